@@ -1,0 +1,33 @@
+"""Runs, judgments and what goes with them: strings stop here, and integers on one pool go on."""
+
+from probeval.data.collection import Collection, read_campaign, read_judgments, read_runs, read_teams
+from probeval.data.evidence import LabelTable, Metadata, read_labels, read_metadata
+from probeval.data.judgments import Judgments
+from probeval.data.pool import Pool
+from probeval.data.runs import Runs
+from probeval.data.scale import ABSENT, POOLED, UNJUDGED, Scale
+from probeval.data.tables import as_judgments, as_runs
+from probeval.data.trec import write_qrels, write_run
+
+__all__ = [
+    "ABSENT",
+    "POOLED",
+    "UNJUDGED",
+    "Collection",
+    "Judgments",
+    "LabelTable",
+    "Metadata",
+    "Pool",
+    "Runs",
+    "Scale",
+    "as_judgments",
+    "as_runs",
+    "read_campaign",
+    "read_judgments",
+    "read_labels",
+    "read_metadata",
+    "read_runs",
+    "read_teams",
+    "write_qrels",
+    "write_run",
+]

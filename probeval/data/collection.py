@@ -1,0 +1,178 @@
+"""The doors: files and folders in, runs and judgments out; a campaign folder read whole."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from probeval.data.evidence import LabelTable, Metadata, read_labels, read_metadata
+from probeval.data.files import find, run_files, stem, suffix
+from probeval.data.judgments import Judgments
+from probeval.data.pool import Pool
+from probeval.data.runs import Runs
+from probeval.data.scale import Scale
+from probeval.data.tables import judgments_from_table, read_table, runs_from_table
+from probeval.data.trec import JudgmentRows, RunRows, read_qrels_rows, read_run_rows, refuse_repeats
+from probeval.errors import DataError
+
+__all__ = ["Collection", "read_campaign", "read_judgments", "read_runs", "read_teams"]
+
+T = TypeVar("T")
+PathName = str | os.PathLike[str]
+Progress = Callable[[Sequence[Path]], Iterable[Path]]
+
+
+@dataclass(frozen=True, eq=False)
+class Collection:
+    """All that a campaign folder holds.
+
+    Parameters
+    ----------
+    name
+        The folder's name.
+    runs
+        The systems' lists, with teams where ``systems.tsv`` gives them.
+    judgments
+        What was judged, on its own pool; None where there is no qrels.
+    metadata, labels
+        Groups of documents, labels by machines; None where there are none.
+    """
+
+    name: str
+    runs: Runs
+    judgments: Judgments | None = None
+    metadata: Metadata | None = None
+    labels: LabelTable | None = None
+
+    def __repr__(self) -> str:
+        parts = [repr(p) for p in (self.runs, self.judgments, self.metadata, self.labels) if p is not None]
+        return f"<Collection {self.name}: {', '.join(parts)}>"
+
+
+def read_runs(*paths: PathName, order: str = "trec_eval", depth: int | None = None, progress: Progress = iter) -> Runs:
+    """Runs from TREC files, tables, globs or directories; a system is named by its file.
+
+    Parameters
+    ----------
+    paths
+        TREC runs or tables (CSV, TSV, JSONL, parquet), plain or gzipped; globs; directories.
+    order
+        How a list is ordered, one of :data:`probeval.data.runs.ORDERS`.
+    depth
+        Keep only this many ranks.
+    progress
+        Wraps the files while they are read.
+    """
+    files = run_files(paths)
+    if not files:
+        raise DataError("no runs were named. Give files, globs or a directory.")
+    tables = [path for path in files if suffix(path)]
+    if not tables:
+        runs = _trec_runs(files, order=order, progress=progress)
+    elif len(files) == 1:
+        runs = _with_path(tables[0], lambda p: runs_from_table(read_table(p), system=stem(p), path=p, order=order))
+    else:
+        raise DataError("tables and TREC runs, or several tables, in one call. Give one table with a system column.")
+    return runs if depth is None else runs.top(depth)
+
+
+def _trec_runs(files: Sequence[Path], *, order: str, progress: Progress) -> Runs:
+    queries, docs = _Numbering(), _Numbering()
+    parts: list[tuple[NDArray[Any], NDArray[Any], RunRows]] = []
+    for path in progress(files):
+        rows = read_run_rows(path, with_ranks=order in ("score", "rank"))
+        parts.append((queries.of(rows.queries), docs.of(rows.docs), replace(rows, queries=(), docs=())))
+    query, doc = np.concatenate([q for q, _, _ in parts]), np.concatenate([d for _, d, _ in parts])
+    system = np.repeat(np.arange(len(files)), [len(q) for q, _, _ in parts])
+    pool, pair = Pool.coded(queries.labels(), docs.labels(), query, doc)
+    score = np.concatenate([rows.scores for _, _, rows in parts])
+    ranks = [rows.ranks for _, _, rows in parts if rows.ranks is not None]
+    names = tuple(map(stem, files))
+    try:
+        return Runs.coded(names, pool, system, pair, score, ranks=np.concatenate(ranks) if ranks else None, order=order)
+    except DataError:
+        for path in files:  # say the line where a document stands twice
+            refuse_repeats(path)
+        raise
+
+
+def read_judgments(path: PathName, *, scale: Scale | None = None) -> Judgments:
+    """Judgments from a TREC qrels or prels file, or a table, plain or gzipped.
+
+    With a ``scale``, a grade that it lacks is refused, with its line.
+    """
+    file = Path(path)
+    if suffix(file):
+        return _with_path(file, lambda p: judgments_from_table(read_table(p), path=p))
+    rows = read_qrels_rows(file, scale=scale)
+    return _judgments(file, rows)
+
+
+def _judgments(path: Path, rows: JudgmentRows) -> Judgments:
+    queries, docs = _Numbering(), _Numbering()
+    query, doc = queries.of(rows.queries), docs.of(rows.docs)
+    pool, pair = _with_path(path, lambda _: Pool.coded(queries.labels(), docs.labels(), query, doc))
+    who = None if rows.assessors is None or len(set(rows.assessors)) == 1 else [a.decode() for a in rows.assessors]
+    return Judgments.coded(pool, pair, rows.grades, assessors=who)
+
+
+def read_teams(path: PathName) -> Mapping[str, str]:
+    """The team of each system, from a table with the columns ``run`` (or ``system``) and ``team``."""
+    file = Path(path)
+    table = read_table(file)
+    system = next((table[c] for c in ("run", "system") if c in table.columns), None)
+    if system is None or "team" not in table.columns:
+        raise DataError("expected the columns 'run' and 'team'.", path=file)
+    return dict(zip(system, table["team"], strict=True))
+
+
+def read_campaign(folder: PathName, *, order: str = "trec_eval", progress: Progress = iter) -> Collection:
+    """A campaign folder: ``runs/``, and where they exist ``qrels.txt``, ``metadata.tsv``, ``systems.tsv``, ``labels.tsv``.
+
+    Each may be gzipped.
+    """
+    path = Path(folder)
+    if not (path / "runs").is_dir():
+        raise DataError("a campaign folder has its runs in 'runs/', and there is none.", path=path)
+    runs = read_runs(path / "runs", order=order, progress=progress)
+    teams, qrels = find(path, "systems.tsv"), find(path, "qrels.txt", "qrels.tsv", "qrels.csv")
+    metadata, labels = find(path, "metadata.tsv"), find(path, "labels.tsv")
+    return Collection(
+        name=path.resolve().name,
+        runs=runs if teams is None else runs.with_teams(read_teams(teams)),
+        judgments=None if qrels is None else read_judgments(qrels),
+        metadata=None if metadata is None else read_metadata(metadata),
+        labels=None if labels is None else read_labels(labels),
+    )
+
+
+class _Numbering:
+    """Numbers for labels, in the order in which they are first seen."""
+
+    def __init__(self) -> None:
+        self._number: defaultdict[bytes, int] = defaultdict()
+        self._number.default_factory = self._number.__len__
+
+    def of(self, labels: Sequence[bytes]) -> NDArray[np.int64]:
+        return np.fromiter(map(self._number.__getitem__, labels), dtype=np.int64, count=len(labels))
+
+    def labels(self) -> list[str]:
+        try:
+            return [label.decode() for label in self._number]
+        except UnicodeDecodeError:
+            raise DataError("ids must be UTF-8 text.") from None
+
+
+def _with_path(path: Path, read: Callable[[Path], T]) -> T:
+    """Read, and name the file in an error that does not."""
+    try:
+        return read(path)
+    except DataError as error:
+        raise error if error.path is not None else DataError(str(error), path=path) from None

@@ -1,0 +1,111 @@
+"""What is known of documents and pairs beside judgments: groups of documents, labels by machines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from probeval.arrays import Floats, Ids, Ints, frozen, objects
+from probeval.data.pool import Pool
+from probeval.data.tables import column, ids, numbers, read_table
+from probeval.errors import DataError, did_you_mean
+
+__all__ = ["LabelTable", "Metadata", "read_labels", "read_metadata"]
+
+
+@dataclass(frozen=True, eq=False)
+class Metadata:
+    """Groupings of documents (domain, site, author, genre, ..), any number of them, by column name.
+
+    Parameters
+    ----------
+    docs
+        Ids of the documents, distinct.
+    groups
+        For each grouping the group of each document; the empty string where it has none.
+    """
+
+    docs: Ids
+    groups: Mapping[str, Ids]
+
+    def __post_init__(self) -> None:
+        if len(set(self.docs)) != len(self.docs):
+            raise DataError("Metadata have two rows for one document. Keep one.")
+
+    def __repr__(self) -> str:
+        return f"<Metadata: {len(self.docs):,} documents by {', '.join(self.groups)}>"
+
+    def codes(self, grouping: str, docs: Sequence[str] | Ids) -> Ints:
+        """The group of each document as a number from 0, -1 where it is not known, shape (doc,).
+
+        The same group has the same number whatever the documents asked for.
+        """
+        if grouping not in self.groups:
+            raise DataError(f"No column {grouping!r} in the metadata.{did_you_mean(grouping, self.groups)}")
+        groups = self.groups[grouping]
+        names = sorted(set(groups) - {""})
+        number = {name: i for i, name in enumerate(names)}
+        table = {doc: number.get(group, -1) for doc, group in zip(self.docs, groups, strict=True)}
+        return np.fromiter((table.get(doc, -1) for doc in docs), dtype=np.int64, count=len(docs))
+
+
+@dataclass(frozen=True, eq=False)
+class LabelTable:
+    """Labels by language models, clicks or crowds: evidence about relevance, never relevance itself.
+
+    Parameters
+    ----------
+    pool
+        The labelled pairs.
+    sources
+        Names of the columns.
+    values
+        The labels, NaN where a source has none, shape (pair, source).
+    """
+
+    pool: Pool
+    sources: tuple[str, ...]
+    values: Floats
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", frozen(self.values))
+
+    def __repr__(self) -> str:
+        return f"<LabelTable: {len(self.pool):,} pairs, {len(self.sources)} sources>"
+
+    def on(self, pool: Pool) -> Floats:
+        """The labels of another pool's pairs, NaN where there are none, shape (pair, source)."""
+        at = pool.within(self.pool)
+        return np.where((at >= 0)[:, None], self.values[at], np.nan)
+
+
+def read_metadata(path: Path) -> Metadata:
+    """A table with a column for the document and one for each grouping."""
+    table = read_table(path)
+    docs = column(table, "doc", path=path)
+    assert docs is not None
+    groups = {str(c): objects(table[c].astype(str).tolist()) for c in table.columns if c != docs.name}
+    if not groups:
+        raise DataError("metadata need at least one column beside the document.", path=path)
+    return Metadata(objects(ids(docs, "doc", path=path)), groups)
+
+
+def read_labels(path: Path) -> LabelTable:
+    """A table with columns for query and document, and one of numbers for each source; empty cells are missing."""
+    table = read_table(path)
+    query, doc = column(table, "query", path=path), column(table, "doc", path=path)
+    assert query is not None and doc is not None
+    sources = [c for c in table.columns if c not in (query.name, doc.name)]
+    queries, docs = ids(query, "query", path=path), ids(doc, "doc", path=path)
+    pool = Pool.of(queries, docs)
+    at = pool.locate(queries, docs)
+    if len(pool) != len(table):
+        raise DataError("two rows label one pair. Keep one.", path=path)
+    values = np.empty((len(pool), len(sources)))
+    for i, source in enumerate(sources):
+        values[at, i] = numbers(pd.Series(table[source]), str(source), path=path, missing=True)
+    return LabelTable(pool, tuple(map(str, sources)), values)

@@ -1,0 +1,101 @@
+"""Bytes in and out: gzip by content, whole files or nothing."""
+
+from __future__ import annotations
+
+import glob
+import gzip
+import os
+import tempfile
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+
+from probeval.errors import DataError
+
+__all__ = ["find", "read_bytes", "run_files", "stem", "write_bytes"]
+
+GZIP = b"\x1f\x8b"
+TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
+
+
+def read_bytes(path: Path) -> bytes:
+    """The content of a text file, gzipped or plain (told by its first bytes, not by its name)."""
+    try:
+        data = path.read_bytes()
+        if data.startswith(GZIP):
+            data = gzip.decompress(data)
+    except EOFError:
+        raise DataError("the gzip data ends too early; the file is cut short. Copy it again.", path=path) from None
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise DataError(f"the gzip data is damaged ({error}). Copy it again.", path=path) from None
+    except IsADirectoryError:
+        raise DataError("expected a file, got a directory.", path=path) from None
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror or error}.", path=path) from None
+    if not data.strip():
+        raise DataError("the file is empty.", path=path)
+    return data
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write the whole file or leave the old one as it was; gzip where the name ends in ``.gz``."""
+    if path.name.endswith(".gz"):
+        data = gzip.compress(data, mtime=0)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:
+        raise DataError(f"cannot be written: {error.strerror or error}.", path=path) from None
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.chmod(name, 0o666 & ~_umask())
+        os.replace(name, path)
+    except OSError as error:
+        Path(name).unlink(missing_ok=True)
+        raise DataError(f"cannot be written: {error.strerror or error}.", path=path) from None
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def stem(path: Path) -> str:
+    """A file's name without ``.gz``, and for a table without its ending: the name of the system in it."""
+    name = path.name.removesuffix(".gz")
+    return name.removesuffix(suffix(path))
+
+
+def suffix(path: Path) -> str:
+    """The ending that says a file is a table, or nothing."""
+    end = Path(path.name.removesuffix(".gz")).suffix.lower()
+    return end if end in TABLES else ""
+
+
+def find(folder: Path, *names: str) -> Path | None:
+    """The first of these files that the folder has, plain or ``.gz``."""
+    candidates = (folder / (name + end) for name in names for end in ("", ".gz"))
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def run_files(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
+    """The run files that paths, globs and directories name, sorted within each; a campaign folder gives its ``runs/``."""
+    found: list[Path] = []
+    for given in paths:
+        path = Path(given)
+        if path.is_dir():
+            folder = path / "runs" if (path / "runs").is_dir() else path
+            inside = sorted(p for p in folder.iterdir() if p.is_file() and not p.name.startswith("."))
+            if not inside:
+                raise DataError("the directory has no runs. Expected one TREC run file a system.", path=path)
+            found += inside
+        elif path.exists():
+            found.append(path)
+        else:
+            matches = sorted(Path(p) for p in glob.glob(os.fspath(given)))
+            if not matches:
+                raise DataError("no such file or directory, and no file matches it.", path=path)
+            found += matches
+    return found

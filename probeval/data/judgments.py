@@ -1,0 +1,173 @@
+"""What assessors said: judgments as events, and one grade a pair by a stated rule."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from probeval.arrays import Codes, Floats, Ints, frozen, objects
+from probeval.data.pool import Pool
+from probeval.data.scale import Scale
+from probeval.errors import DataError, ScaleError, did_you_mean
+
+__all__ = ["RULES", "Judgments"]
+
+RULES = {
+    "median": "the (lower) median over assessors of each one's latest grade (the default)",
+    "majority": "the most frequent of the assessors' latest grades; the lower on a tie",
+    "min": "the lowest of the assessors' latest grades",
+    "max": "the highest of the assessors' latest grades",
+    "latest": "the latest grade, whoever gave it",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Judgments:
+    """Events in the order in which they happened: an assessor gave a pair a grade.
+
+    Parameters
+    ----------
+    pool
+        The pairs that may have judgments; unjudged pairs are welcome.
+    pair, grade
+        The pair and the grade of each event, shape (event,). Grade -1 is "drawn for judging but not judged",
+        grades below that are junk: judged, and worth the lowest grade.
+    assessor, assessors
+        Who judged: the position in ``assessors`` of each event's, shape (event,).
+    time
+        Seconds since 1970, NaN where unknown, shape (event,).
+
+    Examples
+    --------
+    >>> judged = Judgments.rows(["q", "q", "q"], ["d1", "d2", "d2"], [1, 0, 2], assessors=["ann", "ann", "bob"])
+    >>> judged.grades("max").tolist(), judged.grades("median").tolist()
+    ([1.0, 2.0], [1.0, 0.0])
+    """
+
+    pool: Pool
+    pair: Ints
+    grade: Floats
+    assessor: Ints
+    assessors: tuple[str, ...]
+    time: Floats
+
+    def __post_init__(self) -> None:
+        for name in ("pair", "grade", "assessor", "time"):
+            column = getattr(self, name)
+            if column.shape != self.pair.shape:
+                raise DataError(f"{len(self.pair)} judgments need as many values of {name}, got {column.shape}.")
+            object.__setattr__(self, name, frozen(column))
+
+    @classmethod
+    def rows(
+        cls,
+        queries: Sequence[str],
+        docs: Sequence[str],
+        grades: Sequence[float] | NDArray[Any],
+        *,
+        assessors: Sequence[str] | None = None,
+        times: Sequence[float] | NDArray[Any] | None = None,
+    ) -> Judgments:
+        """Judgments from parallel columns, one row an event, in the order in which they happened."""
+        q, query_labels = pd.factorize(objects(queries))
+        d, doc_labels = pd.factorize(objects(docs))
+        pool, pair = Pool.coded(query_labels, doc_labels, q, d)
+        return cls.coded(pool, pair, np.asarray(grades, dtype=float), assessors=assessors, times=times)
+
+    @classmethod
+    def coded(
+        cls,
+        pool: Pool,
+        pair: Ints,
+        grade: Floats,
+        *,
+        assessors: Sequence[str] | None = None,
+        times: Sequence[float] | NDArray[Any] | None = None,
+    ) -> Judgments:
+        """Judgments from events given as positions in ``pool``."""
+        n = len(pair)
+        who, names = (np.zeros(n, dtype=np.int64), [""]) if assessors is None else pd.factorize(objects(assessors))
+        time = np.full(n, np.nan) if times is None else np.asarray(times, dtype=float)
+        return cls(pool, np.asarray(pair, dtype=np.int64), np.asarray(grade, dtype=float), who, tuple(names), time)
+
+    @classmethod
+    def none(cls, pool: Pool) -> Judgments:
+        """No judgment at all."""
+        return cls.coded(pool, np.empty(0, dtype=np.int64), np.empty(0))
+
+    def __len__(self) -> int:
+        return len(self.pair)
+
+    def __repr__(self) -> str:
+        judged = np.unique(self.pair).size
+        who = f" by {len(self.assessors)} assessors" if len(self.assessors) > 1 else ""
+        return f"<Judgments: {len(self):,} of {judged:,} pairs{who}>"
+
+    def grades(self, rule: str = "median") -> Floats:
+        """One grade a pair by one of :data:`RULES`, NaN where nobody judged, shape (pair,)."""
+        if rule not in RULES:
+            raise DataError(f"No rule {rule!r}: {', '.join(RULES)}.{did_you_mean(rule, RULES)}")
+        out = np.full(len(self.pool), np.nan)
+        if rule == "latest" or len(self.assessors) == 1:
+            out[self.pair] = self.grade  # later events overwrite earlier ones
+            return out
+        last = pd.Series(self.grade).groupby([self.pair, self.assessor]).last()
+        by_pair = last.groupby(level=0)
+        if rule == "median":
+            reduced = by_pair.quantile(0.5, interpolation="lower")
+        elif rule == "majority":
+            reduced = by_pair.agg(lambda g: g.mode().min())
+        else:
+            reduced = by_pair.agg(rule)
+        out[reduced.index.to_numpy()] = reduced.to_numpy()
+        return out
+
+    def codes(self, scale: Scale, *, rule: str = "median") -> Codes:
+        """One grade a pair as its position on ``scale``, negative where there is none, shape (pair,)."""
+        grades = self.grades(rule)
+        try:
+            return scale.codes(grades)
+        except ScaleError as error:
+            bad = next(i for i in np.flatnonzero(~np.isnan(grades)) if not _on_scale(scale, grades[i]))
+            query, doc = self.pool.label(int(bad))
+            raise ScaleError(f"Query {query!r}, document {doc!r}: {error}") from None
+
+    def scale(self) -> Scale:
+        """The scale that the grades suggest (see :meth:`Scale.infer`)."""
+        return Scale.infer(self.grade)
+
+    def on(self, pool: Pool) -> Judgments:
+        """The same events on another pool; those whose pair it lacks are left out."""
+        if pool is self.pool:
+            return self
+        moved = self.pool.within(pool)[self.pair]
+        kept = self.take(moved >= 0)
+        return replace(kept, pool=pool, pair=moved[moved >= 0])
+
+    def take(self, events: NDArray[Any]) -> Judgments:
+        """Some of the events, by position or mask, on the same pool."""
+        return replace(
+            self,
+            pair=self.pair[events],
+            grade=self.grade[events],
+            assessor=self.assessor[events],
+            time=self.time[events],
+        )
+
+    def frame(self) -> pd.DataFrame:
+        """A table of the events: query, doc, grade, assessor, time."""
+        table = self.pool.frame().iloc[self.pair].reset_index(drop=True)
+        return table.assign(grade=self.grade, assessor=objects(self.assessors)[self.assessor], time=self.time)
+
+
+def _on_scale(scale: Scale, grade: float) -> bool:
+    try:
+        scale.codes([grade])
+    except ScaleError:
+        return False
+    return True

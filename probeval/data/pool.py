@@ -1,0 +1,151 @@
+"""The pool: every query-document pair in play, as one axis of integers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from probeval.arrays import Bools, Ids, Ints, frozen, objects
+from probeval.errors import DataError
+
+__all__ = ["Pool"]
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """Query-document pairs, sorted by query and then by document, both as strings.
+
+    The position of a pair is the axis of every array, and the order in which every policy breaks ties.
+
+    Parameters
+    ----------
+    queries, docs
+        Ids in rising order, without repetition. A query may have no pair.
+    query, doc
+        The position of each pair's query and document in these, shape (pair,).
+
+    Examples
+    --------
+    >>> pool = Pool.of(["q2", "q1", "q2"], ["7", "007", "1e5"])
+    >>> len(pool), pool.label(0), pool.locate(["q2"], ["7"]).tolist()
+    (3, ('q1', '007'), [2])
+    """
+
+    queries: Ids
+    docs: Ids
+    query: Ints
+    doc: Ints
+
+    def __post_init__(self) -> None:
+        for name in ("queries", "docs", "query", "doc"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+        if len(self.query) != len(self.doc) or np.any(np.diff(self.key) <= 0):
+            raise DataError("The pairs of a pool must be distinct and sorted by query, then document. Use Pool.of.")
+
+    @classmethod
+    def of(cls, queries: Sequence[str], docs: Sequence[str]) -> Pool:
+        """The pool of these pairs (parallel sequences, repetitions fold)."""
+        q, query_labels = pd.factorize(objects(queries))
+        d, doc_labels = pd.factorize(objects(docs))
+        return cls.coded(query_labels, doc_labels, q, d)[0]
+
+    @classmethod
+    def coded(
+        cls, queries: Sequence[str] | Ids, docs: Sequence[str] | Ids, query: NDArray[Any], doc: NDArray[Any]
+    ) -> tuple[Pool, Ints]:
+        """The pool of rows given as positions in two lists of distinct ids in any order, and each row's pair."""
+        query_labels, query_rank = _sorted(queries)
+        doc_labels, doc_rank = _sorted(docs)
+        key, row = np.unique(query_rank[query] * max(len(doc_labels), 1) + doc_rank[doc], return_inverse=True)
+        pair_query, pair_doc = np.divmod(key, max(len(doc_labels), 1))
+        return cls(query_labels, doc_labels, pair_query, pair_doc), row
+
+    def __len__(self) -> int:
+        return len(self.query)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Pool) and (
+            self is other
+            or all(np.array_equal(getattr(self, a), getattr(other, a)) for a in ("queries", "docs", "query", "doc"))
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"<Pool: {len(self):,} pairs, {len(self.queries):,} queries>"
+
+    @cached_property
+    def key(self) -> Ints:
+        """One rising integer a pair."""
+        return self.query.astype(np.int64) * max(len(self.docs), 1) + self.doc
+
+    @cached_property
+    def sizes(self) -> Ints:
+        """The number of pairs of each query, shape (query,)."""
+        return np.bincount(self.query, minlength=len(self.queries))
+
+    def label(self, pair: int) -> tuple[str, str]:
+        """The query and the document of a pair."""
+        return self.queries[self.query[pair]], self.docs[self.doc[pair]]
+
+    def locate(self, queries: Sequence[str] | Ids, docs: Sequence[str] | Ids) -> Ints:
+        """The position of each labelled pair, -1 where the pool does not have it."""
+        return self._find(_positions(self.queries, queries), _positions(self.docs, docs))
+
+    def within(self, other: Pool) -> Ints:
+        """The position of each of these pairs in another pool, -1 where it is not there."""
+        if self is other:
+            return np.arange(len(self))
+        query, doc = _positions(other.queries, self.queries), _positions(other.docs, self.docs)
+        return other._find(query[self.query], doc[self.doc])
+
+    def _find(self, query: Ints, doc: Ints) -> Ints:
+        if len(self) == 0:
+            return np.full(len(query), -1)
+        key = query * max(len(self.docs), 1) + doc
+        at = np.searchsorted(self.key, key).clip(0, len(self) - 1)
+        return np.where((query >= 0) & (doc >= 0) & (self.key[at] == key), at, -1)
+
+    def union(self, other: Pool) -> Pool:
+        """The pairs of both."""
+        if self is other:
+            return self
+        queries, docs = (
+            pd.unique(np.concatenate([a, b])) for a, b in ((self.queries, other.queries), (self.docs, other.docs))
+        )
+        at_query, at_doc = _positions(queries, other.queries), _positions(docs, other.docs)
+        return Pool.coded(
+            queries,
+            docs,
+            np.concatenate([self.query, at_query[other.query]]),
+            np.concatenate([self.doc, at_doc[other.doc]]),
+        )[0]
+
+    def take(self, keep: Bools) -> Pool:
+        """The pairs that ``keep`` marks, on the same queries."""
+        docs, doc = np.unique(self.doc[keep], return_inverse=True)
+        return Pool(self.queries, self.docs[docs], self.query[keep], doc)
+
+    def frame(self) -> pd.DataFrame:
+        """A table of the pairs: query, doc."""
+        return pd.DataFrame({"query": self.queries[self.query], "doc": self.docs[self.doc]})
+
+
+def _sorted(labels: Sequence[str] | Ids) -> tuple[Ids, Ints]:
+    """The labels in rising order, and the new place of each old one."""
+    listed = list(labels)
+    order = sorted(range(len(listed)), key=listed.__getitem__)
+    place = np.empty(len(listed), dtype=np.int64)
+    place[order] = np.arange(len(listed))
+    return objects(listed)[order], place
+
+
+def _positions(known: Ids, asked: Sequence[str] | Ids) -> Ints:
+    """Where each asked label stands among the known ones, -1 where it does not."""
+    return pd.Index(known, dtype=object).get_indexer(pd.Index(objects(asked), dtype=object)).astype(np.int64)

@@ -1,0 +1,263 @@
+"""What the systems retrieved: pairs by system, query and rank."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from probeval.arrays import Bools, Floats, Ids, Ints, frozen, objects
+from probeval.data.pool import Pool
+from probeval.errors import DataError, did_you_mean
+
+__all__ = ["ORDERS", "Runs", "TieReport"]
+
+ORDERS = {
+    "trec_eval": "32-bit score falling, then document id falling: what trec_eval does (the default)",
+    "score": "64-bit score falling, then submitted rank rising",
+    "rank": "submitted rank rising, whatever the scores say",
+    "file": "as the file lists them",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """Ranked lists of several systems over one pool.
+
+    Parameters
+    ----------
+    systems
+        Names, in the order of the first axis.
+    pool
+        The pairs; every retrieved pair is in it.
+    pairs
+        The pair at each rank, shape (system, query, rank); -1 past the end of a list.
+    scores
+        The retrieval scores beside them, NaN where there is none, same shape.
+    teams
+        The team of each system, or None where that is not known.
+
+    Examples
+    --------
+    >>> runs = Runs.rows(["a", "a", "b"], ["q", "q", "q"], ["d1", "d2", "d2"], [1.5, 2.5, 1.0])
+    >>> runs
+    <Runs: 2 systems, 1 query, depth 2, 2 pairs>
+    >>> [runs.pool.label(p)[1] for p in runs.pairs[0, 0]]
+    ['d2', 'd1']
+    """
+
+    systems: tuple[str, ...]
+    pool: Pool
+    pairs: Ints
+    scores: Floats
+    teams: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        shape = (len(self.systems), len(self.pool.queries))
+        if self.pairs.ndim != 3 or self.pairs.shape[:2] != shape or self.scores.shape != self.pairs.shape:
+            raise DataError(f"Runs need pairs and scores of shape {shape} + (rank,), got {self.pairs.shape}.")
+        if len(set(self.systems)) != len(self.systems):
+            twice = next(s for s in self.systems if self.systems.count(s) > 1)
+            raise DataError(f"Two runs are named {twice!r}. A system's name is its file name; rename one.")
+        if self.teams is not None and len(self.teams) != len(self.systems):
+            raise DataError(f"{len(self.systems)} systems need as many teams, got {len(self.teams)}.")
+        for name in ("pairs", "scores"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+
+    @classmethod
+    def rows(
+        cls,
+        systems: Sequence[str],
+        queries: Sequence[str],
+        docs: Sequence[str],
+        scores: Sequence[float] | NDArray[Any] | None = None,
+        *,
+        ranks: Sequence[float] | NDArray[Any] | None = None,
+        order: str = "trec_eval",
+    ) -> Runs:
+        """Runs from parallel columns, one row a retrieved document, in any order.
+
+        Without ``scores`` or ``ranks`` the rows stand in rank order.
+        """
+        s, names = pd.factorize(objects(systems))
+        q, query_labels = pd.factorize(objects(queries))
+        d, doc_labels = pd.factorize(objects(docs))
+        if scores is None:
+            order = "file" if ranks is None else "rank"
+        pool, pair = Pool.coded(query_labels, doc_labels, q, d)
+        score = np.full(len(pair), np.nan) if scores is None else np.asarray(scores, dtype=float)
+        rank = None if ranks is None else np.asarray(ranks, dtype=float)
+        return cls.coded(tuple(names), pool, s, pair, score, ranks=rank, order=order)
+
+    @classmethod
+    def coded(
+        cls,
+        systems: tuple[str, ...],
+        pool: Pool,
+        system: NDArray[Any],
+        pair: Ints,
+        score: Floats,
+        *,
+        ranks: Floats | None = None,
+        order: str = "trec_eval",
+    ) -> Runs:
+        """Runs from rows given as positions in ``systems`` and ``pool``."""
+        n_queries = len(pool.queries)
+        lists = system.astype(np.int64) * n_queries + pool.query[pair]
+        sequence = np.lexsort((*_order_keys(order, pool.doc[pair], score, ranks), lists))
+        lists, pair, score = lists[sequence], pair[sequence], score[sequence]
+        lengths = np.bincount(lists, minlength=len(systems) * n_queries)
+        rank = np.arange(len(lists)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        shape = (len(systems) * n_queries, int(lengths.max(initial=0)))
+        pairs, scores = np.full(shape, -1), np.full(shape, np.nan)
+        pairs[lists, rank] = pair
+        scores[lists, rank] = score
+        cls._refuse_repeats(systems, pool, lists, pair)
+        full = (len(systems), n_queries, shape[1])
+        return cls(systems, pool, pairs.reshape(full), scores.reshape(full))
+
+    @staticmethod
+    def _refuse_repeats(systems: tuple[str, ...], pool: Pool, lists: Ints, pair: Ints) -> None:
+        key = np.sort(lists * max(len(pool), 1) + pair)
+        again = np.flatnonzero(np.diff(key) == 0)
+        if again.size:
+            where, twice = divmod(int(key[again[0]]), len(pool))
+            query, doc = pool.label(twice)
+            system = systems[where // len(pool.queries)]
+            raise DataError(f"System {system!r} retrieves document {doc!r} twice for query {query!r}.")
+
+    def __repr__(self) -> str:
+        n = len(self.pool.queries)
+        return (
+            f"<Runs: {len(self.systems)} system{'s' * (len(self.systems) != 1)}, {n} quer{'y' if n == 1 else 'ies'}, "
+            f"depth {self.depth}, {len(self.pool):,} pairs>"
+        )
+
+    @property
+    def depth(self) -> int:
+        """The length of the longest list."""
+        return int(self.pairs.shape[2])
+
+    @property
+    def queries(self) -> Ids:
+        """The ids of the queries, in the order of the second axis."""
+        return self.pool.queries
+
+    @cached_property
+    def retrieved(self) -> Bools:
+        """Where a list has a document, shape (system, query, rank)."""
+        return frozen(self.pairs >= 0)
+
+    def top(self, depth: int) -> Runs:
+        """The first ``depth`` ranks, on the pool of just these pairs."""
+        keep = np.zeros(len(self.pool), dtype=bool)
+        pairs = self.pairs[:, :, :depth]
+        keep[pairs[pairs >= 0]] = True
+        return self._on(self.pool.take(keep), np.where(keep, np.cumsum(keep) - 1, -1), depth)
+
+    def select(self, systems: Iterable[str]) -> Runs:
+        """These systems alone, in this order, on the pool of just their pairs."""
+        wanted = list(systems)
+        missing = [s for s in wanted if s not in self.systems]
+        if missing:
+            raise DataError(f"No system {missing[0]!r} among the runs.{did_you_mean(missing[0], self.systems)}")
+        at = [self.systems.index(s) for s in wanted]
+        teams = None if self.teams is None else tuple(self.teams[i] for i in at)
+        chosen = replace(self, systems=tuple(wanted), pairs=self.pairs[at], scores=self.scores[at], teams=teams)
+        return chosen.top(self.depth)
+
+    def on(self, pool: Pool) -> Runs:
+        """The same lists on another pool that has all of their pairs."""
+        if pool is self.pool:
+            return self
+        moved = self.pool.within(pool)
+        if np.any(moved < 0):
+            raise DataError("Runs can only move to a pool that has all of their pairs. Use Pool.union.")
+        query = {q: i for i, q in enumerate(pool.queries)}
+        at = [query[q] for q in self.queries]
+        shape = (len(self.systems), len(pool.queries), self.depth)
+        pairs, scores = np.full(shape, -1), np.full(shape, np.nan)
+        pairs[:, at], scores[:, at] = _moved(self.pairs, moved), self.scores
+        return replace(self, pool=pool, pairs=pairs, scores=scores)
+
+    def _on(self, pool: Pool, moved: Ints, depth: int) -> Runs:
+        pairs = _moved(self.pairs[:, :, :depth], moved)
+        return replace(self, pool=pool, pairs=pairs, scores=self.scores[:, :, :depth])
+
+    def with_teams(self, teams: Mapping[str, str]) -> Runs:
+        """The same runs with the team of each system; a system without one is a team of its own."""
+        return replace(self, teams=tuple(teams.get(s, s) for s in self.systems))
+
+    @cached_property
+    def tie_starts(self) -> Ints:
+        """The first rank (from 0) of the group of tied scores that each rank is in, shape (system, query, rank).
+
+        Scores are compared as trec_eval compares them, in 32 bits.
+        """
+        score = self.scores.astype(np.float32)
+        new = np.ones(score.shape, dtype=bool)
+        new[..., 1:] = score[..., 1:] != score[..., :-1]  # NaN differs from itself: no score, no tie
+        return np.maximum.accumulate(np.where(new, np.arange(self.depth), 0), axis=-1)
+
+    def ties(self) -> TieReport:
+        """How much of the order is left to the tie rule."""
+        tied = np.zeros(self.pairs.shape, dtype=bool)
+        same = self.tie_starts[..., 1:] == self.tie_starts[..., :-1]
+        tied[..., 1:] |= same
+        tied[..., :-1] |= same
+        lists, systems = tied.any(axis=2), tied.any(axis=(1, 2))
+        answered = self.retrieved.any(axis=2)
+        first = np.argmax(tied, axis=2)[lists] + 1
+        return TieReport(
+            docs=float(tied.sum() / max(self.retrieved.sum(), 1)),
+            lists=float(lists.sum() / max(answered.sum(), 1)),
+            systems=float(systems.mean()),
+            first_rank=float(np.exp(np.log(first).mean())) if first.size else float("nan"),
+        )
+
+    def frame(self) -> pd.DataFrame:
+        """A table of all lists: system, query, doc, rank, score."""
+        s, q, r = np.nonzero(self.retrieved)
+        pair = self.pairs[s, q, r]
+        return pd.DataFrame(
+            {
+                "system": objects(self.systems)[s],
+                "query": self.queries[q],
+                "doc": self.pool.docs[self.pool.doc[pair]],
+                "rank": r + 1,
+                "score": self.scores[s, q, r],
+            }
+        )
+
+
+@dataclass(frozen=True)
+class TieReport:
+    """Shares of documents, lists and systems with tied scores, and the geometric mean rank of the first tie."""
+
+    docs: float
+    lists: float
+    systems: float
+    first_rank: float
+
+
+def _moved(pairs: Ints, to: Ints) -> Ints:
+    """Pair positions through a table of new ones; -1 stays -1."""
+    return np.where(pairs < 0, -1, np.append(to, -1)[pairs])
+
+
+def _order_keys(order: str, doc: Ints, score: Floats, ranks: Floats | None) -> tuple[NDArray[Any], ...]:
+    """Sort keys within a list, the last the most important, as ``np.lexsort`` takes them."""
+    if order == "trec_eval":
+        return -doc, -score.astype(np.float32)
+    if order == "file":
+        return ()
+    if order not in ORDERS:
+        raise DataError(f"No order {order!r}: {', '.join(ORDERS)}.{did_you_mean(order, ORDERS)}")
+    if ranks is None:
+        raise DataError(f"Order {order!r} needs the submitted ranks, and these runs have none.")
+    return (ranks,) if order == "rank" else (ranks, -score)

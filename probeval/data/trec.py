@@ -1,0 +1,197 @@
+"""TREC files: runs, qrels and prels, read fast and refused by line.
+
+A file is read in one sweep of compiled code. Only when that sweep stumbles is it read again line by line,
+to say where and why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from probeval.arrays import Floats
+from probeval.data.files import read_bytes, write_bytes
+from probeval.data.judgments import Judgments
+from probeval.data.runs import Runs
+from probeval.data.scale import Scale
+from probeval.errors import DataError, ScaleError
+
+__all__ = ["JudgmentRows", "RunRows", "read_qrels_rows", "read_run_rows", "refuse_repeats", "write_qrels", "write_run"]
+
+BOM = b"\xef\xbb\xbf"
+RUN = "query Q0 doc rank score tag"
+QRELS = "query assessor doc grade"
+PRELS = "query doc grade method probability"
+
+
+@dataclass(frozen=True)
+class RunRows:
+    """The rows of one run, ids still as bytes."""
+
+    queries: Sequence[bytes]
+    docs: Sequence[bytes]
+    scores: Floats
+    ranks: Floats | None
+
+
+@dataclass(frozen=True)
+class JudgmentRows:
+    """The rows of one judgment file, ids still as bytes."""
+
+    queries: Sequence[bytes]
+    docs: Sequence[bytes]
+    grades: Floats
+    assessors: Sequence[bytes] | None = None
+    times: Floats | None = None
+
+
+def read_run_rows(path: Path, *, with_ranks: bool = False) -> RunRows:
+    """A TREC run: ``query Q0 doc rank score tag`` a line, tabs or spaces, ``#`` comments, gzipped or not."""
+    data = read_bytes(path)
+    try:
+        columns = _columns(data, RUN)
+        ranks = _numbers(columns["rank"]) if with_ranks else None
+        return RunRows(columns["query"], columns["doc"], _numbers(columns["score"]), ranks)
+    except ValueError:
+        raise _first_fault(path, data, RUN, {"score": _number, **({"rank": _number} if with_ranks else {})}) from None
+
+
+def refuse_repeats(path: Path) -> None:
+    """Raise where a run lists a document twice for a query, with the line."""
+    repeat = _first_repeat(path, read_bytes(path), RUN, ("query", "doc"))
+    if repeat:
+        raise repeat
+
+
+def read_qrels_rows(path: Path, *, scale: Scale | None = None) -> JudgmentRows:
+    """TREC judgments: qrels ``query assessor doc grade`` or prels ``query doc grade method probability``.
+
+    With a ``scale``, a grade that it lacks is refused here, with its line.
+    """
+    data = read_bytes(path)
+    first = next(iter(_lines(data)), (0, []))[1]
+    layout, key = (PRELS, ("query", "doc")) if len(first) == 5 else (QRELS, ("query", "doc", "assessor"))
+    try:
+        columns = _columns(data, layout)
+        rows = JudgmentRows(columns["query"], columns["doc"], _numbers(columns["grade"]), columns.get("assessor"))
+        if scale is not None:
+            scale.codes(rows.grades)
+    except (ValueError, ScaleError):
+        raise _first_fault(path, data, layout, {"grade": _grade_on(scale)}) from None
+    if len(set(zip(*(columns[name] for name in key), strict=True))) < len(rows.docs):
+        repeat = _first_repeat(path, data, layout, key)
+        assert repeat is not None
+        raise repeat
+    return rows
+
+
+def write_run(path: Path, runs: Runs, system: str) -> None:
+    """Write one system's lists as a TREC run, gzipped where the name ends in ``.gz``.
+
+    Scores are written in full. Lists without scores get falling ones, so that the order survives.
+    """
+    table = runs.select([system]).frame()
+    scores = table["score"].where(table["score"].notna(), runs.depth + 1.0 - table["rank"])
+    lines = (
+        f"{q} Q0 {d} {r} {s!r} {system}\n"
+        for q, d, r, s in zip(table["query"], table["doc"], table["rank"], scores.astype(float), strict=True)
+    )
+    write_bytes(path, "".join(lines).encode())
+
+
+def write_qrels(path: Path, judgments: Judgments) -> None:
+    """Write judgments as TREC qrels, one line an assessor and pair (the latest); gzipped for a name in ``.gz``."""
+    table = judgments.frame().drop_duplicates(["query", "doc", "assessor"], keep="last")
+    lines = (
+        f"{q} {a or 0} {d} {g:g}\n"
+        for q, a, d, g in zip(table["query"], table["assessor"], table["doc"], table["grade"], strict=True)
+    )
+    write_bytes(path, "".join(lines).encode())
+
+
+def _columns(data: bytes, layout: str) -> dict[str, Sequence[bytes]]:
+    """The file's columns by name; ValueError where a line has more or fewer."""
+    data = data.removeprefix(BOM)
+    names = layout.split()
+    n = len(names)
+    if data.startswith(b"#") or b"\n#" in data:
+        data = b"\n".join(line for line in data.splitlines() if not line.startswith(b"#"))
+    fields = data.split()
+    # Every n fields must stand on one line of their own.
+    text = np.frombuffer(b"\n" + data + b"\n", dtype=np.uint8)
+    blank = text <= ord(" ")
+    starts = np.flatnonzero(blank[:-1] > blank[1:]) + 1
+    if len(starts) == len(fields) and len(fields) % n == 0:
+        first, last = starts[::n], starts[n - 1 :: n]
+        newlines = np.flatnonzero(text == ord("\n"))
+        line = np.searchsorted(newlines, last)
+        if np.all(newlines[line - 1] < first) and np.all(np.diff(line) > 0):
+            return {name: fields[i::n] for i, name in enumerate(names)}
+    raise ValueError
+
+
+def _numbers(column: Sequence[bytes]) -> Floats:
+    """The column as numbers; ValueError where one is not."""
+    numbers = np.fromiter(map(float, column), dtype=float, count=len(column))
+    if np.isnan(numbers).any():
+        raise ValueError
+    return numbers
+
+
+def _number(text: str) -> str | None:
+    """What is wrong with this text as a number, or nothing."""
+    try:
+        return "a number" if np.isnan(float(text)) else None
+    except ValueError:
+        return "a number"
+
+
+def _grade_on(scale: Scale | None) -> Callable[[str], str | None]:
+    def fault(text: str) -> str | None:
+        wrong = _number(text)
+        if wrong or scale is None:
+            return wrong
+        try:
+            scale.codes([float(text)])
+        except ScaleError:
+            return f"a grade on the scale {scale}"
+        return None
+
+    return fault
+
+
+def _lines(data: bytes) -> Iterator[tuple[int, list[str]]]:
+    """Line numbers and fields of the lines that hold something."""
+    for number, line in enumerate(data.removeprefix(BOM).splitlines(), start=1):
+        if line.strip() and not line.startswith(b"#"):
+            yield number, [field.decode("utf-8", "backslashreplace") for field in line.split()]
+
+
+def _first_fault(path: Path, data: bytes, layout: str, faults: dict[str, Callable[[str], str | None]]) -> DataError:
+    """The first line that does not fit the layout, as an error."""
+    if b"\0" in data:
+        return DataError(f"a binary file; expected text lines of the form '{layout}'.", path=path)
+    names = layout.split()
+    for number, fields in _lines(data):
+        if len(fields) != len(names):
+            return DataError(f"expected {len(names)} columns ({layout}), got {len(fields)}.", path=path, line=number)
+        for name, value in zip(names, fields, strict=True):
+            expected = faults[name](value) if name in faults else None
+            if expected:
+                return DataError(f"the {name} must be {expected}, got {value!r}.", path=path, line=number)
+    return DataError(f"holds no line of the form '{layout}'.", path=path)
+
+
+def _first_repeat(path: Path, data: bytes, layout: str, key: tuple[str, ...]) -> DataError | None:
+    """The first line that repeats an earlier one's key, as an error."""
+    seen: dict[tuple[str, ...], int] = {}
+    for number, fields in _lines(data):
+        row = dict(zip(layout.split(), fields, strict=True))
+        earlier = seen.setdefault(tuple(row[name] for name in key), number)
+        if earlier != number:
+            what = f"document {row['doc']!r} of query {row['query']!r} stands on line {earlier} already. Keep one."
+            return DataError(what, path=path, line=number)
+    return None

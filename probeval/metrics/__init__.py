@@ -1,0 +1,51 @@
+"""Effectiveness measures as values, and their kernels over (draw, system, query, rank)."""
+
+from probeval.metrics.bounds import bounds
+from probeval.metrics.cascade import EDCG, ERR, INST, RR, Success
+from probeval.metrics.classical import Measured, measure
+from probeval.metrics.curves import confusion, interpolated_precision, precision_recall, roc
+from probeval.metrics.graded import ADR, GAP, Q
+from probeval.metrics.linear import CG, DCG, INSQ, RBP, SDCG, P
+from probeval.metrics.lists import Lists
+from probeval.metrics.metric import REGISTRY, Metric, parse
+from probeval.metrics.ratio import nDCG
+from probeval.metrics.recall import AP, Bpref, F, Judged, R, Rprec, SetF, SetP, SetR, infAP
+
+__all__ = [
+    "ADR",
+    "AP",
+    "CG",
+    "DCG",
+    "EDCG",
+    "ERR",
+    "GAP",
+    "INSQ",
+    "INST",
+    "RBP",
+    "REGISTRY",
+    "RR",
+    "SDCG",
+    "Bpref",
+    "F",
+    "Judged",
+    "Lists",
+    "Measured",
+    "Metric",
+    "P",
+    "Q",
+    "R",
+    "Rprec",
+    "SetF",
+    "SetP",
+    "SetR",
+    "Success",
+    "bounds",
+    "confusion",
+    "infAP",
+    "interpolated_precision",
+    "measure",
+    "nDCG",
+    "parse",
+    "precision_recall",
+    "roc",
+]

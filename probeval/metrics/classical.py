@@ -1,0 +1,122 @@
+"""Classical evaluation: what the judged documents say, and the bounds that the unjudged leave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from probeval.arrays import Floats, Ids, frozen
+from probeval.data.judgments import Judgments
+from probeval.data.runs import Runs
+from probeval.data.scale import Scale
+from probeval.metrics.bounds import bounds
+from probeval.metrics.lists import Lists
+from probeval.metrics.metric import Metric, parse
+
+__all__ = ["Measured", "measure"]
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """A measure of every system on every query.
+
+    Parameters
+    ----------
+    metric, scale
+        What was measured, on which grades.
+    systems, queries
+        The labels of the axes.
+    values, lower, upper
+        The scores with the unjudged worth nothing, and the bounds that they leave, shape (system, query). Bounds are
+        NaN for a measure that has no exact ones.
+    judged
+        The share of each system's retrieved documents (to the depth looked at) that are judged, shape (system,).
+    """
+
+    metric: Metric
+    scale: Scale
+    systems: tuple[str, ...]
+    queries: Ids
+    values: Floats
+    lower: Floats
+    upper: Floats
+    judged: Floats
+
+    def __post_init__(self) -> None:
+        for name in ("values", "lower", "upper", "judged"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+
+    @property
+    def complete(self) -> bool:
+        """Whether no unjudged document can change a score."""
+        return bool(np.all(np.abs(self.upper - self.lower) < 1e-12))
+
+    def table(self) -> pd.DataFrame:
+        """Systems by falling mean: rank (ties share one), mean, judged, lower, upper."""
+        frame = pd.DataFrame(
+            {
+                "mean": self.values.mean(axis=1),
+                "judged": self.judged,
+                "lower": self.lower.mean(axis=1),
+                "upper": self.upper.mean(axis=1),
+            },
+            index=pd.Index(self.systems, name="system"),
+        )
+        frame.insert(0, "rank", (-frame["mean"].round(12)).rank(method="min").astype(int))
+        return frame.sort_values("rank", kind="stable")
+
+    def frame(self) -> pd.DataFrame:
+        """One row a system and query: system, query, value, lower, upper."""
+        index = pd.MultiIndex.from_product([self.systems, list(self.queries)], names=["system", "query"])
+        columns = {"value": self.values.ravel(), "lower": self.lower.ravel(), "upper": self.upper.ravel()}
+        return pd.DataFrame(columns, index=index).reset_index()
+
+
+def measure(
+    runs: Runs,
+    judgments: Judgments,
+    metric: Metric | str,
+    *,
+    scale: Scale | None = None,
+    depth: int | None = None,
+    rule: str = "median",
+) -> Measured:
+    """Measure every system on every query that has both an answer and a judgment.
+
+    Unjudged documents are worth nothing in the score and anything in the bounds. A query that a system lacks scores 0.
+
+    Parameters
+    ----------
+    runs, judgments, metric
+        What was retrieved, what was judged, and the measure or its name.
+    scale
+        The scale of the grades; inferred when not given.
+    depth
+        How far to look; the measure's cutoff, else the whole run.
+    rule
+        How several assessors' grades become one (:data:`probeval.data.judgments.RULES`).
+
+    Examples
+    --------
+    >>> from probeval.data import as_judgments, as_runs
+    >>> runs = as_runs({"a": {"q": {"d1": 2, "d2": 1}}, "b": {"q": {"d2": 2, "d3": 1}}})
+    >>> measure(runs, as_judgments({"q": {"d1": 0, "d2": 1}}), "P@2").table()
+            rank  mean  judged  lower  upper
+    system
+    a          1   0.5     1.0    0.5    0.5
+    b          1   0.5     0.5    0.5    1.0
+    """
+    metric = parse(metric) if isinstance(metric, str) else metric
+    scale = judgments.scale() if scale is None else scale
+    runs = runs.top(depth or metric.cutoff or runs.depth)
+    lists, queries = Lists.judged(runs, judgments, scale, rule=rule)
+    open_pairs = judgments.on(runs.pool).codes(scale, rule=rule) < 0
+    open_in_query = np.bincount(runs.pool.query, open_pairs, minlength=len(runs.queries)).astype(np.int64)
+    row = {q: i for i, q in enumerate(runs.queries)}
+    outside = open_in_query[[row[q] for q in queries]] - lists.top(metric.cutoff).unjudged.sum(axis=-1)
+    lower, upper = bounds(metric, lists, outside)
+    seen = lists.retrieved.sum(axis=(1, 2))
+    judged = np.where(seen > 0, lists.judged_docs.sum(axis=(1, 2)) / np.maximum(seen, 1), np.nan)
+    return Measured(metric, scale, runs.systems, queries, metric.scores(lists), lower, upper, judged)

@@ -1,0 +1,141 @@
+"""What a measure looks at: the grade at each rank, and what each query had to offer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from probeval.arrays import Bools, Codes, Floats, Ids, Ints
+from probeval.data.judgments import Judgments
+from probeval.data.runs import Runs
+from probeval.data.scale import ABSENT, Scale
+from probeval.errors import DataError
+
+__all__ = ["Lists", "supply"]
+
+
+@dataclass(frozen=True, eq=False)
+class Lists:
+    """Ranked grades, with any number of leading axes (relevance draws).
+
+    Parameters
+    ----------
+    scale
+        What the codes are positions on.
+    codes
+        The grade at each rank, shape (.., system, query, rank); negative where there is none
+        (:data:`~probeval.data.scale.UNJUDGED`, :data:`~probeval.data.scale.ABSENT`, ..).
+    supply
+        The number of known pairs of each query with at least each grade, shape (.., query, grade).
+        The ideal list follows from it without sorting.
+
+    Examples
+    --------
+    >>> lists = Lists.of_grades([[3, 2, 3, 0, 1, 2]], Scale.graded(3))
+    >>> lists.supply
+    array([[6, 5, 4, 2]])
+    """
+
+    scale: Scale
+    codes: Codes
+    supply: Ints
+
+    @classmethod
+    def of_grades(cls, grades: object, scale: Scale, *, known: object | None = None) -> Lists:
+        """Lists from grades by query and rank (NaN unjudged), one system; ``known`` holds all grades of each query.
+
+        Without ``known`` the lists hold all that is known.
+        """
+        codes = scale.codes(np.atleast_2d(np.asarray(grades, dtype=float)))
+        offered = codes if known is None else scale.codes(np.atleast_2d(np.asarray(known, dtype=float)))
+        query = np.broadcast_to(np.arange(len(offered))[:, None], offered.shape)
+        return cls(scale, codes[None], supply(offered.ravel(), query.ravel(), len(offered), len(scale)))
+
+    @classmethod
+    def judged(cls, runs: Runs, judgments: Judgments, scale: Scale, *, rule: str = "median") -> tuple[Lists, Ids]:
+        """The runs' lists with their judgments on the queries that have both, and the ids of these queries."""
+        known = judgments.codes(scale, rule=rule)
+        offered = supply(known, judgments.pool.query, len(judgments.pool.queries), len(scale))
+        row = {q: i for i, q in enumerate(judgments.pool.queries) if offered[i, 0]}
+        common = [i for i, q in enumerate(runs.queries) if q in row]
+        if not common:
+            raise DataError(
+                f"no query in common: the runs answer {_some(runs.queries)}, the judgments are for {_some(row)}."
+            )
+        codes = judgments.on(runs.pool).codes(scale, rule=rule)
+        lists = cls(scale, gather(codes, runs.pairs[:, common]), offered[[row[runs.queries[i]] for i in common]])
+        return lists, runs.queries[common]
+
+    def __post_init__(self) -> None:
+        if self.supply.shape[-2:] != (self.codes.shape[-2], len(self.scale)):
+            raise DataError(f"Lists of shape {self.codes.shape} cannot have supply of shape {self.supply.shape}.")
+
+    @property
+    def depth(self) -> int:
+        """The number of ranks."""
+        return int(self.codes.shape[-1])
+
+    @property
+    def retrieved(self) -> Bools:
+        """Where there is a document."""
+        return np.not_equal(self.codes, ABSENT)
+
+    @property
+    def judged_docs(self) -> Bools:
+        """Where there is a grade."""
+        return self.codes >= 0
+
+    @property
+    def unjudged(self) -> Bools:
+        """Where there is a document without a grade."""
+        return np.less(self.codes, 0) & self.retrieved
+
+    def top(self, depth: int | None) -> Lists:
+        """The first ranks alone; the supply stays."""
+        return self if depth is None or depth >= self.depth else replace(self, codes=self.codes[..., :depth])
+
+    def filled(self, code: int) -> Lists:
+        """The same lists with one grade for every unjudged document; the supply stays as it was."""
+        return replace(self, codes=np.where(self.unjudged, np.int16(code), self.codes))
+
+    def values(self, per_grade: Floats) -> Floats:
+        """A number for each grade, looked up at each rank (0 where there is no grade), shape of ``codes``."""
+        return self.scale.lookup(per_grade)[self.codes]
+
+    def relevant(self, grade: float) -> Bools:
+        """Where the grade is at least ``grade``, shape of ``codes``."""
+        return self.codes >= self.scale.at_least(grade)
+
+    def n_relevant(self, grade: float) -> Ints:
+        """The number of known pairs with at least ``grade``, shape (.., 1, query): it broadcasts over systems."""
+        level = self.scale.at_least(grade)
+        if level == len(self.scale):
+            return np.zeros(self.supply.shape[:-1], dtype=np.int64)[..., None, :]
+        return self.supply[..., None, :, level]
+
+
+def supply(codes: Codes, query: Ints, n_queries: int, n_grades: int) -> Ints:
+    """The number of pairs of each query with at least each grade, shape (.., query, grade).
+
+    ``codes`` has shape (.., pair), negative where there is no grade; ``query`` has shape (pair,).
+    """
+    cells = n_queries * n_grades
+    flat = codes.reshape(-1, codes.shape[-1])
+    counts = np.empty((len(flat), cells), dtype=np.int64)
+    for row, drawn in zip(counts, flat, strict=True):
+        known = drawn >= 0
+        row[:] = np.bincount(query[known] * n_grades + drawn[known], minlength=cells)
+    counts = counts.reshape(*codes.shape[:-1], n_queries, n_grades)
+    return np.cumsum(counts[..., ::-1], axis=-1)[..., ::-1]
+
+
+def gather(codes: Codes, pairs: Ints) -> Codes:
+    """The code at each rank: ``codes`` (.., pair) at ``pairs`` (system, query, rank), -1 being no document."""
+    absent = np.full((*codes.shape[:-1], 1), ABSENT, dtype=np.int16)
+    return np.take(np.concatenate([codes, absent], axis=-1), pairs, axis=-1)
+
+
+def _some(labels: object) -> str:
+    listed = [str(x) for x in labels]  # type: ignore[attr-defined]
+    return ", ".join(map(repr, listed[:3])) + (", .." if len(listed) > 3 else "") if listed else "nothing"

@@ -1,0 +1,53 @@
+"""Sums of gains over those of the query's best list: nDCG, and CG, DCG, RBP with ``norm="ideal"``."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from probeval.arrays import Floats, Ints
+from probeval.metrics.lists import Lists
+from probeval.metrics.metric import Metric, define
+from probeval.metrics.weights import DISCOUNT, GAIN, IDEAL, discount, divide, graded_gains
+
+__all__ = ["bounded_by_norm", "ideal", "nDCG", "weighted_sum"]
+
+
+def weighted_sum(metric: Metric, lists: Lists) -> Floats:
+    """The score of every list: its gains weighted by rank, over the denominator that the norm names.
+
+    Over the ideal list the score is 0 where the query has nothing to offer.
+    """
+    gain = lists.values(metric.gains(lists.scale))
+    if metric.is_linear:
+        return np.asarray(gain @ metric.weights(lists.scale, lists.depth))
+    return divide(
+        gain @ metric.shape(lists.depth), ideal(metric, metric.gains(lists.scale), lists.supply)[..., None, :]
+    )
+
+
+def ideal(metric: Metric, gains: Floats, supply: Ints) -> Floats:
+    r"""The weighted gains of each query's best list, shape (.., query).
+
+    With :math:`N_\ell` the number of known pairs of at least grade :math:`\ell` and :math:`C` the running sum of the
+    rank weights, the sorted list is worth :math:`\sum_\ell (g_\ell - g_{\ell-1})\, C(\min(k, N_\ell))`: no sorting.
+    """
+    running = np.append(0, np.cumsum(metric.shape(max(int(supply.max(initial=0)), 1))))
+    steps = np.diff(gains, prepend=0)
+    out: Floats = running[supply] @ steps
+    return out
+
+
+def bounded_by_norm(metric: Metric) -> str:
+    """How the unjudged bound a weighted sum: only over the ideal list can a higher grade lower it."""
+    return "ratio" if metric["norm"] == "ideal" else "monotone"
+
+
+nDCG = define(
+    "nDCG",
+    "DCG over that of the query's best list",
+    r"\sum_{i\le k} \frac{g(r_i)}{\log_2(i+1)} \,\Big/\, \sum_{i\le k} \frac{g(r_{I_i})}{\log_2(i+1)}",
+    parameters={"gain": GAIN, "discount": DISCOUNT, "norm": IDEAL},
+    shape=discount,
+    gains=graded_gains,
+    bounds=bounded_by_norm,
+)(weighted_sum)

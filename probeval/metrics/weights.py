@@ -1,0 +1,64 @@
+"""What measures share: the gain of a grade, the weight of a rank, the parameters that say so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import polygamma
+
+from probeval.arrays import Floats
+from probeval.data.scale import Scale
+from probeval.metrics.metric import Metric, Parameter
+
+__all__ = ["discount", "divide", "even", "graded_gains", "inverse_square", "persistence"]
+
+GAIN = Parameter(None, "linear (the grade) or exp (2^grade - 1); the scale's own when not said", ("linear", "exp"))
+DISCOUNT = Parameter("log2", "log2: 1/log2(rank + 1); jk: 1/max(1, log2 rank), the original one", ("log2", "jk"))
+REL = Parameter(1, "the lowest grade that counts as relevant", low=0)
+BINARY = Parameter(None, "count grades from this one on as 1, the rest as 0; graded when not said", low=0)
+WANTED = Parameter(1, "how many relevant documents the user wants", low=0.5)
+NORM = Parameter(
+    "perfect",
+    "perfect: by a list of top grades; ideal: by the query's best list; none: raw",
+    ("perfect", "ideal", "none"),
+)
+IDEAL = Parameter("ideal", "ideal: by the query's best list; perfect: by a list of top grades", ("ideal", "perfect"))
+
+
+def graded_gains(metric: Metric, scale: Scale) -> Floats:
+    """The gain of each grade under the metric's ``gain`` or ``rel``, shape (grade,)."""
+    rel, gain = metric.parameters.get("rel"), metric.parameters.get("gain")
+    if rel is not None:
+        return (scale.values >= float(rel)).astype(float)
+    return scale.gains if gain is None else scale.gains_as(str(gain))
+
+
+def even(metric: Metric, depth: int) -> Floats:
+    """The same weight at each rank, shape (depth,)."""
+    return np.ones(depth)
+
+
+def discount(metric: Metric, depth: int) -> Floats:
+    """The discount of DCG at each rank, shape (depth,)."""
+    rank = np.arange(1, depth + 1)
+    return 1 / np.log2(rank + 1) if metric["discount"] == "log2" else 1 / np.maximum(1, np.log2(rank))
+
+
+def persistence(metric: Metric, depth: int) -> Floats:
+    """The weights of RBP, which sum to 1 over an endless list, shape (depth,)."""
+    p = metric.number("p")
+    return np.asarray((1 - p) * p ** np.arange(depth))
+
+
+def inverse_square(metric: Metric, depth: int) -> Floats:
+    """The weights of INSQ, which sum to 1 over an endless list, shape (depth,)."""
+    start = 2 * metric.number("T")
+    return np.asarray(1 / (float(polygamma(1, start)) * (np.arange(depth) + start) ** 2))
+
+
+def divide(numerator: NDArray[Any], denominator: NDArray[Any]) -> Floats:
+    """The quotient, 0 where the denominator is 0."""
+    zero = denominator == 0
+    return np.where(zero, 0.0, numerator / np.where(zero, 1, denominator))
