@@ -1,0 +1,47 @@
+"""probeval: probabilistic relevance and low-cost evaluation of retrieval systems.
+
+Runs and whatever judgments there are go in; every score comes out with how sure it is.
+"""
+
+from probeval.data import (
+    Collection,
+    Judgments,
+    Pool,
+    Runs,
+    Scale,
+    as_judgments,
+    as_runs,
+    read_campaign,
+    read_judgments,
+    read_runs,
+    synthetic_campaign,
+    write_campaign,
+)
+from probeval.errors import DataError, MetricError, ProbevalError, ScaleError
+from probeval.metrics import Measured, Metric, measure, parse
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Collection",
+    "DataError",
+    "Judgments",
+    "Measured",
+    "Metric",
+    "MetricError",
+    "Pool",
+    "ProbevalError",
+    "Runs",
+    "Scale",
+    "ScaleError",
+    "__version__",
+    "as_judgments",
+    "as_runs",
+    "measure",
+    "parse",
+    "read_campaign",
+    "read_judgments",
+    "read_runs",
+    "synthetic_campaign",
+    "write_campaign",
+]

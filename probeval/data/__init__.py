@@ -1,11 +1,12 @@
 """Runs, judgments and what goes with them: strings stop here, and integers on one pool go on."""
 
-from probeval.data.collection import Collection, read_campaign, read_judgments, read_runs, read_teams
+from probeval.data.collection import Collection, read_campaign, read_judgments, read_runs, read_teams, write_campaign
 from probeval.data.evidence import LabelTable, Metadata, read_labels, read_metadata
 from probeval.data.judgments import Judgments
 from probeval.data.pool import Pool
 from probeval.data.runs import Runs
 from probeval.data.scale import ABSENT, POOLED, UNJUDGED, Scale
+from probeval.data.synthetic import Effects, synthetic_campaign
 from probeval.data.tables import as_judgments, as_runs
 from probeval.data.trec import write_qrels, write_run
 
@@ -14,6 +15,7 @@ __all__ = [
     "POOLED",
     "UNJUDGED",
     "Collection",
+    "Effects",
     "Judgments",
     "LabelTable",
     "Metadata",
@@ -28,6 +30,8 @@ __all__ = [
     "read_metadata",
     "read_runs",
     "read_teams",
+    "synthetic_campaign",
+    "write_campaign",
     "write_qrels",
     "write_run",
 ]

@@ -13,16 +13,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probeval.data.evidence import LabelTable, Metadata, read_labels, read_metadata
-from probeval.data.files import find, run_files, stem, suffix
+from probeval.data.files import find, run_files, stem, suffix, write_bytes
 from probeval.data.judgments import Judgments
 from probeval.data.pool import Pool
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
 from probeval.data.tables import judgments_from_table, read_table, runs_from_table
-from probeval.data.trec import JudgmentRows, RunRows, read_qrels_rows, read_run_rows, refuse_repeats
+from probeval.data.trec import (
+    JudgmentRows,
+    RunRows,
+    read_qrels_rows,
+    read_run_rows,
+    refuse_repeats,
+    write_qrels,
+    write_run,
+)
 from probeval.errors import DataError
 
-__all__ = ["Collection", "read_campaign", "read_judgments", "read_runs", "read_teams"]
+__all__ = ["Collection", "read_campaign", "read_judgments", "read_runs", "read_teams", "write_campaign"]
 
 T = TypeVar("T")
 PathName = str | os.PathLike[str]
@@ -134,9 +142,9 @@ def read_teams(path: PathName) -> Mapping[str, str]:
 
 
 def read_campaign(folder: PathName, *, order: str = "trec_eval", progress: Progress = iter) -> Collection:
-    """A campaign folder: ``runs/``, and where they exist ``qrels.txt``, ``metadata.tsv``, ``systems.tsv``, ``labels.tsv``.
+    """Read a campaign folder whole: ``runs/``, and where they exist the files beside it.
 
-    Each may be gzipped.
+    These are ``qrels.txt``, ``metadata.tsv``, ``systems.tsv`` and ``labels.tsv``; each may be gzipped.
     """
     path = Path(folder)
     if not (path / "runs").is_dir():
@@ -151,6 +159,32 @@ def read_campaign(folder: PathName, *, order: str = "trec_eval", progress: Progr
         metadata=None if metadata is None else read_metadata(metadata),
         labels=None if labels is None else read_labels(labels),
     )
+
+
+def write_campaign(collection: Collection, folder: PathName) -> None:
+    """Write a collection as a campaign folder that :func:`read_campaign` reads."""
+    path = Path(folder)
+    for system in collection.runs.systems:
+        write_run(path / "runs" / f"{system}.gz", collection.runs, system)
+    if collection.runs.teams is not None:
+        rows = zip(collection.runs.systems, collection.runs.teams, strict=True)
+        _write_tsv(path / "systems.tsv", [("run", "team"), *rows])
+    if collection.judgments is not None:
+        write_qrels(path / "qrels.txt", collection.judgments)
+    if collection.metadata is not None:
+        groups = collection.metadata.groups
+        _write_tsv(
+            path / "metadata.tsv", [("doc", *groups), *zip(collection.metadata.docs, *groups.values(), strict=True)]
+        )
+    if collection.labels is not None:
+        table = collection.labels
+        cells = [["" if np.isnan(v) else repr(float(v)) for v in row] for row in table.values]
+        labelled = [(*table.pool.label(i), *row) for i, row in enumerate(cells)]
+        _write_tsv(path / "labels.tsv", [("query", "doc", *table.sources), *labelled])
+
+
+def _write_tsv(path: Path, rows: Iterable[Iterable[str]]) -> None:
+    write_bytes(path, "".join("\t".join(row) + "\n" for row in rows).encode())
 
 
 class _Numbering:

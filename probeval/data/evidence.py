@@ -98,7 +98,8 @@ def read_labels(path: Path) -> LabelTable:
     """A table with columns for query and document, and one of numbers for each source; empty cells are missing."""
     table = read_table(path)
     query, doc = column(table, "query", path=path), column(table, "doc", path=path)
-    assert query is not None and doc is not None
+    assert query is not None
+    assert doc is not None
     sources = [c for c in table.columns if c not in (query.name, doc.name)]
     queries, docs = ids(query, "query", path=path), ids(doc, "doc", path=path)
     pool = Pool.of(queries, docs)

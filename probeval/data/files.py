@@ -49,8 +49,8 @@ def write_bytes(path: Path, data: bytes) -> None:
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
-        os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, path)
+        Path(name).chmod(0o666 & ~_umask())
+        Path(name).replace(path)
     except OSError as error:
         Path(name).unlink(missing_ok=True)
         raise DataError(f"cannot be written: {error.strerror or error}.", path=path) from None
@@ -81,7 +81,7 @@ def find(folder: Path, *names: str) -> Path | None:
 
 
 def run_files(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
-    """The run files that paths, globs and directories name, sorted within each; a campaign folder gives its ``runs/``."""
+    """The run files that paths, globs and directories name, sorted within each; a campaign folder gives ``runs/``."""
     found: list[Path] = []
     for given in paths:
         path = Path(given)
@@ -94,7 +94,7 @@ def run_files(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
         elif path.exists():
             found.append(path)
         else:
-            matches = sorted(Path(p) for p in glob.glob(os.fspath(given)))
+            matches = sorted(Path(p) for p in glob.glob(os.fspath(given)))  # noqa: PTH207 (Path.glob wants a root)
             if not matches:
                 raise DataError("no such file or directory, and no file matches it.", path=path)
             found += matches

@@ -95,7 +95,8 @@ def _inst(metric: Metric, lists: Lists, *, tail_gain: int) -> Floats:
     r"""INST with all gains past the end 0 or 1.
 
     :math:`C(i) = \left(\frac{i+2T-c_i-1}{i+2T-c_i}\right)^2` with :math:`c_i` the gains up to i,
-    :math:`V(i)=\prod_{j<i}C(j)`, score :math:`\sum V g / \sum V`. The tail of V is a sum of inverse squares (gains 0) or geometric (gains 1).
+    :math:`V(i)=\prod_{j<i}C(j)`, score :math:`\sum V g / \sum V`. The tail of V is a sum of inverse
+    squares (gains 0) or geometric (gains 1).
     """
     gains = graded_gains(metric, lists.scale)
     gain = lists.values(gains / (gains.max() or 1))
@@ -105,8 +106,8 @@ def _inst(metric: Metric, lists: Lists, *, tail_gain: int) -> Floats:
     go_on = ((base - 1) / base) ** 2
     view = np.concatenate([np.ones_like(go_on[..., :1]), np.cumprod(go_on, axis=-1)[..., :-1]], axis=-1)
     last, end = view[..., -1], base[..., -1]
-    squares, geometric = last * (end - 1) ** 2 * polygamma(1, end), last * go_on[..., -1] / (1 - go_on[..., -1])
-    tail = geometric if tail_gain else squares
+    geometric = last * go_on[..., -1] / (1 - go_on[..., -1])
+    tail = geometric if tail_gain else last * (end - 1) ** 2 * polygamma(1, end)
     return np.asarray(((view * gain).sum(axis=-1) + tail_gain * tail) / (view.sum(axis=-1) + tail))
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,6 +18,8 @@ from probeval.metrics.lists import Lists
 from probeval.metrics.metric import Metric, parse
 
 __all__ = ["Measured", "measure"]
+
+TIE = 1e-12  # a smaller difference is a tie
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +37,8 @@ class Measured:
         NaN for a measure that has no exact ones.
     judged
         The share of each system's retrieved documents (to the depth looked at) that are judged, shape (system,).
+    pool, judged_pairs
+        How many pairs the systems retrieved to that depth for these queries, and how many of them are judged.
     """
 
     metric: Metric
@@ -43,6 +49,8 @@ class Measured:
     lower: Floats
     upper: Floats
     judged: Floats
+    pool: int
+    judged_pairs: int
 
     def __post_init__(self) -> None:
         for name in ("values", "lower", "upper", "judged"):
@@ -51,7 +59,7 @@ class Measured:
     @property
     def complete(self) -> bool:
         """Whether no unjudged document can change a score."""
-        return bool(np.all(np.abs(self.upper - self.lower) < 1e-12))
+        return bool(np.all(np.abs(self.upper - self.lower) < TIE))
 
     def table(self) -> pd.DataFrame:
         """Systems by falling mean: rank (ties share one), mean, judged, lower, upper."""
@@ -67,11 +75,68 @@ class Measured:
         frame.insert(0, "rank", (-frame["mean"].round(12)).rank(method="min").astype(int))
         return frame.sort_values("rank", kind="stable")
 
+    def document(self, *, per_query: bool = False) -> dict[str, Any]:
+        """The result as plain data for JSON.
+
+        The interval is what unjudged documents leave; a probability is given only where they cannot change it.
+        """
+        low, high, mean = (v.mean(axis=1) for v in (self.lower, self.upper, self.values))
+        others = [np.delete(np.arange(len(mean)), i) for i in range(len(mean))]
+        best = [
+            _settled(low[i] - high[o].max(initial=-np.inf), high[i] - low[o].max(initial=-np.inf))
+            for i, o in enumerate(others)
+        ]
+        at = {system: i for i, system in enumerate(self.systems)}
+        result: dict[str, Any] = {
+            "metric": str(self.metric),
+            "model": "none",
+            "target": "collection",
+            "scale": str(self.scale),
+            "pool": self.pool,
+            "judged": self.judged_pairs,
+            "confidence": 1.0 if self.complete else None,
+            "interval": "bounds",
+            "systems": [
+                {
+                    "system": system,
+                    "rank": int(row["rank"]),
+                    "mean": float(row["mean"]),
+                    "sd": 0.0,
+                    "lower": float(row["lower"]),
+                    "upper": float(row["upper"]),
+                    "p_best": best[at[str(system)]],
+                    "judged": float(row["judged"]),
+                }
+                for system, row in self.table().iterrows()
+            ],
+            "pairs": [
+                {
+                    "a": self.systems[i],
+                    "b": self.systems[j],
+                    "mean": float(mean[i] - mean[j]),
+                    "sd": 0.0,
+                    "p_better": _settled(low[i] - high[j], high[i] - low[j]),
+                }
+                for i, j in combinations(range(len(mean)), 2)
+            ],
+        }
+        if per_query:
+            rows = self.frame()[["system", "query", "value"]].itertuples(index=False)
+            result["queries"] = [{"system": s, "query": q, "mean": v, "sd": 0.0} for s, q, v in rows]
+        return result
+
     def frame(self) -> pd.DataFrame:
         """One row a system and query: system, query, value, lower, upper."""
         index = pd.MultiIndex.from_product([self.systems, list(self.queries)], names=["system", "query"])
         columns = {"value": self.values.ravel(), "lower": self.lower.ravel(), "upper": self.upper.ravel()}
         return pd.DataFrame(columns, index=index).reset_index()
+
+
+def _settled(lowest: float, highest: float) -> float | None:
+    """P(difference > 0) where its bounds settle it: 1, 0 (a tie is not better), or None where they do not."""
+    if lowest > TIE:
+        return 1.0
+    return 0.0 if highest <= TIE else None
 
 
 def measure(
@@ -113,10 +178,22 @@ def measure(
     runs = runs.top(depth or metric.cutoff or runs.depth)
     lists, queries = Lists.judged(runs, judgments, scale, rule=rule)
     open_pairs = judgments.on(runs.pool).codes(scale, rule=rule) < 0
-    open_in_query = np.bincount(runs.pool.query, open_pairs, minlength=len(runs.queries)).astype(np.int64)
-    row = {q: i for i, q in enumerate(runs.queries)}
-    outside = open_in_query[[row[q] for q in queries]] - lists.top(metric.cutoff).unjudged.sum(axis=-1)
+    rows = np.flatnonzero(np.isin(runs.queries, queries))
+    open_in_query = np.bincount(runs.pool.query, open_pairs, minlength=len(runs.queries)).astype(np.int64)[rows]
+    outside = open_in_query - lists.top(metric.cutoff).unjudged.sum(axis=-1)
     lower, upper = bounds(metric, lists, outside)
     seen = lists.retrieved.sum(axis=(1, 2))
     judged = np.where(seen > 0, lists.judged_docs.sum(axis=(1, 2)) / np.maximum(seen, 1), np.nan)
-    return Measured(metric, scale, runs.systems, queries, metric.scores(lists), lower, upper, judged)
+    pool = int(runs.pool.sizes[rows].sum())
+    return Measured(
+        metric=metric,
+        scale=scale,
+        systems=runs.systems,
+        queries=queries,
+        values=metric.scores(lists),
+        lower=lower,
+        upper=upper,
+        judged=judged,
+        pool=pool,
+        judged_pairs=pool - int(open_in_query.sum()),
+    )

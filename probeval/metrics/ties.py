@@ -37,8 +37,8 @@ class TieGroups:
     def sum(self, values: Floats) -> Floats:
         """The sum over each rank's group, shape of the ranks."""
         number = self.number
-        sums: Floats = np.bincount(number.ravel(), values.ravel().astype(float), minlength=self.start.size)
-        return sums[number]
+        sums = np.bincount(number.ravel(), values.ravel(), minlength=self.start.size).astype(float)
+        return np.asarray(sums[number])
 
     @property
     def length(self) -> Floats:

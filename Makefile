@@ -1,0 +1,47 @@
+# Every target sets itself up: a .venv beside this file, dependencies by name.
+.PHONY: demo test lint bench validate docs clean
+.DEFAULT_GOAL := demo
+
+PYTHON ?= python3
+BIN := .venv/bin
+# Real campaigns, where they are at hand; tests that need them skip, saying so, where they are not.
+export PROBEVAL_DATA ?= $(if $(wildcard ../shared/data/README.md),$(abspath ../shared/data),)
+export PROBEVAL_ORACLES ?= $(if $(wildcard ../shared/oracles/README.md),$(abspath ../shared/oracles),)
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit("probeval needs Python 3.11, 3.12 or 3.13: make PYTHON=python3.12") if not (3, 11) <= sys.version_info < (3, 14) else None'
+	$(PYTHON) -m venv .venv
+
+.venv/runtime: $(BIN)/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+.venv/dev: .venv/runtime
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: .venv/runtime
+	$(BIN)/probeval demo
+
+lint: .venv/dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: lint
+	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
+
+bench: .venv/dev
+	$(BIN)/python tests/bench/foundation.py
+
+validate: .venv/dev
+	$(BIN)/python -m pytest -m validation
+
+docs: .venv/dev
+	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+	@echo "Open docs/_build/html/index.html"
+
+clean:
+	rm -rf .venv build dist docs/_build docs/reference/generated .mypy_cache .ruff_cache .pytest_cache .hypothesis probeval-demo
