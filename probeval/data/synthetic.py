@@ -79,7 +79,7 @@ def synthetic_campaign(
     --------
     >>> campaign = synthetic_campaign(np.random.default_rng(1), systems=4, queries=3, depth=5)
     >>> campaign.runs
-    <Runs: 4 systems, 3 queries, depth 5, 29 pairs>
+    <Runs: 4 systems, 3 queries, depth 5, 35 pairs>
     """
     scale = Scale.graded(2) if scale is None else scale
     effects = Effects() if effects is None else effects
