@@ -4,7 +4,9 @@
 
     ProbevalError
     ├── DataError      a file or table cannot be read as what it should be
+    ├── FeatureError   no such feature, or nothing to compute it from
     ├── MetricError    no such measure, or a parameter it does not take
+    ├── ModelError     a model that cannot be fitted, loaded or applied
     └── ScaleError     a grade that the scale does not have, or no such scale
 
 Every message says where, what must be, what was got and what to do; the command line prints it as one line.
@@ -16,7 +18,16 @@ import difflib
 from collections.abc import Iterable
 from os import PathLike
 
-__all__ = ["DataError", "MetricError", "ProbevalError", "ScaleError", "did_you_mean"]
+__all__ = [
+    "DataError",
+    "FeatureError",
+    "MetricError",
+    "ModelError",
+    "ProbevalError",
+    "ProbevalWarning",
+    "ScaleError",
+    "did_you_mean",
+]
 
 
 class ProbevalError(Exception):
@@ -36,12 +47,24 @@ class DataError(ProbevalError):
         super().__init__(where + message)
 
 
+class FeatureError(ProbevalError):
+    """No such feature, or nothing to compute it from."""
+
+
 class MetricError(ProbevalError):
     """No such measure, or a parameter that it does not take."""
 
 
+class ModelError(ProbevalError):
+    """A model that cannot be fitted, loaded or applied."""
+
+
 class ScaleError(ProbevalError):
     """A grade that the scale does not have, or no such scale."""
+
+
+class ProbevalWarning(UserWarning):
+    """Something is missing or has been replaced; the result stands, with less behind it."""
 
 
 def did_you_mean(word: str, known: Iterable[str], *, suffix: str = "") -> str:

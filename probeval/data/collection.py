@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from probeval.data.evidence import LabelTable, Metadata, read_labels, read_metadata
+from probeval.data.evidence import LabelTable, Metadata, Vectors, read_labels, read_metadata
 from probeval.data.files import find, run_files, stem, suffix, write_bytes
 from probeval.data.judgments import Judgments
 from probeval.data.pool import Pool
@@ -49,8 +49,8 @@ class Collection:
         The systems' lists, with teams where ``systems.tsv`` gives them.
     judgments
         What was judged, on its own pool; None where there is no qrels.
-    metadata, labels
-        Groups of documents, labels by machines; None where there are none.
+    metadata, labels, vectors
+        Groups of documents, labels by machines, vectors of documents; None where there are none.
     """
 
     name: str
@@ -58,6 +58,7 @@ class Collection:
     judgments: Judgments | None = None
     metadata: Metadata | None = None
     labels: LabelTable | None = None
+    vectors: Vectors | None = None
 
     def __repr__(self) -> str:
         parts = [repr(p) for p in (self.runs, self.judgments, self.metadata, self.labels) if p is not None]

@@ -14,7 +14,7 @@ from probeval.data.pool import Pool
 from probeval.data.tables import column, ids, numbers, read_table
 from probeval.errors import DataError, did_you_mean
 
-__all__ = ["LabelTable", "Metadata", "read_labels", "read_metadata"]
+__all__ = ["LabelTable", "Metadata", "Vectors", "read_labels", "read_metadata"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +81,29 @@ class LabelTable:
         """The labels of another pool's pairs, NaN where there are none, shape (pair, source)."""
         at = pool.within(self.pool)
         return np.where((at >= 0)[:, None], self.values[at], np.nan)
+
+
+@dataclass(frozen=True, eq=False)
+class Vectors:
+    """A vector for each document, for features of similarity.
+
+    Parameters
+    ----------
+    docs
+        Ids of the documents.
+    values
+        Shape (doc, dimension).
+    """
+
+    docs: Ids
+    values: Floats
+
+    def on(self, pool: Pool) -> Floats:
+        """The unit vector of each pair's document, NaN where there is none, shape (pair, dimension)."""
+        row = {doc: i for i, doc in enumerate(self.docs)}
+        at = np.array([row.get(doc, -1) for doc in pool.docs], dtype=np.int64)
+        known = self.values / np.maximum(np.linalg.norm(self.values, axis=1, keepdims=True), 1e-300)
+        return np.where((at >= 0)[:, None], known[at], np.nan)[pool.doc]
 
 
 def read_metadata(path: Path) -> Metadata:

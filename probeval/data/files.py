@@ -51,9 +51,11 @@ def write_bytes(path: Path, data: bytes) -> None:
             file.write(data)
         Path(name).chmod(0o666 & ~_umask())
         Path(name).replace(path)
-    except OSError as error:
+    except BaseException as error:
         Path(name).unlink(missing_ok=True)
-        raise DataError(f"cannot be written: {error.strerror or error}.", path=path) from None
+        if isinstance(error, OSError):
+            raise DataError(f"cannot be written: {error.strerror or error}.", path=path) from None
+        raise
 
 
 def _umask() -> int:
@@ -84,18 +86,23 @@ def run_files(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
     """The run files that paths, globs and directories name, sorted within each; a campaign folder gives ``runs/``."""
     found: list[Path] = []
     for given in paths:
-        path = Path(given)
-        if path.is_dir():
-            folder = path / "runs" if (path / "runs").is_dir() else path
-            inside = sorted(p for p in folder.iterdir() if p.is_file() and not p.name.startswith("."))
-            if not inside:
-                raise DataError("the directory has no runs. Expected one TREC run file a system.", path=path)
-            found += inside
-        elif path.exists():
-            found.append(path)
-        else:
-            matches = sorted(Path(p) for p in glob.glob(os.fspath(given)))  # noqa: PTH207 (Path.glob wants a root)
-            if not matches:
-                raise DataError("no such file or directory, and no file matches it.", path=path)
-            found += matches
+        try:
+            found += _run_files(Path(given))
+        except OSError as error:  # no right to look, a name too long
+            raise DataError(f"cannot be read: {error.strerror or error}.", path=given) from None
     return found
+
+
+def _run_files(path: Path) -> list[Path]:
+    if path.is_dir():
+        folder = path / "runs" if (path / "runs").is_dir() else path
+        inside = sorted(p for p in folder.iterdir() if p.is_file() and not p.name.startswith("."))
+        if not inside:
+            raise DataError("the directory has no runs. Expected one TREC run file a system.", path=path)
+        return inside
+    if path.exists():
+        return [path]
+    matches = sorted(Path(p) for p in glob.glob(os.fspath(path)))  # noqa: PTH207 (Path.glob wants a root)
+    if not matches:
+        raise DataError("no such file or directory, and no file matches it.", path=path)
+    return matches

@@ -11,11 +11,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from probeval.arrays import Codes, Floats, Ints, frozen, objects
-from probeval.data.pool import Pool
+from probeval.data.pool import Pool, number
 from probeval.data.scale import Scale
 from probeval.errors import DataError, ScaleError, did_you_mean
 
 __all__ = ["RULES", "Judgments"]
+
+NOT_JUDGED = -1  # drawn for judging but not judged
 
 RULES = {
     "median": "the (lower) median over assessors of each one's latest grade (the default)",
@@ -74,8 +76,12 @@ class Judgments:
         times: Sequence[float] | NDArray[Any] | None = None,
     ) -> Judgments:
         """Judgments from parallel columns, one row an event, in the order in which they happened."""
-        q, query_labels = pd.factorize(objects(queries))
-        d, doc_labels = pd.factorize(objects(docs))
+        columns = {"docs": docs, "grades": grades, "assessors": assessors, "times": times}
+        for name, column in columns.items():
+            if column is not None and len(column) != len(queries):
+                raise DataError(f"{len(queries)} rows need as many {name}, got {len(column)}.")
+        q, query_labels = number(queries)
+        d, doc_labels = number(docs)
         pool, pair = Pool.coded(query_labels, doc_labels, q, d)
         return cls.coded(pool, pair, np.asarray(grades, dtype=float), assessors=assessors, times=times)
 
@@ -91,7 +97,7 @@ class Judgments:
     ) -> Judgments:
         """Judgments from events given as positions in ``pool``."""
         n = len(pair)
-        who, names = (np.zeros(n, dtype=np.int64), [""]) if assessors is None else pd.factorize(objects(assessors))
+        who, names = (np.zeros(n, dtype=np.int64), [""]) if assessors is None else number(assessors)
         time = np.full(n, np.nan) if times is None else np.asarray(times, dtype=float)
         return cls(pool, np.asarray(pair, dtype=np.int64), np.asarray(grade, dtype=float), who, tuple(names), time)
 
@@ -117,14 +123,14 @@ class Judgments:
             out[self.pair] = self.grade  # later events overwrite earlier ones
             return out
         last = pd.Series(self.grade).groupby([self.pair, self.assessor]).last()
-        by_pair = last.groupby(level=0)
+        by_pair = last.where(last != NOT_JUDGED).groupby(level=0)  # who did not judge has no vote
         if rule == "median":
             reduced = by_pair.quantile(0.5, interpolation="lower")
         elif rule == "majority":
             reduced = by_pair.agg(lambda g: g.mode().min())
         else:
             reduced = by_pair.agg(rule)
-        out[reduced.index.to_numpy()] = reduced.to_numpy()
+        out[reduced.index.to_numpy()] = reduced.fillna(NOT_JUDGED).to_numpy()
         return out
 
     def codes(self, scale: Scale, *, rule: str = "median") -> Codes:

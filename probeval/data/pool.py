@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from probeval.arrays import Bools, Ids, Ints, frozen, objects
 from probeval.errors import DataError
 
-__all__ = ["Pool"]
+__all__ = ["Pool", "number"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,8 +51,10 @@ class Pool:
     @classmethod
     def of(cls, queries: Sequence[str], docs: Sequence[str]) -> Pool:
         """The pool of these pairs (parallel sequences, repetitions fold)."""
-        q, query_labels = pd.factorize(objects(queries))
-        d, doc_labels = pd.factorize(objects(docs))
+        if len(queries) != len(docs):
+            raise DataError(f"{len(queries)} queries need as many docs, got {len(docs)}.")
+        q, query_labels = number(queries)
+        d, doc_labels = number(docs)
         return cls.coded(query_labels, doc_labels, q, d)[0]
 
     @classmethod
@@ -135,6 +137,15 @@ class Pool:
     def frame(self) -> pd.DataFrame:
         """A table of the pairs: query, doc."""
         return pd.DataFrame({"query": self.queries[self.query], "doc": self.docs[self.doc]})
+
+
+def number(labels: Sequence[str] | Ids) -> tuple[Ints, Ids]:
+    """The number of each label in the order in which they are first seen, and the labels; all must be strings."""
+    numbers, distinct = pd.factorize(objects(labels), use_na_sentinel=False)
+    for label in distinct:
+        if not isinstance(label, str):
+            raise DataError(f"Ids are strings, got {label!r}.")
+    return numbers, objects(distinct)
 
 
 def _sorted(labels: Sequence[str] | Ids) -> tuple[Ids, Ints]:

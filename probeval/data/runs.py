@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from probeval.arrays import Bools, Floats, Ids, Ints, frozen, objects
-from probeval.data.pool import Pool
+from probeval.data.pool import Pool, number
 from probeval.errors import DataError, did_you_mean
 
 __all__ = ["ORDERS", "Runs", "TieReport"]
@@ -84,13 +84,19 @@ class Runs:
 
         Without ``scores`` or ``ranks`` the rows stand in rank order.
         """
-        s, names = pd.factorize(objects(systems))
-        q, query_labels = pd.factorize(objects(queries))
-        d, doc_labels = pd.factorize(objects(docs))
+        columns = {"queries": queries, "docs": docs, "scores": scores, "ranks": ranks}
+        for name, column in columns.items():
+            if column is not None and len(column) != len(systems):
+                raise DataError(f"{len(systems)} rows need as many {name}, got {len(column)}.")
+        s, names = number(systems)
+        q, query_labels = number(queries)
+        d, doc_labels = number(docs)
         if scores is None:
             order = "file" if ranks is None else "rank"
         pool, pair = Pool.coded(query_labels, doc_labels, q, d)
         score = np.full(len(pair), np.nan) if scores is None else np.asarray(scores, dtype=float)
+        if scores is not None and np.isnan(score).any():
+            raise DataError(f"Row {int(np.argmax(np.isnan(score))) + 1} has no score, others have.")
         rank = None if ranks is None else np.asarray(ranks, dtype=float)
         return cls.coded(tuple(names), pool, s, pair, score, ranks=rank, order=order)
 
@@ -155,6 +161,11 @@ class Runs:
 
     def top(self, depth: int) -> Runs:
         """The first ``depth`` ranks, on the pool of just these pairs."""
+        if depth < 1:
+            raise DataError(f"A depth is a whole number from 1, got {depth}.")
+        return self._first(depth)
+
+    def _first(self, depth: int) -> Runs:
         keep = np.zeros(len(self.pool), dtype=bool)
         pairs = self.pairs[:, :, :depth]
         keep[pairs[pairs >= 0]] = True
@@ -169,7 +180,7 @@ class Runs:
         at = [self.systems.index(s) for s in wanted]
         teams = None if self.teams is None else tuple(self.teams[i] for i in at)
         chosen = replace(self, systems=tuple(wanted), pairs=self.pairs[at], scores=self.scores[at], teams=teams)
-        return chosen.top(self.depth)
+        return chosen._first(self.depth)
 
     def on(self, pool: Pool) -> Runs:
         """The same lists on another pool that has all of their pairs."""
@@ -179,10 +190,11 @@ class Runs:
         if np.any(moved < 0):
             raise DataError("Runs can only move to a pool that has all of their pairs. Use Pool.union.")
         query = {q: i for i, q in enumerate(pool.queries)}
-        at = [query[q] for q in self.queries]
+        here = [i for i, q in enumerate(self.queries) if q in query]  # one that the pool lacks has no pair
+        at = [query[self.queries[i]] for i in here]
         shape = (len(self.systems), len(pool.queries), self.depth)
         pairs, scores = np.full(shape, -1), np.full(shape, np.nan)
-        pairs[:, at], scores[:, at] = _moved(self.pairs, moved), self.scores
+        pairs[:, at], scores[:, at] = _moved(self.pairs[:, here], moved), self.scores[:, here]
         return replace(self, pool=pool, pairs=pairs, scores=scores)
 
     def _on(self, pool: Pool, moved: Ints, depth: int) -> Runs:
@@ -199,7 +211,7 @@ class Runs:
 
         Scores are compared as trec_eval compares them, in 32 bits.
         """
-        score = self.scores.astype(np.float32)
+        score = _in_32_bits(self.scores)
         new = np.ones(score.shape, dtype=bool)
         new[..., 1:] = score[..., 1:] != score[..., :-1]  # NaN differs from itself: no score, no tie
         return np.maximum.accumulate(np.where(new, np.arange(self.depth), 0), axis=-1)
@@ -250,10 +262,16 @@ def _moved(pairs: Ints, to: Ints) -> Ints:
     return np.where(pairs < 0, -1, np.append(to, -1)[pairs])
 
 
+def _in_32_bits(score: Floats) -> NDArray[np.float32]:
+    """Scores as trec_eval holds them; one too large for 32 bits is infinite."""
+    with np.errstate(over="ignore"):
+        return score.astype(np.float32)
+
+
 def _order_keys(order: str, doc: Ints, score: Floats, ranks: Floats | None) -> tuple[NDArray[Any], ...]:
     """Sort keys within a list, the last the most important, as ``np.lexsort`` takes them."""
     if order == "trec_eval":
-        return -doc, -score.astype(np.float32)
+        return -doc, -_in_32_bits(score)
     if order == "file":
         return ()
     if order not in ORDERS:

@@ -21,6 +21,7 @@ POOLED = -3  # drawn for judging but not judged: grade -1 in a sampled qrels (on
 _NO_GRADE = 3
 
 GAINS = ("linear", "exp")
+MOST_GRADES = 10_000  # codes are 16-bit
 TOP_OF_GRADED = 9  # at most ten levels are "graded", more are "fine"
 
 
@@ -51,12 +52,14 @@ class Scale:
     bins: int | None = None
 
     def __post_init__(self) -> None:
-        if len(self.grades) < 2 or any(b <= a for a, b in zip(self.grades, self.grades[1:], strict=False)):
+        if len(self.grades) < 2 or any(not b > a for a, b in zip(self.grades, self.grades[1:], strict=False)):
             raise ScaleError(f"A scale needs at least two grades in rising order, got {self.grades}.")
         if self.grades[0] < 0:
             raise ScaleError(
                 f"Grades are not negative, got {self.grades[0]:g}: -1 (not judged) and -2 (junk) need no place."
             )
+        if len(self.grades) > MOST_GRADES:
+            raise ScaleError(f"A scale has at most {MOST_GRADES:,} grades, got {len(self.grades):,}.")
         if self.gain not in GAINS:
             raise ScaleError(f"A gain is 'linear' or 'exp', got {self.gain!r}.")
         if self.bins is not None and not 2 <= self.bins <= len(self.grades):
@@ -87,7 +90,7 @@ class Scale:
             return cls.binary()
         if kind == "fine" and not top:
             return cls.fine()
-        if kind == "graded" and top.isdecimal() and int(top) >= 1:
+        if kind == "graded" and top.isdecimal() and len(top) <= 4 and int(top) >= 1:
             return cls.graded(int(top))
         raise ScaleError(f"A scale is 'binary', 'graded:M' (grades 0..M) or 'fine' (0..100), got {text!r}.")
 
@@ -162,8 +165,8 @@ class Scale:
         [3, 0, -3, 0, -1]
         """
         given = np.asarray(grades, dtype=float)
-        at = np.searchsorted(self.values, given).clip(0, len(self) - 1)
-        codes = at.astype(np.int16)
+        at = np.asarray(np.searchsorted(self.values, given)).clip(0, len(self) - 1)
+        codes = np.array(at, dtype=np.int16)
         codes[given < -1] = 0
         codes[given == -1] = POOLED
         codes[np.isnan(given)] = UNJUDGED

@@ -6,8 +6,10 @@ to say where and why.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 
 import numpy as np
@@ -19,12 +21,22 @@ from probeval.data.runs import Runs
 from probeval.data.scale import Scale
 from probeval.errors import DataError, ScaleError
 
-__all__ = ["JudgmentRows", "RunRows", "read_qrels_rows", "read_run_rows", "refuse_repeats", "write_qrels", "write_run"]
+__all__ = [
+    "JudgmentRows",
+    "RunRows",
+    "read_qrels_rows",
+    "read_run_rows",
+    "refuse_bytes",
+    "refuse_repeats",
+    "write_qrels",
+    "write_run",
+]
 
 BOM = b"\xef\xbb\xbf"
 RUN = "query Q0 doc rank score tag"
 QRELS = "query assessor doc grade"
 PRELS = "query doc grade method probability"
+UNWRITABLE = re.compile(r"[\x00-\x20\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -59,6 +71,15 @@ def read_run_rows(path: Path, *, with_ranks: bool = False) -> RunRows:
         raise _first_fault(path, data, RUN, {"score": _number, **({"rank": _number} if with_ranks else {})}) from None
 
 
+def refuse_bytes(path: Path) -> None:
+    """Raise where an id of a run or qrels file is not UTF-8, with the line."""
+    for number, line in enumerate(read_bytes(path).splitlines(), start=1):
+        try:
+            b" ".join(line.split()[:3]).decode()  # the ids stand among the first three columns in every layout
+        except UnicodeDecodeError:
+            raise DataError("ids must be UTF-8 text. Convert the file.", path=path, line=number) from None
+
+
 def refuse_repeats(path: Path) -> None:
     """Raise where a run lists a document twice for a query, with the line."""
     repeat = _first_repeat(path, read_bytes(path), RUN, ("query", "doc"))
@@ -77,6 +98,8 @@ def read_qrels_rows(path: Path, *, scale: Scale | None = None) -> JudgmentRows:
     try:
         columns = _columns(data, layout)
         rows = JudgmentRows(columns["query"], columns["doc"], _numbers(columns["grade"]), columns.get("assessor"))
+        if not np.isfinite(rows.grades).all():
+            raise ValueError
         if scale is not None:
             scale.codes(rows.grades)
     except (ValueError, ScaleError):
@@ -88,28 +111,46 @@ def read_qrels_rows(path: Path, *, scale: Scale | None = None) -> JudgmentRows:
     return rows
 
 
-def write_run(path: Path, runs: Runs, system: str) -> None:
+def write_run(path: str | PathLike[str], runs: Runs, system: str) -> None:
     """Write one system's lists as a TREC run, gzipped where the name ends in ``.gz``.
 
-    Scores are written in full. Lists without scores get falling ones, so that the order survives.
+    Scores are written in full. Lists without scores get falling ones, so that the order survives. White space in the
+    system's name becomes ``_`` in the tag.
     """
     table = runs.select([system]).frame()
+    _check_writable(Path(path), queries=table["query"], docs=table["doc"])
+    tag = "_".join(system.split()) or "run"
     scores = table["score"].where(table["score"].notna(), runs.depth + 1.0 - table["rank"])
     lines = (
-        f"{q} Q0 {d} {r} {s!r} {system}\n"
+        f"{q} Q0 {d} {r} {s!r} {tag}\n"
         for q, d, r, s in zip(table["query"], table["doc"], table["rank"], scores.astype(float), strict=True)
     )
-    write_bytes(path, "".join(lines).encode())
+    write_bytes(Path(path), "".join(lines).encode())
 
 
-def write_qrels(path: Path, judgments: Judgments) -> None:
+def write_qrels(path: str | PathLike[str], judgments: Judgments) -> None:
     """Write judgments as TREC qrels, one line an assessor and pair (the latest); gzipped for a name in ``.gz``."""
-    table = judgments.frame().drop_duplicates(["query", "doc", "assessor"], keep="last")
+    table = judgments.frame()
+    table = table.assign(assessor=table["assessor"].where(table["assessor"] != "", "0"))
+    table = table.drop_duplicates(["query", "doc", "assessor"], keep="last")
+    _check_writable(Path(path), queries=table["query"], docs=table["doc"], assessors=table["assessor"])
     lines = (
-        f"{q} {a or 0} {d} {g:g}\n"
+        f"{q} {a} {d} {int(g) if g == int(g) else repr(g)}\n"
         for q, a, d, g in zip(table["query"], table["assessor"], table["doc"], table["grade"], strict=True)
     )
-    write_bytes(path, "".join(lines).encode())
+    write_bytes(Path(path), "".join(lines).encode())
+
+
+def _check_writable(path: Path, **columns: Iterable[str]) -> None:
+    """Refuse ids that would not come back from a TREC file."""
+    for name, column in columns.items():
+        for label in set(column):
+            if UNWRITABLE.search(label) or not label or (name == "queries" and label.startswith("#")):
+                raise DataError(
+                    f"a TREC file cannot hold {label!r} among its {name}: ids there are not empty, have no white space "
+                    "and no '#' at the start of a query.",
+                    path=path,
+                )
 
 
 def _columns(data: bytes, layout: str) -> dict[str, Sequence[bytes]]:
@@ -117,16 +158,16 @@ def _columns(data: bytes, layout: str) -> dict[str, Sequence[bytes]]:
     data = data.removeprefix(BOM)
     names = layout.split()
     n = len(names)
-    if data.startswith(b"#") or b"\n#" in data:
+    if data.startswith(b"#") or b"\n#" in data or b"\r#" in data:
         data = b"\n".join(line for line in data.splitlines() if not line.startswith(b"#"))
     fields = data.split()
     # Every n fields must stand on one line of their own.
     text = np.frombuffer(b"\n" + data + b"\n", dtype=np.uint8)
     blank = text <= ord(" ")
     starts = np.flatnonzero(blank[:-1] > blank[1:]) + 1
-    if len(starts) == len(fields) and len(fields) % n == 0:
+    if fields and len(starts) == len(fields) and len(fields) % n == 0:
         first, last = starts[::n], starts[n - 1 :: n]
-        newlines = np.flatnonzero(text == ord("\n"))
+        newlines = np.flatnonzero((text == ord("\n")) | (text == ord("\r")))
         line = np.searchsorted(newlines, last)
         if np.all(newlines[line - 1] < first) and np.all(np.diff(line) > 0):
             return {name: fields[i::n] for i, name in enumerate(names)}
@@ -136,7 +177,7 @@ def _columns(data: bytes, layout: str) -> dict[str, Sequence[bytes]]:
 def _numbers(column: Sequence[bytes]) -> Floats:
     """The column as numbers; ValueError where one is not."""
     numbers = np.fromiter(map(float, column), dtype=float, count=len(column))
-    if np.isnan(numbers).any():
+    if np.isnan(numbers).any() or b"_" in b"".join(column):  # Python alone reads 1_0 as ten
         raise ValueError
     return numbers
 
@@ -144,7 +185,7 @@ def _numbers(column: Sequence[bytes]) -> Floats:
 def _number(text: str) -> str | None:
     """What is wrong with this text as a number, or nothing."""
     try:
-        return "a number" if np.isnan(float(text)) else None
+        return "a number" if np.isnan(float(text.encode())) or "_" in text else None
     except ValueError:
         return "a number"
 
@@ -152,8 +193,10 @@ def _number(text: str) -> str | None:
 def _grade_on(scale: Scale | None) -> Callable[[str], str | None]:
     def fault(text: str) -> str | None:
         wrong = _number(text)
-        if wrong or scale is None:
-            return wrong
+        if wrong or not np.isfinite(float(text)):
+            return "a number"
+        if scale is None:
+            return None
         try:
             scale.codes([float(text)])
         except ScaleError:
@@ -179,6 +222,9 @@ def _first_fault(path: Path, data: bytes, layout: str, faults: dict[str, Callabl
         if len(fields) != len(names):
             return DataError(f"expected {len(names)} columns ({layout}), got {len(fields)}.", path=path, line=number)
         for name, value in zip(names, fields, strict=True):
+            if min(value) < " ":
+                what = f"the {name} must have no control character, got {value!r}."
+                return DataError(what, path=path, line=number)
             expected = faults[name](value) if name in faults else None
             if expected:
                 return DataError(f"the {name} must be {expected}, got {value!r}.", path=path, line=number)

@@ -50,7 +50,7 @@ def bounds(metric: Metric, lists: Lists, outside: Ints | int = 0) -> tuple[Float
     out = np.broadcast_to(outside, lists.codes.shape[:-1])
     if mode == "monotone":
         return _monotone(metric, lists)
-    if mode == "found":
+    if mode == "found" or (mode == "precision" and not _decides(metric, lists)):
         return _found(metric, lists, out)
     if mode == "precision":
         return _precision(metric, lists, out)
@@ -68,14 +68,21 @@ def _monotone(metric: Metric, lists: Lists) -> tuple[Floats, Floats]:
     return metric.scores(lists.filled(0)), metric.scores(lists.filled(len(lists.scale) - 1))
 
 
+def _decides(metric: Metric, lists: Lists) -> bool:
+    """Whether a document's grade decides if it is relevant: ``rel`` is above the lowest grade and on the scale."""
+    return 0 < lists.scale.at_least(metric.number("rel")) < len(lists.scale)
+
+
 def _found(metric: Metric, lists: Lists, outside: Ints) -> tuple[Floats, Floats]:
-    # (found + m)/(relevant + m + e) grows with m and falls with e.
+    # (found + m)/(relevant + m + e) grows with m and falls with e. Where the lowest grade is relevant, all documents are.
     low, high = np.empty(outside.shape), np.empty(outside.shape)
     within = lists.unjudged.sum(axis=-1)
+    every = lists.scale.at_least(metric.number("rel")) == 0
+    least, most = (within + outside, within + outside) if every else (outside, within)
     for s in range(len(outside)):  # the number of relevant documents now differs from system to system
         one = replace(lists, codes=lists.codes[s : s + 1])
-        low[s] = metric.scores(replace(one.filled(0), supply=lists.supply + outside[s][:, None]))[0]
-        high[s] = metric.scores(replace(one.filled(len(lists.scale) - 1), supply=lists.supply + within[s][:, None]))[0]
+        low[s] = metric.scores(replace(one.filled(0), supply=lists.supply + least[s][:, None]))[0]
+        high[s] = metric.scores(replace(one.filled(len(lists.scale) - 1), supply=lists.supply + most[s][:, None]))[0]
     return low, high
 
 
@@ -134,7 +141,8 @@ def _ratio(metric: Metric, lists: Lists, outside: Ints, *, highest: bool) -> Flo
     )
     missed = np.zeros_like(u) if highest else outside.reshape(-1)
     known = np.broadcast_to(lists.supply, (*lists.codes.shape[:-1], len(gains))).reshape(-1, len(gains))
-    running = np.append(0, np.cumsum(metric.shape(max(int((known[:, 0] + u + missed).max(initial=0)), 1))))
+    everything = known[:, 0] + u + outside.reshape(-1)  # all have at least the lowest grade, whatever it is worth
+    running = np.append(0, np.cumsum(metric.shape(max(int(everything.max(initial=0)), 1))))
     base = np.append(gains, [0.0] * 3)[codes] @ shape
 
     def level(grade: int) -> tuple[Floats, Floats]:
@@ -144,7 +152,7 @@ def _ratio(metric: Metric, lists: Lists, outside: Ints, *, highest: bool) -> Flo
 
     levels = [level(grade) for grade in range(1, len(gains))]
     at_u = np.take_along_axis(placed, u[:, None], axis=1)[:, 0]
-    start_num, start_den = base + steps[0] * at_u, steps[0] * running[known[:, 0] + u + missed]
+    start_num, start_den = base + steps[0] * at_u, steps[0] * running[everything]
     impossible = n > u[:, None]
 
     def best(ratio: Floats) -> tuple[Floats, Floats]:

@@ -1,0 +1,52 @@
+"""Features from what users know beside runs and judgments: groups of documents, labels by machines."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from probeval.arrays import Floats, Ints
+from probeval.data.evidence import LabelTable, Metadata
+from probeval.data.pool import Pool
+from probeval.errors import FeatureError, did_you_mean
+
+__all__ = ["groups_in_queries", "label", "same_group", "share_of_group"]
+
+
+def _groups(metadata: Metadata | None, column: str, pool: Pool) -> tuple[Ints, Ints]:
+    """The group of each pair's document and of its query, -1 where unknown."""
+    if metadata is None:
+        raise FeatureError(f"Features of groups need metadata with a column {column!r}.")
+    doc, query = metadata.codes(column, pool.docs), metadata.codes(column, pool.queries)
+    return doc[pool.doc], query[pool.query]
+
+
+def same_group(metadata: Metadata | None, column: str, pool: Pool) -> Floats:
+    """s[column]: whether document and query are of one group; missing where either's group is unknown."""
+    doc, query = _groups(metadata, column, pool)
+    return np.where((doc < 0) | (query < 0), np.nan, doc == query)
+
+
+def groups_in_queries(metadata: Metadata | None, column: str, pool: Pool) -> Ints:
+    """One number for each group within each query, -1 where a document's group is unknown, shape (pair,)."""
+    doc, _ = _groups(metadata, column, pool)
+    key = pool.query * (int(doc.max(initial=0)) + 1) + doc
+    known = doc >= 0
+    numbers = np.full(len(pool), -1)
+    numbers[known] = np.unique(key[known], return_inverse=True)[1]
+    return numbers
+
+
+def share_of_group(metadata: Metadata | None, column: str, pool: Pool) -> Floats:
+    """f[column]: distinct documents of the query in the group, over all of the query's; missing where unknown."""
+    number = groups_in_queries(metadata, column, pool)
+    count = np.bincount(number[number >= 0], minlength=1)
+    return np.where(number < 0, np.nan, count[number] / pool.sizes[pool.query])
+
+
+def label(labels: LabelTable | None, column: str, pool: Pool) -> Floats:
+    """label[column]: the label as given; missing where there is none."""
+    if labels is None:
+        raise FeatureError(f"label[{column}] needs a table of labels.")
+    if column not in labels.sources:
+        raise FeatureError(f"No column {column!r} in the labels.{did_you_mean(column, labels.sources)}")
+    return labels.on(pool)[:, labels.sources.index(column)]

@@ -1,0 +1,175 @@
+"""Features from the judgments so far: each leaves the pair itself out, one judgment touches only what it changes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from probeval.arrays import Bools, Floats, Ints, frozen
+from probeval.data.evidence import Vectors
+from probeval.data.pool import Pool
+from probeval.data.runs import Runs
+from probeval.errors import FeatureError
+
+__all__ = ["JudgedFeatures", "Neighbours"]
+
+CHUNK = 4096  # rows of the overlap of distinct system sets held at once
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbours:
+    """Who is whose neighbour: what stays fixed while judgments arrive.
+
+    Parameters
+    ----------
+    pool
+        The pairs.
+    sets
+        The distinct sets of systems that retrieved some pair, as bits, shape (word, set).
+    set_of
+        The set of each pair, shape (pair,).
+    groups
+        For each grouping, the number of the pair's group within its query, -1 where unknown, shape (pair,).
+    vectors
+        A unit vector for each pair's document, shape (pair, dimension), or None.
+    """
+
+    pool: Pool
+    sets: NDArray[np.uint64]
+    set_of: Ints
+    groups: dict[str, Ints]
+    vectors: Floats | None
+
+    @classmethod
+    def of(cls, runs: Runs, *, groups: dict[str, Ints], vectors: Vectors | None = None) -> Neighbours:
+        """The neighbours of the pairs that these runs retrieved."""
+        system, query, rank = np.nonzero(runs.retrieved)
+        pair = runs.pairs[system, query, rank]
+        words = np.zeros((len(runs.pool), (len(runs.systems) + 63) // 64), dtype=np.uint64)
+        np.bitwise_or.at(words, (pair, system // 64), np.uint64(1) << (system % 64).astype(np.uint64))
+        sets, set_of = np.unique(words, axis=0, return_inverse=True)
+        at = None if vectors is None else vectors.on(runs.pool)
+        return cls(runs.pool, np.ascontiguousarray(sets.T), set_of.reshape(-1), groups, at)
+
+    def meeting(self, pair: int) -> Bools:
+        """The sets that share a system with the pair's own, shape (set,)."""
+        return np.asarray(np.logical_or.reduce([word & word[self.set_of[pair]] != 0 for word in self.sets]))
+
+    def system_totals(self, weight: Floats) -> Floats:
+        """For each set, the total weight of the pairs whose own set meets it, (weight, set) from (weight, pair)."""
+        bits = np.unpackbits(np.ascontiguousarray(self.sets.T).view(np.uint8), axis=1).astype(np.float32)
+        by_set = np.stack([np.bincount(self.set_of, w, minlength=len(bits)) for w in weight], axis=1)
+        some = by_set.any(axis=1)
+        totals = np.zeros_like(by_set)
+        for start in range(0, len(bits), CHUNK):
+            totals[start : start + CHUNK] = (bits[start : start + CHUNK] @ bits[some].T > 0) @ by_set[some]
+        return totals.T.astype(float)
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedFeatures:
+    """Running totals over the judged pairs, from which every feature of judgments is read.
+
+    Relevance is the grade over the top grade, so that scales can be mixed.
+
+    Parameters
+    ----------
+    neighbours
+        What stays fixed.
+    relevance
+        The relevance of each pair in [0, 1], NaN where unjudged, shape (pair,).
+    by_system, by_query, by_group
+        Totals and counts of relevance: over pairs that meet each set of systems, shape (2, set); over a query's pairs,
+        shape (2, query); over each grouping's groups within queries, shape (2, group).
+    """
+
+    neighbours: Neighbours
+    relevance: Floats
+    by_system: Floats
+    by_query: Floats
+    by_group: dict[str, Floats]
+
+    @classmethod
+    def of(cls, neighbours: Neighbours, relevance: Floats) -> JudgedFeatures:
+        """The totals over all judged pairs at once."""
+        value, judged = np.nan_to_num(relevance), (~np.isnan(relevance)).astype(float)
+        pool = neighbours.pool
+        return cls(
+            neighbours,
+            frozen(relevance),
+            neighbours.system_totals(np.stack([value, judged])),
+            np.stack([np.bincount(pool.query, w, minlength=len(pool.queries)) for w in (value, judged)]),
+            {name: _group_totals(number, value, judged) for name, number in neighbours.groups.items()},
+        )
+
+    def with_judgment(self, pair: int, relevance: float) -> JudgedFeatures:
+        """The totals after one more judgment, or a changed one."""
+        old = self.relevance[pair]
+        change = np.array([relevance - (0.0 if np.isnan(old) else old), 1.0 if np.isnan(old) else 0.0])
+        grades, by_system, by_query = self.relevance.copy(), self.by_system.copy(), self.by_query.copy()
+        grades[pair] = relevance
+        by_system[:, self.neighbours.meeting(pair)] += change[:, None]
+        by_query[:, self.neighbours.pool.query[pair]] += change
+        by_group = {}
+        for name, totals in self.by_group.items():
+            group, by_group[name] = self.neighbours.groups[name][pair], totals.copy()
+            if group >= 0:
+                by_group[name][:, group] += change
+        return replace(self, relevance=frozen(grades), by_system=by_system, by_query=by_query, by_group=by_group)
+
+    def system_mean(self) -> Floats:
+        """ASYS."""
+        return self._left_out(self.by_system[:, self.neighbours.set_of])
+
+    def query_mean(self) -> Floats:
+        """ADOC."""
+        return self._left_out(self.by_query[:, self.neighbours.pool.query])
+
+    def query_count(self) -> Floats:
+        """NDOC."""
+        others: Floats = self.by_query[1, self.neighbours.pool.query] - ~np.isnan(self.relevance)
+        return np.log1p(others)
+
+    def group_mean(self, column: str) -> Floats:
+        """a[column]."""
+        number = self.neighbours.groups[column]
+        return np.where(number < 0, np.nan, self._left_out(self.by_group[column][:, number]))
+
+    def most_similar(self) -> Floats:
+        """aSIM: of the relevances judged in the query, the one whose documents are nearest by mean cosine."""
+        vectors, pool = self.neighbours.vectors, self.neighbours.pool
+        if vectors is None:
+            raise FeatureError("aSIM needs a vector for each document.")
+        out = np.full(len(pool), np.nan)
+        for query in np.unique(pool.query[~np.isnan(self.relevance)]):
+            pairs = np.flatnonzero(pool.query == query)
+            out[pairs] = _nearest(vectors[pairs], self.relevance[pairs])
+        return out
+
+    def _left_out(self, totals: Floats) -> Floats:
+        """Mean over the others: the pair's own judgment is in the totals, and goes out."""
+        own = np.stack([np.nan_to_num(self.relevance), ~np.isnan(self.relevance)])
+        total, count = totals - own
+        return np.where(count > 0.5, total / np.maximum(count, 1), np.nan)
+
+
+def _group_totals(number: Ints, value: Floats, judged: Floats) -> Floats:
+    known = number >= 0
+    size = int(number.max(initial=-1)) + 1
+    return np.stack([np.bincount(number[known], w[known], minlength=size) for w in (value, judged)])
+
+
+def _nearest(vectors: Floats, relevance: Floats) -> Floats:
+    """For each row, the relevance whose other rows have the highest mean cosine to it; NaN where there are none."""
+    judged = np.flatnonzero(~np.isnan(relevance))
+    levels, level = np.unique(relevance[judged], return_inverse=True)
+    cosine = vectors @ vectors[judged].T
+    cosine[judged, np.arange(len(judged))] = 0.0  # the pair itself goes out
+    member = np.eye(len(levels))[level]
+    count = np.broadcast_to(member.sum(axis=0), (len(vectors), len(levels))).copy()
+    count[judged] -= member
+    mean = np.where(count > 0, (cosine @ member) / np.maximum(count, 1), -np.inf)
+    mean[np.isnan(vectors).any(axis=1)] = -np.inf
+    return np.where(np.isfinite(mean.max(axis=1)), levels[mean.argmax(axis=1)], np.nan)

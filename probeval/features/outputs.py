@@ -1,0 +1,125 @@
+"""Features from the systems' outputs alone: no judgment needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from probeval.arrays import Floats, Ints
+from probeval.data.pool import Pool
+from probeval.data.runs import Runs
+from probeval.errors import FeatureError
+
+__all__ = ["OUTPUTS", "Retrievals"]
+
+
+@dataclass(frozen=True, eq=False)
+class Retrievals:
+    """Every retrieval of a pool's pairs in the first ranks of the lists, one row each.
+
+    Parameters
+    ----------
+    runs
+        The lists, perhaps deeper than the pool.
+    pool
+        The pairs of interest: the pool of the runs' top ranks.
+    depth
+        How far down to look for them.
+    """
+
+    runs: Runs
+    pool: Pool
+    depth: int
+
+    @cached_property
+    def rows(self) -> tuple[Ints, Ints, Ints, Ints]:
+        """System, query, rank (from 0) and pair of each retrieval, each of shape (retrieval,)."""
+        system, query, rank = np.nonzero(self.runs.retrieved[:, :, : self.depth])
+        pair = self.runs.pool.within(self.pool)[self.runs.pairs[system, query, rank]]
+        inside = pair >= 0
+        return system[inside], query[inside], rank[inside], pair[inside]
+
+    def total(self, weight: Floats | None = None) -> Floats:
+        """The sum of a weight over the retrievals of each pair (their number without one), shape (pair,)."""
+        return np.bincount(self.rows[3], weight, minlength=len(self.pool)).astype(float)
+
+    def mean(self, weight: Floats) -> Floats:
+        """The mean of a weight over the retrievals of each pair, shape (pair,)."""
+        return self.total(weight) / np.maximum(self.total(), 1)
+
+
+def share_of_systems(seen: Retrievals) -> Floats:
+    """FSYS."""
+    return seen.total() / len(seen.runs.systems)
+
+
+def share_of_teams(seen: Retrievals) -> Floats:
+    """FTEAM."""
+    if seen.runs.teams is None:
+        raise FeatureError("fTEAM needs the team of each system: give systems.tsv with the columns run and team.")
+    team = pd.factorize(np.array(seen.runs.teams, dtype=object))[0]
+    n_teams = int(team.max()) + 1
+    once = np.unique(seen.rows[3] * n_teams + team[seen.rows[0]]) // n_teams
+    return np.bincount(once, minlength=len(seen.pool)) / n_teams
+
+
+def overlap(seen: Retrievals) -> Floats:
+    """OV."""
+    places = seen.depth * len(seen.runs.systems) * len(seen.runs.queries)
+    return np.full(len(seen.pool), len(seen.pool) / places)
+
+
+def mean_rank(seen: Retrievals) -> Floats:
+    """ARANK."""
+    return seen.mean((seen.rows[2] + 1).astype(float))
+
+
+def best_rank(seen: Retrievals) -> Floats:
+    """BRANK."""
+    best = np.full(len(seen.pool), np.inf)
+    np.minimum.at(best, seen.rows[3], seen.rows[2] + 1.0)
+    return best
+
+
+def reciprocal_ranks(seen: Retrievals) -> Floats:
+    """RSUM."""
+    return seen.total(1 / (seen.rows[2] + 1)) / len(seen.runs.systems)
+
+
+def reciprocal_rank_fusion(seen: Retrievals) -> Floats:
+    """RRF."""
+    return seen.total(61 / (61 + seen.rows[2])) / len(seen.runs.systems)
+
+
+def rank_percentile(seen: Retrievals) -> Floats:
+    """PRANK."""
+    ranks = pd.Series(reciprocal_ranks(seen)).groupby(seen.pool.query).rank(pct=True)
+    return np.asarray(ranks, dtype=np.float64)
+
+
+def standard_score(seen: Retrievals) -> Floats:
+    """zSCORE: 0 where a list's scores are all equal, missing where it has none."""
+    scores = seen.runs.scores
+    count = np.maximum((~np.isnan(scores)).sum(axis=2, keepdims=True), 1)
+    off = scores - np.nansum(scores, axis=2, keepdims=True) / count
+    spread = np.sqrt(np.nansum(off**2, axis=2, keepdims=True) / count)
+    z = off / np.where(spread > 0, spread, 1.0)
+    system, query, rank, _ = seen.rows
+    return seen.mean(z[system, query, rank])
+
+
+OUTPUTS: dict[str, Callable[[Retrievals], Floats]] = {
+    "fSYS": share_of_systems,
+    "fTEAM": share_of_teams,
+    "OV": overlap,
+    "aRANK": mean_rank,
+    "bRANK": best_rank,
+    "rSUM": reciprocal_ranks,
+    "rRF": reciprocal_rank_fusion,
+    "pRANK": rank_percentile,
+    "zSCORE": standard_score,
+}

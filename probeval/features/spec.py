@@ -1,0 +1,183 @@
+"""Features by name: what each means, what it needs, and tables of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from probeval.arrays import Bools, Floats, frozen
+from probeval.data.pool import Pool
+from probeval.errors import FeatureError, did_you_mean
+
+__all__ = ["DEFINITIONS", "FeatureName", "FeatureTable", "factors", "feature_names", "needs"]
+
+
+@dataclass(frozen=True)
+class Definition:
+    """What a feature means to an evaluator, and what it is computed from.
+
+    Parameters
+    ----------
+    name, summary
+        Its name (with ``[column]`` where it takes one) and its meaning in a line.
+    needs
+        ``"outputs"`` (the runs alone), ``"judgments"``, ``"metadata"``, ``"labels"``, ``"vectors"`` or ``"teams"``.
+    deep
+        Whether it also exists at another depth, as in ``fSYS@100``.
+    """
+
+    name: str
+    summary: str
+    needs: tuple[str, ...]
+    deep: bool = False
+
+    @property
+    def takes_column(self) -> bool:
+        """Whether it is named with a column, as in ``f[domain]``."""
+        return self.name.endswith("[column]")
+
+
+DEFINITIONS = {
+    d.name.removesuffix("[column]") + ("[]" if d.takes_column else ""): d
+    for d in (
+        Definition("fSYS", "share of the systems with the document in their top k", ("outputs",), deep=True),
+        Definition("fTEAM", "share of the teams with the document in their top k", ("teams",), deep=True),
+        Definition(
+            "OV", "distinct pairs / (k systems queries): one number a campaign, 1 where no list overlaps", ("outputs",)
+        ),
+        Definition("aRANK", "mean rank among the systems that retrieved the document", ("outputs",)),
+        Definition("bRANK", "best rank among the systems", ("outputs",)),
+        Definition("rSUM", "mean over all systems of 1/rank, 0 where not retrieved", ("outputs",), deep=True),
+        Definition("rRF", "mean over all systems of 61/(60 + rank), 0 where not retrieved", ("outputs",), deep=True),
+        Definition("pRANK", "percentile of rSUM among the documents of the query", ("outputs",), deep=True),
+        Definition(
+            "zSCORE",
+            "mean retrieval score, standardised within each list, of the systems that retrieved it",
+            ("outputs",),
+        ),
+        Definition("s[column]", "1 if the document's group is the query's own, else 0", ("metadata",)),
+        Definition("f[column]", "share of the query's distinct documents in the document's group", ("metadata",)),
+        Definition("label[column]", "a label by a machine, as given", ("labels",)),
+        Definition("aSYS", "mean relevance of the judged documents of the systems that retrieved it", ("judgments",)),
+        Definition("aDOC", "mean relevance of the query's other judged documents", ("judgments",)),
+        Definition("nDOC", "log(1 + the number of the query's other judged documents)", ("judgments",)),
+        Definition(
+            "a[column]", "mean relevance of the query's other judged documents of its group", ("judgments", "metadata")
+        ),
+        Definition("aSIM", "the grade whose judged documents are most like it", ("judgments", "vectors")),
+    )
+}
+
+NAME = re.compile(r"(?P<stem>[A-Za-z]+)(?:\[(?P<column>[^\]]+)\])?(?:@(?P<depth>[0-9]+))?")
+
+
+@dataclass(frozen=True)
+class FeatureName:
+    """A feature's name taken apart: ``fSYS@100`` or ``f[domain]``.
+
+    >>> FeatureName.parse("f[domain]").column
+    'domain'
+    """
+
+    stem: str
+    column: str | None = None
+    depth: int | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> FeatureName:
+        """Take a name apart, or say what is near it."""
+        match = NAME.fullmatch(text)
+        if match is None:
+            raise FeatureError(
+                f"Cannot read {text!r} as a feature: expected a name such as fSYS, fSYS@100 or f[domain]."
+            )
+        name = cls(match["stem"], match["column"], None if match["depth"] is None else int(match["depth"]))
+        definition = DEFINITIONS.get(name.stem + ("[]" if name.column else ""))
+        if definition is None:
+            known = [d.name for d in DEFINITIONS.values()]
+            raise FeatureError(f"Unknown feature {text!r}.{did_you_mean(name.stem, known)}")
+        if name.depth is not None and (not definition.deep or name.depth < 1):
+            raise FeatureError(f"{definition.name} takes no depth, got {text!r}.")
+        return name
+
+    @property
+    def definition(self) -> Definition:
+        """What it means."""
+        return DEFINITIONS[self.stem + ("[]" if self.column else "")]
+
+    def __str__(self) -> str:
+        return self.stem + (f"[{self.column}]" if self.column else "") + (f"@{self.depth}" if self.depth else "")
+
+
+def needs(names: Iterable[str]) -> set[str]:
+    """All that these features are computed from."""
+    return {need for name in names for need in FeatureName.parse(name).definition.needs}
+
+
+def factors(term: str) -> list[tuple[Callable[[Floats], Floats], str]]:
+    """A model term taken apart: ``log(fSYS):OV`` is the product of two features, the first as its logarithm."""
+    parts: list[tuple[Callable[[Floats], Floats], str]] = []
+    for part in term.split(":"):
+        inner = re.fullmatch(r"log\((.+)\)", part)
+        parts.append((np.log, inner[1]) if inner else (np.asarray, part))
+    return parts
+
+
+def feature_names(terms: Iterable[str]) -> tuple[str, ...]:
+    """The features that model terms are made of, each once, in order."""
+    return tuple(dict.fromkeys(name for term in terms for _, name in factors(term)))
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureTable:
+    """Features of every pair of a pool.
+
+    Parameters
+    ----------
+    pool
+        The pairs.
+    names
+        The features.
+    values
+        Shape (pair, feature); NaN where a feature is missing, which is not zero.
+    """
+
+    pool: Pool
+    names: tuple[str, ...]
+    values: Floats
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", frozen(self.values))
+
+    def __repr__(self) -> str:
+        return f"<FeatureTable: {len(self.pool):,} pairs, {', '.join(self.names)}>"
+
+    def __getitem__(self, name: str) -> Floats:
+        if name not in self.names:
+            raise FeatureError(f"No feature {name!r} in the table.{did_you_mean(name, self.names)}")
+        return self.values[:, self.names.index(name)]
+
+    @cached_property
+    def missing(self) -> dict[str, int]:
+        """How many pairs lack each feature, where any does."""
+        counts = np.isnan(self.values).sum(axis=0)
+        return {name: int(n) for name, n in zip(self.names, counts, strict=True) if n}
+
+    @property
+    def complete(self) -> Bools:
+        """The pairs that have every feature, shape (pair,)."""
+        return np.logical_not(np.isnan(self.values).any(axis=1))
+
+    def design(self, terms: Iterable[str]) -> Floats:
+        """The columns of a model's terms (features, their logarithms, products), shape (pair, term)."""
+        columns = [np.prod([transform(self[name]) for transform, name in factors(term)], axis=0) for term in terms]
+        return np.stack(columns, axis=1) if columns else np.empty((len(self.pool), 0))
+
+    def frame(self) -> pd.DataFrame:
+        """A table with the ids: query, doc and a column a feature."""
+        return pd.concat([self.pool.frame(), pd.DataFrame(self.values, columns=list(self.names))], axis=1)

@@ -1,0 +1,113 @@
+"""A campaign's features by name."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+
+import numpy as np
+
+from probeval.arrays import Floats
+from probeval.data.collection import Collection
+from probeval.data.judgments import Judgments
+from probeval.data.pool import Pool
+from probeval.data.scale import Scale
+from probeval.errors import ProbevalWarning
+from probeval.features.external import groups_in_queries, label, same_group, share_of_group
+from probeval.features.judged import JudgedFeatures, Neighbours
+from probeval.features.outputs import OUTPUTS, Retrievals
+from probeval.features.spec import FeatureName, FeatureTable
+
+__all__ = ["compute_features", "judged_features", "relevance_of"]
+
+
+def compute_features(
+    collection: Collection,
+    names: Iterable[str],
+    *,
+    depth: int,
+    scale: Scale | None = None,
+    judged: JudgedFeatures | None = None,
+) -> FeatureTable:
+    """The named features of every pair in some system's top ``depth``.
+
+    Parameters
+    ----------
+    collection
+        Runs, and whatever judgments, metadata, labels and vectors the features need.
+    names
+        Features as :mod:`probeval.features.spec` lists them.
+    depth
+        The depth of the pool.
+    scale
+        The scale of the judgments; inferred when not given.
+    judged
+        Running totals to read features of judgments from, where a loop keeps them; else they are made here.
+
+    Examples
+    --------
+    >>> from probeval.data import synthetic_campaign
+    >>> campaign = synthetic_campaign(np.random.default_rng(1), systems=4, queries=3, depth=5)
+    >>> compute_features(campaign, ["fSYS", "aDOC", "f[source]"], depth=5)
+    <FeatureTable: 35 pairs, fSYS, aDOC, f[source]>
+    """
+    parsed = [FeatureName.parse(name) for name in names]
+    pool = collection.runs.top(depth).pool
+    if judged is None and any("judgments" in name.definition.needs for name in parsed):
+        columns = [name.column for name in parsed if name.stem == "a" and name.column]
+        judged = judged_features(collection, columns, depth=depth, scale=scale)
+    deep: dict[int, Retrievals] = {}
+
+    def column(name: FeatureName) -> Floats:
+        if name.stem in OUTPUTS:
+            seen = deep.setdefault(name.depth or depth, Retrievals(collection.runs, pool, name.depth or depth))
+            return OUTPUTS[name.stem](seen)
+        if name.stem in ("s", "f"):
+            return (same_group if name.stem == "s" else share_of_group)(collection.metadata, str(name.column), pool)
+        if name.stem == "label":
+            return label(collection.labels, str(name.column), pool)
+        assert judged is not None
+        return _from_judgments(judged, name)
+
+    table = FeatureTable(pool, tuple(map(str, parsed)), np.stack([column(n) for n in parsed], axis=1))
+    lost = {
+        name: n
+        for name, n in table.missing.items()
+        if set(FeatureName.parse(name).definition.needs) & {"metadata", "labels"}
+    }
+    if lost:
+        said = ", ".join(f"{name} for {n:,}" for name, n in lost.items())
+        warnings.warn(
+            f"Missing for some of {len(pool):,} pairs (missing is not zero): {said}.", ProbevalWarning, stacklevel=2
+        )
+    return table
+
+
+def judged_features(
+    collection: Collection, columns: Iterable[str] = (), *, depth: int, scale: Scale | None = None
+) -> JudgedFeatures:
+    """Running totals over a campaign's judgments, for features within the named groupings too."""
+    runs = collection.runs.top(depth)
+    groups = {column: groups_in_queries(collection.metadata, column, runs.pool) for column in columns}
+    neighbours = Neighbours.of(runs, groups=groups, vectors=collection.vectors)
+    return JudgedFeatures.of(neighbours, relevance_of(collection.judgments, runs.pool, scale))
+
+
+def relevance_of(judgments: Judgments | None, pool: Pool, scale: Scale | None = None) -> Floats:
+    """The judged relevance of each pair of a pool, grade over top grade, NaN where unjudged, shape (pair,)."""
+    if judgments is None:
+        return np.full(len(pool), np.nan)
+    scale = judgments.scale() if scale is None else scale
+    return np.append(scale.values / scale.values[-1], [np.nan] * 3)[judgments.on(pool).codes(scale)]
+
+
+def _from_judgments(judged: JudgedFeatures, name: FeatureName) -> Floats:
+    if name.stem == "a":
+        return judged.group_mean(str(name.column))
+    read = {
+        "aSYS": judged.system_mean,
+        "aDOC": judged.query_mean,
+        "nDOC": judged.query_count,
+        "aSIM": judged.most_similar,
+    }
+    return read[name.stem]()
