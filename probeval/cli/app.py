@@ -11,6 +11,9 @@ import typer
 from probeval import __version__
 from probeval.cli.demo import demo
 from probeval.cli.evaluate import evaluate
+from probeval.cli.features import features
+from probeval.cli.fit import fit
+from probeval.cli.models import models
 from probeval.errors import ProbevalError
 
 __all__ = ["app", "main"]
@@ -40,8 +43,9 @@ def root(
     """Evaluate retrieval systems with few relevance judgments, or none, and say how sure the answer is."""
 
 
-for verb in (demo, evaluate):
+for verb in (demo, evaluate, features, fit):
     app.command()(verb)
+app.add_typer(models, name="models")
 
 
 def main() -> None:

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
+import pandas as pd
 import typer
 
 from probeval.cli.options import Format, OutputFormat, Quiet, Seed
-from probeval.cli.output import Talk, write_json, write_table
+from probeval.cli.output import Talk, write_csv, write_json, write_table
 from probeval.data import synthetic_campaign, write_campaign
 from probeval.metrics import measure, parse
 
@@ -38,7 +39,11 @@ def demo(
     few = campaign.judgments.take(rng.permutation(len(campaign.judgments))[: int(SHARE * len(campaign.judgments))])
     metric = parse(METRIC)
     full, partial = (measure(campaign.runs, judged, metric) for judged in (campaign.judgments, few))
-    if form is not OutputFormat.table:
+    if form is OutputFormat.csv:
+        tables = {"full": full.table(), "partial": partial.table()}
+        write_csv(pd.concat([t.reset_index().assign(judgments=name) for name, t in tables.items()]))
+        return
+    if form is OutputFormat.json:
         write_json({"full": full.document(), "partial": partial.document()})
         return
     write_table(full.table().reset_index(), title=f"\n{METRIC}, every pair judged: the bounds meet.")

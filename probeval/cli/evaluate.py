@@ -25,13 +25,12 @@ from probeval.cli.options import (
     Systems,
 )
 from probeval.cli.output import Talk, write_csv, write_json, write_table
-from probeval.data import Judgments, Runs, Scale, read_judgments, read_runs
+from probeval.data import Collection, Judgments, Runs, Scale, read_judgments, read_runs
+from probeval.data.collection import JUDGED
 from probeval.errors import ProbevalError
 from probeval.metrics import Measured, measure, parse
 
 __all__ = ["evaluate"]
-
-JUDGED_SHARE = 0.99
 
 
 def evaluate(
@@ -68,7 +67,9 @@ def evaluate(
     grades = grades if gain is None else grades.with_gain(gain.value)
     results = []
     for one in metrics:
-        chosen = lists if systems is Systems.all else _judged(lists, judgments, grades, depth or one.cutoff, talk)
+        chosen = (
+            lists if systems is Systems.all else _judged(lists, judgments, depth or one.cutoff or lists.depth, talk)
+        )
         results.append(measure(chosen, judgments, one, scale=grades, depth=depth))
     _say(talk, results[0], lists, judgments, inferred=named is None)
     if form is OutputFormat.json:
@@ -83,13 +84,10 @@ def evaluate(
         write_table(frame, title=("\n" if i else "") + str(result.metric))
 
 
-def _judged(runs: Runs, judgments: Judgments, scale: Scale, depth: int | None, talk: Talk) -> Runs:
-    share = measure(runs, judgments, parse("Judged"), scale=scale, depth=depth).judged
-    kept = [s for s, judged in zip(runs.systems, share, strict=True) if judged > JUDGED_SHARE]
-    talk(f"{len(kept)} of {len(runs.systems)} systems have more than {JUDGED_SHARE} of their documents judged.")
-    if not kept:
-        raise ProbevalError(f"No system has more than {JUDGED_SHARE} of its documents judged. Use --systems all.")
-    return runs.select(kept)
+def _judged(runs: Runs, judgments: Judgments, depth: int, talk: Talk) -> Runs:
+    kept = Collection("", runs, judgments).judged_systems(depth).runs
+    talk(f"{len(kept.systems)} of {len(runs.systems)} systems have more than {JUDGED:g} of their documents judged.")
+    return kept
 
 
 def _say(talk: Talk, result: Measured, runs: Runs, judgments: Judgments, *, inferred: bool) -> None:

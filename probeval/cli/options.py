@@ -51,6 +51,13 @@ Qrels = Annotated[
 Metrics = Annotated[
     list[str], typer.Option("--metric", metavar="METRIC", help="A measure such as nDCG@10; may be repeated.")
 ]
+MetadataFile = Annotated[
+    Path | None, typer.Option("--metadata", metavar="FILE", help="A table of documents and their groups.")
+]
+Labels = Annotated[
+    Path | None,
+    typer.Option("--labels", metavar="FILE", help="A table of labels by machines: query, doc, one column each."),
+]
 ScaleName = Annotated[
     str | None,
     typer.Option(

@@ -5,16 +5,20 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 import typer
 
 from probeval.cli.options import OutputFormat
+from probeval.errors import ProbevalWarning
 
-__all__ = ["Talk", "write_csv", "write_json", "write_table"]
+__all__ = ["Talk", "write", "write_csv", "write_json", "write_table"]
+
+T = TypeVar("T")
 
 
 class Talk:
@@ -28,15 +32,27 @@ class Talk:
         if not self.quiet:
             typer.echo(message, err=True)
 
-    def progress(self, files: Sequence[Path]) -> Iterator[Path]:
+    def progress(self, files: Sequence[Path]) -> Iterable[Path]:
         """The files, with a bar while they are read."""
+        return self.track(files, "Reading runs")
+
+    def track(self, work: Sequence[T], what: str) -> Iterable[T]:
+        """The pieces of work, with a bar on a terminal while they are done."""
         if self.quiet or not sys.stderr.isatty():
-            yield from files
-            return
+            return iter(work)
         from rich.console import Console
         from rich.progress import track
 
-        yield from track(files, description="Reading runs", console=Console(stderr=True), transient=True)
+        return track(work, description=what, console=Console(stderr=True), transient=True)
+
+    def warned(self, work: Callable[[], T]) -> T:
+        """The result of some work, with its warnings said on stderr."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", ProbevalWarning)
+            result = work()
+        for warning in caught:
+            self(str(warning.message))
+        return result
 
 
 def write_json(document: Any) -> None:

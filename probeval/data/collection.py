@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import csv
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from io import StringIO
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from probeval.arrays import Floats
 from probeval.data.evidence import LabelTable, Metadata, Vectors, read_labels, read_metadata
 from probeval.data.files import find, run_files, stem, suffix, write_bytes
 from probeval.data.judgments import Judgments
@@ -24,6 +27,7 @@ from probeval.data.trec import (
     RunRows,
     read_qrels_rows,
     read_run_rows,
+    refuse_bytes,
     refuse_repeats,
     write_qrels,
     write_run,
@@ -33,6 +37,7 @@ from probeval.errors import DataError
 __all__ = ["Collection", "read_campaign", "read_judgments", "read_runs", "read_teams", "write_campaign"]
 
 T = TypeVar("T")
+JUDGED = 0.99  # of a system's documents, from which on its true score counts as known
 PathName = str | os.PathLike[str]
 Progress = Callable[[Sequence[Path]], Iterable[Path]]
 
@@ -64,6 +69,38 @@ class Collection:
         parts = [repr(p) for p in (self.runs, self.judgments, self.metadata, self.labels) if p is not None]
         return f"<Collection {self.name}: {', '.join(parts)}>"
 
+    @property
+    def has(self) -> dict[str, tuple[str, ...]]:
+        """What features can be computed from, with the columns of each where it has any."""
+        return {
+            "outputs": (),
+            **({"teams": ()} if self.runs.teams is not None else {}),
+            **({"judgments": ()} if self.judgments is not None else {}),
+            **({"metadata": tuple(self.metadata.groups)} if self.metadata is not None else {}),
+            **({"labels": self.labels.sources} if self.labels is not None else {}),
+            **({"vectors": ()} if self.vectors is not None else {}),
+        }
+
+    def judged_systems(self, depth: int, *, share: float = JUDGED) -> Collection:
+        """The collection with only the systems that have more than ``share`` of their top ``depth`` judged."""
+        if self.judgments is None:
+            raise DataError(f"{self.name}: without judgments no system is judged.")
+        judged = judged_share(self.runs, self.judgments, depth)
+        kept = [s for s, part in zip(self.runs.systems, judged, strict=True) if part > share]
+        if not kept:
+            raise DataError(f"no system has more than {share:g} of its documents judged. Use all systems.")
+        return replace(self, runs=self.runs.select(kept))
+
+
+def judged_share(runs: Runs, judgments: Judgments, depth: int) -> Floats:
+    """The share of the documents that each system retrieved in its top ``depth`` that are judged, shape (system,).
+
+    Queries without any judgment do not count.
+    """
+    pairs = runs.pairs[:, np.isin(runs.queries, judgments.pool.queries), :depth]
+    graded = np.append(judgments.on(runs.pool).grades() >= 0, False)
+    return np.asarray(graded[pairs].sum(axis=(1, 2)) / np.maximum((pairs >= 0).sum(axis=(1, 2)), 1))
+
 
 def read_runs(*paths: PathName, order: str = "trec_eval", depth: int | None = None, progress: Progress = iter) -> Runs:
     """Runs from TREC files, tables, globs or directories; a system is named by its file.
@@ -86,7 +123,8 @@ def read_runs(*paths: PathName, order: str = "trec_eval", depth: int | None = No
     if not tables:
         runs = _trec_runs(files, order=order, progress=progress)
     elif len(files) == 1:
-        runs = _with_path(tables[0], lambda p: runs_from_table(read_table(p), system=stem(p), path=p, order=order))
+        table = read_table(tables[0], triples=True)
+        runs = _with_path(tables[0], lambda p: runs_from_table(table, system=stem(p), path=p, order=order))
     else:
         raise DataError("tables and TREC runs, or several tables, in one call. Give one table with a system column.")
     return runs if depth is None else runs.top(depth)
@@ -100,7 +138,12 @@ def _trec_runs(files: Sequence[Path], *, order: str, progress: Progress) -> Runs
         parts.append((queries.of(rows.queries), docs.of(rows.docs), replace(rows, queries=(), docs=())))
     query, doc = np.concatenate([q for q, _, _ in parts]), np.concatenate([d for _, d, _ in parts])
     system = np.repeat(np.arange(len(files)), [len(q) for q, _, _ in parts])
-    pool, pair = Pool.coded(queries.labels(), docs.labels(), query, doc)
+    try:
+        pool, pair = Pool.coded(queries.labels(), docs.labels(), query, doc)
+    except UnicodeDecodeError:
+        for path in files:
+            refuse_bytes(path)
+        raise
     score = np.concatenate([rows.scores for _, _, rows in parts])
     ranks = [rows.ranks for _, _, rows in parts if rows.ranks is not None]
     names = tuple(map(stem, files))
@@ -119,7 +162,7 @@ def read_judgments(path: PathName, *, scale: Scale | None = None) -> Judgments:
     """
     file = Path(path)
     if suffix(file):
-        return _with_path(file, lambda p: judgments_from_table(read_table(p), path=p))
+        return _with_path(file, lambda p: judgments_from_table(read_table(p), path=p, scale=scale))
     rows = read_qrels_rows(file, scale=scale)
     return _judgments(file, rows)
 
@@ -127,8 +170,12 @@ def read_judgments(path: PathName, *, scale: Scale | None = None) -> Judgments:
 def _judgments(path: Path, rows: JudgmentRows) -> Judgments:
     queries, docs = _Numbering(), _Numbering()
     query, doc = queries.of(rows.queries), docs.of(rows.docs)
-    pool, pair = _with_path(path, lambda _: Pool.coded(queries.labels(), docs.labels(), query, doc))
-    who = None if rows.assessors is None or len(set(rows.assessors)) == 1 else [a.decode() for a in rows.assessors]
+    try:
+        pool, pair = Pool.coded(queries.labels(), docs.labels(), query, doc)
+        who = None if rows.assessors is None or len(set(rows.assessors)) == 1 else [a.decode() for a in rows.assessors]
+    except UnicodeDecodeError:
+        refuse_bytes(path)
+        raise
     return Judgments.coded(pool, pair, rows.grades, assessors=who)
 
 
@@ -165,8 +212,15 @@ def read_campaign(folder: PathName, *, order: str = "trec_eval", progress: Progr
 def write_campaign(collection: Collection, folder: PathName) -> None:
     """Write a collection as a campaign folder that :func:`read_campaign` reads."""
     path = Path(folder)
-    for system in collection.runs.systems:
-        write_run(path / "runs" / f"{system}.gz", collection.runs, system)
+    names = {f"{system}.gz": system for system in collection.runs.systems}
+    for name, system in names.items():
+        if Path(name).name != name or name.startswith(".") or stem(Path(name)) != system:
+            raise DataError(f"system {system!r} cannot be the name of a run file. Rename it.", path=path)
+    others = sorted({p.name for p in (path / "runs").glob("[!.]*")} - set(names))
+    if others:
+        raise DataError(f"the folder holds other runs already ({others[0]}). Name an empty one.", path=path / "runs")
+    for name, system in names.items():
+        write_run(path / "runs" / name, collection.runs, system)
     if collection.runs.teams is not None:
         rows = zip(collection.runs.systems, collection.runs.teams, strict=True)
         _write_tsv(path / "systems.tsv", [("run", "team"), *rows])
@@ -185,7 +239,9 @@ def write_campaign(collection: Collection, folder: PathName) -> None:
 
 
 def _write_tsv(path: Path, rows: Iterable[Iterable[str]]) -> None:
-    write_bytes(path, "".join("\t".join(row) + "\n" for row in rows).encode())
+    text = StringIO()
+    csv.writer(text, delimiter="\t", lineterminator="\n").writerows(rows)
+    write_bytes(path, text.getvalue().encode())
 
 
 class _Numbering:
@@ -199,10 +255,7 @@ class _Numbering:
         return np.fromiter(map(self._number.__getitem__, labels), dtype=np.int64, count=len(labels))
 
     def labels(self) -> list[str]:
-        try:
-            return [label.decode() for label in self._number]
-        except UnicodeDecodeError:
-            raise DataError("ids must be UTF-8 text.") from None
+        return [label.decode() for label in self._number]
 
 
 def _with_path(path: Path, read: Callable[[Path], T]) -> T:

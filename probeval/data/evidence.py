@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 
 import numpy as np
@@ -72,6 +73,11 @@ class LabelTable:
     values: Floats
 
     def __post_init__(self) -> None:
+        if self.values.shape != (len(self.pool), len(self.sources)):
+            raise DataError(
+                f"{len(self.pool)} pairs and {len(self.sources)} sources cannot have labels of shape "
+                f"{self.values.shape}."
+            )
         object.__setattr__(self, "values", frozen(self.values))
 
     def __repr__(self) -> str:
@@ -106,19 +112,25 @@ class Vectors:
         return np.where((at >= 0)[:, None], known[at], np.nan)[pool.doc]
 
 
-def read_metadata(path: Path) -> Metadata:
-    """A table with a column for the document and one for each grouping."""
+def read_metadata(path: str | PathLike[str]) -> Metadata:
+    """A table with a column for the document and one for each grouping; empty cells are no group."""
+    path = Path(path)
     table = read_table(path)
     docs = column(table, "doc", path=path)
     assert docs is not None
-    groups = {str(c): objects(table[c].astype(str).tolist()) for c in table.columns if c != docs.name}
+    known = table.astype(object).where(table.notna(), "")
+    groups = {str(c): objects([str(v) for v in known[c]]) for c in table.columns if c != docs.name}
     if not groups:
         raise DataError("metadata need at least one column beside the document.", path=path)
-    return Metadata(objects(ids(docs, "doc", path=path)), groups)
+    try:
+        return Metadata(objects(ids(docs, "doc", path=path)), groups)
+    except DataError as error:
+        raise error if error.path is not None else DataError(str(error), path=path) from None
 
 
-def read_labels(path: Path) -> LabelTable:
+def read_labels(path: str | PathLike[str]) -> LabelTable:
     """A table with columns for query and document, and one of numbers for each source; empty cells are missing."""
+    path = Path(path)
     table = read_table(path)
     query, doc = column(table, "query", path=path), column(table, "doc", path=path)
     assert query is not None

@@ -67,7 +67,7 @@ def _umask() -> int:
 def stem(path: Path) -> str:
     """A file's name without ``.gz``, and for a table without its ending: the name of the system in it."""
     name = path.name.removesuffix(".gz")
-    return name.removesuffix(suffix(path))
+    return name[: len(name) - len(suffix(path))]
 
 
 def suffix(path: Path) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,7 +16,7 @@ from probeval.data.pool import Pool, number
 from probeval.data.scale import Scale
 from probeval.errors import DataError, ScaleError, did_you_mean
 
-__all__ = ["RULES", "Judgments"]
+__all__ = ["RULES", "Judgments", "on_scale"]
 
 NOT_JUDGED = -1  # drawn for judging but not judged
 
@@ -139,7 +140,7 @@ class Judgments:
         try:
             return scale.codes(grades)
         except ScaleError as error:
-            bad = next(i for i in np.flatnonzero(~np.isnan(grades)) if not _on_scale(scale, grades[i]))
+            bad = next(i for i in np.flatnonzero(~np.isnan(grades)) if not on_scale(scale, grades[i]))
             query, doc = self.pool.label(int(bad))
             raise ScaleError(f"Query {query!r}, document {doc!r}: {error}") from None
 
@@ -165,13 +166,24 @@ class Judgments:
             time=self.time[events],
         )
 
+    def fingerprint(self) -> str:
+        """A short hash of who is relevant to what: the same judgments in any file and order have the same."""
+        grades = self.grades()
+        known = ~np.isnan(grades)
+        lines = sorted(
+            f"{self.pool.queries[q]} {self.pool.docs[d]} {g:g}"
+            for q, d, g in zip(self.pool.query[known], self.pool.doc[known], grades[known], strict=True)
+        )
+        return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+
     def frame(self) -> pd.DataFrame:
         """A table of the events: query, doc, grade, assessor, time."""
         table = self.pool.frame().iloc[self.pair].reset_index(drop=True)
         return table.assign(grade=self.grade, assessor=objects(self.assessors)[self.assessor], time=self.time)
 
 
-def _on_scale(scale: Scale, grade: float) -> bool:
+def on_scale(scale: Scale, grade: float) -> bool:
+    """Whether the scale has this grade."""
     try:
         scale.codes([grade])
     except ScaleError:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from probeval.arrays import Bools, Ids, Ints, frozen, objects
 from probeval.errors import DataError
 
-__all__ = ["Pool", "number"]
+__all__ = ["Pool", "is_text", "number"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,9 +143,17 @@ def number(labels: Sequence[str] | Ids) -> tuple[Ints, Ids]:
     """The number of each label in the order in which they are first seen, and the labels; all must be strings."""
     numbers, distinct = pd.factorize(objects(labels), use_na_sentinel=False)
     for label in distinct:
-        if not isinstance(label, str):
+        if not is_text(label):
             raise DataError(f"Ids are strings, got {label!r}.")
     return numbers, objects(distinct)
+
+
+def is_text(label: object) -> bool:
+    """Whether this is a string that can be written (half a surrogate pair cannot)."""
+    try:
+        return isinstance(label, str) and (label.isascii() or bool(label.encode()))
+    except UnicodeEncodeError:
+        return False
 
 
 def _sorted(labels: Sequence[str] | Ids) -> tuple[Ids, Ints]:

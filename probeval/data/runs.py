@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from probeval.arrays import Bools, Floats, Ids, Ints, frozen, objects
-from probeval.data.pool import Pool, number
+from probeval.data.pool import Pool, is_text, number
 from probeval.errors import DataError, did_you_mean
 
 __all__ = ["ORDERS", "Runs", "TieReport"]
@@ -64,6 +64,9 @@ class Runs:
         if len(set(self.systems)) != len(self.systems):
             twice = next(s for s in self.systems if self.systems.count(s) > 1)
             raise DataError(f"Two runs are named {twice!r}. A system's name is its file name; rename one.")
+        unreadable = next((s for s in self.systems if not is_text(s)), None)
+        if unreadable is not None:
+            raise DataError(f"The system name {unreadable!r} is not UTF-8 text. Rename it.")
         if self.teams is not None and len(self.teams) != len(self.systems):
             raise DataError(f"{len(self.systems)} systems need as many teams, got {len(self.teams)}.")
         for name in ("pairs", "scores"):

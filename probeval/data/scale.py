@@ -175,6 +175,20 @@ class Scale:
             raise ScaleError(f"Grade {given[off].flat[0]:g} is not on the scale {self}. Name the right scale.")
         return codes
 
+    @cached_property
+    def levels(self) -> Codes:
+        """The grade that stands for each level of a model, shape (level,): every grade, or the middle of each bin."""
+        if self.bins is None:
+            return np.arange(len(self), dtype=np.int16)
+        width = (len(self) - 1) / self.bins
+        return np.asarray(np.floor(width * (np.arange(self.bins) + 0.5)), dtype=np.int16)
+
+    def level_of(self, codes: Codes) -> Codes:
+        """The level that each grade falls in (equal intervals of grades), negative where there is no grade."""
+        if self.bins is None:
+            return codes
+        return np.where(codes < 0, codes, codes.astype(np.int64) * self.bins // len(self)).astype(np.int16)
+
     def lookup(self, per_grade: ArrayLike) -> Floats:
         """A table indexed by grade code in which everything without a grade is worth 0."""
         return np.append(np.asarray(per_grade, dtype=float), np.zeros(_NO_GRADE))

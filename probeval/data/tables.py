@@ -6,6 +6,8 @@ Ids stay strings: ``007``, ``1e5`` and ``NaN`` are read as they are written.
 from __future__ import annotations
 
 import json
+import re
+import warnings
 from collections.abc import Iterable, Mapping
 from io import BytesIO
 from pathlib import Path
@@ -16,8 +18,9 @@ import pandas as pd
 
 from probeval.arrays import Floats
 from probeval.data.files import read_bytes, suffix
-from probeval.data.judgments import Judgments
+from probeval.data.judgments import Judgments, on_scale
 from probeval.data.runs import Runs
+from probeval.data.scale import Scale
 from probeval.errors import DataError
 
 __all__ = ["as_judgments", "as_runs", "ids", "numbers", "read_table"]
@@ -33,37 +36,58 @@ NAMES = {
     "time": ("time", "timestamp"),
 }
 TRIPLES = ("system", "query", "doc")
+NOT_IN_IDS = re.compile(r"[\s\x00-\x1f\ud800-\udfff]")
 
 
-def read_table(path: Path) -> pd.DataFrame:
-    """A table of strings; a TSV of three columns without a header is system, query, doc in rank order."""
+def read_table(path: Path, *, triples: bool = False) -> pd.DataFrame:
+    """A table of strings, at least one row.
+
+    With ``triples``, three columns without a header that names query and doc are system, query, doc in rank order.
+    """
     kind = suffix(path)
     if kind == ".parquet":
-        return _read_parquet(path)
-    data = read_bytes(path)
-    if kind == ".jsonl":
-        return _read_jsonl(path, data)
-    separator = b"\t" if kind == ".tsv" else b","
-    first = data.removeprefix(b"\xef\xbb\xbf").splitlines()[0].decode("utf-8", "replace").split(separator.decode())
-    known = {name for names in NAMES.values() for name in names}
-    headless = len(first) == len(TRIPLES) and not known & {name.strip().lower() for name in first}
+        table = _read_parquet(path)
+    elif kind == ".jsonl":
+        table = _read_jsonl(path, read_bytes(path))
+    else:
+        table = _read_csv(path, read_bytes(path), triples=triples)
+    if table.empty:
+        raise DataError("the table has no rows.", path=path)
+    return table
+
+
+def _read_csv(path: Path, data: bytes, *, triples: bool) -> pd.DataFrame:
+    kind = suffix(path)
+    separator = "\t" if kind == ".tsv" else ","
+    lines = data.removeprefix(b"\xef\xbb\xbf").lstrip(b"\r\n").splitlines() or [b""]
+    first = lines[0].decode("utf-8", "replace").split(separator)
+    headless = triples and len(first) == len(TRIPLES) and not _names_pairs(first)
     try:
-        return pd.read_csv(
-            BytesIO(data),
-            sep=separator.decode(),
-            dtype=str,
-            keep_default_na=False,
-            na_filter=False,
-            header=None if headless else "infer",
-            names=TRIPLES if headless else None,
-            index_col=False,
-            on_bad_lines="error",
-        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)  # rows longer than the header
+            return pd.read_csv(
+                BytesIO(data),
+                sep=separator,
+                dtype=str,
+                keep_default_na=False,
+                na_filter=False,
+                header=None if headless else "infer",
+                names=TRIPLES if headless else None,
+                index_col=False,
+                on_bad_lines="error",
+            )
+    except pd.errors.ParserWarning:
+        raise DataError(f"rows have more cells than the header has names ({len(first)}).", path=path) from None
     except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
         reason = str(error).strip().splitlines()[-1].removeprefix("Error tokenizing data. C error: ")
         raise DataError(
             f"not a table of {kind.removeprefix('.').upper()} with named columns: {reason}.", path=path
         ) from None
+
+
+def _names_pairs(header: Iterable[str]) -> bool:
+    names = {name.strip().strip('"').lower() for name in header}
+    return bool(names & set(NAMES["query"])) and bool(names & set(NAMES["doc"]))
 
 
 def _read_jsonl(path: Path, data: bytes) -> pd.DataFrame:
@@ -73,7 +97,7 @@ def _read_jsonl(path: Path, data: bytes) -> pd.DataFrame:
             continue
         try:
             row = json.loads(line, parse_int=str, parse_float=str)  # a number keeps its spelling
-        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
             raise DataError(f"not a JSON object: {error}.", path=path, line=number) from None
         if not isinstance(row, dict):
             raise DataError(f"expected a JSON object, got {type(row).__name__}.", path=path, line=number)
@@ -82,12 +106,13 @@ def _read_jsonl(path: Path, data: bytes) -> pd.DataFrame:
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:
+    data = read_bytes(path)
     try:
-        return pd.read_parquet(path)
+        return pd.read_parquet(BytesIO(data))
     except ImportError:
         raise DataError("reading parquet needs pyarrow: pip install 'probeval[parquet]'.", path=path) from None
     except Exception as error:  # pyarrow's own tree of errors, of which no base is public
-        raise DataError(f"not a parquet file: {str(error).splitlines()[0]}.", path=path) from None
+        raise DataError(f"not a parquet file: {str(error).splitlines()[0].rstrip('.')}.", path=path) from None
 
 
 def column(table: pd.DataFrame, name: str, *, path: Path | None = None, required: bool = True) -> pd.Series | None:
@@ -116,8 +141,11 @@ def ids(values: Iterable[Any], name: str, *, path: Path | None = None) -> list[s
                 f"the {name} in row {row + 1} must be a string, got {value!r}. Read ids as strings (dtype=str).",
                 path=path,
             )
-        if not text or any(c.isspace() for c in text):
-            raise DataError(f"the {name} in row {row + 1} must have no white space, got {text!r}.", path=path)
+        if not text or NOT_IN_IDS.search(text):
+            raise DataError(
+                f"the {name} in row {row + 1} must be text without white space or control characters, got {text!r}.",
+                path=path,
+            )
         out.append(text)
     return out
 
@@ -146,16 +174,27 @@ def runs_from_table(table: pd.DataFrame, *, system: str = "run", path: Path | No
     )
 
 
-def judgments_from_table(table: pd.DataFrame, *, path: Path | None = None) -> Judgments:
-    """Judgments from a table with columns for query, doc and grade; assessor and time where there are any."""
+def judgments_from_table(table: pd.DataFrame, *, path: Path | None = None, scale: Scale | None = None) -> Judgments:
+    """Judgments from a table with columns for query, doc and grade; assessor and time where there are any.
+
+    Rows happened in the order of the times where every row has one, else as they stand.
+    """
     who, when = (column(table, c, path=path, required=False) for c in ("assessor", "time"))
-    return Judgments.rows(
+    grades = numbers(_required(table, "grade", path), "grade", path=path)
+    wrong = ~np.isfinite(grades) if scale is None else np.array([not on_scale(scale, g) for g in grades])
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        what = f"{grades[row]:g} is not on the scale {scale}" if scale else "must be finite"
+        raise DataError(f"the grade in row {row + 1}: {what}.", path=path)
+    absent: Iterable[bool] = [] if who is None else who.isna()
+    events = Judgments.rows(
         ids(_required(table, "query", path), "query", path=path),
         ids(_required(table, "doc", path), "doc", path=path),
-        numbers(_required(table, "grade", path), "grade", path=path),
-        assessors=None if who is None else [str(w) for w in who],
+        grades,
+        assessors=None if who is None else ["" if none else str(w) for w, none in zip(who, absent, strict=True)],
         times=None if when is None else numbers(when, "time", path=path, missing=True),
     )
+    return events if np.isnan(events.time).any() else events.take(np.argsort(events.time, kind="stable"))
 
 
 def _required(table: pd.DataFrame, name: str, path: Path | None) -> pd.Series:
@@ -182,8 +221,18 @@ def as_runs(runs: Any, *, order: str = "trec_eval") -> Runs:
         listed = [runs] if hasattr(runs, "to_dict") else list(runs)
         if not all(hasattr(run, "to_dict") for run in listed):
             raise DataError("a single run needs a name: pass {'name': run}.")
-        runs = {run.name or f"run{i + 1}": run for i, run in enumerate(listed)}
-    rows = [(name, *row) for name, run in runs.items() for row in _scored(run)]
+        names = [getattr(run, "name", None) or f"run{i + 1}" for i, run in enumerate(listed)]
+        if len(set(names)) != len(names):
+            raise DataError(f"two runs have one name: {', '.join(names)}. Rename one.")
+        runs = dict(zip(names, listed, strict=True))
+    if runs and all(isinstance(run, pd.DataFrame) for run in runs.values()):
+        return runs_from_table(_stacked(runs), order=order)
+    rows = []
+    for name, run in runs.items():
+        lists = _scored(run)
+        if not lists:
+            raise DataError(f"run {name!r} is empty.")
+        rows += [(name, *row) for row in lists]
     systems, queries, docs, scores = zip(*rows, strict=True) if rows else ((), (), (), ())
     return Runs.rows(
         ids(systems, "system"),
@@ -207,25 +256,40 @@ def as_judgments(judgments: Any) -> Judgments:
         return judgments
     if isinstance(judgments, pd.DataFrame):
         return judgments_from_table(judgments)
-    rows = list(_scored(judgments))
+    rows = _scored(judgments)
     queries, docs, grades = zip(*rows, strict=True) if rows else ((), (), ())
     return Judgments.rows(ids(queries, "query"), ids(docs, "doc"), numbers(pd.Series(grades, dtype=object), "grade"))
 
 
-def _scored(source: Any) -> Iterable[tuple[Any, Any, Any]]:
+def _stacked(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """One table of the frames of several systems, under our names."""
+    parts = []
+    for system, frame in frames.items():
+        columns = {c: column(frame, c, required=c in ("query", "doc")) for c in ("query", "doc", "score", "rank")}
+        parts.append(pd.DataFrame({c: v for c, v in columns.items() if v is not None}).assign(system=system))
+        if frame.empty:
+            raise DataError(f"run {system!r} is empty.")
+    return pd.concat(parts, ignore_index=True)
+
+
+def _scored(source: Any) -> list[tuple[Any, Any, Any]]:
     """Query, document and number, row by row."""
     if isinstance(source, pd.DataFrame):
-        value = column(source, "score", required=False)
-        value = column(source, "grade") if value is None else value
-        assert value is not None
-        return zip(_required(source, "query", None), _required(source, "doc", None), value, strict=True)
+        value = _required(source, "score", None)
+        return list(zip(_required(source, "query", None), _required(source, "doc", None), value, strict=True))
     if hasattr(source, "to_dict"):
         source = source.to_dict()
     if isinstance(source, Mapping):
-        return ((q, d, v) for q, docs in source.items() for d, v in docs.items())
-    return (
+        if not all(isinstance(docs, Mapping) for docs in source.values()):
+            raise DataError("expected {query: {doc: number}} for each run (runs are {system: {query: {doc: score}}}).")
+        return [(q, d, v) for q, docs in source.items() for d, v in docs.items()]
+    rows = [
         (row.query_id, row.doc_id, row.score if hasattr(row, "score") else row.relevance)
         if hasattr(row, "query_id")
         else tuple(row)
         for row in source
-    )
+    ]
+    wrong = next((row for row in rows if len(row) != 3), None)
+    if wrong is not None:
+        raise DataError(f"expected rows of query, doc and number, got {wrong!r}.")
+    return rows

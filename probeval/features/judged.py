@@ -123,6 +123,10 @@ class JudgedFeatures:
         """ASYS."""
         return self._left_out(self.by_system[:, self.neighbours.set_of])
 
+    def system_difference(self) -> Floats:
+        """dSYS: whether the systems that retrieved it do better than all do; base rates cancel."""
+        return self.system_mean() - self._left_out(self.by_query.sum(axis=1)[:, None])
+
     def query_mean(self) -> Floats:
         """ADOC."""
         return self._left_out(self.by_query[:, self.neighbours.pool.query])

@@ -64,6 +64,7 @@ DEFINITIONS = {
         Definition("f[column]", "share of the query's distinct documents in the document's group", ("metadata",)),
         Definition("label[column]", "a label by a machine, as given", ("labels",)),
         Definition("aSYS", "mean relevance of the judged documents of the systems that retrieved it", ("judgments",)),
+        Definition("dSYS", "aSYS less the mean relevance of all other judged documents", ("judgments",)),
         Definition("aDOC", "mean relevance of the query's other judged documents", ("judgments",)),
         Definition("nDOC", "log(1 + the number of the query's other judged documents)", ("judgments",)),
         Definition(

@@ -106,6 +106,7 @@ def _from_judgments(judged: JudgedFeatures, name: FeatureName) -> Floats:
         return judged.group_mean(str(name.column))
     read = {
         "aSYS": judged.system_mean,
+        "dSYS": judged.system_difference,
         "aDOC": judged.query_mean,
         "nDOC": judged.query_count,
         "aSIM": judged.most_similar,

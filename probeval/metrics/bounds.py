@@ -74,7 +74,7 @@ def _decides(metric: Metric, lists: Lists) -> bool:
 
 
 def _found(metric: Metric, lists: Lists, outside: Ints) -> tuple[Floats, Floats]:
-    # (found + m)/(relevant + m + e) grows with m and falls with e. Where the lowest grade is relevant, all documents are.
+    # (found + m)/(relevant + m + e) grows with m and falls with e. Where the lowest grade is relevant, all are.
     low, high = np.empty(outside.shape), np.empty(outside.shape)
     within = lists.unjudged.sum(axis=-1)
     every = lists.scale.at_least(metric.number("rel")) == 0

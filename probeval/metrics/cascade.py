@@ -9,6 +9,7 @@ from scipy.special import polygamma
 
 from probeval.arrays import Floats
 from probeval.data.scale import Scale
+from probeval.errors import MetricError
 from probeval.metrics.lists import Lists
 from probeval.metrics.metric import Metric, Parameter, define
 from probeval.metrics.weights import BINARY, GAIN, REL, WANTED, graded_gains
@@ -47,6 +48,8 @@ def _stopping(metric: Metric, scale: Scale) -> Floats:
     gains = graded_gains(metric, scale)
     top = metric.parameters.get("max")
     highest = gains[-1] if top is None else float(top) if metric["gain"] == "linear" else 2 ** float(top) - 1
+    if gains[-1] > highest:  # a probability above 1
+        raise MetricError(f"{metric}: max must be at least the top grade, {scale.grades[-1]:g}, got {top}.")
     return gains / (highest + 1)
 
 

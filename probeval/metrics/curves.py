@@ -47,7 +47,7 @@ def precision_recall(lists: Lists, *, rel: float = 1) -> tuple[Floats, Floats]:
 
 def interpolated_precision(lists: Lists, recall: Floats | None = None, *, rel: float = 1) -> Floats:
     """The highest precision at or after each level of recall (eleven by default), shape (.., system, query, level)."""
-    levels = np.linspace(0, 1, 11) if recall is None else np.asarray(recall)
+    levels = np.arange(11) / 10 if recall is None else np.asarray(recall)  # linspace's .3 is not .3
     precision, reached = precision_recall(lists, rel=rel)
     retrieved = np.arange(1, lists.depth + 1) <= lists.retrieved.sum(axis=-1)[..., None]
     best = np.maximum.accumulate(np.where(retrieved, precision, 0.0)[..., ::-1], axis=-1)[..., ::-1]

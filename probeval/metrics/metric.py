@@ -7,8 +7,10 @@ the value prints as the text. The computation stands in the kernels (`linear`, `
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from numbers import Integral, Real
 from types import MappingProxyType
 
 from probeval.arrays import Floats
@@ -40,10 +42,11 @@ class Parameter:
             if value in self.choices:
                 return value
             wanted = " or ".join(repr(c) for c in self.choices if c is not None)
-        elif isinstance(value, (int, float)) and not isinstance(value, bool):
-            low_ok = self.low is None or value >= self.low
-            if low_ok and (self.high is None or value < self.high):
-                return int(value) if float(value).is_integer() and name == "rel" else value
+        elif isinstance(value, Real) and not isinstance(value, bool):
+            number = float(value)  # 2, 2.0 and numpy's 2 are one value and print as one
+            low_ok = self.low is None or number >= self.low
+            if low_ok and number < (math.inf if self.high is None else self.high):
+                return int(number) if number.is_integer() else number
             wanted = f"at least {self.low:g}" + ("" if self.high is None else f" and below {self.high:g}")
         else:
             wanted = "a number"
@@ -134,8 +137,9 @@ class Metric:
         if self.cutoff is not None:
             if definition.cutoff == "none":
                 raise MetricError(f"{self.name} takes no cutoff, got @{self.cutoff}.")
-            if not isinstance(self.cutoff, int) or isinstance(self.cutoff, bool) or self.cutoff < 1:
+            if not isinstance(self.cutoff, Integral) or isinstance(self.cutoff, bool) or self.cutoff < 1:
                 raise MetricError(f"{self.name}: the cutoff must be a whole number from 1, got @{self.cutoff}.")
+            object.__setattr__(self, "cutoff", int(self.cutoff))
 
     @property
     def definition(self) -> Definition:
@@ -157,6 +161,9 @@ class Metric:
 
     def __hash__(self) -> int:
         return hash(str(self))
+
+    def __reduce__(self) -> tuple[type[Metric], tuple[str, int | None, dict[str, Value]]]:
+        return Metric, (self.name, self.cutoff, dict(self.parameters))  # a mapping proxy does not pickle
 
     def __str__(self) -> str:
         defaults = self.definition.parameters
@@ -253,7 +260,8 @@ def parse(text: str) -> Metric:
         node = node.left
     parameters = {}
     if isinstance(node, ast.Call):
-        if node.args or any(k.arg is None for k in node.keywords):
+        names = [k.arg for k in node.keywords]
+        if node.args or None in names or len(set(names)) < len(names):
             raise _unreadable(text)
         parameters = {str(k.arg): _constant(k.value, text) for k in node.keywords}
         node = node.func

@@ -1,0 +1,59 @@
+"""``probeval features``: what is known of every pair without asking an assessor."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from probeval.cli.options import Depth, Format, Labels, MetadataFile, OutputFormat, Qrels, Quiet, RunPaths, Seed
+from probeval.cli.output import Talk, write
+from probeval.cli.sources import collect
+from probeval.errors import FeatureError
+from probeval.features import DEFINITIONS, compute_features
+
+__all__ = ["features"]
+
+DEPTH = 10
+
+
+def features(
+    runs: RunPaths,
+    names: Annotated[
+        list[str] | None, typer.Option("--feature", metavar="NAME", help="A feature such as fSYS; may be repeated.")
+    ] = None,
+    qrels: Qrels = None,
+    metadata: MetadataFile = None,
+    labels: Labels = None,
+    depth: Depth = None,
+    form: Format = OutputFormat.csv,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Write the features of every pair in some system's top k (10 unless --depth says otherwise).
+
+    Without --feature, all that the files at hand allow.
+
+    Example: probeval features runs/ --feature fSYS --feature fSYS@100
+    """
+    talk = Talk(quiet=quiet)
+    collection = collect(runs, qrels=qrels, metadata=metadata, labels=labels, talk=talk)
+    table = talk.warned(lambda: compute_features(collection, names or _possible(collection.has), depth=depth or DEPTH))
+    frame = table.frame()
+    write(frame, frame.to_dict("records"), form)
+
+
+def _possible(has: dict[str, tuple[str, ...]]) -> list[str]:
+    """The features that can be computed from what there is, one for each column of metadata and labels."""
+    names: list[str] = []
+    for definition in DEFINITIONS.values():
+        if not set(definition.needs) <= set(has):
+            continue
+        if definition.takes_column:
+            columns = has["labels" if "labels" in definition.needs else "metadata"]
+            names += [definition.name.replace("column", column) for column in columns]
+        else:
+            names.append(definition.name)
+    if not names:
+        raise FeatureError("No feature can be computed from these files.")
+    return names

@@ -1,0 +1,86 @@
+"""``probeval fit``: learn a relevance model from past campaigns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import pandas as pd
+import typer
+
+from probeval.cli.options import Depth, Format, OutputFormat, Quiet, Seed
+from probeval.cli.output import Talk, write
+from probeval.data import Collection, read_campaign
+from probeval.errors import DataError, did_you_mean
+from probeval.relevance import fit_card, write_card
+from probeval.relevance.fitting import TEXT_JUD, TEXT_OUT
+
+__all__ = ["fit"]
+
+DEPTH = 10
+
+
+def fit(
+    campaigns: Annotated[list[Path], typer.Argument(metavar="CAMPAIGN...", help="Folders with runs/ and qrels.txt.")],
+    out: Annotated[Path, typer.Option("-o", "--out", metavar="DIR", help="Where the card is written: models/NAME.")],
+    without: Annotated[
+        list[str] | None, typer.Option("--without", metavar="NAME", help="Leave this campaign out; may be repeated.")
+    ] = None,
+    terms: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--terms",
+            metavar="T,T,..",
+            help="Terms of a model, commas between them; repeat for a chain, the most informed first.",
+        ),
+    ] = None,
+    depth: Depth = None,
+    form: Format = OutputFormat.table,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Fit a chain of ordinal models on past campaigns and write it as a card.
+
+    Example: probeval fit campaigns/* --without trec8-adhoc -o models/mine
+    """
+    talk = Talk(quiet=quiet)
+    names = [path.resolve().name for path in campaigns]
+    for name in without or []:
+        if name not in names:
+            raise DataError(f"no campaign {name!r} to leave out.{did_you_mean(name, names)}")
+    kept = [path for path, name in zip(campaigns, names, strict=True) if name not in (without or [])]
+    if not kept:
+        raise DataError("no campaign is left to learn from.")
+    card = fit_card(
+        [_read(path, depth or DEPTH, talk) for path in kept],
+        name=out.resolve().name,
+        title=f"Relevance learned from {', '.join(path.resolve().name for path in kept)}.",
+        terms=[tuple(t.split(",")) for t in terms] if terms else (TEXT_JUD, TEXT_OUT),
+        depth=depth or DEPTH,
+        made="`probeval fit`",
+        progress=lambda models: talk.track(models, "Fitting"),
+    )
+    write_card(card, out)
+    for finding in card.chain.check():
+        talk(str(finding))
+    talk(f"Written to {out}/card.json; use it with --model {out}.")
+    rows = [
+        {"model": model, "held out by": by.removeprefix("held out by "), "campaign": campaign, **figures}
+        for model, parts in card.evaluation.items()
+        for by, campaigns_ in parts.items()
+        if by.startswith("held out")
+        for campaign, figures in campaigns_.items()
+    ]
+    write(pd.DataFrame(rows), card.to_dict(), form)
+
+
+def _read(path: Path, depth: int, talk: Talk) -> Collection:
+    """A campaign with its fully judged systems, or with all where none is."""
+    collection = read_campaign(path, progress=talk.progress)
+    try:
+        kept = collection.judged_systems(depth)
+    except DataError:
+        talk(f"{collection.name}: no system is fully judged to depth {depth}; all of them count.")
+        return collection
+    talk(f"{collection.name}: {len(kept.runs.systems)} of {len(collection.runs.systems)} systems are fully judged.")
+    return kept

@@ -1,0 +1,58 @@
+"""``probeval models``: the cards that ship."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import pandas as pd
+import typer
+
+from probeval.cli.options import Format, OutputFormat, Quiet, Seed
+from probeval.cli.output import write, write_json
+from probeval.relevance import card_names, load_card
+
+__all__ = ["models"]
+
+models = typer.Typer(help="List the models that ship, or show one.", invoke_without_command=True)
+
+
+@models.callback(invoke_without_command=True)
+def list_models(
+    context: typer.Context, form: Format = OutputFormat.table, seed: Seed = 0, quiet: Quiet = False
+) -> None:
+    """List the models that ship; ``probeval models show NAME`` shows one.
+
+    Example: probeval models --format json
+    """
+    if context.invoked_subcommand is not None:
+        return
+    rows = [
+        {
+            "name": card.name,
+            "kind": card.kind,
+            "scale": card.scale,
+            "depth": card.depth,
+            "campaigns": len(card.fingerprints),
+            "title": card.title,
+        }
+        for card in map(load_card, card_names())
+    ]
+    write(pd.DataFrame(rows), rows, form)
+
+
+@models.command("show")
+def show(
+    name: Annotated[str, typer.Argument(help="A model that ships, or the path of a card.")],
+    form: Format = OutputFormat.table,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Show a model: what it looks at, its numbers, what it was fitted on, how well it did, and its limits.
+
+    Example: probeval models show text-jud
+    """
+    card = load_card(name)
+    if form is OutputFormat.json:
+        write_json(card.to_dict())
+    else:
+        typer.echo(card.readme(), nl=False)

@@ -1,0 +1,41 @@
+"""P(grade) for every pair, judged or not."""
+
+from probeval.relevance.baseline import Empirical, Uniform
+from probeval.relevance.cards import Card, card_names, load_card, read_card, write_card
+from probeval.relevance.diagnostics import (
+    Diagnostics,
+    cross_validate,
+    diagnose,
+    likelihood_ratios,
+    predict_data,
+    proportional_odds,
+)
+from probeval.relevance.distribution import RelevanceDistribution
+from probeval.relevance.fitting import fit_card
+from probeval.relevance.model import Chain, Finding, FittedModel
+from probeval.relevance.ordinal import FittedOrdinal, OrdinalModel, TrainingData, training_data
+
+__all__ = [
+    "Card",
+    "Chain",
+    "Diagnostics",
+    "Empirical",
+    "Finding",
+    "FittedModel",
+    "FittedOrdinal",
+    "OrdinalModel",
+    "RelevanceDistribution",
+    "TrainingData",
+    "Uniform",
+    "card_names",
+    "cross_validate",
+    "diagnose",
+    "fit_card",
+    "likelihood_ratios",
+    "load_card",
+    "predict_data",
+    "proportional_odds",
+    "read_card",
+    "training_data",
+    "write_card",
+]

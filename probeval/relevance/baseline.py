@@ -1,0 +1,104 @@
+"""Models that look at nothing but the scale: uniform, and past shares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from probeval.arrays import Codes, Floats
+from probeval.data.collection import Collection
+from probeval.data.scale import Scale
+from probeval.errors import ModelError
+from probeval.relevance.model import Finding
+
+__all__ = ["Empirical", "Uniform"]
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """Every grade as likely as any other: on Fine over its 101 grades, mean 50 and variance 850."""
+
+    kind = "uniform"
+
+    def levels(self, scale: Scale) -> Codes:
+        """Every grade."""
+        return np.arange(len(scale), dtype=np.int16)
+
+    def probabilities(self, collection: Collection, *, depth: int, scale: Scale) -> Floats:
+        """The same for every pair."""
+        return np.full((len(collection.runs.top(depth).pool), len(scale)), 1 / len(scale))
+
+    def check(self) -> list[Finding]:
+        """Nothing can be wrong with it but that it knows nothing."""
+        return []
+
+    def to_dict(self) -> dict[str, Any]:
+        """Its numbers as plain data: none."""
+        return {"kind": self.kind}
+
+
+@dataclass(frozen=True)
+class Empirical:
+    """The shares of the levels among past judgments, by the number of levels of the scale.
+
+    Parameters
+    ----------
+    shares
+        For each number of levels, the share of each.
+
+    Examples
+    --------
+    >>> Empirical({3: (0.3744, 0.3554, 0.2703)}).shares[3]
+    (0.3744, 0.3554, 0.2703)
+    """
+
+    shares: Mapping[int, tuple[float, ...]]
+    kind = "empirical"
+
+    @classmethod
+    def fit(cls, collections: Iterable[Collection], *, depth: int) -> Empirical:
+        """The shares among the judged pairs in the top ``depth``, campaigns of one scale counting alike."""
+        found: dict[int, list[Floats]] = {}
+        for collection in collections:
+            if collection.judgments is None:
+                raise ModelError(f"{collection.name}: there are no judgments to learn from.")
+            scale = collection.judgments.scale()
+            level = scale.level_of(collection.judgments.on(collection.runs.top(depth).pool).codes(scale))
+            count = np.bincount(level[level >= 0], minlength=len(scale.levels)) + 0.5
+            found.setdefault(len(count), []).append(count / count.sum())
+        return cls({n: tuple(float(x) for x in np.mean(shares, axis=0)) for n, shares in sorted(found.items())})
+
+    def levels(self, scale: Scale) -> Codes:
+        """The levels of the scale."""
+        return scale.levels
+
+    def probabilities(self, collection: Collection, *, depth: int, scale: Scale) -> Floats:
+        """The same for every pair."""
+        row = self.share(len(scale.levels))
+        return np.broadcast_to(row, (len(collection.runs.top(depth).pool), len(row)))
+
+    def share(self, n_levels: int) -> Floats:
+        """The share of each level; for a number of levels never seen, the mean share of the lowest, the rest even."""
+        if n_levels in self.shares:
+            known = np.asarray(self.shares[n_levels])
+            return np.asarray(known / known.sum())
+        lowest = float(np.mean([share[0] / sum(share) for share in self.shares.values()]))
+        return np.array([lowest] + [(1 - lowest) / (n_levels - 1)] * (n_levels - 1))
+
+    def check(self) -> list[Finding]:
+        """Levels that were never seen."""
+        return [
+            Finding(
+                f"Scales of {n} levels: level {i} was hardly ever seen.", "Its share is a guess of half a judgment."
+            )
+            for n, share in self.shares.items()
+            for i, p in enumerate(share)
+            if p < 1e-3
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Its numbers as plain data."""
+        return {"kind": self.kind, "shares": {str(n): list(share) for n, share in self.shares.items()}}

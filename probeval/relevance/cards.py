@@ -1,0 +1,210 @@
+"""Fitted models as data: a JSON card with the numbers, a README beside it, never pickle."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from probeval.data.files import write_bytes
+from probeval.errors import ModelError, did_you_mean
+from probeval.features import FeatureName, feature_names
+from probeval.relevance.baseline import Empirical, Uniform
+from probeval.relevance.model import Chain, FittedModel
+from probeval.relevance.ordinal import FittedOrdinal
+
+__all__ = ["Card", "card_names", "load_card", "read_card", "write_card"]
+
+SCHEMA = 1
+FILE = "card.json"
+SHELVES = (Path(__file__).parents[1] / "models", Path(__file__).parents[2] / "models")  # in a wheel; in a checkout
+
+
+@dataclass(frozen=True)
+class Card:
+    """A chain of fitted models with what one must know to use it.
+
+    Parameters
+    ----------
+    name, title
+        What it is called, and what it is in a line.
+    models
+        From the most to the least informed.
+    scale
+        The scale it speaks of when nobody names one.
+    depth
+        The depth of the pools it was fitted on.
+    training
+        Campaigns, counts, and a fingerprint of every qrels it was fitted on.
+    evaluation
+        What it scored, and on what.
+    limits
+        What it is not good for.
+    made
+        How to make it again.
+    """
+
+    name: str
+    title: str
+    models: Sequence[FittedModel]
+    scale: str
+    depth: int
+    training: Mapping[str, Any] = field(default_factory=dict)
+    evaluation: Mapping[str, Any] = field(default_factory=dict)
+    limits: tuple[str, ...] = ()
+    made: str = ""
+
+    @property
+    def chain(self) -> Chain:
+        """Its models as one."""
+        return Chain(self.models)
+
+    @property
+    def kind(self) -> str:
+        """The kind of its most informed model."""
+        return self.models[0].kind
+
+    @property
+    def fingerprints(self) -> Mapping[str, str]:
+        """The fingerprint of each qrels that it was fitted on, by campaign."""
+        return dict(self.training.get("fingerprints", {}))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The card as plain data."""
+        features = feature_names(term for model in self.models for term in getattr(model, "terms", ()))
+        return {
+            "schema": SCHEMA,
+            "name": self.name,
+            "title": self.title,
+            "kind": self.kind,
+            "scale": self.scale,
+            "depth": self.depth,
+            "features": {name: FeatureName.parse(name).definition.summary for name in features},
+            "models": [model.to_dict() for model in self.models],
+            "training": dict(self.training),
+            "evaluation": dict(self.evaluation),
+            "limits": list(self.limits),
+            "made": self.made,
+        }
+
+    def readme(self) -> str:
+        """The card for people."""
+        lines = [f"# {self.name}", "", self.title, "", f"Scale: {self.scale}. Pools to depth {self.depth}.", ""]
+        for number, model in enumerate(self.models, start=1):
+            lines += [f"## Model {number}: {model.kind}", ""]
+            if isinstance(model, FittedOrdinal):
+                lines += ["| term | coefficient | centre | spread |", "|---|---|---|---|"]
+                rows = zip(model.terms, model.coefficients, model.centre, model.spread, strict=True)
+                lines += [f"| `{t}` | {b:.4f} | {c:.4f} | {s:.4f} |" for t, b, c, s in rows]
+                lines += ["", "| levels | cutpoints |", "|---|---|"]
+                lines += [f"| {n} | {', '.join(f'{c:.4f}' for c in cuts)} |" for n, cuts in model.cutpoints.items()]
+                lines += [""] + [f"- {note}" for note in model.notes]
+            elif isinstance(model, Empirical):
+                lines += [f"- {n} levels: {', '.join(f'{p:.4f}' for p in model.share(n))}" for n in model.shares]
+            lines += [""]
+        features = self.to_dict()["features"]
+        if features:
+            lines += ["## Features", ""] + [f"- `{name}`: {meaning}" for name, meaning in features.items()] + [""]
+        for title, facts in (("Training", self.training), ("Evaluation", self.evaluation)):
+            if facts:
+                lines += [f"## {title}", "", *_facts(facts), ""]
+        if self.limits:
+            lines += ["## Limits", ""] + [f"- {limit}" for limit in self.limits] + [""]
+        if self.made:
+            lines += ["## How it was made", "", self.made, ""]
+        return "\n".join(lines)
+
+
+def write_card(card: Card, folder: Path) -> None:
+    """Write ``card.json`` and its README into a folder."""
+    text = json.dumps(card.to_dict(), indent=1, ensure_ascii=False)
+    write_bytes(folder / FILE, (text + "\n").encode())
+    write_bytes(folder / "README.md", card.readme().encode())
+
+
+def read_card(path: Path) -> Card:
+    """Read a card from its folder or file."""
+    file = path / FILE if path.is_dir() else path
+    try:
+        data = json.loads(file.read_bytes())
+    except OSError as error:
+        raise ModelError(f"{file}: cannot be read: {error.strerror or error}.") from None
+    except ValueError as error:
+        raise ModelError(f"{file}: not a model card: {error}.") from None
+    if not isinstance(data, dict) or "schema" not in data:
+        raise ModelError(f"{file}: not a model card: it names no schema.")
+    if data["schema"] != SCHEMA:
+        raise ModelError(
+            f"{file}: schema {data['schema']!r} is not known here (this version reads {SCHEMA}). Update probeval."
+        )
+    try:
+        return Card(
+            name=data["name"],
+            title=data["title"],
+            models=[_model(m) for m in data["models"]],
+            scale=data["scale"],
+            depth=int(data["depth"]),
+            training=data["training"],
+            evaluation=data["evaluation"],
+            limits=tuple(data["limits"]),
+            made=data["made"],
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ModelError(f"{file}: a damaged model card: {type(error).__name__} at {error}. Get it again.") from None
+
+
+def _model(data: Mapping[str, Any]) -> FittedModel:
+    if data["kind"] == "uniform":
+        return Uniform()
+    if data["kind"] == "empirical":
+        return Empirical({int(n): tuple(map(float, s)) for n, s in data["shares"].items()})
+    if data["kind"] == "ordinal":
+        columns = ("centre", "spread", "coefficients")
+        if any(len(data[c]) != len(data["terms"]) for c in columns):
+            raise ValueError("as many numbers as terms are needed")
+        return FittedOrdinal(
+            terms=tuple(data["terms"]),
+            **{c: tuple(map(float, data[c])) for c in columns},
+            cutpoints={int(n): tuple(map(float, c)) for n, c in data["cutpoints"].items()},
+            covariance=tuple(tuple(map(float, row)) for row in data["covariance"]),
+            log_likelihood=float("nan") if data["log_likelihood"] is None else float(data["log_likelihood"]),
+            notes=tuple(data["notes"]),
+        )
+    raise ValueError(f"no kind of model {data['kind']!r}")
+
+
+def _facts(facts: Mapping[str, Any], indent: str = "") -> list[str]:
+    lines = []
+    for key, value in facts.items():
+        if isinstance(value, Mapping):
+            lines += [f"{indent}- {key}:", *_facts(value, indent + "  ")]
+        else:
+            lines.append(f"{indent}- {key}: {value:.4g}" if isinstance(value, float) else f"{indent}- {key}: {value}")
+    return lines
+
+
+def _shelf() -> dict[str, Path]:
+    """The cards that ship, by name."""
+    found: dict[str, Path] = {}
+    for shelf in SHELVES:
+        for file in sorted(shelf.glob(f"*/{FILE}")):
+            found.setdefault(file.parent.name, file)
+    return found
+
+
+def card_names() -> list[str]:
+    """The names of the cards that ship."""
+    return sorted(_shelf())
+
+
+def load_card(name: str) -> Card:
+    """A card that ships, by name, or any card, by the path of its folder or file."""
+    shelf = _shelf()
+    if name in shelf:
+        return read_card(shelf[name])
+    path = Path(name)
+    if path.exists():
+        return read_card(path)
+    raise ModelError(f"No model {name!r}.{did_you_mean(name, shelf)} 'probeval models' lists those that ship.")

@@ -1,0 +1,177 @@
+"""How good a model's probabilities are: on the pairs it was fitted on, on other queries, on other campaigns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from probeval.arrays import Floats
+from probeval.errors import ModelError
+from probeval.relevance.likelihood import Observations, fit_cumulative, level_probabilities
+from probeval.relevance.model import Finding
+from probeval.relevance.ordinal import FittedOrdinal, OrdinalModel, TrainingData
+
+__all__ = ["Diagnostics", "cross_validate", "diagnose", "likelihood_ratios", "predict_data", "proportional_odds"]
+
+
+@dataclass(frozen=True)
+class Diagnostics:
+    r"""What a model said against what was judged; relevance is the grade over the top grade.
+
+    Parameters
+    ----------
+    n
+        Pairs.
+    rmse, r2
+        Root mean squared error of expected relevance, and the share of its variance that is explained.
+    stated_variance, squared_error
+        The mean variance that the model states, and the mean squared error that it makes: a model that knows how sure
+        it may be has them equal.
+    log_score
+        The mean log probability of the judged level.
+    ranked_probability_score
+        The mean over cutpoints of :math:`(P(R \ge \ell) - 1(r \ge \ell))^2`.
+    """
+
+    n: int
+    rmse: float
+    r2: float
+    stated_variance: float
+    squared_error: float
+    log_score: float
+    ranked_probability_score: float
+
+    @property
+    def ratio(self) -> float:
+        """Stated variance over squared error: below 1 too sure, above 1 not sure enough."""
+        return self.stated_variance / self.squared_error if self.squared_error else float("nan")
+
+
+def predict_data(model: FittedOrdinal, data: TrainingData) -> Floats:
+    """P(level) of each pair, 0 past its scale's levels, shape (observation, level)."""
+    eta = model.linear_predictor(data.x)
+    out = np.zeros((len(data), int(data.n_levels.max(initial=2))))
+    for n in np.unique(data.n_levels):
+        rows = data.n_levels == n
+        out[rows, :n] = level_probabilities(model.cuts(int(n)), eta[rows])
+    return out
+
+
+def diagnose(probability: Floats, data: TrainingData) -> Diagnostics:
+    """Compare stated probabilities, shape (observation, level), with what was judged."""
+    n_levels = data.n_levels[:, None]
+    level = np.arange(probability.shape[1])
+    value = np.zeros(probability.shape)
+    for n, known in data.values.items():
+        value[data.n_levels == n, :n] = known
+    mean = (probability * value).sum(axis=1)
+    variance = (probability * value**2).sum(axis=1) - mean**2
+    error = float(np.mean((mean - data.relevance) ** 2))
+    spread = float(np.var(data.relevance))
+    at_least = np.cumsum(probability[:, ::-1], axis=1)[:, ::-1][:, 1:]
+    reached = data.level[:, None] >= level[1:]
+    inside = level[1:] < n_levels
+    return Diagnostics(
+        n=len(data),
+        rmse=float(np.sqrt(error)),
+        r2=1 - error / spread if spread else float("nan"),
+        stated_variance=float(variance.mean()),
+        squared_error=error,
+        log_score=float(np.log(np.maximum(probability[np.arange(len(data)), data.level], 1e-300)).mean()),
+        ranked_probability_score=float((((at_least - reached) ** 2 * inside).sum(axis=1) / (data.n_levels - 1)).mean()),
+    )
+
+
+def calibration(probability: Floats, data: TrainingData, *, bins: int = 10) -> pd.DataFrame:
+    """Stated probability of at least each level against the observed share, by bins of the former."""
+    at_least = np.cumsum(probability[:, ::-1], axis=1)[:, ::-1]
+    rows = []
+    for level in range(1, probability.shape[1]):
+        inside = data.n_levels > level
+        stated, reached = at_least[inside, level], data.level[inside] >= level
+        which = np.minimum((stated * bins).astype(int), bins - 1)
+        for b in np.unique(which):
+            here = which == b
+            rows.append((level, int(here.sum()), float(stated[here].mean()), float(reached[here].mean())))
+    return pd.DataFrame(rows, columns=["level", "n", "stated", "observed"])
+
+
+def likelihood_ratios(model: OrdinalModel, data: TrainingData) -> dict[str, float]:
+    """Twice the log-likelihood that each term adds to the others: chi-squared with one degree of freedom by chance."""
+    full = model.fit_data(data).log_likelihood
+    return {term: 2 * (full - _without(model, data, i).log_likelihood) for i, term in enumerate(model.terms)}
+
+
+def _without(model: OrdinalModel, data: TrainingData, term: int) -> FittedOrdinal:
+    terms = tuple(t for i, t in enumerate(model.terms) if i != term)
+    return replace(model, terms=terms).fit_data(replace(data, terms=terms, x=np.delete(data.x, term, axis=1)))
+
+
+def cross_validate(
+    model: OrdinalModel,
+    data: TrainingData,
+    *,
+    by: str = "query",
+    folds: int = 10,
+    rng: np.random.Generator | None = None,
+) -> Floats:
+    """P(level) of each pair by a model fitted without its fold, shape (observation, level).
+
+    Parameters
+    ----------
+    model, data
+        What to fit, on what.
+    by
+        ``"query"``: folds of whole queries; ``"campaign"``: one campaign left out at a time.
+    folds
+        How many folds of queries.
+    rng
+        How queries are put into folds; in turn when not given.
+    """
+    if by == "campaign":
+        fold = data.campaign
+    elif by == "query":
+        queries, index = np.unique(data.query, return_inverse=True)
+        turn = np.arange(len(queries)) if rng is None else rng.permutation(len(queries))
+        fold = (turn % min(folds, len(queries)))[index]
+    else:
+        raise ModelError(f"Cross-validation is by 'query' or by 'campaign', got {by!r}.")
+    if len(np.unique(fold)) < 2:
+        raise ModelError(f"Cross-validation by {by} needs at least two of them.")
+    out = np.zeros((len(data), int(data.n_levels.max(initial=2))))
+    for held_out in np.unique(fold):
+        mine = fold == held_out
+        out[mine] = _padded(predict_data(model.fit_data(data.take(~mine)), data.take(mine)), out.shape[1])
+    return out
+
+
+def _padded(probability: Floats, width: int) -> Floats:
+    return np.pad(probability, ((0, 0), (0, width - probability.shape[1])))
+
+
+def proportional_odds(model: OrdinalModel, data: TrainingData) -> list[Finding]:
+    """Whether one coefficient serves all cutpoints: each term's is fitted at every cutpoint alone and compared.
+
+    A term is named where its coefficients at two cutpoints have different signs and both are sure of theirs (beyond two
+    standard errors): there the model is wrong in kind, not in degree.
+    """
+    fitted = model.fit_data(data)
+    x = (data.x - np.array(fitted.centre)) / np.array(fitted.spread)
+    signs: dict[str, set[int]] = {term: set() for term in model.terms}
+    for level in range(1, int(data.n_levels.max())):
+        rows = data.n_levels > level
+        reached = (data.level[rows] >= level).astype(np.int64)
+        if reached.min() == reached.max():
+            continue
+        one = fit_cumulative(Observations(x[rows], reached, np.full(rows.sum(), 2), np.ones(rows.sum())), ridge=1e-6)
+        error = np.sqrt(np.diag(one.covariance)[1:])
+        for term, b, se in zip(model.terms, one.beta, error, strict=True):
+            if abs(b) > 2 * se:
+                signs[term].add(int(np.sign(b)))
+    return [
+        Finding(f"{term} helps at one cutpoint and hurts at another.", "Proportional odds do not hold for it: drop it.")
+        for term, seen in signs.items()
+        if len(seen) > 1
+    ]

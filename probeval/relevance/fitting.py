@@ -1,0 +1,102 @@
+"""From past campaigns to a card: fit the chain, cross-validate it, keep the facts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
+from typing import Any, TypeVar
+
+from probeval.data.collection import Collection
+from probeval.errors import ModelError
+from probeval.relevance.baseline import Empirical
+from probeval.relevance.cards import Card
+from probeval.relevance.diagnostics import cross_validate, diagnose, likelihood_ratios, proportional_odds
+from probeval.relevance.model import FittedModel
+from probeval.relevance.ordinal import OrdinalModel, TrainingData, training_data
+
+__all__ = ["TEXT_JUD", "TEXT_OUT", "fit_card", "text_chain"]
+
+# Popularity near the top and further down; with judgments, how good the retrieving systems and the query are so far.
+TEXT_OUT = ("log(fSYS)", "log(fSYS@100)")
+TEXT_JUD = (*TEXT_OUT, "dSYS", "aDOC")
+
+T = TypeVar("T")
+
+
+def text_chain(collections: Sequence[Collection], *, depth: int) -> list[FittedModel]:
+    """The chain for campaigns without metadata, fitted on these: judgments and outputs, outputs alone, past shares."""
+    return [
+        *(OrdinalModel(terms, balanced=True).fit(collections, depth=depth) for terms in (TEXT_JUD, TEXT_OUT)),
+        Empirical.fit(collections, depth=depth),
+    ]
+
+
+def fit_card(
+    collections: Sequence[Collection],
+    *,
+    name: str,
+    title: str,
+    terms: Sequence[tuple[str, ...]] = (TEXT_JUD, TEXT_OUT),
+    depth: int,
+    limits: tuple[str, ...] = (),
+    made: str = "",
+    progress: Callable[[Sequence[T]], Iterable[T]] = iter,
+) -> Card:
+    """Fit a chain of ordinal models, the past shares at its end, and cross-validate each.
+
+    Parameters
+    ----------
+    collections
+        Past campaigns; judged pairs in their top ``depth`` count.
+    name, title, limits, made
+        What the card says of itself.
+    terms
+        The terms of each model, the most informed first.
+    depth
+        The depth of the pools.
+    progress
+        Wraps the models while they are fitted.
+    """
+    judged = {c.name: c.judgments.fingerprint() for c in collections if c.judgments is not None}
+    if len(judged) < len(collections):
+        raise ModelError("Every campaign to learn from needs judgments and a name of its own.")
+    models: list[FittedModel] = []
+    evaluation: dict[str, Any] = {}
+    counts: dict[str, int] = {}
+    for each in progress(list(terms)):  # type: ignore[arg-type]
+        model = OrdinalModel(tuple(each), balanced=True)  # type: ignore[arg-type]
+        data = training_data(collections, model.terms, depth=depth)
+        models.append(model.fit_data(data))
+        evaluation[" + ".join(model.terms)] = _evaluation(model, data)
+        for number, campaign in enumerate(data.campaigns):
+            counts.setdefault(campaign, int((data.campaign == number).sum()))
+    models.append(Empirical.fit(collections, depth=depth))
+    scales = {str(c.judgments.scale()) for c in collections if c.judgments is not None}
+    return Card(
+        name=name,
+        title=title,
+        models=models,
+        scale=scales.pop() if len(scales) == 1 else "any",
+        depth=depth,
+        training={"campaigns": counts, "fingerprints": judged},
+        evaluation=evaluation,
+        limits=limits,
+        made=made,
+    )
+
+
+def _evaluation(model: OrdinalModel, data: TrainingData) -> dict[str, Any]:
+    """Cross-validated by query, and by campaign where there are several; what each term adds; what looks wrong."""
+    out: dict[str, Any] = {}
+    for by in ("query", "campaign") if len(data.campaigns) > 1 else ("query",):
+        held_out = cross_validate(model, data, by=by)
+        for number, campaign in enumerate(data.campaigns):
+            mine = data.campaign == number
+            if mine.any():
+                found = diagnose(held_out[mine], data.take(mine))
+                out.setdefault(f"held out by {by}", {})[campaign] = {**asdict(found), "ratio": found.ratio}
+        found = diagnose(held_out, data)
+        out[f"held out by {by}"]["all"] = {**asdict(found), "ratio": found.ratio}
+    out["likelihood ratio chi-squared"] = likelihood_ratios(model, data)
+    findings = [str(f) for f in proportional_odds(model, data)]
+    return {**out, "findings": findings} if findings else out

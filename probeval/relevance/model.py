@@ -1,0 +1,121 @@
+"""What every relevance model does, and the chain that uses the most informed one that can speak."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from probeval.arrays import Codes, Floats
+from probeval.data.collection import Collection
+from probeval.data.scale import Scale
+from probeval.errors import ModelError
+from probeval.relevance.distribution import RelevanceDistribution
+
+__all__ = ["Chain", "Finding", "FittedModel"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that a model's check found, and what to do about it."""
+
+    what: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.what} {self.remedy}".strip()
+
+
+class FittedModel(Protocol):
+    """What speaks about the relevance of pairs."""
+
+    kind: str
+
+    def levels(self, scale: Scale) -> Codes:
+        """The grade that each level it distinguishes stands for, shape (level,)."""
+
+    def probabilities(self, collection: Collection, *, depth: int, scale: Scale) -> Floats:
+        """P(level) of every pair in the top ``depth``, NaN rows where it cannot say, shape (pair, level)."""
+
+    def check(self) -> list[Finding]:
+        """What is wrong with it, and what to do."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Its numbers as plain data."""
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Models from the most to the least informed: each pair is predicted by the first that can.
+
+    Examples
+    --------
+    >>> from probeval.data import synthetic_campaign
+    >>> from probeval.relevance import Chain, Uniform
+    >>> campaign = synthetic_campaign(np.random.default_rng(1), systems=4, queries=3, depth=5)
+    >>> Chain([Uniform()]).predict(campaign, depth=5)
+    <RelevanceDistribution: 35 pairs, 35 judged, graded:2>
+    """
+
+    models: Sequence[FittedModel]
+
+    def predict(self, collection: Collection, *, depth: int, scale: Scale | None = None) -> RelevanceDistribution:
+        """P(grade) of every pair in the top ``depth``; judged pairs are certain.
+
+        Parameters
+        ----------
+        collection
+            Runs, and whatever judgments, metadata and labels the models use.
+        depth
+            The depth of the pool.
+        scale
+            The scale of the grades; inferred from the judgments when not given.
+        """
+        if scale is None:
+            if collection.judgments is None:
+                raise ModelError("Without judgments the scale of the grades must be named.")
+            scale = collection.judgments.scale()
+        pool = collection.runs.top(depth).pool
+        probability, levels, _ = self.probabilities(collection, depth=depth, scale=scale)
+        return RelevanceDistribution.of(pool, scale, probability, levels=levels, judgments=collection.judgments)
+
+    def probabilities(
+        self, collection: Collection, *, depth: int, scale: Scale
+    ) -> tuple[Floats, Codes, np.ndarray[tuple[int], np.dtype[np.int64]]]:
+        """P(level) of every pair, what the levels stand for, and which model spoke for each pair."""
+        said: list[tuple[Floats, Codes]] = []
+        speaker: np.ndarray[tuple[int], np.dtype[np.int64]] | None = None
+        for i, model in enumerate(self.models):
+            given = model.probabilities(collection, depth=depth, scale=scale)
+            said.append((given, model.levels(scale)))
+            can = ~np.isnan(given).any(axis=-1)
+            speaker = np.where(can, i, -1) if speaker is None else np.where((speaker < 0) & can, i, speaker)
+            if np.all(speaker >= 0):
+                break
+        if speaker is None or np.any(speaker < 0):
+            n = 0 if speaker is None else int((speaker < 0).sum())
+            raise ModelError(f"No model of the chain can say anything of {n:,} pairs. End the chain with Uniform().")
+        levels = np.unique(np.concatenate([at for i, (_, at) in enumerate(said) if np.any(speaker == i)]))
+        out = np.zeros((len(speaker), len(levels)))
+        for i, (given, at) in enumerate(said):
+            rows = np.flatnonzero(speaker == i)
+            out[np.ix_(rows, np.searchsorted(levels, at))] = given[rows] if len(rows) else 0.0
+        return out, levels.astype(np.int16), speaker
+
+    def check(self) -> list[Finding]:
+        """What is wrong with its models, and what to do."""
+        return [finding for model in self.models for finding in model.check()]
+
+    @property
+    def terms(self) -> list[str]:
+        """The terms of all its models, each once."""
+        return list(dict.fromkeys(term for model in self.models for term in getattr(model, "terms", ())))
+
+
+def as_chain(model: Chain | FittedModel | Iterable[FittedModel]) -> Chain:
+    """A chain of one or more models."""
+    if isinstance(model, Chain):
+        return model
+    return Chain(list(model)) if isinstance(model, Iterable) else Chain([model])
