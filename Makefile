@@ -29,7 +29,7 @@ lint: .venv/dev
 	$(BIN)/mypy
 
 test: lint
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow and not validation"
 	$(BIN)/python -m pytest -m slow
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
 

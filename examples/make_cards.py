@@ -91,14 +91,12 @@ def text_cards(data: Path) -> list[Card]:
     )
     shared = {"depth": 10, "limits": limits, "made": MADE}
     return [
-        fit_card(
-            campaigns, name="text-out", title="Relevance of texts from outputs alone.", terms=[TEXT_OUT], **shared
-        ),
+        fit_card(campaigns, name="text-out", title="Relevance of texts from outputs alone.", terms=TEXT_OUT, **shared),
         fit_card(
             campaigns,
             name="text-jud",
             title="Relevance of texts from outputs and the judgments so far.",
-            terms=[TEXT_JUD, TEXT_OUT],
+            terms=TEXT_JUD,
             **shared,
         ),
     ]

@@ -7,7 +7,8 @@
     ├── FeatureError   no such feature, or nothing to compute it from
     ├── MetricError    no such measure, or a parameter it does not take
     ├── ModelError     a model that cannot be fitted, loaded or applied
-    └── ScaleError     a grade that the scale does not have, or no such scale
+    ├── ScaleError     a grade that the scale does not have, or no such scale
+    └── ScoreError     a question that a distribution of scores cannot answer
 
 Every message says where, what must be, what was got and what to do; the command line prints it as one line.
 """
@@ -26,6 +27,7 @@ __all__ = [
     "ProbevalError",
     "ProbevalWarning",
     "ScaleError",
+    "ScoreError",
     "did_you_mean",
 ]
 
@@ -61,6 +63,10 @@ class ModelError(ProbevalError):
 
 class ScaleError(ProbevalError):
     """A grade that the scale does not have, or no such scale."""
+
+
+class ScoreError(ProbevalError):
+    """A question that a distribution of scores cannot answer."""
 
 
 class ProbevalWarning(UserWarning):

@@ -13,7 +13,7 @@ from probeval.cli.output import Talk, write
 from probeval.data import Collection, read_campaign
 from probeval.errors import DataError, did_you_mean
 from probeval.relevance import fit_card, write_card
-from probeval.relevance.fitting import TEXT_JUD, TEXT_OUT
+from probeval.relevance.fitting import TEXT_JUD
 
 __all__ = ["fit"]
 
@@ -55,7 +55,7 @@ def fit(
         [_read(path, depth or DEPTH, talk) for path in kept],
         name=out.resolve().name,
         title=f"Relevance learned from {', '.join(path.resolve().name for path in kept)}.",
-        terms=[tuple(t.split(",")) for t in terms] if terms else (TEXT_JUD, TEXT_OUT),
+        terms=[tuple(t.split(",")) for t in terms] if terms else TEXT_JUD,
         depth=depth or DEPTH,
         made="`probeval fit`",
         progress=lambda models: talk.track(models, "Fitting"),

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import csv
 import os
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from probeval.arrays import Floats
 from probeval.data.evidence import LabelTable, Metadata, Vectors, read_labels, read_metadata
@@ -24,7 +22,7 @@ from probeval.data.scale import Scale
 from probeval.data.tables import judgments_from_table, read_table, runs_from_table
 from probeval.data.trec import (
     JudgmentRows,
-    RunRows,
+    numbered,
     read_qrels_rows,
     read_run_rows,
     refuse_bytes,
@@ -98,7 +96,8 @@ def judged_share(runs: Runs, judgments: Judgments, depth: int) -> Floats:
     Queries without any judgment do not count.
     """
     pairs = runs.pairs[:, np.isin(runs.queries, judgments.pool.queries), :depth]
-    graded = np.append(judgments.on(runs.pool).grades() >= 0, False)
+    grades = judgments.on(runs.pool).grades()
+    graded = np.append(~np.isnan(grades) & (grades != -1), False)  # junk is judged, drawn but unjudged is not
     return np.asarray(graded[pairs].sum(axis=(1, 2)) / np.maximum((pairs >= 0).sum(axis=(1, 2)), 1))
 
 
@@ -131,21 +130,18 @@ def read_runs(*paths: PathName, order: str = "trec_eval", depth: int | None = No
 
 
 def _trec_runs(files: Sequence[Path], *, order: str, progress: Progress) -> Runs:
-    queries, docs = _Numbering(), _Numbering()
-    parts: list[tuple[NDArray[Any], NDArray[Any], RunRows]] = []
-    for path in progress(files):
-        rows = read_run_rows(path, with_ranks=order in ("score", "rank"))
-        parts.append((queries.of(rows.queries), docs.of(rows.docs), replace(rows, queries=(), docs=())))
-    query, doc = np.concatenate([q for q, _, _ in parts]), np.concatenate([d for _, d, _ in parts])
-    system = np.repeat(np.arange(len(files)), [len(q) for q, _, _ in parts])
+    parts = [read_run_rows(path, with_ranks=order in ("score", "rank")) for path in progress(files)]
+    query, queries = numbered([rows.queries for rows in parts])
+    doc, docs = numbered([rows.docs for rows in parts])
+    system = np.repeat(np.arange(len(files)), [len(rows.scores) for rows in parts])
     try:
-        pool, pair = Pool.coded(queries.labels(), docs.labels(), query, doc)
+        pool, pair = Pool.coded(_text(queries), _text(docs), query, doc)
     except UnicodeDecodeError:
         for path in files:
             refuse_bytes(path)
         raise
-    score = np.concatenate([rows.scores for _, _, rows in parts])
-    ranks = [rows.ranks for _, _, rows in parts if rows.ranks is not None]
+    score = np.concatenate([rows.scores for rows in parts])
+    ranks = [rows.ranks for rows in parts if rows.ranks is not None]
     names = tuple(map(stem, files))
     try:
         return Runs.coded(names, pool, system, pair, score, ranks=np.concatenate(ranks) if ranks else None, order=order)
@@ -168,11 +164,11 @@ def read_judgments(path: PathName, *, scale: Scale | None = None) -> Judgments:
 
 
 def _judgments(path: Path, rows: JudgmentRows) -> Judgments:
-    queries, docs = _Numbering(), _Numbering()
-    query, doc = queries.of(rows.queries), docs.of(rows.docs)
+    (query, queries), (doc, docs) = numbered([rows.queries]), numbered([rows.docs])
     try:
-        pool, pair = Pool.coded(queries.labels(), docs.labels(), query, doc)
-        who = None if rows.assessors is None or len(set(rows.assessors)) == 1 else [a.decode() for a in rows.assessors]
+        pool, pair = Pool.coded(_text(queries), _text(docs), query, doc)
+        assessors = [] if rows.assessors is None else rows.assessors.tolist()
+        who = _text(assessors) if len(set(assessors)) > 1 else None
     except UnicodeDecodeError:
         refuse_bytes(path)
         raise
@@ -244,18 +240,8 @@ def _write_tsv(path: Path, rows: Iterable[Iterable[str]]) -> None:
     write_bytes(path, text.getvalue().encode())
 
 
-class _Numbering:
-    """Numbers for labels, in the order in which they are first seen."""
-
-    def __init__(self) -> None:
-        self._number: defaultdict[bytes, int] = defaultdict()
-        self._number.default_factory = self._number.__len__
-
-    def of(self, labels: Sequence[bytes]) -> NDArray[np.int64]:
-        return np.fromiter(map(self._number.__getitem__, labels), dtype=np.int64, count=len(labels))
-
-    def labels(self) -> list[str]:
-        return [label.decode() for label in self._number]
+def _text(labels: Sequence[bytes]) -> list[str]:
+    return [label.decode() for label in labels]
 
 
 def _with_path(path: Path, read: Callable[[Path], T]) -> T:

@@ -96,6 +96,10 @@ class Pool:
         """The query and the document of a pair."""
         return self.queries[self.query[pair]], self.docs[self.doc[pair]]
 
+    def query_positions(self, queries: Sequence[str] | Ids) -> Ints:
+        """The position of each query, -1 where the pool does not have it."""
+        return _positions(self.queries, queries)
+
     def locate(self, queries: Sequence[str] | Ids, docs: Sequence[str] | Ids) -> Ints:
         """The position of each labelled pair, -1 where the pool does not have it."""
         return self._find(_positions(self.queries, queries), _positions(self.docs, docs))

@@ -118,8 +118,10 @@ class Runs:
         """Runs from rows given as positions in ``systems`` and ``pool``."""
         n_queries = len(pool.queries)
         lists = system.astype(np.int64) * n_queries + pool.query[pair]
-        sequence = np.lexsort((*_order_keys(order, pool.doc[pair], score, ranks), lists))
-        lists, pair, score = lists[sequence], pair[sequence], score[sequence]
+        keys = (*_order_keys(order, pool.doc[pair], score, ranks), lists)
+        if not _sorted(keys):
+            sequence = np.lexsort(keys)
+            lists, pair, score = lists[sequence], pair[sequence], score[sequence]
         lengths = np.bincount(lists, minlength=len(systems) * n_queries)
         rank = np.arange(len(lists)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         shape = (len(systems) * n_queries, int(lengths.max(initial=0)))
@@ -269,6 +271,16 @@ def _in_32_bits(score: Floats) -> NDArray[np.float32]:
     """Scores as trec_eval holds them; one too large for 32 bits is infinite."""
     with np.errstate(over="ignore"):
         return score.astype(np.float32)
+
+
+def _sorted(keys: tuple[NDArray[Any], ...]) -> bool:
+    """Whether the rows stand in the order that ``np.lexsort`` would give them, as they do in most files."""
+    tied = np.ones(max(len(keys[-1]) - 1, 0), dtype=bool)
+    for key in reversed(keys):
+        if np.any(tied & (key[:-1] > key[1:])):
+            return False
+        tied &= key[:-1] == key[1:]
+    return True
 
 
 def _order_keys(order: str, doc: Ints, score: Floats, ranks: Floats | None) -> tuple[NDArray[Any], ...]:

@@ -8,10 +8,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from probeval.arrays import Codes, Floats, frozen
+from probeval.arrays import Codes, Floats, Ints, frozen
 from probeval.errors import ScaleError
 
-__all__ = ["ABSENT", "POOLED", "UNJUDGED", "Scale"]
+__all__ = ["ABSENT", "POOLED", "UNJUDGED", "Scale", "count_at_least"]
 
 # A grade travels as its position on the scale. What has no grade is negative, so that a lookup table
 # with three zeros at its end gives every one of them the gain 0 without a branch.
@@ -192,3 +192,18 @@ class Scale:
     def lookup(self, per_grade: ArrayLike) -> Floats:
         """A table indexed by grade code in which everything without a grade is worth 0."""
         return np.append(np.asarray(per_grade, dtype=float), np.zeros(_NO_GRADE))
+
+
+def count_at_least(codes: Codes, query: Ints, n_queries: int, n_grades: int) -> Ints:
+    """The number of pairs of each query with at least each grade, shape (.., query, grade).
+
+    ``codes`` has shape (.., pair), negative where there is no grade; ``query`` has shape (pair,).
+    """
+    cells = n_queries * n_grades
+    flat = codes.reshape(-1, codes.shape[-1])
+    counts = np.empty((len(flat), cells), dtype=np.int64)
+    for row, drawn in zip(counts, flat, strict=True):
+        known = drawn >= 0
+        row[:] = np.bincount(query[known] * n_grades + drawn[known], minlength=cells)
+    counts = counts.reshape(*codes.shape[:-1], n_queries, n_grades)
+    return np.cumsum(counts[..., ::-1], axis=-1)[..., ::-1]

@@ -67,7 +67,7 @@ def synthetic_campaign(
     rng
         The only source of randomness: the same generator state gives the same campaign.
     systems, queries, depth
-        How many systems (in teams of two or three), queries, and ranks a list.
+        How many systems (in teams of two to four, most of two or three), queries, and ranks a list.
     docs
         Candidate documents of each query.
     groups

@@ -122,7 +122,7 @@ def column(table: pd.DataFrame, name: str, *, path: Path | None = None, required
     if found is None and required:
         raise DataError(
             f"no column for the {name}: one of {', '.join(NAMES[name])} is expected, "
-            f"got {', '.join(map(str, table.columns))}.",
+            f"got {', '.join(repr(str(c)) for c in table.columns[:9])}{', ..' * (len(table.columns) > 9)}.",
             path=path,
         )
     return None if found is None else table[found]

@@ -11,10 +11,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
-from probeval.arrays import Floats
+from probeval.arrays import Floats, Ints, objects
 from probeval.data.files import read_bytes, write_bytes
 from probeval.data.judgments import Judgments
 from probeval.data.runs import Runs
@@ -24,6 +27,7 @@ from probeval.errors import DataError, ScaleError
 __all__ = [
     "JudgmentRows",
     "RunRows",
+    "numbered",
     "read_qrels_rows",
     "read_run_rows",
     "refuse_bytes",
@@ -36,6 +40,9 @@ BOM = b"\xef\xbb\xbf"
 RUN = "query Q0 doc rank score tag"
 QRELS = "query assessor doc grade"
 PRELS = "query doc grade method probability"
+Tokens = NDArray[Any]  # ids as bytes: of one width in whole machine words, or objects where one is long
+WORD, WIDEST = 8, 64
+MIX = np.uint64(0x9E3779B97F4A7C15)  # an odd number of random bits
 UNWRITABLE = re.compile(r"[\x00-\x20\ud800-\udfff]")
 
 
@@ -43,8 +50,8 @@ UNWRITABLE = re.compile(r"[\x00-\x20\ud800-\udfff]")
 class RunRows:
     """The rows of one run, ids still as bytes."""
 
-    queries: Sequence[bytes]
-    docs: Sequence[bytes]
+    queries: Tokens
+    docs: Tokens
     scores: Floats
     ranks: Floats | None
 
@@ -53,10 +60,10 @@ class RunRows:
 class JudgmentRows:
     """The rows of one judgment file, ids still as bytes."""
 
-    queries: Sequence[bytes]
-    docs: Sequence[bytes]
+    queries: Tokens
+    docs: Tokens
     grades: Floats
-    assessors: Sequence[bytes] | None = None
+    assessors: Tokens | None = None
     times: Floats | None = None
 
 
@@ -64,7 +71,7 @@ def read_run_rows(path: Path, *, with_ranks: bool = False) -> RunRows:
     """A TREC run: ``query Q0 doc rank score tag`` a line, tabs or spaces, ``#`` comments, gzipped or not."""
     data = read_bytes(path)
     try:
-        columns = _columns(data, RUN)
+        columns = _columns(data, RUN, ("query", "doc", "score", *(["rank"] if with_ranks else [])))
         ranks = _numbers(columns["rank"]) if with_ranks else None
         return RunRows(columns["query"], columns["doc"], _numbers(columns["score"]), ranks)
     except ValueError:
@@ -96,7 +103,7 @@ def read_qrels_rows(path: Path, *, scale: Scale | None = None) -> JudgmentRows:
     first = next(iter(_lines(data)), (0, []))[1]
     layout, key = (PRELS, ("query", "doc")) if len(first) == 5 else (QRELS, ("query", "doc", "assessor"))
     try:
-        columns = _columns(data, layout)
+        columns = _columns(data, layout, ("query", "doc", "grade", "assessor"))
         rows = JudgmentRows(columns["query"], columns["doc"], _numbers(columns["grade"]), columns.get("assessor"))
         if not np.isfinite(rows.grades).all():
             raise ValueError
@@ -104,7 +111,11 @@ def read_qrels_rows(path: Path, *, scale: Scale | None = None) -> JudgmentRows:
             scale.codes(rows.grades)
     except (ValueError, ScaleError):
         raise _first_fault(path, data, layout, {"grade": _grade_on(scale)}) from None
-    if len(set(zip(*(columns[name] for name in key), strict=True))) < len(rows.docs):
+    row = np.zeros(len(rows.grades), dtype=np.int64)
+    for name in key:
+        number, known = numbered([columns[name]])
+        row = row * len(known) + number
+    if len(np.unique(row)) < len(row):
         repeat = _first_repeat(path, data, layout, key)
         assert repeat is not None
         raise repeat
@@ -153,31 +164,66 @@ def _check_writable(path: Path, **columns: Iterable[str]) -> None:
                 )
 
 
-def _columns(data: bytes, layout: str) -> dict[str, Sequence[bytes]]:
-    """The file's columns by name; ValueError where a line has more or fewer."""
+def _columns(data: bytes, layout: str, wanted: Sequence[str]) -> dict[str, Tokens]:
+    """The wanted columns by name; ValueError where a line has more or fewer than the layout, or a control character."""
     data = data.removeprefix(BOM)
     names = layout.split()
-    n = len(names)
     if data.startswith(b"#") or b"\n#" in data or b"\r#" in data:
         data = b"\n".join(line for line in data.splitlines() if not line.startswith(b"#"))
-    fields = data.split()
-    # Every n fields must stand on one line of their own.
     text = np.frombuffer(b"\n" + data + b"\n", dtype=np.uint8)
     blank = text <= ord(" ")
-    starts = np.flatnonzero(blank[:-1] > blank[1:]) + 1
-    if fields and len(starts) == len(fields) and len(fields) % n == 0:
-        first, last = starts[::n], starts[n - 1 :: n]
-        newlines = np.flatnonzero((text == ord("\n")) | (text == ord("\r")))
-        line = np.searchsorted(newlines, last)
-        if np.all(newlines[line - 1] < first) and np.all(np.diff(line) > 0):
-            return {name: fields[i::n] for i, name in enumerate(names)}
-    raise ValueError
+    edges = np.flatnonzero(blank[:-1] != blank[1:]) + 1
+    if (
+        len(edges) == 0
+        or len(edges) % (2 * len(names))
+        or np.any((text < ord("\t")) | (text > ord("\r")) & (text < ord(" ")))
+    ):
+        raise ValueError
+    starts, ends = edges[::2].reshape(-1, len(names)), edges[1::2].reshape(-1, len(names))
+    # Every row must stand on one line of its own.
+    newlines = np.flatnonzero((text == ord("\n")) | (text == ord("\r")))
+    line = np.searchsorted(newlines, starts[:, -1])
+    if np.any(newlines[line - 1] > starts[:, 0]) or np.any(np.diff(line) <= 0):
+        raise ValueError
+    return {name: _tokens(text, starts[:, i], ends[:, i]) for i, name in enumerate(names) if name in wanted}
 
 
-def _numbers(column: Sequence[bytes]) -> Floats:
+def _tokens(text: NDArray[np.uint8], start: Ints, end: Ints) -> Tokens:
+    """The stretches of text from each start to its end."""
+    length = end - start
+    width = -(-int(length.max()) // WORD) * WORD
+    if width > WIDEST:
+        return objects([text[a:b].tobytes() for a, b in zip(start, end, strict=True)])
+    at = np.arange(width)
+    letters = np.take(text, start[:, None] + at, mode="clip")
+    letters[at >= length[:, None]] = 0
+    return letters.view(f"S{width}")[:, 0]
+
+
+def numbered(parts: Sequence[Tokens]) -> tuple[Ints, list[bytes]]:
+    """A number for each id of the parts in turn, in the order in which they are first seen, and the ids.
+
+    Short ids are compared as machine words: a hash of the words numbers them, and the words themselves confirm it.
+    """
+    tokens = np.concatenate(parts)
+    if tokens.dtype != object:
+        words = tokens.view(np.uint64).reshape(len(tokens), -1)
+        key = words[:, 0]
+        for word in words.T[1:]:
+            key = key * MIX + word
+        number = pd.factorize(key)[0]
+        first = np.empty(int(number.max()) + 1, dtype=np.int64)
+        first[number[::-1]] = np.arange(len(number))[::-1]
+        if all(np.array_equal(word, word[first][number]) for word in words.T):
+            return number, tokens[first].tolist()
+    number, ids = pd.factorize(tokens.astype(object))
+    return number, list(ids)
+
+
+def _numbers(column: Tokens) -> Floats:
     """The column as numbers; ValueError where one is not."""
-    numbers = np.fromiter(map(float, column), dtype=float, count=len(column))
-    if np.isnan(numbers).any() or b"_" in b"".join(column):  # Python alone reads 1_0 as ten
+    numbers = column.astype(float)
+    if np.isnan(numbers).any() or b"_" in b"".join(column.tolist()):  # Python alone reads 1_0 as ten
         raise ValueError
     return numbers
 

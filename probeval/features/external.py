@@ -16,6 +16,8 @@ def _groups(metadata: Metadata | None, column: str, pool: Pool) -> tuple[Ints, I
     """The group of each pair's document and of its query, -1 where unknown."""
     if metadata is None:
         raise FeatureError(f"Features of groups need metadata with a column {column!r}.")
+    if column not in metadata.groups:
+        raise FeatureError(f"No column {column!r} in the metadata.{did_you_mean(column, metadata.groups)}")
     doc, query = metadata.codes(column, pool.docs), metadata.codes(column, pool.queries)
     return doc[pool.doc], query[pool.query]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from probeval.errors import FeatureError
 
 __all__ = ["JudgedFeatures", "Neighbours"]
 
-CHUNK = 4096  # rows of the overlap of distinct system sets held at once
+CHUNK = 4096  # unions of distinct system sets held at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,14 +59,33 @@ class Neighbours:
         return np.asarray(np.logical_or.reduce([word & word[self.set_of[pair]] != 0 for word in self.sets]))
 
     def system_totals(self, weight: Floats) -> Floats:
-        """For each set, the total weight of the pairs whose own set meets it, (weight, set) from (weight, pair)."""
-        bits = np.unpackbits(np.ascontiguousarray(self.sets.T).view(np.uint8), axis=1).astype(np.float32)
-        by_set = np.stack([np.bincount(self.set_of, w, minlength=len(bits)) for w in weight], axis=1)
-        some = by_set.any(axis=1)
+        """For each set, the total weight of the pairs whose own set meets it, (weight, set) from (weight, pair).
+
+        The sets that meet a set are the union, over its systems, of the sets that hold each. Unions are taken on bits,
+        and weights are summed eight bits at a time from a table of all 256 sums.
+        """
+        holds = np.unpackbits(np.ascontiguousarray(self.sets.T).view(np.uint8), axis=1).astype(bool)
+        by_set = np.zeros((len(holds), len(weight)))
+        for i, w in enumerate(weight):
+            by_set[:, i] = np.bincount(self.set_of, w, minlength=len(holds))
+        some = np.flatnonzero(by_set.any(axis=1))
+        size = -(-len(some) // 64) * 64  # whole words
+        holders = np.packbits(np.ascontiguousarray(_padded(holds[some], size).T), axis=1).view(np.uint64)
+        bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(float)
+        sums = bits @ _padded(by_set[some], size).reshape(size // 8, 8, len(weight))  # (byte, 256, weight)
         totals = np.zeros_like(by_set)
-        for start in range(0, len(bits), CHUNK):
-            totals[start : start + CHUNK] = (bits[start : start + CHUNK] @ bits[some].T > 0) @ by_set[some]
-        return totals.T.astype(float)
+        for start in range(0, len(holds), CHUNK):
+            rows = holds[start : start + CHUNK]
+            union = np.stack([np.bitwise_or.reduce(holders[systems], axis=0) for systems in rows])
+            part = totals[start : start + CHUNK]
+            for table, byte in zip(sums, union.view(np.uint8).T.copy(), strict=True):
+                part += table[byte]
+        return np.ascontiguousarray(totals.T)
+
+
+def _padded(rows: NDArray[Any], size: int) -> NDArray[Any]:
+    """The rows with empty ones after them, ``size`` in all."""
+    return np.concatenate([rows, np.zeros((size - len(rows), *rows.shape[1:]), dtype=rows.dtype)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +187,10 @@ def _group_totals(number: Ints, value: Floats, judged: Floats) -> Floats:
 
 def _nearest(vectors: Floats, relevance: Floats) -> Floats:
     """For each row, the relevance whose other rows have the highest mean cosine to it; NaN where there are none."""
-    judged = np.flatnonzero(~np.isnan(relevance))
+    known = ~np.isnan(vectors).any(axis=1)
+    judged = np.flatnonzero(~np.isnan(relevance) & known)
+    if not len(judged):
+        return np.full(len(vectors), np.nan)
     levels, level = np.unique(relevance[judged], return_inverse=True)
     cosine = vectors @ vectors[judged].T
     cosine[judged, np.arange(len(judged))] = 0.0  # the pair itself goes out
@@ -175,5 +198,5 @@ def _nearest(vectors: Floats, relevance: Floats) -> Floats:
     count = np.broadcast_to(member.sum(axis=0), (len(vectors), len(levels))).copy()
     count[judged] -= member
     mean = np.where(count > 0, (cosine @ member) / np.maximum(count, 1), -np.inf)
-    mean[np.isnan(vectors).any(axis=1)] = -np.inf
+    mean[~known] = -np.inf
     return np.where(np.isfinite(mean.max(axis=1)), levels[mean.argmax(axis=1)], np.nan)

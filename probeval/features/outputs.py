@@ -97,7 +97,8 @@ def reciprocal_rank_fusion(seen: Retrievals) -> Floats:
 
 def rank_percentile(seen: Retrievals) -> Floats:
     """PRANK."""
-    ranks = pd.Series(reciprocal_ranks(seen)).groupby(seen.pool.query).rank(pct=True)
+    tied = np.round(reciprocal_ranks(seen), 12)  # the same ranks by other systems sum alike, whatever their order
+    ranks = pd.Series(tied).groupby(seen.pool.query).rank(pct=True)
     return np.asarray(ranks, dtype=np.float64)
 
 

@@ -102,8 +102,10 @@ class FeatureName:
         if definition is None:
             known = [d.name for d in DEFINITIONS.values()]
             raise FeatureError(f"Unknown feature {text!r}.{did_you_mean(name.stem, known)}")
-        if name.depth is not None and (not definition.deep or name.depth < 1):
+        if name.depth is not None and not definition.deep:
             raise FeatureError(f"{definition.name} takes no depth, got {text!r}.")
+        if name.depth == 0:
+            raise FeatureError(f"A depth is a whole number from 1, got {text!r}.")
         return name
 
     @property
@@ -123,10 +125,15 @@ def needs(names: Iterable[str]) -> set[str]:
 def factors(term: str) -> list[tuple[Callable[[Floats], Floats], str]]:
     """A model term taken apart: ``log(fSYS):OV`` is the product of two features, the first as its logarithm."""
     parts: list[tuple[Callable[[Floats], Floats], str]] = []
-    for part in term.split(":"):
+    for part in re.split(r":(?![^\[]*\])", term):  # a colon within brackets belongs to a column's name
         inner = re.fullmatch(r"log\((.+)\)", part)
-        parts.append((np.log, inner[1]) if inner else (np.asarray, part))
+        parts.append((_log, inner[1]) if inner else (np.asarray, part))
     return parts
+
+
+def _log(values: Floats) -> Floats:
+    """The logarithm, missing where there is none."""
+    return np.log(np.where(values > 0, values, np.nan))
 
 
 def feature_names(terms: Iterable[str]) -> tuple[str, ...]:

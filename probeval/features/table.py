@@ -12,7 +12,7 @@ from probeval.data.collection import Collection
 from probeval.data.judgments import Judgments
 from probeval.data.pool import Pool
 from probeval.data.scale import Scale
-from probeval.errors import ProbevalWarning
+from probeval.errors import FeatureError, ProbevalWarning
 from probeval.features.external import groups_in_queries, label, same_group, share_of_group
 from probeval.features.judged import JudgedFeatures, Neighbours
 from probeval.features.outputs import OUTPUTS, Retrievals
@@ -52,6 +52,8 @@ def compute_features(
     <FeatureTable: 35 pairs, fSYS, aDOC, f[source]>
     """
     parsed = [FeatureName.parse(name) for name in names]
+    if not parsed:
+        raise FeatureError("No feature was named.")
     pool = collection.runs.top(depth).pool
     if judged is None and any("judgments" in name.definition.needs for name in parsed):
         columns = [name.column for name in parsed if name.stem == "a" and name.column]
@@ -70,11 +72,7 @@ def compute_features(
         return _from_judgments(judged, name)
 
     table = FeatureTable(pool, tuple(map(str, parsed)), np.stack([column(n) for n in parsed], axis=1))
-    lost = {
-        name: n
-        for name, n in table.missing.items()
-        if set(FeatureName.parse(name).definition.needs) & {"metadata", "labels"}
-    }
+    lost = {str(name): n for name in parsed if (n := _unknown(table, name, judged))}
     if lost:
         said = ", ".join(f"{name} for {n:,}" for name, n in lost.items())
         warnings.warn(
@@ -99,6 +97,18 @@ def relevance_of(judgments: Judgments | None, pool: Pool, scale: Scale | None = 
         return np.full(len(pool), np.nan)
     scale = judgments.scale() if scale is None else scale
     return np.append(scale.values / scale.values[-1], [np.nan] * 3)[judgments.on(pool).codes(scale)]
+
+
+def _unknown(table: FeatureTable, name: FeatureName, judged: JudgedFeatures | None) -> int:
+    """How many pairs lack what the user gives for a feature; what was not yet judged is no fault of the files."""
+    needs = name.definition.needs
+    if "judgments" not in needs:
+        return table.missing.get(str(name), 0) if {"metadata", "labels"} & set(needs) else 0
+    assert judged is not None
+    if name.stem == "a":
+        return int((judged.neighbours.groups[str(name.column)] < 0).sum())
+    vectors = judged.neighbours.vectors
+    return int(np.isnan(vectors).any(axis=1).sum()) if name.stem == "aSIM" and vectors is not None else 0
 
 
 def _from_judgments(judged: JudgedFeatures, name: FeatureName) -> Floats:

@@ -5,16 +5,15 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from scipy.special import polygamma
 
 from probeval.arrays import Floats
 from probeval.data.scale import Scale
 from probeval.errors import MetricError
 from probeval.metrics.lists import Lists
 from probeval.metrics.metric import Metric, Parameter, define
-from probeval.metrics.weights import BINARY, GAIN, REL, WANTED, graded_gains
+from probeval.metrics.weights import BINARY, GAIN, REL, WANTED, graded_gains, trigamma
 
-__all__ = ["EDCG", "ERR", "INST", "RR", "Success"]
+__all__ = ["EDCG", "ERR", "INST", "RR", "Success", "stopping"]
 
 
 def _ranks(lists: Lists) -> Floats:
@@ -43,7 +42,7 @@ def Success(metric: Metric, lists: Lists) -> Floats:
     return lists.relevant(metric.number("rel")).any(axis=-1).astype(float)
 
 
-def _stopping(metric: Metric, scale: Scale) -> Floats:
+def stopping(metric: Metric, scale: Scale) -> Floats:
     r"""The probability that a document of each grade satisfies, :math:`g / (g_{\max} + 1)`, shape (grade,)."""
     gains = graded_gains(metric, scale)
     top = metric.parameters.get("max")
@@ -72,7 +71,7 @@ def _cascade(stop: Floats, worth: Floats) -> Floats:
     gains=graded_gains,
 )
 def ERR(metric: Metric, lists: Lists) -> Floats:
-    stop = _stopping(metric, lists.scale)
+    stop = stopping(metric, lists.scale)
     score = _cascade(lists.values(stop), 1 / _ranks(lists))
     if metric["norm"] is None:
         return score
@@ -89,7 +88,7 @@ def ERR(metric: Metric, lists: Lists) -> Floats:
     bounds=None,
 )
 def EDCG(metric: Metric, lists: Lists) -> Floats:
-    stop, gains = _stopping(metric, lists.scale), graded_gains(metric, lists.scale)
+    stop, gains = stopping(metric, lists.scale), graded_gains(metric, lists.scale)
     n = metric.cutoff or lists.depth
     return _cascade(lists.values(stop), lists.values(gains)) / _cascade(np.full(n, stop[-1]), np.full(n, gains[-1]))
 
@@ -110,7 +109,7 @@ def _inst(metric: Metric, lists: Lists, *, tail_gain: int) -> Floats:
     view = np.concatenate([np.ones_like(go_on[..., :1]), np.cumprod(go_on, axis=-1)[..., :-1]], axis=-1)
     last, end = view[..., -1], base[..., -1]
     geometric = last * go_on[..., -1] / (1 - go_on[..., -1])
-    tail = geometric if tail_gain else last * (end - 1) ** 2 * polygamma(1, end)
+    tail = geometric if tail_gain else last * (end - 1) ** 2 * trigamma(end)
     return np.asarray(((view * gain).sum(axis=-1) + tail_gain * tail) / (view.sum(axis=-1) + tail))
 
 

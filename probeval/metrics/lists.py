@@ -9,10 +9,10 @@ import numpy as np
 from probeval.arrays import Bools, Codes, Floats, Ids, Ints
 from probeval.data.judgments import Judgments
 from probeval.data.runs import Runs
-from probeval.data.scale import ABSENT, Scale
+from probeval.data.scale import ABSENT, Scale, count_at_least
 from probeval.errors import DataError
 
-__all__ = ["Lists", "supply"]
+__all__ = ["Lists", "gather"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,13 +50,13 @@ class Lists:
         codes = scale.codes(np.atleast_2d(np.asarray(grades, dtype=float)))
         offered = codes if known is None else scale.codes(np.atleast_2d(np.asarray(known, dtype=float)))
         query = np.broadcast_to(np.arange(len(offered))[:, None], offered.shape)
-        return cls(scale, codes[None], supply(offered.ravel(), query.ravel(), len(offered), len(scale)))
+        return cls(scale, codes[None], count_at_least(offered.ravel(), query.ravel(), len(offered), len(scale)))
 
     @classmethod
     def judged(cls, runs: Runs, judgments: Judgments, scale: Scale, *, rule: str = "median") -> tuple[Lists, Ids]:
         """The runs' lists with their judgments on the queries that have both, and the ids of these queries."""
         known = judgments.codes(scale, rule=rule)
-        offered = supply(known, judgments.pool.query, len(judgments.pool.queries), len(scale))
+        offered = count_at_least(known, judgments.pool.query, len(judgments.pool.queries), len(scale))
         row = {q: i for i, q in enumerate(judgments.pool.queries) if offered[i, 0]}
         common = [i for i, q in enumerate(runs.queries) if q in row]
         if not common:
@@ -113,21 +113,6 @@ class Lists:
         if level == len(self.scale):
             return np.zeros(self.supply.shape[:-1], dtype=np.int64)[..., None, :]
         return self.supply[..., None, :, level]
-
-
-def supply(codes: Codes, query: Ints, n_queries: int, n_grades: int) -> Ints:
-    """The number of pairs of each query with at least each grade, shape (.., query, grade).
-
-    ``codes`` has shape (.., pair), negative where there is no grade; ``query`` has shape (pair,).
-    """
-    cells = n_queries * n_grades
-    flat = codes.reshape(-1, codes.shape[-1])
-    counts = np.empty((len(flat), cells), dtype=np.int64)
-    for row, drawn in zip(counts, flat, strict=True):
-        known = drawn >= 0
-        row[:] = np.bincount(query[known] * n_grades + drawn[known], minlength=cells)
-    counts = counts.reshape(*codes.shape[:-1], n_queries, n_grades)
-    return np.cumsum(counts[..., ::-1], axis=-1)[..., ::-1]
 
 
 def gather(codes: Codes, pairs: Ints) -> Codes:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import gammaln
 
 from probeval.arrays import Floats, Ints
 from probeval.errors import MetricError
@@ -166,6 +165,8 @@ def _sum_precision(groups: TieGroups, relevant: Floats) -> Floats:
 
 
 def _expected_rr(groups: TieGroups, relevant: Floats) -> Floats:
+    from scipy.special import gammaln  # slow to import
+
     rank = np.arange(1.0, relevant.shape[-1] + 1)
     inside, length = groups.sum(relevant), groups.length
     before = np.take_along_axis(np.cumsum(relevant, axis=-1) - relevant, groups.start, axis=-1)

@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import polygamma
 
 from probeval.arrays import Floats
 from probeval.data.scale import Scale
 from probeval.metrics.metric import Metric, Parameter
 
-__all__ = ["discount", "divide", "even", "graded_gains", "inverse_square", "persistence"]
+__all__ = ["discount", "divide", "even", "graded_gains", "inverse_square", "persistence", "trigamma"]
 
 GAIN = Parameter(None, "linear (the grade) or exp (2^grade - 1); the scale's own when not said", ("linear", "exp"))
 DISCOUNT = Parameter("log2", "log2: 1/log2(rank + 1); jk: 1/max(1, log2 rank), the original one", ("log2", "jk"))
@@ -55,7 +54,14 @@ def persistence(metric: Metric, depth: int) -> Floats:
 def inverse_square(metric: Metric, depth: int) -> Floats:
     """The weights of INSQ, which sum to 1 over an endless list, shape (depth,)."""
     start = 2 * metric.number("T")
-    return np.asarray(1 / (float(polygamma(1, start)) * (np.arange(depth) + start) ** 2))
+    return np.asarray(1 / (float(trigamma(start)) * (np.arange(depth) + start) ** 2))
+
+
+def trigamma(x: Floats | float) -> Floats:
+    """1/x^2 + 1/(x+1)^2 + .., shape of x."""
+    from scipy.special import polygamma  # here, because it is slow to import
+
+    return np.asarray(polygamma(1, x))
 
 
 def divide(numerator: NDArray[Any], denominator: NDArray[Any]) -> Floats:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from probeval.data.files import write_bytes
-from probeval.errors import ModelError, did_you_mean
+from probeval.errors import FeatureError, ModelError, did_you_mean
 from probeval.features import FeatureName, feature_names
 from probeval.relevance.baseline import Empirical, Uniform
 from probeval.relevance.model import Chain, FittedModel
@@ -143,7 +144,7 @@ def read_card(path: Path) -> Card:
         return Card(
             name=data["name"],
             title=data["title"],
-            models=[_model(m) for m in data["models"]],
+            models=_models(data["models"]),
             scale=data["scale"],
             depth=int(data["depth"]),
             training=data["training"],
@@ -151,28 +152,62 @@ def read_card(path: Path) -> Card:
             limits=tuple(data["limits"]),
             made=data["made"],
         )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ModelError(f"{file}: a damaged model card: {type(error).__name__} at {error}. Get it again.") from None
+    except KeyError as error:
+        raise ModelError(f"{file}: a damaged model card: it lacks {error}. Get it again.") from None
+    except (TypeError, ValueError, AttributeError, FeatureError) as error:
+        what = " ".join(str(error).rstrip(".").split())
+        raise ModelError(f"{file}: a damaged model card: {what}. Get it again.") from None
+
+
+def _models(data: Sequence[Mapping[str, Any]]) -> list[FittedModel]:
+    if not data:
+        raise ValueError("it has no model")
+    return [_model(each) for each in data]
 
 
 def _model(data: Mapping[str, Any]) -> FittedModel:
     if data["kind"] == "uniform":
         return Uniform()
     if data["kind"] == "empirical":
-        return Empirical({int(n): tuple(map(float, s)) for n, s in data["shares"].items()})
+        shares = {int(n): _numbers(s) for n, s in data["shares"].items()}
+        if not shares or any(len(s) != n or min(s) < 0 or sum(s) <= 0 for n, s in shares.items()):
+            raise ValueError("a scale needs a share for each of its levels")
+        return Empirical(shares)
     if data["kind"] == "ordinal":
-        columns = ("centre", "spread", "coefficients")
-        if any(len(data[c]) != len(data["terms"]) for c in columns):
-            raise ValueError("as many numbers as terms are needed")
-        return FittedOrdinal(
-            terms=tuple(data["terms"]),
-            **{c: tuple(map(float, data[c])) for c in columns},
-            cutpoints={int(n): tuple(map(float, c)) for n, c in data["cutpoints"].items()},
-            covariance=tuple(tuple(map(float, row)) for row in data["covariance"]),
-            log_likelihood=float("nan") if data["log_likelihood"] is None else float(data["log_likelihood"]),
-            notes=tuple(data["notes"]),
-        )
+        return _ordinal(data)
     raise ValueError(f"no kind of model {data['kind']!r}")
+
+
+def _ordinal(data: Mapping[str, Any]) -> FittedOrdinal:
+    columns = {c: _numbers(data[c]) for c in ("centre", "spread", "coefficients")}
+    if any(len(c) != len(data["terms"]) for c in columns.values()):
+        raise ValueError("as many numbers as terms are needed")
+    if 0 in columns["spread"]:
+        raise ValueError("a spread is not 0")
+    for name in feature_names(data["terms"]):
+        FeatureName.parse(name)
+    cutpoints = {int(n): _numbers(c) for n, c in data["cutpoints"].items()}
+    if not cutpoints or any(len(c) != n - 1 or list(c) != sorted(set(c))[::-1] for n, c in cutpoints.items()):
+        raise ValueError("a scale needs falling cutpoints, one fewer than its levels")
+    covariance = tuple(map(_numbers, data["covariance"]))
+    size = sum(map(len, cutpoints.values())) + len(data["terms"])
+    if covariance and {len(covariance), *map(len, covariance)} != {size}:
+        raise ValueError(f"{size} cutpoints and coefficients need a covariance of that size")
+    return FittedOrdinal(
+        terms=tuple(data["terms"]),
+        **columns,
+        cutpoints=cutpoints,
+        covariance=covariance,
+        log_likelihood=float("nan") if data["log_likelihood"] is None else float(data["log_likelihood"]),
+        notes=tuple(data["notes"]),
+    )
+
+
+def _numbers(values: Iterable[Any]) -> tuple[float, ...]:
+    numbers = tuple(map(float, values))
+    if not all(map(math.isfinite, numbers)):
+        raise ValueError("a number is not finite")
+    return numbers
 
 
 def _facts(facts: Mapping[str, Any], indent: str = "") -> list[str]:

@@ -64,8 +64,8 @@ def diagnose(probability: Floats, data: TrainingData) -> Diagnostics:
     n_levels = data.n_levels[:, None]
     level = np.arange(probability.shape[1])
     value = np.zeros(probability.shape)
-    for n, known in data.values.items():
-        value[data.n_levels == n, :n] = known
+    for n in np.unique(data.n_levels):
+        value[data.n_levels == n, :n] = data.values[int(n)]
     mean = (probability * value).sum(axis=1)
     variance = (probability * value**2).sum(axis=1) - mean**2
     error = float(np.mean((mean - data.relevance) ** 2))

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from probeval.arrays import Bools, Codes, Floats, frozen
+from probeval.arrays import Bools, Codes, Floats, Ints, frozen
 from probeval.data.judgments import Judgments
 from probeval.data.pool import Pool
-from probeval.data.scale import UNJUDGED, Scale
+from probeval.data.scale import UNJUDGED, Scale, count_at_least
 from probeval.errors import ModelError
 
 __all__ = ["RelevanceDistribution"]
@@ -31,6 +31,9 @@ class RelevanceDistribution:
         draw, pairs are independent; over draws they hang together.
     judged
         The grade of a judged pair, which is certain whatever the model says, negative elsewhere, shape (pair,).
+    beyond
+        The number of judged pairs of each query that no system retrieved, with at least each grade, shape (query,
+        grade): they count in the ideal list.
 
     Examples
     --------
@@ -46,6 +49,7 @@ class RelevanceDistribution:
     levels: Codes
     probability: Floats
     judged: Codes
+    beyond: Ints
 
     @classmethod
     def of(
@@ -59,7 +63,8 @@ class RelevanceDistribution:
     ) -> RelevanceDistribution:
         """A model's probabilities, with the judged pairs certain."""
         unjudged = np.full(len(pool), UNJUDGED, dtype=np.int16)
-        blank = cls(pool, scale, scale.levels if levels is None else levels, probability, unjudged)
+        beyond = np.zeros((len(pool.queries), len(scale)), dtype=np.int64)
+        blank = cls(pool, scale, scale.levels if levels is None else levels, probability, unjudged, beyond)
         return blank if judgments is None else blank.with_judgments(judgments)
 
     def __post_init__(self) -> None:
@@ -68,7 +73,7 @@ class RelevanceDistribution:
                 f"{len(self.pool)} pairs and {len(self.levels)} levels need as many probabilities, "
                 f"got shape {self.probability.shape}."
             )
-        for name in ("levels", "probability", "judged"):
+        for name in ("levels", "probability", "judged", "beyond"):
             object.__setattr__(self, name, frozen(getattr(self, name)))
 
     def __repr__(self) -> str:
@@ -89,7 +94,11 @@ class RelevanceDistribution:
     def with_judgments(self, judgments: Judgments) -> RelevanceDistribution:
         """The same distribution with these pairs certain."""
         codes = judgments.on(self.pool).codes(self.scale)
-        return replace(self, judged=np.where(codes >= 0, codes, UNJUDGED).astype(np.int16))
+        inside = judgments.pool.within(self.pool) >= 0
+        query = self.pool.query_positions(judgments.pool.queries)[judgments.pool.query]
+        outside = np.where(inside | (query < 0), UNJUDGED, judgments.codes(self.scale)).astype(np.int16)
+        beyond = count_at_least(outside, np.maximum(query, 0), len(self.pool.queries), len(self.scale))
+        return replace(self, judged=np.where(codes >= 0, codes, UNJUDGED).astype(np.int16), beyond=beyond)
 
     def moments(self, gains: Floats) -> tuple[Floats, Floats]:
         """The mean and variance of every pair's gain, given the gain of each grade, shape (.., pair). [rel-moments]"""
@@ -99,15 +108,15 @@ class RelevanceDistribution:
         known = np.append(gains, 0.0)[self.judged]
         return np.where(self.certain, known, mean), np.where(self.certain, 0.0, variance)
 
-    def sample(self, n: int, rng: np.random.Generator) -> Codes:
+    def sample(self, n: int, rng: np.random.Generator, *, start: int = 0) -> Codes:
         """Joint draws of all grades as positions on the scale, shape (n, pair).
 
-        With a posterior, each draw of grades has its own draw of the parameters, taken in turn.
+        With a posterior, each draw of grades has its own draw of the parameters, taken in turn from ``start`` on.
         """
         out = np.empty((n, len(self.pool)), dtype=np.int16)
         running = np.cumsum(self.probability, axis=-1)[..., :-1]
         for i in range(n):
-            below = running[i % len(running)] if self.has_posterior else running
+            below = running[(start + i) % len(running)] if self.has_posterior else running
             level = (rng.random(len(self.pool))[:, None] > below).sum(axis=-1)
             out[i] = self.levels[level]
         out[:, self.certain] = self.judged[self.certain]

@@ -16,17 +16,18 @@ from probeval.relevance.ordinal import OrdinalModel, TrainingData, training_data
 
 __all__ = ["TEXT_JUD", "TEXT_OUT", "fit_card", "text_chain"]
 
-# Popularity near the top and further down; with judgments, how good the retrieving systems and the query are so far.
-TEXT_OUT = ("log(fSYS)", "log(fSYS@100)")
-TEXT_JUD = (*TEXT_OUT, "dSYS", "aDOC")
+# How many systems, and teams, agree on a document; with judgments, how good its systems and its query are so far.
+# Where teams are not known, the same without them.
+TEXT_OUT = (("log(fSYS)", "fTEAM"), ("log(fSYS)",))
+TEXT_JUD = tuple((*terms, "dSYS", "aDOC") for terms in TEXT_OUT) + TEXT_OUT
 
 T = TypeVar("T")
 
 
 def text_chain(collections: Sequence[Collection], *, depth: int) -> list[FittedModel]:
-    """The chain for campaigns without metadata, fitted on these: judgments and outputs, outputs alone, past shares."""
+    """The chain for campaigns of texts, fitted on these: judgments and outputs, outputs alone, past shares."""
     return [
-        *(OrdinalModel(terms, balanced=True).fit(collections, depth=depth) for terms in (TEXT_JUD, TEXT_OUT)),
+        *(OrdinalModel(terms, balanced=True).fit(collections, depth=depth) for terms in TEXT_JUD),
         Empirical.fit(collections, depth=depth),
     ]
 
@@ -36,7 +37,7 @@ def fit_card(
     *,
     name: str,
     title: str,
-    terms: Sequence[tuple[str, ...]] = (TEXT_JUD, TEXT_OUT),
+    terms: Sequence[tuple[str, ...]] = TEXT_JUD,
     depth: int,
     limits: tuple[str, ...] = (),
     made: str = "",

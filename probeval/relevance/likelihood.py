@@ -21,6 +21,7 @@ __all__ = ["CumulativeFit", "Observations", "SeparationError", "fit_cumulative",
 ITERATIONS = 100
 TOLERANCE = 1e-10  # on Newton's decrement, in units of log-likelihood
 PSEUDO = 0.5  # observations of each level added where one was never seen
+LOOSE = 1e3  # a standard error, in logits a standard deviation of the term, past which nothing is known
 FAR = 35.0  # a logit past which a probability is 0 or 1 for all that a computer can tell
 
 
@@ -126,6 +127,8 @@ def fit_cumulative(data: Observations, *, ridge: float = 0.0) -> CumulativeFit:
     cuts, beta = problem.split(theta)
     penalty = ridge * float(beta @ beta) / 2
     covariance = _solve(information, np.eye(len(theta)))
+    if ridge == 0 and problem.loose(covariance):
+        raise SeparationError
     return CumulativeFit(cuts, beta, covariance, value + penalty, iteration, unseen)
 
 
@@ -184,6 +187,11 @@ class _Problem:
     def separated(self, theta: Floats) -> bool:
         """Whether a coefficient has left for infinity: a standard deviation of its term moves the logit past sense."""
         return bool(np.any(np.abs(theta[self.n_cuts :]) * self.data.x.std(axis=0) > FAR))
+
+    def loose(self, covariance: Floats) -> bool:
+        """Whether the data leave a coefficient free: the likelihood went flat before the coefficient got far."""
+        error = np.sqrt(np.diag(covariance)[self.n_cuts :])
+        return bool(np.any(error * self.data.x.std(axis=0) > LOOSE))
 
     def __call__(self, theta: Floats) -> tuple[float, Floats, Floats]:
         data, weight = self.data, self.data.weight

@@ -1,0 +1,8 @@
+"""Every score as a random variable, jointly over systems."""
+
+from probeval.scores.compare import Comparison, Ranking
+from probeval.scores.evaluate import METHODS, evaluate
+from probeval.scores.joint import Joint
+from probeval.scores.score import Score, Scores
+
+__all__ = ["METHODS", "Comparison", "Joint", "Ranking", "Score", "Scores", "evaluate"]

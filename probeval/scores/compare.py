@@ -1,0 +1,220 @@
+"""Two systems against each other, and all of them in order, with how sure that is. [conf]"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtr, stdtr
+
+from probeval.arrays import Floats, Ints, frozen
+from probeval.scores.score import TIE, Score, Scores
+
+__all__ = ["Comparison", "Ranking"]
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """The difference of two systems' scores, ``a`` less ``b``, in three probabilities.
+
+    Parameters
+    ----------
+    difference
+        A random variable.
+    a, b
+        The systems.
+    rope
+        Differences up to this size count as none.
+    """
+
+    difference: Score
+    a: str
+    b: str
+    rope: float = 0.0
+
+    @property
+    def p_worse(self) -> float:
+        """P(a is worse than b by more than the rope)."""
+        return self.difference.cdf(-max(self.rope, TIE) - 2 * TIE)
+
+    @property
+    def p_better(self) -> float:
+        """P(a is better than b by more than the rope)."""
+        return 1.0 - self.difference.cdf(max(self.rope, TIE))
+
+    @property
+    def p_equal(self) -> float:
+        """P(they differ by no more than the rope)."""
+        return max(0.0, 1.0 - self.p_worse - self.p_better)
+
+    @property
+    def confidence(self) -> float:
+        """The probability of the likelier direction, ties on its side."""
+        return max(self.p_worse, self.p_better) + self.p_equal
+
+    @property
+    def effect_size(self) -> float:
+        """The expected difference over the standard deviation of the difference between queries; NaN for one query."""
+        scores, weights = self.difference.scores, self.difference.weights
+        spread = float(weights @ scores.joint.between @ weights) * len(scores.queries)
+        return self.difference.mean() / np.sqrt(spread) if spread > 0 else float("nan")
+
+    def __str__(self) -> str:
+        low, high = self.difference.interval()
+        return (
+            f"{self.a} - {self.b}: {self.difference.mean():+.4f} [{low:+.4f}, {high:+.4f}], "
+            f"better {self.p_better:.3f}, equal {self.p_equal:.3f}, worse {self.p_worse:.3f}"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """All systems in the order of their mean scores.
+
+    Parameters
+    ----------
+    scores
+        The joint distribution.
+    draws
+        Joint draws of it, from which rank probabilities are counted, shape (draw, system).
+    """
+
+    scores: Scores
+    draws: Floats
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "draws", frozen(self.draws))
+
+    @property
+    def order(self) -> list[str]:
+        """The systems by falling mean; tied ones stay in the order of the runs."""
+        return [self.scores.systems[i] for i in np.argsort(-self.scores.mean, kind="stable")]
+
+    @cached_property
+    def p_better(self) -> Floats:
+        """P(the row's system is better than the column's), ties on neither side, shape (system, system)."""
+        if self.scores.family == "empirical" and self.scores.target == "collection":
+            better = [(self.draws[:, [i]] - self.draws > TIE).mean(axis=0) for i in range(self.draws.shape[1])]
+            return np.array(better)
+        mean, sd = self.scores.difference_moments()
+        z = np.divide(mean, sd, out=np.zeros_like(mean), where=sd > 0)
+        freedom = max(len(self.scores.queries) - 1, 1)
+        tail = stdtr(freedom, z) if self.scores.family == "t" else ndtr(z)
+        return np.where(sd > 0, tail, np.where(mean > TIE, 1.0, 0.0))
+
+    @cached_property
+    def pair_confidence(self) -> Floats:
+        """The probability of each pair's likelier direction, ties on its side, shape (system, system)."""
+        better = self.p_better
+        return np.asarray(1.0 - np.minimum(better, better.T))
+
+    @property
+    def confidence(self) -> float:
+        """The mean confidence over all pairs of systems; 1 for a single system."""
+        upper = np.triu_indices(len(self.scores.systems), k=1)
+        return float(self.pair_confidence[upper].mean()) if len(upper[0]) else 1.0
+
+    @cached_property
+    def p_rank(self) -> Floats:
+        """P(each system has each rank), tied systems sharing their ranks evenly, shape (system, rank)."""
+        n = self.draws.shape[1]
+        out = np.zeros((n, n + 1))
+        for i in range(n):
+            gap = self.draws - self.draws[:, [i]]
+            above, level = (gap > TIE).sum(axis=1), (np.abs(gap) <= TIE).sum(axis=1)
+            np.add.at(out[i], above, 1.0 / level)
+            np.add.at(out[i], above + level, -1.0 / level)
+        return np.asarray(np.cumsum(out, axis=1)[:, :n] / len(self.draws))
+
+    @property
+    def p_best(self) -> Floats:
+        """P(each system is the best), shape (system,)."""
+        return self.p_rank[:, 0]
+
+    @cached_property
+    def tau_draws(self) -> Floats:
+        """Kendall's tau between this order and each draw of the truth, shape (draw,)."""
+        n = self.draws.shape[1]
+        if n < 2:
+            return np.ones(len(self.draws))
+        total = np.zeros(len(self.draws))
+        for i in range(n):
+            said = np.sign(_flat(self.scores.mean[i] - self.scores.mean))
+            true = np.sign(_flat(self.draws[:, [i]] - self.draws))
+            total += true @ said
+        return np.asarray(total / (n * (n - 1)))
+
+    @property
+    def expected_tau(self) -> float:
+        """The expected tau between this order and the truth."""
+        return float(self.tau_draws.mean())
+
+    def groups(self, *, level: float = 0.95) -> Ints:
+        """The group of each system, from 1 at the top, shape (system,).
+
+        From the best down, a new group starts at the first system that is worse than its group's best with probability
+        ``level``: within a group, nobody can be told from the best of it.
+        """
+        order = np.argsort(-self.scores.mean, kind="stable")
+        group = np.zeros(len(order), dtype=np.int64)
+        leader, number = order[0], 1
+        for system in order:
+            if self.p_better[leader, system] >= level:
+                leader, number = system, number + 1
+            group[system] = number
+        return group
+
+    def table(self, *, level: float = 0.95) -> pd.DataFrame:
+        """Systems by falling mean: rank, mean, sd, lower, upper, P(best), group."""
+        extra = pd.DataFrame(
+            {"p_best": self.p_best, "group": self.groups(level=level)},
+            index=pd.Index(self.scores.systems, name="system"),
+        )
+        return self.scores.table(level=level).join(extra)
+
+    def document(self, *, level: float = 0.95, per_query: bool = False) -> dict[str, Any]:
+        """The ranking as plain data for JSON."""
+        scores = self.scores
+        mean, sd = scores.difference_moments()
+        result: dict[str, Any] = {
+            "metric": str(scores.metric),
+            "target": scores.target,
+            "method": scores.method,
+            "pool": scores.pool,
+            "judged": scores.judged,
+            "level": level,
+            "confidence": self.confidence,
+            "expected_tau": self.expected_tau,
+            "systems": [
+                {
+                    "system": system,
+                    "rank": int(row["rank"]),
+                    **{name: float(row[name]) for name in ("mean", "sd", "lower", "upper", "p_best")},
+                    "group": int(row["group"]),
+                }
+                for system, row in self.table(level=level).iterrows()
+            ],
+            "pairs": [
+                {
+                    "a": scores.systems[i],
+                    "b": scores.systems[j],
+                    "mean": float(mean[i, j]),
+                    "sd": float(sd[i, j]),
+                    "p_better": float(self.p_better[i, j]),
+                }
+                for i, j in combinations(range(len(mean)), 2)
+            ],
+        }
+        if per_query:
+            rows = scores.frame().itertuples(index=False)
+            result["queries"] = [{"system": s, "query": q, "mean": m, "sd": d} for s, q, m, d in rows]
+        return result
+
+
+def _flat(difference: Floats) -> Floats:
+    """Differences with ties exactly 0."""
+    return np.where(np.abs(difference) <= TIE, 0.0, difference)

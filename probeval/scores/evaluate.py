@@ -1,0 +1,106 @@
+"""From runs and relevance to scores."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from probeval.data.runs import Runs
+from probeval.errors import ScoreError, did_you_mean
+from probeval.metrics import Metric, parse
+from probeval.relevance.distribution import RelevanceDistribution
+from probeval.scores.draws import draw_scores
+from probeval.scores.exact import exact
+from probeval.scores.joint import Joint
+from probeval.scores.moments import moments, taylor
+from probeval.scores.score import Scores
+
+__all__ = ["METHODS", "evaluate"]
+
+METHODS = {
+    "moments": "exact means and covariances of a linear measure (the default for these)",
+    "draws": "joint draws of relevance, every system on the same draw (the default for all others)",
+    "exact": "closed forms (RR, ERR, AP) or enumeration of small pools; marginal where the form is",
+    "taylor": "the first-order route of Urbano's thesis for nDCG and ideal RBP, for comparison",
+}
+
+
+def evaluate(
+    runs: Runs,
+    relevance: RelevanceDistribution,
+    metric: Metric | str,
+    *,
+    method: str | None = None,
+    target: str = "collection",
+    family: str | None = None,
+    n: int = 1000,
+    rng: np.random.Generator | None = None,
+) -> Scores:
+    """The joint distribution of all systems' mean scores.
+
+    Parameters
+    ----------
+    runs
+        The lists.
+    relevance
+        P(grade) for every pair that they retrieved.
+    metric
+        The measure or its name.
+    method
+        One of :data:`METHODS`; moments for a linear measure, else draws.
+    target
+        ``"collection"``: these queries. ``"population"``: the queries are a sample, and that counts too.
+    family
+        ``"normal"``, ``"t"`` or ``"empirical"``; normal for moments, empirical for draws.
+    n, rng
+        How many draws, and from which generator (seed 0 when not given).
+
+    Examples
+    --------
+    >>> from probeval.data import synthetic_campaign
+    >>> from probeval.relevance import Chain, Uniform
+    >>> campaign = synthetic_campaign(np.random.default_rng(1), systems=4, queries=3, depth=5)
+    >>> scores = evaluate(campaign.runs, Chain([Uniform()]).predict(campaign, depth=5), "nDCG@5")
+    >>> scores.ranking().confidence  # every pair is judged
+    1.0
+    """
+    metric = parse(metric) if isinstance(metric, str) else metric
+    if metric.cutoff is not None and metric.cutoff < runs.depth:
+        runs = _cut(runs, metric.cutoff)
+    if runs.pool is not relevance.pool and runs.pool != relevance.pool:
+        runs = runs.on(relevance.pool)
+    method = ("moments" if metric.is_linear else "draws") if method is None else method
+    joint = _joint(runs, relevance, metric, method, n, np.random.default_rng(0) if rng is None else rng)
+    return Scores(
+        metric=metric,
+        systems=runs.systems,
+        queries=runs.queries,
+        joint=joint,
+        method=method,
+        target=target,
+        family=("normal" if joint.draws is None else "empirical") if family is None else family,
+        pool=len(relevance.pool),
+        judged=int(relevance.certain.sum()),
+    )
+
+
+def _joint(
+    runs: Runs, relevance: RelevanceDistribution, metric: Metric, method: str, n: int, rng: np.random.Generator
+) -> Joint:
+    if method == "draws":
+        if n < 2:
+            raise ScoreError(f"At least two draws are needed, got {n}.")
+        return draw_scores(runs, relevance, metric, n, rng)
+    if method == "moments":
+        return moments(runs, relevance, metric)
+    if method == "exact":
+        return exact(runs, relevance, metric)
+    if method == "taylor":
+        if metric.is_linear or metric.definition.shape is None:
+            raise ScoreError(f"The Taylor route is for ratios of weighted gains such as nDCG@10, not for {metric}.")
+        return taylor(runs, relevance, metric)
+    raise ScoreError(f"No method {method!r}: {', '.join(METHODS)}.{did_you_mean(method, METHODS)}")
+
+
+def _cut(runs: Runs, depth: int) -> Runs:
+    """The first ranks on the same pool: deeper pairs still count in the ideal list."""
+    return Runs(runs.systems, runs.pool, runs.pairs[:, :, :depth], runs.scores[:, :, :depth], runs.teams)

@@ -1,0 +1,107 @@
+"""Exact means and covariances of linear measures, and the thesis's Taylor route for ratios. [lin] [total]"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from probeval.arrays import Floats
+from probeval.data.runs import Runs
+from probeval.metrics import Metric
+from probeval.metrics.weights import divide
+from probeval.relevance.distribution import RelevanceDistribution
+from probeval.scores.joint import Joint, between_queries
+
+__all__ = ["moments", "rank_weights", "taylor"]
+
+
+def rank_weights(runs: Runs, weights: Floats) -> csr_array:
+    """What a unit of gain of each pair adds to each system's sum over queries, shape (system, pair)."""
+    system, query, rank = np.nonzero(runs.retrieved)
+    shape = (len(runs.systems), len(runs.pool))
+    return csr_array((weights[rank], (system, runs.pairs[system, query, rank])), shape=shape)
+
+
+def at_ranks(runs: Runs, per_pair: Floats) -> Floats:
+    """A number for each pair, looked up at each rank, 0 past the end of a list, shape (.., system, query, rank)."""
+    padded = np.concatenate([per_pair, np.zeros((*per_pair.shape[:-1], 1))], axis=-1)
+    return padded[..., runs.pairs]
+
+
+def moments(runs: Runs, relevance: RelevanceDistribution, metric: Metric) -> Joint:
+    r"""The exact moments of a linear measure.
+
+    Given the model's parameters :math:`\theta` pairs are independent, so
+
+    .. math:: \text{Cov} = E_\theta[W \text{diag}(v_\theta) W'] + \text{Cov}_\theta(W m_\theta),
+
+    the second term being 0 for a model without a posterior.
+    """
+    weights = metric.weights(relevance.scale, runs.depth)
+    mean, variance = relevance.moments(metric.gains(relevance.scale))
+    n = len(runs.queries)
+    if not relevance.has_posterior:
+        mean, variance = mean[None], variance[None]
+    by_query = np.stack([at_ranks(runs, m) @ weights for m in mean])  # (draw, system, query)
+    expected = variance.mean(axis=0)
+    matrix = rank_weights(runs, weights)
+    within = np.asarray((matrix * expected) @ matrix.T.toarray())
+    query_mean, query_variance = by_query.mean(axis=0), at_ranks(runs, expected) @ weights**2
+    covariance = within / n**2
+    if len(by_query) > 1:
+        off = by_query - query_mean
+        flat = off.transpose(1, 0, 2).reshape(len(runs.systems), -1)
+        within = within + flat @ flat.T / (len(off) - 1)
+        means = off.mean(axis=2)
+        covariance = covariance + means.T @ means / (len(off) - 1)
+        query_variance = query_variance + off.var(axis=0, ddof=1)
+    return Joint(
+        mean=query_mean.mean(axis=1),
+        covariance=covariance,
+        between=between_queries(query_mean, within, covariance),
+        query_mean=query_mean,
+        query_variance=query_variance,
+    )
+
+
+def taylor(runs: Runs, relevance: RelevanceDistribution, metric: Metric) -> Joint:
+    r"""The thesis's route for nDCG and ideal RBP (Eqs 8.5-8.8), for comparison: biased upwards.
+
+    :math:`E[X/Y] \approx E[X]/E[Y]` with the ideal list sorted by expected gain, and numerator and denominator taken as
+    independent:
+    :math:`\text{Cov}(X_a/Y, X_b/Y) \approx \text{Cov}(X_a, X_b)/E[Y]^2 + E[X_a]E[X_b]\text{Var}[Y]/E[Y]^4`.
+    """
+    shape = metric.shape(max(runs.depth, 1))
+    mean, variance = relevance.moments(metric.gains(relevance.scale))
+    if relevance.has_posterior:
+        mean, variance = mean.mean(axis=0), variance.mean(axis=0) + mean.var(axis=0)
+    top, top_variance = _sorted_ideal(runs, mean, variance, metric)
+    numerator = at_ranks(runs, mean) @ shape
+    query_mean = divide(numerator, top)
+    scaled = divide(np.ones_like(top), top)
+    matrix = rank_weights(runs, shape)
+    weight = variance * (scaled**2)[runs.pool.query]
+    relative = query_mean * np.sqrt(top_variance) * scaled
+    within = np.asarray((matrix * weight) @ matrix.T.toarray()) + relative @ relative.T
+    n = len(runs.queries)
+    query_variance = (at_ranks(runs, variance) @ shape**2) * scaled**2 + relative**2
+    covariance = within / n**2
+    return Joint(
+        mean=query_mean.mean(axis=1),
+        covariance=covariance,
+        between=between_queries(query_mean, within, covariance),
+        query_mean=query_mean,
+        query_variance=query_variance,
+    )
+
+
+def _sorted_ideal(runs: Runs, mean: Floats, variance: Floats, metric: Metric) -> tuple[Floats, Floats]:
+    """Mean and variance of the weighted gains of each query's list sorted by expected gain, shape (query,)."""
+    pool = runs.pool
+    order = np.lexsort((-mean, pool.query))
+    rank = np.arange(len(pool)) - np.repeat(np.cumsum(pool.sizes) - pool.sizes, pool.sizes)
+    weight = metric.shape(max(int(pool.sizes.max(initial=0)), 1))[rank]
+    n = len(pool.queries)
+    first = np.bincount(pool.query, weight * mean[order], minlength=n)
+    second = np.bincount(pool.query, weight**2 * variance[order], minlength=n)
+    return first.astype(float), second.astype(float)

@@ -1,0 +1,261 @@
+"""Scores as random variables: one joint distribution, of which every score and difference is a view."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
+
+from probeval.arrays import Floats, Ids
+from probeval.errors import ScoreError, did_you_mean
+from probeval.metrics import Metric
+from probeval.scores.joint import Joint
+
+if TYPE_CHECKING:
+    from probeval.scores.compare import Comparison, Ranking
+
+__all__ = ["TIE", "Score", "Scores"]
+
+TIE = 1e-12  # a smaller difference is a tie
+TARGETS = ("collection", "population")
+FAMILIES = ("normal", "t", "empirical")
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """The joint distribution of all systems' mean scores.
+
+    Parameters
+    ----------
+    metric, systems, queries
+        What was measured, of whom, on what.
+    joint
+        Means, covariances and perhaps draws.
+    method
+        The route: ``"moments"``, ``"draws"``, ``"exact"`` or ``"taylor"``.
+    target
+        ``"collection"``: these queries, uncertain because relevance is. ``"population"``: also because other queries
+        could have been drawn.
+    family
+        The shape that probabilities and intervals take: ``"normal"``, ``"t"`` (Q - 1 degrees of freedom) or
+        ``"empirical"`` (from the draws).
+    pool, judged
+        How many pairs the systems retrieved, and how many of them are judged.
+
+    Examples
+    --------
+    >>> from probeval import as_judgments, as_runs
+    >>> from probeval.data import Collection, Scale
+    >>> from probeval.relevance import Chain, Uniform
+    >>> from probeval.scores import evaluate
+    >>> runs = as_runs({"a": {"q": {"d1": 2, "d2": 1}}, "b": {"q": {"d2": 2, "d3": 1}}})
+    >>> relevance = Chain([Uniform()]).predict(Collection("", runs), depth=2, scale=Scale.binary())
+    >>> scores = evaluate(runs, relevance, "P@2")
+    >>> scores["a"].mean(), round(scores["a"].standard_deviation(), 4)
+    (0.5, 0.3536)
+    >>> (scores["a"] - scores["a"]).variance()
+    0.0
+    """
+
+    metric: Metric
+    systems: tuple[str, ...]
+    queries: Ids
+    joint: Joint
+    method: str
+    target: str
+    family: str
+    pool: int
+    judged: int
+
+    def __post_init__(self) -> None:
+        if self.target not in TARGETS:
+            raise ScoreError(f"A target is 'collection' or 'population', got {self.target!r}.")
+        if self.family not in FAMILIES or (self.family == "empirical" and self.joint.draws is None):
+            raise ScoreError(f"A family is 'normal' or 't', or 'empirical' where there are draws; got {self.family!r}.")
+        if self.target == "population" and len(self.queries) < 2:
+            raise ScoreError("One query says nothing of the population of queries. Use target='collection'.")
+
+    def __repr__(self) -> str:
+        return f"<Scores: {self.metric} of {len(self.systems)} systems on {len(self.queries)} queries, {self.method}>"
+
+    def __getitem__(self, system: str) -> Score:
+        if system not in self.systems:
+            raise ScoreError(f"No system {system!r}.{did_you_mean(system, self.systems)}")
+        return Score(self, np.eye(len(self.systems))[self.systems.index(system)])
+
+    @property
+    def mean(self) -> Floats:
+        """The mean score of each system, shape (system,)."""
+        return self.joint.mean
+
+    @property
+    def covariance(self) -> Floats:
+        """The covariance of the mean scores under the target, shape (system, system)."""
+        if self.target == "collection":
+            return self.joint.covariance
+        return np.asarray(self.joint.covariance + self.joint.between)
+
+    @property
+    def standard_deviation(self) -> Floats:
+        """The standard deviation of each system's mean score under the target, shape (system,)."""
+        return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
+
+    def with_target(self, target: str) -> Scores:
+        """The same scores for another target."""
+        return replace(self, target=target)
+
+    def sample(self, n: int, rng: np.random.Generator) -> Floats:
+        """Joint draws of all mean scores under the target, shape (n, system)."""
+        if self.joint.draws is None:
+            return _normal(self.mean, self.covariance, n, rng)
+        drawn = self.joint.draws[rng.integers(len(self.joint.draws), size=n)]
+        if self.target == "collection":
+            return drawn
+        return drawn + _normal(np.zeros(len(self.systems)), self.joint.between, n, rng)
+
+    def draws(self, rng: np.random.Generator, *, n: int = 10_000) -> Floats:
+        """The joint draws that were made, or as many normal ones, shape (draw, system)."""
+        if self.joint.draws is not None and self.target == "collection":
+            return self.joint.draws
+        return self.sample(n, rng)
+
+    def difference_moments(self) -> tuple[Floats, Floats]:
+        """Mean and standard deviation of every difference, first system less second, shape (system, system)."""
+        covariance = self.covariance
+        if np.isnan(covariance).any() and len(self.systems) > 1:
+            raise ScoreError(f"The {self.method} route is marginal: differences need method='draws'.")
+        own = np.diag(covariance)
+        variance = np.maximum(own[:, None] + own - 2 * covariance, 0.0)
+        variance[variance < TIE * np.maximum(own[:, None] + own, TIE)] = 0.0
+        return self.mean[:, None] - self.mean, np.sqrt(variance)
+
+    def compare(self, a: str, b: str, *, rope: float = 0.0) -> Comparison:
+        """How ``a`` compares with ``b``; differences up to ``rope`` count as none."""
+        from probeval.scores.compare import Comparison
+
+        return Comparison(self[a] - self[b], a, b, rope)
+
+    def ranking(self, *, rng: np.random.Generator | None = None, n: int = 10_000) -> Ranking:
+        """The order of the systems, and how sure it is."""
+        from probeval.scores.compare import Ranking
+
+        return Ranking(self, self.draws(np.random.default_rng(0) if rng is None else rng, n=n))
+
+    def table(self, *, level: float = 0.95) -> pd.DataFrame:
+        """Systems by falling mean: rank (ties share one), mean, sd, lower, upper."""
+        intervals = np.array([self[s].interval(level) for s in self.systems])
+        frame = pd.DataFrame(
+            {
+                "mean": self.mean,
+                "sd": self.standard_deviation,
+                "lower": intervals[:, 0],
+                "upper": intervals[:, 1],
+            },
+            index=pd.Index(self.systems, name="system"),
+        )
+        frame.insert(0, "rank", (-frame["mean"].round(12)).rank(method="min").astype(int))
+        return frame.sort_values("rank", kind="stable")
+
+    def frame(self) -> pd.DataFrame:
+        """One row a system and query: system, query, mean, sd (of judging alone)."""
+        index = pd.MultiIndex.from_product([self.systems, list(self.queries)], names=["system", "query"])
+        columns = {"mean": self.joint.query_mean.ravel(), "sd": np.sqrt(self.joint.query_variance).ravel()}
+        return pd.DataFrame(columns, index=index).reset_index()
+
+
+@dataclass(frozen=True, eq=False)
+class Score:
+    """A random variable: a weighted sum of systems' mean scores, mostly one score or one difference.
+
+    Parameters
+    ----------
+    scores
+        The joint distribution.
+    weights
+        Of each system, shape (system,).
+    """
+
+    scores: Scores
+    weights: Floats
+
+    def __repr__(self) -> str:
+        return f"<Score: {self.mean():.4f} +- {self.standard_deviation():.4f}>"
+
+    def __sub__(self, other: Score) -> Score:
+        if not isinstance(other, Score):
+            return NotImplemented
+        if other.scores is not self.scores:
+            raise ScoreError("Only scores of one evaluation can be subtracted: others share no joint distribution.")
+        return Score(self.scores, self.weights - other.weights)
+
+    def __neg__(self) -> Score:
+        return Score(self.scores, -self.weights)
+
+    @property
+    def _used(self) -> Any:
+        return np.flatnonzero(self.weights)
+
+    def mean(self) -> float:
+        """The expected value."""
+        return float(self.weights[self._used] @ self.scores.mean[self._used])
+
+    def variance(self) -> float:
+        """The variance under the target."""
+        used = self._used
+        covariance = self.scores.covariance[np.ix_(used, used)]
+        if np.isnan(covariance).any():
+            raise ScoreError(f"The {self.scores.method} route is marginal: differences need method='draws'.")
+        weights = self.weights[used]
+        value = float(weights @ covariance @ weights)
+        floor = TIE * float(np.abs(weights) @ np.diag(covariance)) if len(used) else 0.0
+        return value if value > max(floor, 0.0) else 0.0
+
+    def standard_deviation(self) -> float:
+        """The square root of the variance."""
+        return float(np.sqrt(self.variance()))
+
+    def sample(self, n: int, rng: np.random.Generator) -> Floats:
+        """Draws, shape (n,)."""
+        return np.asarray(self.scores.sample(n, rng)[:, self._used] @ self.weights[self._used])
+
+    def cdf(self, x: float) -> float:
+        """P(score <= x)."""
+        if self.scores.family == "empirical" and self.scores.target == "collection":
+            return float((self._draws() <= x + TIE).mean())
+        sd = self.standard_deviation()
+        if sd == 0:
+            return float(self.mean() <= x + TIE)
+        z = (x - self.mean()) / sd
+        return float(stdtr(self._freedom, z) if self.scores.family == "t" else ndtr(z))
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """The central interval that holds the score with probability ``level``."""
+        if not 0 < level < 1:
+            raise ScoreError(f"A level is a probability between 0 and 1, got {level:g}.")
+        tail = (1 - level) / 2
+        if self.scores.family == "empirical" and self.scores.target == "collection":
+            low, high = np.quantile(self._draws(), [tail, 1 - tail])
+            return float(low), float(high)
+        z = -float(stdtrit(self._freedom, tail) if self.scores.family == "t" else ndtri(tail))
+        half = z * self.standard_deviation()
+        return self.mean() - half, self.mean() + half
+
+    @property
+    def _freedom(self) -> int:
+        return max(len(self.scores.queries) - 1, 1)
+
+    def _draws(self) -> Floats:
+        assert self.scores.joint.draws is not None
+        return np.asarray(self.scores.joint.draws[:, self._used] @ self.weights[self._used])
+
+
+def _normal(mean: Floats, covariance: Floats, n: int, rng: np.random.Generator) -> Floats:
+    """Joint normal draws; the covariance may be singular."""
+    if np.isnan(covariance).any():
+        raise ScoreError("Only marginals are known here: joint draws need method='draws'.")
+    value, vector = np.linalg.eigh(covariance)
+    root = vector * np.sqrt(np.maximum(value, 0.0))
+    return np.asarray(mean + rng.standard_normal((n, len(mean))) @ root.T)
