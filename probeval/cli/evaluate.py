@@ -1,17 +1,26 @@
-"""``probeval evaluate``: score systems on what is judged."""
+"""``probeval evaluate``: score and rank systems, with whatever judgments there are."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
 
+import numpy as np
 import pandas as pd
 import typer
 
 from probeval.cli.options import (
     Depth,
+    Family,
     Format,
     Gain,
+    Labels,
+    Level,
+    MetadataFile,
+    Method,
     Metrics,
+    ModelName,
     Order,
     OrderName,
     OutputFormat,
@@ -23,12 +32,18 @@ from probeval.cli.options import (
     Seed,
     SystemChoice,
     Systems,
+    Target,
+    TargetName,
 )
 from probeval.cli.output import Talk, write_csv, write_json, write_table
-from probeval.data import Collection, Judgments, Runs, Scale, read_judgments, read_runs
+from probeval.cli.sources import collect
+from probeval.data import Collection, Scale
 from probeval.data.collection import JUDGED
 from probeval.errors import ProbevalError
-from probeval.metrics import Measured, measure, parse
+from probeval.metrics import Measured, Metric, measure, parse
+from probeval.relevance import choose_model
+from probeval.scores import Ranking
+from probeval.scores import evaluate as evaluate_scores
 
 __all__ = ["evaluate"]
 
@@ -37,43 +52,125 @@ def evaluate(
     runs: RunPaths,
     metric: Metrics,
     qrels: Qrels = None,
-    model: Annotated[
-        str, typer.Option("--model", help="none: classical evaluation, the unjudged worth nothing.")
-    ] = "none",
+    metadata: MetadataFile = None,
+    labels: Labels = None,
+    model: ModelName = None,
+    level: Level = 0.95,
+    target: Target = TargetName.collection,
+    method: Method = None,
+    family: Family = None,
+    draws: Annotated[int, typer.Option("--draws", min=2, help="How many joint draws, where draws are made.")] = 1000,
     scale: ScaleName = None,
     gain: Gain = None,
     depth: Depth = None,
     systems: SystemChoice = Systems.all,
     order: Order = OrderName.trec_eval,
     per_query: PerQuery = False,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="FILE", help="Draw the ranking, and beside it FILE-pairs.")
+    ] = None,
     form: Format = OutputFormat.table,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Score systems by one or more measures, with the bounds that unjudged documents leave.
+    """Rank systems and say how sure the ranking is: with no judgments, with some, or with all.
 
-    Example: probeval evaluate runs/ --qrels qrels.txt --metric nDCG@10 --metric AP
+    With --model none: classical evaluation, with the bounds that unjudged documents leave.
+
+    Example: probeval evaluate runs/ --metric nDCG@10
     """
     talk = Talk(quiet=quiet)
     metrics = [parse(text) for text in metric]
-    if model != "none":
-        raise ProbevalError(f"No model {model!r}: this version knows 'none'.")
-    if qrels is None:
-        raise ProbevalError("Without a model there is nothing to go by but judgments: give --qrels FILE.")
     named = None if scale is None else Scale.parse(scale)
-    judgments = read_judgments(qrels, scale=named)
-    lists = read_runs(*runs, order=order.value, progress=talk.progress)
-    grades = named or judgments.scale()
-    grades = grades if gain is None else grades.with_gain(gain.value)
-    results = []
+    collection = collect(runs, qrels=qrels, metadata=metadata, labels=labels, scale=named, order=order.value, talk=talk)
+    if systems is Systems.judged:
+        collection = _judged(collection, depth or metrics[0].cutoff or collection.runs.depth, talk)
+    if model == "none":
+        _classical(collection, metrics, named, gain and gain.value, depth, per_query, form, talk, plot)
+        return
+    choice = choose_model(model, collection, scale=named)
+    talk(f"Model {choice.name}: {choice.why} Scale {choice.scale} ({choice.scale_from}).")
+    seen = choice.fitted_on(collection)
+    if seen:
+        talk(f"These judgments are those of {seen}, which {choice.name} was fitted on: it has seen the answers.")
+    grades = choice.scale if gain is None else choice.scale.with_gain(gain.value)
+    rankings: list[Ranking] = []
     for one in metrics:
-        chosen = (
-            lists if systems is Systems.all else _judged(lists, judgments, depth or one.cutoff or lists.depth, talk)
+        pool_depth = depth or one.cutoff or collection.runs.depth
+        relevance = talk.warned(
+            lambda at=pool_depth: choice.chain.predict(collection, depth=at, scale=grades)  # type: ignore[misc]
         )
-        results.append(measure(chosen, judgments, one, scale=grades, depth=depth))
-    _say(talk, results[0], lists, judgments, inferred=named is None)
+        scores = evaluate_scores(
+            collection.runs.top(pool_depth),
+            relevance,
+            one,
+            method=method and method.value,
+            target=target.value,
+            family=family and family.value,
+            n=draws,
+            rng=np.random.default_rng(seed),
+        )
+        rankings.append(scores.ranking(rng=np.random.default_rng(seed)))
+    _write_rankings(rankings, choice.name, level, per_query, form, talk)
+    if plot is not None:
+        _plot(rankings[0], plot, level, talk)
+
+
+def _write_rankings(
+    rankings: list[Ranking], model: str, level: float, per_query: bool, form: OutputFormat, talk: Talk
+) -> None:
     if form is OutputFormat.json:
-        documents = [result.document(per_query=per_query) for result in results]
+        documents = []
+        for ranking in rankings:
+            document = ranking.document(level=level, per_query=per_query)
+            documents.append({"metric": document.pop("metric"), "model": model, **document})
+        write_json(documents[0] if len(documents) == 1 else {"results": documents})
+        return
+    for i, ranking in enumerate(rankings):
+        scores = ranking.scores
+        frame = scores.frame() if per_query else ranking.table(level=level).reset_index()
+        if form is OutputFormat.csv:
+            write_csv(frame.assign(metric=str(scores.metric)) if len(rankings) > 1 else frame, header=i == 0)
+            continue
+        talk(
+            f"{'' if i == 0 else chr(10)}{scores.judged:,} of {scores.pool:,} pairs judged; {level:.0%} intervals for "
+            f"{'these queries' if scores.target == 'collection' else 'the population of queries'}; "
+            f"mean confidence {ranking.confidence:.3f}, expected tau {ranking.expected_tau:.3f}."
+        )
+        write_table(frame, title=str(scores.metric))
+
+
+def _plot(ranking: Ranking, path: Path, level: float, talk: Talk) -> None:
+    from probeval.plots import plot_pairs, plot_ranking, save
+
+    pairs = path.with_name(f"{path.stem}-pairs{path.suffix}")
+    save(plot_ranking(ranking, level=level), path)
+    save(plot_pairs(ranking), pairs)
+    talk(f"Pictures: {path}, {pairs}.")
+
+
+def _classical(
+    collection: Collection,
+    metrics: list[Metric],
+    named: Scale | None,
+    gain: str | None,
+    depth: int | None,
+    per_query: bool,
+    form: OutputFormat,
+    talk: Talk,
+    plot: Path | None,
+) -> None:
+    judgments = collection.judgments
+    if judgments is None:
+        raise ProbevalError("Without a model there is nothing to go by but judgments: give --qrels FILE.")
+    if plot is not None:
+        raise ProbevalError("--plot draws probabilities, and --model none has none. Name a model.")
+    grades = named or judgments.scale()
+    grades = grades if gain is None else grades.with_gain(gain)
+    results = [measure(collection.runs, judgments, one, scale=grades, depth=depth) for one in metrics]
+    _say(talk, results[0], collection, inferred=named is None)
+    if form is OutputFormat.json:
+        documents: list[dict[str, Any]] = [result.document(per_query=per_query) for result in results]
         write_json(documents[0] if len(documents) == 1 else {"results": documents})
         return
     frames = [(result, result.frame() if per_query else result.table().reset_index()) for result in results]
@@ -84,20 +181,21 @@ def evaluate(
         write_table(frame, title=("\n" if i else "") + str(result.metric))
 
 
-def _judged(runs: Runs, judgments: Judgments, depth: int, talk: Talk) -> Runs:
-    kept = Collection("", runs, judgments).judged_systems(depth).runs
-    talk(f"{len(kept.systems)} of {len(runs.systems)} systems have more than {JUDGED:g} of their documents judged.")
-    return kept
+def _judged(collection: Collection, depth: int, talk: Talk) -> Collection:
+    kept = collection.judged_systems(depth)
+    n, all_ = len(kept.runs.systems), len(collection.runs.systems)
+    talk(f"{n} of {all_} systems have more than {JUDGED:g} of their documents judged.")
+    return replace(kept, name=collection.name)
 
 
-def _say(talk: Talk, result: Measured, runs: Runs, judgments: Judgments, *, inferred: bool) -> None:
-    left_out = len(set(runs.queries) - set(result.queries))
-    unanswered = len(set(judgments.pool.queries) - set(runs.queries))
+def _say(talk: Talk, result: Measured, collection: Collection, *, inferred: bool) -> None:
+    assert collection.judgments is not None
+    runs, judged = set(collection.runs.queries), set(collection.judgments.pool.queries)
     talk(
-        f"{len(result.systems)} systems, {len(result.queries)} queries, {len(judgments):,} judgments, "
+        f"{len(result.systems)} systems, {len(result.queries)} queries, {len(collection.judgments):,} judgments, "
         f"scale {result.scale}{' (inferred)' if inferred else ''}."
     )
-    if left_out:
-        talk(f"{left_out} queries of the runs have no judgment and are left out.")
-    if unanswered:
-        talk(f"{unanswered} judged queries are answered by no run and are left out.")
+    if runs - set(result.queries):
+        talk(f"{len(runs - set(result.queries))} queries of the runs have no judgment and are left out.")
+    if judged - runs:
+        talk(f"{len(judged - runs)} judged queries are answered by no run and are left out.")

@@ -42,6 +42,30 @@ class OrderName(StrEnum):
     file = "file"
 
 
+class TargetName(StrEnum):
+    """What the scores are scores of."""
+
+    collection = "collection"
+    population = "population"
+
+
+class MethodName(StrEnum):
+    """How distributions are computed; the names of :data:`probeval.scores.METHODS`."""
+
+    moments = "moments"
+    draws = "draws"
+    exact = "exact"
+    taylor = "taylor"
+
+
+class FamilyName(StrEnum):
+    """The shape that probabilities and intervals take."""
+
+    normal = "normal"
+    t = "t"
+    empirical = "empirical"
+
+
 RunPaths = Annotated[
     list[str], typer.Argument(metavar="RUNS...", help="TREC run files (plain or gz), globs, or a directory.")
 ]
@@ -63,6 +87,24 @@ ScaleName = Annotated[
     typer.Option(
         "--scale", metavar="SCALE", help="binary, graded:M (grades 0..M) or fine (0..100); inferred when not given."
     ),
+]
+ModelName = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        metavar="NAME",
+        help="none, uniform, empirical, independent, a model that ships, or a card's path; else the best that fits.",
+    ),
+]
+Level = Annotated[float, typer.Option("--level", min=0.01, max=0.9999, help="The probability that intervals hold.")]
+Target = Annotated[
+    TargetName, typer.Option("--target", help="Scores on these queries, or on the population they are drawn from.")
+]
+Method = Annotated[
+    MethodName | None, typer.Option("--method", help="moments for linear measures and draws for others when not given.")
+]
+Family = Annotated[
+    FamilyName | None, typer.Option("--family", help="normal for moments and empirical for draws when not given.")
 ]
 Gain = Annotated[GainName | None, typer.Option("--gain", help="What a grade is worth: itself, or 2^grade - 1.")]
 Depth = Annotated[

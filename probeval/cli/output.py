@@ -68,9 +68,9 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def write_csv(frame: pd.DataFrame) -> None:
+def write_csv(frame: pd.DataFrame, *, header: bool = True) -> None:
     """A table as CSV on stdout, numbers in full."""
-    typer.echo(frame.to_csv(index=False, lineterminator="\n"), nl=False)
+    typer.echo(frame.to_csv(index=False, lineterminator="\n", header=header), nl=False)
 
 
 def write_table(frame: pd.DataFrame, *, title: str | None = None) -> None:

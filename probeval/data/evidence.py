@@ -85,8 +85,7 @@ class LabelTable:
 
     def on(self, pool: Pool) -> Floats:
         """The labels of another pool's pairs, NaN where there are none, shape (pair, source)."""
-        at = pool.within(self.pool)
-        return np.where((at >= 0)[:, None], self.values[at], np.nan)
+        return _or_missing(self.values, pool.within(self.pool))
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +108,12 @@ class Vectors:
         row = {doc: i for i, doc in enumerate(self.docs)}
         at = np.array([row.get(doc, -1) for doc in pool.docs], dtype=np.int64)
         known = self.values / np.maximum(np.linalg.norm(self.values, axis=1, keepdims=True), 1e-300)
-        return np.where((at >= 0)[:, None], known[at], np.nan)[pool.doc]
+        return _or_missing(known, at)[pool.doc]
+
+
+def _or_missing(rows: Floats, at: Ints) -> Floats:
+    """The rows at these positions, NaN for -1."""
+    return np.vstack([rows, np.full((1, rows.shape[1]), np.nan)])[at]
 
 
 def read_metadata(path: str | PathLike[str]) -> Metadata:

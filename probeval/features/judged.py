@@ -181,8 +181,8 @@ class JudgedFeatures:
 
 def _group_totals(number: Ints, value: Floats, judged: Floats) -> Floats:
     known = number >= 0
-    size = int(number.max(initial=-1)) + 1
-    return np.stack([np.bincount(number[known], w[known], minlength=size) for w in (value, judged)])
+    size = int(number.max(initial=0)) + 1  # one at least, where no group is known
+    return np.stack([np.bincount(number[known], w[known], minlength=size) for w in (value, judged)]).astype(float)
 
 
 def _nearest(vectors: Floats, relevance: Floats) -> Floats:

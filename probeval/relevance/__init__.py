@@ -2,6 +2,7 @@
 
 from probeval.relevance.baseline import Empirical, Uniform
 from probeval.relevance.cards import Card, card_names, load_card, read_card, write_card
+from probeval.relevance.choice import Choice, choose_model
 from probeval.relevance.diagnostics import (
     Diagnostics,
     cross_validate,
@@ -18,6 +19,7 @@ from probeval.relevance.ordinal import FittedOrdinal, OrdinalModel, TrainingData
 __all__ = [
     "Card",
     "Chain",
+    "Choice",
     "Diagnostics",
     "Empirical",
     "Finding",
@@ -28,6 +30,7 @@ __all__ = [
     "TrainingData",
     "Uniform",
     "card_names",
+    "choose_model",
     "cross_validate",
     "diagnose",
     "fit_card",

@@ -1,0 +1,99 @@
+"""Pictures of results: each function takes a result and perhaps axes, and returns the axes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from probeval.scores import Ranking
+
+__all__ = ["plot_pairs", "plot_ranking"]
+
+# Okabe and Ito's palette: told apart by all kinds of colour vision, and in grey.
+BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#777777"
+
+
+def _axes(ax: Axes | None, width: float, height: float) -> Axes:
+    if ax is not None:
+        return ax
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes: Axes = figure.add_subplot()
+    return axes
+
+
+def plot_ranking(ranking: Ranking, *, level: float = 0.95, ax: Axes | None = None) -> Axes:
+    """Mean scores with their intervals, the best on top; bands hold systems that cannot be told from the band's best."""
+    table = ranking.table(level=level)
+    n = len(table)
+    ax = _axes(ax, 6.4, 1.2 + 0.22 * n)
+    y = np.arange(n)
+    group = table["group"].to_numpy()
+    for number in np.unique(group):
+        rows = y[group == number]
+        if number % 2:
+            ax.axhspan(rows.min() - 0.5, rows.max() + 0.5, color=GREY, alpha=0.12, lw=0)
+    mean = table["mean"].to_numpy()
+    ax.hlines(y, table["lower"], table["upper"], color=BLUE, lw=2)
+    ax.plot(mean, y, "o", color=BLUE, ms=5)
+    ranks = table["rank"].to_numpy()
+    tied = np.array([np.sum(ranks == r) > 1 for r in ranks])
+    if tied.any():
+        ax.plot(mean[tied], y[tied], "o", mfc="white", mec=ORANGE, mew=1.5, ms=6, label="tied")
+        ax.legend(loc="lower right", frameon=False)
+    ax.set_yticks(y, [str(s) for s in table.index], fontsize=8)
+    ax.set_ylim(n - 0.5, -0.5)
+    scores = ranking.scores
+    ax.set_xlabel(f"{scores.metric}, {level:.0%} interval ({scores.target})")
+    ax.set_title(
+        f"{scores.judged:,} of {scores.pool:,} pairs judged, mean confidence {ranking.confidence:.3f}",
+        fontsize=10,
+        loc="left",
+    )
+    _clean(ax)
+    return ax
+
+
+def plot_pairs(ranking: Ranking, *, ax: Axes | None = None) -> Axes:
+    """P(the row's system is better than the column's) for every pair, both in the order of the ranking."""
+    order = np.argsort(-ranking.scores.mean, kind="stable")
+    n = len(order)
+    ax = _axes(ax, 2.6 + 0.2 * n, 2.0 + 0.2 * n)
+    better = ranking.p_better[np.ix_(order, order)].copy()
+    np.fill_diagonal(better, np.nan)
+    image = ax.imshow(better, cmap="cividis", vmin=0, vmax=1)
+    names = [ranking.scores.systems[i] for i in order]
+    size = 8 if n <= 40 else 4
+    ax.set_xticks(np.arange(n), names, rotation=90, fontsize=size)
+    ax.set_yticks(np.arange(n), names, fontsize=size)
+    if n <= 20:
+        for i in range(n):
+            for j in range(n):
+                if i != j:
+                    value = better[i, j]
+                    ax.text(
+                        j, i, f"{value:.2f}"[1:] if value < 0.995 else "1", ha="center", va="center", fontsize=6,
+                        color="white" if value < 0.5 else "black",
+                    )  # fmt: skip
+    ax.set_title(f"P(row better than column), {ranking.scores.metric}", fontsize=10, loc="left")
+    ax.figure.colorbar(image, ax=ax, shrink=0.8)
+    return ax
+
+
+def _clean(ax: Axes) -> None:
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(axis="x", color=GREY, alpha=0.3, lw=0.6)
+    ax.set_axisbelow(True)
+
+
+def save(ax: Axes, path: Any, *, dpi: int = 150) -> None:
+    """Write the figure of some axes; the ending of the name says the format."""
+    figure = ax.figure
+    figure.savefig(path, dpi=dpi)  # type: ignore[union-attr]

@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from probeval.data import Collection, LabelTable, Pool, Runs, read_campaign, read_teams, write_campaign
+from probeval.errors import DataError
+
+# The figures of the campaigns' README: systems, teams, queries, judgments, scale.
+CAMPAIGNS = {
+    "mirex2011": (18, None, 100, 6_322, "fine"),
+    "trec8-adhoc": (129, 41, 50, 86_830, "binary"),
+    "trec-dl2019-passage": (37, 12, 43, 9_260, "graded:3"),
+    "clef-ehealth2018-irtask1": (24, None, 50, 26_025, "graded:2"),
+    "trec-covid-round1": (143, 56, 30, 8_691, "graded:2"),
+    "touche2022-task2": (21, None, 50, 2_107, "graded:2"),
+}
+
+
+@pytest.mark.parametrize("name", CAMPAIGNS)
+def test_real_campaigns_have_the_counts_of_their_readme(data, name):
+    systems, teams, queries, judgments, scale = CAMPAIGNS[name]
+    campaign = read_campaign(data / name)
+    assert campaign.name == name
+    assert len(campaign.runs.systems) == systems
+    assert len(campaign.runs.queries) == queries
+    assert len(campaign.judgments) == len(campaign.judgments.pool) == judgments
+    assert str(campaign.judgments.scale()) == scale
+    assert campaign.runs.depth == (5 if name == "mirex2011" else 100)
+    if teams:
+        assert len(set(campaign.runs.teams)) == teams
+    assert (campaign.metadata is not None) == (name == "mirex2011")
+    assert (campaign.labels is not None) == (name == "trec-dl2019-passage")
+    # The files hold the lists in trec_eval's order, which is ours.
+    assert np.all(np.diff(campaign.runs.scores.astype(np.float32), axis=2)[campaign.runs.retrieved[..., 1:]] <= 0)
+
+
+def test_every_pair_of_mirex_is_judged(data):
+    campaign = read_campaign(data / "mirex2011")
+    assert campaign.runs.pool == campaign.judgments.pool
+    assert campaign.runs.teams is None
+
+
+@pytest.mark.parametrize("name", ["mirex2011", "trec-dl2019-passage"])
+def test_file_order_is_the_order_of_trec_eval(data, name):
+    by_rule, as_listed = (read_campaign(data / name, order=order).runs for order in ("trec_eval", "file"))
+    assert np.array_equal(by_rule.pairs, as_listed.pairs)
+
+
+@pytest.fixture
+def whole(small) -> Collection:
+    rng = np.random.default_rng(2)
+    values = np.where(rng.random((len(small.runs.pool), 2)) < 0.3, np.nan, rng.normal(size=(len(small.runs.pool), 2)))
+    return replace(small, labels=LabelTable(small.runs.pool, ("gpt", "clicks"), values))
+
+
+def test_a_written_campaign_reads_back(tmp_path, whole):
+    write_campaign(whole, tmp_path / "synthetic")
+    again = read_campaign(tmp_path / "synthetic")
+    assert again.name == "synthetic"
+    assert again.runs.systems == whole.runs.systems
+    assert again.runs.teams == whole.runs.teams
+    assert again.runs.frame().equals(whole.runs.frame())
+    assert again.judgments.frame().equals(whole.judgments.frame())
+    assert again.metadata.docs.tolist() == whole.metadata.docs.tolist()
+    assert again.metadata.groups["source"].tolist() == whole.metadata.groups["source"].tolist()
+    assert again.labels.sources == whole.labels.sources
+    np.testing.assert_array_equal(again.labels.on(whole.runs.pool), whole.labels.values)
+    names = {p.name for p in (tmp_path / "synthetic").iterdir()}
+    assert names == {"runs", "qrels.txt", "systems.tsv", "metadata.tsv", "labels.tsv"}
+
+
+def test_groups_with_quotes_and_tabs_read_back(tmp_path, small):
+    from probeval.arrays import objects
+    from probeval.data import Metadata
+
+    odd = ['"a', 'b"c"', "d\te", "f g", "", "é", "NaN"]
+    metadata = Metadata(objects([f"d{i}" for i in range(7)]), {"site": objects(odd)})
+    write_campaign(replace(small, metadata=metadata), tmp_path / "c")
+    assert read_campaign(tmp_path / "c").metadata.groups["site"].tolist() == odd
+
+
+def test_a_campaign_may_be_runs_alone(tmp_path, small):
+    write_campaign(Collection("bare", small.runs.select(["system-02"])), tmp_path / "bare")
+    bare = read_campaign(tmp_path / "bare")
+    assert (bare.judgments, bare.metadata, bare.labels) == (None, None, None)
+    assert repr(bare) == "<Collection bare: <Runs: 1 system, 5 queries, depth 8, 40 pairs>>"
+
+
+def test_writing_twice_gives_the_same_bytes(tmp_path, whole):
+    for _ in range(2):
+        write_campaign(whole, tmp_path / "a")
+    write_campaign(whole, tmp_path / "b")
+    for path in (tmp_path / "a").rglob("*"):
+        if path.is_file():
+            assert path.read_bytes() == (tmp_path / "b" / path.relative_to(tmp_path / "a")).read_bytes()
+
+
+def test_other_runs_in_the_folder_are_not_mixed_in(tmp_path, small):
+    write_campaign(small, tmp_path)
+    with pytest.raises(DataError, match=r"holds other runs already \(system-02.gz\)"):
+        write_campaign(Collection("other", small.runs.select(["system-01"])), tmp_path)
+    assert read_campaign(tmp_path).runs.frame().equals(small.runs.frame())
+
+
+@pytest.mark.parametrize("name", ["../escape", "a/b", "..", ".hidden", "bm25.csv", "/abs"])
+def test_a_system_that_cannot_be_a_file_is_not_written(tmp_path, name):
+    with pytest.raises(DataError, match="cannot be the name of a run file"):
+        write_campaign(Collection("c", Runs.rows([name], ["q"], ["d"], [1])), tmp_path / "c")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_without_runs(tmp_path):
+    with pytest.raises(DataError, match="has its runs in 'runs/'"):
+        read_campaign(tmp_path)
+    (tmp_path / "runs").mkdir()
+    with pytest.raises(DataError, match="the directory has no runs"):
+        read_campaign(tmp_path)
+
+
+def test_teams_need_their_columns(put):
+    assert read_teams(put("systems.tsv", "run\tteam\tx\n007\tt\t1\n")) == {"007": "t"}
+    with pytest.raises(DataError, match="expected the columns 'run' and 'team'"):
+        read_teams(put("systems.tsv", "name\tteam\na\tb\n"))
+
+
+def test_progress_sees_every_file(tmp_path, small):
+    write_campaign(small, tmp_path)
+    seen = []
+
+    def progress(files):
+        for file in files:
+            seen.append(file.name)
+            yield file
+
+    read_campaign(tmp_path, progress=progress)
+    assert seen == [f"{system}.gz" for system in small.runs.systems]
+
+
+def test_pools_are_apart(small):
+    # Judgments keep their own pool: pairs that no system retrieved stay known.
+    more = small.judgments.on(small.runs.pool.union(Pool.of(["q1"], ["zz"])))
+    assert len(more.pool) == len(small.runs.pool) + 1
+    assert np.isnan(more.grades()).sum() == 1

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from probeval.data.files import find, read_bytes, run_files, stem, suffix, write_bytes
+from probeval.errors import DataError
+
+
+def test_write_replaces_whole(tmp_path):
+    path = tmp_path / "new" / "folder" / "file"
+    write_bytes(path, b"one")
+    write_bytes(path, b"two")
+    assert path.read_bytes() == b"two"
+    assert [p.name for p in path.parent.iterdir()] == ["file"]
+
+
+def test_same_bytes_gzip_to_the_same_file(tmp_path):
+    for name in ("a.gz", "b.gz"):
+        write_bytes(tmp_path / name, b"text")
+    assert (tmp_path / "a.gz").read_bytes() == (tmp_path / "b.gz").read_bytes()
+    assert read_bytes(tmp_path / "a.gz") == b"text"
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_a_failing_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch, error):
+    path = tmp_path / "file"
+    write_bytes(path, b"old")
+
+    class Full:
+        """A disk that takes half and gives up."""
+
+        def __init__(self, handle: int, mode: str) -> None:
+            self.handle = handle
+
+        def __enter__(self) -> Full:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            os.close(self.handle)
+
+        def write(self, data: bytes) -> None:
+            os.write(self.handle, data[: len(data) // 2])
+            raise error
+
+    monkeypatch.setattr("probeval.data.files.os.fdopen", Full)
+    with pytest.raises(DataError if isinstance(error, OSError) else KeyboardInterrupt) as caught:
+        write_bytes(path, b"new content")
+    if isinstance(error, OSError):
+        assert str(caught.value) == f"{path}: cannot be written: No space left on device."
+    assert path.read_bytes() == b"old"
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_target_that_cannot_be_replaced(tmp_path):
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(DataError, match="folder: cannot be written"):
+        write_bytes(tmp_path / "folder", b"text")
+    assert [p.name for p in tmp_path.iterdir()] == ["folder"]
+    (tmp_path / "plain").write_bytes(b"")
+    with pytest.raises(DataError, match="cannot be written"):
+        write_bytes(tmp_path / "plain" / "file", b"text")
+
+
+def test_written_files_have_the_rights_of_any_new_file(tmp_path):
+    (tmp_path / "usual").touch()
+    write_bytes(tmp_path / "ours", b"text")
+    assert (tmp_path / "ours").stat().st_mode == (tmp_path / "usual").stat().st_mode
+
+
+@pytest.mark.parametrize(
+    ("name", "system", "ending"),
+    [
+        ("bm25", "bm25", ""),
+        ("bm25.gz", "bm25", ""),
+        ("bm25.txt.gz", "bm25.txt", ""),
+        ("runs.csv", "runs", ".csv"),
+        ("runs.TSV.gz", "runs", ".tsv"),
+        ("a.b.jsonl", "a.b", ".jsonl"),
+    ],
+)
+def test_names(name, system, ending):
+    assert stem(Path(name)) == system
+    assert suffix(Path(name)) == ending
+
+
+def test_find_prefers_plain_and_the_first_name(put):
+    folder = put("qrels.tsv", "x").parent
+    put("qrels.txt.gz", "x")
+    assert find(folder, "qrels.txt", "qrels.tsv").name == "qrels.txt.gz"
+    put("qrels.txt", "x")
+    assert find(folder, "qrels.txt", "qrels.tsv").name == "qrels.txt"
+    assert find(folder, "none") is None
+
+
+def test_run_files_sorts_within_each_argument(put):
+    folder = put("d/b", "x").parent
+    put("d/a", "x")
+    assert [p.name for p in run_files([put("z", "x"), folder])] == ["z", "a", "b"]

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from probeval.data import Effects, Scale, synthetic_campaign, write_campaign
+from probeval.data.synthetic import _centred
+
+
+def draw(seed: int, **sizes):
+    return synthetic_campaign(np.random.default_rng(seed), **sizes)
+
+
+def content(folder) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def test_same_seed_same_bytes_and_another_seed_others(tmp_path):
+    for name, seed in (("a", 4), ("b", 4), ("c", 5)):
+        write_campaign(draw(seed), tmp_path / name)
+    assert content(tmp_path / "a") == content(tmp_path / "b")
+    a, c = content(tmp_path / "a"), content(tmp_path / "c")
+    assert a.keys() == c.keys()
+    assert all(a[name] != c[name] for name in a if name != "systems.tsv")
+
+
+def test_sizes():
+    campaign = draw(1, systems=7, queries=9, depth=11, docs=30, groups=4)
+    runs = campaign.runs
+    assert runs.pairs.shape == (7, 9, 11)
+    assert runs.retrieved.all()
+    assert np.all(runs.pool.sizes <= 30)
+    assert len(runs.systems) == len(set(runs.systems)) == 7
+    assert set(campaign.metadata.groups["source"]) <= {f"source-{i}" for i in range(1, 5)}
+    assert campaign.metadata.docs.tolist() == runs.pool.docs.tolist()
+    assert campaign.labels is None
+
+
+@pytest.mark.parametrize(
+    ("systems", "sizes"), [(5, [3, 2]), (10, [3, 2, 3, 2]), (11, [3, 2, 3, 3]), (12, [3, 2, 3, 4])]
+)
+def test_teams_are_small_and_nobody_is_alone(systems, sizes):
+    # Threes and twos in turn; the last team takes what is left.
+    teams = draw(0, systems=systems, queries=2, depth=3).runs.teams
+    assert [teams.count(f"team-{i + 1}") for i in range(len(set(teams)))] == sizes
+
+
+def test_every_pair_is_judged_on_the_scale():
+    for scale in (Scale.binary(), Scale.graded(3), Scale.fine()):
+        campaign = draw(2, scale=scale)
+        grades = campaign.judgments.grades()
+        assert campaign.judgments.pool is campaign.runs.pool
+        assert not np.isnan(grades).any()
+        assert set(grades) <= set(scale.grades)
+        assert len(set(grades)) > 1
+
+
+def test_it_says_that_it_is_synthetic():
+    assert draw(0).name == "synthetic"
+
+
+def test_no_list_is_longer_than_the_documents_there_are():
+    assert draw(0, depth=50, docs=10, queries=3).runs.depth == 10
+
+
+def test_one_system_one_query():
+    campaign = draw(3, systems=1, queries=1, depth=4)
+    assert campaign.runs.pairs.shape == (1, 1, 4)
+    assert len(campaign.judgments) == 4
+
+
+def test_system_effects_sum_to_zero():
+    # The hierarchical model's system effects are centred, over systems and on every query.
+    values = np.random.default_rng(0).normal(size=(6, 3))
+    np.testing.assert_allclose(_centred(values).sum(axis=0), 0, atol=1e-12)
+
+
+def test_the_share_of_relevant_pairs_follows_the_effects():
+    # Without effects each of the about 7,000 pairs is relevant with this probability: 4 standard errors are .024.
+    none = dict.fromkeys(("popularity", "query", "slope", "team", "system", "interaction", "group"), 0.0)
+    for share in (0.2, 0.5):
+        campaign = draw(6, queries=150, effects=Effects(**none, relevant=share))
+        assert np.mean(campaign.judgments.grades() >= 1) == pytest.approx(share, abs=0.024)
+
+
+def test_popular_documents_are_more_often_relevant():
+    campaign = draw(8, queries=60)
+    runs = campaign.runs
+    count = np.bincount(runs.pairs[runs.retrieved], minlength=len(runs.pool))
+    relevant = campaign.judgments.grades() >= 1
+    assert relevant[count >= 6].mean() > relevant[count == 1].mean() + 0.15
+
+
+def test_systems_of_one_team_agree_more():
+    runs = draw(9, queries=40).runs
+    sets = [[set(lists[lists >= 0]) for lists in system] for system in runs.pairs]
+    overlap = {True: [], False: []}
+    for i in range(len(sets)):
+        for j in range(i):
+            shared = np.mean([len(a & b) for a, b in zip(sets[i], sets[j], strict=True)])
+            overlap[runs.teams[i] == runs.teams[j]].append(shared)
+    assert min(overlap[True]) > max(overlap[False])

@@ -1,0 +1,168 @@
+"""The design, held: who may import whom, what the public face is, and what `import probeval` does not load."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import json
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import probeval
+
+PACKAGE = Path(probeval.__file__).parent
+MODULES = sorted(PACKAGE.rglob("*.py"))
+MOST_LINES = 450
+
+# DESIGN section 2: what each part may import, itself aside. What stands below a part's neighbour is open to it too.
+BASE = {"errors", "arrays"}
+FEATURES = BASE | {"data"}
+RELEVANCE = FEATURES | {"features"}
+SCORES = RELEVANCE | {"relevance", "metrics"}
+SELECTION = SCORES | {"scores"}
+ABOVE_SELECTION = SELECTION | {"selection"}
+RESULTS = ABOVE_SELECTION | {"simulation", "campaign", "reliability", "satisfaction"}
+MAY_IMPORT = {
+    "errors": set(),
+    "arrays": set(),
+    "data": BASE,
+    "metrics": BASE | {"data"},
+    "features": FEATURES,
+    "relevance": RELEVANCE,
+    "scores": SCORES,
+    "selection": SELECTION,
+    "reliability": BASE | {"data", "metrics", "scores"},
+    "satisfaction": BASE | {"data", "metrics", "scores"},
+    "simulation": ABOVE_SELECTION | {"reliability"},
+    "campaign": ABOVE_SELECTION,
+    "plots": RESULTS,
+    "report": RESULTS | {"plots"},
+    "web": RESULTS | {"plots", "report"},
+    "cli": RESULTS | {"plots", "report", "web", "__init__"},
+    "__init__": RESULTS | {"plots", "report"},
+}
+
+
+def part(path: Path) -> str:
+    """The part of the package that a file belongs to: ``data`` for ``data/pool.py``."""
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imported(tree: ast.AST, module: str) -> set[str]:
+    """The parts of probeval that a module names in its imports, wherever they stand, functions included."""
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                above = module.split(".")[: -node.level]
+                base = ".".join([*above, *([base] if base else [])])
+            names |= {f"{base}.{alias.name}" for alias in node.names}
+    inside = [name.split(".")[1:] for name in names if name.split(".")[0] == "probeval"]
+    known = {part(path) for path in MODULES}
+    return {parts[0] if parts and parts[0] in known else "__init__" for parts in inside}
+
+
+def name_of(path: Path) -> str:
+    return ".".join(["probeval", *path.relative_to(PACKAGE).with_suffix("").parts])
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_imports_go_down_the_table(path):
+    here = part(path)
+    assert here in MAY_IMPORT, f"{here} has no place in the import table"
+    wrong = imported(ast.parse(path.read_text()), name_of(path)) - MAY_IMPORT[here] - {here}
+    assert not wrong, f"{here} may not import {', '.join(sorted(wrong))}"
+
+
+def test_the_scan_sees_imports_of_every_kind():
+    text = """
+import probeval.cli.app
+from probeval import errors
+from probeval import measure
+from ..metrics import parse
+from . import pool
+def late():
+    from probeval.data.runs import Runs
+"""
+    found = imported(ast.parse(text), "probeval.data.runs")
+    assert found == {"cli", "errors", "__init__", "metrics", "data"}
+
+
+def test_the_table_has_no_circle():
+    left = {name: set(below) for name, below in MAY_IMPORT.items()}
+    while left:
+        free = [name for name, below in left.items() if not below & left.keys()]
+        assert free, f"a circle among {sorted(left)}"
+        for name in free:
+            del left[name]
+
+
+def test_all_is_sorted_and_is_the_public_face():
+    public = {
+        name for name, value in vars(probeval).items() if not name.startswith("_") and not isinstance(value, ModuleType)
+    }
+    assert probeval.__all__ == sorted(probeval.__all__)
+    assert set(probeval.__all__) == public | {"__version__"}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_all_names_exist_once_and_are_the_modules_own_or_passed_on(path):
+    name = name_of(path).removesuffix(".__init__")
+    module = importlib.import_module(name)
+    if not hasattr(module, "__all__"):
+        pytest.fail(f"{name} has no __all__")
+    assert len(set(module.__all__)) == len(module.__all__)
+    missing = [public for public in module.__all__ if not hasattr(module, public)]
+    assert not missing, f"{name}.__all__ names {missing}"
+
+
+def test_every_subpackage_says_what_it_is():
+    for found in pkgutil.iter_modules([str(PACKAGE)]):
+        module = importlib.import_module(f"probeval.{found.name}")
+        assert module.__doc__, found.name
+
+
+def test_import_probeval_stays_light():
+    heavy = ["pymc", "arviz", "statsmodels", "matplotlib", "scipy.stats", "numba", "pyarrow.parquet", "typer", "rich"]
+    code = f"import json, sys, probeval; print(json.dumps([m for m in {heavy} if m in sys.modules]))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == []
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_modules_are_short_and_finished(path):
+    text = path.read_text()
+    assert len(text.splitlines()) <= MOST_LINES
+    for mark in ("TO" + "DO", "FIX" + "ME", "XX" + "X"):
+        assert mark not in text
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_no_module_changes_the_world_when_imported(path):
+    # STYLE: no filters or handlers set at import.
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            called = ast.unparse(node.value.func)
+            assert called.split(".")[0] not in {"warnings", "logging", "np", "pd", "os"}, called
+
+
+def test_errors_are_drawn_as_they_are():
+    from probeval import errors
+
+    tree = {
+        name: value
+        for name, value in vars(errors).items()
+        if isinstance(value, type) and issubclass(value, errors.ProbevalError)
+    }
+    for name, value in tree.items():
+        assert name in errors.__doc__
+        assert name in errors.__all__
+        assert value is errors.ProbevalError or value.__bases__ == (errors.ProbevalError,)

@@ -1,0 +1,288 @@
+"""The documentation is true: its code runs and prints what it says, and nothing that exists goes unmentioned.
+
+In README.md and docs/**/*.md, top to bottom and page by page in one namespace and one empty folder: ``python`` blocks
+are executed, ``probeval`` lines of ``bash`` blocks are run. A ``text`` block right after one of these is what it must
+print. ``<!-- skip: needs your own files -->`` on the line before a block is the only way out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import importlib.util
+import io
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import probeval
+from probeval.cli import main
+from probeval.data.judgments import RULES
+from probeval.data.runs import ORDERS
+from probeval.data.tables import NAMES
+from probeval.metrics import REGISTRY
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+GENERATED = DOCS / "reference" / "generated"
+SKIP = "<!-- skip: needs your own files -->"
+
+
+def _pages() -> list[Path]:
+    """README and the pages that people wrote."""
+    written = [p for p in DOCS.rglob("*.md") if GENERATED not in p.parents and DOCS / "_build" not in p.parents]
+    return [ROOT / "README.md", *sorted(written)]
+
+
+PAGES = _pages()
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+TEXT = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+
+
+@dataclass
+class Block:
+    language: str
+    line: int
+    code: str
+    skipped: bool
+    output: str | None = None
+
+
+def _blocks(text: str) -> list[Block]:
+    """The fenced blocks of a page; a text block right after one that runs becomes its output."""
+    blocks: list[Block] = []
+    lines = text.splitlines()
+    last_end, i = -2, 0
+    while i < len(lines):
+        fence = re.fullmatch(r"```(\S*)(?: .*)?", lines[i])
+        if not fence:
+            i += 1
+            continue
+        end = next(j for j in range(i + 1, len(lines)) if lines[j] == "```")
+        code = "\n".join(lines[i + 1 : end]) + "\n"
+        adjacent = not "".join(lines[last_end + 1 : i]).strip()
+        if fence[1] == "text" and blocks and adjacent and blocks[-1].language in ("python", "bash"):
+            blocks[-1].output = code
+        else:
+            blocks.append(Block(fence[1], i + 1, code, skipped=i > 0 and lines[i - 1].strip() == SKIP))
+        last_end, i = end, end + 1
+    return blocks
+
+
+def _run_command(line: str) -> None:
+    words = shlex.split(line, comments=True)
+    if ">" in words:
+        at = words.index(">")
+        with Path(words[at + 1]).open("w", encoding="utf-8") as file, contextlib.redirect_stdout(file):
+            _run_command(shlex.join(words[:at]))
+        return
+    given, sys.argv = sys.argv, words
+    try:
+        main()
+    except SystemExit as done:
+        sys.stdout.flush()
+        if done.code:
+            print(f"[exit {done.code}]")
+    finally:
+        sys.argv = given
+
+
+def _run(block: Block, namespace: dict[str, object], page: str) -> str:
+    """What a block prints, on either stream."""
+    screen = io.StringIO()
+    with contextlib.redirect_stdout(screen), contextlib.redirect_stderr(screen):
+        if block.language == "python":
+            exec(compile("\n" * block.line + block.code, page, "exec"), namespace)
+        else:
+            for line in block.code.replace("\\\n", " ").splitlines():
+                if line.startswith("probeval "):
+                    _run_command(line)
+    return screen.getvalue()
+
+
+def _tidy(text: str) -> str:
+    return "\n".join(line.rstrip() for line in text.strip("\n").splitlines()) + "\n"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_code_runs_and_prints_what_the_page_says(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    name = str(page.relative_to(ROOT))
+    namespace: dict[str, object] = {"__name__": "__main__"}
+    for block in _blocks(page.read_text(encoding="utf-8")):
+        if block.skipped or block.language not in ("python", "bash"):
+            continue
+        got = _run(block, namespace, name)
+        if "[exit " in got and (block.output is None or "Error: " not in block.output):
+            pytest.fail(f"{name}:{block.line}: {got}")
+        got = re.sub(r"\[exit \d+\]\n", "", got)
+        if block.output is not None:
+            want = _tidy(block.output)
+            same = doctest.OutputChecker().check_output(want, _tidy(got), doctest.ELLIPSIS)
+            assert same, f"{name}:{block.line} prints\n{_tidy(got)}and the page says\n{want}"
+
+
+def test_a_page_that_lies_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = "```python\nprint(1 + 1)\n```\n\n```text\n3\n```\n\n" + SKIP + "\n```bash\nprobeval evaluate mine\n```\n"
+    sums, mine = _blocks(page)
+    assert (sums.output, mine.skipped) == ("3\n", True)
+    assert _run(sums, {}, "page") == "2\n"
+    monkeypatch.chdir(tmp_path)
+    assert "Error: " in _run(Block("bash", 1, "probeval evaluate none --qrels none --metric AP\n", False), {}, "page")
+
+
+def _words_of(block: Block) -> list[list[str]]:
+    return [shlex.split(line, comments=True) for line in block.code.replace("\\\n", " ").splitlines() if line.strip()]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_shell_blocks_hold_only_what_is_run_or_checked(page: Path) -> None:
+    targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    for block in _blocks(page.read_text(encoding="utf-8")):
+        if block.language != "bash":
+            continue
+        for words in filter(None, _words_of(block)):
+            known = (
+                words[0] == "probeval"
+                or (words[0] == "make" and words[-1] in targets)
+                or (words[0] == "pip" and words[1] == "install")
+                or (words[0] == "python" and (ROOT / words[1]).is_file())
+            )
+            assert known, f"{page.relative_to(ROOT)}:{block.line}: nobody checks {' '.join(words)!r}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_links_and_pictures_exist(page: Path) -> None:
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
+        if "://" not in target and GENERATED not in (page.parent / target).resolve().parents:
+            assert (page.parent / target).exists(), f"{page.relative_to(ROOT)} links to {target}"
+
+
+def _generator() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("generate", DOCS / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_command_and_option_is_explained_by_hand() -> None:
+    generate = _generator()
+    page = (DOCS / "how-to" / "command-line.md").read_text(encoding="utf-8")
+    spelled = [text for f in (*generate.commands().values(), generate.root) for text, _, _, _ in generate.options(f)]
+    assert {"--metric", "--qrels", "--debug", "RUNS..."} <= set(spelled)  # the generator does see them
+    missing = [word for word in spelled if f"`{word}" not in page]
+    missing += [name for name in generate.commands() if f"`probeval {name}" not in page]
+    assert not missing
+
+
+def test_every_command_and_option_is_in_the_reference() -> None:
+    generate = _generator()
+    page = generate.pages()["command-line.md"]
+    for name, command in generate.commands().items():
+        section = page.split(f"## probeval {name}\n")[1].split("\n## ")[0]
+        for text, info, _, _ in generate.options(command):
+            assert f"| `{text}` |" in section
+            assert info.help
+            assert info.help in section
+
+
+@pytest.mark.parametrize("name", sorted(REGISTRY))
+def test_every_measure_is_documented(name: str) -> None:
+    definition = REGISTRY[name]
+    assert f"`{name}`" in (DOCS / "how-to" / "measures.md").read_text(encoding="utf-8")
+    section = _generator().pages()["measures.md"].split(f"\n## {name}\n")[1].split("\n## ")[0]
+    assert definition.formula in section
+    assert "Bounds:" in section
+    for parameter, entry in definition.parameters.items():
+        assert f"| `{parameter}` |" in section
+        assert entry.doc in section
+
+
+@pytest.mark.parametrize("module", ["probeval", "probeval.data", "probeval.metrics", "probeval.errors"])
+def test_every_public_name_is_in_the_reference(module: str) -> None:
+    public = set(sys.modules[module].__all__) - set(REGISTRY) - {"__version__"}
+    page = (DOCS / "reference" / f"{module.removeprefix('probeval.')}.md").read_text(encoding="utf-8")
+    missing = {name for name in public if not re.search(rf"(?<![\w.]){name}\b", page)}
+    assert not missing
+
+
+def test_orders_rules_and_column_names_are_all_explained() -> None:
+    order, data = (DOCS / page for page in ("theory/order.md", "how-to/data.md"))
+    assert all(f"| `{name}` |" in order.read_text(encoding="utf-8") for name in ORDERS)
+    known = data.read_text(encoding="utf-8")
+    assert [name for name in RULES if f"`{name}`" not in known] == []
+    assert [name for names in NAMES.values() for name in names if f"`{name}`" not in known] == []
+
+
+def test_every_name_on_the_reference_pages_exists() -> None:
+    for page in (DOCS / "reference").glob("*.md"):
+        module = None
+        for line in page.read_text(encoding="utf-8").splitlines():
+            if found := re.match(r"\.\. (?:currentmodule|automodule):: (\S+)", line):
+                module = importlib.import_module(found[1])
+            elif found := re.match(r"\.\. auto(?:class|function|data|exception):: (\S+)", line):
+                assert module is not None
+                assert hasattr(module, found[1]), f"{page.name}: {module.__name__}.{found[1]}"
+
+
+def _needs_data(script: Path) -> bool:
+    """Whether the first line of a script says that it takes a folder of real campaigns."""
+    return " DATA" in script.read_text(encoding="utf-8").splitlines()[0]
+
+
+@pytest.mark.parametrize("script", EXAMPLES, ids=lambda p: p.name)
+def test_examples_run(script: Path, tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    if _needs_data(script):
+        assert done.returncode != 0
+        assert done.stderr.startswith("usage: ")
+        return
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip()
+    assert not done.stderr
+
+
+def test_examples_say_what_they_do_and_are_named_in_the_docs() -> None:
+    assert [script.name for script in EXAMPLES if not _needs_data(script)]
+    for script in EXAMPLES:
+        assert script.read_text(encoding="utf-8").startswith('"""')
+        assert _needs_data(script) or f"examples/{script.name}" in TEXT
+
+
+def test_pictures_come_from_scripts_and_are_small() -> None:
+    pictures = sorted((DOCS / "_static").glob("*.png"))
+    assert pictures
+    for picture in pictures:
+        assert (ROOT / "examples" / f"{picture.stem}.py").is_file(), f"no script draws {picture.name}"
+        assert picture.stat().st_size < 100_000
+        assert picture.name in TEXT
+
+
+def test_pages_name_no_machine() -> None:
+    for page in PAGES:
+        found = re.search(r"(?<![\w.])/(?:work|root|home|tmp)/", page.read_text(encoding="utf-8"))
+        assert not found, f"{page.relative_to(ROOT)} names {found and found[0]}"
+
+
+def test_changelog_has_what_is_coming_first() -> None:
+    headings = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert headings[0] == "Unreleased"
+
+
+def test_the_version_is_said_once() -> None:
+    declared = re.search(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE)
+    assert declared is not None
+    assert declared[1] == probeval.__version__
+
+
+def test_the_number_of_measures_is_right() -> None:
+    assert f"Computes {len(REGISTRY)} measures" in (DOCS / "index.md").read_text(encoding="utf-8")
