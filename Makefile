@@ -35,6 +35,8 @@ test: lint
 
 bench: .venv/dev
 	$(BIN)/python tests/bench/foundation.py
+	$(BIN)/python tests/bench/scores.py
+	$(BIN)/python tests/bench/relevance.py
 
 validate: .venv/dev
 	$(BIN)/python -m pytest -m validation

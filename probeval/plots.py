@@ -30,7 +30,7 @@ def _axes(ax: Axes | None, width: float, height: float) -> Axes:
 
 
 def plot_ranking(ranking: Ranking, *, level: float = 0.95, ax: Axes | None = None) -> Axes:
-    """Mean scores with their intervals, the best on top; bands hold systems that cannot be told from the band's best."""
+    """Mean scores with their intervals, the best on top; a band holds systems that cannot be told from its best."""
     table = ranking.table(level=level)
     n = len(table)
     ax = _axes(ax, 6.4, 1.2 + 0.22 * n)
@@ -51,7 +51,8 @@ def plot_ranking(ranking: Ranking, *, level: float = 0.95, ax: Axes | None = Non
     ax.set_yticks(y, [str(s) for s in table.index], fontsize=8)
     ax.set_ylim(n - 0.5, -0.5)
     scores = ranking.scores
-    ax.set_xlabel(f"{scores.metric}, {level:.0%} interval ({scores.target})")
+    queries = "these queries" if scores.target == "collection" else "the population of queries"
+    ax.set_xlabel(f"{scores.metric}, {level:.0%} interval for {queries}")
     ax.set_title(
         f"{scores.judged:,} of {scores.pool:,} pairs judged, mean confidence {ranking.confidence:.3f}",
         fontsize=10,
@@ -62,15 +63,16 @@ def plot_ranking(ranking: Ranking, *, level: float = 0.95, ax: Axes | None = Non
 
 
 def plot_pairs(ranking: Ranking, *, ax: Axes | None = None) -> Axes:
-    """P(the row's system is better than the column's) for every pair, both in the order of the ranking."""
-    order = np.argsort(-ranking.scores.mean, kind="stable")
+    """P(the row's system is better than the column's) for every pair, half of any tie, in the order of the ranking."""
+    order = ranking.scores.order
     n = len(order)
-    ax = _axes(ax, 2.6 + 0.2 * n, 2.0 + 0.2 * n)
-    better = ranking.p_better[np.ix_(order, order)].copy()
+    cell, size = (0.2, 8) if n <= 40 else (0.12, 6)
+    ax = _axes(ax, max(5.0, 2.6 + cell * n), 2.0 + cell * n)
+    better = ranking.p_better[np.ix_(order, order)]
+    better = better + (1 - better - better.T) / 2  # a tie is neither dark nor light
     np.fill_diagonal(better, np.nan)
     image = ax.imshow(better, cmap="cividis", vmin=0, vmax=1)
     names = [ranking.scores.systems[i] for i in order]
-    size = 8 if n <= 40 else 4
     ax.set_xticks(np.arange(n), names, rotation=90, fontsize=size)
     ax.set_yticks(np.arange(n), names, fontsize=size)
     if n <= 20:
@@ -83,7 +85,7 @@ def plot_pairs(ranking: Ranking, *, ax: Axes | None = None) -> Axes:
                         color="white" if value < 0.5 else "black",
                     )  # fmt: skip
     ax.set_title(f"P(row better than column), {ranking.scores.metric}", fontsize=10, loc="left")
-    ax.figure.colorbar(image, ax=ax, shrink=0.8)
+    ax.figure.colorbar(image, ax=ax, shrink=min(1.0, 4 / (cell * n + 2)), aspect=30, label="ties count half")
     return ax
 
 

@@ -47,6 +47,8 @@ from probeval.scores import evaluate as evaluate_scores
 
 __all__ = ["evaluate"]
 
+PICTURES = (".png", ".svg", ".pdf")
+
 
 def evaluate(
     runs: RunPaths,
@@ -67,7 +69,8 @@ def evaluate(
     order: Order = OrderName.trec_eval,
     per_query: PerQuery = False,
     plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="FILE", help="Draw the ranking, and beside it FILE-pairs.")
+        Path | None,
+        typer.Option("--plot", metavar="FILE", help="Draw the ranking by the first measure, and beside it FILE-pairs."),
     ] = None,
     form: Format = OutputFormat.table,
     seed: Seed = 0,
@@ -80,6 +83,8 @@ def evaluate(
     Example: probeval evaluate runs/ --metric nDCG@10
     """
     talk = Talk(quiet=quiet)
+    if plot is not None and plot.suffix.lower() not in PICTURES:
+        raise ProbevalError(f"{plot}: a picture's name ends in {', '.join(PICTURES)}.")
     metrics = [parse(text) for text in metric]
     named = None if scale is None else Scale.parse(scale)
     collection = collect(runs, qrels=qrels, metadata=metadata, labels=labels, scale=named, order=order.value, talk=talk)
@@ -93,6 +98,7 @@ def evaluate(
     seen = choice.fitted_on(collection)
     if seen:
         talk(f"These judgments are those of {seen}, which {choice.name} was fitted on: it has seen the answers.")
+    _say_open(talk, collection)
     grades = choice.scale if gain is None else choice.scale.with_gain(gain.value)
     rankings: list[Ranking] = []
     for one in metrics:
@@ -111,9 +117,9 @@ def evaluate(
             rng=np.random.default_rng(seed),
         )
         rankings.append(scores.ranking(rng=np.random.default_rng(seed)))
-    _write_rankings(rankings, choice.name, level, per_query, form, talk)
     if plot is not None:
         _plot(rankings[0], plot, level, talk)
+    _write_rankings(rankings, choice.name, level, per_query, form, talk)
 
 
 def _write_rankings(
@@ -144,8 +150,11 @@ def _plot(ranking: Ranking, path: Path, level: float, talk: Talk) -> None:
     from probeval.plots import plot_pairs, plot_ranking, save
 
     pairs = path.with_name(f"{path.stem}-pairs{path.suffix}")
-    save(plot_ranking(ranking, level=level), path)
-    save(plot_pairs(ranking), pairs)
+    try:
+        save(plot_ranking(ranking, level=level), path)
+        save(plot_pairs(ranking), pairs)
+    except OSError as error:
+        raise ProbevalError(f"{path}: cannot be written: {error.strerror or error}.") from None
     talk(f"Pictures: {path}, {pairs}.")
 
 
@@ -190,12 +199,34 @@ def _judged(collection: Collection, depth: int, talk: Talk) -> Collection:
 
 def _say(talk: Talk, result: Measured, collection: Collection, *, inferred: bool) -> None:
     assert collection.judgments is not None
-    runs, judged = set(collection.runs.queries), set(collection.judgments.pool.queries)
     talk(
         f"{len(result.systems)} systems, {len(result.queries)} queries, {len(collection.judgments):,} judgments, "
         f"scale {result.scale}{' (inferred)' if inferred else ''}."
     )
-    if runs - set(result.queries):
-        talk(f"{len(runs - set(result.queries))} queries of the runs have no judgment and are left out.")
-    if judged - runs:
-        talk(f"{len(judged - runs)} judged queries are answered by no run and are left out.")
+    unjudged = set(collection.runs.queries) - set(result.queries)
+    if unjudged:
+        talk(f"{len(unjudged)} queries of the runs have no judgment and are left out.")
+    _say_unanswered(talk, collection)
+
+
+def _say_open(talk: Talk, collection: Collection) -> None:
+    """Queries on one side alone, where a model speaks for the unjudged; judgments of other queries are refused."""
+    if collection.judgments is None:
+        return
+    asked, pool = collection.runs.queries, collection.judgments.pool
+    judged = pool.queries[np.unique(pool.query)]
+    unjudged = set(asked) - set(judged)
+    if len(unjudged) == len(asked) and len(judged):
+        raise ProbevalError(
+            f"no query in common: the runs answer {asked[0]!r} and others, the judgments {judged[0]!r} and others."
+        )
+    if unjudged:
+        talk(f"{len(unjudged)} queries of the runs have no judgment: the model alone speaks for them.")
+    _say_unanswered(talk, collection)
+
+
+def _say_unanswered(talk: Talk, collection: Collection) -> None:
+    assert collection.judgments is not None
+    missing = set(collection.judgments.pool.queries) - set(collection.runs.queries)
+    if missing:
+        talk(f"{len(missing)} judged queries are answered by no run and are left out.")

@@ -79,7 +79,7 @@ class Neighbours:
             union = np.stack([np.bitwise_or.reduce(holders[systems], axis=0) for systems in rows])
             part = totals[start : start + CHUNK]
             for table, byte in zip(sums, union.view(np.uint8).T.copy(), strict=True):
-                part += table[byte]
+                part += table.take(byte, axis=0)
         return np.ascontiguousarray(totals.T)
 
 

@@ -14,6 +14,7 @@ __all__ = ["Choice", "choose_model"]
 
 BY_NAME = ("none", "uniform", "empirical", "independent")
 MUSIC_GROUPS = {"artist", "genre"}
+BROAD = 3
 
 
 @dataclass(frozen=True)
@@ -83,9 +84,15 @@ def choose_model(name: str | None, collection: Collection, *, scale: Scale | Non
 
 def _best(collection: Collection, scale: Scale | None) -> tuple[Card, str]:
     groups = set(collection.has.get("metadata", ()))
-    if groups >= MUSIC_GROUPS and _scale(collection, scale, None)[0].bins is not None:
-        return load_card("mirex-jud-fine"), "there are artists and genres, and grades are fine."
     judged = collection.judgments is not None and len(collection.judgments) > 0
+    if groups >= MUSIC_GROUPS:
+        if scale is None and not judged:
+            return load_card("mirex-jud-fine"), "there are artists and genres."
+        known = _scale(collection, scale, None)[0]
+        if known.bins is not None:
+            return load_card("mirex-jud-fine"), "there are artists and genres, and grades are fine."
+        if len(known) == BROAD:
+            return load_card("mirex-out-broad"), "there are artists and genres, and grades are 0 to 2."
     said = "outputs and the judgments so far" if judged else "outputs alone, as nothing is judged"
     return load_card("text-jud"), f"it serves any campaign of texts; it goes by {said}."
 

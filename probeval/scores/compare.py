@@ -39,12 +39,12 @@ class Comparison:
     @property
     def p_worse(self) -> float:
         """P(a is worse than b by more than the rope)."""
-        return self.difference.cdf(-max(self.rope, TIE) - 2 * TIE)
+        return self.difference.cdf(-self.rope - 2 * TIE)  # a cdf forgives a tie's width
 
     @property
     def p_better(self) -> float:
         """P(a is better than b by more than the rope)."""
-        return 1.0 - self.difference.cdf(max(self.rope, TIE))
+        return 1.0 - self.difference.cdf(self.rope)
 
     @property
     def p_equal(self) -> float:
@@ -92,7 +92,7 @@ class Ranking:
     @property
     def order(self) -> list[str]:
         """The systems by falling mean; tied ones stay in the order of the runs."""
-        return [self.scores.systems[i] for i in np.argsort(-self.scores.mean, kind="stable")]
+        return [self.scores.systems[i] for i in self.scores.order]
 
     @cached_property
     def p_better(self) -> Floats:
@@ -159,7 +159,7 @@ class Ranking:
         From the best down, a new group starts at the first system that is worse than its group's best with probability
         ``level``: within a group, nobody can be told from the best of it.
         """
-        order = np.argsort(-self.scores.mean, kind="stable")
+        order = self.scores.order
         group = np.zeros(len(order), dtype=np.int64)
         leader, number = order[0], 1
         for system in order:
@@ -195,6 +195,7 @@ class Ranking:
                     "rank": int(row["rank"]),
                     **{name: float(row[name]) for name in ("mean", "sd", "lower", "upper", "p_best")},
                     "group": int(row["group"]),
+                    **{name: float(row[name]) for name in ("sd_judging", "sd_sampling") if name in row},
                 }
                 for system, row in self.table(level=level).iterrows()
             ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -39,7 +40,11 @@ def score_draws(
 def draw_scores(
     runs: Runs, relevance: RelevanceDistribution, metric: Metric, n: int, rng: np.random.Generator
 ) -> Joint:
-    """The joint distribution by ``n`` draws, common to all systems."""
+    """The joint distribution by ``n`` draws, common to all systems; where all is judged, one draw says it all."""
+    if n > 1 and relevance.certain.all():
+        one = draw_scores(runs, relevance, metric, 1, rng)
+        assert one.draws is not None
+        return replace(one, draws=np.tile(one.draws, (n, 1)))
     n_systems, n_queries = len(runs.systems), len(runs.queries)
     first, second = np.zeros((n_systems, n_queries)), np.zeros((n_systems, n_queries))
     between = np.zeros((n_systems, n_systems))

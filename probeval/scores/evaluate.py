@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from probeval.data.runs import Runs
-from probeval.errors import ScoreError, did_you_mean
+from probeval.errors import MetricError, ScoreError, did_you_mean
 from probeval.metrics import Metric, parse
 from probeval.relevance.distribution import RelevanceDistribution
 from probeval.scores.draws import draw_scores
@@ -64,6 +64,8 @@ def evaluate(
     1.0
     """
     metric = parse(metric) if isinstance(metric, str) else metric
+    if metric.cutoff is None and metric.definition.cutoff == "required":
+        raise MetricError(f"{metric.name} needs a cutoff: {metric}@10, for example.")
     if metric.cutoff is not None and metric.cutoff < runs.depth:
         runs = _cut(runs, metric.cutoff)
     if runs.pool is not relevance.pool and runs.pool != relevance.pool:

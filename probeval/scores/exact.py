@@ -7,18 +7,19 @@ between systems are not known; enumeration knows them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import product
 
 import numpy as np
 
 from probeval.arrays import Floats
 from probeval.data.runs import Runs
+from probeval.data.scale import count_at_least
 from probeval.errors import MetricError
-from probeval.metrics import Metric
+from probeval.metrics import Lists, Metric
 from probeval.metrics.cascade import stopping
+from probeval.metrics.lists import gather
 from probeval.metrics.recall import ap_denominator
 from probeval.relevance.distribution import RelevanceDistribution
-from probeval.scores.draws import drawn_lists
+from probeval.scores.draws import BATCH
 from probeval.scores.joint import Joint, between_queries
 from probeval.scores.moments import at_ranks, moments
 
@@ -31,23 +32,26 @@ def exact(runs: Runs, relevance: RelevanceDistribution, metric: Metric) -> Joint
     """Exact moments: by enumeration where every query's pool is small, else in closed form where there is one."""
     if metric.is_linear:
         return moments(runs, relevance, metric)
-    if not relevance.has_posterior and _combinations(relevance).max(initial=0) <= LIMIT:
+    if not relevance.has_posterior and _most_open(relevance) * np.log(len(relevance.levels)) <= np.log(LIMIT):
         return enumerate_scores(runs, relevance, metric)
     form = CLOSED.get(metric.name)
     if form is None:
         raise MetricError(f"{metric} has no exact form on a pool of this size. Use method='draws'.")
-    if not relevance.has_posterior:
-        first, second = form(runs, relevance, relevance.probability, metric)
-    else:
-        parts = [form(runs, relevance, probability, metric) for probability in relevance.probability]
-        first, second = (np.mean([p[i] for p in parts], axis=0) for i in (0, 1))
-    variance = np.maximum(second - first**2, 0.0)
-    n = len(runs.queries)
-    unknown = np.full((len(runs.systems),) * 2, np.nan)
-    covariance = unknown.copy()
-    if not relevance.has_posterior:  # queries are independent
-        np.fill_diagonal(covariance, variance.sum(axis=1) / n**2)
-    return Joint(first.mean(axis=1), covariance, unknown, first, variance)
+    given = relevance.probability if relevance.has_posterior else relevance.probability[None]
+    parts = [form(runs, relevance, probability, metric) for probability in given]
+    by_query, squares = (np.stack([part[i] for part in parts]) for i in (0, 1))
+    first, n = by_query.mean(axis=0), len(runs.queries)
+    inside = np.maximum(squares - by_query**2, 0.0).mean(axis=0)  # given the parameters, queries are independent
+    variance, own = inside, inside.sum(axis=1) / n**2
+    if len(parts) > 1:
+        variance = inside + by_query.var(axis=0, ddof=1)
+        own = own + by_query.mean(axis=2).var(axis=0, ddof=1)
+    mean = first.mean(axis=1)
+    covariance, between = np.full((2, len(mean), len(mean)), np.nan)
+    np.fill_diagonal(covariance, own)
+    if n > 1:
+        np.fill_diagonal(between, ((first**2 + variance).sum(axis=1) - n * (mean**2 + own)) / (n * (n - 1)))
+    return Joint(mean, covariance, between, first, variance)
 
 
 def poisson_binomial(p: Floats) -> Floats:
@@ -70,17 +74,9 @@ def enumerate_scores(runs: Runs, relevance: RelevanceDistribution, metric: Metri
     n_systems, n_queries = len(runs.systems), len(runs.queries)
     mean, within = np.zeros((n_systems, n_queries)), np.zeros((n_systems, n_systems))
     variance = np.zeros((n_systems, n_queries))
-    pool, levels = runs.pool, relevance.levels
-    base = np.where(relevance.certain, relevance.judged, levels[0]).astype(np.int16)
     for query in range(n_queries):
-        open_pairs = np.flatnonzero((pool.query == query) & ~relevance.certain)
-        choice = np.array(list(product(range(len(levels)), repeat=len(open_pairs))), dtype=np.int64)
-        choice = choice.reshape(-1, len(open_pairs))
-        weight = np.prod(relevance.probability[open_pairs, choice], axis=1)
-        codes = np.broadcast_to(base, (len(choice), len(base))).copy()
-        codes[:, open_pairs] = levels[choice]
-        score = metric.scores(drawn_lists(runs, relevance, codes))[:, :, query]
-        mean[:, query] = weight @ score
+        weight, score = _worlds(runs, relevance, metric, query)
+        mean[:, query] = score[0] + weight @ (score - score[0])  # around one of them, so that what is certain stays so
         off = score - mean[:, query]
         spread = (off * weight[:, None]).T @ off
         within += spread
@@ -89,9 +85,32 @@ def enumerate_scores(runs: Runs, relevance: RelevanceDistribution, metric: Metri
     return Joint(mean.mean(axis=1), covariance, between_queries(mean, within, covariance), mean, variance)
 
 
-def _combinations(relevance: RelevanceDistribution) -> Floats:
-    open_pairs = np.bincount(relevance.pool.query, ~relevance.certain, minlength=len(relevance.pool.queries))
-    return np.asarray(float(len(relevance.levels)) ** open_pairs)
+def _worlds(runs: Runs, relevance: RelevanceDistribution, metric: Metric, query: int) -> tuple[Floats, Floats]:
+    """P of each combination of one query's open grades, and the scores in it, shapes (world,) and (world, system)."""
+    mine = np.flatnonzero(runs.pool.query == query)
+    judged, levels = relevance.judged[mine], relevance.levels
+    open_ = np.flatnonzero(judged < 0)
+    n = len(levels) ** len(open_)
+    digits = len(levels) ** np.arange(len(open_))
+    pairs = runs.pairs[:, query : query + 1]
+    local = np.where(pairs < 0, -1, np.searchsorted(mine, pairs))
+    weights, scores = [], []
+    size = max(1, BATCH // max(local.size, len(mine), 1))
+    for start in range(0, n, size):
+        choice = np.arange(start, min(start + size, n))[:, None] // digits % len(levels)
+        weights.append(np.prod(relevance.probability[mine[open_], choice], axis=1))
+        codes = np.tile(judged, (len(choice), 1))
+        codes[:, open_] = levels[choice]
+        offered = count_at_least(codes, np.zeros(len(mine), dtype=np.int64), 1, len(relevance.scale))
+        lists = Lists(relevance.scale, gather(codes, local), offered + relevance.beyond[query : query + 1])
+        scores.append(metric.scores(lists)[:, :, 0])
+    return np.concatenate(weights), np.concatenate(scores)
+
+
+def _most_open(relevance: RelevanceDistribution) -> int:
+    """The number of open pairs of the query that has most."""
+    counts = np.bincount(relevance.pool.query[~relevance.certain], minlength=1)
+    return int(counts.max())
 
 
 def _expected(relevance: RelevanceDistribution, probability: Floats, per_grade: Floats) -> Floats:

@@ -75,7 +75,7 @@ def taylor(runs: Runs, relevance: RelevanceDistribution, metric: Metric) -> Join
     mean, variance = relevance.moments(metric.gains(relevance.scale))
     if relevance.has_posterior:
         mean, variance = mean.mean(axis=0), variance.mean(axis=0) + mean.var(axis=0)
-    top, top_variance = _sorted_ideal(runs, mean, variance, metric)
+    top, top_variance = _sorted_ideal(runs, relevance, mean, variance, metric)
     numerator = at_ranks(runs, mean) @ shape
     query_mean = divide(numerator, top)
     scaled = divide(np.ones_like(top), top)
@@ -95,13 +95,22 @@ def taylor(runs: Runs, relevance: RelevanceDistribution, metric: Metric) -> Join
     )
 
 
-def _sorted_ideal(runs: Runs, mean: Floats, variance: Floats, metric: Metric) -> tuple[Floats, Floats]:
+def _sorted_ideal(
+    runs: Runs, relevance: RelevanceDistribution, mean: Floats, variance: Floats, metric: Metric
+) -> tuple[Floats, Floats]:
     """Mean and variance of the weighted gains of each query's list sorted by expected gain, shape (query,)."""
-    pool = runs.pool
-    order = np.lexsort((-mean, pool.query))
-    rank = np.arange(len(pool)) - np.repeat(np.cumsum(pool.sizes) - pool.sizes, pool.sizes)
-    weight = metric.shape(max(int(pool.sizes.max(initial=0)), 1))[rank]
-    n = len(pool.queries)
-    first = np.bincount(pool.query, weight * mean[order], minlength=n)
-    second = np.bincount(pool.query, weight**2 * variance[order], minlength=n)
+    n = len(runs.queries)
+    # What is judged and nobody retrieved stands in the ideal list too: so many pairs of each grade.
+    exactly = relevance.beyond - np.append(relevance.beyond[:, 1:], np.zeros((n, 1), dtype=np.int64), axis=1)
+    more, grade = np.repeat(np.argwhere(exactly), exactly[exactly > 0], axis=0).T
+    query = np.concatenate([runs.pool.query, more])
+    mean = np.concatenate([mean, metric.gains(relevance.scale)[grade]])
+    variance = np.concatenate([variance, np.zeros(len(more))])
+    order = np.lexsort((-mean, query))
+    query, mean, variance = query[order], mean[order], variance[order]
+    sizes = np.bincount(query, minlength=n)
+    rank = np.arange(len(query)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    weight = metric.shape(max(int(sizes.max(initial=0)), 1))[rank]
+    first = np.bincount(query, weight * mean, minlength=n)
+    second = np.bincount(query, weight**2 * variance, minlength=n)
     return first.astype(float), second.astype(float)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
-from probeval.arrays import Floats, Ids
+from probeval.arrays import Floats, Ids, Ints
 from probeval.errors import ScoreError, did_you_mean
 from probeval.metrics import Metric
 from probeval.scores.joint import Joint
@@ -99,6 +99,11 @@ class Scores:
         return np.asarray(self.joint.covariance + self.joint.between)
 
     @property
+    def order(self) -> Ints:
+        """The systems by falling mean, as positions; tied ones stay in the order of the runs, shape (system,)."""
+        return np.argsort(-np.round(self.mean, 12), kind="stable")
+
+    @property
     def standard_deviation(self) -> Floats:
         """The standard deviation of each system's mean score under the target, shape (system,)."""
         return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
@@ -145,7 +150,11 @@ class Scores:
         return Ranking(self, self.draws(np.random.default_rng(0) if rng is None else rng, n=n))
 
     def table(self, *, level: float = 0.95) -> pd.DataFrame:
-        """Systems by falling mean: rank (ties share one), mean, sd, lower, upper."""
+        """Systems by falling mean: rank (ties share one), mean, sd, lower, upper.
+
+        For the population of queries also the two parts of sd: sd_judging (relevance is not known) and sd_sampling
+        (other queries could have been drawn).
+        """
         intervals = np.array([self[s].interval(level) for s in self.systems])
         frame = pd.DataFrame(
             {
@@ -156,8 +165,16 @@ class Scores:
             },
             index=pd.Index(self.systems, name="system"),
         )
+        if self.target == "population":
+            frame["sd_judging"], frame["sd_sampling"] = self._parts
         frame.insert(0, "rank", (-frame["mean"].round(12)).rank(method="min").astype(int))
         return frame.sort_values("rank", kind="stable")
+
+    @property
+    def _parts(self) -> tuple[Floats, Floats]:
+        """The standard deviation that comes from judging, and that from sampling queries, each of shape (system,)."""
+        judging, sampling = (np.diag(m) for m in (self.joint.covariance, self.joint.between))
+        return np.sqrt(np.maximum(judging, 0.0)), np.sqrt(np.maximum(sampling, 0.0))
 
     def frame(self) -> pd.DataFrame:
         """One row a system and query: system, query, mean, sd (of judging alone)."""
@@ -257,5 +274,7 @@ def _normal(mean: Floats, covariance: Floats, n: int, rng: np.random.Generator) 
     if np.isnan(covariance).any():
         raise ScoreError("Only marginals are known here: joint draws need method='draws'.")
     value, vector = np.linalg.eigh(covariance)
-    root = vector * np.sqrt(np.maximum(value, 0.0))
+    # Rounding leaves a null direction with a tiny variance, whose root would tell identical systems apart.
+    noise = 10 * len(value) * np.finfo(float).eps * value.max(initial=0.0)
+    root = vector * np.sqrt(np.where(value > noise, value, 0.0))
     return np.asarray(mean + rng.standard_normal((n, len(mean))) @ root.T)

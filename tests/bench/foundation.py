@@ -19,9 +19,9 @@ import ir_measures
 import numpy as np
 import pytrec_eval
 
-from probeval.data import Judgments, Runs, read_judgments, read_runs
+from probeval.data import Judgments, Runs, Scale, read_judgments, read_runs
 from probeval.data.scale import count_at_least
-from probeval.metrics import Lists, Metric, measure, parse
+from probeval.metrics import Lists, measure, parse
 from probeval.metrics.lists import gather
 
 REPETITIONS = 7
@@ -152,25 +152,25 @@ def bounded(runs: Runs, judgments: Judgments) -> Scores:
     return totals({str(m): measure(runs, judgments, m, depth=runs.depth).values.sum() for m in METRICS})
 
 
-def draw(folder: Path, metric: Metric) -> np.ndarray:
-    """nDCG of every system and query under many draws of the pool's grades, shape (draw, system, query)."""
-    runs, judgments = read_runs(folder / "runs", depth=metric.cutoff), read_judgments(folder / "qrels.txt.gz")
-    scale = judgments.scale()
+def top_of(folder: Path, depth: int) -> tuple[Runs, Scale]:
+    return read_runs(folder / "runs", depth=depth), read_judgments(folder / "qrels.txt.gz").scale()
+
+
+def draw(runs: Runs, scale: Scale) -> np.ndarray:
+    """nDCG@10 of every system and query under many draws of the pool's grades, shape (draw, system, query)."""
     rng = np.random.default_rng(1)
-    start = time.perf_counter()
     codes = rng.integers(0, len(scale), (DRAWS, len(runs.pool)), dtype=np.int16)
     offered = count_at_least(codes, runs.pool.query, len(runs.queries), len(scale))
-    scores = metric.scores(Lists(scale, gather(codes, runs.pairs), offered))
-    draw.seconds = time.perf_counter() - start
-    return scores
+    return parse("nDCG@10").scores(Lists(scale, gather(codes, runs.pairs), offered))
 
 
 def drawing(folder: Path) -> Row:
+    runs, scale = top_of(folder, 10)
     taken = []
     for _ in range(3):
-        shape = draw(folder, parse("nDCG@10")).shape
-        taken.append(draw.seconds)
-    systems, queries = shape[1:]
+        start = time.perf_counter()
+        _, systems, queries = draw(runs, scale).shape
+        taken.append(time.perf_counter() - start)
     return (
         f"{DRAWS} draws of grades, {systems} systems x {queries} queries, nDCG@10",
         statistics.median(taken),
@@ -185,7 +185,7 @@ def memory() -> int:
 
     folder = campaigns()
     ours(folder / "trec8-adhoc")
-    draw(folder / "trec-dl2019-passage", parse("nDCG@10"))
+    draw(*top_of(folder / "trec-dl2019-passage", 10))
     unit = 2**20 if sys.platform == "darwin" else 2**10
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit)
     return 0

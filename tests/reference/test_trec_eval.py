@@ -127,6 +127,19 @@ def test_short_lists_with_unjudged_documents():
             assert ours == pytest.approx(theirs, abs=1e-12)
 
 
+def test_interpolated_precision_rounds_as_trec_eval_does():
+    # A level of recall asks for (long)(level * R + .9) documents, in floating point: .3 of 7 is 2, not 3.
+    names = [f"iprec_at_recall_{level / 10:.2f}" for level in range(11)]
+    rng = np.random.default_rng(11)
+    for n_relevant in [7] * 10 + list(range(1, 41)):
+        grades = rng.permutation([1] * n_relevant + [0] * 2 * n_relevant)
+        judged = {f"d{i}": int(grade) for i, grade in enumerate(grades)}
+        run = {f"d{i}": float(-i) for i in range(len(grades))}
+        theirs = pytrec_eval.RelevanceEvaluator({"q": judged}, set(names)).evaluate({"q": run})["q"]
+        lists = Lists.of_grades([grades], Scale.binary())
+        assert interpolated_precision(lists)[0, 0] == pytest.approx([theirs[name] for name in names], abs=1e-12)
+
+
 def test_grade_minus_one_is_pooled_but_not_judged():
     rng = np.random.default_rng(9)
     for _ in range(300):

@@ -1,0 +1,96 @@
+"""Features of the systems' outputs on lists small enough to count by hand, and on a real campaign."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from probeval.data import Collection, Runs, read_campaign
+from probeval.errors import FeatureError
+from probeval.features import compute_features
+
+# Query q: a = d1 d2 d3, b = d2 d4, c = d2 d1; query r: only a answers, with e1. Teams: a and b are x, c is y.
+ROWS = [
+    ("a", "q", "d1", 9.0),
+    ("a", "q", "d2", 6.0),
+    ("a", "q", "d3", 3.0),
+    ("b", "q", "d2", 1.0),
+    ("b", "q", "d4", 0.5),
+    ("c", "q", "d2", 2.0),
+    ("c", "q", "d1", 2.0 - 1e-3),
+    ("a", "r", "e1", 5.0),
+]
+
+
+@pytest.fixture
+def lists() -> Collection:
+    systems, queries, docs, scores = zip(*ROWS, strict=True)
+    runs = Runs.rows(systems, queries, docs, scores).with_teams({"a": "x", "b": "x", "c": "y"})
+    return Collection("small", runs)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        # Top 2: q has d1 (a1, c2), d2 (a2, b1, c1), d4 (b2); r has e1 (a1).
+        ("fSYS", [2 / 3, 1, 1 / 3, 1 / 3]),
+        ("fTEAM", [1, 1, 1 / 2, 1 / 2]),
+        ("OV", [4 / (2 * 3 * 2)] * 4),
+        ("aRANK", [1.5, 4 / 3, 2, 1]),
+        ("bRANK", [1, 1, 2, 1]),
+        ("rSUM", [(1 + 1 / 2) / 3, (1 / 2 + 1 + 1) / 3, (1 / 2) / 3, 1 / 3]),
+        ("rRF", [(1 + 61 / 62) / 3, (61 / 62 + 2) / 3, (61 / 62) / 3, 1 / 3]),
+        ("pRANK", [2 / 3, 1, 1 / 3, 1]),
+        # a: 9 6 3 has mean 6 and standard deviation sqrt(6), over the whole list; two scores are 1 and -1; one is 0.
+        ("zSCORE", [(3 / np.sqrt(6) - 1) / 2, (0 + 1 + 1) / 3, -1, 0]),
+    ],
+)
+def test_by_hand(lists, name, expected):
+    np.testing.assert_allclose(compute_features(lists, [name], depth=2)[name], expected, atol=1e-9)
+
+
+def test_another_depth_looks_further_down_for_the_same_pairs(lists):
+    table = compute_features(lists, ["fSYS", "fSYS@3", "rSUM@3"], depth=1)
+    # Top 1: q has d1 (a) and d2 (b, c); to depth 3 a has d2 as well, and c has d1.
+    assert [table.pool.label(i)[1] for i in range(3)] == ["d1", "d2", "e1"]
+    np.testing.assert_allclose(table["fSYS"], [1 / 3, 2 / 3, 1 / 3])
+    np.testing.assert_allclose(table["fSYS@3"], [2 / 3, 1, 1 / 3])
+    np.testing.assert_allclose(table["rSUM@3"], [1.5 / 3, 2.5 / 3, 1 / 3])
+
+
+def test_a_depth_past_the_lists_is_their_whole(lists):
+    whole = compute_features(lists, ["fSYS@100", "rRF@100"], depth=2).values
+    np.testing.assert_array_equal(whole, compute_features(lists, ["fSYS@3", "rRF@3"], depth=2).values)
+
+
+def test_lists_without_scores_have_no_standard_score(lists):
+    systems, queries, docs, _ = zip(*ROWS, strict=True)
+    bare = Collection("bare", Runs.rows(systems, queries, docs))
+    assert np.isnan(compute_features(bare, ["zSCORE"], depth=2).values).all()
+
+
+def test_equal_scores_are_average(lists):
+    runs = Runs.rows(["a", "a"], ["q", "q"], ["d1", "d2"], [4.0, 4.0])
+    np.testing.assert_array_equal(compute_features(Collection("flat", runs), ["zSCORE"], depth=2)["zSCORE"], [0, 0])
+
+
+def test_the_same_ranks_by_other_systems_tie_in_the_percentile():
+    # d1 is at ranks 1, 2, 6 and d2 at 2, 6, 1: the same sum, which floating point adds up to two different numbers.
+    assert 1 + 1 / 2 + 1 / 6 != 1 / 2 + 1 / 6 + 1
+    tops = {"a": "d1 d2 x y z w", "b": "x d1 y z w d2", "c": "d2 x y z w d1"}
+    rows = [(s, "q", d) for s, docs in tops.items() for d in docs.split()]
+    table = compute_features(Collection("ties", Runs.rows(*zip(*rows, strict=True))), ["pRANK"], depth=6)
+    assert table["pRANK"][0] == table["pRANK"][1]
+
+
+def test_teams_are_needed_for_their_share(lists):
+    teamless = Collection("teamless", Runs.rows(*zip(*[(s, q, d) for s, q, d, _ in ROWS], strict=True)))
+    with pytest.raises(FeatureError, match=r"systems\.tsv"):
+        compute_features(teamless, ["fTEAM"], depth=2)
+
+
+def test_overlap_of_a_music_campaign(data):
+    # MATH 2.2: 6,322 distinct pairs of 5 ranks, 18 systems and 100 queries, 0.7024.
+    found = compute_features(read_campaign(data / "mirex2011"), ["OV"], depth=5)["OV"]
+    assert len(found) == 6322
+    assert np.unique(found) == pytest.approx(0.7024, abs=5e-5)

@@ -1,0 +1,117 @@
+"""P(grade) of every pair: moments, draws, judged pairs, the posterior axis."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from probeval.data import Judgments, Pool, Scale
+from probeval.errors import ModelError
+from probeval.relevance import RelevanceDistribution
+
+POOL = Pool.of(["q", "q", "r", "r"], ["1", "2", "1", "3"])
+BROAD = Scale.graded(2)
+P = np.array([[0.1, 0.2, 0.7], [1.0, 0.0, 0.0], [0.25, 0.5, 0.25], [0.0, 0.0, 1.0]])
+DRAWS = 40_000
+
+
+def test_moments_by_hand():
+    mean, variance = RelevanceDistribution.of(POOL, BROAD, P).moments(BROAD.gains_as("exp"))
+    # Gains 0, 1, 3: .2 + 2.1 = 2.3 and .2 + 6.3 - 2.3^2; .5 + .75 = 1.25 and .5 + 2.25 - 1.25^2.
+    np.testing.assert_allclose(mean, [2.3, 0, 1.25, 3])
+    np.testing.assert_allclose(variance, [6.5 - 2.3**2, 0, 2.75 - 1.25**2, 0], atol=1e-12)
+
+
+def test_judged_pairs_are_certain():
+    judgments = Judgments.rows(["q", "r", "z"], ["1", "1", "1"], [0, 2, 1])
+    known = RelevanceDistribution.of(POOL, BROAD, P, judgments=judgments)
+    assert known.certain.tolist() == [True, False, True, False]
+    mean, variance = known.moments(BROAD.values)
+    np.testing.assert_allclose(mean, [0, 0, 2, 2])
+    np.testing.assert_array_equal(variance, 0)
+    np.testing.assert_array_equal(known.sample(5, np.random.default_rng(0)), [[0, 0, 2, 2]] * 5)
+
+
+def test_a_fine_judgment_is_exact_though_the_model_has_bins():
+    scale = Scale.fine()
+    known = RelevanceDistribution.of(POOL, scale, np.full((4, 10), 0.1), judgments=Judgments.rows(["q"], ["1"], [37]))
+    mean, variance = known.moments(scale.values)
+    np.testing.assert_allclose(mean, [37, 50, 50, 50])
+    np.testing.assert_allclose(variance, [0, 825, 825, 825])
+    drawn = known.sample(200, np.random.default_rng(0))
+    assert set(drawn[:, 0]) == {37}
+    assert set(drawn[:, 1]) == set(range(5, 100, 10))
+
+
+def test_drawn_but_not_judged_stays_uncertain():
+    known = RelevanceDistribution.of(POOL, BROAD, P, judgments=Judgments.rows(["q"], ["1"], [-1]))
+    assert not known.certain.any()
+
+
+def within(share: np.ndarray, p: np.ndarray, n: int) -> np.ndarray:
+    """Whether shares of n draws are within five standard errors of their probabilities."""
+    return np.abs(share - p) <= 5 * np.sqrt(p * (1 - p) / n) + 1e-12
+
+
+def test_draws_come_as_often_as_their_probabilities_say():
+    drawn = RelevanceDistribution.of(POOL, BROAD, P).sample(DRAWS, np.random.default_rng(11))
+    assert drawn.shape == (DRAWS, 4)
+    share = np.stack([(drawn == level).mean(axis=0) for level in range(3)], axis=1)
+    assert within(share, P, DRAWS).all()
+
+
+def test_moments_are_those_of_the_draws():
+    gains = BROAD.gains_as("exp")
+    known = RelevanceDistribution.of(POOL, BROAD, P)
+    mean, variance = known.moments(gains)
+    drawn = gains[known.sample(DRAWS, np.random.default_rng(12))]
+    assert np.all(np.abs(drawn.mean(axis=0) - mean) <= 5 * np.sqrt(variance / DRAWS) + 1e-12)
+    # The variance of a sample variance is at most (fourth moment)/n, and gains are within 0..3.
+    assert np.all(np.abs(drawn.var(axis=0) - variance) <= 5 * 9 / np.sqrt(DRAWS))
+
+
+def test_pairs_are_drawn_independently():
+    p = np.full((4, 2), 0.5)
+    drawn = RelevanceDistribution.of(POOL, Scale.binary(), p).sample(DRAWS, np.random.default_rng(13))
+    off = np.corrcoef(drawn.T)[np.triu_indices(4, 1)]
+    assert np.all(np.abs(off) < 5 / np.sqrt(DRAWS))
+
+
+def test_the_same_seed_draws_the_same():
+    known = RelevanceDistribution.of(POOL, BROAD, P)
+    first, again = (known.sample(20, np.random.default_rng(5)) for _ in range(2))
+    np.testing.assert_array_equal(first, again)
+
+
+def test_posterior_axis():
+    scale = Scale.binary()
+    p = np.array([[0.9, 0.1], [0.2, 0.8]])  # two draws of the parameters: all pairs low, or all high
+    posterior = np.repeat(p[:, None, :], 4, axis=1)
+    known = RelevanceDistribution.of(POOL, scale, posterior, judgments=Judgments.rows(["q"], ["1"], [1]))
+    assert known.has_posterior
+    mean, variance = known.moments(scale.values)
+    np.testing.assert_allclose(mean, [[1, 0.1, 0.1, 0.1], [1, 0.8, 0.8, 0.8]])
+    np.testing.assert_allclose(variance, [[0, 0.09, 0.09, 0.09], [0, 0.16, 0.16, 0.16]])
+    drawn = known.sample(DRAWS, np.random.default_rng(3))
+    assert drawn.shape == (DRAWS, 4)
+    # Draws of grades take the draws of the parameters in turn.
+    share = np.stack([drawn[0::2].mean(axis=0), drawn[1::2].mean(axis=0)])
+    assert within(share, mean, DRAWS // 2).all()
+    # Over draws pairs hang together: covariance of the means, (.8 - .1)^2 / 4.
+    off = np.cov(drawn[:, 1:].T)[np.triu_indices(3, 1)]
+    assert off == pytest.approx([0.35**2] * 3, abs=5 * 0.25 / np.sqrt(DRAWS))
+    table = known.frame()
+    np.testing.assert_allclose(table["mean"], [1, 0.45, 0.45, 0.45])
+    np.testing.assert_allclose(table["sd"] ** 2, [0] + [0.125 + 0.35**2] * 3, atol=1e-12)
+    np.testing.assert_allclose(table["p1"], 0.45)
+
+
+def test_a_table():
+    table = RelevanceDistribution.of(POOL, BROAD, P).frame()
+    assert list(table.columns) == ["query", "doc", "judged", "mean", "sd", "p0", "p1", "p2"]
+    np.testing.assert_allclose(table["mean"], P @ [0, 1, 2])
+
+
+def test_wrong_shapes_are_refused():
+    with pytest.raises(ModelError, match=r"4 pairs and 3 levels .* got shape \(4, 2\)"):
+        RelevanceDistribution.of(POOL, BROAD, P[:, :2])
