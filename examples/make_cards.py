@@ -1,12 +1,13 @@
 """Make the cards in models/ again: `python examples/make_cards.py DATA`, DATA holding the campaign folders."""
 
 import sys
+from itertools import chain
 from pathlib import Path
 
-from probeval.data import read_campaign
+from probeval.data import Collection, read_campaign
 from probeval.errors import DataError
 from probeval.relevance import Card, Empirical, FittedOrdinal, Uniform, fit_card, write_card
-from probeval.relevance.fitting import TEXT_JUD, TEXT_OUT
+from probeval.relevance.fitting import TEXT_JUD, TEXT_OUT, hierarchical_card
 
 MODELS = Path(__file__).parents[1] / "models"
 TEXT = ("clef-ehealth2018-irtask1", "touche2022-task2", "trec-covid-round1", "trec-dl2019-passage", "trec8-adhoc")
@@ -77,7 +78,7 @@ def music_card(data: Path) -> Card:
     return Card(**{**{f: getattr(fitted, f) for f in fitted.__dataclass_fields__}, "models": models})
 
 
-def text_cards(data: Path) -> list[Card]:
+def text_campaigns(data: Path) -> list[Collection]:
     campaigns = []
     for name in TEXT:
         campaign = read_campaign(data / name)
@@ -85,6 +86,32 @@ def text_cards(data: Path) -> list[Card]:
             campaigns.append(campaign.judged_systems(10))
         except DataError:  # no system is fully judged: all of them count, with the pairs that are
             campaigns.append(campaign)
+    return campaigns
+
+
+def hierarchical_cards(data: Path) -> list[Card]:
+    return [
+        hierarchical_card(
+            text_campaigns(data),
+            name="text-hierarchical",
+            title="Relevance of texts, with effects of queries, teams and systems: confidence that is true.",
+            depth=10,
+            limits=("Learned from five campaigns of ranked lists of texts; depths far from 10 were not tried.",),
+            made=MADE,
+        ),
+        hierarchical_card(
+            [read_campaign(data / "mirex2011")],
+            name="music-hierarchical",
+            title="Relevance of music clips, with effects of queries, systems, artists and genres.",
+            depth=5,
+            limits=(MUSIC, "Learned from one campaign: how much campaigns differ is a stated prior, not a finding."),
+            made=MADE,
+        ),
+    ]
+
+
+def text_cards(data: Path) -> list[Card]:
+    campaigns = text_campaigns(data)
     limits = (
         "Pairs are taken as independent, so confidence built on it is too high.",
         "Base rates differ between campaigns, and nothing in the outputs tells them: absolute scores can be far off.",
@@ -105,6 +132,7 @@ def text_cards(data: Path) -> list[Card]:
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit("usage: python examples/make_cards.py DATA")
-    for card in [*published_cards(), music_card(Path(sys.argv[1])), *text_cards(Path(sys.argv[1]))]:
+    folder = Path(sys.argv[1])
+    for card in chain(published_cards(), [music_card(folder)], text_cards(folder), hierarchical_cards(folder)):
         write_card(card, MODELS / card.name)
         print(card.name)

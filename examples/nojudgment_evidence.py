@@ -129,7 +129,8 @@ def music_rows(data: Path, oracles: Path) -> list[Row]:
         published = {r["measure"]: r for r in csv.DictReader(file) if (r["year"], r["scale"]) == ("2011", "fine")}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ProbevalWarning)  # some clips have no artist
-        relevance = load_card("mirex-out-fine").chain.predict(replace(campaign, judgments=None), depth=5, scale=scale)
+        model = Chain(load_card("mirex-out-fine").models)
+        relevance = model.predict(replace(campaign, judgments=None), depth=5, scale=scale)
     rows = []
     for theirs, name in MUSIC.items():
         metric = parse(name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,8 +12,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from probeval.scores import Ranking
+    from probeval.simulation import Validation
 
-__all__ = ["plot_pairs", "plot_ranking"]
+__all__ = ["plot_checkpoints", "plot_pairs", "plot_ranking", "plot_reliability", "save"]
 
 # Okabe and Ito's palette: told apart by all kinds of colour vision, and in grey.
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#777777"
@@ -87,6 +90,64 @@ def plot_pairs(ranking: Ranking, *, ax: Axes | None = None) -> Axes:
     ax.set_title(f"P(row better than column), {ranking.scores.metric}", fontsize=10, loc="left")
     ax.figure.colorbar(image, ax=ax, shrink=min(1.0, 4 / (cell * n + 2)), aspect=30, label="ties count half")
     return ax
+
+
+def plot_reliability(validation: Validation, *, ax: Axes | None = None) -> Axes:
+    """Accuracy against stated confidence by bins of pairs of systems: on the line, confidence is true.
+
+    One line a model, over all campaigns, measures, checkpoints and seeds; the larger a dot, the more pairs it has.
+    """
+    ax = _axes(ax, 5.2, 5.2)
+    table = validation.reliability()
+    ax.plot([0.5, 1.0], [0.5, 1.0], color=GREY, lw=1, ls="--", label="true confidence")
+    lowest = min(0.5, float(table["accuracy"].min()))
+    for colour, (model, bins) in zip(_colours(), table.groupby("model", sort=False), strict=False):
+        share = bins["pairs"] / bins["pairs"].sum()
+        ax.plot(bins["confidence"], bins["accuracy"], "-", color=colour, lw=1.5)
+        ax.scatter(bins["confidence"], bins["accuracy"], s=20 + 300 * share, color=colour, lw=0, label=str(model))
+    ax.set_xlim(0.49, 1.02)
+    ax.set_ylim(lowest - 0.02, 1.02)
+    ax.set_xlabel("stated confidence that one system is better")
+    ax.set_ylabel("share of these pairs that are in the true order")
+    campaigns = list(dict.fromkeys(trial.campaign for trial in validation.trials))
+    ax.set_title(_listed(campaigns), fontsize=9, loc="left")
+    legend = ax.legend(loc="upper left", frameon=False)
+    for handle in legend.legend_handles[1:]:
+        handle.set_sizes([50])  # type: ignore[union-attr]
+    _clean(ax)
+    return ax
+
+
+def plot_checkpoints(validation: Validation, figure: str = "calibration_excess", *, ax: Axes | None = None) -> Axes:
+    """A figure of :class:`probeval.simulation.Point` against the share of the pool that is judged.
+
+    One line a model and campaign, over measures and seeds.
+    """
+    ax = _axes(ax, 6.4, 4.2)
+    table = validation.table().groupby(["model", "campaign", "checkpoint"], sort=False)[figure].mean()
+    x = np.arange(len(validation.checkpoints))
+    for colour, (model, rows) in zip(_colours(), table.groupby(level="model", sort=False), strict=False):
+        for mark, (campaign, line) in zip(
+            "os^Dv<>P*X" * len(rows), rows.groupby(level="campaign", sort=False), strict=False
+        ):
+            ax.plot(x, line.to_numpy(), f"-{mark}", color=colour, lw=1.2, ms=5, label=f"{model}, {campaign}")
+    if figure in ("calibration_excess", "level_z"):
+        ax.axhline(0.0, color=GREY, lw=1, ls="--")
+    ax.set_xticks(x, [f"{100 * c:g}%" for c in validation.checkpoints])
+    ax.set_xlabel("share of the pool judged, in random order")
+    ax.set_ylabel(figure.replace("_", " "))
+    ax.legend(fontsize=7, edgecolor="none")
+    _clean(ax)
+    ax.grid(axis="y", color=GREY, alpha=0.3, lw=0.6)
+    return ax
+
+
+def _colours() -> Iterator[str]:
+    return cycle((ORANGE, BLUE, GREEN, GREY))
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names) if len(names) <= 4 else f"{len(names)} campaigns"
 
 
 def _clean(ax: Axes) -> None:

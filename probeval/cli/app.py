@@ -14,6 +14,7 @@ from probeval.cli.evaluate import evaluate
 from probeval.cli.features import features
 from probeval.cli.fit import fit
 from probeval.cli.models import models
+from probeval.cli.validate import validate
 from probeval.errors import ProbevalError
 
 __all__ = ["app", "main"]
@@ -43,7 +44,7 @@ def root(
     """Evaluate retrieval systems with few relevance judgments, or none, and say how sure the answer is."""
 
 
-for verb in (demo, evaluate, features, fit):
+for verb in (demo, evaluate, features, fit, validate):
     app.command()(verb)
 app.add_typer(models, name="models")
 

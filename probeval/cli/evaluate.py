@@ -40,10 +40,11 @@ from probeval.cli.sources import collect
 from probeval.data import Collection, Scale
 from probeval.data.collection import JUDGED
 from probeval.errors import ProbevalError
-from probeval.metrics import Measured, Metric, measure, parse
+from probeval.metrics import Measured, Metric, measure
 from probeval.relevance import choose_model
 from probeval.scores import Ranking
 from probeval.scores import evaluate as evaluate_scores
+from probeval.scores.evaluate import as_metric
 
 __all__ = ["evaluate"]
 
@@ -85,7 +86,7 @@ def evaluate(
     talk = Talk(quiet=quiet)
     if plot is not None and plot.suffix.lower() not in PICTURES:
         raise ProbevalError(f"{plot}: a picture's name ends in {', '.join(PICTURES)}.")
-    metrics = [parse(text) for text in metric]
+    metrics = [as_metric(text) for text in metric]
     named = None if scale is None else Scale.parse(scale)
     collection = collect(runs, qrels=qrels, metadata=metadata, labels=labels, scale=named, order=order.value, talk=talk)
     if systems is Systems.judged:
@@ -93,6 +94,7 @@ def evaluate(
     if model == "none":
         _classical(collection, metrics, named, gain and gain.value, depth, per_query, form, talk, plot)
         return
+    _refuse_strangers(collection)
     choice = choose_model(model, collection, scale=named)
     talk(f"Model {choice.name}: {choice.why} Scale {choice.scale} ({choice.scale_from}).")
     seen = choice.fitted_on(collection)
@@ -104,7 +106,9 @@ def evaluate(
     for one in metrics:
         pool_depth = depth or one.cutoff or collection.runs.depth
         relevance = talk.warned(
-            lambda at=pool_depth: choice.chain.predict(collection, depth=at, scale=grades)  # type: ignore[misc]
+            lambda at=pool_depth: choice.model.predict(
+                collection, depth=at, scale=grades, rng=np.random.default_rng(seed)
+            )  # type: ignore[misc]
         )
         scores = evaluate_scores(
             collection.runs.top(pool_depth),
@@ -209,17 +213,22 @@ def _say(talk: Talk, result: Measured, collection: Collection, *, inferred: bool
     _say_unanswered(talk, collection)
 
 
-def _say_open(talk: Talk, collection: Collection) -> None:
-    """Queries on one side alone, where a model speaks for the unjudged; judgments of other queries are refused."""
-    if collection.judgments is None:
+def _refuse_strangers(collection: Collection) -> None:
+    """Judgments of other queries than those of the runs are a mistake."""
+    if collection.judgments is None or not len(collection.judgments):
         return
-    asked, pool = collection.runs.queries, collection.judgments.pool
-    judged = pool.queries[np.unique(pool.query)]
-    unjudged = set(asked) - set(judged)
-    if len(unjudged) == len(asked) and len(judged):
+    asked, judged = collection.runs.queries, collection.judgments.pool.queries
+    if not set(asked) & set(judged):
         raise ProbevalError(
             f"no query in common: the runs answer {asked[0]!r} and others, the judgments {judged[0]!r} and others."
         )
+
+
+def _say_open(talk: Talk, collection: Collection) -> None:
+    """Queries on one side alone, where a model speaks for the unjudged."""
+    if collection.judgments is None:
+        return
+    unjudged = set(collection.runs.queries) - set(collection.judgments.pool.queries)
     if unjudged:
         talk(f"{len(unjudged)} queries of the runs have no judgment: the model alone speaks for them.")
     _say_unanswered(talk, collection)

@@ -61,7 +61,7 @@ def fit(
         progress=lambda models: talk.track(models, "Fitting"),
     )
     write_card(card, out)
-    for finding in card.chain.check():
+    for finding in card.model.check():
         talk(str(finding))
     talk(f"Written to {out}/card.json; use it with --model {out}.")
     rows = [

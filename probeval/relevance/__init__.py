@@ -12,9 +12,11 @@ from probeval.relevance.diagnostics import (
     proportional_odds,
 )
 from probeval.relevance.distribution import RelevanceDistribution
-from probeval.relevance.fitting import fit_card
-from probeval.relevance.model import Chain, Finding, FittedModel
+from probeval.relevance.fitting import fit_card, fit_hierarchical
+from probeval.relevance.hierarchical import HierarchicalPrior
+from probeval.relevance.model import Chain, Finding, FittedModel, Predicts
 from probeval.relevance.ordinal import FittedOrdinal, OrdinalModel, TrainingData, training_data
+from probeval.relevance.posterior import Hierarchical
 
 __all__ = [
     "Card",
@@ -25,7 +27,10 @@ __all__ = [
     "Finding",
     "FittedModel",
     "FittedOrdinal",
+    "Hierarchical",
+    "HierarchicalPrior",
     "OrdinalModel",
+    "Predicts",
     "RelevanceDistribution",
     "TrainingData",
     "Uniform",
@@ -34,6 +39,7 @@ __all__ = [
     "cross_validate",
     "diagnose",
     "fit_card",
+    "fit_hierarchical",
     "likelihood_ratios",
     "load_card",
     "predict_data",

@@ -13,8 +13,10 @@ from probeval.data.files import write_bytes
 from probeval.errors import FeatureError, ModelError, did_you_mean
 from probeval.features import FeatureName, feature_names
 from probeval.relevance.baseline import Empirical, Uniform
+from probeval.relevance.hierarchical import HierarchicalPrior
 from probeval.relevance.model import Chain, FittedModel
 from probeval.relevance.ordinal import FittedOrdinal
+from probeval.relevance.posterior import Hierarchical
 
 __all__ = ["Card", "card_names", "load_card", "read_card", "write_card"]
 
@@ -49,7 +51,7 @@ class Card:
 
     name: str
     title: str
-    models: Sequence[FittedModel]
+    models: Sequence[FittedModel | Hierarchical]
     scale: str
     depth: int
     training: Mapping[str, Any] = field(default_factory=dict)
@@ -58,9 +60,14 @@ class Card:
     made: str = ""
 
     @property
-    def chain(self) -> Chain:
+    def model(self) -> Chain | Hierarchical:
         """Its models as one."""
-        return Chain(self.models)
+        first = self.models[0]
+        return (
+            first
+            if isinstance(first, Hierarchical)
+            else Chain([m for m in self.models if not isinstance(m, Hierarchical)])
+        )
 
     @property
     def kind(self) -> str:
@@ -102,6 +109,8 @@ class Card:
                 lines += ["", "| levels | cutpoints |", "|---|---|"]
                 lines += [f"| {n} | {', '.join(f'{c:.4f}' for c in cuts)} |" for n, cuts in model.cutpoints.items()]
                 lines += [""] + [f"- {note}" for note in model.notes]
+            elif isinstance(model, Hierarchical):
+                lines += _prior_lines(model.prior)
             elif isinstance(model, Empirical):
                 lines += [f"- {n} levels: {', '.join(f'{p:.4f}' for p in model.share(n))}" for n in model.shares]
             lines += [""]
@@ -159,13 +168,13 @@ def read_card(path: Path) -> Card:
         raise ModelError(f"{file}: a damaged model card: {what}. Get it again.") from None
 
 
-def _models(data: Sequence[Mapping[str, Any]]) -> list[FittedModel]:
+def _models(data: Sequence[Mapping[str, Any]]) -> list[FittedModel | Hierarchical]:
     if not data:
         raise ValueError("it has no model")
     return [_model(each) for each in data]
 
 
-def _model(data: Mapping[str, Any]) -> FittedModel:
+def _model(data: Mapping[str, Any]) -> FittedModel | Hierarchical:
     if data["kind"] == "uniform":
         return Uniform()
     if data["kind"] == "empirical":
@@ -175,6 +184,8 @@ def _model(data: Mapping[str, Any]) -> FittedModel:
         return Empirical(shares)
     if data["kind"] == "ordinal":
         return _ordinal(data)
+    if data["kind"] == "hierarchical":
+        return Hierarchical.from_dict(data)
     raise ValueError(f"no kind of model {data['kind']!r}")
 
 
@@ -208,6 +219,25 @@ def _numbers(values: Iterable[Any]) -> tuple[float, ...]:
     if not all(map(math.isfinite, numbers)):
         raise ValueError("a number is not finite")
     return numbers
+
+
+def _prior_lines(prior: HierarchicalPrior) -> list[str]:
+    """The prior for a new campaign, for people."""
+    lines = ["The prior for a campaign not yet seen: the predictive over past ones.", ""]
+    lines += ["| coefficient of | mean | sd | centre | spread |", "|---|---|---|---|---|"]
+    rows = zip(prior.terms, prior.coefficients, prior.centre, prior.spread, strict=True)
+    lines += [f"| `{t}` | {n.mean:.3f} | {n.sd:.3f} | {c:g} | {s:g} |" for t, n, c, s in rows]
+    lines += ["", "| effect of | median sd | 95% of campaigns |", "|---|---|---|"]
+    for kind, n in prior.log_sds.items():
+        low, high = math.exp(n.mean - 1.96 * n.sd), math.exp(n.mean + 1.96 * n.sd)
+        lines.append(f"| {kind} | {math.exp(n.mean):.3f} | {low:.3f} to {high:.3f} |")
+    lines += [
+        "",
+        f"First cutpoint {prior.first_cut.mean:.3f} (sd {prior.first_cut.sd:.3f}); gaps by number of levels:",
+        "",
+    ]
+    lines += [f"- {n}: {', '.join(f'{g.mean:.3f} (sd {g.sd:.3f})' for g in gaps)}" for n, gaps in prior.gaps.items()]
+    return [*lines, f"- any other: {prior.gap.mean:.3f} (sd {prior.gap.sd:.3f})"]
 
 
 def _facts(facts: Mapping[str, Any], indent: str = "") -> list[str]:

@@ -8,12 +8,13 @@ from probeval.data.collection import Collection
 from probeval.data.scale import Scale
 from probeval.relevance.baseline import Empirical, Uniform
 from probeval.relevance.cards import Card, load_card
-from probeval.relevance.model import Chain
+from probeval.relevance.model import Chain, Predicts
 
 __all__ = ["Choice", "choose_model"]
 
-BY_NAME = ("none", "uniform", "empirical", "independent")
 MUSIC_GROUPS = {"artist", "genre"}
+MUSIC = {"independent": "mirex-jud-fine", "hierarchical": "music-hierarchical"}
+TEXT = {"independent": "text-jud", "hierarchical": "text-hierarchical"}
 BROAD = 3
 
 
@@ -25,8 +26,8 @@ class Choice:
     ----------
     name
         As results name it.
-    chain
-        The model.
+    model
+        What predicts.
     why
         In a sentence.
     scale
@@ -36,7 +37,7 @@ class Choice:
     """
 
     name: str
-    chain: Chain
+    model: Predicts
     why: str
     scale: Scale
     scale_from: str
@@ -56,45 +57,47 @@ def choose_model(name: str | None, collection: Collection, *, scale: Scale | Non
     Parameters
     ----------
     name
-        ``uniform``, ``empirical``, ``independent`` (the best chain of ordinal models, pairs independent), a card's name
-        or path, or None.
+        ``uniform``, ``empirical``, ``independent`` (the best chain of ordinal models, pairs independent),
+        ``hierarchical`` (the best model with a posterior), a card's name or path, or None for that one.
     collection
         Runs, and whatever judgments and metadata there are.
     scale
         The scale of the grades, where it is named; else that of the judgments, else the card's, else binary.
     """
-    why = "it was asked for."
     card: Card | None = None
-    if name in (None, "independent"):
-        card, why = _best(collection, scale)
-        chain = card.chain
-    elif name == "uniform":
-        chain = Chain([Uniform()])
+    model: Predicts
+    why = "it was asked for."
+    if name == "uniform":
+        model = Chain([Uniform()])
     elif name == "empirical":
         card = load_card("text-jud")
-        chain = Chain([model for model in card.models if isinstance(model, Empirical)])
+        model = Chain([model for model in card.models if isinstance(model, Empirical)])
     else:
-        assert name is not None
-        card = load_card(name)
-        chain = card.chain
+        if name in (None, "hierarchical", "independent"):
+            best, because = _best(collection, scale)
+            card, why = load_card(best[name or "hierarchical"]), because
+        else:
+            card = load_card(name)
+        model = card.model
     known, source = _scale(collection, scale, card)
     label = name if name in ("uniform", "empirical") or card is None else card.name
-    return Choice(str(label), chain, why, known, source, card)
+    return Choice(str(label), model, why, known, source, card)
 
 
-def _best(collection: Collection, scale: Scale | None) -> tuple[Card, str]:
+def _best(collection: Collection, scale: Scale | None) -> tuple[dict[str, str], str]:
+    """The cards that fit, by kind, and why they do."""
     groups = set(collection.has.get("metadata", ()))
     judged = collection.judgments is not None and len(collection.judgments) > 0
     if groups >= MUSIC_GROUPS:
-        if scale is None and not judged:
-            return load_card("mirex-jud-fine"), "there are artists and genres."
         known = _scale(collection, scale, None)[0]
+        if scale is None and not judged:
+            return MUSIC, "there are artists and genres."
         if known.bins is not None:
-            return load_card("mirex-jud-fine"), "there are artists and genres, and grades are fine."
+            return MUSIC, "there are artists and genres, and grades are fine."
         if len(known) == BROAD:
-            return load_card("mirex-out-broad"), "there are artists and genres, and grades are 0 to 2."
+            return {**TEXT, "independent": "mirex-out-broad"}, "there are artists and genres, and grades are 0 to 2."
     said = "outputs and the judgments so far" if judged else "outputs alone, as nothing is judged"
-    return load_card("text-jud"), f"it serves any campaign of texts; it goes by {said}."
+    return TEXT, f"it serves any campaign of texts; it goes by {said}."
 
 
 def _scale(collection: Collection, scale: Scale | None, card: Card | None) -> tuple[Scale, str]:

@@ -11,17 +11,70 @@ from probeval.errors import ModelError
 from probeval.relevance.baseline import Empirical
 from probeval.relevance.cards import Card
 from probeval.relevance.diagnostics import cross_validate, diagnose, likelihood_ratios, proportional_odds
+from probeval.relevance.learning import Vocabulary, learn, predictive
 from probeval.relevance.model import FittedModel
 from probeval.relevance.ordinal import OrdinalModel, TrainingData, training_data
+from probeval.relevance.posterior import Hierarchical
 
-__all__ = ["TEXT_JUD", "TEXT_OUT", "fit_card", "text_chain"]
+__all__ = ["TEXT_JUD", "TEXT_OUT", "fit_card", "fit_hierarchical", "hierarchical_card", "text_chain"]
 
 # How many systems, and teams, agree on a document; with judgments, how good its systems and its query are so far.
 # Where teams are not known, the same without them.
 TEXT_OUT = (("log(fSYS)", "fTEAM"), ("log(fSYS)",))
 TEXT_JUD = tuple((*terms, "dSYS", "aDOC") for terms in TEXT_OUT) + TEXT_OUT
 
+TEXT_VOCABULARY = Vocabulary(("log(fSYS)", "fTEAM"), centre=(-3.5, 0.1), spread=(1.25, 0.1))
+MUSIC_VOCABULARY = Vocabulary(
+    ("log(fSYS)", "f[artist]", "s[genre]", "f[genre]"),
+    centre=(-2.3, 0.03, 0.4, 0.25),
+    spread=(0.7, 0.05, 0.5, 0.2),
+    groups=("artist", "genre"),
+)
+
 T = TypeVar("T")
+
+
+def vocabulary_of(collection: Collection) -> Vocabulary:
+    """What the hierarchical model looks at in a campaign: groups of documents where there are any."""
+    return (
+        MUSIC_VOCABULARY if set(MUSIC_VOCABULARY.groups) <= set(collection.has.get("metadata", ())) else TEXT_VOCABULARY
+    )
+
+
+def fit_hierarchical(collections: Sequence[Collection], *, depth: int) -> Hierarchical:
+    """The hierarchical model with the prior that these campaigns teach."""
+    if not collections:
+        raise ModelError("No campaign was given to learn from.")
+    vocabulary = vocabulary_of(collections[0])
+    lessons = [learn(collection, vocabulary, depth=depth) for collection in collections]
+    return Hierarchical(predictive(lessons, vocabulary))
+
+
+def hierarchical_card(
+    collections: Sequence[Collection],
+    *,
+    name: str,
+    title: str,
+    depth: int,
+    limits: tuple[str, ...] = (),
+    made: str = "",
+) -> Card:
+    """The hierarchical model as a card; its evidence comes from ``probeval validate``."""
+    judged = {c.name: c.judgments for c in collections if c.judgments is not None}
+    scales = {str(j.scale()) for j in judged.values()}
+    return Card(
+        name=name,
+        title=title,
+        models=[fit_hierarchical(collections, depth=depth)],
+        scale=scales.pop() if len(scales) == 1 else "any",
+        depth=depth,
+        training={
+            "campaigns": {c: len(j) for c, j in judged.items()},
+            "fingerprints": {c: j.fingerprint() for c, j in judged.items()},
+        },
+        limits=limits,
+        made=made,
+    )
 
 
 def text_chain(collections: Sequence[Collection], *, depth: int) -> list[FittedModel]:

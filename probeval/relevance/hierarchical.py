@@ -12,7 +12,7 @@ judgments at hand go on from there. :mod:`probeval.relevance.laplace` and :mod:`
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -143,7 +143,9 @@ class Design:
 
     @classmethod
     def of(cls, prior: HierarchicalPrior, collection: Collection, *, depth: int, scale: Scale) -> Design:
-        """The design of a campaign's pairs in the top ``depth``."""
+        """The design of a campaign's pairs in the top ``depth``; without teams, every system is one of its own."""
+        if collection.runs.teams is None:
+            collection = replace(collection, runs=collection.runs.with_teams({}))
         table = compute_features(collection, feature_names((*prior.terms, POPULARITY)), depth=depth, scale=scale)
         runs = collection.runs.top(depth)
         standard = (table.design(prior.terms) - np.array(prior.centre)) / np.array(prior.spread)
@@ -152,7 +154,7 @@ class Design:
         share = np.zeros((len(runs.pool), len(runs.systems)))
         share[runs.pairs[system, query, rank], system] = 1.0
         share /= share.sum(axis=1, keepdims=True)
-        team = pd.factorize(np.array(runs.systems if runs.teams is None else runs.teams, dtype=object))[0]
+        team = pd.factorize(np.array(runs.teams, dtype=object))[0]
         teams = share @ np.eye(int(team.max(initial=0)) + 1)[team]
         centred = share - 1 / max(len(runs.systems), 1)
         local = {

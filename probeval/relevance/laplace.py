@@ -1,22 +1,22 @@
 r"""The hierarchical model by Laplace's method: Newton with one block a query against a small global block.
 
 Effects within a query make a Gaussian process over its pairs, with covariance
-:math:`K_q = \sum_k \sigma_k^2 F_k F_k'`. Given the variances, the mode over the global effects (cutpoints, coefficients,
-teams, systems) and over the processes at the judged pairs is found by Newton's method; with :math:`D` the curvature of the
-log-likelihood at the judged pairs, only :math:`B = I + D^{1/2} K D^{1/2}` of each query and the Schur complement of the
-global block are factored. The variances are optimised, and then integrated over a few points around their mode, weighted
-by their marginal likelihood.
+:math:`K_q = \sum_k \sigma_k^2 F_k F_k'`. Given the variances, the mode over the global effects (cutpoints,
+coefficients, teams, systems) and over the processes at the judged pairs is found by Newton's method; with :math:`D` the
+curvature of the log-likelihood at the judged pairs, only :math:`B = I + D^{1/2} K D^{1/2}` of each query and the Schur complement of
+the global block are factored. The variances are optimised, and then integrated over a few points around their mode,
+weighted by their marginal likelihood.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.special import expit
-from scipy.stats import qmc
 
 from probeval.arrays import Codes, Floats, Ints
 from probeval.errors import ModelError
@@ -31,10 +31,11 @@ POINTS = 8  # at which the variances are integrated
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """Where a refit starts from: log standard deviations and global effects."""
+    """Where a refit starts from: log standard deviations, global effects, and each pair's weight (K^-1 f)."""
 
     log_sd: Floats
     effects: Floats
+    weight: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,9 +74,7 @@ class Problem:
         self.grams = {k: f @ f.transpose(0, 2, 1) for k, f in self.factors.items()}
         n_cuts, n_terms = len(self.cuts), design.terms.shape[1]
         ends = np.cumsum([0, n_cuts, n_terms, design.team.shape[1], design.system.shape[1]])
-        self.cut, self.term, self.team, self.system = (
-            slice(int(a), int(b)) for a, b in zip(ends, ends[1:], strict=False)
-        )
+        self.cut, self.term, self.team, self.system = (slice(int(a), int(b)) for a, b in pairwise(ends))
         self.n_effects = int(ends[-1])
         # Each cutpoint is the first one less the gaps before it.
         self.gap_matrix = np.concatenate([np.ones((n_cuts, 1)), -np.tri(n_cuts)[:, 1:]], axis=1)
@@ -88,11 +87,16 @@ class Problem:
         """The prior of each kind's log standard deviation."""
         return [self.prior.log_sds[kind] for kind in self.kinds]
 
-    def counts(self) -> Floats:
-        """How many effects there are of each kind."""
-        n_queries = len(self.design.pool.queries)
-        sizes = [f.shape[1] * n_queries for f in self.design.local.values()]
-        return np.array([*sizes, self.design.team.shape[1], self.design.system.shape[1]], dtype=float)
+    @property
+    def free(self) -> Floats:
+        """How far each kind's variance may leave the past, 1 for as far as the prior allows, shape (kind,).
+
+        Laplace's evidence takes effects that hardly any two judged pairs share for nothing, however large they are. So
+        the variances of effects within queries that many pairs must be judged to see are held by the past until then.
+        """
+        share = self.real.sum() / max(len(self.design.pool), 1)
+        many = [self.design.local[k].shape[1] > 1 if k in self.design.local else False for k in self.kinds]
+        return np.where(many, np.sqrt(max(share, 1e-4)), 1.0)
 
     def global_prior(self, log_sd: Floats) -> tuple[Floats, Floats]:
         """Mean and precision of the global effects."""
@@ -117,12 +121,20 @@ class Problem:
         p = np.maximum(np.where(low > 0, expit(-low) - expit(-high), expit(high) - expit(low)), 1e-300)
         return float(np.log(p)[self.real].sum()), (high, low, p)
 
-    def mode(self, log_sd: Floats, start: Floats | None = None) -> Mode:
+    def start(self, mode: Mode) -> Start:
+        """A mode as the start of another fit, of more judgments perhaps."""
+        weight = np.zeros(len(self.design.pool))
+        weight[self.index[self.real]] = mode.weight[self.real]
+        return Start(mode.log_sd, mode.effects, weight)
+
+    def mode(self, log_sd: Floats, start: Start | None = None) -> Mode:
         """Newton's method for the mode given the variances."""
         mean, precision = self.global_prior(log_sd)
         k = self.covariance(log_sd)
-        effects = mean.copy() if start is None else start.copy()
-        weight, process = np.zeros(self.level.shape), np.zeros(self.level.shape)
+        effects, weight = mean.copy(), np.zeros(self.level.shape)
+        if start is not None:
+            effects, weight = start.effects, np.where(self.real, start.weight[self.index], 0.0)
+        process = _times(k, weight)
         value, state = self._objective(effects, weight, process, mean, precision)
         for _ in range(NEWTON):
             slope, curve, cross, cut_gradient, information = self._derivatives(*state)
@@ -134,7 +146,7 @@ class Problem:
             smoothed = k @ cross
             smoothed -= k @ (resolvent @ smoothed)  # (K^-1 + D)^-1 M
             flat = cross.reshape(-1, self.n_effects)
-            schur = np.linalg.cholesky(information - flat.T @ smoothed.reshape(-1, self.n_effects))
+            schur = np.asarray(np.linalg.cholesky(information - flat.T @ smoothed.reshape(-1, self.n_effects)))
             target = slope + curve * process
             rest = _times(k, target - _times(resolvent, _times(k, target)))
             gradient = np.concatenate([cut_gradient, np.tensordot(self.rows, slope, axes=([0, 1], [0, 1]))])
@@ -260,7 +272,7 @@ class LaplaceFit:
     @property
     def start(self) -> Start:
         """Where the next refit can start from."""
-        return Start(self.modes[0].log_sd, self.modes[0].effects)
+        return self.problem.start(self.modes[0])
 
     @property
     def log_sds(self) -> Mapping[str, Normal]:
@@ -301,30 +313,32 @@ def fit_laplace(
     """
     problem = Problem(design, prior, judged)
     mean = np.array([p.mean for p in problem.log_sd_priors])
-    sd = np.array([p.sd for p in problem.log_sd_priors])
+    sd = np.array([p.sd for p in problem.log_sd_priors]) * problem.free
     log_sd = mean if start is None else start.log_sd
-    mode = problem.mode(log_sd, None if start is None else start.effects)
+    mode = problem.mode(log_sd, start)
     for _ in range(steps if problem.real.any() else 0):
         curve = 1 / sd**2 + np.maximum(2 * mode.used, 0.1)
         step = np.clip((mode.pull - (log_sd - mean) / sd**2) / curve, -STEP, STEP)
         if np.abs(step).max() < SETTLED:
             break
         log_sd = log_sd + step
-        mode = problem.mode(log_sd, mode.effects)
-    spread = 1 / np.sqrt(1 / sd**2 + 2 * mode.used)
+        mode = problem.mode(log_sd, problem.start(mode))
     if points < 2:
         return LaplaceFit(problem, (mode,), np.ones(1))
-    offsets = qmc.MultivariateNormalQMC(np.zeros(len(mean)), rng=np.random.default_rng(0)).random(points - 1)
-    settings = [mode.log_sd + spread * z for z in np.concatenate([offsets])]
-    modes = (mode, *(problem.mode(at, mode.effects) for at in settings))
-    # Importance weights: posterior over the normal that the points were drawn from, the mode standing for its own.
-    log_weight = []
-    for m, z in zip(modes, [np.zeros(len(mean)), *offsets], strict=True):
-        log_prior = -np.sum(((m.log_sd - mean) / sd) ** 2) / 2
-        log_weight.append(m.log_evidence + log_prior + float(z @ z) / 2)
-    weight = np.exp(np.minimum(np.array(log_weight) - np.max(log_weight), 0.0))
-    weight = np.maximum(weight, 1e-12)
+    spread = 1 / np.sqrt(1 / sd**2 + 2 * mode.used)
+    offsets = _spread_points(points - 1, len(mean))
+    modes = (mode, *(problem.mode(mode.log_sd + spread * z, problem.start(mode)) for z in offsets))
+    # Importance weights: the posterior over the normal that the points were drawn from.
+    log_weight = np.array([m.log_evidence - np.sum(((m.log_sd - mean) / sd) ** 2) / 2 for m in modes])
+    log_weight[1:] += (offsets**2).sum(axis=1) / 2
+    weight = np.exp(log_weight - log_weight.max()) + 1e-12
     return LaplaceFit(problem, modes, weight / weight.sum())
+
+
+def _spread_points(n: int, dimension: int) -> Floats:
+    """The same normal points every time, in pairs around zero so that their mean is nearly so, shape (n, dimension)."""
+    half = np.random.default_rng(0).standard_normal(((n + 1) // 2, dimension))
+    return np.concatenate([half, -half])[:n]
 
 
 def _by_query(query: Ints, rows: Ints, n_queries: int) -> Ints:

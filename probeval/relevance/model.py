@@ -14,7 +14,7 @@ from probeval.data.scale import Scale
 from probeval.errors import ModelError
 from probeval.relevance.distribution import RelevanceDistribution
 
-__all__ = ["Chain", "Finding", "FittedModel"]
+__all__ = ["Chain", "Finding", "FittedModel", "Predicts"]
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,23 @@ class Finding:
 
     def __str__(self) -> str:
         return f"{self.what} {self.remedy}".strip()
+
+
+class Predicts(Protocol):
+    """What gives every pair of a campaign its distribution: a chain, or a model with a posterior."""
+
+    def predict(
+        self,
+        collection: Collection,
+        *,
+        depth: int,
+        scale: Scale | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> RelevanceDistribution:
+        """P(grade) of every pair in the top ``depth``; judged pairs are certain."""
+
+    def check(self) -> list[Finding]:
+        """What is wrong with it, and what to do."""
 
 
 class FittedModel(Protocol):
@@ -61,7 +78,14 @@ class Chain:
 
     models: Sequence[FittedModel]
 
-    def predict(self, collection: Collection, *, depth: int, scale: Scale | None = None) -> RelevanceDistribution:
+    def predict(
+        self,
+        collection: Collection,
+        *,
+        depth: int,
+        scale: Scale | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> RelevanceDistribution:
         """P(grade) of every pair in the top ``depth``; judged pairs are certain.
 
         Parameters
@@ -72,6 +96,8 @@ class Chain:
             The depth of the pool.
         scale
             The scale of the grades; inferred from the judgments when not given.
+        rng
+            Not used: a chain has no posterior to draw from.
         """
         if scale is None:
             if collection.judgments is None:

@@ -14,7 +14,7 @@ from probeval.scores.joint import Joint
 from probeval.scores.moments import moments, taylor
 from probeval.scores.score import Scores
 
-__all__ = ["METHODS", "evaluate"]
+__all__ = ["METHODS", "as_metric", "evaluate"]
 
 METHODS = {
     "moments": "exact means and covariances of a linear measure (the default for these)",
@@ -63,9 +63,7 @@ def evaluate(
     >>> scores.ranking().confidence  # every pair is judged
     1.0
     """
-    metric = parse(metric) if isinstance(metric, str) else metric
-    if metric.cutoff is None and metric.definition.cutoff == "required":
-        raise MetricError(f"{metric.name} needs a cutoff: {metric}@10, for example.")
+    metric = as_metric(metric)
     if metric.cutoff is not None and metric.cutoff < runs.depth:
         runs = _cut(runs, metric.cutoff)
     if runs.pool is not relevance.pool and runs.pool != relevance.pool:
@@ -83,6 +81,14 @@ def evaluate(
         pool=len(relevance.pool),
         judged=int(relevance.certain.sum()),
     )
+
+
+def as_metric(metric: Metric | str) -> Metric:
+    """The measure, or the one that a text names, with the cutoff that it may need."""
+    metric = parse(metric) if isinstance(metric, str) else metric
+    if metric.cutoff is None and metric.definition.cutoff == "required":
+        raise MetricError(f"{metric.name} needs a cutoff: {metric}@10, for example.")
+    return metric
 
 
 def _joint(

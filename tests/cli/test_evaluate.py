@@ -1,3 +1,5 @@
+"""Classical evaluation on the command line: `--model none`."""
+
 from __future__ import annotations
 
 import csv
@@ -15,6 +17,7 @@ RUNS = {
     "poor": "q1 Q0 d3 1 3 t\nq1 Q0 d2 2 2 t\nq1 Q0 d1 3 1 t\n",
 }
 QRELS = "q1 0 d1 2\nq1 0 d2 0\nq1 0 d3 0\nq2 0 e1 1\n"
+NONE = ("--model", "none")
 SYSTEM = {"system", "rank", "mean", "sd", "lower", "upper", "p_best"}
 RESULT = {"metric", "model", "target", "pool", "judged", "confidence", "systems", "pairs"}
 
@@ -24,11 +27,11 @@ def files(put):
     for name, text in RUNS.items():
         put(f"runs/{name}", text)
     qrels = put("qrels.txt", QRELS)
-    return qrels.parent / "runs", "--qrels", qrels
+    return qrels.parent / "runs", "--qrels", qrels, "--model", "none"
 
 
 def test_json_of_one_metric(probeval, files):
-    said = probeval("evaluate", *files, "--metric", "P@2", "--model", "none", "--format", "json")
+    said = probeval("evaluate", *files, "--metric", "P@2", "--format", "json")
     assert said.code == 0
     result = json.loads(said.out)
     assert result.keys() >= RESULT
@@ -114,7 +117,7 @@ def test_no_progress_bar_in_a_pipe(probeval, files):
 
 def test_queries_on_one_side_alone_are_said(probeval, put, files):
     qrels = put("more", QRELS.replace("q2", "q3") + "q4 0 x 1\n")
-    said = probeval("evaluate", files[0], "--qrels", qrels, "--metric", "RR", "--format", "json")
+    said = probeval("evaluate", files[0], "--qrels", qrels, *NONE, "--metric", "RR", "--format", "json")
     assert "1 queries of the runs have no judgment and are left out." in said.err
     assert "2 judged queries are answered by no run and are left out." in said.err
     assert json.loads(said.out)["systems"][0]["mean"] == 1
@@ -125,7 +128,9 @@ def test_the_gain_changes_the_score(probeval, put):
     qrels = put("qrels", "q 0 a 1\nq 0 b 3\nq 0 c 0\n")
     scores = {}
     for gain in ("linear", "exp"):
-        said = probeval("evaluate", run, "--qrels", qrels, "--metric", "nDCG", "--gain", gain, "--format", "json")
+        said = probeval(
+            "evaluate", run, "--qrels", qrels, *NONE, "--metric", "nDCG", "--gain", gain, "--format", "json"
+        )
         scores[gain] = json.loads(said.out)["systems"][0]["mean"]
     discount = 1 / math.log2(3)
     assert scores["linear"] == pytest.approx((1 + 3 * discount) / (3 + discount), abs=1e-12)
@@ -137,7 +142,7 @@ def test_the_order_changes_the_score(probeval, put, order, expected):
     # c is relevant: first by document id among the tied, second by rank among them, third by rank, last in the file.
     run = put("run", "q Q0 x 1 1 t\nq Q0 b 2 2 t\nq Q0 a 4 2 t\nq Q0 c 3 2 t\n")
     qrels = put("qrels", "q 0 c 1\n")
-    said = probeval("evaluate", run, "--qrels", qrels, "--metric", "RR", "--order", order, "--format", "json")
+    said = probeval("evaluate", run, "--qrels", qrels, *NONE, "--metric", "RR", "--order", order, "--format", "json")
     assert json.loads(said.out)["systems"][0]["mean"] == pytest.approx(expected)
 
 
@@ -152,7 +157,7 @@ def test_bounds_meet_when_all_is_judged(probeval, tmp_path, small):
     write_campaign(small, tmp_path)
     metrics = ["AP", "nDCG@5", "P@5", "RR", "RBP(p=0.8)@5", "ERR@5", "Rprec", "R@5"]
     asked = [part for metric in metrics for part in ("--metric", metric)]
-    said = probeval("evaluate", tmp_path / "runs", "--qrels", tmp_path / "qrels.txt", *asked, "--format", "json")
+    said = probeval("evaluate", tmp_path / "runs", "--qrels", tmp_path / "qrels.txt", *NONE, *asked, "--format", "json")
     results = json.loads(said.out)["results"]
     assert len(results) == len(metrics)
     for result in results:
@@ -177,14 +182,14 @@ def test_tables_in(probeval, put, files):
     runs = put("all.csv", "system,query,doc,score\n" + "".join(f"{s},{q},{d},{v}\n" for s, q, _, d, _, v, _ in rows))
     judged = [line.split() for line in QRELS.splitlines()]
     qrels = put("qrels.tsv", "query-id\tcorpus-id\tscore\n" + "".join(f"{q}\t{d}\t{g}\n" for q, _, d, g in judged))
-    assert probeval("evaluate", runs, "--qrels", qrels, "--metric", "AP", "--format", "csv").out == expected
+    assert probeval("evaluate", runs, "--qrels", qrels, *NONE, "--metric", "AP", "--format", "csv").out == expected
 
 
 def test_system_names_that_look_like_numbers_stay_text(probeval, put):
     for name in ("007", "1e5", "NaN"):
         put(f"runs/{name}", RUNS["good"])
     qrels = put("qrels", QRELS)
-    said = probeval("evaluate", qrels.parent / "runs", "--qrels", qrels, "--metric", "AP", "--format", "json")
+    said = probeval("evaluate", qrels.parent / "runs", "--qrels", qrels, *NONE, "--metric", "AP", "--format", "json")
     assert {r["system"] for r in json.loads(said.out)["systems"]} == {"007", "1e5", "NaN"}
     assert {r["rank"] for r in json.loads(said.out)["systems"]} == {1}  # ties share a rank
 
@@ -201,7 +206,7 @@ JUDGED = {
 def test_the_judged_systems_of_real_campaigns(probeval, data, campaign):
     of, kept, pool, unjudged = JUDGED[campaign]
     folder = data / campaign
-    arguments = [folder / "runs", "--qrels", folder / "qrels.txt.gz", "--metric", "P@10", "--format", "json"]
+    arguments = [folder / "runs", "--qrels", folder / "qrels.txt.gz", *NONE, "--metric", "P@10", "--format", "json"]
     said = probeval("evaluate", *arguments, "--systems", "judged")
     result = json.loads(said.out)
     assert f"{kept} of {of} systems have more than 0.99" in said.err

@@ -1,4 +1,4 @@
-"""Scores as random variables, on small generated campaigns: routes agree, names do not matter, what is shared cancels."""
+"""Scores as random variables on small generated campaigns: routes agree, names do not matter, the shared cancels."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ from probeval.relevance import read_card
 from pathlib import Path
 campaign = read_campaign(sys.argv[1])
 card = read_card(Path(sys.argv[2]))
-np.save(sys.argv[3], card.chain.probabilities(campaign, depth=card.depth, scale=campaign.judgments.scale())[0])
+np.save(sys.argv[3], card.model.probabilities(campaign, depth=card.depth, scale=campaign.judgments.scale())[0])
 print(sorted({"statsmodels", "pymc", "arviz", "matplotlib"} & set(sys.modules)))
 """
 
@@ -63,7 +63,7 @@ def test_written_and_read_back(card, tmp_path):
 def test_a_fresh_process_predicts_the_same(card, campaign, tmp_path):
     write_campaign(campaign, tmp_path / "campaign")
     write_card(card, tmp_path / "mine")
-    here = card.chain.probabilities(campaign, depth=8, scale=campaign.judgments.scale())[0]
+    here = card.model.probabilities(campaign, depth=8, scale=campaign.judgments.scale())[0]
     done = subprocess.run(
         [sys.executable, "-c", FRESH, tmp_path / "campaign", tmp_path / "mine", tmp_path / "there.npy"],
         capture_output=True,
@@ -171,7 +171,7 @@ def test_a_shipped_card_is_whole(name):
     assert shipped.limits
     assert shipped.made
     assert isinstance(shipped.models[-1], (Uniform, Empirical))  # the chain never falls silent
-    for feature in feature_names(shipped.chain.terms):
+    for feature in feature_names(shipped.model.terms):
         assert FeatureName.parse(feature).definition.summary in shipped.readme()
 
 

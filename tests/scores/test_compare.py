@@ -143,7 +143,8 @@ def test_groups_start_where_the_leader_is_surely_better():
     # Each next one is .06 lower: from the leader, sd of a difference .0707: .06 is .85 sigma, .12 is 1.7, .18 is 2.5.
     ranking = normal(0.8 - 0.06 * np.arange(7)).ranking()
     assert ranking.groups(level=0.95).tolist() == [1, 1, 2, 2, 3, 3, 4]
-    assert ranking.groups(level=0.99).tolist() == [1, 1, 1, 2, 2, 2, 3]
+    assert ranking.groups(level=0.97).tolist() == [1, 1, 1, 2, 2, 2, 3]
+    assert ranking.groups(level=0.999).tolist() == [1, 1, 1, 1, 2, 2, 2]
     assert ranking.groups(level=0.8).tolist() == [1, 2, 3, 4, 5, 6, 7]
 
 

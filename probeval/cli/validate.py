@@ -1,0 +1,120 @@
+"""``probeval validate``: is stated confidence true on campaigns that a model has not seen?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from probeval.cli.options import Depth, Format, OutputFormat, Quiet, Seed
+from probeval.cli.output import Talk, write_csv, write_json, write_table
+from probeval.data import read_campaign
+from probeval.errors import ProbevalError
+
+if TYPE_CHECKING:
+    from probeval.simulation import Validation
+
+__all__ = ["validate"]
+
+PICTURES = (".png", ".svg", ".pdf")
+MODELS = ("independent", "hierarchical")
+CHECKPOINTS = "0,.01,.02,.05,.1,.2,.4"
+SHOWN = (
+    "campaign", "model", "metric", "checkpoint", "confidence", "accuracy", "tau", "calibration_error",
+    "calibration_excess", "calibration_p", "coverage", "centred_coverage", "level_z",
+)  # fmt: skip
+
+
+def validate(
+    campaigns: Annotated[list[Path], typer.Argument(metavar="CAMPAIGN...", help="Folders with runs/ and qrels.txt.")],
+    metric: Annotated[
+        list[str] | None,
+        typer.Option("--metric", metavar="METRIC", help="A measure; may be repeated. DCG and nDCG when not given."),
+    ] = None,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--model",
+            metavar="NAME",
+            help="uniform, empirical, independent or hierarchical; may be repeated. The last two when not given.",
+        ),
+    ] = None,
+    depth: Depth = None,
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="How many random orders of judging.")] = 5,
+    checkpoints: Annotated[
+        str, typer.Option("--checkpoints", metavar="F,F,..", help="Shares of the pool that are judged, rising.")
+    ] = CHECKPOINTS,
+    draws: Annotated[
+        int,
+        typer.Option("--draws", min=2, help="How many draws of scores, and of truths that a perfect model may meet."),
+    ] = 1000,
+    jobs: Annotated[int, typer.Option("--jobs", min=1, help="How many processes share the work.")] = 2,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            "--plot", metavar="FILE", help="Draw accuracy against confidence, and beside it FILE-checkpoints."
+        ),
+    ] = None,
+    form: Format = OutputFormat.table,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Leave each campaign out, judge it in part, and hold what models say of it against its full judgments.
+
+    Only systems with more than .99 of their retrieved documents judged take part. A campaign that has none is only
+    learned from.
+
+    Example: probeval validate campaigns/* --metric nDCG@10 --plot reliability.png
+    """
+    from probeval.simulation import validate as validate_models  # slow to import
+
+    talk = Talk(quiet=quiet)
+    if plot is not None and plot.suffix.lower() not in PICTURES:
+        raise ProbevalError(f"{plot}: a picture's name ends in {', '.join(PICTURES)}.")
+    shares = _shares(checkpoints)
+    collections = [read_campaign(path, progress=talk.progress) for path in campaigns]
+    result = validate_models(
+        collections,
+        metrics=metric,
+        models=list(dict.fromkeys(model or MODELS)),
+        depth=depth,
+        checkpoints=shares,
+        seeds=seeds,
+        seed=seed,
+        draws=draws,
+        n_jobs=jobs,
+        progress=lambda work: talk.track(work, "Validating"),
+        say=talk,
+    )
+    if plot is not None:
+        _plot(result, plot, talk)
+    if form is OutputFormat.json:
+        write_json(result.document())
+        return
+    table = result.table()
+    if form is OutputFormat.csv:
+        write_csv(table)
+        return
+    write_table(table[list(SHOWN)], title=f"Means over {seeds} order{'s' * (seeds > 1)} of judging")
+    write_table(result.reliability(), title="\nReliability: stated confidence and accuracy of pairs of systems")
+    write_table(result.summary(), title="\nAgainst the marks")
+
+
+def _shares(text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise ProbevalError(f"--checkpoints takes numbers with commas between them, got {text!r}.") from None
+
+
+def _plot(result: Validation, path: Path, talk: Talk) -> None:
+    from probeval.plots import plot_checkpoints, plot_reliability, save
+
+    beside = path.with_name(f"{path.stem}-checkpoints{path.suffix}")
+    try:
+        save(plot_reliability(result), path)
+        save(plot_checkpoints(result), beside)
+    except OSError as error:
+        raise ProbevalError(f"{path}: cannot be written: {error.strerror or error}.") from None
+    talk(f"Pictures: {path}, {beside}.")

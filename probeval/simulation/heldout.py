@@ -1,0 +1,196 @@
+"""Campaigns whose truth is known, held out: what is learned from, and what is judged again."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from probeval.arrays import Bools, Codes, Floats, Ids, Ints
+from probeval.data.collection import Collection
+from probeval.data.pool import Pool
+from probeval.data.scale import Scale, count_at_least
+from probeval.errors import DataError, did_you_mean
+from probeval.metrics import Lists, Metric
+from probeval.metrics.lists import gather
+
+__all__ = ["HeldOut", "Split", "restrict", "split", "stream"]
+
+
+def restrict(collection: Collection, queries: Iterable[str]) -> Collection:
+    """The campaign on some of its queries alone: their runs and their judgments.
+
+    Examples
+    --------
+    >>> from probeval.data import synthetic_campaign
+    >>> campaign = synthetic_campaign(np.random.default_rng(1), systems=4, queries=3, depth=5)
+    >>> restrict(campaign, ["q2"]).runs
+    <Runs: 4 systems, 1 query, depth 5, 12 pairs>
+    """
+    wanted, runs = set(queries), collection.runs
+    missing = sorted(wanted - set(runs.queries))
+    if missing:
+        raise DataError(f"{collection.name}: no query {missing[0]!r}.{did_you_mean(missing[0], runs.queries)}")
+    at = np.array([q in wanted for q in runs.queries], dtype=bool)
+    pool, moved = _on_queries(runs.pool, at)
+    pairs = np.where(runs.pairs[:, at] < 0, -1, np.append(moved, -1)[runs.pairs[:, at]])
+    judgments = collection.judgments
+    if judgments is not None:
+        judgments = judgments.on(_on_queries(judgments.pool, np.isin(judgments.pool.queries, list(wanted)))[0])
+    lists = replace(runs, pool=pool, pairs=pairs, scores=runs.scores[:, at])
+    return replace(collection, runs=lists, judgments=judgments)
+
+
+def _on_queries(pool: Pool, at: Bools) -> tuple[Pool, Ints]:
+    """The pool on some of its queries, and the new place of every old pair, -1 where it has none."""
+    keep = at[pool.query]
+    docs, doc = np.unique(pool.doc[keep], return_inverse=True)
+    place = np.cumsum(at) - 1
+    smaller = Pool(pool.queries[at], pool.docs[docs], place[pool.query[keep]], doc)
+    return smaller, np.where(keep, np.cumsum(keep) - 1, -1)
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """A campaign whose truth is known, to be judged again.
+
+    Parameters
+    ----------
+    collection
+        The fully judged systems on the queries that have judgments; all judgments of their pool.
+    depth, scale
+        The depth of the pool, and the scale of the grades.
+    systems
+        How many systems the campaign has in all.
+    """
+
+    collection: Collection
+    depth: int
+    scale: Scale
+    systems: int
+
+    @classmethod
+    def of(cls, collection: Collection, *, depth: int) -> HeldOut:
+        """The systems with more than .99 of their top ``depth`` judged, and the pool of these.
+
+        Raises
+        ------
+        DataError
+            Where no system is judged so far.
+        """
+        kept = collection.judged_systems(depth)
+        assert kept.judgments is not None
+        scale = kept.judgments.scale()
+        pool = kept.runs.top(depth).pool
+        judged = kept.judgments.on(pool).codes(scale) >= 0
+        queries: Ids = pool.queries[np.unique(pool.query[judged])]
+        kept = restrict(kept, queries)
+        assert kept.judgments is not None
+        inside = replace(kept, judgments=kept.judgments.on(kept.runs.top(depth).pool))
+        return cls(inside, depth, scale, len(collection.runs.systems))
+
+    def __str__(self) -> str:
+        runs = self.collection.runs
+        missing = len(self.codes) - len(self.known)
+        left = f", {missing} of them without a judgment: grade {self.scale.grades[0]:g}, never offered" * (missing > 0)
+        return (
+            f"{self.collection.name}: {len(runs.systems)} of {self.systems} systems are judged to depth {self.depth}; "
+            f"{len(runs.queries)} queries, {len(self.codes):,} pairs{left}."
+        )
+
+    @cached_property
+    def _graded(self) -> Codes:
+        assert self.collection.judgments is not None
+        return self.collection.judgments.codes(self.scale)
+
+    @property
+    def known(self) -> Ints:
+        """The pairs of the pool that have a judgment."""
+        return np.flatnonzero(self._graded >= 0)
+
+    @property
+    def codes(self) -> Codes:
+        """The true grade of every pair of the pool, the lowest where nobody judged, shape (pair,)."""
+        return np.maximum(self._graded, 0)
+
+    def truth(self, metric: Metric) -> Floats:
+        """The true score of every system on every query, ideal lists from the pool alone, shape (system, query)."""
+        runs = self.collection.runs.top(self.depth)
+        supply = count_at_least(self.codes, runs.pool.query, len(runs.queries), len(self.scale))
+        return metric.scores(Lists(self.scale, gather(self.codes, runs.pairs), supply))
+
+    def after(self, pairs: Ints) -> Collection:
+        """The campaign with only these pairs of the pool judged."""
+        judgments = self.collection.judgments
+        assert judgments is not None
+        return replace(
+            self.collection, judgments=judgments.take(np.isin(judgments.pair, pairs)) if len(pairs) else None
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """What is learned from, and what is held out; splits of one key learn the same."""
+
+    key: tuple[str, int]
+    training: Sequence[Collection]
+    held: HeldOut
+    seed: int
+
+
+def split(
+    collections: Sequence[Collection], depth: int, seeds: int, seed: int, say: Callable[[str], None]
+) -> list[Split]:
+    """Every campaign whose truth is known held out once a seed, with what is learned from in its stead.
+
+    A campaign without a fully judged system is only learned from. One whose documents have groups and whose grades are
+    fine has no like among the others, and goes by halves of its queries.
+    """
+    names = [c.name for c in collections]
+    if len(set(names)) < len(names):
+        raise DataError(f"Two campaigns are named {next(n for n in names if names.count(n) > 1)!r}. Rename one.")
+    held: dict[str, HeldOut] = {}
+    for collection in collections:
+        try:
+            held[collection.name] = HeldOut.of(collection, depth=depth)
+            say(str(held[collection.name]))
+        except DataError:
+            if collection.judgments is None:
+                raise
+            say(f"{collection.name}: no system is judged to depth {depth}; it is only learned from.")
+    alone = [name for name, h in held.items() if _has_no_like(h)]
+    past = {c.name: held[c.name].collection if c.name in held else c for c in collections if c.name not in alone}
+    out = []
+    for name, campaign in held.items():
+        if name in alone:
+            say(f"{name}: fitted on half of its queries and tried on the other half.")
+            out += [_halves(campaign, s, seed) for s in range(seeds)]
+            continue
+        others = [c for other, c in past.items() if other != name]
+        if not others:
+            raise DataError(f"{name}: there is no other campaign to learn from. Name at least two.")
+        out += [Split((name, 0), others, campaign, s) for s in range(seeds)]
+    if not out:
+        raise DataError(f"no campaign has a system that is judged to depth {depth}.")
+    return out
+
+
+def _has_no_like(held: HeldOut) -> bool:
+    return held.collection.metadata is not None and held.scale.bins is not None
+
+
+def _halves(held: HeldOut, number: int, seed: int) -> Split:
+    queries = held.collection.runs.queries
+    order = stream(seed, held.collection.name, number // 2, 0).permutation(len(queries))
+    half = len(queries) // 2
+    first, second = (restrict(held.collection, queries[np.sort(part)]) for part in (order[:half], order[half:]))
+    train, test = (first, second) if number % 2 == 0 else (second, first)
+    return Split((held.collection.name, number), [train], HeldOut.of(test, depth=held.depth), number)
+
+
+def stream(seed: int, name: str, *numbers: int) -> np.random.Generator:
+    """A stream of its own for each purpose, whatever else is run beside it."""
+    return np.random.default_rng([seed, zlib.crc32(name.encode()), *numbers])

@@ -1,0 +1,216 @@
+"""Is stated confidence true? Campaigns left out one at a time, judged in part, and held against all their judgments."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import ceil
+from typing import Any, Protocol
+
+import numpy as np
+
+from probeval.data.collection import Collection
+from probeval.errors import DataError, ModelError, ProbevalWarning, did_you_mean
+from probeval.metrics import Metric
+from probeval.relevance.model import Predicts
+from probeval.scores import evaluate
+from probeval.scores.evaluate import as_metric
+from probeval.simulation.heldout import HeldOut, split, stream
+from probeval.simulation.points import Point, measure_point
+from probeval.simulation.trials import Trial, Validation
+
+__all__ = ["CHECKPOINTS", "MODELS", "Fit", "validate"]
+
+METRICS = ("DCG", "nDCG")  # at the depth of the pool
+CHECKPOINTS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4)  # of the pool
+DEPTH = 10
+DRAWS = 1000  # of scores, and of truths for the null: from 1,000 on, a p below .001 can be seen
+
+
+class Fit(Protocol):
+    """How a model learns from past campaigns."""
+
+    def __call__(self, collections: Sequence[Collection], *, depth: int) -> Predicts:
+        """The model fitted on these."""
+
+
+def _uniform(collections: Sequence[Collection], *, depth: int) -> Predicts:
+    from probeval.relevance import Chain, Uniform
+
+    return Chain([Uniform()])
+
+
+def _empirical(collections: Sequence[Collection], *, depth: int) -> Predicts:
+    from probeval.relevance import Chain, Empirical
+
+    return Chain([Empirical.fit(collections, depth=depth)])
+
+
+def _independent(collections: Sequence[Collection], *, depth: int) -> Predicts:
+    """Pairs independent: the chain for texts; where documents have groups, with what these say before it."""
+    from probeval.relevance import Chain, Empirical, OrdinalModel
+    from probeval.relevance.fitting import TEXT_JUD
+
+    known = [c.metadata.groups if c.metadata is not None else {} for c in collections]
+    groups = [g for g in known[0] if all(g in each for each in known)]
+    groups.sort(key=lambda g: -len(set(known[0][g])))  # the finest first: it says most, where it says anything
+    terms: list[tuple[str, ...]] = [
+        ("fSYS", "aSYS", *(f"a[{g}]" for g in groups[i:]), "aDOC") for i in range(len(groups))
+    ]
+    if groups:
+        same = [f"s[{g}]" for g in groups if all(_queries_have(c, g) for c in collections)]
+        terms.append(("log(fSYS)", *(f"f[{g}]" for g in groups), *same))
+    teams = all(c.runs.teams is not None for c in collections)
+    terms += [t for t in TEXT_JUD if teams or "fTEAM" not in t]
+    fitted = (OrdinalModel(t, balanced=True).fit(collections, depth=depth) for t in terms)
+    return Chain([*fitted, Empirical.fit(collections, depth=depth)])
+
+
+def _queries_have(collection: Collection, grouping: str) -> bool:
+    """Whether queries stand in the metadata too, as they do where they are documents themselves."""
+    metadata = collection.metadata
+    return metadata is not None and bool(np.any(metadata.codes(grouping, collection.runs.queries) >= 0))
+
+
+def _hierarchical(collections: Sequence[Collection], *, depth: int) -> Predicts:
+    from probeval.relevance.fitting import fit_hierarchical
+
+    return fit_hierarchical(collections, depth=depth)
+
+
+MODELS: Mapping[str, Fit] = {
+    "uniform": _uniform,
+    "empirical": _empirical,
+    "independent": _independent,
+    "hierarchical": _hierarchical,
+}
+
+
+def validate(
+    collections: Sequence[Collection],
+    *,
+    metrics: Sequence[Metric | str] | None = None,
+    models: Mapping[str, Fit] | Sequence[str] = ("independent", "hierarchical"),
+    depth: int | None = None,
+    checkpoints: Sequence[float] = CHECKPOINTS,
+    seeds: int = 5,
+    seed: int = 0,
+    draws: int = DRAWS,
+    n_jobs: int = 1,
+    progress: Callable[[Sequence[Any]], Iterable[Any]] = iter,
+    say: Callable[[str], None] = lambda _: None,
+) -> Validation:
+    """Leave one campaign out: fit on the others, judge it in part, and hold what is stated against its truth.
+
+    A campaign without a fully judged system is only learned from. One whose documents have groups and whose grades are
+    fine has no like among the others: models are fitted on half of its queries and tried on the other half. The halves
+    are drawn anew for every other seed, and change places in between.
+
+    Parameters
+    ----------
+    collections
+        Campaigns with judgments.
+    metrics
+        The measures or their names; DCG and nDCG at the depth of the pools when not given.
+    models
+        Names from :data:`MODELS`, or fitting functions by name.
+    depth
+        The depth of the pools; the first metric's cutoff, else 10, when not given.
+    checkpoints
+        The shares of the pool that are judged, in random order; within a seed each checkpoint goes on from the last.
+    seeds, seed
+        How many orders of judging, and where all randomness starts.
+    draws
+        How many draws of scores, and of truths for the null.
+    n_jobs
+        How many processes share the work.
+    progress
+        Wraps the pieces of work while they are done.
+    say
+        Is told which systems take part.
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> from probeval.data import synthetic_campaign
+    >>> past = [
+    ...     replace(synthetic_campaign(np.random.default_rng(i), systems=4, queries=6, depth=5), name=f"past-{i}")
+    ...     for i in range(2)
+    ... ]
+    >>> result = validate(past, metrics=["DCG@5"], models=["independent"], checkpoints=[0, 0.5], seeds=1, draws=50)
+    >>> result.table()[["campaign", "judged"]].to_numpy().tolist()
+    [['past-0', 0.0], ['past-0', 35.0], ['past-1', 0.0], ['past-1', 42.0]]
+    """
+    named = [f"{m}@{depth or DEPTH}" for m in METRICS] if metrics is None else metrics
+    parsed = [as_metric(m) for m in named]
+    if not parsed or not checkpoints or seeds < 1:
+        raise DataError("Validation needs at least one metric, one checkpoint and one seed.")
+    if any(not 0 <= s <= 1 for s in checkpoints) or list(checkpoints) != sorted(set(checkpoints)):
+        raise DataError(f"Checkpoints are rising shares of the pool, from 0 to 1; got {list(checkpoints)}.")
+    fits = models if isinstance(models, Mapping) else {name: _fit(name) for name in models}
+    depth = depth or parsed[0].cutoff or DEPTH
+    splits = split(collections, depth, seeds, seed, say)
+    from joblib import Parallel, delayed
+
+    run = Parallel(n_jobs=n_jobs, return_as="generator")
+    lessons = [(key, name) for key in dict.fromkeys(s.key for s in splits) for name in fits]
+    training = {s.key: s.training for s in splits}
+    learned = run(delayed(_quiet)(fits[name], training[key], depth=depth) for key, name in lessons)
+    fitted = dict(zip(progress(lessons), learned, strict=True))
+    made = run(
+        delayed(_judge)(
+            s.held, {name: fitted[s.key, name] for name in fits}, parsed, tuple(checkpoints), s.seed, seed, draws
+        )
+        for s in splits
+    )
+    work = progress([(s.held.collection.name, s.seed) for s in splits])
+    trials = [trial for _, found in zip(work, made, strict=True) for trial in found]
+    campaigns, names, measured = [c.name for c in collections], list(fits), list(map(str, parsed))
+    trials.sort(key=lambda t: (campaigns.index(t.campaign), names.index(t.model), measured.index(t.metric)))
+    return Validation(tuple(map(float, checkpoints)), tuple(trials))
+
+
+def _fit(name: str) -> Fit:
+    if name not in MODELS:
+        raise ModelError(f"No model {name!r} to fit: {', '.join(MODELS)}.{did_you_mean(name, MODELS)}")
+    return MODELS[name]
+
+
+def _quiet(fit: Fit, collections: Sequence[Collection], *, depth: int) -> Predicts:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ProbevalWarning)  # what files lack is said once, when they are read
+        return fit(collections, depth=depth)
+
+
+def _judge(
+    held: HeldOut,
+    models: Mapping[str, Predicts],
+    metrics: Sequence[Metric],
+    checkpoints: tuple[float, ...],
+    number: int,
+    seed: int,
+    draws: int,
+) -> list[Trial]:
+    """One order of judging, by every model and measure."""
+    name, runs = held.collection.name, held.collection.runs.top(held.depth)
+    order = stream(seed, name, number, 1).permutation(held.known)
+    truths = {metric: held.truth(metric) for metric in metrics}
+    points: dict[tuple[str, Metric], list[Point]] = {}
+    for at, checkpoint in enumerate(checkpoints):
+        so_far = held.after(order[: ceil(checkpoint * len(runs.pool) - 1e-9)])
+        for model, fitted in models.items():
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ProbevalWarning)
+                relevance = fitted.predict(
+                    so_far, depth=held.depth, scale=held.scale, rng=stream(seed, name, number, 2, at)
+                )
+            for i, (metric, truth) in enumerate(truths.items()):
+                rng = stream(seed, name, number, 3, at, i)
+                scores = evaluate(runs, relevance, metric, n=draws, rng=rng)
+                drawn = scores.sample(draws, rng) if scores.joint.draws is None else scores.joint.draws
+                point = measure_point(scores, truth.mean(axis=1), draws=drawn, query_truth=truth)
+                points.setdefault((model, metric), []).append(point)
+    return [
+        Trial(name, model, str(metric), number, len(runs.systems), len(runs.pool), held.depth, tuple(found))
+        for (model, metric), found in points.items()
+    ]
