@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -75,8 +76,9 @@ class Lesson:
     log_sds: Mapping[str, Normal]
 
 
+@lru_cache(maxsize=32)
 def learn(collection: Collection, vocabulary: Vocabulary, *, depth: int) -> Lesson:
-    """The lesson of a campaign with judgments, under a vague prior."""
+    """The lesson of a campaign with judgments, under a vague prior; kept, as it takes a while."""
     if collection.judgments is None:
         raise ModelError(f"{collection.name}: there are no judgments to learn from.")
     scale = collection.judgments.scale()

@@ -74,6 +74,8 @@ def training_data(collections: Iterable[Collection], terms: Sequence[str], *, de
         if collection.judgments is None:
             raise ModelError(f"{collection.name}: there are no judgments to learn from.")
         scale = collection.judgments.scale()
+        if collection.runs.teams is None:  # every system is a team of its own
+            collection = replace(collection, runs=collection.runs.with_teams({}))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ProbevalWarning)  # what is missing is counted below
             table = compute_features(collection, feature_names(terms), depth=depth, scale=scale)

@@ -1,0 +1,301 @@
+"""The hierarchical model: its design, its Laplace inference against explicit effects, its predictions, its edges."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import minimize
+
+from probeval.data import Judgments, Scale, as_runs, synthetic_campaign
+from probeval.errors import ModelError
+from probeval.relevance import Hierarchical, HierarchicalPrior
+from probeval.relevance.hierarchical import Design, Normal
+from probeval.relevance.laplace import Problem, fit_laplace
+from probeval.relevance.learning import Vocabulary, _next, learn, predictive
+from probeval.relevance.likelihood import level_probabilities
+from probeval.scores import evaluate
+
+GRADED = Scale.graded(2)
+KINDS = ("query", "slope", "interaction", "team", "system")
+PRIOR = HierarchicalPrior(
+    terms=("log(fSYS)", "fTEAM"),
+    centre=(-1.5, 0.3),
+    spread=(0.8, 0.2),
+    coefficients=(Normal(0.7, 0.4), Normal(0.1, 0.3)),
+    first_cut=Normal(-0.6, 1.0),
+    gaps={},
+    gap=Normal(1.2, 0.4),
+    log_sds=dict(
+        zip(
+            KINDS,
+            (Normal(-0.1, 0.4), Normal(-1.0, 0.4), Normal(-0.5, 0.4), Normal(-0.7, 0.4), Normal(-0.8, 0.4)),
+            strict=True,
+        )
+    ),
+)
+
+
+def campaign(seed=0, *, systems=6, queries=7, depth=5):
+    return synthetic_campaign(np.random.default_rng(seed), systems=systems, queries=queries, depth=depth)
+
+
+def few(collection, n, seed=0):
+    order = np.random.default_rng(seed).permutation(len(collection.judgments))[:n]
+    return replace(collection, judgments=collection.judgments.take(order))
+
+
+def problem_of(n=30, *, scale=GRADED, prior=PRIOR):
+    collection = few(campaign(), n)
+    design = Design.of(prior, collection, depth=5, scale=scale)
+    return Problem(design, prior, collection.judgments.on(design.pool).codes(scale))
+
+
+class Explicit:
+    """The same posterior with every effect written out, for the tests only."""
+
+    def __init__(self, problem, log_sd):
+        self.problem = problem
+        design = problem.design
+        rows = np.sort(problem.index[problem.real])
+        sds = dict(zip(problem.kinds, np.exp(log_sd), strict=True))
+        blocks, precision = [], []
+        for kind, columns in design.local.items():
+            for query in range(len(design.pool.queries)):
+                mine = (design.pool.query == query)[:, None] * columns
+                blocks.append(mine)
+                precision += [sds[kind] ** -2] * columns.shape[1]
+        self.local = np.concatenate(blocks, axis=1)
+        mean, shared = problem.global_prior(log_sd)
+        self.mean = np.concatenate([mean, np.zeros(self.local.shape[1])])
+        self.precision = np.concatenate([shared, precision])
+        self.columns = np.concatenate([problem.global_columns, self.local], axis=1)
+        self.rows, self.n_cuts = rows, len(problem.cuts)
+        codes = np.full(len(design.pool), -1)
+        codes[problem.index[problem.real]] = problem.level[problem.real]
+        self.level = codes[rows]
+
+    def value(self, theta):
+        gaps = theta[1 : self.n_cuts]
+        if np.any(gaps <= 0):
+            return np.inf
+        cuts = theta[0] - np.concatenate([[0], np.cumsum(gaps)])
+        eta = self.columns[self.rows] @ theta[self.n_cuts :]
+        p = level_probabilities(cuts, eta)[np.arange(len(self.rows)), self.level]
+        return -np.log(p).sum() + (self.precision * (theta - self.mean) ** 2).sum() / 2
+
+    def hessian(self, theta, step=1e-4):
+        n = len(theta)
+        out = np.empty((n, n))
+        for i in range(n):
+            plus, minus = theta.copy(), theta.copy()
+            plus[i] += step
+            minus[i] -= step
+            out[i] = (self.gradient(plus) - self.gradient(minus)) / (2 * step)
+        return (out + out.T) / 2
+
+    def gradient(self, theta, step=1e-5):
+        out = np.empty(len(theta))
+        for i in range(len(theta)):
+            plus, minus = theta.copy(), theta.copy()
+            plus[i] += step
+            minus[i] -= step
+            out[i] = (self.value(plus) - self.value(minus)) / (2 * step)
+        return out
+
+
+@pytest.fixture(scope="module")
+def solved():
+    collection = few(campaign(systems=3, queries=3, depth=3), 10)
+    design = Design.of(PRIOR, collection, depth=3, scale=GRADED)
+    problem = Problem(design, PRIOR, collection.judgments.on(design.pool).codes(GRADED))
+    log_sd = np.array([p.mean for p in problem.log_sd_priors])
+    explicit = Explicit(problem, log_sd)
+    best = minimize(explicit.value, explicit.mean, method="BFGS", options={"gtol": 1e-7, "maxiter": 2000}).x
+    return problem, log_sd, explicit, best
+
+
+def test_the_mode_is_that_of_the_explicit_effects(solved):
+    problem, log_sd, explicit, best = solved
+    mode = problem.mode(log_sd)
+    np.testing.assert_allclose(mode.effects, best[: problem.n_effects], atol=2e-4)
+    process = problem.covariance(log_sd) @ mode.weight[..., None]
+    eta = (problem.rows @ mode.effects[explicit.n_cuts :] + process[..., 0])[problem.real]
+    order = np.argsort(problem.index[problem.real])
+    np.testing.assert_allclose(eta[order], explicit.columns[explicit.rows] @ best[explicit.n_cuts :], atol=5e-4)
+
+
+def test_the_evidence_is_laplaces_over_the_explicit_effects(solved):
+    problem, log_sd, explicit, best = solved
+    _, log_det = np.linalg.slogdet(explicit.hessian(best))
+    by_hand = -explicit.value(best) - log_det / 2 + np.log(explicit.precision).sum() / 2
+    assert problem.mode(log_sd).log_evidence == pytest.approx(by_hand, abs=5e-3)
+
+
+def test_draws_have_the_explicit_posteriors_moments(solved):
+    problem, log_sd, explicit, best = solved
+    covariance = np.linalg.inv(explicit.hessian(best))[explicit.n_cuts :, explicit.n_cuts :]
+    eta, cuts = problem.draw(problem.mode(log_sd), 20_000, np.random.default_rng(3))
+    expected = explicit.columns @ covariance @ explicit.columns.T
+    np.testing.assert_allclose(eta.mean(axis=0), explicit.columns @ best[explicit.n_cuts :], atol=0.06)
+    np.testing.assert_allclose(np.cov(eta.T), expected, atol=0.12 * expected.max())
+    np.testing.assert_allclose(cuts.mean(axis=0), best[0] - np.array([0, best[1]]), atol=0.05)
+
+
+def test_effects_of_systems_and_teams_sum_to_zero():
+    design = problem_of().design
+    for columns in (design.system, design.local["interaction"]):
+        np.testing.assert_allclose(columns.sum(axis=1), 0, atol=1e-12)
+    np.testing.assert_allclose(design.team.sum(axis=1), 0, atol=1e-12)
+
+
+def test_the_slope_of_the_evidence_points_where_it_grows():
+    problem = problem_of(60)
+    log_sd = np.array([p.mean for p in problem.log_sd_priors])
+    mode = problem.mode(log_sd)
+    for i, kind in enumerate(problem.kinds):
+        up, down = (problem.mode(log_sd + s * np.eye(len(log_sd))[i]).log_evidence for s in (0.4, -0.4))
+        if abs(up - down) > 0.5:  # Laplace's slope leaves out how the curvature moves: only clear cases count
+            assert np.sign(mode.pull[i]) == np.sign(up - down), kind
+
+
+def test_a_warm_start_ends_where_a_cold_one_does():
+    collection = few(campaign(), 40)
+    model = Hierarchical(PRIOR)
+    cold = model.fit(collection, depth=5, scale=GRADED)
+    warm = model.fit(collection, depth=5, scale=GRADED, start=cold.start)
+    np.testing.assert_allclose(warm.modes[0].log_evidence, cold.modes[0].log_evidence, atol=0.05)
+    np.testing.assert_allclose(warm.modes[0].effects, cold.modes[0].effects, atol=0.05)
+
+
+def test_pairs_of_a_query_and_of_a_system_hang_together_before_any_judgment():
+    collection = replace(campaign(), judgments=None)
+    relevance = Hierarchical(PRIOR, draws=2000).predict(collection, depth=5, scale=GRADED)
+    mean = relevance.moments(GRADED.gains)[0]
+    query = relevance.pool.query
+    same = np.corrcoef(mean.T)[query[:, None] == query].mean()
+    other = np.corrcoef(mean.T)[query[:, None] != query].mean()
+    assert same > other + 0.1
+    assert other > 0.1  # the level of the whole campaign is not known
+
+
+def test_judging_narrows_scores_and_moves_them_to_the_truth():
+    spread, error = np.zeros(3), np.zeros(3)
+    for seed in range(4):
+        collection = campaign(seed, queries=15)
+        truth = evaluate(collection.runs.top(5), Hierarchical(PRIOR).predict(collection, depth=5), "DCG@5").mean
+        for i, n in enumerate((0, 40, 160)):
+            relevance = Hierarchical(PRIOR).predict(few(collection, n), depth=5, scale=GRADED)
+            scores = evaluate(collection.runs.top(5), relevance, "DCG@5")
+            spread[i] += scores.standard_deviation.mean()
+            error[i] += np.abs(scores.mean - truth).mean()
+    assert spread[0] > 1.5 * spread[1] > 1.5 * spread[2]
+    assert error[0] > error[1] > error[2]
+
+
+def twins():
+    table = campaign().runs.frame()
+    return as_runs(pd.concat([table, table[table.system == "system-01"].assign(system="twin")]))
+
+
+def contradictory():
+    table = campaign().judgments.frame().head(12)
+    return Judgments.rows(
+        list(table["query"]) * 2,
+        list(table["doc"]) * 2,
+        [*table["grade"], *((table["grade"] + 1) % 3)],
+        assessors=["a"] * 12 + ["b"] * 12,
+    )
+
+
+EDGES = {
+    "nothing judged": lambda: replace(campaign(), judgments=None),
+    "one system": lambda: few(campaign(systems=1), 6),
+    "one query": lambda: few(campaign(queries=1), 6),
+    "one grade judged so far": lambda: replace(
+        campaign(), judgments=campaign().judgments.take(np.flatnonzero(campaign().judgments.grade == 0)[:6])
+    ),
+    "two assessors who contradict each other": lambda: replace(campaign(), judgments=contradictory()),
+    "no teams": lambda: replace(few(campaign(), 6), runs=replace(campaign().runs, teams=None)),
+    "all judged": campaign,
+}
+
+
+@pytest.mark.parametrize("edge", EDGES)
+def test_edges_are_defined(edge):
+    collection = EDGES[edge]()
+    relevance = Hierarchical(PRIOR, draws=50).predict(collection, depth=5, scale=GRADED)
+    np.testing.assert_allclose(relevance.probability.sum(axis=-1), 1)
+    ranking = evaluate(collection.runs.top(5), relevance, "nDCG@5", n=50).ranking()
+    assert np.isfinite(ranking.scores.mean).all()
+    assert (ranking.scores.standard_deviation > 0).all() == (edge != "all judged")
+    assert ranking.confidence == 1 if edge in ("all judged", "one system") else 0.5 <= ranking.confidence < 1
+
+
+def test_identical_systems_tie_for_certain():
+    collection = replace(campaign(), runs=twins(), judgments=None)
+    relevance = Hierarchical(PRIOR, draws=100).predict(collection, depth=5, scale=GRADED)
+    comparison = evaluate(collection.runs.top(5), relevance, "DCG@5").compare("system-01", "twin")
+    assert comparison.p_equal == 1
+
+
+def test_the_same_seed_gives_the_same_bytes():
+    collection = few(campaign(), 20)
+    once, again = (
+        Hierarchical(PRIOR, draws=20).predict(collection, depth=5, scale=GRADED, rng=np.random.default_rng(5))
+        for _ in "ab"
+    )
+    assert once.probability.tobytes() == again.probability.tobytes()
+
+
+def test_a_variance_without_a_prior_is_refused():
+    prior = replace(PRIOR, log_sds={k: n for k, n in PRIOR.log_sds.items() if k != "team"})
+    with pytest.raises(ModelError, match="no variance for team"):
+        fit_laplace(problem_of().design, prior, np.full(len(problem_of().design.pool), -1, dtype=np.int16))
+
+
+def test_the_predictive_is_wider_the_more_campaigns_differ():
+    alike = _next([Normal(1.0, 0.1), Normal(1.05, 0.1), Normal(0.95, 0.1)], 0.5)
+    apart = _next([Normal(0.2, 0.1), Normal(1.0, 0.1), Normal(1.8, 0.1)], 0.5)
+    single = _next([Normal(1.0, 0.1)], 0.5)
+    assert alike.mean == pytest.approx(apart.mean, abs=0.02) == pytest.approx(1.0, abs=0.02)
+    assert alike.sd < single.sd < apart.sd
+    assert alike.sd > 0.1  # never surer than a single campaign's own error
+
+
+def test_learning_finds_a_strong_effect_and_a_weak_one():
+    vocabulary = Vocabulary(PRIOR.terms, PRIOR.centre, PRIOR.spread)
+    lessons = [learn(campaign(seed, systems=10, queries=25, depth=8), vocabulary, depth=8) for seed in range(3)]
+    prior = predictive(lessons, vocabulary)
+    # The generator's own: query .9, slope .3 (standardised popularity), popularity .9.
+    assert np.exp(prior.log_sds["query"].mean) == pytest.approx(0.9, rel=0.35)
+    assert prior.log_sds["slope"].mean < prior.log_sds["query"].mean
+    assert prior.coefficients[0].mean > 0.3
+
+
+def test_the_prior_survives_a_card(tmp_path):
+    assert HierarchicalPrior.from_dict(PRIOR.to_dict()) == PRIOR
+    with pytest.raises(ModelError, match="positive"):
+        Normal(0.0, 0.0)
+
+
+@pytest.mark.slow
+def test_intervals_of_scores_cover_campaigns_drawn_from_the_model():
+    """Over replications, 90% intervals hold the truth at about that rate (three standard errors of 40 x 8 systems)."""
+    vocabulary = Vocabulary(PRIOR.terms, PRIOR.centre, PRIOR.spread)
+    model = Hierarchical(
+        predictive([learn(campaign(100 + s, systems=8, queries=15), vocabulary, depth=5) for s in range(5)], vocabulary)
+    )
+    held = []
+    for seed in range(40):
+        collection = campaign(seed, systems=8, queries=15)
+        runs = collection.runs.top(5)
+        truth = evaluate(runs, model.predict(collection, depth=5), "DCG@5").mean
+        relevance = model.predict(few(collection, 60, seed), depth=5, scale=GRADED)
+        scores = evaluate(runs, relevance, "DCG@5")
+        held += [
+            low <= t <= high
+            for s, t in zip(runs.systems, truth, strict=True)
+            for low, high in [scores[s].interval(0.9)]
+        ]
+    assert 0.8 <= np.mean(held) <= 0.98
