@@ -4,7 +4,7 @@ import sys
 from itertools import chain
 from pathlib import Path
 
-from probeval.data import Collection, read_campaign
+from probeval.data import Collection, read_campaign, read_graded_labels
 from probeval.errors import DataError
 from probeval.relevance import Card, Empirical, FittedOrdinal, Uniform, fit_card, write_card
 from probeval.relevance.fitting import TEXT_JUD, TEXT_OUT, hierarchical_card
@@ -96,7 +96,12 @@ def hierarchical_cards(data: Path) -> list[Card]:
             name="text-hierarchical",
             title="Relevance of texts, with effects of queries, teams and systems: confidence that is true.",
             depth=10,
-            limits=("Learned from five campaigns of ranked lists of texts; depths far from 10 were not tried.",),
+            labelled=read_graded_labels(data / "labels-dl2020.tsv.gz"),
+            limits=(
+                "Learned from five campaigns of ranked lists of texts; depths far from 10 were not tried.",
+                "What labels are worth was learned on one set of web passages and two language models.",
+                "nDCG comes out too low where much is unjudged: queries differ in how many top grades they have.",
+            ),
             made=MADE,
         ),
         hierarchical_card(

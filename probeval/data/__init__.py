@@ -1,7 +1,7 @@
 """Runs, judgments and what goes with them: strings stop here, and integers on one pool go on."""
 
 from probeval.data.collection import Collection, read_campaign, read_judgments, read_runs, read_teams, write_campaign
-from probeval.data.evidence import LabelTable, Metadata, Vectors, read_labels, read_metadata
+from probeval.data.evidence import LabelTable, Metadata, Vectors, read_graded_labels, read_labels, read_metadata
 from probeval.data.judgments import Judgments
 from probeval.data.pool import Pool
 from probeval.data.runs import Runs
@@ -26,6 +26,7 @@ __all__ = [
     "as_judgments",
     "as_runs",
     "read_campaign",
+    "read_graded_labels",
     "read_judgments",
     "read_labels",
     "read_metadata",

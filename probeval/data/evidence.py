@@ -11,11 +11,12 @@ import numpy as np
 import pandas as pd
 
 from probeval.arrays import Floats, Ids, Ints, frozen, objects
+from probeval.data.judgments import Judgments
 from probeval.data.pool import Pool
 from probeval.data.tables import column, ids, numbers, read_table
 from probeval.errors import DataError, did_you_mean
 
-__all__ = ["LabelTable", "Metadata", "Vectors", "read_labels", "read_metadata"]
+__all__ = ["LabelTable", "Metadata", "Vectors", "read_graded_labels", "read_labels", "read_metadata"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +131,18 @@ def read_metadata(path: str | PathLike[str]) -> Metadata:
         return Metadata(objects(ids(docs, "doc", path=path)), groups)
     except DataError as error:
         raise error if error.path is not None else DataError(str(error), path=path) from None
+
+
+def read_graded_labels(path: Path) -> tuple[LabelTable, Judgments]:
+    """Labels beside the grades that people gave, in a column ``grade``: what the worth of labels is learned from."""
+    table = read_labels(path)
+    if "grade" not in table.sources:
+        raise DataError(f"expected a column 'grade' beside the labels, got {', '.join(table.sources)}.", path=path)
+    at = table.sources.index("grade")
+    rest = [i for i in range(len(table.sources)) if i != at]
+    labels = LabelTable(table.pool, tuple(table.sources[i] for i in rest), table.values[:, rest])
+    judged = np.flatnonzero(~np.isnan(table.values[:, at]))
+    return labels, Judgments.coded(table.pool, judged, table.values[judged, at])
 
 
 def read_labels(path: str | PathLike[str]) -> LabelTable:

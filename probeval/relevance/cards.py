@@ -237,7 +237,18 @@ def _prior_lines(prior: HierarchicalPrior) -> list[str]:
         "",
     ]
     lines += [f"- {n}: {', '.join(f'{g.mean:.3f} (sd {g.sd:.3f})' for g in gaps)}" for n, gaps in prior.gaps.items()]
-    return [*lines, f"- any other: {prior.gap.mean:.3f} (sd {prior.gap.sd:.3f})"]
+    lines.append(f"- any other: {prior.gap.mean:.3f} (sd {prior.gap.sd:.3f})")
+    if prior.labels is not None:
+        lines += [
+            "",
+            "Labels by machines, were all of these at hand:",
+            "",
+            "| source | coefficient | sd |",
+            "|---|---|---|",
+        ]
+        worth = zip(prior.labels.sources, prior.labels.coefficients(prior.labels.sources), strict=True)
+        lines += [f"| {source} | {n.mean:.3f} | {n.sd:.3f} |" for source, n in worth]
+    return lines
 
 
 def _facts(facts: Mapping[str, Any], indent: str = "") -> list[str]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, TypeVar
 
 from probeval.data.collection import Collection
+from probeval.data.evidence import LabelTable
+from probeval.data.judgments import Judgments
 from probeval.errors import ModelError
 from probeval.relevance.baseline import Empirical
 from probeval.relevance.cards import Card
 from probeval.relevance.diagnostics import cross_validate, diagnose, likelihood_ratios, proportional_odds
-from probeval.relevance.learning import Vocabulary, learn, predictive
+from probeval.relevance.learning import Vocabulary, learn, learn_labels, predictive
 from probeval.relevance.model import FittedModel
 from probeval.relevance.ordinal import OrdinalModel, TrainingData, training_data
 from probeval.relevance.posterior import Hierarchical
@@ -41,13 +43,26 @@ def vocabulary_of(collection: Collection) -> Vocabulary:
     )
 
 
-def fit_hierarchical(collections: Sequence[Collection], *, depth: int) -> Hierarchical:
-    """The hierarchical model with the prior that these campaigns teach."""
+def fit_hierarchical(
+    collections: Sequence[Collection], *, depth: int, labelled: tuple[LabelTable, Judgments] | None = None
+) -> Hierarchical:
+    """The hierarchical model with the prior that these campaigns teach.
+
+    Parameters
+    ----------
+    collections
+        Past campaigns.
+    depth
+        The depth of their pools.
+    labelled
+        Labels by machines with the grades that people gave the same pairs, from which their worth is learned.
+    """
     if not collections:
         raise ModelError("No campaign was given to learn from.")
     vocabulary = vocabulary_of(collections[0])
     lessons = [learn(collection, vocabulary, depth=depth) for collection in collections]
-    return Hierarchical(predictive(lessons, vocabulary))
+    prior = predictive(lessons, vocabulary)
+    return Hierarchical(prior if labelled is None else replace(prior, labels=learn_labels(*labelled)))
 
 
 def hierarchical_card(
@@ -56,6 +71,7 @@ def hierarchical_card(
     name: str,
     title: str,
     depth: int,
+    labelled: tuple[LabelTable, Judgments] | None = None,
     limits: tuple[str, ...] = (),
     made: str = "",
 ) -> Card:
@@ -65,7 +81,7 @@ def hierarchical_card(
     return Card(
         name=name,
         title=title,
-        models=[fit_hierarchical(collections, depth=depth)],
+        models=[fit_hierarchical(collections, depth=depth, labelled=labelled)],
         scale=scales.pop() if len(scales) == 1 else "any",
         depth=depth,
         training={

@@ -11,7 +11,7 @@ judgments at hand go on from there. :mod:`probeval.relevance.laplace` and :mod:`
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,16 +20,20 @@ import pandas as pd
 
 from probeval.arrays import Floats, Ints, frozen
 from probeval.data.collection import Collection
+from probeval.data.evidence import LabelTable
 from probeval.data.pool import Pool
 from probeval.data.scale import Scale
 from probeval.errors import ModelError
 from probeval.features import compute_features, feature_names
 from probeval.features.external import groups_in_queries
 
-__all__ = ["Design", "HierarchicalPrior", "Normal"]
+__all__ = ["Design", "HierarchicalPrior", "LabelWorth", "Normal"]
 
 POPULARITY = "log(fSYS)"
-LOCAL = ("query", "slope", "interaction")  # effects that live within one query, with the group effects
+LOGISTIC = np.pi**2 / 3  # the variance of the logistic
+RIDGE = 0.05  # on the correlations of labels: sources repeat one another
+DOUBT, LEAST, UNKNOWN = 0.35, 0.6, 1.0  # of a source's worth: relative and least sd, and that of one never seen
+CUT, GAP = 0.5, 0.25  # how far cutpoints given labels differ between campaigns: sd of the first, relative sd of gaps
 GLOBAL = ("team", "system")
 
 
@@ -43,6 +47,111 @@ class Normal:
     def __post_init__(self) -> None:
         if not self.sd > 0:
             raise ModelError(f"A prior needs a positive standard deviation, got {self.sd:g}.")
+
+
+@dataclass(frozen=True)
+class LabelWorth:
+    r"""What labels by machines are worth, learned where labels and grades are both known.
+
+    Labels are evidence about relevance, never relevance: each source is a term whose coefficient has a prior and goes
+    on learning, so that a bad source is found out. The prior depends on which other sources there are, as they repeat
+    one another: from the correlations :math:`C` of the standardised labels and their covariances :math:`s` with the
+    signal in relevance (in logits), the sources at hand have the coefficients :math:`C^{-1}s`, less what the missing
+    ones leave to noise.
+
+    Parameters
+    ----------
+    sources
+        Names of the label columns.
+    centre, spread
+        What standardises each.
+    correlation
+        Of the standardised labels, shape (source, source).
+    signal
+        The covariance of each with the signal.
+    variance
+        The variance of the signal, all sources known.
+    cuts
+        The cutpoints given the labels, for the number of levels they were learned on: labels tell the level too.
+    """
+
+    sources: tuple[str, ...]
+    centre: tuple[float, ...]
+    spread: tuple[float, ...]
+    correlation: tuple[tuple[float, ...], ...]
+    signal: tuple[float, ...]
+    variance: float
+    cuts: tuple[float, ...]
+
+    def weights(self, sources: Sequence[str]) -> tuple[dict[str, float], float]:
+        """The coefficients of those of the sources that are known, and the share of relevance that they explain."""
+        known = [s for s in sources if s in self.sources]
+        at = [self.sources.index(s) for s in known]
+        inside = np.array(self.correlation)[np.ix_(at, at)] + RIDGE * np.eye(len(at))
+        signal = np.array(self.signal)[at]
+        weights = np.linalg.solve(inside, signal) if at else signal
+        seen = min(float(weights @ signal), self.variance)
+        weights = weights / np.sqrt(1 + (self.variance - seen) / LOGISTIC)  # what is lost is noise to the rest
+        return {s: float(w) for s, w in zip(known, weights, strict=True)}, seen / (self.variance + LOGISTIC)
+
+    def cut_priors(self, n_levels: int, explained: float) -> tuple[Normal, ...] | None:
+        """The priors of the first cutpoint and the gaps given labels, or None where labels say nothing of them."""
+        if n_levels != len(self.cuts) + 1 or explained == 0:
+            return None
+        full = self.variance / (self.variance + LOGISTIC)
+        sharpness = np.sqrt((1 - full) / (1 - explained))  # of what is left to noise, against all sources known
+        first, gaps = self.cuts[0] * sharpness, -np.diff(self.cuts) * sharpness
+        return (Normal(float(first), CUT), *(Normal(float(g), GAP * float(g)) for g in gaps))
+
+    def coefficients(self, sources: Sequence[str]) -> tuple[Normal, ...]:
+        """The priors of these sources' standardised coefficients; one never seen may be worth something or not."""
+        worth, _ = self.weights(sources)
+        share = float(np.sqrt(max(len(sources), 1)))
+        return tuple(
+            Normal(worth[s], DOUBT * abs(worth[s]) + LEAST / share) if s in worth else Normal(0.0, UNKNOWN / share)
+            for s in sources
+        )
+
+    def standardised(self, labels: LabelTable, pool: Pool) -> Floats:
+        """The labels of a pool's pairs, standardised, 0 where missing, shape (pair, source)."""
+        values = labels.on(pool)
+        out = np.zeros(values.shape)
+        for i, source in enumerate(labels.sources):
+            column = values[:, i]
+            if source in self.sources:
+                at = self.sources.index(source)
+                centre, spread = self.centre[at], self.spread[at]
+            elif np.isnan(column).all():
+                continue
+            else:
+                centre, spread = float(np.nanmean(column)), float(np.nanstd(column)) or 1.0
+            out[:, i] = (column - centre) / spread
+        return np.nan_to_num(out)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The worth as plain data."""
+        return {
+            "sources": list(self.sources),
+            "centre": list(self.centre),
+            "spread": list(self.spread),
+            "correlation": [list(row) for row in self.correlation],
+            "signal": list(self.signal),
+            "variance": self.variance,
+            "cuts": list(self.cuts),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> LabelWorth:
+        """The worth from plain data."""
+        return cls(
+            sources=tuple(data["sources"]),
+            centre=tuple(map(float, data["centre"])),
+            spread=tuple(map(float, data["spread"])),
+            correlation=tuple(tuple(map(float, row)) for row in data["correlation"]),
+            signal=tuple(map(float, data["signal"])),
+            variance=float(data["variance"]),
+            cuts=tuple(map(float, data["cuts"])),
+        )
 
 
 @dataclass(frozen=True)
@@ -61,6 +170,8 @@ class HierarchicalPrior:
     log_sds
         The prior of the log standard deviation of each effect: ``query``, ``slope``, ``team``, ``system``,
         ``interaction``, and ``group:COLUMN`` for groupings of documents.
+    labels
+        What labels by machines are worth; None where that was not learned, and labels are then not looked at.
     """
 
     terms: tuple[str, ...]
@@ -71,6 +182,7 @@ class HierarchicalPrior:
     gaps: Mapping[int, tuple[Normal, ...]]
     gap: Normal
     log_sds: Mapping[str, Normal] = field(default_factory=dict)
+    labels: LabelWorth | None = None
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -92,6 +204,7 @@ class HierarchicalPrior:
             "gaps": {str(n): [_pair(g) for g in gaps] for n, gaps in self.gaps.items()},
             "gap": _pair(self.gap),
             "log_sds": {name: _pair(n) for name, n in self.log_sds.items()},
+            "labels": None if self.labels is None else self.labels.to_dict(),
         }
 
     @classmethod
@@ -106,6 +219,7 @@ class HierarchicalPrior:
             gaps={int(n): tuple(Normal(*map(float, g)) for g in gaps) for n, gaps in data["gaps"].items()},
             gap=Normal(*map(float, data["gap"])),
             log_sds={name: Normal(*map(float, n)) for name, n in data["log_sds"].items()},
+            labels=None if data["labels"] is None else LabelWorth.from_dict(data["labels"]),
         )
 
 
@@ -121,8 +235,10 @@ class Design:
     ----------
     pool, scale
         The pairs, and their grades.
-    terms
-        Standardised terms, shape (pair, term).
+    terms, coefficients
+        Standardised terms, shape (pair, term), labels at their end; and the prior of each one's coefficient.
+    cuts, log_sds
+        The priors of the first cutpoint and the gaps, and of the effects' log standard deviations.
     team, system
         Shares of each pair's systems in each team and system, centred so that effects sum to zero, shapes (pair, team)
         and (pair, system).
@@ -133,6 +249,9 @@ class Design:
     pool: Pool
     scale: Scale
     terms: Floats
+    coefficients: tuple[Normal, ...]
+    cuts: tuple[Normal, ...]
+    log_sds: Mapping[str, Normal]
     team: Floats
     system: Floats
     local: Mapping[str, Floats]
@@ -163,7 +282,18 @@ class Design:
             "interaction": centred,
             **{f"group:{column}": _members(collection, column, runs.pool) for column in prior.groups},
         }
-        return cls(runs.pool, scale, np.nan_to_num(standard), teams - teams.mean(axis=0), centred, local)
+        terms, coefficients, log_sds = np.nan_to_num(standard), prior.coefficients, prior.log_sds
+        cuts = prior.cut_priors(len(scale.levels))
+        if prior.labels is not None and collection.labels is not None:
+            sources = collection.labels.sources
+            terms = np.concatenate([terms, prior.labels.standardised(collection.labels, runs.pool)], axis=1)
+            # What labels explain is no longer there for the other terms and the effects to explain.
+            explained = prior.labels.weights(sources)[1]
+            coefficients = tuple(Normal(c.mean * (1 - explained), c.sd) for c in coefficients)
+            coefficients += prior.labels.coefficients(sources)
+            log_sds = {k: Normal(n.mean + np.log(1 - explained) / 2, n.sd) for k, n in log_sds.items()}
+            cuts = prior.labels.cut_priors(len(scale.levels), explained) or cuts
+        return cls(runs.pool, scale, terms, coefficients, cuts, log_sds, teams - teams.mean(axis=0), centred, local)
 
     @property
     def n_levels(self) -> int:

@@ -2,8 +2,8 @@ r"""The hierarchical model by Laplace's method: Newton with one block a query ag
 
 Effects within a query make a Gaussian process over its pairs, with covariance
 :math:`K_q = \sum_k \sigma_k^2 F_k F_k'`. Given the variances, the mode over the global effects (cutpoints,
-coefficients, teams, systems) and over the processes at the judged pairs is found by Newton's method; with :math:`D` the
-curvature of the log-likelihood at the judged pairs, only :math:`B = I + D^{1/2} K D^{1/2}` of each query and the Schur complement of
+coefficients, teams, systems) and over the processes at the judged pairs is found by Newton's method. With :math:`D` the
+curvature of the log-likelihood there, only :math:`B = I + D^{1/2} K D^{1/2}` of each query and the Schur complement of
 the global block are factored. The variances are optimised, and then integrated over a few points around their mode,
 weighted by their marginal likelihood.
 """
@@ -60,10 +60,10 @@ class Problem:
     def __init__(self, design: Design, prior: HierarchicalPrior, judged: Codes) -> None:
         self.design, self.prior = design, prior
         self.kinds = (*design.local, *GLOBAL)
-        missing = [kind for kind in self.kinds if kind not in prior.log_sds]
+        missing = [kind for kind in self.kinds if kind not in design.log_sds]
         if missing:
             raise ModelError(f"The prior has no variance for {', '.join(missing)}.")
-        self.cuts = prior.cut_priors(design.n_levels)
+        self.cuts = design.cuts
         level = design.scale.level_of(judged)
         self.index = _by_query(design.pool.query, np.flatnonzero(judged >= 0), len(design.pool.queries))
         self.real = self.index >= 0
@@ -85,7 +85,7 @@ class Problem:
     @property
     def log_sd_priors(self) -> list[Normal]:
         """The prior of each kind's log standard deviation."""
-        return [self.prior.log_sds[kind] for kind in self.kinds]
+        return [self.design.log_sds[kind] for kind in self.kinds]
 
     @property
     def free(self) -> Floats:
@@ -101,7 +101,7 @@ class Problem:
     def global_prior(self, log_sd: Floats) -> tuple[Floats, Floats]:
         """Mean and precision of the global effects."""
         mean, precision = np.zeros(self.n_effects), np.empty(self.n_effects)
-        for where, priors in ((self.cut, self.cuts), (self.term, self.prior.coefficients)):
+        for where, priors in ((self.cut, self.cuts), (self.term, self.design.coefficients)):
             mean[where] = [p.mean for p in priors]
             precision[where] = [p.sd**-2.0 for p in priors]
         sd = dict(zip(self.kinds, np.exp(log_sd), strict=True))

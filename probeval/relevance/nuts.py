@@ -95,7 +95,7 @@ class Layout:
     def of(cls, design: Design, prior: HierarchicalPrior, judged: Codes) -> Layout:
         """Lay out the judged pairs (grades as positions on the scale, negative where there is none)."""
         kinds = (*design.local, *GLOBAL)
-        missing = [kind for kind in kinds if kind not in prior.log_sds]
+        missing = [kind for kind in kinds if kind not in design.log_sds]
         if missing:
             raise ModelError(f"The prior has no variance for {', '.join(missing)}.")
         pairs = np.flatnonzero(judged >= 0)
@@ -144,7 +144,7 @@ class Layout:
     @property
     def cuts(self) -> tuple[Normal, ...]:
         """The priors of the first cutpoint and of the gaps after it."""
-        return self.prior.cut_priors(self.design.n_levels)
+        return self.design.cuts
 
     @property
     def query_kind(self) -> int:
@@ -409,7 +409,7 @@ def _model(layout: Layout) -> Any:
     first, *gap_priors = layout.cuts
     n_queries, n_coordinates = len(layout.queries), len(layout.coordinate_kind)
     with pm.Model() as model:
-        scales = [prior.log_sds[kind] for kind in kinds]
+        scales = [design.log_sds[kind] for kind in kinds]
         log_sd = pm.Normal("log_sd", np.array([p.mean for p in scales]), np.array([p.sd for p in scales]))
         sd = pt.exp(log_sd)
         mean_sd = pt.sqrt(first.sd**2 + sd[layout.query_kind] ** 2 / n_queries) if n_queries else first.sd

@@ -13,7 +13,7 @@ import pytest
 from probeval.data import Collection, synthetic_campaign, write_campaign
 from probeval.errors import ModelError
 from probeval.features import FeatureName, feature_names
-from probeval.relevance import Card, Empirical, FittedOrdinal, Uniform, card_names, fit_card, load_card
+from probeval.relevance import Card, Empirical, FittedOrdinal, Hierarchical, Uniform, card_names, fit_card, load_card
 from probeval.relevance.cards import read_card, write_card
 
 SHIPPED = [
@@ -22,6 +22,8 @@ SHIPPED = [
     "mirex-jud-fine-published",
     "mirex-out-broad",
     "mirex-out-fine",
+    "music-hierarchical",
+    "text-hierarchical",
     "text-jud",
     "text-out",
 ]
@@ -170,7 +172,7 @@ def test_a_shipped_card_is_whole(name):
     assert (folder / "README.md").read_text(encoding="utf-8") == shipped.readme()
     assert shipped.limits
     assert shipped.made
-    assert isinstance(shipped.models[-1], (Uniform, Empirical))  # the chain never falls silent
+    assert isinstance(shipped.models[-1], (Uniform, Empirical, Hierarchical))  # no pair is ever met with silence
     for feature in feature_names(shipped.model.terms):
         assert FeatureName.parse(feature).definition.summary in shipped.readme()
 

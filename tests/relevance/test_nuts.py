@@ -1,0 +1,381 @@
+"""NUTS against what must come out: algebra without sampling, weighted draws of the prior, Laplace, and its own checks."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.special import log_ndtr
+
+from probeval.arrays import Codes, Floats
+from probeval.data import Collection, Scale, read_campaign, synthetic_campaign
+from probeval.errors import ModelError, ProbevalWarning
+from probeval.features import compute_features, feature_names
+from probeval.relevance.distribution import RelevanceDistribution
+from probeval.relevance.hierarchical import Design, HierarchicalPrior, Normal
+from probeval.relevance.laplace import fit_laplace
+from probeval.relevance.likelihood import level_probabilities
+from probeval.relevance.nuts import Layout, NutsDiagnostics, NutsFit, _load, _log_likelihood, _model, fit_nuts
+from probeval.scores import evaluate
+
+TERMS = ("log(fSYS)", "fTEAM")
+LOG_SDS = {
+    "query": Normal(0.0, 0.3),
+    "slope": Normal(-1.1, 0.3),
+    "team": Normal(-0.3, 0.5),
+    "system": Normal(-0.35, 0.35),
+    "interaction": Normal(-0.4, 0.3),
+}
+
+
+def prior_of(collection: Collection, *, depth: int, scale: Scale, groups: bool = False) -> HierarchicalPrior:
+    table = compute_features(collection, feature_names(TERMS), depth=depth, scale=scale).design(TERMS)
+    return HierarchicalPrior(
+        terms=TERMS,
+        centre=tuple(np.nanmean(table, axis=0)),
+        spread=tuple(np.nanstd(table, axis=0)),
+        coefficients=(Normal(0.7, 0.4), Normal(0.1, 0.15)),
+        first_cut=Normal(-0.6, 1.0),
+        gaps={},
+        gap=Normal(1.5, 0.4),
+        log_sds={**LOG_SDS, **({"group:source": Normal(-0.5, 0.3)} if groups else {})},
+    )
+
+
+def some_judged(collection: Collection, design: Design, keep: np.ndarray) -> Codes:
+    codes = collection.judgments.on(design.pool).codes(design.scale)
+    out = np.full(len(design.pool), -1, dtype=np.int16)
+    out[keep] = codes[keep]
+    return out
+
+
+@pytest.fixture(scope="module")
+def campaign() -> Collection:
+    """5 systems in 2 teams, 4 queries, 5 ranks."""
+    return synthetic_campaign(np.random.default_rng(3), systems=5, queries=4, depth=5, docs=10, groups=3)
+
+
+@pytest.fixture(scope="module")
+def prior(campaign) -> HierarchicalPrior:
+    return prior_of(campaign, depth=5, scale=Scale.graded(2), groups=True)
+
+
+@pytest.fixture(scope="module")
+def design(campaign, prior) -> Design:
+    return Design.of(prior, campaign, depth=5, scale=Scale.graded(2))
+
+
+@pytest.fixture(scope="module")
+def judged(campaign, design) -> Codes:
+    """Two pairs of each of the first three queries, none of the last."""
+    return some_judged(
+        campaign, design, np.concatenate([np.flatnonzero(design.pool.query == q)[[0, 3]] for q in range(3)])
+    )
+
+
+def from_prior(layout: Layout, shape: tuple[int, int], rng: np.random.Generator) -> NutsFit:
+    """A fit whose chains are the prior's: what NUTS would give if the judgments said nothing."""
+    scales = [layout.prior.log_sds[kind] for kind in layout.kinds]
+    log_sd = rng.normal([p.mean for p in scales], [p.sd for p in scales], (*shape, len(scales)))
+    first, *gaps = layout.cuts
+    n = len(layout.queries)
+    own = np.exp(log_sd[..., layout.query_kind]) / np.sqrt(n) if n else np.zeros(shape)
+    query = rng.standard_normal((*shape, n))
+    gap = rng.normal([g.mean for g in gaps], [g.sd for g in gaps], (*shape, len(gaps)))
+    chains = {
+        "log_sd": log_sd,
+        "intercept": rng.normal(first.mean, np.hypot(first.sd, own)),
+        "gaps": np.abs(gap),  # nearly never below 0
+        "coefficients": rng.normal(
+            [c.mean for c in layout.prior.coefficients], [c.sd for c in layout.prior.coefficients], (*shape, len(TERMS))
+        ),
+        "z": rng.standard_normal((*shape, len(layout.coordinate_kind))),
+        "query": query - (query.mean(axis=-1, keepdims=True) if n else 0.0),
+    }
+    return NutsFit(layout, chains, {"diverging": np.zeros(shape, dtype=bool)})
+
+
+def prior_draws(
+    design: Design, prior: HierarchicalPrior, n: int, rng: np.random.Generator
+) -> tuple[Floats, Floats, Floats]:
+    """The model as it is written, effect by effect: linear predictors, cutpoints, log standard deviations."""
+    kinds = (*design.local, "team", "system")
+    log_sd = np.column_stack([rng.normal(prior.log_sds[k].mean, prior.log_sds[k].sd, n) for k in kinds])
+    sds = dict(zip(kinds, np.exp(log_sd).T, strict=True))
+    eta = rng.normal([c.mean for c in prior.coefficients], [c.sd for c in prior.coefficients], (n, 2)) @ design.terms.T
+    for kind, columns in (("team", design.team), ("system", design.system)):
+        eta += sds[kind][:, None] * (rng.standard_normal((n, columns.shape[1])) @ columns.T)
+    for kind, columns in design.local.items():
+        for q in range(len(design.pool.queries)):
+            mine = design.pool.query == q
+            eta[:, mine] += sds[kind][:, None] * (rng.standard_normal((n, columns.shape[1])) @ columns[mine].T)
+    first, *gaps = prior.cut_priors(design.n_levels)
+    cuts = [rng.normal(first.mean, first.sd, n)]
+    for gap in gaps:
+        cuts.append(cuts[-1] - np.abs(rng.normal(gap.mean, gap.sd, n)))
+    return eta, np.column_stack(cuts), log_sd
+
+
+# Without sampling
+
+
+def test_every_kind_is_sampled_in_as_few_directions_as_the_judged_pairs_tell_apart(design, prior, judged):
+    layout = Layout.of(design, prior, judged)
+    count = {kind: int(np.sum(layout.coordinate_kind == i)) for i, kind in enumerate(layout.kinds)}
+    for kind, columns in (("team", design.team), ("system", design.system)):
+        assert count[kind] == np.linalg.matrix_rank(columns[judged >= 0])
+    for kind, columns in design.local.items():
+        blocks = [columns[(design.pool.query == q) & (judged >= 0)] for q in range(3)]
+        assert count[kind] == (0 if kind == "query" else sum(np.linalg.matrix_rank(b) for b in blocks))
+    assert layout.queries.tolist() == [0, 1, 2]
+
+
+def test_drawn_predictors_of_judged_pairs_are_the_sampled_ones(design, prior, judged):
+    # What the sampler saw of a judged pair, the intercept included, is what a draw says of it, first cutpoint included.
+    layout = Layout.of(design, prior, judged)
+    fit = from_prior(layout, (1, 40), np.random.default_rng(0))
+    values = {name: v[0] for name, v in fit.chains.items()}
+    sd = np.exp(values["log_sd"])
+    coordinates = np.concatenate(
+        [
+            values["z"] * sd[:, layout.coordinate_kind],
+            values["query"] * sd[:, [layout.query_kind]],
+            np.zeros((40, 1)),
+        ],
+        axis=1,
+    )
+    sampled = values["intercept"][:, None] + values["coefficients"] @ design.terms[layout.pairs].T
+    sampled += (coordinates[:, layout.place] * layout.weight).sum(axis=-1)
+    eta, cuts, _ = fit._complete(np.arange(40), np.random.default_rng(1))
+    np.testing.assert_allclose(eta[:, layout.pairs] + cuts[:, :1], sampled, atol=1e-12)
+    np.testing.assert_allclose(-np.diff(cuts, axis=1), values["gaps"], atol=1e-12)
+
+
+@pytest.mark.parametrize("n_judged", [0, 1, 6])
+def test_draws_of_the_prior_have_the_priors_moments(design, prior, judged, n_judged):
+    keep = judged.copy()
+    keep[np.flatnonzero(judged >= 0)[n_judged:]] = -1
+    n = 20_000
+    fit = from_prior(Layout.of(design, prior, keep), (2, n // 2), np.random.default_rng(n_judged))
+    eta, cuts = fit.draw(n, np.random.default_rng(5))
+    expected, expected_cuts, _ = prior_draws(design, prior, n, np.random.default_rng(6))
+    both, both_expected = np.concatenate([eta, cuts], axis=1), np.concatenate([expected, expected_cuts], axis=1)
+    sd = both_expected.std(axis=0)
+    np.testing.assert_allclose(both.mean(axis=0), both_expected.mean(axis=0), atol=5 * sd.max() * np.sqrt(2 / n))
+    # Standard errors of correlations of heavy-tailed sums: .01; 5 of them over 500 entries.
+    np.testing.assert_allclose(
+        np.cov(both.T) / np.outer(sd, sd), np.cov(both_expected.T) / np.outer(sd, sd), atol=5 * np.sqrt(4 / n)
+    )
+
+
+def test_log_likelihood_is_that_of_the_level_probabilities():
+    rng = np.random.default_rng(0)
+    eta, level = 2 * rng.standard_normal((30, 8)), rng.integers(4, size=8)
+    cuts = -np.cumsum(rng.exponential(size=(30, 3)), axis=1)
+    p = level_probabilities(cuts[:, None, :], eta)
+    np.testing.assert_allclose(_log_likelihood(eta, cuts, level), np.log(p[:, np.arange(8), level]), atol=1e-10)
+    # Far out, where probabilities round to 0 or 1, it still has the right slope: -800 logits cost 800.
+    far = _log_likelihood(np.array([[800.0]]), np.array([[0.0, -1.0]]), np.array([0]))
+    assert far[0, 0] == pytest.approx(-800.0)
+
+
+def test_the_pymc_model_has_the_models_log_posterior(design, prior, judged):
+    layout = Layout.of(design, prior, judged)
+    model = _model(layout)
+    value = model.compile_logp(jacobian=False, mode="FAST_COMPILE")
+    rng = np.random.default_rng(0)
+    n_queries, n_gaps = len(layout.queries), len(layout.cuts) - 1
+    differences = []
+    for _ in range(4):
+        point = {k: v + 0.5 * rng.standard_normal(np.shape(v)) for k, v in model.initial_point().items()}
+        gap_name, query_name = (next(k for k in point if k.startswith(name)) for name in ("gaps", "query"))
+        gaps = np.exp(point[gap_name])
+        # ZeroSumNormal's density is that of its free coordinates, which are a rotation of the differences.
+        free = point[query_name]
+        norm = np.sqrt(n_queries) + n_queries
+        last = free.sum() / np.sqrt(n_queries) - 0.0
+        query = np.append(free, 0.0) - 0.0
+        query = np.append(free, -last) - 0.0
+        query[:-1] = free - free.sum() / norm
+        query[-1] = -last
+        assert query.sum() == pytest.approx(0.0, abs=1e-9)
+        sd = np.exp(point["log_sd"])
+        scales = [prior.log_sds[kind] for kind in layout.kinds]
+        expected = sum(-(((x - p.mean) / p.sd) ** 2) / 2 for x, p in zip(point["log_sd"], scales, strict=True))
+        expected -= sum(((x - p.mean) / p.sd) ** 2 for x, p in zip(point["coefficients"], prior.coefficients)) / 2
+        expected -= (point["z"] @ point["z"] + query @ query) / 2
+        own = prior.first_cut.sd**2 + sd[layout.query_kind] ** 2 / n_queries
+        expected -= (point["intercept"] - prior.first_cut.mean) ** 2 / own / 2 + np.log(own) / 2
+        expected -= np.sum(((gaps - prior.gap.mean) / prior.gap.sd) ** 2) / 2
+        expected -= n_gaps * log_ndtr(prior.gap.mean / prior.gap.sd)
+        # The judged pairs, through a draw whose sum with the first cutpoint is what the sampler saw.
+        chains = {name: np.asarray(point[name])[None, None] for name in ("log_sd", "intercept", "coefficients", "z")}
+        fit = NutsFit(layout, {**chains, "gaps": gaps[None, None], "query": query[None, None]}, {})
+        eta, cuts, _ = fit._complete(np.zeros(1, dtype=np.int64), rng)
+        p = level_probabilities(cuts[:, None, :], eta)[0, layout.pairs, layout.level]
+        differences.append(float(value(point)) - expected - np.log(p).sum())
+    np.testing.assert_allclose(differences, differences[0], atol=1e-8)  # constants of the densities are left out
+
+
+def test_draws_use_every_draw_of_the_chains_before_any_twice(design, prior, judged):
+    fit = from_prior(Layout.of(design, prior, judged), (2, 25), np.random.default_rng(0))
+    gap = np.sort(fit.chains["gaps"][..., 0].ravel())
+    _, cuts = fit.draw(50, np.random.default_rng(1))
+    np.testing.assert_allclose(np.sort(cuts[:, 0] - cuts[:, 1]), gap, atol=1e-12)
+    _, cuts = fit.draw(120, np.random.default_rng(1))
+    used = np.searchsorted(gap, cuts[:, 0] - cuts[:, 1] - 1e-9)
+    assert set(np.bincount(used, minlength=50)) == {2, 3}
+    eta, cuts = fit.draw(0, np.random.default_rng(1))
+    assert (eta.shape, cuts.shape) == ((0, len(design.pool)), (0, 2))
+
+
+def test_diagnostics_find_chains_that_stuck_apart_or_diverged(design, prior, judged):
+    fit = from_prior(Layout.of(design, prior, judged), (2, 1000), np.random.default_rng(0))
+    found = fit.diagnostics()  # no warning, which would be an error here
+    assert found.problems == ()
+    assert found.ess > 1000
+    moved = fit.chains["intercept"] + [[0.0], [1.0]]
+    apart = replace(fit, chains={**fit.chains, "intercept": moved})
+    with pytest.warns(ProbevalWarning, match=r"R-hat of 1\.\d+ \(more than 1\.01\), bulk ESS of \d"):
+        assert apart.diagnostics().rhat > 1.05
+    diverging = np.zeros((2, 1000), dtype=bool)
+    diverging[0, :3] = True
+    with pytest.warns(ProbevalWarning, match=r"0\.15% divergences"):
+        assert replace(fit, statistics={"diverging": diverging}).diagnostics().divergences == 0.0015
+    # No number is no proof.
+    assert len(NutsDiagnostics(rhat=np.nan, ess=np.nan, divergences=0.0).problems) == 2
+
+
+def test_arviz_data_have_the_groups_that_checks_need(design, prior, judged):
+    fit = from_prior(Layout.of(design, prior, judged), (2, 500), np.random.default_rng(0))
+    data = fit.to_arviz()
+    level, cut = data["log_likelihood"]["level"], data["posterior"]["cutpoint"]
+    assert level.shape == (2, 500, 6)
+    assert bool((cut[..., 0] > cut[..., 1]).all())
+    np.testing.assert_allclose(data["posterior"]["system_effect"].sum("system"), 0.0, atol=1e-12)
+    np.testing.assert_allclose(data["posterior"]["sd"].sel(kind="team"), np.exp(fit.chains["log_sd"][..., -2]))
+    # Predictions follow the probabilities that the log-likelihood is of.
+    observed = fit.layout.level
+    hit = (data["posterior_predictive"]["level"].values == observed).mean(axis=(0, 1))
+    np.testing.assert_allclose(hit, np.exp(level.values).mean(axis=(0, 1)), atol=5 * np.sqrt(0.25 / 1000))
+    np.testing.assert_array_equal(data["observed_data"]["level"].values, observed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # heavy tails: these chains are the prior's
+        loo = _load("arviz").loo(data, pointwise=True)
+    elpd = loo.elpd_loo if hasattr(loo, "elpd_loo") else loo.elpd
+    # [importance] 1 / mean(1 / p), of which ArviZ's is the smoothed form.
+    assert elpd == pytest.approx(-np.log(np.exp(-level.values).mean(axis=(0, 1))).sum(), abs=0.3)
+
+
+def test_impossible_requests_say_what_is_wrong(design, prior, judged):
+    with pytest.raises(ModelError, match="no variance for team"):
+        log_sds = {k: v for k, v in prior.log_sds.items() if k != "team"}
+        fit_nuts(design, replace(prior, log_sds=log_sds), judged, rng=np.random.default_rng(0))
+    with pytest.raises(ModelError, match="at least a chain of 4 draws, got 2 of 1"):
+        fit_nuts(design, prior, judged, draws=1, rng=np.random.default_rng(0))
+
+
+# With sampling
+
+
+def weighted(values: Floats, weight: Floats) -> tuple[Floats, Floats]:
+    mean = weight @ values
+    return mean, np.sqrt(weight @ (values - mean) ** 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", ["three queries", "one query", "none, binary"])
+def test_nuts_agrees_with_weighted_draws_of_the_prior(campaign, prior, design, judged, case, capfd, caplog):
+    # An oracle of another kind: the model drawn as it is written, each draw weighted by its likelihood.
+    if case == "one query":
+        judged = np.where(design.pool.query == 0, judged, np.int16(-1))
+    elif case == "none, binary":
+        design = Design.of(prior, campaign, depth=5, scale=Scale.binary())
+        judged = np.full(len(design.pool), -1, dtype=np.int16)
+    n = 300_000
+    eta, cuts, log_sd = prior_draws(design, prior, n, np.random.default_rng(1))
+    seen = np.flatnonzero(judged >= 0)
+    log_weight = _log_likelihood(eta[:, seen], cuts, design.scale.level_of(judged)[seen].astype(np.int64)).sum(axis=1)
+    weight = np.exp(log_weight - log_weight.max())
+    weight /= weight.sum()
+    assert 1 / (weight @ weight) > 5_000  # effective draws of the oracle
+    with caplog.at_level(logging.INFO):
+        fit = fit_nuts(design, prior, judged, draws=3000, tune=1000, rng=np.random.default_rng(2))
+    assert capfd.readouterr() == ("", "")
+    assert not caplog.records
+    found = fit.diagnostics()
+    assert found.ess > 1500
+    ours, our_cuts = fit.draw(6000, np.random.default_rng(3))
+    for drawn, expected in ((ours, eta), (our_cuts, cuts), (fit.chains["log_sd"].reshape(6000, -1), log_sd)):
+        mean, sd = weighted(expected, weight)
+        # ESS of 1,500 and more against 5,000 and more: a standard error of at most .03 sd, of which 5.
+        np.testing.assert_allclose((drawn.mean(axis=0) - mean) / sd, 0.0, atol=0.15)
+        np.testing.assert_allclose(drawn.std(axis=0) / sd, 1.0, atol=0.12)
+
+
+@pytest.fixture(scope="module")
+def deep_learning(data) -> tuple[Collection, HierarchicalPrior, Design, Codes]:
+    """DL 2019, all 37 systems at depth 10, a tenth of the pool judged at random."""
+    if not (data / "trec-dl2019-passage").is_dir():
+        pytest.skip("trec-dl2019-passage is not in the data folder")
+    collection = read_campaign(data / "trec-dl2019-passage").judged_systems(10)
+    scale = collection.judgments.scale()
+    prior = prior_of(collection, depth=10, scale=scale)
+    design = Design.of(prior, collection, depth=10, scale=scale)
+    graded = np.flatnonzero(collection.judgments.on(design.pool).codes(scale) >= 0)
+    keep = np.random.default_rng(0).permutation(graded)[: round(0.1 * len(design.pool))]
+    return collection, prior, design, some_judged(collection, design, keep)
+
+
+def score_moments(
+    collection: Collection, design: Design, judged: Codes, draw: Callable[[int], tuple[Floats, Floats]], n: int
+) -> tuple[Floats, Floats]:
+    """Mean and sd of each system's DCG@10, over draws taken 500 at a time."""
+    means, variances = [], []
+    for _ in range(n // 500):
+        eta, cuts = draw(500)
+        p = level_probabilities(cuts[:, None, :], eta)
+        relevance = replace(RelevanceDistribution.of(design.pool, design.scale, p), judged=judged)
+        scores = evaluate(collection.runs.top(10), relevance, "DCG@10")
+        means.append(scores.mean)
+        variances.append(np.diag(scores.covariance))
+    return np.mean(means, axis=0), np.sqrt(np.mean(variances, axis=0) + np.var(means, axis=0))
+
+
+@pytest.mark.validation
+def test_nuts_is_sound_and_quick_on_a_real_campaign(deep_learning):
+    _, prior, design, judged = deep_learning
+    start = time.perf_counter()
+    fit = fit_nuts(design, prior, judged, rng=np.random.default_rng(1))  # as it comes
+    seconds = time.perf_counter() - start
+    found = fit.diagnostics()
+    assert found.rhat < 1.01
+    assert found.ess > 400
+    assert found.divergences < 0.001
+    if (os.cpu_count() or 1) >= 2:
+        assert seconds < 300
+
+
+@pytest.mark.validation
+def test_laplace_is_near_nuts_on_a_real_campaign(deep_learning):
+    collection, prior, design, judged = deep_learning
+    nuts = fit_nuts(design, prior, judged, draws=5000, rng=np.random.default_rng(1))
+    assert nuts.diagnostics().ess >= 2000
+    drawn = nuts.draw(10_000, np.random.default_rng(2))
+    parts = iter(np.split(np.arange(10_000), 20))
+
+    def next_part(n: int) -> tuple[Floats, Floats]:
+        rows = next(parts)
+        return drawn[0][rows], drawn[1][rows]
+
+    mean, sd = score_moments(collection, design, judged, next_part, 10_000)
+    laplace, rng = fit_laplace(design, prior, judged), np.random.default_rng(3)
+    own_mean, own_sd = score_moments(collection, design, judged, lambda n: laplace.draw(n, rng), 10_000)
+    assert np.sqrt(np.mean((own_mean - mean) ** 2)) <= 0.02 * mean.std()
+    np.testing.assert_allclose(own_sd / sd, 1.0, atol=0.1)
