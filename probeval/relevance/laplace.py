@@ -50,7 +50,7 @@ class Mode:
     cross: Floats  # how the global effects move the judged pairs' gradient, shape (query, judged, effect)
     schur: Floats  # Cholesky factor of the global information
     log_evidence: float
-    used: Floats  # how many effects of each kind the data speak of
+    information: Floats  # what the data say of each log standard deviation, as a precision
     pull: Floats  # gradient of the log evidence in the log standard deviations
 
 
@@ -174,8 +174,8 @@ class Problem:
             raise ModelError(f"Newton's method did not settle in {NEWTON} steps.")
         evidence = value - np.log(np.diagonal(factor, axis1=1, axis2=2)).sum() - np.log(np.diag(schur)).sum()
         evidence += np.log(precision).sum() / 2
-        used, pull = self._influence(log_sd, effects, weight, curve, resolvent, cross, schur)
-        return Mode(log_sd, effects, weight, root, resolvent, cross, schur, float(evidence), used, pull)
+        information, pull = self._influence(log_sd, effects, weight, curve, resolvent, cross, schur)
+        return Mode(log_sd, effects, weight, root, resolvent, cross, schur, float(evidence), information, pull)
 
     def _objective(
         self, effects: Floats, weight: Floats, process: Floats, mean: Floats, precision: Floats
@@ -215,26 +215,31 @@ class Problem:
         cross: Floats,
         schur: Floats,
     ) -> tuple[Floats, Floats]:
-        """For each kind of effect, how many the data speak of, and the slope of the log evidence in its log sd."""
+        r"""For each kind of effect, the information on its log sd, and the slope of the log evidence in it.
+
+        With :math:`\rho` the share of an effect that the data determine, the information is :math:`2 \sum \rho^2`, and
+        with :math:`\rho` alike for all n of a kind, :math:`2 (\sum \rho)^2 / n`.
+        """
         # The uncertainty of the global effects takes back part of what the judged pairs say of the local ones.
         moved = resolvent @ (cross * np.where(curve > 0, 1 / np.maximum(curve, 1e-300), 0.0)[..., None])
         spread = solve_triangular(schur, moved.reshape(-1, self.n_effects).T, lower=True).T.reshape(moved.shape)
         variance = (solve_triangular(schur, np.eye(self.n_effects), lower=True) ** 2).sum(axis=0)
-        used, pull = [], []
+        information, pull = [], []
         for kind, s in zip(self.kinds, log_sd, strict=True):
             v = np.exp(2 * s)
             if kind in self.grams:
                 columns = self.factors[kind].transpose(0, 2, 1)
                 trace = float((resolvent * self.grams[kind]).sum()) - float(((columns @ spread) ** 2).sum())
                 norm = float(((columns @ weight[..., None]) ** 2).sum())
-                used.append(v * trace)
+                n = max(int(np.any(columns != 0, axis=2).sum()), 1)
+                information.append(2 * max(v * trace, 0.0) ** 2 / n)
                 pull.append(v * (norm - trace))
             else:
                 where = self.team if kind == "team" else self.system
                 speak = float(np.sum(1 - variance[where] / v))
-                used.append(speak)
+                information.append(2 * max(speak, 0.0) ** 2 / (where.stop - where.start))
                 pull.append(float(np.sum(effects[where] ** 2) / v) - speak)
-        return np.maximum(used, 0.0), np.array(pull)
+        return np.array(information), np.array(pull)
 
     def draw(self, mode: Mode, n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
         """Draws around a mode: the linear predictor of every pair and the cutpoints, shapes (n, pair) and (n, cut)."""
@@ -263,11 +268,12 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class LaplaceFit:
-    """The posterior: modes at a few settings of the variances, with their weights."""
+    """The posterior: modes at a few settings of the variances, their weights, and the sd of each log sd."""
 
     problem: Problem
     modes: tuple[Mode, ...]
     weights: Floats
+    spread: Floats
 
     @property
     def start(self) -> Start:
@@ -277,10 +283,8 @@ class LaplaceFit:
     @property
     def log_sds(self) -> Mapping[str, Normal]:
         """The posterior of each kind's log standard deviation, in normal form."""
-        points = np.array([m.log_sd for m in self.modes])
-        mean = self.weights @ points
-        sd = np.sqrt(np.maximum(self.weights @ (points - mean) ** 2, 1e-12))
-        return {k: Normal(float(m), float(s)) for k, m, s in zip(self.problem.kinds, mean, sd, strict=True)}
+        mean = self.weights @ np.array([m.log_sd for m in self.modes])
+        return {k: Normal(float(m), float(s)) for k, m, s in zip(self.problem.kinds, mean, self.spread, strict=True)}
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
         """Draws of every pair's linear predictor and of the cutpoints, shapes (n, pair) and (n, cut)."""
@@ -313,26 +317,27 @@ def fit_laplace(
     """
     problem = Problem(design, prior, judged)
     mean = np.array([p.mean for p in problem.log_sd_priors])
-    sd = np.array([p.sd for p in problem.log_sd_priors]) * problem.free
+    sd = np.array([p.sd for p in problem.log_sd_priors])
+    held = sd * problem.free
     log_sd = mean if start is None else start.log_sd
     mode = problem.mode(log_sd, start)
     for _ in range(steps if problem.real.any() else 0):
-        curve = 1 / sd**2 + np.maximum(2 * mode.used, 0.1)
-        step = np.clip((mode.pull - (log_sd - mean) / sd**2) / curve, -STEP, STEP)
+        curve = 1 / held**2 + mode.information
+        step = np.clip((mode.pull - (log_sd - mean) / held**2) / curve, -STEP, STEP)
         if np.abs(step).max() < SETTLED:
             break
         log_sd = log_sd + step
         mode = problem.mode(log_sd, problem.start(mode))
+    spread = 1 / np.sqrt(1 / sd**2 + mode.information)
     if points < 2:
-        return LaplaceFit(problem, (mode,), np.ones(1))
-    spread = 1 / np.sqrt(1 / sd**2 + 2 * mode.used)
+        return LaplaceFit(problem, (mode,), np.ones(1), spread)
     offsets = _spread_points(points - 1, len(mean))
     modes = (mode, *(problem.mode(mode.log_sd + spread * z, problem.start(mode)) for z in offsets))
     # Importance weights: the posterior over the normal that the points were drawn from.
     log_weight = np.array([m.log_evidence - np.sum(((m.log_sd - mean) / sd) ** 2) / 2 for m in modes])
     log_weight[1:] += (offsets**2).sum(axis=1) / 2
     weight = np.exp(log_weight - log_weight.max()) + 1e-12
-    return LaplaceFit(problem, modes, weight / weight.sum())
+    return LaplaceFit(problem, modes, weight / weight.sum(), spread)
 
 
 def _spread_points(n: int, dimension: int) -> Floats:

@@ -96,14 +96,13 @@ def learn(collection: Collection, vocabulary: Vocabulary, *, depth: int) -> Less
     error = np.sqrt((inverse**2).sum(axis=0))
     effects = [Normal(float(m), float(s)) for m, s in zip(mode.effects, error, strict=True)]
     cuts = effects[problem.cut]
-    spread = 1 / np.sqrt(1 / np.array([p.sd for p in problem.log_sd_priors]) ** 2 + 2 * mode.used)
     return Lesson(
         name=collection.name,
         n_levels=design.n_levels,
         coefficients=tuple(effects[problem.term]),
         first_cut=cuts[0],
         gaps=tuple(cuts[1:]),
-        log_sds={k: Normal(float(m), float(s)) for k, m, s in zip(problem.kinds, mode.log_sd, spread, strict=True)},
+        log_sds={k: Normal(float(m), float(s)) for k, m, s in zip(problem.kinds, mode.log_sd, fit.spread, strict=True)},
     )
 
 
