@@ -29,8 +29,8 @@ lint: .venv/dev
 	$(BIN)/mypy
 
 test: lint
-	$(BIN)/python -m pytest -m "not slow and not validation"
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -n auto -m "not slow and not validation"
+	$(BIN)/python -m pytest -n auto -m slow
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
 
 bench: .venv/dev

@@ -44,7 +44,11 @@ def vocabulary_of(collection: Collection) -> Vocabulary:
 
 
 def fit_hierarchical(
-    collections: Sequence[Collection], *, depth: int, labelled: tuple[LabelTable, Judgments] | None = None
+    collections: Sequence[Collection],
+    *,
+    depth: int,
+    labelled: tuple[LabelTable, Judgments] | None = None,
+    progress: Callable[[Sequence[Collection]], Iterable[Collection]] = iter,
 ) -> Hierarchical:
     """The hierarchical model with the prior that these campaigns teach.
 
@@ -56,11 +60,13 @@ def fit_hierarchical(
         The depth of their pools.
     labelled
         Labels by machines with the grades that people gave the same pairs, from which their worth is learned.
+    progress
+        Wraps the campaigns while they are learned from.
     """
     if not collections:
         raise ModelError("No campaign was given to learn from.")
     vocabulary = vocabulary_of(collections[0])
-    lessons = [learn(collection, vocabulary, depth=depth) for collection in collections]
+    lessons = [learn(collection, vocabulary, depth=depth) for collection in progress(collections)]
     prior = predictive(lessons, vocabulary)
     return Hierarchical(prior if labelled is None else replace(prior, labels=learn_labels(*labelled)))
 
@@ -74,6 +80,7 @@ def hierarchical_card(
     labelled: tuple[LabelTable, Judgments] | None = None,
     limits: tuple[str, ...] = (),
     made: str = "",
+    progress: Callable[[Sequence[Collection]], Iterable[Collection]] = iter,
 ) -> Card:
     """The hierarchical model as a card; its evidence comes from ``probeval validate``."""
     judged = {c.name: c.judgments for c in collections if c.judgments is not None}
@@ -81,7 +88,7 @@ def hierarchical_card(
     return Card(
         name=name,
         title=title,
-        models=[fit_hierarchical(collections, depth=depth, labelled=labelled)],
+        models=[fit_hierarchical(collections, depth=depth, labelled=labelled, progress=progress)],
         scale=scales.pop() if len(scales) == 1 else "any",
         depth=depth,
         training={

@@ -10,14 +10,9 @@ Query effects are sampled as their mean, which joins the first cutpoint, and zer
 
 from __future__ import annotations
 
-import logging
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import import_module
-from importlib.util import find_spec
-from os import cpu_count
 from typing import Any
 
 import numpy as np
@@ -25,13 +20,13 @@ from scipy.special import expit, log_expit
 
 from probeval.arrays import Codes, Floats, Ints
 from probeval.errors import ModelError, ProbevalWarning
+from probeval.relevance.backends import arviz_data, load, quiet, sample
 from probeval.relevance.hierarchical import GLOBAL, Design, HierarchicalPrior, Normal
 
 __all__ = ["NutsDiagnostics", "NutsFit", "fit_nuts"]
 
 RHAT, ESS, DIVERGENCES = 1.01, 400.0, 0.001  # past these the draws are not to be trusted
 FLAT = 1e-9  # a singular value below this share of the largest is none
-STATISTICS = ("diverging", "energy", "tree_depth", "depth", "step_size", "n_steps", "acceptance_rate", "lp")
 
 
 @dataclass(frozen=True)
@@ -185,8 +180,8 @@ class NutsFit:
 
     def diagnostics(self) -> NutsDiagnostics:
         """R-hat, bulk ESS and divergences; warns where they say that the draws are not to be trusted."""
-        az, xr = _load("arviz"), _load("xarray")
-        with _quiet():
+        az, xr = load("arviz"), load("xarray")
+        with quiet():
             flat = [v.reshape(*v.shape[:2], -1) for v in self.chains.values()]
             every = xr.Dataset({"x": (("chain", "draw", "parameter"), np.concatenate(flat, axis=-1))})
             rhat, ess = float(az.rhat(every)["x"].max()), float(az.ess(every, method="bulk")["x"].min())
@@ -259,7 +254,7 @@ class NutsFit:
             "system_effect": ["system"],
             "level": ["pair"],
         }
-        return _arviz_data(groups, coords, dims)
+        return arviz_data(groups, coords, dims)
 
     def _flat(self, name: str) -> Floats:
         """A sampled parameter with the chains end to end, shape (draw, ..)."""
@@ -340,7 +335,7 @@ def fit_nuts(
     if draws < 4 or chains < 1 or tune < 0:
         raise ModelError(f"NUTS needs at least a chain of 4 draws, got {chains} of {draws} after {tune}.")
     layout = Layout.of(design, prior, judged)
-    parameters, statistics = _sample(
+    parameters, statistics = sample(
         _model(layout),
         draws=draws,
         tune=tune,
@@ -405,7 +400,7 @@ def _names(design: Design, pairs: Ints) -> list[tuple[str, str]]:
 
 def _model(layout: Layout) -> Any:
     """The model of the judged pairs in PyMC."""
-    pm, pt = _load("pymc"), _load("pytensor.tensor")
+    pm, pt = load("pymc"), load("pytensor.tensor")
     design, kinds = layout.design, layout.kinds
     first, *gap_priors = layout.cuts
     n_queries, n_coordinates = len(layout.queries), len(layout.coordinate_kind)
@@ -439,7 +434,7 @@ def _model(layout: Layout) -> Any:
 
 def _log_probability(eta: Any, gap: Any, layout: Layout) -> Any:
     """As :func:`_log_likelihood`, in PyTensor and summed; ``eta`` holds the first cutpoint."""
-    pt = _load("pytensor.tensor")
+    pt = load("pytensor.tensor")
     level, top = layout.level, len(layout.cuts)
     cuts = np.zeros(1) if gap is None else pt.concatenate([np.zeros(1), -pt.cumsum(gap)])
     some, below = np.flatnonzero(level > 0), np.flatnonzero(level < top)
@@ -452,66 +447,3 @@ def _log_probability(eta: Any, gap: Any, layout: Layout) -> Any:
         between = np.bincount(level[(level > 0) & (level < top)] - 1, minlength=top - 1)
         total += (between * pt.log1mexp(-gap)).sum()
     return total
-
-
-# What follows is the only place that knows PyMC 5 with ArviZ 0 from PyMC 6 with ArviZ 1.
-
-
-def _sample(model: Any, *, chains: int, **options: Any) -> tuple[dict[str, Floats], dict[str, Floats]]:
-    """The parameters and the sampler's statistics, each of shape (chain, draw, ..)."""
-    pm, pytensor = _load("pymc"), _load("pytensor")
-    if _major(pm) < 6:  # from 6 on PyMC takes nutpie by itself, and needs no compiler
-        if find_spec("nutpie") is not None:
-            options["nuts_sampler"] = "nutpie"
-        elif not pytensor.config.cxx:
-            options["compile_kwargs"] = {"mode": "NUMBA"}
-    with _quiet(), model:
-        data = pm.sample(
-            chains=chains, cores=min(chains, cpu_count() or 1), compute_convergence_checks=False, **options
-        )
-    names = [rv.name for rv in model.free_RVs]
-    statistics = data["sample_stats"]
-    return (
-        {name: np.asarray(data["posterior"][name].values, dtype=np.float64) for name in names},
-        {name: np.asarray(statistics[name].values) for name in STATISTICS if name in statistics},
-    )
-
-
-def _arviz_data(groups: dict[str, dict[str, Any]], coords: dict[str, Any], dims: dict[str, list[str]]) -> Any:
-    az = _load("arviz")
-    with _quiet():
-        if _major(az) < 1:
-            return az.from_dict(**groups, coords=coords, dims=dims)
-        return az.from_dict(groups, coords=coords, dims=dims)
-
-
-def _major(module: Any) -> int:
-    return int(module.__version__.split(".")[0])
-
-
-def _load(name: str) -> Any:
-    """A module that ``import probeval`` leaves out, without what it says on being imported."""
-    before = logging.root.manager.disable
-    logging.disable(logging.WARNING)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return import_module(name)
-    finally:
-        logging.disable(before)
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep the sampler's own notes and warnings to itself: :meth:`NutsFit.diagnostics` says what matters."""
-    loggers = [logging.getLogger(name) for name in ("pymc", "pytensor")]
-    levels = [logger.level for logger in loggers]
-    for logger in loggers:
-        logger.setLevel(logging.ERROR)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)

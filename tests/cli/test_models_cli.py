@@ -106,7 +106,7 @@ def test_features_that_cannot_be_computed(probeval, folders, arguments, said):
 def test_fit_writes_a_card_and_says_how_good_it_is(probeval, folders, tmp_path):
     out = tmp_path / "models" / "mine"
     names = [folders / n for n in ("first", "second", "third")]
-    said = probeval("fit", *names, "--without", "third", "-o", out, "--format", "csv")
+    said = probeval("fit", *names, "--without", "third", "--kind", "ordinal", "-o", out, "--format", "csv")
     assert said.code == 0, said.err
     card = read_card(out)
     assert card.name == "mine"
@@ -165,7 +165,7 @@ def test_fits_that_cannot_be(probeval, folders, tmp_path, arguments, said):
 def test_fit_without_judgments_or_runs(probeval, folders, tmp_path, put):
     bare = put("bare/runs/a", "q Q0 d 1 1 t\n").parents[1]
     for folder, said in ((bare, "judgments"), (tmp_path / "nowhere", "runs")):
-        found = probeval("fit", folder, "-o", tmp_path / "m", "--quiet")
+        found = probeval("fit", folder, "--kind", "ordinal", "-o", tmp_path / "m", "--quiet")
         assert found.code == 1
         assert found.err.startswith("Error: ")
         assert found.err.count("\n") == 1
@@ -228,3 +228,29 @@ def test_usage_is_two(probeval, folders):
     assert probeval("fit", folders / "first").code == 2  # no -o
     assert probeval("models", "show").code == 2
     assert probeval("features").code == 2
+
+
+def test_fit_learns_the_hierarchical_model_unless_told_otherwise(probeval, folders, tmp_path):
+    said = probeval(
+        "fit", folders / "first", folders / "third", "-o", tmp_path / "mine", "--depth", "5", "--format", "json"
+    )
+    assert said.code == 0, said.err
+    card = read_card(tmp_path / "mine")
+    assert card.kind == "hierarchical" == json.loads(said.out)["kind"]
+    assert set(card.fingerprints) == {"first", "third"}
+    ranked = probeval(
+        "evaluate", folders / "second", "--metric", "DCG@5", "--model", tmp_path / "mine", "--format", "json"
+    )
+    assert ranked.code == 0, ranked.err
+    assert 0.5 < json.loads(ranked.out)["confidence"] < 1
+
+
+def test_fit_refuses_what_a_kind_does_not_take(probeval, folders, tmp_path):
+    for wrong in (
+        ("--kind", "hierarchical", "--terms", "fSYS"),
+        ("--kind", "ordinal", "--labels-from", tmp_path / "x.tsv"),
+    ):
+        found = probeval("fit", folders / "first", *wrong, "-o", tmp_path / "m")
+        assert found.code == 1
+        assert found.out == ""
+        assert len(found.err.splitlines()) == 1

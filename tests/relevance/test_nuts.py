@@ -17,11 +17,12 @@ from probeval.arrays import Codes, Floats
 from probeval.data import Collection, Scale, read_campaign, synthetic_campaign
 from probeval.errors import ModelError, ProbevalWarning
 from probeval.features import compute_features, feature_names
+from probeval.relevance.backends import load
 from probeval.relevance.distribution import RelevanceDistribution
 from probeval.relevance.hierarchical import Design, HierarchicalPrior, Normal
 from probeval.relevance.laplace import fit_laplace
 from probeval.relevance.likelihood import level_probabilities
-from probeval.relevance.nuts import Layout, NutsDiagnostics, NutsFit, _load, _log_likelihood, _model, fit_nuts
+from probeval.relevance.nuts import Layout, NutsDiagnostics, NutsFit, _log_likelihood, _model, fit_nuts
 from probeval.scores import evaluate
 
 TERMS = ("log(fSYS)", "fTEAM")
@@ -262,7 +263,7 @@ def test_arviz_data_have_the_groups_that_checks_need(design, prior, judged):
     np.testing.assert_array_equal(data["observed_data"]["level"].values, observed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # heavy tails: these chains are the prior's
-        loo = _load("arviz").loo(data, pointwise=True)
+        loo = load("arviz").loo(data, pointwise=True)
     elpd = loo.elpd_loo if hasattr(loo, "elpd_loo") else loo.elpd
     # [importance] 1 / mean(1 / p), of which ArviZ's is the smoothed form.
     assert elpd == pytest.approx(-np.log(np.exp(-level.values).mean(axis=(0, 1))).sum(), abs=0.3)
