@@ -25,11 +25,11 @@ COLUMNS = {
 HEAD = """# Evidence: is stated confidence true?
 
 Written by `examples/calibration_evidence.py`, which runs what `probeval validate` runs. Each campaign is left out,
-models learn from the others, and the campaign is judged in part, in {seeds} random orders. What the models then state is
-held against all judgments of its pool. MIREX 2011 has no like among the others: models learn from half of its queries
-and are tried on the other half. [What calibrated means](theory/calibration.md) explains every column: *excess* is the
-calibration error beyond what a perfect model would show by chance, *p* the chance of so large an error for a perfect
-model. `judged` is the share of the pool that is judged.
+models learn from the others, and the campaign is judged in part, in {seeds} random orders. What the models then state
+is held against all judgments of its pool. MIREX 2011 has no like among the others: models learn from half of its
+queries and are tried on the other half. [What calibrated means](theory/calibration.md) explains every column: *excess*
+is the calibration error beyond what a perfect model would show by chance, *p* the chance of so large an error for a
+perfect model. `judged` is the share of the pool that is judged.
 
 """
 

@@ -50,6 +50,7 @@ class Mode:
     cross: Floats  # how the global effects move the judged pairs' gradient, shape (query, judged, effect)
     schur: Floats  # Cholesky factor of the global information
     log_evidence: float
+    used: Floats  # how many effects of each kind the data determine
     information: Floats  # what the data say of each log standard deviation, as a precision
     pull: Floats  # gradient of the log evidence in the log standard deviations
 
@@ -174,8 +175,8 @@ class Problem:
             raise ModelError(f"Newton's method did not settle in {NEWTON} steps.")
         evidence = value - np.log(np.diagonal(factor, axis1=1, axis2=2)).sum() - np.log(np.diag(schur)).sum()
         evidence += np.log(precision).sum() / 2
-        information, pull = self._influence(log_sd, effects, weight, curve, resolvent, cross, schur)
-        return Mode(log_sd, effects, weight, root, resolvent, cross, schur, float(evidence), information, pull)
+        said = self._influence(log_sd, effects, weight, curve, resolvent, cross, schur)
+        return Mode(log_sd, effects, weight, root, resolvent, cross, schur, float(evidence), *said)
 
     def _objective(
         self, effects: Floats, weight: Floats, process: Floats, mean: Floats, precision: Floats
@@ -214,32 +215,34 @@ class Problem:
         resolvent: Floats,
         cross: Floats,
         schur: Floats,
-    ) -> tuple[Floats, Floats]:
-        r"""For each kind of effect, the information on its log sd, and the slope of the log evidence in it.
+    ) -> tuple[Floats, Floats, Floats]:
+        r"""For each kind, how many effects the data determine, the information on its log sd, and the evidence's slope.
 
-        With :math:`\rho` the share of an effect that the data determine, the information is :math:`2 \sum \rho^2`, and
-        with :math:`\rho` alike for all n of a kind, :math:`2 (\sum \rho)^2 / n`.
+        With :math:`\rho` the share of an effect that the data determine, the number is :math:`\sum \rho` and the
+        information :math:`2 \sum \rho^2`.
         """
         # The uncertainty of the global effects takes back part of what the judged pairs say of the local ones.
         moved = resolvent @ (cross * np.where(curve > 0, 1 / np.maximum(curve, 1e-300), 0.0)[..., None])
         spread = solve_triangular(schur, moved.reshape(-1, self.n_effects).T, lower=True).T.reshape(moved.shape)
-        variance = (solve_triangular(schur, np.eye(self.n_effects), lower=True) ** 2).sum(axis=0)
-        information, pull = [], []
+        inverse = solve_triangular(schur, np.eye(self.n_effects), lower=True)
+        covariance = inverse.T @ inverse
+        used, information, pull = [], [], []
         for kind, s in zip(self.kinds, log_sd, strict=True):
             v = np.exp(2 * s)
             if kind in self.grams:
                 columns = self.factors[kind].transpose(0, 2, 1)
                 trace = float((resolvent * self.grams[kind]).sum()) - float(((columns @ spread) ** 2).sum())
                 norm = float(((columns @ weight[..., None]) ** 2).sum())
-                n = max(int(np.any(columns != 0, axis=2).sum()), 1)
-                information.append(2 * max(v * trace, 0.0) ** 2 / n)
+                used.append(max(v * trace, 0.0))
+                information.append(2 * v**2 * float(((columns @ resolvent @ self.factors[kind]) ** 2).sum()))
                 pull.append(v * (norm - trace))
             else:
                 where = self.team if kind == "team" else self.system
-                speak = float(np.sum(1 - variance[where] / v))
-                information.append(2 * max(speak, 0.0) ** 2 / (where.stop - where.start))
-                pull.append(float(np.sum(effects[where] ** 2) / v) - speak)
-        return np.array(information), np.array(pull)
+                share = np.eye(where.stop - where.start) - covariance[where, where] / v
+                used.append(max(float(np.trace(share)), 0.0))
+                information.append(2 * float((share**2).sum()))
+                pull.append(float(np.sum(effects[where] ** 2) / v) - float(np.trace(share)))
+        return np.array(used), np.array(information), np.array(pull)
 
     def draw(self, mode: Mode, n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
         """Draws around a mode: the linear predictor of every pair and the cutpoints, shapes (n, pair) and (n, cut)."""
@@ -322,7 +325,7 @@ def fit_laplace(
     log_sd = mean if start is None else start.log_sd
     mode = problem.mode(log_sd, start)
     for _ in range(steps if problem.real.any() else 0):
-        curve = 1 / held**2 + mode.information
+        curve = 1 / held**2 + np.maximum(2 * mode.used, 0.1)  # more than the information: small steps settle
         step = np.clip((mode.pull - (log_sd - mean) / held**2) / curve, -STEP, STEP)
         if np.abs(step).max() < SETTLED:
             break
