@@ -20,7 +20,7 @@ from scipy.special import expit
 
 from probeval.arrays import Codes, Floats, Ints
 from probeval.errors import ModelError
-from probeval.relevance.hierarchical import GLOBAL, Design, HierarchicalPrior, Normal
+from probeval.relevance.hierarchical import GLOBAL, Design, Normal
 
 __all__ = ["LaplaceFit", "Problem", "Start", "fit_laplace"]
 
@@ -58,8 +58,8 @@ class Mode:
 class Problem:
     """A campaign's judged pairs, laid out query by query."""
 
-    def __init__(self, design: Design, prior: HierarchicalPrior, judged: Codes) -> None:
-        self.design, self.prior = design, prior
+    def __init__(self, design: Design, judged: Codes) -> None:
+        self.design = design
         self.kinds = (*design.local, *GLOBAL)
         missing = [kind for kind in self.kinds if kind not in design.log_sds]
         if missing:
@@ -300,7 +300,6 @@ class LaplaceFit:
 
 def fit_laplace(
     design: Design,
-    prior: HierarchicalPrior,
     judged: Codes,
     *,
     start: Start | None = None,
@@ -311,14 +310,14 @@ def fit_laplace(
 
     Parameters
     ----------
-    design, prior, judged
-        The campaign, what the past teaches, and what is judged, shape (pair,).
+    design, judged
+        The campaign with the priors of all parts of the model, and what is judged, shape (pair,).
     start
         Where an earlier fit ended: a few steps then suffice.
     steps, points
         How many steps to search for the variances, and at how many points to integrate over them.
     """
-    problem = Problem(design, prior, judged)
+    problem = Problem(design, judged)
     mean = np.array([p.mean for p in problem.log_sd_priors])
     sd = np.array([p.sd for p in problem.log_sd_priors])
     held = sd * problem.free

@@ -90,7 +90,7 @@ def learn(collection: Collection, vocabulary: Vocabulary, *, depth: int) -> Less
         warnings.simplefilter("ignore", ProbevalWarning)  # a missing term counts as average here
         design = Design.of(prior, collection, depth=depth, scale=scale)
     judged = collection.judgments.on(design.pool).codes(scale)
-    fit = fit_laplace(design, prior, judged, points=1)
+    fit = fit_laplace(design, judged, points=1)
     mode, problem = fit.modes[0], fit.problem
     inverse = np.linalg.inv(mode.schur)
     error = np.sqrt((inverse**2).sum(axis=0))

@@ -50,7 +50,7 @@ class Hierarchical:
         """The posterior given the judgments at hand; ``start`` from an earlier fit makes it quick."""
         scale = _scale(collection, scale)
         design = Design.of(self.prior, collection, depth=depth, scale=scale)
-        return fit_laplace(design, self.prior, _judged(collection, design), start=start)
+        return fit_laplace(design, _judged(collection, design), start=start)
 
     def predict(
         self,

@@ -11,7 +11,7 @@ from probeval.data import Judgments, Scale, as_runs, synthetic_campaign
 from probeval.errors import ModelError
 from probeval.relevance import Hierarchical, HierarchicalPrior
 from probeval.relevance.hierarchical import Design, Normal
-from probeval.relevance.laplace import Problem, fit_laplace
+from probeval.relevance.laplace import Problem
 from probeval.relevance.learning import Vocabulary, _next, learn, predictive
 from probeval.relevance.likelihood import level_probabilities
 from probeval.scores import evaluate
@@ -48,7 +48,7 @@ def few(collection, n, seed=0):
 def problem_of(n=30, *, scale=GRADED, prior=PRIOR):
     collection = few(campaign(), n)
     design = Design.of(prior, collection, depth=5, scale=scale)
-    return Problem(design, prior, collection.judgments.on(design.pool).codes(scale))
+    return Problem(design, collection.judgments.on(design.pool).codes(scale))
 
 
 class Explicit:
@@ -108,7 +108,7 @@ class Explicit:
 def solved():
     collection = few(campaign(systems=3, queries=3, depth=3), 10)
     design = Design.of(PRIOR, collection, depth=3, scale=GRADED)
-    problem = Problem(design, PRIOR, collection.judgments.on(design.pool).codes(GRADED))
+    problem = Problem(design, collection.judgments.on(design.pool).codes(GRADED))
     log_sd = np.array([p.mean for p in problem.log_sd_priors])
     explicit = Explicit(problem, log_sd)
     best = minimize(explicit.value, explicit.mean, method="BFGS", options={"gtol": 1e-7, "maxiter": 2000}).x
@@ -252,7 +252,7 @@ def test_the_same_seed_gives_the_same_bytes():
 def test_a_variance_without_a_prior_is_refused():
     prior = replace(PRIOR, log_sds={k: n for k, n in PRIOR.log_sds.items() if k != "team"})
     with pytest.raises(ModelError, match="no variance for team"):
-        fit_laplace(problem_of().design, prior, np.full(len(problem_of().design.pool), -1, dtype=np.int16))
+        problem_of(prior=prior)
 
 
 def test_the_predictive_is_wider_the_more_campaigns_differ():

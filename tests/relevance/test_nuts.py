@@ -371,7 +371,7 @@ def test_laplace_is_near_nuts_on_a_real_campaign(deep_learning):
         return drawn[0][rows], drawn[1][rows]
 
     mean, sd = score_moments(collection, design, judged, next_part, 10_000)
-    laplace, rng = fit_laplace(design, prior, judged), np.random.default_rng(3)
+    laplace, rng = fit_laplace(design, judged), np.random.default_rng(3)
     own_mean, own_sd = score_moments(collection, design, judged, lambda n: laplace.draw(n, rng), 10_000)
     assert np.sqrt(np.mean((own_mean - mean) ** 2)) <= 0.02 * mean.std()
     np.testing.assert_allclose(own_sd / sd, 1.0, atol=0.1)

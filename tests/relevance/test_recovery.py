@@ -36,7 +36,7 @@ def drawn_campaign(seed):
     rng = np.random.default_rng([7, seed])
     collection = synthetic_campaign(rng, systems=10, queries=15, depth=10, docs=40)
     design = Design.of(PRIOR, collection, depth=10, scale=SCALE)
-    problem = Problem(design, PRIOR, np.full(len(design.pool), -1, dtype=np.int16))
+    problem = Problem(design, np.full(len(design.pool), -1, dtype=np.int16))
     log_sd = np.array([rng.normal(p.mean, p.sd) for p in problem.log_sd_priors])
     eta, cuts = problem.draw(
         problem.mode(log_sd), 1, rng
