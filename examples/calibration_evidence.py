@@ -36,8 +36,12 @@ perfect model. `judged` is the share of the pool that is judged.
 
 def table(frame: pd.DataFrame) -> str:
     head = [*frame.columns]
-    rows = [[f"{v:.3f}" if isinstance(v, float) else str(v) for v in row] for row in frame.itertuples(index=False)]
+    rows = [[_cell(v) for v in row] for row in frame.itertuples(index=False)]
     return "\n".join("| " + " | ".join(map(str, r)) + " |" for r in [head, ["---"] * len(head), *rows]) + "\n"
+
+
+def _cell(value: object) -> str:
+    return f"{value:.3f}" if isinstance(value, float) else str(value).replace("|", "\\|")
 
 
 def main(data: Path, seeds: int) -> None:

@@ -46,7 +46,7 @@ FILES = {
 }
 
 
-def refused(said, *parts: object) -> None:
+def expect_refusal(said, *parts: object) -> None:
     """One line, on stderr alone, exit 1."""
     assert said.code == 1
     assert said.out == ""
@@ -68,34 +68,36 @@ def test_a_bad_file(probeval, put, good, case, form):
     which, content, expected = FILES[case]
     path = put(f"bad/{which}", content)
     run, qrels = (path, good[1]) if which == "run" else (good[0], path)
-    refused(probeval("evaluate", run, "--qrels", qrels, "--metric", "AP", "--format", form), f"{path}{expected}")
+    expect_refusal(probeval("evaluate", run, "--qrels", qrels, "--metric", "AP", "--format", form), f"{path}{expected}")
 
 
 def test_a_grade_off_the_scale(probeval, good):
     run, qrels = good
     said = probeval("evaluate", run, "--qrels", qrels, "--metric", "AP", "--scale", "graded:1")
-    refused(said, f"{qrels}:1: the grade must be a grade on the scale binary, got '2'.")
+    expect_refusal(said, f"{qrels}:1: the grade must be a grade on the scale binary, got '2'.")
 
 
 def test_a_grade_off_the_scale_in_a_table(probeval, put, good):
     qrels = put("qrels.csv", "query,doc,grade\nq1,d1,1\nq1,d2,2\n")
     said = probeval("evaluate", good[0], "--qrels", qrels, "--metric", "AP", "--scale", "binary")
-    refused(said, f"{qrels}: the grade in row 2: 2 is not on the scale binary.")
+    expect_refusal(said, f"{qrels}: the grade in row 2: 2 is not on the scale binary.")
 
 
 @pytest.mark.parametrize("scale", ["graded", "graded:0", "graded:x", "coarse", "graded:99999999999"])
 def test_no_such_scale(probeval, good, scale):
     said = probeval("evaluate", good[0], "--qrels", good[1], "--metric", "AP", "--scale", scale)
-    refused(said, "A scale is 'binary', 'graded:M' (grades 0..M) or 'fine' (0..100)", scale)
+    expect_refusal(said, "A scale is 'binary', 'graded:M' (grades 0..M) or 'fine' (0..100)", scale)
 
 
 def test_grades_that_suggest_no_scale(probeval, put, good):
-    refused(probeval("evaluate", good[0], "--qrels", put("q", "q1 0 d1 0.5\n"), "--metric", "AP"), "No scale")
+    expect_refusal(probeval("evaluate", good[0], "--qrels", put("q", "q1 0 d1 0.5\n"), "--metric", "AP"), "No scale")
 
 
 def test_no_query_in_common(probeval, put, good):
     qrels = put("other", "x1 0 d1 1\n")
-    refused(probeval("evaluate", good[0], "--qrels", qrels, "--metric", "AP"), "no query in common", "'q1'", "'x1'")
+    expect_refusal(
+        probeval("evaluate", good[0], "--qrels", qrels, "--metric", "AP"), "no query in common", "'q1'", "'x1'"
+    )
 
 
 @pytest.mark.parametrize(
@@ -116,28 +118,32 @@ def test_no_query_in_common(probeval, put, good):
     ],
 )
 def test_a_bad_measure(probeval, good, metric, expected):
-    refused(probeval("evaluate", good[0], "--qrels", good[1], "--metric", metric), expected)
+    expect_refusal(probeval("evaluate", good[0], "--qrels", good[1], "--metric", metric), expected)
 
 
 def test_one_bad_measure_among_good_ones(probeval, good):
     said = probeval("evaluate", good[0], "--qrels", good[1], "--metric", "AP", "--metric", "NDGC")
-    refused(said, "Did you mean 'nDCG'?")
+    expect_refusal(said, "Did you mean 'nDCG'?")
 
 
 def test_a_directory_without_runs(probeval, tmp_path, good):
     (tmp_path / "empty").mkdir()
     said = probeval("evaluate", tmp_path / "empty", "--qrels", good[1], "--metric", "AP")
-    refused(said, f"{tmp_path / 'empty'}: the directory has no runs. Expected one TREC run file a system.")
+    expect_refusal(said, f"{tmp_path / 'empty'}: the directory has no runs. Expected one TREC run file a system.")
 
 
 def test_files_that_are_not_there(probeval, tmp_path, good):
     run, qrels = good
     missing = tmp_path / "missing"
-    refused(probeval("evaluate", missing, "--qrels", qrels, "--metric", "AP"), f"{missing}: no such file or directory")
-    refused(probeval("evaluate", run, "--qrels", missing, "--metric", "AP"), f"{missing}: cannot be read: No such file")
-    refused(probeval("evaluate", tmp_path / "*.run", "--qrels", qrels, "--metric", "AP"), "no file matches it")
-    refused(probeval("evaluate", run, "--qrels", tmp_path, "--metric", "AP"), "expected a file, got a directory")
-    refused(probeval("evaluate", "x" * 5000, "--qrels", qrels, "--metric", "AP"), "File name too long")
+    expect_refusal(
+        probeval("evaluate", missing, "--qrels", qrels, "--metric", "AP"), f"{missing}: no such file or directory"
+    )
+    expect_refusal(
+        probeval("evaluate", run, "--qrels", missing, "--metric", "AP"), f"{missing}: cannot be read: No such file"
+    )
+    expect_refusal(probeval("evaluate", tmp_path / "*.run", "--qrels", qrels, "--metric", "AP"), "no file matches it")
+    expect_refusal(probeval("evaluate", run, "--qrels", tmp_path, "--metric", "AP"), "expected a file, got a directory")
+    expect_refusal(probeval("evaluate", "x" * 5000, "--qrels", qrels, "--metric", "AP"), "File name too long")
 
 
 def test_the_first_bad_file_of_several_is_named(probeval, put, good):
@@ -145,23 +151,23 @@ def test_the_first_bad_file_of_several_is_named(probeval, put, good):
     bad = put("runs/b", RUN + "q1 Q0\n")
     put("runs/c", RUN)
     said = probeval("evaluate", bad.parent, "--qrels", good[1], "--metric", "AP")
-    refused(said, f"{bad}:4: expected 6 columns")
+    expect_refusal(said, f"{bad}:4: expected 6 columns")
 
 
 def test_two_runs_of_one_name(probeval, put, good):
     said = probeval(
         "evaluate", put("a/bm25", RUN), put("b/bm25.gz", squeezed(RUN)), "--qrels", good[1], "--metric", "AP"
     )
-    refused(said, "Two runs are named 'bm25'.")
+    expect_refusal(said, "Two runs are named 'bm25'.")
 
 
 def test_no_qrels_and_no_model(probeval, good):
-    refused(probeval("evaluate", good[0], "--metric", "AP", "--model", "none"), "give --qrels FILE")
+    expect_refusal(probeval("evaluate", good[0], "--metric", "AP", "--model", "none"), "give --qrels FILE")
 
 
 def test_no_system_is_judged_enough(probeval, put, good):
     said = probeval("evaluate", good[0], "--qrels", put("few", "q1 0 d1 1\n"), "--metric", "P@2", "--systems", "judged")
-    refused(said, "o system has more than 0.99 of its documents judged")
+    expect_refusal(said, "o system has more than 0.99 of its documents judged")
 
 
 @pytest.mark.parametrize(
@@ -212,11 +218,11 @@ def test_a_file_name_that_is_no_text(probeval, tmp_path, good):
         (tmp_path / name).write_text(RUN)
     except OSError:
         pytest.skip("this file system has text names only")
-    refused(probeval("evaluate", tmp_path / name, "--qrels", good[1], "--metric", "AP"), "not UTF-8 text")
+    expect_refusal(probeval("evaluate", tmp_path / name, "--qrels", good[1], "--metric", "AP"), "not UTF-8 text")
 
 
 def test_a_failing_demo_leaves_nothing_behind(probeval, put):
     file = put("taken", "old")
-    refused(probeval("demo", "--folder", file), f"{file}", "cannot be written")
+    expect_refusal(probeval("demo", "--folder", file), f"{file}", "cannot be written")
     assert file.read_text() == "old"
     assert [p.name for p in file.parent.iterdir()] == ["taken"]
