@@ -31,6 +31,10 @@ queries and are tried on the other half. [What calibrated means](theory/calibrat
 is the calibration error beyond what a perfect model would show by chance, *p* the chance of so large an error for a
 perfect model. `judged` is the share of the pool that is judged.
 
+A campaign's judgments never enter the fit that is tried on it. But the form of the model (its terms, its effects, the
+widths of its priors) was chosen while looking at these same four campaigns, so the figures are somewhat kinder than a
+campaign that nobody has looked at would be.
+
 """
 
 

@@ -289,7 +289,7 @@ def test_queries_on_one_side_alone_are_said(probeval, folder, put):
     assert found["judged"] < found["pool"]
 
 
-def refused(said, *parts: object) -> None:
+def expect_refusal(said, *parts: object) -> None:
     assert said.code == 1
     assert said.out == ""
     assert said.err.count("Error: ") == 1
@@ -301,10 +301,10 @@ def refused(said, *parts: object) -> None:
 
 def test_errors_are_one_line(probeval, folder, tmp_path, put):
     arguments = ["evaluate", folder / "runs", *INDEPENDENT, "--metric", "nDCG@5", "--quiet"]
-    refused(probeval(*arguments, "--model", "text-owt"), "No model 'text-owt'. Did you mean 'text-out'?")
-    refused(probeval(*arguments, "--model", put("card.json", "{}")), "not a model card: it names no schema.")
-    refused(probeval(*arguments, "--method", "moments"), "nDCG@5 is not linear")
-    refused(probeval(*arguments, "--method", "exact", "--scale", "graded:2"), "has no exact form")
+    expect_refusal(probeval(*arguments, "--model", "text-owt"), "No model 'text-owt'. Did you mean 'text-out'?")
+    expect_refusal(probeval(*arguments, "--model", put("card.json", "{}")), "not a model card: it names no schema.")
+    expect_refusal(probeval(*arguments, "--method", "moments"), "nDCG@5 is not linear")
+    expect_refusal(probeval(*arguments, "--method", "exact", "--scale", "graded:2"), "has no exact form")
     marginal = [
         "evaluate",
         folder / "runs",
@@ -317,23 +317,25 @@ def test_errors_are_one_line(probeval, folder, tmp_path, put):
         "graded:2",
         "--quiet",
     ]
-    refused(probeval(*marginal), "need method='draws'")
-    refused(probeval("evaluate", folder / "runs", *INDEPENDENT, "--metric", "P", "--quiet"), "P needs a cutoff")
+    expect_refusal(probeval(*marginal), "need method='draws'")
+    expect_refusal(probeval("evaluate", folder / "runs", *INDEPENDENT, "--metric", "P", "--quiet"), "P needs a cutoff")
     linear = ["evaluate", folder / "runs", *INDEPENDENT, "--metric", "DCG@5", "--quiet"]
-    refused(probeval(*linear, "--method", "taylor"), "Taylor route is for ratios")
-    refused(probeval(*linear, "--family", "empirical"), "A family is")
-    refused(probeval(*linear, "--qrels", put("other", "x1 0 d1 1\n")), "no query in common", "'x1'")
+    expect_refusal(probeval(*linear, "--method", "taylor"), "Taylor route is for ratios")
+    expect_refusal(probeval(*linear, "--family", "empirical"), "A family is")
+    expect_refusal(probeval(*linear, "--qrels", put("other", "x1 0 d1 1\n")), "no query in common", "'x1'")
     one = "".join(f"q1 Q0 d{i} {i} {9 - i} t\n" for i in range(1, 6))
-    refused(
+    expect_refusal(
         probeval("evaluate", put("one", one), *INDEPENDENT, "--metric", "P@5", "--target", "population", "--quiet"),
         "One query",
     )
     for name in ("picture", "picture.doc"):
-        refused(probeval(*linear, "--plot", tmp_path / name), "a picture's name ends in .png, .svg, .pdf")
-    refused(probeval(*linear, "--plot", tmp_path / "no" / "folder.png"), "folder.png: cannot be written: No such file")
-    refused(probeval(*linear, "--model", "none"), "give --qrels FILE")
+        expect_refusal(probeval(*linear, "--plot", tmp_path / name), "a picture's name ends in .png, .svg, .pdf")
+    expect_refusal(
+        probeval(*linear, "--plot", tmp_path / "no" / "folder.png"), "folder.png: cannot be written: No such file"
+    )
+    expect_refusal(probeval(*linear, "--model", "none"), "give --qrels FILE")
     classical = [*linear, "--model", "none", "--qrels", folder / "qrels.txt"]
-    refused(probeval(*classical, "--plot", tmp_path / "x.png"), "--plot draws probabilities")
+    expect_refusal(probeval(*classical, "--plot", tmp_path / "x.png"), "--plot draws probabilities")
 
 
 @pytest.mark.parametrize("arguments", [["--level", "1"], ["--target", "all"], ["--method", "guess"], ["--draws", "1"]])

@@ -209,7 +209,7 @@ BOUNDED = [
 ]  # fmt: skip
 
 
-def hold(metric: Metric, lists: Lists, outside: int) -> None:
+def expect_bounds(metric: Metric, lists: Lists, outside: int) -> None:
     """The bounds are the least and the greatest of all possible scores."""
     every = possible(metric, lists, outside)
     low, high = bounds(metric, lists, outside)
@@ -223,7 +223,7 @@ def hold(metric: Metric, lists: Lists, outside: int) -> None:
 @example(one_list(Scale.binary(), [UNJUDGED]), 0, "AP(rel=2)")  # no grade is relevant
 @example(one_list(Scale((1, 2, 4)), [0]), 1, "nDCG")  # the lowest grade is worth something
 def test_bounds_are_attained_and_never_passed(lists, outside, name):
-    hold(parse(name), lists, outside)
+    expect_bounds(parse(name), lists, outside)
 
 
 @pytest.mark.slow
@@ -234,7 +234,7 @@ def test_bounds_are_attained_and_never_passed(lists, outside, name):
     st.sampled_from([name for name in BOUNDED if parse(name).definition.bounds(parse(name)) in ("ratio", "precision")]),
 )
 def test_bounds_of_ratios_are_attained_and_never_passed(lists, outside, name):
-    hold(parse(name), lists, outside)
+    expect_bounds(parse(name), lists, outside)
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)

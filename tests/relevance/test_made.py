@@ -29,7 +29,7 @@ def test_text_cards_have_the_terms_that_the_package_fits(name, chain):
     assert [model.terms for model in load_card(name).models if model.kind == "ordinal"] == list(chain)
 
 
-def same(made: Card, shipped: Card) -> None:
+def expect_same(made: Card, shipped: Card) -> None:
     """The same but for the last digits, which another machine may round otherwise."""
     assert [m.kind for m in made.models] == [m.kind for m in shipped.models]
     for ours, theirs in zip(made.models, shipped.models, strict=True):
@@ -44,14 +44,14 @@ def same(made: Card, shipped: Card) -> None:
 
 def test_published_cards_are_as_the_script_makes_them():
     for made in script("make_cards").published_cards():
-        same(made, load_card(made.name))
+        expect_same(made, load_card(made.name))
 
 
 @pytest.mark.slow
 def test_fitted_cards_are_as_the_script_makes_them(data):
     make = script("make_cards")
     for made in [make.music_card(data), *make.text_cards(data)]:
-        same(made, load_card(made.name))
+        expect_same(made, load_card(made.name))
 
 
 @pytest.mark.slow
