@@ -4,14 +4,15 @@ Effects within a query make a Gaussian process over its pairs, with covariance
 :math:`K_q = \sum_k \sigma_k^2 F_k F_k'`. Given the variances, the mode over the global effects (cutpoints,
 coefficients, teams, systems) and over the processes at the judged pairs is found by Newton's method. With :math:`D` the
 curvature of the log-likelihood there, only :math:`B = I + D^{1/2} K D^{1/2}` of each query and the Schur complement of
-the global block are factored. The variances are optimised, and then integrated over a few points around their mode,
+the global block are factored. The log-likelihood is averaged over each judged pair's own posterior, which mends the
+shrinkage of the plain mode. The variances are optimised, and then integrated over a few points around their best,
 weighted by their marginal likelihood.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -27,6 +28,11 @@ __all__ = ["LaplaceFit", "Problem", "Start", "fit_laplace"]
 NEWTON, TOLERANCE = 50, 1e-7
 STEPS, STEP, SETTLED = 25, 0.7, 0.02  # of the search for the variances, on the log scale
 POINTS = 8  # at which the variances are integrated
+ROUNDS = 2  # of finding each judged pair's spread
+NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(7)
+WEIGHTS = WEIGHTS / WEIGHTS.sum()
+
+State = tuple[Floats, Floats, Floats]  # the two logits and the probability of each judged pair
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,17 +94,6 @@ class Problem:
         """The prior of each kind's log standard deviation."""
         return [self.design.log_sds[kind] for kind in self.kinds]
 
-    @property
-    def free(self) -> Floats:
-        """How far each kind's variance may leave the past, 1 for as far as the prior allows, shape (kind,).
-
-        Laplace's evidence takes effects that hardly any two judged pairs share for nothing, however large they are. So
-        the variances of effects within queries that many pairs must be judged to see are held by the past until then.
-        """
-        share = self.real.sum() / max(len(self.design.pool), 1)
-        many = [self.design.local[k].shape[1] > 1 if k in self.design.local else False for k in self.kinds]
-        return np.where(many, np.sqrt(max(share, 1e-4)), 1.0)
-
     def global_prior(self, log_sd: Floats) -> tuple[Floats, Floats]:
         """Mean and precision of the global effects."""
         mean, precision = np.zeros(self.n_effects), np.empty(self.n_effects)
@@ -114,7 +109,7 @@ class Problem:
         parts = zip(self.kinds, log_sd, strict=True)
         return np.asarray(sum(np.exp(2 * s) * self.grams[k] for k, s in parts if k in self.grams))
 
-    def likelihood(self, effects: Floats, process: Floats) -> tuple[float, tuple[Floats, Floats, Floats]]:
+    def likelihood(self, effects: Floats, process: Floats) -> tuple[float, State]:
         """The log-likelihood, and the two logits and the probability of each judged pair."""
         eta = self.rows @ effects[self.cut.stop :] + process
         high = np.where(self.level == 0, np.inf, self.above @ effects[self.cut] + eta)
@@ -129,16 +124,31 @@ class Problem:
         return Start(mode.log_sd, mode.effects, weight)
 
     def mode(self, log_sd: Floats, start: Start | None = None) -> Mode:
-        """Newton's method for the mode given the variances."""
+        """The centre of the posterior given the variances.
+
+        The mode of the posterior shrinks what it says of pairs that are judged once. So the log-likelihood is taken in
+        the mean over each judged pair's own posterior (a Gaussian variational approximation), whose spread is found in
+        a few rounds from the mode.
+        """
+        mode = self._newton(log_sd, start, None)
+        if not self.real.any():
+            return mode
+        for _ in range(ROUNDS):
+            mode = self._newton(log_sd, self.start(mode), self._spread(mode))
+        traced = float((mode.root**2 * self._spread(mode) ** 2).sum()) / 2
+        return replace(mode, log_evidence=mode.log_evidence + traced)
+
+    def _newton(self, log_sd: Floats, start: Start | None, blur: Floats | None) -> Mode:
+        """Newton's method for the mode, the log-likelihood averaged over ``blur`` in each judged pair's logit."""
         mean, precision = self.global_prior(log_sd)
         k = self.covariance(log_sd)
         effects, weight = mean.copy(), np.zeros(self.level.shape)
         if start is not None:
             effects, weight = start.effects, np.where(self.real, start.weight[self.index], 0.0)
         process = _times(k, weight)
-        value, state = self._objective(effects, weight, process, mean, precision)
+        value, state = self._objective(effects, weight, process, mean, precision, blur)
         for _ in range(NEWTON):
-            slope, curve, cross, cut_gradient, information = self._derivatives(*state)
+            slope, curve, cross, cut_gradient, information = self._derivatives(state)
             root = np.sqrt(curve)
             b = np.eye(k.shape[1]) + root[..., None] * k * root[:, None, :]
             factor = np.linalg.cholesky(b)
@@ -166,7 +176,9 @@ class Problem:
                     a + size * (b - a) for a, b in ((weight, new_weight), (process, new_process))
                 )
                 if np.all(trial[self.cut][1:] > 0):
-                    trial_value, trial_state = self._objective(trial, trial_weight, trial_process, mean, precision)
+                    trial_value, trial_state = self._objective(
+                        trial, trial_weight, trial_process, mean, precision, blur
+                    )
                     if trial_value >= value + 1e-4 * size * decrement or size < 1e-6:
                         break
                 size /= 2
@@ -179,31 +191,47 @@ class Problem:
         return Mode(log_sd, effects, weight, root, resolvent, cross, schur, float(evidence), *said)
 
     def _objective(
-        self, effects: Floats, weight: Floats, process: Floats, mean: Floats, precision: Floats
-    ) -> tuple[float, tuple[Floats, Floats, Floats]]:
-        value, state = self.likelihood(effects, process)
+        self,
+        effects: Floats,
+        weight: Floats,
+        process: Floats,
+        mean: Floats,
+        precision: Floats,
+        blur: Floats | None,
+    ) -> tuple[float, list[tuple[float, State]]]:
+        """The penalised log-likelihood, and the weight and state of each node that it is averaged over."""
+        nodes = [(1.0, 0.0)] if blur is None else list(zip(WEIGHTS, NODES, strict=True))
+        said = [(w, self.likelihood(effects, process if blur is None else process + x * blur)) for w, x in nodes]
         penalty = precision @ (effects - mean) ** 2 + float(weight.ravel() @ process.ravel())
-        return value - float(penalty) / 2, state
+        return sum(w * value for w, (value, _) in said) - float(penalty) / 2, [(w, state) for w, (_, state) in said]
 
-    def _derivatives(self, high: Floats, low: Floats, p: Floats) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+    def _spread(self, mode: Mode) -> Floats:
+        """The posterior standard deviation of each judged pair's logit, shape (query, judged)."""
+        k = self.covariance(mode.log_sd)
+        own = k - k @ (mode.resolvent @ k)
+        moved = k @ mode.cross
+        moved -= k @ (mode.resolvent @ moved)
+        columns = np.concatenate([np.zeros((*self.level.shape, self.cut.stop)), self.rows], axis=2)
+        columns[..., 0] = 1.0
+        shared = solve_triangular(mode.schur, (columns - moved).reshape(-1, self.n_effects).T, lower=True)
+        variance = (shared**2).sum(axis=0).reshape(self.level.shape) + np.diagonal(own, axis1=1, axis2=2)
+        return np.where(self.real, np.sqrt(np.maximum(variance, 0.0)), 0.0)
+
+    def _derivatives(self, states: list[tuple[float, State]]) -> tuple[Floats, Floats, Floats, Floats, Floats]:
         """Slope and curvature in the logit, its cross terms, and gradient and information of the global effects."""
-        f_high, f_low = expit(high), expit(low)
-        d_high, d_low = f_high * expit(-high), f_low * expit(-low)
-        a, b = np.where(self.real, d_high / p, 0.0), np.where(self.real, d_low / p, 0.0)
-        c_high, c_low = a * (1 - 2 * f_high), b * (1 - 2 * f_low)
-        slope = a - b
-        curve = np.maximum(slope**2 - c_high + c_low, 0.0)
-        cut_cross = (a * slope - c_high)[..., None] * self.above + (c_low - b * slope)[..., None] * self.below
+        averaged = np.sum([w * np.where(self.real, _pointwise(*state), 0.0) for w, state in states], axis=0)
+        slope, curve, cross_high, cross_low, high, low, both, a, b = averaged
+        curve = np.maximum(curve, 0.0)
+        cut_cross = cross_high[..., None] * self.above + cross_low[..., None] * self.below
         cross = np.concatenate([cut_cross, self.rows * curve[..., None]], axis=2)
         n, k = self.n_effects, self.cut.stop
         information = np.zeros((n, n))
-        rows = self.rows.reshape(-1, n - k)
-        information[k:, :] = rows.T @ cross.reshape(-1, n)
+        information[k:, :] = self.rows.reshape(-1, n - k).T @ cross.reshape(-1, n)
         information[:k, k:] = information[k:, :k].T
         above, below = self.above.reshape(-1, k), self.below.reshape(-1, k)
-        both = above.T @ (below * (a * b).reshape(-1, 1))
-        information[:k, :k] = above.T @ (above * (a**2 - c_high).reshape(-1, 1)) - both - both.T
-        information[:k, :k] += below.T @ (below * (b**2 + c_low).reshape(-1, 1))
+        shared = above.T @ (below * both.reshape(-1, 1))
+        information[:k, :k] = above.T @ (above * high.reshape(-1, 1)) - shared - shared.T
+        information[:k, :k] += below.T @ (below * low.reshape(-1, 1))
         return slope, curve, cross, above.T @ a.ravel() - below.T @ b.ravel(), information
 
     def _influence(
@@ -271,9 +299,10 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class LaplaceFit:
-    """The posterior: modes at a few settings of the variances, their weights, and the sd of each log sd."""
+    """The posterior: the best setting of the variances, others around it with their weights, and each log sd's sd."""
 
     problem: Problem
+    best: Mode
     modes: tuple[Mode, ...]
     weights: Floats
     spread: Floats
@@ -281,7 +310,7 @@ class LaplaceFit:
     @property
     def start(self) -> Start:
         """Where the next refit can start from."""
-        return self.problem.start(self.modes[0])
+        return self.problem.start(self.best)
 
     @property
     def log_sds(self) -> Mapping[str, Normal]:
@@ -320,32 +349,42 @@ def fit_laplace(
     problem = Problem(design, judged)
     mean = np.array([p.mean for p in problem.log_sd_priors])
     sd = np.array([p.sd for p in problem.log_sd_priors])
-    held = sd * problem.free
     log_sd = mean if start is None else start.log_sd
     mode = problem.mode(log_sd, start)
     for _ in range(steps if problem.real.any() else 0):
-        curve = 1 / held**2 + np.maximum(2 * mode.used, 0.1)  # more than the information: small steps settle
-        step = np.clip((mode.pull - (log_sd - mean) / held**2) / curve, -STEP, STEP)
+        curve = 1 / sd**2 + np.maximum(2 * mode.used, 0.1)  # more than the information: small steps settle
+        step = np.clip((mode.pull - (log_sd - mean) / sd**2) / curve, -STEP, STEP)
         if np.abs(step).max() < SETTLED:
             break
         log_sd = log_sd + step
         mode = problem.mode(log_sd, problem.start(mode))
     spread = 1 / np.sqrt(1 / sd**2 + mode.information)
     if points < 2:
-        return LaplaceFit(problem, (mode,), np.ones(1), spread)
-    offsets = _spread_points(points - 1, len(mean))
-    modes = (mode, *(problem.mode(mode.log_sd + spread * z, problem.start(mode)) for z in offsets))
+        return LaplaceFit(problem, mode, (mode,), np.ones(1), spread)
+    offsets = _spread_points(points, len(mean))
+    modes = tuple(problem.mode(mode.log_sd + spread * z, problem.start(mode)) for z in offsets)
     # Importance weights: the posterior over the normal that the points were drawn from.
     log_weight = np.array([m.log_evidence - np.sum(((m.log_sd - mean) / sd) ** 2) / 2 for m in modes])
-    log_weight[1:] += (offsets**2).sum(axis=1) / 2
+    log_weight += (offsets**2).sum(axis=1) / 2
     weight = np.exp(log_weight - log_weight.max()) + 1e-12
-    return LaplaceFit(problem, modes, weight / weight.sum(), spread)
+    return LaplaceFit(problem, mode, modes, weight / weight.sum(), spread)
 
 
 def _spread_points(n: int, dimension: int) -> Floats:
-    """The same normal points every time, in pairs around zero so that their mean is nearly so, shape (n, dimension)."""
+    """The same points every time, in pairs around zero and of mean square 1 in each dimension, shape (n, dimension)."""
     half = np.random.default_rng(0).standard_normal(((n + 1) // 2, dimension))
+    half /= np.sqrt((half**2).mean(axis=0))
     return np.concatenate([half, -half])[:n]
+
+
+def _pointwise(high: Floats, low: Floats, p: Floats) -> Floats:
+    """What the derivatives are made of at each judged pair: all that must be averaged, shape (9, query, judged)."""
+    f_high, f_low = expit(high), expit(low)
+    a, b = f_high * expit(-high) / p, f_low * expit(-low) / p
+    c_high, c_low = a * (1 - 2 * f_high), b * (1 - 2 * f_low)
+    slope = a - b
+    curve = slope**2 - c_high + c_low
+    return np.stack([slope, curve, a * slope - c_high, c_low - b * slope, a**2 - c_high, b**2 + c_low, a * b, a, b])
 
 
 def _by_query(query: Ints, rows: Ints, n_queries: int) -> Ints:

@@ -91,7 +91,7 @@ def learn(collection: Collection, vocabulary: Vocabulary, *, depth: int) -> Less
         design = Design.of(prior, collection, depth=depth, scale=scale)
     judged = collection.judgments.on(design.pool).codes(scale)
     fit = fit_laplace(design, judged, points=1)
-    mode, problem = fit.modes[0], fit.problem
+    mode, problem = fit.best, fit.problem
     inverse = np.linalg.inv(mode.schur)
     error = np.sqrt((inverse**2).sum(axis=0))
     effects = [Normal(float(m), float(s)) for m, s in zip(mode.effects, error, strict=True)]

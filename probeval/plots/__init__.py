@@ -1,0 +1,17 @@
+"""Pictures of results: each function takes a result and perhaps axes, and returns the axes."""
+
+from probeval.plots.calibration import plot_checkpoints, plot_reliability
+from probeval.plots.canvas import BLUE, GREEN, GREY, ORANGE, save
+from probeval.plots.scores import plot_pairs, plot_ranking
+
+__all__ = [
+    "BLUE",
+    "GREEN",
+    "GREY",
+    "ORANGE",
+    "plot_checkpoints",
+    "plot_pairs",
+    "plot_ranking",
+    "plot_reliability",
+    "save",
+]

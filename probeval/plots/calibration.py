@@ -1,0 +1,66 @@
+"""Pictures of a validation: is stated confidence true?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from probeval.plots.canvas import GREY, clean, colours, listed, new_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from probeval.simulation import Validation
+
+__all__ = ["plot_checkpoints", "plot_reliability"]
+
+
+def plot_reliability(validation: Validation, *, ax: Axes | None = None) -> Axes:
+    """Accuracy against stated confidence by bins of pairs of systems: on the line, confidence is true.
+
+    One line a model, over all campaigns, measures, checkpoints and seeds; the larger a dot, the more pairs it has.
+    """
+    ax = new_axes(ax, 5.2, 5.2)
+    table = validation.reliability()
+    ax.plot([0.5, 1.0], [0.5, 1.0], color=GREY, lw=1, ls="--", label="true confidence")
+    lowest = min(0.5, float(table["accuracy"].min()))
+    for colour, (model, bins) in zip(colours(), table.groupby("model", sort=False), strict=False):
+        share = bins["pairs"] / bins["pairs"].sum()
+        ax.plot(bins["confidence"], bins["accuracy"], "-", color=colour, lw=1.5)
+        ax.scatter(bins["confidence"], bins["accuracy"], s=20 + 300 * share, color=colour, lw=0, label=str(model))
+    ax.set_xlim(0.49, 1.02)
+    ax.set_ylim(lowest - 0.02, 1.02)
+    ax.set_xlabel("stated confidence that one system is better")
+    ax.set_ylabel("share of these pairs that are in the true order")
+    campaigns = list(dict.fromkeys(trial.campaign for trial in validation.trials))
+    ax.set_title(listed(campaigns), fontsize=9, loc="left")
+    legend = ax.legend(loc="upper left", frameon=False)
+    for handle in legend.legend_handles[1:]:
+        handle.set_sizes([50])  # type: ignore[union-attr]
+    clean(ax)
+    return ax
+
+
+def plot_checkpoints(validation: Validation, figure: str = "calibration_excess", *, ax: Axes | None = None) -> Axes:
+    """A figure of :class:`probeval.simulation.Point` against the share of the pool that is judged.
+
+    One line a model and campaign, over measures and seeds.
+    """
+    ax = new_axes(ax, 6.4, 4.2)
+    table = validation.table().groupby(["model", "campaign", "checkpoint"], sort=False)[figure].mean()
+    x = np.arange(len(validation.checkpoints))
+    for colour, (model, rows) in zip(colours(), table.groupby(level="model", sort=False), strict=False):
+        for mark, (campaign, line) in zip(
+            "os^Dv<>P*X" * len(rows), rows.groupby(level="campaign", sort=False), strict=False
+        ):
+            ax.plot(x, line.to_numpy(), f"-{mark}", color=colour, lw=1.2, ms=5, label=f"{model}, {campaign}")
+    if figure in ("calibration_excess", "level_z"):
+        ax.axhline(0.0, color=GREY, lw=1, ls="--")
+    ax.set_xticks(x, [f"{100 * c:g}%" for c in validation.checkpoints])
+    ax.set_xlabel("share of the pool judged, in random order")
+    ax.set_ylabel(figure.replace("_", " "))
+    ax.legend(fontsize=7, edgecolor="none")
+    clean(ax)
+    ax.grid(axis="y", color=GREY, alpha=0.3, lw=0.6)
+    return ax

@@ -1,0 +1,76 @@
+"""Pictures of an evaluation: the ranking and its pairs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from probeval.plots.canvas import BLUE, GREY, ORANGE, clean, new_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from probeval.scores import Ranking
+
+__all__ = ["plot_pairs", "plot_ranking"]
+
+
+def plot_ranking(ranking: Ranking, *, level: float = 0.95, ax: Axes | None = None) -> Axes:
+    """Mean scores with their intervals, the best on top; a band holds systems that cannot be told from its best."""
+    table = ranking.table(level=level)
+    n = len(table)
+    ax = new_axes(ax, 6.4, 1.2 + 0.22 * n)
+    y = np.arange(n)
+    group = table["group"].to_numpy()
+    for number in np.unique(group):
+        rows = y[group == number]
+        if number % 2:
+            ax.axhspan(rows.min() - 0.5, rows.max() + 0.5, color=GREY, alpha=0.12, lw=0)
+    mean = table["mean"].to_numpy()
+    ax.hlines(y, table["lower"], table["upper"], color=BLUE, lw=2)
+    ax.plot(mean, y, "o", color=BLUE, ms=5)
+    ranks = table["rank"].to_numpy()
+    tied = np.array([np.sum(ranks == r) > 1 for r in ranks])
+    if tied.any():
+        ax.plot(mean[tied], y[tied], "o", mfc="white", mec=ORANGE, mew=1.5, ms=6, label="tied")
+        ax.legend(loc="lower right", frameon=False)
+    ax.set_yticks(y, [str(s) for s in table.index], fontsize=8)
+    ax.set_ylim(n - 0.5, -0.5)
+    scores = ranking.scores
+    queries = "these queries" if scores.target == "collection" else "the population of queries"
+    ax.set_xlabel(f"{scores.metric}, {level:.0%} interval for {queries}")
+    ax.set_title(
+        f"{scores.judged:,} of {scores.pool:,} pairs judged, mean confidence {ranking.confidence:.3f}",
+        fontsize=10,
+        loc="left",
+    )
+    clean(ax)
+    return ax
+
+
+def plot_pairs(ranking: Ranking, *, ax: Axes | None = None) -> Axes:
+    """P(the row's system is better than the column's) for every pair, half of any tie, in the order of the ranking."""
+    order = ranking.scores.order
+    n = len(order)
+    cell, size = (0.2, 8) if n <= 40 else (0.12, 6)
+    ax = new_axes(ax, max(5.0, 2.6 + cell * n), 2.0 + cell * n)
+    better = ranking.p_better[np.ix_(order, order)]
+    better = better + (1 - better - better.T) / 2  # a tie is neither dark nor light
+    np.fill_diagonal(better, np.nan)
+    image = ax.imshow(better, cmap="cividis", vmin=0, vmax=1)
+    names = [ranking.scores.systems[i] for i in order]
+    ax.set_xticks(np.arange(n), names, rotation=90, fontsize=size)
+    ax.set_yticks(np.arange(n), names, fontsize=size)
+    if n <= 20:
+        for i in range(n):
+            for j in range(n):
+                if i != j:
+                    value = better[i, j]
+                    ax.text(
+                        j, i, f"{value:.2f}"[1:] if value < 0.995 else "1", ha="center", va="center", fontsize=6,
+                        color="white" if value < 0.5 else "black",
+                    )  # fmt: skip
+    ax.set_title(f"P(row better than column), {ranking.scores.metric}", fontsize=10, loc="left")
+    ax.figure.colorbar(image, ax=ax, shrink=min(1.0, 4 / (cell * n + 2)), aspect=30, label="ties count half")
+    return ax
