@@ -3,12 +3,17 @@
 .. code-block:: text
 
     ProbevalError
+    ├── CampaignError  a step that a campaign does not allow
     ├── DataError      a file or table cannot be read as what it should be
     ├── FeatureError   no such feature, or nothing to compute it from
     ├── MetricError    no such measure, or a parameter it does not take
     ├── ModelError     a model that cannot be fitted, loaded or applied
+    ├── ReliabilityError  a study that the scores cannot carry
+    ├── SatisfactionError  no mapping to satisfaction, or answers that none can be fitted to
     ├── ScaleError     a grade that the scale does not have, or no such scale
-    └── ScoreError     a question that a distribution of scores cannot answer
+    ├── ScoreError     a question that a distribution of scores cannot answer
+    ├── SelectionError no such policy, goal or stopping rule, or none that fits
+    └── StoreError     a store of campaigns that cannot be opened, read or written
 
 Every message says where, what must be, what was got and what to do; the command line prints it as one line.
 """
@@ -20,20 +25,29 @@ from collections.abc import Iterable
 from os import PathLike
 
 __all__ = [
+    "CampaignError",
     "DataError",
     "FeatureError",
     "MetricError",
     "ModelError",
     "ProbevalError",
     "ProbevalWarning",
+    "ReliabilityError",
+    "SatisfactionError",
     "ScaleError",
     "ScoreError",
+    "SelectionError",
+    "StoreError",
     "did_you_mean",
 ]
 
 
 class ProbevalError(Exception):
     """Base of every error that probeval raises on purpose."""
+
+
+class CampaignError(ProbevalError):
+    """A step that a campaign does not allow."""
 
 
 class DataError(ProbevalError):
@@ -61,12 +75,28 @@ class ModelError(ProbevalError):
     """A model that cannot be fitted, loaded or applied."""
 
 
+class ReliabilityError(ProbevalError):
+    """A reliability study that the scores cannot carry."""
+
+
+class SatisfactionError(ProbevalError):
+    """No mapping to satisfaction, or answers that none can be fitted to."""
+
+
 class ScaleError(ProbevalError):
     """A grade that the scale does not have, or no such scale."""
 
 
 class ScoreError(ProbevalError):
     """A question that a distribution of scores cannot answer."""
+
+
+class SelectionError(ProbevalError):
+    """No such policy, goal or stopping rule, or none that fits the question."""
+
+
+class StoreError(ProbevalError):
+    """A store of campaigns that cannot be opened, read or written."""
 
 
 class ProbevalWarning(UserWarning):

@@ -168,7 +168,14 @@ class Runs:
         """The first ``depth`` ranks, on the pool of just these pairs."""
         if depth < 1:
             raise DataError(f"A depth is a whole number from 1, got {depth}.")
-        return self._first(depth)
+        # Kept, so that all who ask for a depth share one pool, and nothing need be looked up between two.
+        if depth not in self._tops:
+            self._tops[depth] = self._first(depth)
+        return self._tops[depth]
+
+    @cached_property
+    def _tops(self) -> dict[int, Runs]:
+        return {}
 
     def _first(self, depth: int) -> Runs:
         keep = np.zeros(len(self.pool), dtype=bool)

@@ -49,7 +49,10 @@ class Hierarchical:
     ) -> LaplaceFit:
         """The posterior given the judgments at hand; ``start`` from an earlier fit makes it quick."""
         scale = _scale(collection, scale)
-        design = Design.of(self.prior, collection, depth=depth, scale=scale)
+        return self.refit(collection, Design.of(self.prior, collection, depth=depth, scale=scale), start=start)
+
+    def refit(self, collection: Collection, design: Design, *, start: Start | None = None) -> LaplaceFit:
+        """The posterior given the judgments at hand, on a design made before."""
         return fit_laplace(design, _judged(collection, design), start=start)
 
     def predict(

@@ -101,6 +101,12 @@ class HeldOut:
             f"{len(runs.queries)} queries, {len(self.codes):,} pairs{left}."
         )
 
+    @property
+    def pool(self) -> Pool:
+        """The pairs that the systems retrieved."""
+        assert self.collection.judgments is not None
+        return self.collection.judgments.pool
+
     @cached_property
     def _graded(self) -> Codes:
         assert self.collection.judgments is not None

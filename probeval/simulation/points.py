@@ -13,7 +13,7 @@ from probeval.errors import ScoreError
 from probeval.scores import Ranking, Scores
 from probeval.scores.score import TIE
 
-__all__ = ["BINS", "Bins", "Point", "measure_point"]
+__all__ = ["BINS", "Bins", "Point", "measure_point", "tau_and_accuracy"]
 
 BINS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)  # of stated confidence; the last one is closed
 ALPHA = 0.05  # of the paired t test that says which true differences are significant
@@ -152,8 +152,7 @@ def measure_point(
     ranking = Ranking(scores, draws)
     a, b = np.triu_indices(n, k=1)
     said, true = (x[a] - x[b] for x in (scores.mean, truth))
-    sign_said, sign_true = _signs(said), _signs(true)
-    agrees = np.where(sign_said == sign_true, 1.0, np.where(sign_said * sign_true == 0, 0.5, 0.0))
+    sign_said, sign_true, agrees = _agreement(said, true)
     better, worse = ranking.p_better[a, b], ranking.p_better[b, a]
     stated, direction = ranking.pair_confidence[a, b], np.sign(better - worse)
     bins = _bins(stated, direction, truth[None], a, b)
@@ -183,6 +182,26 @@ def measure_point(
         centred_coverage_null01=float(np.quantile(held, LOW)),
         bins=Bins(*(tuple(float(x) for x in part[0]) for part in bins)),
     )
+
+
+def tau_and_accuracy(said: Floats, true: Floats) -> tuple[float, float]:
+    """Kendall's tau-a between two sets of scores, and the share of pairs of systems in the true order.
+
+    Examples
+    --------
+    >>> tau_and_accuracy(np.array([0.3, 0.2, 0.1]), np.array([0.5, 0.6, 0.1]))
+    (0.3333333333333333, 0.6666666666666666)
+    """
+    a, b = np.triu_indices(len(said), k=1)
+    sign_said, sign_true, agrees = _agreement(said[a] - said[b], true[a] - true[b])
+    return _mean(sign_said * sign_true), _mean(agrees)
+
+
+def _agreement(said: Floats, true: Floats) -> tuple[Floats, Floats, Floats]:
+    """The signs of stated and true differences, and whether they agree: a tie on one side counts half."""
+    sign_said, sign_true = _signs(said), _signs(true)
+    agrees = np.where(sign_said == sign_true, 1.0, np.where(sign_said * sign_true == 0, 0.5, 0.0))
+    return sign_said, sign_true, agrees
 
 
 def _mean(values: Floats) -> float:

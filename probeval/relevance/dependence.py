@@ -1,0 +1,183 @@
+r"""How the gains of different pairs hang together: what judging one says of the others. [gain]
+
+Given a model's parameters :math:`\theta` pairs are independent; what they share is what is not known of
+:math:`\theta`, so that :math:`\text{Cov}(G_d, G_e) = \text{Cov}_\theta(m_d, m_e)` for two pairs, with :math:`m` the
+expected gains.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Protocol
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from probeval.arrays import Bools, Floats, Ints
+from probeval.relevance.distribution import RelevanceDistribution
+from probeval.relevance.laplace import LaplaceFit, Mode, Problem
+
+__all__ = ["Dependence", "Drawn", "Linearised", "Unrelated"]
+
+
+class Dependence(Protocol):
+    """The covariance over pairs of their expected gains under the posterior."""
+
+    @property
+    def variance(self) -> Floats:
+        """Of each pair's expected gain, shape (pair,)."""
+
+    def times(self, columns: Floats) -> Floats:
+        """The covariance matrix times some columns, shape (pair, column)."""
+
+    def between(self, pairs: Ints) -> Floats:
+        """The covariance matrix of some pairs, shape (n, n)."""
+
+
+@dataclass(frozen=True)
+class Unrelated:
+    """No posterior, no dependence."""
+
+    n: int
+
+    @property
+    def variance(self) -> Floats:
+        """Nothing."""
+        return np.zeros(self.n)
+
+    def times(self, columns: Floats) -> Floats:
+        """Nothing."""
+        return np.zeros((self.n, columns.shape[1]))
+
+    def between(self, pairs: Ints) -> Floats:
+        """Nothing."""
+        return np.zeros((len(pairs), len(pairs)))
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """The covariance over posterior draws, for any posterior: it carries their noise.
+
+    Parameters
+    ----------
+    off
+        The expected gains under each draw less their mean, over the root of the degrees of freedom, shape (draw, pair).
+    """
+
+    off: Floats
+
+    @classmethod
+    def of(cls, relevance: RelevanceDistribution, gains: Floats) -> Drawn:
+        """From a distribution with a posterior axis."""
+        mean = relevance.moments(gains)[0]
+        return cls((mean - mean.mean(axis=0)) / np.sqrt(max(len(mean) - 1, 1)))
+
+    @property
+    def variance(self) -> Floats:
+        """Of each pair's expected gain, shape (pair,)."""
+        return np.asarray((self.off**2).sum(axis=0))
+
+    def times(self, columns: Floats) -> Floats:
+        """The covariance matrix times some columns, shape (pair, column)."""
+        return np.asarray(self.off.T @ (self.off @ columns))
+
+    def between(self, pairs: Ints) -> Floats:
+        """The covariance matrix of some pairs, shape (n, n)."""
+        return np.asarray(self.off[:, pairs].T @ self.off[:, pairs])
+
+
+@dataclass(frozen=True, eq=False)
+class Linearised:
+    r"""The hierarchical model's covariance by the delta method: no noise of draws.
+
+    With :math:`s_{d\ell} = (g_\ell - g_{\ell-1})\,E[F_\ell(1-F_\ell)]` the mean slope of a pair's expected gain in each
+    cutpoint, :math:`F_\ell = P(R_d \ge \ell)`, and :math:`s_d` their sum, :math:`m` is linear in the global effects and
+    in the Gaussian process within each query, whose posterior Laplace's method gives.
+
+    Parameters
+    ----------
+    fit
+        The posterior; its best setting of the variances is used.
+    slope
+        :math:`s_d`, 0 for judged pairs, shape (pair,).
+    shared
+        The part of the global effects, as a factor: its square is their covariance, shape (pair, effect).
+    """
+
+    problem: Problem
+    mode: Mode
+    slope: Floats
+    shared: Floats
+
+    @classmethod
+    def of(cls, fit: LaplaceFit, relevance: RelevanceDistribution, gains: Floats) -> Linearised:
+        """From a fit and the distribution that was drawn from it."""
+        problem, mode = fit.problem, fit.best
+        step = np.diff(gains[relevance.levels])
+        above = np.cumsum(relevance.probability[..., ::-1], axis=-1)[..., -2::-1]  # P(at least the next level)
+        by_cut = np.where(relevance.certain[:, None], 0.0, step * (above * (1 - above)).mean(axis=0))
+        slope = by_cut.sum(axis=1)
+        rows = np.concatenate([by_cut @ problem.gap_matrix, slope[:, None] * problem.global_columns], axis=1)
+        out = cls(problem, mode, slope, rows)
+        k = problem.covariance(mode.log_sd)
+        moved = mode.cross - mode.resolvent @ (k @ mode.cross)  # what the global effects take from the processes
+        for q, mine in enumerate(out._queries):
+            rows[mine] -= slope[mine, None] * (out._to_judged(q) @ moved[q, problem.real[q]])
+        return cls(problem, mode, slope, np.asarray(solve_triangular(mode.schur, rows.T, lower=True).T))
+
+    @property
+    def _queries(self) -> list[slice]:
+        """Where the pairs of each query stand."""
+        pool = self.problem.design.pool
+        edges = np.searchsorted(pool.query, np.arange(len(pool.queries) + 1))
+        return [slice(int(a), int(b)) for a, b in pairwise(edges)]
+
+    def _scaled(self, rows: slice | Ints) -> list[Floats]:
+        """The columns of the effects within queries for some pairs, each over its standard deviation."""
+        sd = dict(zip(self.problem.kinds, np.exp(self.mode.log_sd), strict=True))
+        return [sd[kind] * columns[rows] for kind, columns in self.problem.design.local.items()]
+
+    def _to_judged(self, q: int, rows: slice | Ints | None = None) -> Floats:
+        """The prior covariance of a query's pairs with its judged ones, shape (pair, judged)."""
+        judged = self.problem.index[q, self.problem.real[q]]
+        some = self._scaled(self._queries[q] if rows is None else rows)
+        parts = zip(some, self._scaled(judged), strict=True)
+        return np.asarray(sum(a @ b.T for a, b in parts))
+
+    def _resolvent(self, q: int) -> Floats:
+        real: Bools = self.problem.real[q]
+        return np.asarray(self.mode.resolvent[q][np.ix_(real, real)])
+
+    @property
+    def variance(self) -> Floats:
+        """Of each pair's expected gain, shape (pair,)."""
+        own = np.zeros(len(self.slope))
+        for q, mine in enumerate(self._queries):
+            own[mine] = sum((a**2).sum(axis=1) for a in self._scaled(mine))
+            to_judged = self._to_judged(q)
+            own[mine] -= ((to_judged @ self._resolvent(q)) * to_judged).sum(axis=1)
+        return np.asarray((self.shared**2).sum(axis=1) + self.slope**2 * np.maximum(own, 0.0))
+
+    def times(self, columns: Floats) -> Floats:
+        """The covariance matrix times some columns, shape (pair, column)."""
+        out = self.shared @ (self.shared.T @ columns)
+        for q, mine in enumerate(self._queries):
+            scaled = self.slope[mine, None] * columns[mine]
+            to_judged = self._to_judged(q)
+            local = sum(a @ (a.T @ scaled) for a in self._scaled(mine))
+            local = local - to_judged @ (self._resolvent(q) @ (to_judged.T @ scaled))
+            out[mine] += self.slope[mine, None] * local
+        return np.asarray(out)
+
+    def between(self, pairs: Ints) -> Floats:
+        """The covariance matrix of some pairs, shape (n, n)."""
+        out = self.shared[pairs] @ self.shared[pairs].T
+        query = self.problem.design.pool.query[pairs]
+        for q in np.unique(query):
+            at = np.flatnonzero(query == q)
+            rows = pairs[at]
+            to_judged = self._to_judged(int(q), rows)
+            local = sum(a @ a.T for a in self._scaled(rows)) - to_judged @ self._resolvent(int(q)) @ to_judged.T
+            out[np.ix_(at, at)] += self.slope[rows, None] * local * self.slope[rows]
+        return np.asarray(out)

@@ -1,0 +1,87 @@
+"""A model that follows a campaign: what it believes after each batch of judgments, without starting over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from probeval.arrays import Floats
+from probeval.data.collection import Collection
+from probeval.data.judgments import Judgments
+from probeval.data.scale import Scale
+from probeval.features import feature_names, needs
+from probeval.relevance.dependence import Dependence, Drawn, Linearised, Unrelated
+from probeval.relevance.distribution import RelevanceDistribution
+from probeval.relevance.hierarchical import Design
+from probeval.relevance.laplace import LaplaceFit
+from probeval.relevance.model import Predicts
+from probeval.relevance.posterior import Hierarchical
+
+__all__ = ["Belief", "Follower", "follow"]
+
+
+@dataclass(frozen=True, eq=False)
+class Belief:
+    """What a model says after some judgments.
+
+    Parameters
+    ----------
+    relevance
+        P(grade) of every pair; judged pairs are certain.
+    fit
+        The posterior behind it, where Laplace's method gave it: the next one starts there.
+    """
+
+    relevance: RelevanceDistribution
+    fit: LaplaceFit | None = None
+
+    def dependence(self, gains: Floats) -> Dependence:
+        """How the expected gains of pairs hang together, given the gain of each grade."""
+        if not self.relevance.has_posterior:
+            return Unrelated(len(self.relevance.pool))
+        if self.fit is None:
+            return Drawn.of(self.relevance, gains)
+        return Linearised.of(self.fit, self.relevance, gains)
+
+    def knowing(self, judgments: Judgments) -> Belief:
+        """The same belief with these pairs certain, and nothing learned from them."""
+        return replace(self, relevance=self.relevance.with_judgments(judgments))
+
+
+@dataclass(frozen=True, eq=False)
+class Follower:
+    """A model, a campaign, and what does not change as judgments come in.
+
+    Parameters
+    ----------
+    model, collection, depth, scale
+        What predicts, what, to which depth, in which grades.
+    design
+        The campaign as the hierarchical model sees it; None for other models.
+    """
+
+    model: Predicts
+    collection: Collection
+    depth: int
+    scale: Scale
+    design: Design | None = None
+
+    def after(self, judgments: Judgments | None, rng: np.random.Generator, *, last: Belief | None = None) -> Belief:
+        """What the model says with these judgments; ``last`` is what it said with fewer."""
+        now = replace(self.collection, judgments=judgments)
+        if self.design is None:
+            return Belief(self.model.predict(now, depth=self.depth, scale=self.scale, rng=rng))
+        assert isinstance(self.model, Hierarchical)
+        start = last.fit.start if last is not None and last.fit is not None else None
+        fit = self.model.refit(now, self.design, start=start)
+        return Belief(self.model.distribution(now, fit, rng), fit)
+
+
+def follow(model: Predicts, collection: Collection, *, depth: int, scale: Scale) -> Follower:
+    """A model that follows a campaign."""
+    design = None
+    # A design that looks at judgments has to be made anew with every one.
+    if isinstance(model, Hierarchical) and "judgments" not in needs(feature_names(model.terms)):
+        design = Design.of(model.prior, collection, depth=depth, scale=scale)
+    return Follower(model, collection, depth, scale, design)

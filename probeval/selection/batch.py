@@ -1,0 +1,124 @@
+"""Several pairs at once: the second of two that say the same is worth less once the first is taken."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from probeval.arrays import Bools, Floats, Ints
+from probeval.errors import SelectionError
+from probeval.scores.score import TIE
+from probeval.selection.goals import Goal
+from probeval.selection.knowledge import Knowledge
+from probeval.selection.policies import find_policy, gain, worth
+
+__all__ = ["choose"]
+
+SHORT_LIST = 300  # pairs among which a batch is chosen
+DIGITS = 10  # values that agree to so many digits are tied
+
+
+def choose(knowledge: Knowledge, policy: str, n: int, *, goal: Goal, offered: Bools, explore: float = 0.0) -> Ints:
+    """The next ``n`` pairs to judge, the best first; fewer where fewer are left. Ties go to the first in the pool.
+
+    Parameters
+    ----------
+    knowledge
+        What is known.
+    policy, goal
+        How to choose, and to what end.
+    n
+        How many.
+    offered
+        The pairs that may be chosen, shape (pair,); judged ones never are.
+    explore
+        The share of judgments that are given to exploration: pairs at random, from the queries least judged so far.
+        A policy that trusts its model looks only where the model says there is something to learn.
+    """
+    if n < 0:
+        raise SelectionError(f"So many pairs cannot be chosen: {n}.")
+    if not 0 <= explore <= 1:
+        raise SelectionError(f"The share of exploration is between 0 and 1, got {explore:g}.")
+    find = find_policy(policy)
+    open_ = offered & ~knowledge.judged
+    n = min(n, int(open_.sum()))
+    if n == 0:
+        return np.empty(0, dtype=np.int64)
+    start = len(knowledge.judgments)
+    # Judgment j explores when the running share passes a whole number: evenly spread, whatever the batches.
+    exploring = np.floor((start + 1 + np.arange(n)) * explore) > np.floor((start + np.arange(n)) * explore)
+    if policy == "random":
+        exploring[:] = False
+    strays = _explore(knowledge, open_, int(exploring.sum()))
+    open_[strays] = False
+    wanted = n - len(strays)
+    if wanted == 0:
+        chosen = np.empty(0, dtype=np.int64)
+    elif find is gain and goal.kind != "relevant":
+        chosen = _together(knowledge, goal, open_, wanted)
+    else:
+        chosen = _best(find(knowledge, goal), open_, wanted)
+    out = np.empty(n, dtype=np.int64)
+    out[exploring], out[~exploring] = strays, chosen
+    return out
+
+
+def _best(value: Floats, open_: Bools, n: int) -> Ints:
+    """The ``n`` open pairs of the highest value, ties in the order of the pool."""
+    pairs = np.flatnonzero(open_)
+    return np.asarray(pairs[np.argsort(-_rounded(value[pairs]), kind="stable")[:n]])
+
+
+def _rounded(value: Floats) -> Floats:
+    """Values without the noise of rounding, so that ties are ties."""
+    finite = np.abs(value[np.isfinite(value)])
+    top = float(finite.max(initial=0.0))
+    return np.round(value / top, DIGITS) if top > 0 else value
+
+
+def _together(knowledge: Knowledge, goal: Goal, open_: Bools, n: int) -> Ints:
+    r"""A batch by [gain]: after each pair, what it would say of the others is taken out of them.
+
+    With :math:`x` taken, :math:`g_d` falls by :math:`\text{Cov}(G_d, G_x)\, g_x / \text{Var}[G_x]` and
+    :math:`\text{Var}[G_d]` by :math:`\text{Cov}(G_d, G_x)^2 / \text{Var}[G_x]`.
+    """
+    first = gain(knowledge, goal)
+    if n == 1:
+        return _best(first, open_, 1)
+    pairs = np.sort(_best(first, open_, max(SHORT_LIST, 10 * n)))
+    between = knowledge.dependence.between(pairs) if n > 1 else np.zeros((len(pairs),) * 2)
+    covariance, variance = knowledge.covariance[pairs], knowledge.gain_variance[pairs]
+    free = np.ones(len(pairs), dtype=bool)
+    out = []
+    for _ in range(n):
+        value = worth(covariance, variance, knowledge, goal)
+        at = int(_best(value, free, 1)[0])
+        free[at] = False
+        out.append(pairs[at])
+        if variance[at] <= TIE:
+            continue
+        said = between[:, at] / variance[at]
+        said[at] = 0.0
+        covariance = covariance - np.outer(said, covariance[at])
+        variance = np.maximum(variance - said * between[:, at], 0.0)
+        between = between - np.outer(said, between[at])
+    return np.array(out, dtype=np.int64)
+
+
+def _explore(knowledge: Knowledge, open_: Bools, n: int) -> Ints:
+    """Pairs at random, from the queries of which the smallest share is judged."""
+    if n == 0:
+        return np.empty(0, dtype=np.int64)
+    query = knowledge.runs.pool.query
+    n_queries = len(knowledge.runs.queries)
+    size = np.maximum(np.bincount(query, minlength=n_queries), 1)
+    done = np.bincount(query, weights=knowledge.judged.astype(float), minlength=n_queries)
+    key = np.random.default_rng([knowledge.seed, 0]).random(len(query))
+    out: list[int] = []
+    pairs = np.flatnonzero(open_)
+    for _ in range(n):
+        share = (done / size)[query[pairs]]
+        at = int(np.lexsort((key[pairs], np.round(share, 9)))[0])
+        out.append(int(pairs[at]))
+        done[query[pairs[at]]] += 1
+        pairs = np.delete(pairs, at)
+    return np.array(out, dtype=np.int64)

@@ -1,0 +1,97 @@
+"""What the judging is for: which comparisons, scores or documents matter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from probeval.arrays import Floats
+from probeval.errors import SelectionError, did_you_mean
+from probeval.scores import Ranking
+
+__all__ = ["GOALS", "Goal"]
+
+GOALS = {
+    "ranking": "the order of all systems (the default)",
+    "best": "which system is the best",
+    "top:N": "which N systems are the best, in whatever order",
+    "pair:A,B": "which of two systems is better",
+    "scores": "the score of every system, to within a half-width",
+    "relevant": "relevant documents found",
+}
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What the judging is for, one of :data:`GOALS`.
+
+    Examples
+    --------
+    >>> Goal.parse("top:3")
+    Goal(kind='top', n=3, systems=())
+    >>> str(Goal.parse("pair:bm25,dense"))
+    'pair:bm25,dense'
+    """
+
+    kind: str
+    n: int = 0
+    systems: tuple[str, ...] = ()
+
+    @classmethod
+    def parse(cls, text: str | Goal) -> Goal:
+        """The goal that a text names."""
+        if isinstance(text, Goal):
+            return text
+        kind, _, rest = text.partition(":")
+        if kind in ("ranking", "best", "scores", "relevant") and not rest:
+            return cls(kind)
+        if kind == "top" and rest.isdigit() and int(rest) > 0:
+            return cls(kind, n=int(rest))
+        names = tuple(rest.split(","))
+        if kind == "pair" and len(names) == 2 and all(names) and names[0] != names[1]:
+            return cls(kind, systems=names)
+        raise SelectionError(f"No goal {text!r}: {', '.join(GOALS)}.{did_you_mean(text, GOALS)}")
+
+    def __str__(self) -> str:
+        rest = str(self.n) if self.kind == "top" else ",".join(self.systems)
+        return f"{self.kind}:{rest}" if rest else self.kind
+
+    @property
+    def compares(self) -> bool:
+        """Whether it is about differences between systems."""
+        return self.kind in ("ranking", "best", "top", "pair")
+
+    def comparisons(self, ranking: Ranking) -> Floats:
+        """1 for every comparison that matters now, else 0, symmetric, shape (system, system).
+
+        For the best system those of the present leader with all others; for the best N those of the present N with the
+        rest.
+        """
+        systems, order = ranking.scores.systems, ranking.scores.order
+        n = len(systems)
+        matters = np.zeros((n, n))
+        if self.kind in ("best", "top"):
+            inside = np.zeros(n)
+            inside[order[: max(self.n, 1)]] = 1.0
+            matters = np.abs(inside[:, None] - inside)
+        elif self.kind == "pair":
+            a, b = (self._position(name, systems) for name in self.systems)
+            matters[a, b] = matters[b, a] = 1.0
+        else:
+            matters = 1.0 - np.eye(n)
+        return matters
+
+    def confidence(self, ranking: Ranking) -> float:
+        """How sure the goal's answer is: the mean confidence of its comparisons; P(best) for the best system."""
+        if self.kind == "best":
+            return float(ranking.p_best.max())
+        matters = np.triu(self.comparisons(ranking), k=1)
+        total = matters.sum()
+        return float((matters * ranking.pair_confidence).sum() / total) if total else 1.0
+
+    @staticmethod
+    def _position(name: str, systems: tuple[str, ...]) -> int:
+        if name not in systems:
+            raise SelectionError(f"No system {name!r} to compare.{did_you_mean(name, systems)}")
+        return systems.index(name)

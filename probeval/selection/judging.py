@@ -1,0 +1,191 @@
+"""The loop that a person, a page and a simulation share: what is known now, what to judge next, when to stop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from probeval.arrays import Bools, Ints
+from probeval.data.collection import Collection
+from probeval.data.judgments import Judgments
+from probeval.data.pool import Pool
+from probeval.data.runs import Runs
+from probeval.data.scale import Scale
+from probeval.errors import SelectionError
+from probeval.metrics import Metric
+from probeval.relevance.following import Belief, Follower, follow
+from probeval.relevance.model import Predicts
+from probeval.scores import Ranking, Scores, evaluate
+from probeval.scores.evaluate import as_metric
+from probeval.selection.batch import choose
+from probeval.selection.goals import Goal
+from probeval.selection.knowledge import Knowledge
+from probeval.selection.policies import find_policy
+
+__all__ = ["EXPLORE", "Judging", "Stage"]
+
+EXPLORE = 0.1  # of the judgments of a policy that trusts its model
+TRUSTING = ("mtc", "variance", "uncertain", "gain")
+
+
+@dataclass(frozen=True, eq=False)
+class Judging:
+    """A campaign to be judged: the systems' lists, a model, a measure, a policy and a goal.
+
+    Parameters
+    ----------
+    collection
+        Runs, and whatever judgments, metadata and labels there are.
+    model
+        What predicts relevance.
+    metric
+        The measure or its name.
+    policy, goal
+        How to choose pairs (:data:`probeval.selection.POLICIES`), and to what end (:data:`probeval.selection.GOALS`).
+    scale, depth
+        The grades, and how many ranks are pooled; the metric's cutoff, else the whole runs, when not given.
+    explore
+        The share of exploratory judgments.
+    offered
+        The pairs of the pool that may be judged; all when not given, shape (pair,).
+    refresh
+        After how many judgments the model learns again; in between, judged pairs are merely known.
+    family, draws
+        The shape that confidence takes, and how many draws of scores where draws are made.
+    seed
+        Same seed, same order.
+
+    Examples
+    --------
+    >>> from probeval.data import synthetic_campaign
+    >>> from probeval.relevance import Chain, Uniform
+    >>> from dataclasses import replace
+    >>> campaign = replace(synthetic_campaign(np.random.default_rng(1), systems=4, queries=3, depth=5), judgments=None)
+    >>> judging = Judging(campaign, Chain([Uniform()]), "DCG@5", policy="mtc", scale=Scale.graded(2), explore=0)
+    >>> stage = judging.begin()
+    >>> pairs = stage.next(2)
+    >>> [judging.pool.label(p) for p in pairs]  # doctest: +SKIP
+    """
+
+    collection: Collection
+    model: Predicts
+    metric: Metric | str
+    policy: str = "gain"
+    goal: Goal | str = "ranking"
+    scale: Scale | None = None
+    depth: int | None = None
+    explore: float | None = None
+    offered: Bools | None = None
+    refresh: int = 1
+    family: str | None = None
+    draws: int = 1000
+    seed: int = 0
+    follower: Follower = field(init=False, repr=False)
+    runs: Runs = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        find_policy(self.policy)
+        metric, goal = as_metric(self.metric), Goal.parse(self.goal)
+        judgments = self.collection.judgments
+        scale = self.scale
+        if scale is None:
+            if judgments is None or not len(judgments):
+                raise SelectionError("Without judgments the scale of the grades must be named.")
+            scale = judgments.scale()
+        depth = self.depth or metric.cutoff or self.collection.runs.depth
+        runs = self.collection.runs.top(depth)
+        explore = (EXPLORE if self.policy in TRUSTING else 0.0) if self.explore is None else self.explore
+        settled = {"metric": metric, "goal": goal, "scale": scale, "depth": depth, "runs": runs, "explore": explore}
+        settled["follower"] = follow(self.model, self.collection, depth=depth, scale=scale)
+        for name, value in settled.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def pool(self) -> Pool:
+        """The pairs."""
+        return self.runs.pool
+
+    def begin(self) -> Stage:
+        """Where it starts: with the judgments of the collection."""
+        judgments = self.collection.judgments
+        return self._stage(Judgments.none(self.pool) if judgments is None else judgments, None)
+
+    def _stage(self, judgments: Judgments, last: Stage | None) -> Stage:
+        if last is not None and len(judgments) - last.learned < self.refresh:
+            return Stage(self, judgments, last.belief.knowing(judgments), last.learned)
+        rng = np.random.default_rng([self.seed, len(judgments), 3])
+        belief = self.follower.after(
+            judgments if len(judgments) else None, rng, last=None if last is None else last.belief
+        )
+        return Stage(self, judgments, belief, len(judgments))
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """A moment of the judging: what is judged and believed, how the scores stand, what comes next.
+
+    Parameters
+    ----------
+    judging
+        What is being done.
+    judgments
+        What was judged so far, outside the pool too.
+    belief
+        What the model says now.
+    learned
+        How many judgments the model has learned from.
+    """
+
+    judging: Judging
+    judgments: Judgments
+    belief: Belief
+    learned: int
+
+    @cached_property
+    def knowledge(self) -> Knowledge:
+        """All that a policy looks at."""
+        judging = self.judging
+        assert isinstance(judging.metric, Metric)
+        rng = np.random.default_rng([judging.seed, len(self.judgments), 4])
+        scores = evaluate(
+            judging.runs, self.belief.relevance, judging.metric, family=judging.family, n=judging.draws, rng=rng
+        )
+        return Knowledge(judging.runs, self.judgments, self.belief, scores, judging.seed)
+
+    @property
+    def goal(self) -> Goal:
+        """What the judging is for."""
+        assert isinstance(self.judging.goal, Goal)
+        return self.judging.goal
+
+    @property
+    def scores(self) -> Scores:
+        """The scores of all systems, jointly."""
+        return self.knowledge.scores
+
+    @property
+    def ranking(self) -> Ranking:
+        """The ranking, and how sure it is."""
+        return self.knowledge.ranking
+
+    @property
+    def open(self) -> Bools:
+        """The pairs that may still be judged, shape (pair,)."""
+        offered = self.judging.offered
+        free = ~self.belief.relevance.certain
+        return free if offered is None else free & offered
+
+    def next(self, n: int = 1, *, taken: Iterable[int] = ()) -> Ints:
+        """The next ``n`` pairs of the pool to judge, the best first; none that is judged, nor any that is ``taken``."""
+        offered = self.open.copy()
+        offered[list(taken)] = False
+        judging = self.judging
+        assert judging.explore is not None
+        return choose(self.knowledge, judging.policy, n, goal=self.goal, offered=offered, explore=judging.explore)
+
+    def after(self, judgments: Judgments) -> Stage:
+        """The stage with these judgments: all so far, the new ones among them."""
+        return self.judging._stage(judgments, self)

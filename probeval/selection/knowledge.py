@@ -1,0 +1,153 @@
+"""What a policy looks at: the lists, what is judged, what is believed, and how the scores stand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from probeval.arrays import Bools, Floats, Ints
+from probeval.data.judgments import Judgments
+from probeval.data.runs import Runs
+from probeval.metrics import Metric
+from probeval.relevance.dependence import Dependence
+from probeval.relevance.distribution import RelevanceDistribution
+from probeval.relevance.following import Belief
+from probeval.scores import Ranking, Scores
+from probeval.scores.draws import BATCH, drawn_lists
+from probeval.scores.moments import rank_weights
+
+__all__ = ["Knowledge", "effective_weights"]
+
+SAMPLE = 500  # draws from which the weights of a measure that is not linear are learned
+RIDGE = 0.01  # relative: pairs that hardly vary say nothing
+DRAWS = 1000  # of normal scores, for the probability of being the best
+
+
+@dataclass(frozen=True, eq=False)
+class Knowledge:
+    """All that a choice can depend on.
+
+    Parameters
+    ----------
+    runs
+        The lists, on the pool that all arrays follow.
+    judgments
+        What was judged so far, in the order in which it happened.
+    belief
+        What the model says.
+    scores
+        The scores now.
+    seed
+        Where randomness starts.
+    """
+
+    runs: Runs
+    judgments: Judgments
+    belief: Belief
+    scores: Scores
+    seed: int = 0
+
+    @property
+    def relevance(self) -> RelevanceDistribution:
+        """P(grade) of every pair."""
+        return self.belief.relevance
+
+    @property
+    def metric(self) -> Metric:
+        """The measure."""
+        return self.scores.metric
+
+    @cached_property
+    def ranking(self) -> Ranking:
+        """The ranking now."""
+        return self.scores.ranking(rng=self.stream(1), n=DRAWS)
+
+    def stream(self, *purpose: int) -> np.random.Generator:
+        """Randomness for a purpose, the same whenever this much is judged."""
+        return np.random.default_rng([self.seed, len(self.judgments), *purpose])
+
+    @cached_property
+    def retrieved(self) -> csr_array:
+        """1 where a system retrieved a pair within the measure's cutoff, shape (system, pair)."""
+        depth = min(self.metric.cutoff or self.runs.depth, self.runs.depth)
+        return rank_weights(self.runs, (np.arange(self.runs.depth) < depth).astype(float))
+
+    @cached_property
+    def gains(self) -> Floats:
+        """The gain of each grade by which pairs are compared, shape (grade,)."""
+        scale = self.relevance.scale
+        return self.metric.gains(scale) if self.metric.definition.gains is not None else scale.gains
+
+    @cached_property
+    def dependence(self) -> Dependence:
+        """How the gains of pairs hang together."""
+        return self.belief.dependence(self.gains)
+
+    @cached_property
+    def weights(self) -> Floats:
+        """What a unit of gain of each pair adds to each system's mean score, shape (pair, system)."""
+        return effective_weights(self.runs, self.relevance, self.metric, self.gains, self.stream(2))
+
+    @cached_property
+    def gain_moments(self) -> tuple[Floats, Floats]:
+        """The mean of each pair's gain, and its variance given the model's parameters, shapes (pair,)."""
+        mean, variance = self.relevance.moments(self.gains)
+        if self.relevance.has_posterior:
+            return mean.mean(axis=0), variance.mean(axis=0)
+        return mean, variance
+
+    @cached_property
+    def gain_variance(self) -> Floats:
+        """The variance of each pair's gain, parameters and all, shape (pair,)."""
+        return self.gain_moments[1] + self.dependence.variance
+
+    @cached_property
+    def covariance(self) -> Floats:
+        r""":math:`g_{da} = \text{Cov}(G_d, \text{score}_a)`, shape (pair, system). [gain]"""
+        weights = self.weights
+        return weights * self.gain_moments[1][:, None] + self.dependence.times(weights)
+
+    @cached_property
+    def best_rank(self) -> Ints:
+        """The best rank at which any system has each pair, from 0, shape (pair,)."""
+        best = np.full(len(self.runs.pool), self.runs.depth)
+        system, query, rank = np.nonzero(self.runs.retrieved)
+        np.minimum.at(best, self.runs.pairs[system, query, rank], rank)
+        return best
+
+    @property
+    def judged(self) -> Bools:
+        """The pairs that need no judgment, shape (pair,)."""
+        return self.relevance.certain
+
+
+def effective_weights(
+    runs: Runs, relevance: RelevanceDistribution, metric: Metric, gains: Floats, rng: np.random.Generator
+) -> Floats:
+    """What a unit of gain of each pair adds to each system's mean score, shape (pair, system).
+
+    For a linear measure these are its weights. For any other, the score of each query is regressed on the gains of its
+    pairs over joint draws (ridge, in its dual form): how the score moves with each gain on average.
+    """
+    n_queries = max(len(runs.queries), 1)
+    if metric.is_linear:
+        return np.asarray(rank_weights(runs, metric.weights(relevance.scale, runs.depth)).T.toarray() / n_queries)
+    codes = relevance.sample(SAMPLE, rng)
+    size = max(1, BATCH // max(runs.pairs.size, 1))
+    parts = (codes[at : at + size] for at in range(0, SAMPLE, size))
+    scores = np.concatenate([metric.scores(drawn_lists(runs, relevance, part)) for part in parts])
+    out = np.zeros((len(runs.pool), len(runs.systems)))
+    edges = np.searchsorted(runs.pool.query, np.arange(n_queries + 1))
+    for q in range(len(runs.queries)):
+        mine = slice(int(edges[q]), int(edges[q + 1]))
+        x = gains[codes[:, mine]]
+        x = x - x.mean(axis=0)
+        y = scores[:, :, q] - scores[:, :, q].mean(axis=0)
+        gram = x @ x.T
+        level = RIDGE * np.trace(gram) / len(x)
+        if level > 0:
+            out[mine] = x.T @ np.linalg.solve(gram + level * np.eye(len(x)), y) / n_queries
+    return out

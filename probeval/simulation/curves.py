@@ -1,0 +1,163 @@
+"""What came of a replay: figures along the way, where it stopped, and when the ranking was good."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from probeval.simulation.points import Point
+
+__all__ = ["LASTS", "TAU", "Course", "Simulation", "Step", "lasting"]
+
+TAU, LASTS = 0.9, 100  # a ranking is good when tau stays at .9 for as many more judgments
+
+
+@dataclass(frozen=True)
+class Step:
+    """After so many judgments: what is stated, and how right it is."""
+
+    judged: int
+    confidence: float
+    accuracy: float
+    tau: float
+
+
+def lasting(steps: Sequence[Step], tau: float = TAU, lasts: int = LASTS, *, exhausted: bool = False) -> int | None:
+    """The first number of judgments from which tau stays at least ``tau`` for the next ``lasts``; None if never.
+
+    Where all is judged, what is left of the course suffices.
+    """
+    first: int | None = None
+    for step in steps:
+        if step.tau < tau - 1e-12:
+            first = None
+        elif first is None:
+            first = step.judged
+        if first is not None and step.judged >= first + lasts:
+            return first
+    return first if exhausted else None
+
+
+@dataclass(frozen=True)
+class Course:
+    """A campaign judged once by one policy.
+
+    Parameters
+    ----------
+    policy, model, metric, seed
+        Who chose, what predicted, what was measured, and which randomness.
+    pool, systems
+        How many pairs and systems there were.
+    steps
+        One a batch.
+    points
+        One a checkpoint.
+    stop, reasons
+        The first step at which the stopping rule held, and why; None where it never did.
+    order
+        The pairs in the order in which they were judged.
+    """
+
+    policy: str
+    model: str
+    metric: str
+    seed: int
+    pool: int
+    systems: int
+    steps: tuple[Step, ...]
+    points: tuple[Point, ...]
+    stop: Step | None
+    reasons: tuple[str, ...]
+    order: tuple[int, ...]
+
+    @property
+    def judgments_to_tau90(self) -> int | None:
+        """The first number of judgments from which tau stays at least .9 for 100 more; None if it never does."""
+        return lasting(self.steps, exhausted=self.steps[-1].judged >= self.pool)
+
+    @property
+    def label(self) -> str:
+        """How pictures and tables name it."""
+        return f"{self.policy}:{self.model}"
+
+    def reaches(self, confidence: float) -> int | None:
+        """The first number of judgments with this mean confidence; None if it is never reached."""
+        return next((s.judged for s in self.steps if s.confidence >= confidence), None)
+
+    def frame(self) -> pd.DataFrame:
+        """One row a batch: judged, confidence, accuracy, tau."""
+        return pd.DataFrame([vars(step) for step in self.steps])
+
+    def document(self) -> dict[str, Any]:
+        """The course as plain data for JSON."""
+        at = self.stop or self.steps[-1]
+        return {
+            "policy": self.policy,
+            "model": self.model,
+            "seed": self.seed,
+            "judgments_to_tau90": self.judgments_to_tau90,
+            "stop": {
+                "reached": self.stop is not None,
+                "judged": at.judged,
+                "fraction": at.judged / self.pool,
+                "confidence": at.confidence,
+                "accuracy": at.accuracy,
+                "tau": at.tau,
+                "reasons": list(self.reasons),
+            },
+            "points": [point.to_dict() for point in self.points],
+        }
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """Several courses of one campaign side by side.
+
+    Parameters
+    ----------
+    courses
+        In the order of the policies and seeds.
+    """
+
+    courses: tuple[Course, ...]
+
+    def document(self) -> dict[str, Any]:
+        """The result as plain data for JSON."""
+        first = self.courses[0]
+        return {
+            "metric": first.metric,
+            "pool": first.pool,
+            "systems": first.systems,
+            "policies": [course.document() for course in self.courses],
+        }
+
+    def table(self) -> pd.DataFrame:
+        """One row a course and checkpoint: policy, model, seed, and every figure."""
+        return pd.DataFrame(
+            [
+                {"policy": c.policy, "model": c.model, "seed": c.seed, **point.to_dict()}
+                for c in self.courses
+                for point in c.points
+            ]
+        )
+
+    def summary(self) -> pd.DataFrame:
+        """One row a course: where it stopped, how right it was there, and when the ranking was good."""
+        rows = []
+        for course in self.courses:
+            document = course.document()
+            stop = document["stop"]
+            rows.append(
+                {
+                    "policy": course.policy,
+                    "model": course.model,
+                    "seed": course.seed,
+                    "to tau .9": course.judgments_to_tau90,
+                    "stopped": stop["reached"],
+                    **{name: stop[name] for name in ("judged", "fraction", "confidence", "accuracy", "tau")},
+                }
+            )
+        return pd.DataFrame(rows)

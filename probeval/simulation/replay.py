@@ -1,0 +1,174 @@
+"""A finished campaign judged again by a policy: its full judgments are the assessor."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import ceil
+
+import numpy as np
+
+from probeval.arrays import Floats, Ints
+from probeval.data.judgments import Judgments
+from probeval.errors import ProbevalWarning, SelectionError
+from probeval.metrics import Metric
+from probeval.relevance.model import Predicts
+from probeval.selection import Judging, Stage, Stopping
+from probeval.simulation.curves import LASTS, TAU, Course, Step, lasting
+from probeval.simulation.heldout import HeldOut, stream
+from probeval.simulation.points import Point, measure_point, tau_and_accuracy
+
+__all__ = ["Assessor", "replay"]
+
+NULL = 1000  # truths drawn for the null of calibration
+
+
+@dataclass(frozen=True, eq=False)
+class Assessor:
+    """Who answers: the grades that a full set of judgments gives, with or without slips.
+
+    Parameters
+    ----------
+    grades
+        What is answered for each pair of the pool, shape (pair,).
+    """
+
+    grades: Floats
+
+    @classmethod
+    def of(cls, held: HeldOut, *, noise: float = 0.0, rng: np.random.Generator | None = None) -> Assessor:
+        """The true grade of each pair; with probability ``noise`` any other of the scale."""
+        if not 0 <= noise <= 1:
+            raise SelectionError(f"Noise is the probability of a wrong grade, between 0 and 1; got {noise:g}.")
+        codes = held.codes.astype(np.int64)
+        if noise:
+            rng = np.random.default_rng(0) if rng is None else rng
+            slips = rng.random(len(codes)) < noise
+            other = rng.integers(1, len(held.scale), size=len(codes))
+            codes = np.where(slips, (codes + other) % len(held.scale), codes)
+        return cls(held.scale.values[codes])
+
+    def judge(self, held: HeldOut, pairs: Sequence[int] | Ints) -> Judgments:
+        """What comes of judging these pairs, in this order."""
+        at = np.asarray(pairs, dtype=np.int64)
+        return Judgments.coded(held.pool, at, self.grades[at])
+
+
+def replay(
+    held: HeldOut,
+    model: Predicts,
+    metric: Metric,
+    *,
+    policy: str,
+    name: str,
+    goal: str = "ranking",
+    stop: Stopping | str = "confidence=.95",
+    batch: int = 1,
+    checkpoints: Sequence[float] = (),
+    until: float = 1.0,
+    explore: float | None = None,
+    refresh: int | None = None,
+    noise: float = 0.0,
+    family: str | None = None,
+    draws: int = 1000,
+    seed: int = 0,
+) -> Course:
+    """Judge a campaign again, batch by batch, and hold what is stated against the truth.
+
+    It goes on past the stop until every checkpoint is passed and tau has stayed at .9 for 100 judgments, or until the
+    share ``until`` of the pool, or all that can be, is judged.
+
+    Parameters
+    ----------
+    held
+        The campaign, its truth known.
+    model, name
+        What predicts, and what it is called.
+    metric, policy, goal, explore, refresh, family, draws
+        As in :class:`probeval.selection.Judging`.
+    stop
+        The stopping rule whose first passage is reported.
+    batch
+        How many pairs are judged between two choices.
+    checkpoints
+        Shares of the pool at which everything is measured.
+    noise
+        The probability that the assessor slips.
+    seed
+        Same seed, same course.
+    """
+    rule = Stopping.parse(stop)
+    pool = len(held.pool)
+    targets = sorted({min(ceil(share * pool - 1e-9), len(held.known)) for share in checkpoints})
+    most = min(ceil(until * pool - 1e-9), len(held.known))
+    offered = np.zeros(pool, dtype=bool)
+    offered[held.known] = True
+    assessor = Assessor.of(held, noise=noise, rng=stream(seed, held.collection.name, 5))
+    judging = Judging(
+        replace(held.collection, judgments=None), model, metric, policy=policy, goal=goal, scale=held.scale,
+        depth=held.depth, explore=explore, offered=offered, refresh=refresh or batch, family=family, draws=draws,
+        seed=seed,
+    )  # fmt: skip
+    truth = held.truth(metric)
+    true = truth.mean(axis=1)
+    judged: list[int] = []
+    steps: list[Step] = []
+    points: list[Point] = []
+    stopped: tuple[Step, tuple[str, ...]] | None = None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ProbevalWarning)  # what files lack is said once, when they are read
+        stage = judging.begin()
+        while True:
+            step = _step(stage, true, len(judged))
+            steps.append(step)
+            while targets and len(judged) >= targets[0]:
+                points.append(_point(stage, true, truth, seed))
+                targets.pop(0)
+            if stopped is None:
+                check = rule.check(stage)
+                if check.reached:
+                    stopped = (step, check.reasons)
+            if len(judged) >= most and not targets:
+                break
+            if stopped is not None and not targets and lasting(steps, TAU, LASTS) is not None:
+                break
+            size = _size(len(judged), batch, targets, most, None if stopped else rule.left(len(judged)))
+            chosen = stage.next(size)
+            if not len(chosen):
+                break
+            judged += chosen.tolist()
+            stage = stage.after(assessor.judge(held, judged))
+    return Course(
+        policy=policy,
+        model=name,
+        metric=str(metric),
+        seed=seed,
+        pool=pool,
+        systems=len(judging.runs.systems),
+        steps=tuple(steps),
+        points=tuple(points),
+        stop=None if stopped is None else stopped[0],
+        reasons=() if stopped is None else stopped[1],
+        order=tuple(judged),
+    )
+
+
+def _step(stage: Stage, true: Floats, judged: int) -> Step:
+    tau, accuracy = tau_and_accuracy(stage.scores.mean, true)
+    return Step(judged, stage.ranking.confidence, accuracy, tau)
+
+
+def _point(stage: Stage, true: Floats, by_query: Floats, seed: int) -> Point:
+    drawn = stage.scores.joint.draws
+    if drawn is None:
+        drawn = stage.scores.sample(NULL, np.random.default_rng([seed, len(stage.judgments), 6]))
+    return measure_point(stage.scores, true, draws=drawn, query_truth=by_query)
+
+
+def _size(judged: int, batch: int, targets: Sequence[int], most: int, left: int | None) -> int:
+    """The next batch, cut so that checkpoints and budgets are met to the judgment."""
+    limits = [batch, *(t - judged for t in targets[:1]), *([most - judged] if most > judged else [])]
+    if left is not None and left > 0:
+        limits.append(left)
+    return max(1, min(limits))
