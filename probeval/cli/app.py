@@ -10,10 +10,14 @@ import typer
 
 from probeval import __version__
 from probeval.cli.demo import demo
+from probeval.cli.doctor import doctor
+from probeval.cli.dstudy import dstudy
 from probeval.cli.evaluate import evaluate
 from probeval.cli.features import features
 from probeval.cli.fit import fit
+from probeval.cli.gstudy import gstudy
 from probeval.cli.models import models
+from probeval.cli.next import next_pairs
 from probeval.cli.validate import validate
 from probeval.errors import ProbevalError
 
@@ -44,8 +48,9 @@ def root(
     """Evaluate retrieval systems with few relevance judgments, or none, and say how sure the answer is."""
 
 
-for verb in (demo, evaluate, features, fit, validate):
+for verb in (demo, doctor, dstudy, evaluate, features, fit, gstudy, validate):
     app.command()(verb)
+app.command("next")(next_pairs)
 app.add_typer(models, name="models")
 
 

@@ -35,7 +35,7 @@ from probeval.cli.options import (
     Target,
     TargetName,
 )
-from probeval.cli.output import Talk, write_csv, write_json, write_table
+from probeval.cli.output import Talk, check_picture, write_csv, write_json, write_pictures, write_table
 from probeval.cli.sources import collect
 from probeval.data import Collection, Scale
 from probeval.data.collection import JUDGED
@@ -47,8 +47,6 @@ from probeval.scores import evaluate as evaluate_scores
 from probeval.scores.evaluate import as_metric
 
 __all__ = ["evaluate"]
-
-PICTURES = (".png", ".svg", ".pdf")
 
 
 def evaluate(
@@ -84,8 +82,7 @@ def evaluate(
     Example: probeval evaluate runs/ --metric nDCG@10
     """
     talk = Talk(quiet=quiet)
-    if plot is not None and plot.suffix.lower() not in PICTURES:
-        raise ProbevalError(f"{plot}: a picture's name ends in {', '.join(PICTURES)}.")
+    check_picture(plot)
     metrics = [as_metric(text) for text in metric]
     named = None if scale is None else Scale.parse(scale)
     collection = collect(runs, qrels=qrels, metadata=metadata, labels=labels, scale=named, order=order.value, talk=talk)
@@ -151,15 +148,10 @@ def _write_rankings(
 
 
 def _plot(ranking: Ranking, path: Path, level: float, talk: Talk) -> None:
-    from probeval.plots import plot_pairs, plot_ranking, save
+    from probeval.plots import plot_pairs, plot_ranking
 
     pairs = path.with_name(f"{path.stem}-pairs{path.suffix}")
-    try:
-        save(plot_ranking(ranking, level=level), path)
-        save(plot_pairs(ranking), pairs)
-    except OSError as error:
-        raise ProbevalError(f"{path}: cannot be written: {error.strerror or error}.") from None
-    talk(f"Pictures: {path}, {pairs}.")
+    write_pictures({path: plot_ranking(ranking, level=level), pairs: plot_pairs(ranking)}, talk)
 
 
 def _classical(

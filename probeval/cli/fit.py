@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import typer
 
-from probeval.cli.options import Depth, Format, OutputFormat, Quiet, Seed
+from probeval.cli.options import Depth, Format, LabelsFrom, OutputFormat, Quiet, Seed
 from probeval.cli.output import Talk, write
 from probeval.data import Collection, read_campaign, read_graded_labels
 from probeval.errors import DataError, ModelError, did_you_mean
@@ -38,12 +38,7 @@ def fit(
     kind: Annotated[
         Kind | None, typer.Option("--kind", help="hierarchical when not given; ordinal where --terms are.")
     ] = None,
-    labels_from: Annotated[
-        Path | None,
-        typer.Option(
-            "--labels-from", metavar="FILE", help="Labels beside a column of grades, to learn what labels are worth."
-        ),
-    ] = None,
+    labels_from: LabelsFrom = None,
     terms: Annotated[
         list[str] | None,
         typer.Option(

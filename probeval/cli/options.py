@@ -8,7 +8,41 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["Depth", "Format", "Gain", "Metrics", "OutputFormat", "PerQuery", "Qrels", "Quiet", "RunPaths", "Seed"]
+from probeval.errors import ProbevalError
+
+__all__ = [
+    "Checkpoints",
+    "Depth",
+    "Explore",
+    "Family",
+    "Format",
+    "Gain",
+    "GoalName",
+    "Jobs",
+    "Labels",
+    "LabelsFrom",
+    "Level",
+    "MetadataFile",
+    "Method",
+    "Metric",
+    "Metrics",
+    "ModelName",
+    "Order",
+    "OrderName",
+    "OutputFormat",
+    "PerQuery",
+    "Qrels",
+    "Quiet",
+    "RunPaths",
+    "ScaleName",
+    "Seed",
+    "Stop",
+    "SystemChoice",
+    "Systems",
+    "Target",
+    "TargetName",
+    "parse_shares",
+]
 
 
 class OutputFormat(StrEnum):
@@ -75,12 +109,41 @@ Qrels = Annotated[
 Metrics = Annotated[
     list[str], typer.Option("--metric", metavar="METRIC", help="A measure such as nDCG@10; may be repeated.")
 ]
+Metric = Annotated[str, typer.Option("--metric", metavar="METRIC", help="A measure such as nDCG@10.")]
+GoalName = Annotated[
+    str,
+    typer.Option("--goal", metavar="GOAL", help="What it is for: ranking, best, top:N, pair:A,B, scores or relevant."),
+]
+Stop = Annotated[
+    str,
+    typer.Option(
+        "--stop",
+        metavar="RULES",
+        help="confidence= every= best= halfwidth= budget= hours= cost=; a comma is or, a plus is and.",
+    ),
+]
+Explore = Annotated[
+    float | None,
+    typer.Option(
+        "--explore", help="The share of judgments at random; .1 for policies that trust their model when not given."
+    ),
+]
+Checkpoints = Annotated[
+    str, typer.Option("--checkpoints", metavar="F,F,..", help="Shares of the pool that are judged, rising.")
+]
+Jobs = Annotated[int, typer.Option("--jobs", min=1, help="How many processes share the work.")]
 MetadataFile = Annotated[
     Path | None, typer.Option("--metadata", metavar="FILE", help="A table of documents and their groups.")
 ]
 Labels = Annotated[
     Path | None,
     typer.Option("--labels", metavar="FILE", help="A table of labels by machines: query, doc, one column each."),
+]
+LabelsFrom = Annotated[
+    Path | None,
+    typer.Option(
+        "--labels-from", metavar="FILE", help="Labels beside a column of grades, to learn what labels are worth."
+    ),
 ]
 ScaleName = Annotated[
     str | None,
@@ -120,3 +183,11 @@ PerQuery = Annotated[bool, typer.Option("--per-query", help="Add the score of ev
 Format = Annotated[OutputFormat, typer.Option("--format", help="How data are written to stdout.")]
 Seed = Annotated[int, typer.Option("--seed", help="Same seed, same bytes.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Say nothing on stderr but errors.")]
+
+
+def parse_shares(text: str) -> list[float]:
+    """The shares that ``--checkpoints`` names."""
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise ProbevalError(f"--checkpoints takes numbers with commas between them, got {text!r}.") from None

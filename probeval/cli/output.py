@@ -6,19 +6,23 @@ import json
 import math
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pandas as pd
 import typer
 
 from probeval.cli.options import OutputFormat
-from probeval.errors import ProbevalWarning
+from probeval.errors import ProbevalError, ProbevalWarning
 
-__all__ = ["Talk", "write", "write_csv", "write_json", "write_table"]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["Talk", "check_picture", "write", "write_csv", "write_json", "write_pictures", "write_table"]
 
 T = TypeVar("T")
+PICTURES = (".png", ".svg", ".pdf")
 
 
 class Talk:
@@ -103,3 +107,21 @@ def write(frame: pd.DataFrame, document: Any, form: OutputFormat, *, title: str 
         write_csv(frame)
     else:
         write_table(frame, title=title)
+
+
+def check_picture(path: Path | None) -> None:
+    """Refuse the name of a picture that cannot be drawn, before any work is done for it."""
+    if path is not None and path.suffix.lower() not in PICTURES:
+        raise ProbevalError(f"{path}: a picture's name ends in {', '.join(PICTURES)}.")
+
+
+def write_pictures(pictures: Mapping[Path, Axes], talk: Talk) -> None:
+    """Write pictures, and say where they are."""
+    from probeval.plots import save
+
+    for path, axes in pictures.items():
+        try:
+            save(axes, path)
+        except OSError as error:
+            raise ProbevalError(f"{path}: cannot be written: {error.strerror or error}.") from None
+    talk(f"Picture{'s' * (len(pictures) > 1)}: {', '.join(map(str, pictures))}.")

@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from probeval.cli.options import Depth, Format, OutputFormat, Quiet, Seed
-from probeval.cli.output import Talk, write_csv, write_json, write_table
+from probeval.cli.options import Checkpoints, Depth, Format, Jobs, OutputFormat, Quiet, Seed, parse_shares
+from probeval.cli.output import Talk, check_picture, write_csv, write_json, write_pictures, write_table
 from probeval.data import read_campaign
-from probeval.errors import ProbevalError
 
 if TYPE_CHECKING:
     from probeval.simulation import Validation
 
 __all__ = ["validate"]
 
-PICTURES = (".png", ".svg", ".pdf")
 MODELS = ("independent", "hierarchical")
 CHECKPOINTS = "0,.01,.02,.05,.1,.2,.4"
 SHOWN = (
@@ -42,14 +40,12 @@ def validate(
     ] = None,
     depth: Depth = None,
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="How many random orders of judging.")] = 5,
-    checkpoints: Annotated[
-        str, typer.Option("--checkpoints", metavar="F,F,..", help="Shares of the pool that are judged, rising.")
-    ] = CHECKPOINTS,
+    checkpoints: Checkpoints = CHECKPOINTS,
     draws: Annotated[
         int,
         typer.Option("--draws", min=2, help="How many draws of scores, and of truths that a perfect model may meet."),
     ] = 1000,
-    jobs: Annotated[int, typer.Option("--jobs", min=1, help="How many processes share the work.")] = 2,
+    jobs: Jobs = 2,
     plot: Annotated[
         Path | None,
         typer.Option(
@@ -70,9 +66,8 @@ def validate(
     from probeval.simulation import validate as validate_models  # slow to import
 
     talk = Talk(quiet=quiet)
-    if plot is not None and plot.suffix.lower() not in PICTURES:
-        raise ProbevalError(f"{plot}: a picture's name ends in {', '.join(PICTURES)}.")
-    shares = _shares(checkpoints)
+    check_picture(plot)
+    shares = parse_shares(checkpoints)
     collections = [read_campaign(path, progress=talk.progress) for path in campaigns]
     result = validate_models(
         collections,
@@ -101,20 +96,8 @@ def validate(
     write_table(result.summary(), title="\nAgainst the marks")
 
 
-def _shares(text: str) -> list[float]:
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError:
-        raise ProbevalError(f"--checkpoints takes numbers with commas between them, got {text!r}.") from None
-
-
 def _plot(result: Validation, path: Path, talk: Talk) -> None:
-    from probeval.plots import plot_checkpoints, plot_reliability, save
+    from probeval.plots import plot_checkpoints, plot_reliability
 
     beside = path.with_name(f"{path.stem}-checkpoints{path.suffix}")
-    try:
-        save(plot_reliability(result), path)
-        save(plot_checkpoints(result), beside)
-    except OSError as error:
-        raise ProbevalError(f"{path}: cannot be written: {error.strerror or error}.") from None
-    talk(f"Pictures: {path}, {beside}.")
+    write_pictures({path: plot_reliability(result), beside: plot_checkpoints(result)}, talk)

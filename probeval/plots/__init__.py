@@ -2,6 +2,8 @@
 
 from probeval.plots.calibration import plot_checkpoints, plot_reliability
 from probeval.plots.canvas import BLUE, GREEN, GREY, ORANGE, save
+from probeval.plots.curves import plot_course, plot_courses
+from probeval.plots.reliability import plot_components, plot_dstudy, plot_posterior
 from probeval.plots.scores import plot_pairs, plot_ranking
 
 __all__ = [
@@ -10,7 +12,12 @@ __all__ = [
     "GREY",
     "ORANGE",
     "plot_checkpoints",
+    "plot_components",
+    "plot_course",
+    "plot_courses",
+    "plot_dstudy",
     "plot_pairs",
+    "plot_posterior",
     "plot_ranking",
     "plot_reliability",
     "save",

@@ -6,6 +6,7 @@ from probeval.selection.judging import EXPLORE, Judging, Stage
 from probeval.selection.knowledge import Knowledge
 from probeval.selection.policies import POLICIES, Policy
 from probeval.selection.stopping import RULES, Check, Stopping
+from probeval.selection.verdict import Verdict, fairness
 
 __all__ = [
     "EXPLORE",
@@ -19,5 +20,7 @@ __all__ = [
     "Policy",
     "Stage",
     "Stopping",
+    "Verdict",
     "choose",
+    "fairness",
 ]

@@ -73,15 +73,17 @@ class HeldOut:
     systems: int
 
     @classmethod
-    def of(cls, collection: Collection, *, depth: int) -> HeldOut:
-        """The systems with more than .99 of their top ``depth`` judged, and the pool of these.
+    def of(cls, collection: Collection, *, depth: int, systems: str = "judged") -> HeldOut:
+        """The systems with more than .99 of their top ``depth`` judged, and the pool of these; or ``"all"`` systems.
 
         Raises
         ------
         DataError
             Where no system is judged so far.
         """
-        kept = collection.judged_systems(depth)
+        if collection.judgments is None:
+            raise DataError(f"{collection.name}: without judgments the truth is not known.")
+        kept = collection if systems == "all" else collection.judged_systems(depth)
         assert kept.judgments is not None
         scale = kept.judgments.scale()
         pool = kept.runs.top(depth).pool

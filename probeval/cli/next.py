@@ -1,0 +1,130 @@
+"""``probeval next``: which pairs to judge next."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import pandas as pd
+import typer
+
+from probeval.cli.options import (
+    Depth,
+    Explore,
+    Format,
+    Gain,
+    GoalName,
+    Labels,
+    MetadataFile,
+    Metric,
+    ModelName,
+    Order,
+    OrderName,
+    OutputFormat,
+    Qrels,
+    Quiet,
+    RunPaths,
+    ScaleName,
+    Seed,
+    Stop,
+)
+from probeval.cli.output import Talk, write
+from probeval.cli.sources import collect
+from probeval.data import Scale
+from probeval.errors import ProbevalError
+from probeval.relevance import choose_model
+from probeval.selection import POLICIES, Judging, Stage, Stopping, Verdict, fairness
+
+__all__ = ["next_pairs"]
+
+
+def next_pairs(
+    runs: RunPaths,
+    metric: Metric,
+    n: Annotated[int, typer.Option("-n", "--number", min=0, help="How many pairs.")] = 20,
+    policy: Annotated[
+        str, typer.Option("--policy", metavar="NAME", help=f"How to choose: {', '.join(POLICIES)}.")
+    ] = "gain",
+    goal: GoalName = "ranking",
+    stop: Stop = "confidence=.95",
+    explore: Explore = None,
+    qrels: Qrels = None,
+    metadata: MetadataFile = None,
+    labels: Labels = None,
+    model: ModelName = None,
+    scale: ScaleName = None,
+    gain: Gain = None,
+    depth: Depth = None,
+    order: Order = OrderName.trec_eval,
+    fair: Annotated[
+        bool, typer.Option("--fairness", help="Say instead how much of each team's documents was judged.")
+    ] = False,
+    form: Format = OutputFormat.table,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Say which pairs of query and document to judge next, given what is judged so far, and whether to stop.
+
+    Example: probeval next runs/ --qrels judged.txt --metric nDCG@10 -n 20
+    """
+    talk = Talk(quiet=quiet)
+    rule, named = Stopping.parse(stop), None if scale is None else Scale.parse(scale)
+    collection = collect(runs, qrels=qrels, metadata=metadata, labels=labels, scale=named, order=order.value, talk=talk)
+    if model == "none":
+        raise ProbevalError("Choosing needs a model: uniform, empirical, independent, hierarchical or a card.")
+    choice = choose_model(model, collection, scale=named)
+    talk(f"Model {choice.name}: {choice.why} Scale {choice.scale} ({choice.scale_from}).")
+    judging = Judging(
+        collection,
+        choice.model,
+        metric,
+        policy=policy,
+        goal=goal,
+        scale=choice.scale if gain is None else choice.scale.with_gain(gain.value),
+        depth=depth,
+        explore=explore,
+        seed=seed,
+    )
+    stage = talk.warned(judging.begin)
+    verdict = Verdict.of(stage.ranking)
+    check = rule.check(stage)
+    talk(f"{stage.scores.judged:,} of {stage.scores.pool:,} pairs judged, confidence {stage.ranking.confidence:.3f}.")
+    talk(str(verdict))
+    if fair:
+        report = fairness(stage, progress=lambda teams: talk.track(teams, "Leaving teams out"))
+        write(report, {"teams": report.to_dict("records")}, form)
+        return
+    if check.reached:
+        talk(f"The target is met ({'; '.join(check.reasons)}): nothing needs to be judged. Set another with --stop.")
+    elif not stage.open.any():
+        talk("Every pair is judged.")
+    table = _table(stage, 0 if check.reached else n)
+    document = {
+        "metric": str(judging.metric),
+        "model": choice.name,
+        "policy": policy,
+        "goal": str(judging.goal),
+        "pool": stage.scores.pool,
+        "judged": stage.scores.judged,
+        "confidence": stage.ranking.confidence,
+        "stop": {"reached": check.reached, "reasons": list(check.reasons), "values": check.values},
+        "comparisons": verdict.counts(),
+        "next": table.to_dict("records"),
+    }
+    write(table, document, form)
+
+
+def _table(stage: Stage, n: int) -> pd.DataFrame:
+    """One row a pair: query, doc, the expected grade and its sd, how many systems retrieved it, the best rank."""
+    pairs = stage.next(n)
+    known = stage.belief.relevance.frame().iloc[pairs]
+    systems = stage.knowledge.retrieved.toarray()[:, pairs].sum(axis=0).astype(int)
+    return pd.DataFrame(
+        {
+            "query": known["query"].to_numpy(),
+            "doc": known["doc"].to_numpy(),
+            "grade": known["mean"].to_numpy(),
+            "sd": known["sd"].to_numpy(),
+            "systems": systems,
+            "best_rank": stage.knowledge.best_rank[pairs] + 1,
+        }
+    )

@@ -1,0 +1,161 @@
+"""``probeval simulate``: judge a finished campaign again, by several policies side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from probeval.cli.options import (
+    Checkpoints,
+    Depth,
+    Explore,
+    Family,
+    Format,
+    Gain,
+    GoalName,
+    Jobs,
+    Labels,
+    LabelsFrom,
+    MetadataFile,
+    Metric,
+    Order,
+    OrderName,
+    OutputFormat,
+    Qrels,
+    Quiet,
+    RunPaths,
+    ScaleName,
+    Seed,
+    Stop,
+    SystemChoice,
+    Systems,
+    parse_shares,
+)
+from probeval.cli.output import Talk, check_picture, write_csv, write_json, write_pictures, write_table
+from probeval.cli.sources import collect
+from probeval.data import Scale, read_campaign
+from probeval.data.evidence import read_graded_labels
+from probeval.errors import ProbevalError
+
+if TYPE_CHECKING:
+    from probeval.simulation import Simulation
+
+__all__ = ["simulate"]
+
+SHOWN = ("policy", "model", "seed", "judged", "confidence", "accuracy", "tau", "mae", "calibration_excess", "coverage")
+
+
+def simulate(
+    runs: RunPaths,
+    metric: Metric,
+    qrels: Qrels = None,
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--policy",
+            metavar="POLICY[:MODEL]",
+            help="How to choose, and what predicts; may be repeated. gain when not given.",
+        ),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", metavar="NAME", help="The model of policies that name none.")
+    ] = None,
+    fit: Annotated[
+        list[Path] | None,
+        typer.Option("--fit", metavar="CAMPAIGN", help="A campaign to fit the models on, afresh; may be repeated."),
+    ] = None,
+    labels_from: LabelsFrom = None,
+    metadata: MetadataFile = None,
+    labels: Labels = None,
+    goal: GoalName = "ranking",
+    stop: Stop = "confidence=.95",
+    batch: Annotated[int, typer.Option("--batch", min=1, help="How many judgments between two choices.")] = 1,
+    checkpoints: Checkpoints = "0,.01,.02,.05,.1,.2",
+    until: Annotated[float, typer.Option("--until", help="The share of the pool at which a course ends.")] = 1.0,
+    explore: Explore = None,
+    refresh: Annotated[
+        int | None,
+        typer.Option(
+            "--refresh", min=1, help="After how many judgments the model learns again; every batch by default."
+        ),
+    ] = None,
+    noise: Annotated[float, typer.Option("--noise", help="The probability that the assessor's grade is wrong.")] = 0.0,
+    family: Family = None,
+    draws: Annotated[int, typer.Option("--draws", min=2, help="How many joint draws, where draws are made.")] = 1000,
+    scale: ScaleName = None,
+    gain: Gain = None,
+    depth: Depth = None,
+    systems: SystemChoice = Systems.judged,
+    order: Order = OrderName.trec_eval,
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="How many seeds, from --seed on.")] = 1,
+    jobs: Jobs = 2,
+    scheduler: Annotated[
+        str | None, typer.Option("--scheduler", metavar="ADDRESS", help="A Dask scheduler to share the work out.")
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option("--plot", metavar="FILE", help="Draw accuracy, tau, calibration and error against judgments."),
+    ] = None,
+    form: Format = OutputFormat.table,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Judge a finished campaign again: its judgments are the assessor, and the truth that results are held against.
+
+    Example: probeval simulate runs/ --qrels qrels.txt --metric DCG@10 --policy gain --policy random --batch 10
+    """
+    from probeval.simulation import simulate as run_simulation  # slow to import
+
+    talk = Talk(quiet=quiet)
+    check_picture(plot)
+    if qrels is None:
+        raise ProbevalError("A simulation needs full judgments to answer from: give --qrels FILE.")
+    shares = parse_shares(checkpoints)
+    named = None if scale is None else Scale.parse(scale)
+    past = [read_campaign(path, progress=talk.progress) for path in fit or ()]
+    collection = collect(runs, qrels=qrels, metadata=metadata, labels=labels, scale=named, order=order.value, talk=talk)
+    result = run_simulation(
+        collection,
+        metric=metric,
+        policies=policy or ["gain"],
+        model=model,
+        fit=past,
+        labelled=None if labels_from is None else read_graded_labels(labels_from),
+        depth=depth,
+        scale=named,
+        systems=systems.value,
+        gain=gain and gain.value,
+        goal=goal,
+        stop=stop,
+        batch=batch,
+        checkpoints=shares,
+        until=until,
+        explore=explore,
+        refresh=refresh,
+        noise=noise,
+        family=family and family.value,
+        draws=draws,
+        seeds=seeds,
+        seed=seed,
+        n_jobs=jobs,
+        scheduler=scheduler,
+        progress=lambda work: talk.track(work, "Simulating"),
+        say=talk,
+    )
+    if plot is not None:
+        _plot(result, plot, talk)
+    if form is OutputFormat.json:
+        write_json(result.document())
+    elif form is OutputFormat.csv:
+        write_csv(result.table())
+    else:
+        write_table(result.table()[list(SHOWN)], title=f"{result.courses[0].metric} along the way")
+        write_table(result.summary(), title=f"\nWhere {stop} was reached")
+
+
+def _plot(result: Simulation, path: Path, talk: Talk) -> None:
+    from probeval.plots import plot_courses
+
+    write_pictures({path: plot_courses(result)}, talk)

@@ -1,0 +1,77 @@
+"""Pictures of simulations: how figures move as judgments come in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from probeval.plots.canvas import GREY, clean, colours, new_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from probeval.simulation import Course, Simulation
+
+__all__ = ["plot_course", "plot_courses"]
+
+FIGURES = {
+    "accuracy": "pairs of systems in the true order",
+    "tau": "Kendall's tau with the true order",
+    "calibration_excess": "calibration error over that of a perfect model",
+    "mae": "mean error of the scores",
+}
+
+
+def plot_course(simulation: Simulation, figure: str = "tau", *, ax: Axes | None = None) -> Axes:
+    """One figure against the number of judgments, a line a policy and model: the median over seeds, its range shaded.
+
+    ``accuracy``, ``tau`` and ``confidence`` are drawn batch by batch, with a ring where the course stopped; the figures
+    of :class:`probeval.simulation.Point` at the checkpoints.
+    """
+    ax = new_axes(ax, 6.4, 4.0)
+    groups: dict[str, list[Course]] = {}
+    for course in simulation.courses:
+        groups.setdefault(course.label, []).append(course)
+    for colour, (label, courses) in zip(colours(), groups.items(), strict=False):
+        lines = [_line(course, figure) for course in courses]
+        grid = np.unique(np.concatenate([x for x, _ in lines]))
+        values = np.array([np.interp(grid, x, y, right=np.nan) for x, y in lines])
+        known = ~np.isnan(values).all(axis=0)
+        grid, values = grid[known], values[:, known]
+        ax.plot(grid, np.nanmedian(values, axis=0), color=colour, lw=1.6, label=label)
+        if len(courses) > 1:
+            low, high = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
+            ax.fill_between(grid, low, high, color=colour, alpha=0.15, lw=0)
+        if figure in ("accuracy", "tau", "confidence"):
+            stops = [c.stop for c in courses if c.stop is not None]
+            ax.plot([s.judged for s in stops], [getattr(s, figure) for s in stops], "o", mfc="white", mec=colour, ms=7)
+    if figure == "calibration_excess":
+        ax.axhline(0.0, color=GREY, lw=1, ls="--")
+    ax.set_xlabel("judgments")
+    ax.set_ylabel(FIGURES.get(figure, figure.replace("_", " ")))
+    clean(ax)
+    return ax
+
+
+def plot_courses(simulation: Simulation) -> Axes:
+    """Accuracy, tau, calibration and error of scores against judgments, side by side; a ring marks the stop."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9.6, 6.6), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(2, 2, sharex=True)
+    for ax, name in zip(axes.ravel(), FIGURES, strict=True):
+        plot_course(simulation, name, ax=ax)
+        ax.label_outer()
+    axes[0, 0].legend(frameon=False, fontsize=8, loc="lower right")
+    first = simulation.courses[0]
+    figure.suptitle(f"{first.metric}, {first.systems} systems, {first.pool:,} pairs", fontsize=10, x=0.02, ha="left")
+    top: Axes = axes[0, 0]
+    return top
+
+
+def _line(course: Course, figure: str) -> tuple[list[float], list[float]]:
+    rows = course.steps if figure in ("accuracy", "tau", "confidence") else course.points
+    return [float(r.judged) for r in rows], [float(getattr(r, figure)) for r in rows]
