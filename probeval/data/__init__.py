@@ -2,6 +2,7 @@
 
 from probeval.data.collection import Collection, read_campaign, read_judgments, read_runs, read_teams, write_campaign
 from probeval.data.evidence import LabelTable, Metadata, Vectors, read_graded_labels, read_labels, read_metadata
+from probeval.data.exchange import read_mteb, read_quepid, read_umbrela
 from probeval.data.judgments import Judgments
 from probeval.data.pool import Pool
 from probeval.data.runs import Runs
@@ -30,8 +31,11 @@ __all__ = [
     "read_judgments",
     "read_labels",
     "read_metadata",
+    "read_mteb",
+    "read_quepid",
     "read_runs",
     "read_teams",
+    "read_umbrela",
     "synthetic_campaign",
     "write_campaign",
     "write_qrels",

@@ -14,7 +14,8 @@ import numpy as np
 
 from probeval.arrays import Floats
 from probeval.data.evidence import LabelTable, Metadata, Vectors, read_labels, read_metadata
-from probeval.data.files import find, run_files, stem, suffix, write_bytes
+from probeval.data.exchange import read_mteb
+from probeval.data.files import PREDICTIONS, find, run_files, stem, suffix, write_bytes
 from probeval.data.judgments import Judgments
 from probeval.data.pool import Pool
 from probeval.data.runs import Runs
@@ -107,7 +108,8 @@ def read_runs(*paths: PathName, order: str = "trec_eval", depth: int | None = No
     Parameters
     ----------
     paths
-        TREC runs or tables (CSV, TSV, JSONL, parquet), plain or gzipped; globs; directories.
+        TREC runs or tables (CSV, TSV, JSONL, parquet), plain or gzipped; ``*_predictions.json`` of MTEB; globs;
+        directories.
     order
         How a list is ordered, one of :data:`probeval.data.runs.ORDERS`.
     depth
@@ -119,7 +121,9 @@ def read_runs(*paths: PathName, order: str = "trec_eval", depth: int | None = No
     if not files:
         raise DataError("no runs were named. Give files, globs or a directory.")
     tables = [path for path in files if suffix(path)]
-    if not tables:
+    if all(path.name.endswith(PREDICTIONS) for path in files):
+        runs = read_mteb(*files, order=order)
+    elif not tables:
         runs = _trec_runs(files, order=order, progress=progress)
     elif len(files) == 1:
         table = read_table(tables[0], triples=True)

@@ -54,6 +54,10 @@ class Metadata:
         table = {doc: number.get(group, -1) for doc, group in zip(self.docs, groups, strict=True)}
         return np.fromiter((table.get(doc, -1) for doc in docs), dtype=np.int64, count=len(docs))
 
+    def frame(self) -> pd.DataFrame:
+        """One row a document: doc, and a column a grouping."""
+        return pd.DataFrame({"doc": self.docs, **self.groups})
+
 
 @dataclass(frozen=True, eq=False)
 class LabelTable:
@@ -87,6 +91,10 @@ class LabelTable:
     def on(self, pool: Pool) -> Floats:
         """The labels of another pool's pairs, NaN where there are none, shape (pair, source)."""
         return _or_missing(self.values, pool.within(self.pool))
+
+    def frame(self) -> pd.DataFrame:
+        """One row a pair: query, doc, and a column a source."""
+        return self.pool.frame().assign(**dict(zip(self.sources, self.values.T, strict=True)))
 
 
 @dataclass(frozen=True, eq=False)

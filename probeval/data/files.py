@@ -16,6 +16,7 @@ __all__ = ["find", "read_bytes", "run_files", "stem", "write_bytes"]
 
 GZIP = b"\x1f\x8b"
 TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
+PREDICTIONS = "_predictions.json"  # how MTEB names the lists of a task
 
 
 def read_bytes(path: Path) -> bytes:
@@ -83,7 +84,10 @@ def find(folder: Path, *names: str) -> Path | None:
 
 
 def run_files(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
-    """The run files that paths, globs and directories name, sorted within each; a campaign folder gives ``runs/``."""
+    """The run files that paths, globs and directories name, sorted within each; a campaign folder gives ``runs/``.
+
+    A directory without files gives the predictions of MTEB that stand below it.
+    """
     found: list[Path] = []
     for given in paths:
         try:
@@ -97,6 +101,7 @@ def _run_files(path: Path) -> list[Path]:
     if path.is_dir():
         folder = path / "runs" if (path / "runs").is_dir() else path
         inside = sorted(p for p in folder.iterdir() if p.is_file() and not p.name.startswith("."))
+        inside = inside or sorted(folder.rglob(f"*{PREDICTIONS}"))
         if not inside:
             raise DataError("the directory has no runs. Expected one TREC run file a system.", path=path)
         return inside

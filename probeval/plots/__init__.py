@@ -4,6 +4,7 @@ from probeval.plots.calibration import plot_checkpoints, plot_reliability
 from probeval.plots.canvas import BLUE, GREEN, GREY, ORANGE, save
 from probeval.plots.curves import plot_course, plot_courses
 from probeval.plots.reliability import plot_components, plot_dstudy, plot_posterior
+from probeval.plots.satisfaction import plot_agreement, plot_mappings, plot_satisfaction
 from probeval.plots.scores import plot_pairs, plot_ranking
 
 __all__ = [
@@ -11,14 +12,17 @@ __all__ = [
     "GREEN",
     "GREY",
     "ORANGE",
+    "plot_agreement",
     "plot_checkpoints",
     "plot_components",
     "plot_course",
     "plot_courses",
     "plot_dstudy",
+    "plot_mappings",
     "plot_pairs",
     "plot_posterior",
     "plot_ranking",
     "plot_reliability",
+    "plot_satisfaction",
     "save",
 ]

@@ -115,8 +115,11 @@ class Linearised:
         """From a fit and the distribution that was drawn from it."""
         problem, mode = fit.problem, fit.best
         step = np.diff(gains[relevance.levels])
-        above = np.cumsum(relevance.probability[..., ::-1], axis=-1)[..., -2::-1]  # P(at least the next level)
-        by_cut = np.where(relevance.certain[:, None], 0.0, step * (above * (1 - above)).mean(axis=0))
+        steep = np.zeros((len(relevance.pool), len(step)))
+        for probability in relevance.probability:  # one draw at a time: all of them at once are many
+            above = np.cumsum(probability[:, ::-1], axis=1)[:, -2::-1]  # P(at least the next level)
+            steep += above * (1 - above)
+        by_cut = np.where(relevance.certain[:, None], 0.0, step * steep / len(relevance.probability))
         slope = by_cut.sum(axis=1)
         rows = np.concatenate([by_cut @ problem.gap_matrix, slope[:, None] * problem.global_columns], axis=1)
         out = cls(problem, mode, slope, rows)

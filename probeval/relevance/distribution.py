@@ -101,12 +101,19 @@ class RelevanceDistribution:
         return replace(self, judged=np.where(codes >= 0, codes, UNJUDGED).astype(np.int16), beyond=beyond)
 
     def moments(self, gains: Floats) -> tuple[Floats, Floats]:
-        """The mean and variance of every pair's gain, given the gain of each grade, shape (.., pair). [rel-moments]"""
+        """The mean and variance of every pair's gain, given the gain of each grade. [rel-moments]
+
+        With a posterior, the mean under each draw of the parameters, shape (draw, pair), and the variance given the
+        parameters in the mean over them, shape (pair,).
+        """
         value = gains[self.levels]
-        mean = self.probability @ value
-        variance = np.maximum(self.probability @ value**2 - mean**2, 0.0)
-        known = np.append(gains, 0.0)[self.judged]
-        return np.where(self.certain, known, mean), np.where(self.certain, 0.0, variance)
+        mean, known = self.probability @ value, self.certain
+        overall = self.probability.mean(axis=0) if self.has_posterior else self.probability
+        square = np.einsum("td,td->d", mean, mean) / len(mean) if self.has_posterior else mean**2
+        variance = np.maximum(overall @ value**2 - square, 0.0)
+        variance[known] = 0.0
+        mean[..., known] = gains[self.judged[known]]
+        return mean, variance
 
     def sample(self, n: int, rng: np.random.Generator, *, start: int = 0) -> Codes:
         """Joint draws of all grades as positions on the scale, shape (n, pair).
@@ -122,11 +129,21 @@ class RelevanceDistribution:
         out[:, self.certain] = self.judged[self.certain]
         return out
 
+    def take(self, pairs: Ints) -> RelevanceDistribution:
+        """Some of the pairs, in the order of the pool, with what is judged beyond them left out."""
+        kept = np.zeros(len(self.pool), dtype=bool)
+        kept[pairs] = True
+        pool = self.pool.take(kept)
+        beyond = np.zeros((len(pool.queries), len(self.scale)), dtype=np.int64)
+        return replace(
+            self, pool=pool, probability=self.probability[..., kept, :], judged=self.judged[kept], beyond=beyond
+        )
+
     def frame(self) -> pd.DataFrame:
         """A table: query, doc, judged, mean, sd, and P of each level (averaged over the posterior)."""
         mean, variance = self.moments(self.scale.values)
         if self.has_posterior:
-            mean, variance = mean.mean(axis=0), variance.mean(axis=0) + mean.var(axis=0)
+            mean, variance = mean.mean(axis=0), variance + mean.var(axis=0)
         probability = self.probability.mean(axis=0) if self.has_posterior else self.probability
         table = self.pool.frame().assign(judged=self.certain, mean=mean, sd=np.sqrt(variance))
         columns = {f"p{self.scale.values[c]:g}": probability[:, i] for i, c in enumerate(self.levels)}

@@ -91,7 +91,10 @@ class Hierarchical:
 
 def draw_probabilities(eta: Floats, cuts: Floats) -> Floats:
     """P(level) of every pair under each draw, shape (draw, pair, level), from (draw, pair) and (draw, cut)."""
-    return np.stack([level_probabilities(c, e) for e, c in zip(eta, cuts, strict=True)])
+    out = np.empty((*eta.shape, cuts.shape[1] + 1))
+    for i, (e, c) in enumerate(zip(eta, cuts, strict=True)):
+        out[i] = level_probabilities(c, e)
+    return out
 
 
 def _judged(collection: Collection, design: Design) -> Codes:

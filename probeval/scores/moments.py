@@ -40,13 +40,11 @@ def moments(runs: Runs, relevance: RelevanceDistribution, metric: Metric) -> Joi
     weights = metric.weights(relevance.scale, runs.depth)
     mean, variance = relevance.moments(metric.gains(relevance.scale))
     n = len(runs.queries)
-    if not relevance.has_posterior:
-        mean, variance = mean[None], variance[None]
-    by_query = np.stack([at_ranks(runs, m) @ weights for m in mean])  # (draw, system, query)
-    expected = variance.mean(axis=0)
+    draws = mean if relevance.has_posterior else mean[None]
+    by_query = np.stack([at_ranks(runs, m) @ weights for m in draws])  # (draw, system, query)
     matrix = rank_weights(runs, weights)
-    within = np.asarray((matrix * expected) @ matrix.T.toarray())
-    query_mean, query_variance = by_query.mean(axis=0), at_ranks(runs, expected) @ weights**2
+    within = np.asarray((matrix * variance) @ matrix.T.toarray())
+    query_mean, query_variance = by_query.mean(axis=0), at_ranks(runs, variance) @ weights**2
     covariance = within / n**2
     if len(by_query) > 1:
         off = by_query - query_mean
@@ -74,7 +72,7 @@ def taylor(runs: Runs, relevance: RelevanceDistribution, metric: Metric) -> Join
     shape = metric.shape(max(runs.depth, 1))
     mean, variance = relevance.moments(metric.gains(relevance.scale))
     if relevance.has_posterior:
-        mean, variance = mean.mean(axis=0), variance.mean(axis=0) + mean.var(axis=0)
+        mean, variance = mean.mean(axis=0), variance + mean.var(axis=0)
     top, top_variance = _sorted_ideal(runs, relevance, mean, variance, metric)
     numerator = at_ranks(runs, mean) @ shape
     query_mean = divide(numerator, top)

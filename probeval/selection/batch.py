@@ -85,7 +85,7 @@ def _together(knowledge: Knowledge, goal: Goal, open_: Bools, n: int) -> Ints:
     if n == 1:
         return _best(first, open_, 1)
     pairs = np.sort(_best(first, open_, max(SHORT_LIST, 10 * n)))
-    between = knowledge.dependence.between(pairs) if n > 1 else np.zeros((len(pairs),) * 2)
+    between = knowledge.dependence.between(pairs)
     covariance, variance = knowledge.covariance[pairs], knowledge.gain_variance[pairs]
     free = np.ones(len(pairs), dtype=bool)
     out = []

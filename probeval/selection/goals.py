@@ -62,6 +62,12 @@ class Goal:
         """Whether it is about differences between systems."""
         return self.kind in ("ranking", "best", "top", "pair")
 
+    def check(self, systems: tuple[str, ...]) -> None:
+        """Refuse a goal that names a system that is not there."""
+        for name in self.systems:
+            if name not in systems:
+                raise SelectionError(f"No system {name!r} to compare.{did_you_mean(name, systems)}")
+
     def comparisons(self, ranking: Ranking) -> Floats:
         """1 for every comparison that matters now, else 0, symmetric, shape (system, system).
 
@@ -76,7 +82,7 @@ class Goal:
             inside[order[: max(self.n, 1)]] = 1.0
             matters = np.abs(inside[:, None] - inside)
         elif self.kind == "pair":
-            a, b = (self._position(name, systems) for name in self.systems)
+            a, b = (systems.index(name) for name in self.systems)
             matters[a, b] = matters[b, a] = 1.0
         else:
             matters = 1.0 - np.eye(n)
@@ -89,9 +95,3 @@ class Goal:
         matters = np.triu(self.comparisons(ranking), k=1)
         total = matters.sum()
         return float((matters * ranking.pair_confidence).sum() / total) if total else 1.0
-
-    @staticmethod
-    def _position(name: str, systems: tuple[str, ...]) -> int:
-        if name not in systems:
-            raise SelectionError(f"No system {name!r} to compare.{did_you_mean(name, systems)}")
-        return systems.index(name)

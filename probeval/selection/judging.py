@@ -66,8 +66,8 @@ class Judging:
     >>> campaign = replace(synthetic_campaign(np.random.default_rng(1), systems=4, queries=3, depth=5), judgments=None)
     >>> judging = Judging(campaign, Chain([Uniform()]), "DCG@5", policy="mtc", scale=Scale.graded(2), explore=0)
     >>> stage = judging.begin()
-    >>> pairs = stage.next(2)
-    >>> [judging.pool.label(p) for p in pairs]  # doctest: +SKIP
+    >>> [judging.pool.label(p) for p in stage.next(2)]
+    [('q1', 'd031'), ('q2', 'd148')]
     """
 
     collection: Collection
@@ -97,6 +97,7 @@ class Judging:
             scale = judgments.scale()
         depth = self.depth or metric.cutoff or self.collection.runs.depth
         runs = self.collection.runs.top(depth)
+        goal.check(runs.systems)
         explore = (EXPLORE if self.policy in TRUSTING else 0.0) if self.explore is None else self.explore
         settled = {"metric": metric, "goal": goal, "scale": scale, "depth": depth, "runs": runs, "explore": explore}
         settled["follower"] = follow(self.model, self.collection, depth=depth, scale=scale)

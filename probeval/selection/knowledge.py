@@ -95,9 +95,7 @@ class Knowledge:
     def gain_moments(self) -> tuple[Floats, Floats]:
         """The mean of each pair's gain, and its variance given the model's parameters, shapes (pair,)."""
         mean, variance = self.relevance.moments(self.gains)
-        if self.relevance.has_posterior:
-            return mean.mean(axis=0), variance.mean(axis=0)
-        return mean, variance
+        return mean.mean(axis=0) if self.relevance.has_posterior else mean, variance
 
     @cached_property
     def gain_variance(self) -> Floats:

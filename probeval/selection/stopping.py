@@ -101,8 +101,8 @@ class Stopping:
         return out
 
     def __str__(self) -> str:
-        said = ["+".join(f"{k}={v:g}" for k, v in together.items()) for together in self.alternatives]
-        said += [f"{rate}={getattr(self, rate):g}" for rate in RATES if getattr(self, rate) is not None]
+        said = ["+".join(f"{k}={v:.15g}" for k, v in together.items()) for together in self.alternatives]
+        said += [f"{rate}={getattr(self, rate):.15g}" for rate in RATES if getattr(self, rate) is not None]
         return ",".join(said)
 
     @property
@@ -169,7 +169,7 @@ def _number(name: str, sign: str, value: str) -> float:
     except ValueError:
         number = float("nan")
     probability = name in ("confidence", "every", "best")
-    if not sign or not number >= 0 or (probability and number > 1) or (name in RATES and number == 0):
+    if not sign or not 0 <= number < np.inf or (probability and number > 1) or (name in RATES and number == 0):
         what = "a probability" if probability else "a positive number"
         raise SelectionError(f"A stopping rule is {name}=NUMBER, {what}; got {name}{sign}{value}.")
     return number

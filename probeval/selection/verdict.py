@@ -56,7 +56,7 @@ class Verdict:
         if not np.isnan(between).any():
             own = np.diag(between)
             sampling = np.sqrt(np.maximum(own[:, None] + own - 2 * between, 0.0))
-            beyond = other & (np.abs(mean) < float(ndtri(level)) * sampling)
+            beyond = other & ~tied & (np.abs(mean) < float(ndtri(level)) * sampling)
         return cls(level, decided, tied, other & ~tied & ~decided, beyond)
 
     def counts(self) -> dict[str, int]:

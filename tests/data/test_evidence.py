@@ -104,3 +104,10 @@ def test_metadata_of_a_real_campaign(data):
         assert unknown.sum() == 23
         assert unknown[pool.doc].sum() == 43
     assert len(metadata.docs) == 7000
+
+
+def test_evidence_as_tables(put):
+    metadata = read_metadata(put("metadata.tsv", "doc\tsite\n007\tx\n1e5\t\n"))
+    assert metadata.frame().to_dict("list") == {"doc": ["007", "1e5"], "site": ["x", ""]}
+    labels = read_labels(put("labels.tsv", "query\tdoc\tgpt\nq2\ta\t1\nq1\tb\t\n"))
+    assert labels.frame().fillna(-1).to_numpy().tolist() == [["q1", "b", -1.0], ["q2", "a", 1.0]]

@@ -1,0 +1,140 @@
+"""``probeval doctor``: what is here, what is missing, and how to get it."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+
+import pandas as pd
+import typer
+
+from probeval import __version__
+from probeval.cli.options import Format, OutputFormat, Quiet, Seed
+from probeval.cli.output import Talk, write
+from probeval.errors import ProbevalError
+from probeval.relevance import card_names, load_card
+from probeval.satisfaction import published_mappings
+
+__all__ = ["doctor"]
+
+# What each extra is for, in the order in which people come to need them; those for developers are not looked at.
+EXTRAS = {
+    "web": "judging on a page, campaigns of a team",
+    "parquet": "tables in parquet",
+    "fast": "faster sampling of posteriors",
+    "postgres": "campaigns in PostgreSQL",
+    "distributed": "work on several machines",
+}
+PARTS_WITH_FILES = ("web", "report")
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing looked at: ``status`` is ok, optional (an extra that is not there) or missing."""
+
+    what: str
+    found: str
+    status: str
+    note: str
+
+
+def doctor(form: Format = OutputFormat.table, seed: Seed = 0, quiet: Quiet = False) -> None:
+    """Look at the installation: versions, extras, models and templates; say what is missing and how to get it.
+
+    Example: probeval doctor
+    """
+    checks = [*_python(), *_packages(), *_extras(), *_files()]
+    broken = [check.what for check in checks if check.status == "missing"]
+    rows = [asdict(check) for check in checks]
+    write(pd.DataFrame(rows), {"version": __version__, "ok": not broken, "checks": rows}, form)
+    Talk(quiet=quiet)(
+        f"Missing: {', '.join(broken)}." if broken else "All that is required is here. Try: probeval demo"
+    )
+    if broken:
+        raise typer.Exit(1)
+
+
+def _python() -> Iterator[Check]:
+    yield Check("probeval", __version__, "ok", str(files("probeval")))
+    wanted = metadata.metadata("probeval")["Requires-Python"]
+    fits = _fits(platform.python_version(), wanted)
+    yield Check("python", platform.python_version(), "ok" if fits else "missing", f"needs {wanted}")
+
+
+def _packages() -> Iterator[Check]:
+    for name, wanted in _requirements(None):
+        found = _version(name)
+        good = found is not None and _fits(found, wanted)
+        advice = f"needs {wanted}" if good else f"pip install '{name}{wanted}'"
+        yield Check(name, found or "-", "ok" if good else "missing", advice)
+
+
+def _extras() -> Iterator[Check]:
+    for extra, purpose in EXTRAS.items():
+        lacking = [name for name, wanted in _requirements(extra) if not _fits(_version(name), wanted)]
+        found = [f"{name} {_version(name)}" for name, _ in _requirements(extra) if name not in lacking]
+        note = f"{purpose}: pip install 'probeval[{extra}]'" if lacking else purpose
+        yield Check(f"[{extra}]", ", ".join(found) or "-", "optional" if lacking else "ok", note)
+    compiler = shutil.which("g++") or shutil.which("clang++")
+    note = "faster sampling; without one numba or nutpie is used"
+    yield Check("C++ compiler", compiler or "-", "ok" if compiler else "optional", note)
+
+
+def _files() -> Iterator[Check]:
+    """What ships beside the code: a wheel that was built wrongly lacks it."""
+    again = "pip install --force-reinstall probeval"
+    try:
+        cards = [load_card(name).name for name in card_names()]
+    except ProbevalError as error:
+        cards, again = [], str(error)
+    yield Check("models", f"{len(cards)} cards", "ok" if cards else "missing", "probeval models" if cards else again)
+    mappings = len(published_mappings())
+    yield Check("satisfaction", f"{mappings} mappings", "ok" if mappings else "missing", "published, music similarity")
+    for part in PARTS_WITH_FILES:
+        folder = files("probeval") / part
+        if folder.is_dir():
+            n = sum(not item.name.endswith((".py", ".pyc")) for item in _below(folder))
+            yield Check(f"{part} templates", f"{n} files", "ok" if n else "missing", "" if n else again)
+
+
+def _below(folder: Traversable) -> Iterator[Traversable]:
+    for item in folder.iterdir():
+        if item.is_dir():
+            yield from _below(item)
+        else:
+            yield item
+
+
+def _requirements(extra: str | None) -> list[tuple[str, str]]:
+    """Names and versions that this Python needs, for the package itself or for one extra."""
+    from packaging.requirements import Requirement
+
+    needed = []
+    for text in metadata.requires("probeval") or ():
+        requirement = Requirement(text)
+        marker = requirement.marker
+        if extra is None:
+            wanted = marker is None or marker.evaluate({"extra": ""})
+        else:
+            wanted = marker is not None and not marker.evaluate({"extra": ""}) and marker.evaluate({"extra": extra})
+        if wanted:
+            needed.append((requirement.name, str(requirement.specifier)))
+    return needed
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _fits(version: str | None, wanted: str) -> bool:
+    from packaging.specifiers import SpecifierSet
+
+    return version is not None and SpecifierSet(wanted).contains(version, prereleases=True)

@@ -1,0 +1,259 @@
+"""Files of other tools: ratings from Quepid, labels from UMBRELA, retrieval results from MTEB and BEIR."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from io import StringIO
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from probeval.data.evidence import LabelTable
+from probeval.data.files import PREDICTIONS, read_bytes
+from probeval.data.judgments import Judgments
+from probeval.data.pool import Pool
+from probeval.data.runs import Runs
+from probeval.data.tables import ids, numbers
+from probeval.data.trec import read_qrels_rows
+from probeval.errors import DataError
+
+__all__ = ["read_mteb", "read_quepid", "read_umbrela"]
+
+PathName = str | PathLike[str]
+META = "mteb_model_meta"
+NESTED = "{subset: {split: {query: {doc: score}}}}, or {query: {doc: score}}"
+
+
+def read_quepid(path: PathName, *, queries: Mapping[str, str] | None = None) -> Judgments:
+    """Ratings that Quepid exported: those of a case (CSV), or of a book with every rater (CSV or JSON).
+
+    Quepid knows a query by its text. Give ``queries``, a mapping from the ids of your queries to their texts; without
+    it the text is the id, and may have no white space. What nobody rated, or marked as unrateable, is left out.
+
+    Parameters
+    ----------
+    path
+        A case: ``query,docid,rating``. A book: ``query,docid`` and a column a rater; or the JSON export, with
+        ``query_doc_pairs``.
+    queries
+        From ids to texts.
+    """
+    file = Path(path)
+    data = read_bytes(file)
+    rated = _quepid_book(file, data) if data.lstrip()[:1] == b"{" else _quepid_csv(file, data)
+    rows = [row for row in rated if row[2] not in ("", None)]
+    if not rows:
+        raise DataError("nothing in it is rated. Export ratings, not queries.", path=file)
+    texts, docs, ratings, raters = zip(*rows, strict=True)
+    return Judgments.rows(
+        _query_ids(texts, queries, path=file),
+        ids(docs, "doc", path=file),
+        numbers(pd.Series(ratings, dtype=object), "rating", path=file),
+        assessors=raters if any(raters) else None,
+    )
+
+
+def _quepid_csv(path: Path, data: bytes) -> Iterator[tuple[str, str, str, str]]:
+    """Query text, document, rating and rater, row by row; a query without ratings has a row of its own."""
+    header, *rows = csv.reader(StringIO(_text(path, data)))
+    if [name.strip().lower() for name in header[:2]] != ["query", "docid"] or len(header) < 3:
+        raise DataError(
+            f"expected the columns query, docid and rating (or one a rater), got {', '.join(header)}.", path=path
+        )
+    raters = [""] if header[2:] == ["rating"] else [name.strip() for name in header[2:]]
+    for number, row in enumerate(rows, start=2):
+        if len(row) > len(header):
+            raise DataError(f"expected {len(header)} cells, got {len(row)}.", path=path, line=number)
+        for rater, rating in zip(raters, row[2:], strict=False):
+            yield row[0], row[1], rating, rater
+
+
+def _quepid_book(path: Path, data: bytes) -> Iterator[tuple[str, str, Any, str]]:
+    book = _json(path, data)
+    if "query_doc_pairs" not in book:
+        raise DataError("expected a book with 'query_doc_pairs'. Export the book, not the case.", path=path)
+    for pair in book["query_doc_pairs"]:
+        for said in pair.get("judgements", ()):
+            rating = None if said.get("unrateable") or said.get("judge_later") else said.get("rating")
+            yield pair["query_text"], str(pair["doc_id"]), rating, said.get("user_email") or ""
+
+
+def read_umbrela(
+    path: PathName, *, queries: Mapping[str, str] | None = None, docs: Mapping[str, str] | None = None
+) -> LabelTable:
+    """Labels that UMBRELA gave: its modified qrels, or the judgments that it writes as JSON lines.
+
+    The lines name texts, not ids: give ``queries`` and ``docs``, mappings from ids to texts. Lines that have a ``qid``
+    and a ``docid`` need neither. Each model is a source of its own (``umbrela`` for qrels, which name none). Where an
+    answer could not be parsed (``result_status`` 0) the label is missing, not 0.
+
+    These are evidence about relevance, never relevance itself: give them to models as labels.
+    """
+    file = Path(path)
+    data = read_bytes(file)
+    if data.lstrip()[:1] not in (b"{", b"["):
+        qrels = read_qrels_rows(file)
+        queried, listed = ([label.decode() for label in column] for column in (qrels.queries, qrels.docs))
+        return _labels(file, queried, listed, ["umbrela"] * len(qrels.grades), qrels.grades.tolist())
+    rows = _records(file, data)
+    lacking = next((i for i, row in enumerate(rows) if "judgment" not in row), None)
+    if lacking is not None:
+        raise DataError(f"record {lacking + 1} has no 'judgment'. Give what UMBRELA's judges return.", path=file)
+    named = all("qid" in row and "docid" in row for row in rows)
+    return _labels(
+        file,
+        [str(row["qid"]) for row in rows] if named else _query_ids([row["query"] for row in rows], queries, path=file),
+        [str(row["docid"]) for row in rows]
+        if named
+        else _ids_of([row["passage"] for row in rows], docs or {}, "docs", path=file),
+        [str(row.get("model", "umbrela")) for row in rows],
+        [row["judgment"] if row.get("result_status", 1) else None for row in rows],
+    )
+
+
+def _labels(path: Path, queries: list[str], docs: list[str], sources: list[str], labels: list[Any]) -> LabelTable:
+    pool = Pool.of(ids(queries, "query", path=path), ids(docs, "doc", path=path))
+    names = tuple(dict.fromkeys(sources))
+    values = np.full((len(pool), len(names)), np.nan)
+    at = pool.locate(queries, docs), np.array([names.index(source) for source in sources])
+    if len(np.unique(np.ravel_multi_index(at, values.shape))) != len(queries):
+        raise DataError("two rows label one pair. Keep one.", path=path)
+    values[at] = numbers(pd.Series(labels, dtype=object), "judgment", path=path, missing=True)
+    return LabelTable(pool, names, values)
+
+
+def read_mteb(
+    *paths: PathName,
+    task: str | None = None,
+    subset: str | None = None,
+    split: str | None = None,
+    order: str = "trec_eval",
+) -> Runs:
+    """Runs from the predictions that MTEB or BEIR wrote: folders or files, one model each.
+
+    A folder is searched for ``*_predictions.json``, in the folders below it too. A file has subset, split, query,
+    document and score nested in each other, or, as BEIR and older MTEB write it, only the last three. The system is the
+    model that the file names, else its folder.
+
+    Parameters
+    ----------
+    paths
+        Files, or folders such as MTEB's ``prediction_folder``.
+    task
+        Which task, where folders hold several.
+    subset, split
+        Which of them, where a file holds several.
+    order
+        How a list is ordered, one of :data:`probeval.data.runs.ORDERS`.
+    """
+    files = [file for path in paths for file in _predictions(Path(path), task)]
+    if not files:
+        raise DataError("no predictions were named. Give MTEB's prediction folder, or files.")
+    rows: list[tuple[str, str, str, float]] = []
+    owner: dict[str, Path] = {}
+    for file in files:
+        found = _json(file, read_bytes(file))
+        if not isinstance(found, dict):
+            raise DataError(f"expected {NESTED}.", path=file)
+        system = str(found.pop(META, {}).get("model_name") or file.resolve().parent.name).replace("/", "__")
+        if system in owner:
+            raise DataError(
+                f"the model {system!r} is in {owner[system]} already. Name the files of one task.", path=file
+            )
+        owner[system] = file
+        if not _flat(found):
+            found = _pick(_pick(found, subset, "subset", path=file), split, "split", path=file)
+        if not _flat(found):
+            raise DataError(f"expected {NESTED}.", path=file)
+        rows += [(system, query, doc, score) for query, docs in found.items() for doc, score in docs.items()]
+    systems, queries, docs, scores = zip(*rows, strict=True) if rows else ((), (), (), ())
+    return Runs.rows(
+        ids(systems, "system"),
+        ids(queries, "query"),
+        ids(docs, "doc"),
+        numbers(pd.Series(scores, dtype=object), "score"),
+        order=order,
+    )
+
+
+def _predictions(path: Path, task: str | None) -> list[Path]:
+    if path.is_file():
+        return [path]
+    pattern = f"{'*' if task is None else task}{PREDICTIONS}"
+    found = sorted(path.rglob(pattern))
+    if not found:
+        raise DataError(f"no file {pattern} here or below.", path=path)
+    tasks = sorted({file.name.removesuffix(PREDICTIONS) for file in found})
+    if len(tasks) > 1:
+        raise DataError(f"predictions for several tasks ({', '.join(tasks)}). Name one: task={tasks[0]!r}.", path=path)
+    return found
+
+
+def _flat(found: Mapping[str, Any]) -> bool:
+    """Whether this is {query: {doc: score}}."""
+    return all(
+        isinstance(docs, Mapping) and not any(isinstance(value, Mapping) for value in docs.values())
+        for docs in found.values()
+    )
+
+
+def _pick(found: Mapping[str, Any], name: str | None, what: str, *, path: Path) -> dict[str, Any]:
+    """The part of this name, or the only one."""
+    asked = next(iter(found)) if name is None and len(found) == 1 else name
+    part = None if asked is None else found.get(asked)
+    if not isinstance(part, dict):
+        raise DataError(f"expected one {what} or the name of one ({what}=): it has {', '.join(found)}.", path=path)
+    return part
+
+
+def _query_ids(texts: Sequence[str], queries: Mapping[str, str] | None, *, path: Path) -> list[str]:
+    # Quepid puts a space before what a spreadsheet would take for a formula.
+    texts = [str(text).strip() for text in texts]
+    if queries is not None:
+        return _ids_of(texts, queries, "queries", path=path)
+    spaced = next((text for text in texts if len(text.split()) != 1), None)
+    if spaced is not None:
+        raise DataError(f"the query {spaced!r} is a text, not an id. Give queries={{'q1': {spaced!r}, ..}}.", path=path)
+    return texts
+
+
+def _ids_of(texts: Sequence[str], known: Mapping[str, str], what: str, *, path: Path) -> list[str]:
+    """The ids whose texts these are."""
+    by_text: dict[str, list[str]] = {}
+    for key, text in known.items():
+        by_text.setdefault(text.strip(), []).append(key)
+    for text in texts:
+        if len(by_text.get(text.strip(), ())) != 1:
+            how = "no id" if text.strip() not in by_text else "several ids"
+            raise DataError(f"{how} in {what}= for the text {text[:60]!r}; one is needed.", path=path)
+    return [by_text[text.strip()][0] for text in texts]
+
+
+def _records(path: Path, data: bytes) -> list[dict[str, Any]]:
+    """JSON objects, one a line or as one array."""
+    if data.lstrip()[:1] == b"[":
+        rows = _json(path, data)
+    else:
+        rows = [_json(path, line.encode()) for line in _text(path, data).splitlines() if line.strip()]
+    if not all(isinstance(row, dict) for row in rows):
+        raise DataError("expected JSON objects, one a line or in one array.", path=path)
+    return list(rows)
+
+
+def _json(path: Path, data: bytes) -> Any:
+    try:
+        return json.loads(data)
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise DataError(f"not JSON: {error}.", path=path) from None
+
+
+def _text(path: Path, data: bytes) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"not UTF-8: {error.reason} at byte {error.start}.", path=path) from None

@@ -1,0 +1,122 @@
+"""Pictures of reliability studies: where variance comes from, and what more queries would bring."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from probeval.errors import ReliabilityError
+from probeval.plots.canvas import GREY, clean, colours, new_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from probeval.reliability import DStudy, GStudy
+
+__all__ = ["plot_components", "plot_dstudy", "plot_posterior"]
+
+
+def plot_components(studies: GStudy | Mapping[str, GStudy], *, level: float = 0.95, ax: Axes | None = None) -> Axes:
+    """The share of each variance component, with its interval where there is one; one colour a study."""
+    named = studies if isinstance(studies, Mapping) else {"": studies}
+    names = list(dict.fromkeys(name for study in named.values() for name in study.design.names))
+    ax = new_axes(ax, 6.4, 1.2 + 0.3 * len(names) * max(1.0, 0.6 * len(named)))
+    height = 0.8 / len(named)
+    for i, (colour, (label, study)) in enumerate(zip(colours(), named.items(), strict=False)):
+        for name in study.design.names:
+            share = study.share_interval(name, level=level)
+            y = names.index(name) - 0.4 + (i + 0.5) * height
+            ax.barh(y, share.value, height=0.9 * height, color=colour, alpha=0.6, label=label)
+            if np.isfinite(share.lower):
+                ax.hlines(y, share.lower, share.upper, color="black", lw=1.2)
+            ax.text(
+                max(share.value, np.nan_to_num(share.upper)) + 0.01, y, f"{share.value:.3f}", va="center", fontsize=8
+            )
+            label = "_"  # one entry a study in the legend
+    ax.set_yticks(np.arange(len(names)), names)
+    ax.set_ylim(len(names) - 0.5, -0.5)
+    ax.set_xlim(0, min(1.1, ax.get_xlim()[1] + 0.06))
+    first = next(iter(named.values()))
+    kind = f", {level:.0%} interval for {' and '.join(first.uncertainty)}" if first.draws is not None else ""
+    ax.set_xlabel(f"share of variance{kind}")
+    if len(named) > 1:
+        ax.legend(frameon=False, fontsize=8)
+    clean(ax)
+    return ax
+
+
+def plot_posterior(study: GStudy, *, level: float = 0.95, ax: Axes | None = None) -> Axes:
+    """How sure each share of variance is: the density of its draws, on one axis, with the interval as a line."""
+    if study.draws is None:
+        raise ReliabilityError(
+            "This study has no draws: use method='bayes', interval='bootstrap', or uncertain scores."
+        )
+    ax = new_axes(ax, 6.4, 1.2 + 0.6 * len(study.design.names))
+    shares = study.draws / study.draws.sum(axis=1, keepdims=True)
+    edges = np.linspace(0, min(1.0, float(shares.max()) * 1.05), 101)
+    for i, (colour, name) in enumerate(zip(colours(), study.design.names, strict=False)):
+        count, _ = np.histogram(shares[:, i], edges)
+        smooth = np.convolve(count, np.hanning(9), "same")
+        middle = (edges[1:] + edges[:-1]) / 2
+        ax.fill_between(middle, i, i - 0.85 * smooth / smooth.max(), color=colour, alpha=0.5, lw=0)
+        e = study.share_interval(name, level=level)
+        ax.hlines(i, e.lower, e.upper, color=colour, lw=3)
+        ax.plot(e.value, i, "o", color=colour, ms=6)
+    ax.set_yticks(np.arange(len(study.design.names)), study.design.names)
+    ax.set_ylim(len(study.design.names) - 0.6, -1.0)
+    ax.set_xlim(left=0)
+    ax.set_xlabel(f"share of variance, {level:.0%} interval for {' and '.join(study.uncertainty)}")
+    clean(ax)
+    return ax
+
+
+def plot_dstudy(
+    studies: DStudy | Mapping[str, DStudy], coefficient: str | None = None, *, ax: Axes | None = None
+) -> Axes:
+    """Reliability against the number of queries, with a band; a line a coefficient, study and number of assessors.
+
+    Parameters
+    ----------
+    studies
+        A D-study, or several by name.
+    coefficient
+        ``"erho2"`` or ``"phi"``; both for one study, erho2 for several, when not given.
+    """
+    named = studies if isinstance(studies, Mapping) else {"": studies}
+    shown = [coefficient] if coefficient else ["erho2", "phi"] if len(named) == 1 else ["erho2"]
+    ax = new_axes(ax, 6.4, 4.2)
+    palette = colours()
+    symbols = {"erho2": r"$E\rho^2$", "phi": r"$\Phi$"}
+    for name, study in named.items():
+        table = study.table()
+        people = dict.fromkeys(table["assessor"]) if "assessor" in table.columns else {None: None}
+        for what in shown:
+            for n in people:
+                colour = next(palette)
+                rows = (table if n is None else table[table["assessor"] == n]).sort_values("query")
+                parts = [
+                    symbols[what],
+                    name if len(named) > 1 else "",
+                    "" if n is None else f"{n:g} assessors",
+                ]
+                ax.plot(rows["query"], rows[what], "-o", color=colour, ms=4, label=", ".join(filter(None, parts)))
+                ax.fill_between(
+                    rows["query"], rows[f"{what}_lower"], rows[f"{what}_upper"], color=colour, alpha=0.15, lw=0
+                )
+    first = next(iter(named.values()))
+    for target in {n.target for n in first.needed if n.measure in shown}:
+        ax.axhline(target, color=GREY, lw=1, ls="--")
+    ax.set_xscale("log")
+    ticks = sorted({point.sizes["query"] for point in first.points})
+    ax.set_xticks(ticks, [f"{t:g}" for t in ticks])
+    ax.minorticks_off()
+    ax.set_xlabel("queries")
+    ax.set_ylabel(" and ".join(symbols[what] for what in shown))
+    if first.study.uncertainty:
+        ax.set_title(f"{first.level:.0%} bands for {' and '.join(first.study.uncertainty)}", fontsize=9, loc="left")
+    ax.legend(frameon=False, fontsize=8, loc="lower right")
+    clean(ax)
+    ax.grid(axis="y", color=GREY, alpha=0.3, lw=0.6)
+    return ax

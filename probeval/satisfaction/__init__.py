@@ -1,0 +1,48 @@
+"""What scores mean for users: who is satisfied, who succeeds, who would notice a difference."""
+
+from probeval.satisfaction.distributions import FAMILIES, Fit, fit_scores, goodness_of_fit, omega_squared
+from probeval.satisfaction.mapping import (
+    SHAPES,
+    SatMapping,
+    fit_mapping,
+    load_mapping,
+    mapping_for,
+    published_mappings,
+    tenths,
+)
+from probeval.satisfaction.preferences import (
+    ANSWERS,
+    Agreement,
+    Preferences,
+    agreement_for,
+    load_agreement,
+    published_agreements,
+    read_preferences,
+)
+from probeval.satisfaction.users import Estimate, Noticed, Satisfaction, satisfied_users
+
+__all__ = [
+    "ANSWERS",
+    "FAMILIES",
+    "SHAPES",
+    "Agreement",
+    "Estimate",
+    "Fit",
+    "Noticed",
+    "Preferences",
+    "SatMapping",
+    "Satisfaction",
+    "agreement_for",
+    "fit_mapping",
+    "fit_scores",
+    "goodness_of_fit",
+    "load_agreement",
+    "load_mapping",
+    "mapping_for",
+    "omega_squared",
+    "published_agreements",
+    "published_mappings",
+    "read_preferences",
+    "satisfied_users",
+    "tenths",
+]

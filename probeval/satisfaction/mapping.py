@@ -1,0 +1,255 @@
+"""From scores to satisfied users: P(Sat | score), the published mappings and one's own."""
+
+from __future__ import annotations
+
+import csv
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import binom
+
+from probeval.arrays import Floats, Ints
+from probeval.data.scale import Scale
+from probeval.errors import ProbevalWarning, SatisfactionError, did_you_mean
+from probeval.metrics import AP, CG, DCG, GAP, RBP, Metric, P, Q, parse
+
+__all__ = ["SHAPES", "SatMapping", "fit_mapping", "load_mapping", "mapping_for", "published_mappings", "tenths"]
+
+TENTHS = 10
+MIDPOINTS = (np.arange(TENTHS) + 0.5) / TENTHS
+DEGREE = 6  # of the monotone shape: enough for a curve that is flat at both ends
+WEIGHT = 1e5
+EDGE = 1e-9  # scores such as .30000000000000004 - .1 belong to the tenth that they mean
+
+SHAPES = {
+    "cubic": "the cubic nearest to the shares, as published; it may fall, or leave [0, 1]",
+    "monotone": "the nearest polynomial of degree 6 that rises and stays in [0, 1]",
+}
+
+# The measures of the thesis are user-oriented: 1 only for a list of top grades. "l" and "e" are the gains.
+GAINED = {"CG": CG, "DCG": DCG, "Q": Q(norm="perfect"), "RBP": RBP(norm="perfect")}
+MEASURES: dict[Metric, str] = {
+    P @ 5: "P@5",
+    AP(norm="perfect") @ 5: "AP@5",
+    GAP(norm="perfect") @ 5: "GAP@5",
+    **{metric(gain="linear") @ 5: f"{name}l@5" for name, metric in GAINED.items()},
+    **{metric(gain="exp") @ 5: f"{name}e@5" for name, metric in GAINED.items()},
+}
+# nl4 and nl5 cut Fine into 4 and 5 levels, lmin20 and lmin40 into relevant or not at a threshold.
+SCALES = {
+    "broad": "graded:2", "fine": "fine", "nl4": "graded:3", "nl5": "graded:4", "lmin20": "binary", "lmin40": "binary",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class SatMapping:
+    r"""The probability that a user is satisfied with a list of a given score.
+
+    .. math:: sat(x) = a_0 + a_1 x + a_2 x^2 + a_3 x^3 + \dots
+
+    Parameters
+    ----------
+    coefficients
+        :math:`a_0`, :math:`a_1` and so on: four for a cubic, seven for the monotone shape.
+    name
+        Measure and scale, such as ``GAP@5/broad``.
+    residual
+        How far it is from the shares that it was fitted to, as a root mean square.
+    origin
+        Whose users these are.
+
+    Examples
+    --------
+    >>> gap = load_mapping("GAP@5/broad")
+    >>> round(float(gap(0.32)), 4)
+    0.5116
+    >>> gap.is_monotone
+    True
+    """
+
+    coefficients: tuple[float, ...]
+    name: str = ""
+    residual: float = float("nan")
+    origin: str = ""
+
+    def __call__(self, scores: ArrayLike) -> Floats:
+        """P(Sat) at each score, shape as given."""
+        x = _normalised(scores)
+        return np.asarray(np.polynomial.polynomial.polyval(x, self.coefficients))
+
+    @property
+    def _turns(self) -> Floats:
+        """Where the slope is 0 inside (0, 1), and the two ends."""
+        slope = np.polynomial.polynomial.polyder(self.coefficients)
+        roots = np.polynomial.polynomial.polyroots(np.trim_zeros(slope, "b")) if np.any(slope) else np.empty(0)
+        real = np.real(roots[np.abs(np.imag(roots)) < EDGE])
+        return np.concatenate([[0.0], np.sort(real[(real > 0) & (real < 1)]), [1.0]])
+
+    @property
+    def is_monotone(self) -> bool:
+        """Whether a higher score never means fewer satisfied users."""
+        return bool(np.all(np.diff(self(self._turns)) >= -EDGE))
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The lowest and the highest P(Sat) over all scores."""
+        values = self(self._turns)
+        return float(values.min()), float(values.max())
+
+    def monotone(self) -> SatMapping:
+        """The nearest mapping that rises and stays in [0, 1]; this one where it does already."""
+        low, high = self.range
+        if self.is_monotone and low >= -EDGE and high <= 1 + EDGE:
+            return self
+        x = np.linspace(0, 1, 101)
+        return SatMapping(_rising(x, self(x)), f"{self.name}/monotone", self.residual, self.origin)
+
+
+def tenths(scores: ArrayLike) -> Ints:
+    """The tenth of each score, left-closed and the last one closed: 0 for [0, .1), 9 for [.9, 1]."""
+    x = _normalised(scores)
+    return np.clip(np.floor(x * TENTHS + EDGE), 0, TENTHS - 1).astype(np.int64)
+
+
+def _normalised(scores: ArrayLike) -> Floats:
+    """The scores, which must be from 0 to 1."""
+    x = np.asarray(scores, dtype=float)
+    outside = x[~((x >= -EDGE) & (x <= 1 + EDGE))]
+    if outside.size:
+        raise SatisfactionError(
+            f"Satisfaction is a function of scores from 0 to 1, got {outside[0]:g}. "
+            'Use a measure that is normalised, such as CG@5 or Q(norm="perfect")@5.'
+        )
+    return x
+
+
+def fit_mapping(scores: ArrayLike, satisfied: ArrayLike, *, shape: str = "cubic", name: str = "") -> SatMapping:
+    """One's own mapping, from lists of known score and whether a user was satisfied with each.
+
+    The share of satisfied users in each tenth of the score stands at the middle of the tenth; the mapping is the
+    curve with the least squares through these points: a cubic as in the thesis (Eq 4.3), or the monotone shape.
+
+    Parameters
+    ----------
+    scores, satisfied
+        One entry a list shown to a user, shape (list,).
+    shape
+        One of :data:`SHAPES`.
+    name
+        What to call it.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> scores = rng.random(4000)
+    >>> mapping = fit_mapping(scores, rng.random(4000) < 0.2 + 0.6 * scores, shape="monotone")
+    >>> np.abs(mapping([0, 0.5, 1]) - [0.2, 0.5, 0.8]).max() < 0.05
+    np.True_
+    """
+    if shape not in SHAPES:
+        raise SatisfactionError(f"No shape {shape!r}: {', '.join(SHAPES)}.{did_you_mean(shape, SHAPES)}")
+    bins, said = tenths(scores), np.asarray(satisfied, dtype=float)
+    n = np.bincount(bins, minlength=TENTHS)
+    seen = n > 0
+    if seen.sum() < 4:
+        raise SatisfactionError(
+            f"A mapping needs lists in at least 4 tenths of the score, got {seen.sum()}. Ask about more diverse lists."
+        )
+    share = np.bincount(bins, said, minlength=TENTHS)[seen] / n[seen]
+    x = MIDPOINTS[seen]
+    found = _rising(x, share) if shape == "monotone" else _cubic(x, share)
+    residual = float(np.sqrt(np.mean((np.polynomial.polynomial.polyval(x, found) - share) ** 2)))
+    mapping = SatMapping(found, name, residual, f"{len(bins):,} lists")
+    low, high = mapping.range
+    if low < -EDGE or high > 1 + EDGE:
+        warnings.warn(
+            f"The cubic goes from {low:.3f} to {high:.3f} and is no probability everywhere. Use shape='monotone'.",
+            ProbevalWarning,
+            stacklevel=2,
+        )
+    return mapping
+
+
+def _cubic(x: Floats, y: Floats) -> tuple[float, ...]:
+    return tuple(np.linalg.lstsq(np.vander(x, 4, increasing=True), y, rcond=None)[0].tolist())
+
+
+def _rising(x: Floats, y: Floats) -> tuple[float, ...]:
+    r"""Least squares over polynomials whose Bernstein coefficients rise within [0, 1], which makes them do so.
+
+    .. math:: sat(x) = \sum_k \beta_k \binom{N}{k} x^k (1-x)^{N-k}, \qquad 0 \le \beta_0 \le \dots \le \beta_N \le 1
+
+    The steps from 0 over the coefficients to 1 are not negative and sum to 1: one row of great weight says so.
+    """
+    from scipy.optimize import nnls
+
+    k = np.arange(DEGREE + 1)
+    # Bernstein's polynomials in powers of x: row k has (-1)^(j-k) C(N, j) C(j, k) for x^j.
+    powers = np.where(k >= k[:, None], (-1.0) ** (k - k[:, None]) * binom(DEGREE, k) * binom(k, k[:, None]), 0.0)
+    after = np.cumsum(powers[::-1], axis=0)[::-1]  # a step lifts all coefficients from its own on
+    design = np.vander(x, DEGREE + 1, increasing=True) @ after.T
+    rows = np.vstack([np.column_stack([design, np.zeros(len(x))]), np.full(DEGREE + 2, WEIGHT)])
+    steps = nnls(rows, np.append(y, WEIGHT))[0]
+    return tuple((steps[:-1] / steps.sum() @ after).tolist())
+
+
+@cache
+def published_mappings() -> Mapping[str, SatMapping]:
+    """The 40 mappings of Urbano's thesis (2013, Tables 4.2 and 4.3), by measure and scale: ``GAP@5/broad``.
+
+    They come from 2,025 answers about pairs of lists of five music clips.
+    """
+    text = files("probeval.satisfaction").joinpath("cubic.csv").read_text(encoding="utf-8")
+    return {
+        f"{row['measure']}/{row['scale']}": SatMapping(
+            (float(row["a0"]), float(row["a1"]), float(row["a2"]), float(row["a3"])),
+            f"{row['measure']}/{row['scale']}",
+            float(row["residual"]),
+            "Urbano 2013, music similarity, lists of 5",
+        )
+        for row in csv.DictReader(text.splitlines())
+    }
+
+
+def load_mapping(name: str) -> SatMapping:
+    """A published mapping by its name, for its own measure or on loan to another."""
+    known = published_mappings()
+    if name not in known:
+        raise SatisfactionError(f"No published mapping {name!r}: {', '.join(known)}.{did_you_mean(name, known)}")
+    return known[name]
+
+
+def published_names(metric: Metric | str, scale: Scale) -> list[str]:
+    """The names under which the thesis may have a measure on a scale, most often none or one."""
+    metric = parse(metric) if isinstance(metric, str) else metric
+    scales = [name for name, ours in SCALES.items() if ours == str(scale)]
+    if "gain" in metric.parameters:
+        gain = "linear" if len(scale) == 2 else metric["gain"] or scale.gain
+        metric = metric(gain=gain)
+    threshold = metric.parameters.get("rel")
+    if str(scale) == "fine" and threshold in (20, 40):
+        metric, scales = metric(rel=1), [f"lmin{threshold}"]
+    return [f"{MEASURES[metric]}/{name}" for name in scales] if metric in MEASURES else []
+
+
+def mapping_for(metric: Metric | str, scale: Scale) -> SatMapping:
+    """The published mapping for a measure on a scale.
+
+    >>> from probeval import Scale
+    >>> mapping_for('CG(gain="exp")@5', Scale.graded(2)).name
+    'CGe@5/broad'
+    """
+    found = [name for name in published_names(metric, scale) if name in published_mappings()]
+    if len(found) > 1:
+        raise SatisfactionError(f"Several mappings fit {metric} on {scale}: {', '.join(found)}. Load one by its name.")
+    if not found:
+        raise SatisfactionError(
+            f"No mapping to satisfaction is published for {metric} on the scale {scale}. "
+            "Fit your own to answers of your users, or borrow one by its name, such as DCGl@5/broad."
+        )
+    return load_mapping(found[0])

@@ -1,0 +1,244 @@
+"""What users said of two lists side by side, and what that tells of a difference in score."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from probeval.arrays import Bools, Floats, Ids, Ints, frozen, objects
+from probeval.data.scale import Scale
+from probeval.data.tables import numbers, read_table
+from probeval.errors import DataError, SatisfactionError, did_you_mean
+from probeval.metrics import Metric
+from probeval.satisfaction.mapping import EDGE, TENTHS, SatMapping, fit_mapping, published_names, tenths
+
+__all__ = [
+    "ANSWERS",
+    "Agreement",
+    "Preferences",
+    "agreement_for",
+    "load_agreement",
+    "published_agreements",
+    "read_preferences",
+]
+
+ANSWERS = {
+    "a": "the first list is better",
+    "b": "the second list is better",
+    "good": "no preference: both are good",
+    "bad": "no preference: both are bad",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Agreement:
+    """How often users prefer the list with the higher score, by tenths of the difference in score.
+
+    Parameters
+    ----------
+    better, neither, worse
+        How many users preferred the list with the higher score, neither, the one with the lower score, in each
+        tenth of the absolute difference, shape (10,). Lists with the same score count as neither.
+    name, origin
+        Measure and scale, and whose users these are.
+
+    Examples
+    --------
+    >>> music = load_agreement("CGl@5/broad")
+    >>> better, neither, worse = music(0.45)
+    >>> round(float(better), 2), round(float(neither), 2), round(float(worse), 2)
+    (0.47, 0.47, 0.05)
+    """
+
+    better: Ints
+    neither: Ints
+    worse: Ints
+    name: str = ""
+    origin: str = ""
+
+    def __post_init__(self) -> None:
+        for part in ("better", "neither", "worse"):
+            object.__setattr__(self, part, frozen(np.asarray(getattr(self, part), dtype=np.int64)))
+        if (self.n == 0).all():
+            raise SatisfactionError("Agreement needs at least one answer.")
+
+    @property
+    def n(self) -> Ints:
+        """How many answers there are in each tenth, shape (10,)."""
+        return self.better + self.neither + self.worse
+
+    def _share(self, count: Ints) -> Floats:
+        """A share for each tenth; one without answers takes that of the nearest with any, shape (10,)."""
+        seen = np.flatnonzero(self.n)
+        nearest = seen[np.abs(np.arange(TENTHS)[:, None] - seen).argmin(axis=1)]
+        return np.asarray(count[nearest] / self.n[nearest])
+
+    def __call__(self, difference: ArrayLike) -> tuple[Floats, Floats, Floats]:
+        """P(a user prefers the first list, neither, the second) given first less second in score, shape as given."""
+        d = np.asarray(difference, dtype=float)
+        at = tenths(np.abs(d))
+        right, wrong = self._share(self.better)[at], self._share(self.worse)[at]
+        first = np.where(d > EDGE, right, np.where(d < -EDGE, wrong, 0.0))
+        second = np.where(d > EDGE, wrong, np.where(d < -EDGE, right, 0.0))
+        return first, 1.0 - first - second, second
+
+    @property
+    def distance_from_ideal(self) -> float:
+        """How far users are from always preferring the better list: the root of the mean of (1 - P(+1))^2."""
+        seen = self.n > 0
+        return float(np.sqrt(np.mean((1 - self.better[seen] / self.n[seen]) ** 2)))
+
+    @property
+    def disagreement(self) -> float:
+        """How far users are from never preferring the worse list: the root of the mean of P(-1)^2."""
+        seen = self.n > 0
+        return float(np.sqrt(np.mean((self.worse[seen] / self.n[seen]) ** 2)))
+
+    def frame(self) -> pd.DataFrame:
+        """One row a tenth: from, to, n, better, neither, worse (shares; NaN without answers)."""
+        n = np.where(self.n > 0, self.n, np.nan)
+        edges = np.arange(TENTHS + 1) / TENTHS
+        shares = {"better": self.better / n, "neither": self.neither / n, "worse": self.worse / n}
+        return pd.DataFrame({"from": edges[:-1], "to": edges[1:], "n": self.n, **shares})
+
+
+@dataclass(frozen=True, eq=False)
+class Preferences:
+    """Answers to "which of these two lists is better?", with the score of each list.
+
+    Parameters
+    ----------
+    a, b
+        The scores of the first and the second list, from 0 to 1, shape (answer,).
+    answer
+        One of :data:`ANSWERS` each, shape (answer,).
+    name
+        The measure and scale of the scores.
+
+    Examples
+    --------
+    >>> said = Preferences([0.2, 0.9, 0.4], [0.5, 0.1, 0.4], ["b", "a", "good"])
+    >>> said
+    <Preferences: 3 answers, 1 without preference, 1 of these good>
+    >>> said.agreement().better.tolist()
+    [0, 0, 0, 1, 0, 0, 0, 0, 1, 0]
+    """
+
+    a: Floats
+    b: Floats
+    answer: Ids
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        for side in ("a", "b"):
+            object.__setattr__(self, side, frozen(np.asarray(getattr(self, side), dtype=float)))
+        object.__setattr__(self, "answer", objects(list(self.answer)))
+        if not len(self.a) == len(self.b) == len(self.answer):
+            raise SatisfactionError(
+                f"{len(self.answer)} answers need as many scores on both sides, got {len(self.a)} and {len(self.b)}."
+            )
+        wrong = next((answer for answer in self.answer if answer not in ANSWERS), None)
+        if wrong is not None:
+            raise SatisfactionError(f"An answer is {', '.join(map(repr, ANSWERS))}, got {wrong!r}. Rename it (words=).")
+
+    def __len__(self) -> int:
+        return len(self.answer)
+
+    def __repr__(self) -> str:
+        undecided = f"{self.undecided.sum():,} without preference, {self.good:,} of these good"
+        return f"<Preferences: {len(self):,} answers, {undecided}>"
+
+    @property
+    def undecided(self) -> Bools:
+        """Which answers name no list, shape (answer,)."""
+        return np.isin(self.answer, ["good", "bad"])
+
+    @property
+    def good(self) -> int:
+        """How many answers say that both lists are good."""
+        return int((self.answer == "good").sum())
+
+    def mapping(self, *, shape: str = "cubic") -> SatMapping:
+        """P(Sat | score) from the answers without preference, each of which speaks of two lists.
+
+        See :func:`fit_mapping`.
+        """
+        said = self.answer[self.undecided] == "good"
+        scores = np.concatenate([self.a[self.undecided], self.b[self.undecided]])
+        return fit_mapping(scores, np.concatenate([said, said]), shape=shape, name=self.name)
+
+    def agreement(self) -> Agreement:
+        """P(users prefer the better list, neither, the worse one | difference), from all answers."""
+        difference = self.a - self.b
+        preferred = np.where(self.answer == "a", 1, np.where(self.answer == "b", -1, 0))
+        agrees = preferred * np.where(np.abs(difference) > EDGE, np.sign(difference), 0)
+        at = tenths(np.abs(difference))
+        counts = [np.bincount(at[agrees == how], minlength=TENTHS) for how in (1, 0, -1)]
+        return Agreement(counts[0], counts[1], counts[2], self.name, f"{len(self):,} answers")
+
+
+def read_preferences(
+    path: str | PathLike[str], *, a: str, b: str, answer: str = "answer", words: Mapping[str, str] | None = None
+) -> Preferences:
+    """Preferences from a table with a column for the answer and two for the scores of the lists.
+
+    Parameters
+    ----------
+    path
+        CSV, TSV, JSONL or parquet, plain or gzipped.
+    a, b
+        The columns of the scores.
+    answer
+        The column of the answers.
+    words
+        From the words of the table to :data:`ANSWERS`, where they differ.
+    """
+    file = Path(path)
+    table = read_table(file)
+    for name in (a, b, answer):
+        if name not in table.columns:
+            raise DataError(f"no column {name!r}.{did_you_mean(name, map(str, table.columns))}", path=file)
+    said = [(words or {}).get(str(word), str(word)) for word in table[answer]]
+    try:
+        first, second = (numbers(table[side], side, path=file) for side in (a, b))
+        return Preferences(first, second, objects(said), f"{a}, {b}")
+    except SatisfactionError as error:
+        raise DataError(str(error), path=file) from None
+
+
+@cache
+def published_agreements() -> Mapping[str, Agreement]:
+    """What users of two published studies said, counted by tenths, by measure and scale: ``CGl@5/broad``."""
+    text = files("probeval.satisfaction").joinpath("agreement.csv").read_text(encoding="utf-8")
+    rows = list(csv.DictReader(text.splitlines()))
+    found = {}
+    for name, origin in dict.fromkeys((row["name"], row["origin"]) for row in rows):
+        better, neither, worse = (
+            np.array([int(row[part]) for row in rows if row["name"] == name]) for part in ("better", "neither", "worse")
+        )
+        found[name] = Agreement(better, neither, worse, name, origin)
+    return found
+
+
+def load_agreement(name: str) -> Agreement:
+    """The agreement of users that ships under this name, for its own measure or on loan to another."""
+    known = published_agreements()
+    if name not in known:
+        raise SatisfactionError(f"No agreement {name!r}: {', '.join(known)}.{did_you_mean(name, known)}")
+    return known[name]
+
+
+def agreement_for(metric: Metric | str, scale: Scale) -> Agreement | None:
+    """The agreement that ships for a measure on a scale; None where there is none."""
+    known = published_agreements()
+    found = [name for name in published_names(metric, scale) if name in known]
+    return known[found[0]] if len(found) == 1 else None

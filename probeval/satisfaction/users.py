@@ -1,0 +1,321 @@
+"""What scores mean for users: how many are satisfied, how often a system succeeds, who would notice a difference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from scipy.special import gammaln, ndtri, stdtr, stdtrit, xlog1py, xlogy
+
+from probeval.arrays import Bools, Floats, frozen
+from probeval.errors import SatisfactionError, did_you_mean
+from probeval.metrics import Measured
+from probeval.satisfaction.distributions import fit_scores
+from probeval.satisfaction.mapping import SatMapping
+from probeval.satisfaction.preferences import Agreement
+from probeval.scores import Scores
+from probeval.scores.score import TIE
+
+__all__ = ["Estimate", "Noticed", "Satisfaction", "satisfied_users"]
+
+TARGETS = ("collection", "population")
+MOST_FITS = 100  # of the draws, evenly taken, whose fits are mixed into one distribution for a new query
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number with the interval that holds it."""
+
+    mean: float
+    lower: float
+    upper: float
+
+    def __str__(self) -> str:
+        return f"{self.mean:.4f} [{self.lower:.4f}, {self.upper:.4f}]"
+
+
+def satisfied_users(p: ArrayLike, n: int) -> Floats:
+    r"""P(k of n users are satisfied) for k from 0 to n, shape (.., n + 1).
+
+    .. math:: P(Sat_n = k) = \binom{n}{k}\, p^k (1 - p)^{n - k}
+
+    >>> round(float(satisfied_users(0.7, 15)[10]), 4)
+    0.2061
+    """
+    p = np.asarray(p, dtype=float)[..., None]
+    if n < 1 or not np.all((p >= 0) & (p <= 1)):
+        raise SatisfactionError(f"P(Sat) is a probability and n a whole number from 1, got n={n}.")
+    k = np.arange(n + 1)
+    ways = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+    return np.asarray(np.exp(ways + xlogy(k, p) + xlog1py(n - k, -p)))
+
+
+@dataclass(frozen=True, eq=False)
+class Satisfaction:
+    """Users' satisfaction with every system, for scores that are known or uncertain.
+
+    Parameters
+    ----------
+    scores
+        Joint draws of the score of every system on every query, shape (draw, system, query); known scores may come
+        as (system, query).
+    mapping
+        From scores to P(Sat).
+    systems
+        Their names.
+    agreement
+        From differences to what users prefer; None leaves that open.
+    target
+        ``"population"``: new queries too (the default). ``"collection"``: these queries, uncertain only as far as
+        relevance is.
+
+    Examples
+    --------
+    >>> from probeval.satisfaction import load_agreement, load_mapping
+    >>> scores = np.array([[0.3, 0.5, 0.1, 0.6], [0.7, 0.6, 0.4, 0.6]])
+    >>> users = Satisfaction(
+    ...     scores, load_mapping("DCGl@5/broad"), ("old", "new"), agreement=load_agreement("DCGl@5/broad")
+    ... )
+    >>> print(users.p_sat("new"))
+    0.6015 [0.4294, 0.7736]
+    >>> users.p_success("new").mean
+    0.75
+    >>> print(users.compare("new", "old"))
+    new - old: P(Sat) +0.1668 [-0.0768, +0.4105]; of 100 users on one query 28 prefer new, 4 old, 68 neither
+    """
+
+    scores: Floats
+    mapping: SatMapping
+    systems: tuple[str, ...]
+    agreement: Agreement | None = None
+    target: str = "population"
+
+    def __post_init__(self) -> None:
+        scores = np.asarray(self.scores, dtype=float)
+        scores = scores[None] if scores.ndim == 2 else scores
+        if scores.ndim != 3 or scores.shape[1] != len(self.systems):
+            raise SatisfactionError(
+                f"{len(self.systems)} systems need scores of shape (draw, system, query), got {scores.shape}."
+            )
+        if self.target not in TARGETS:
+            raise SatisfactionError(f"A target is 'collection' or 'population', got {self.target!r}.")
+        if self.target == "population" and scores.shape[2] < 2:
+            raise SatisfactionError("One query says nothing of the population of queries. Use target='collection'.")
+        object.__setattr__(self, "scores", frozen(scores))
+        object.__setattr__(self, "systems", tuple(self.systems))
+
+    @classmethod
+    def of(
+        cls,
+        scores: Scores | Measured,
+        mapping: SatMapping,
+        *,
+        agreement: Agreement | None = None,
+        target: str = "population",
+    ) -> Satisfaction:
+        """Satisfaction with the systems of an evaluation.
+
+        Uncertain scores need the draws of every query: ``evaluate(.., method="draws", per_query=True)``.
+        """
+        if isinstance(scores, Measured):
+            if not scores.complete:
+                raise SatisfactionError("Unjudged documents can change these scores. Use evaluate, which has draws.")
+            draws = scores.values
+        else:
+            if scores.joint.query_draws is None:
+                raise SatisfactionError(
+                    "Draws of every query are needed: evaluate(.., method='draws', per_query=True)."
+                )
+            draws = scores.joint.query_draws
+        return cls(draws, mapping, scores.systems, agreement, target)
+
+    @cached_property
+    def values(self) -> Floats:
+        """P(Sat) of every system on every query, shape (draw, system, query)."""
+        return frozen(self.mapping(self.scores))
+
+    def _at(self, system: str) -> int:
+        if system not in self.systems:
+            raise SatisfactionError(f"No system {system!r}.{did_you_mean(system, self.systems)}")
+        return self.systems.index(system)
+
+    def p_sat(self, system: str, *, level: float = 0.95) -> Estimate:
+        """The mean over queries of P(Sat), with its t interval (Eqs 4.4 to 4.6)."""
+        return _mean(self.values[:, self._at(system)], self.target, level)
+
+    def p_success(self, system: str, *, threshold: float = 0.5, level: float = 0.95) -> Estimate:
+        """The share of queries that satisfy more than ``threshold`` of users (Eq 4.8), with Wilson's interval."""
+        return _share(self.values[:, self._at(system)] > threshold, self.target, level)
+
+    def p_satisfied(self, system: str, query: int, n: int) -> Floats:
+        """P(k of n users are satisfied with the list of the query at this position), over all draws, shape (n + 1,)."""
+        return np.asarray(satisfied_users(self.values[:, self._at(system), query], n).mean(axis=0))
+
+    def new_query(self, system: str, *, family: str = "empirical", level: float = 0.95) -> Estimate:
+        """P(Sat) on a query not seen yet: its mean, and the interval that holds it with probability ``level``.
+
+        The distribution of scores is fitted (one of :data:`FAMILIES`) and mapped point by point, because a mapping
+        that is not monotone does not map quantiles to quantiles. Fits to several draws are mixed.
+        """
+        draws = self.scores[:, self._at(system)]
+        some = draws[np.linspace(0, len(draws) - 1, min(len(draws), MOST_FITS)).astype(int)]
+        points = self.mapping(np.concatenate([fit_scores(draw, family).points() for draw in some]))
+        low, high = np.quantile(points, _tails(level))
+        return Estimate(float(points.mean()), float(low), float(high))
+
+    def compare(self, a: str, b: str, *, level: float = 0.95) -> Noticed:
+        """What a change from ``b`` to ``a`` means for users."""
+        i, j = self._at(a), self._at(b)
+        satisfied = self.values[:, i] - self.values[:, j]
+        success = (self.values[:, i] > 0.5).astype(float) - (self.values[:, j] > 0.5)
+        prefer: Sequence[Estimate | None] = (None, None, None)
+        if self.agreement is not None:
+            shares = self.agreement(self.scores[:, i] - self.scores[:, j])
+            prefer = [_mean(share, self.target, level, inside=True) for share in shares]
+        return Noticed(
+            a,
+            b,
+            _mean(satisfied, self.target, level),
+            _mean(success, self.target, level),
+            _p_positive(satisfied, self.target),
+            prefer_a=prefer[0],
+            neither=prefer[1],
+            prefer_b=prefer[2],
+        )
+
+    def table(self, *, level: float = 0.95, family: str = "empirical") -> pd.DataFrame:
+        """Systems by falling P(Sat): p_sat and p_success with their intervals, and P(Sat) on a new query."""
+        rows = []
+        for system in self.systems:
+            sat, success = self.p_sat(system, level=level), self.p_success(system, level=level)
+            new = self.new_query(system, family=family, level=level)
+            rows.append(
+                {
+                    "p_sat": sat.mean,
+                    "lower": sat.lower,
+                    "upper": sat.upper,
+                    "p_success": success.mean,
+                    "success_lower": success.lower,
+                    "success_upper": success.upper,
+                    "new_lower": new.lower,
+                    "new_upper": new.upper,
+                }
+            )
+        frame = pd.DataFrame(rows, index=pd.Index(self.systems, name="system"))
+        return frame.sort_values("p_sat", ascending=False, kind="stable")
+
+    def document(self, *, level: float = 0.95, family: str = "empirical") -> dict[str, Any]:
+        """The table as plain data for JSON, with whose users these are."""
+        return {
+            "mapping": self.mapping.name,
+            "origin": self.mapping.origin,
+            "agreement": None if self.agreement is None else self.agreement.name,
+            "target": self.target,
+            "level": level,
+            "family": family,
+            "systems": self.table(level=level, family=family).reset_index().to_dict("records"),
+        }
+
+
+@dataclass(frozen=True)
+class Noticed:
+    """Two systems in the eyes of users, ``a`` less ``b``.
+
+    Parameters
+    ----------
+    a, b
+        The systems.
+    sat, success
+        The difference in P(Sat), and in P(Succ).
+    p_better
+        P(a satisfies more users than b), half of any tie.
+    prefer_a, neither, prefer_b
+        P(a user prefers the list of a, neither, that of b) on a random query; None without an :class:`Agreement`.
+    """
+
+    a: str
+    b: str
+    sat: Estimate
+    success: Estimate
+    p_better: float
+    prefer_a: Estimate | None = None
+    neither: Estimate | None = None
+    prefer_b: Estimate | None = None
+
+    @property
+    def noticed(self) -> Estimate | None:
+        """P(a user prefers the list of the system that satisfies more users)."""
+        return self.prefer_a if self.sat.mean >= 0 else self.prefer_b
+
+    def __str__(self) -> str:
+        sat = f"{self.a} - {self.b}: P(Sat) {self.sat.mean:+.4f} [{self.sat.lower:+.4f}, {self.sat.upper:+.4f}]"
+        if self.prefer_a is None or self.prefer_b is None or self.neither is None:
+            return sat
+        return (
+            f"{sat}; of 100 users on one query {100 * self.prefer_a.mean:.0f} prefer {self.a}, "
+            f"{100 * self.prefer_b.mean:.0f} {self.b}, {100 * self.neither.mean:.0f} neither"
+        )
+
+    def document(self) -> dict[str, Any]:
+        """The comparison as plain data for JSON."""
+        return {
+            name: vars(value) if isinstance(value, Estimate) else value
+            for name, value in {**vars(self), "noticed": self.noticed}.items()
+        }
+
+
+def _tails(level: float) -> tuple[float, float]:
+    """The two probabilities between which the central interval lies."""
+    if not 0 < level < 1:
+        raise SatisfactionError(f"A level is a probability between 0 and 1, got {level:g}.")
+    return (1 - level) / 2, (1 + level) / 2
+
+
+def _mean(values: Floats, target: str, level: float, *, inside: bool = False) -> Estimate:
+    """The mean over queries of values of shape (draw, query); for new queries with a t interval, cut if ``inside``."""
+    draws = values.mean(axis=1)
+    mean = float(draws.mean())
+    if target == "collection":
+        low, high = np.quantile(draws, _tails(level))
+        return Estimate(mean, float(low), float(high))
+    half = float(stdtrit(values.shape[1] - 1, _tails(level)[1])) * _sd_of_mean(values)
+    low, high = mean - half, mean + half
+    return Estimate(mean, max(low, 0.0), min(high, 1.0)) if inside else Estimate(mean, low, high)
+
+
+def _p_positive(values: Floats, target: str) -> float:
+    """P(the mean over queries of values of shape (draw, query) is above 0), half of any tie."""
+    draws = values.mean(axis=1)
+    sd = 0.0 if target == "collection" else _sd_of_mean(values)
+    if sd == 0:
+        return float((np.sign(np.where(np.abs(draws) < TIE, 0.0, draws)) + 1).mean() / 2)
+    return float(stdtr(values.shape[1] - 1, draws.mean() / sd))
+
+
+def _sd_of_mean(values: Floats) -> float:
+    """For new queries: the variance between queries over their number adds to that of the draws."""
+    draws = values.mean(axis=1)
+    return float((draws.var() + values.var(axis=1, ddof=1).mean() / values.shape[1]) ** 0.5)
+
+
+def _share(hits: Bools, target: str, level: float) -> Estimate:
+    """The share of queries that hit, of shape (draw, query); for new queries Wilson's interval.
+
+    Draws that disagree are worth fewer queries: as many as give the variance that draws and queries have together.
+    """
+    draws = hits.mean(axis=1)
+    p, n = float(draws.mean()), float(hits.shape[1])
+    if target == "collection":
+        low, high = np.quantile(draws, _tails(level))
+        return Estimate(p, float(low), float(high))
+    variance = float(draws.var() + (draws * (1 - draws)).mean() / n)
+    n = p * (1 - p) / variance if variance > 0 else n
+    z = float(ndtri(_tails(level)[1]))
+    centre = (p + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = z / (1 + z**2 / n) * (p * (1 - p) / n + z**2 / (4 * n**2)) ** 0.5
+    return Estimate(p, max(centre - half, 0.0), min(centre + half, 1.0))

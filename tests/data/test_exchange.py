@@ -1,0 +1,163 @@
+"""Files of other tools, written here as those tools write them."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from probeval.data import read_mteb, read_quepid, read_runs, read_umbrela
+from probeval.errors import DataError
+
+QUERIES = {"q1": "star wars", "q2": "=sum", "q3": "dogs"}
+
+
+def test_a_quepid_case(put):
+    path = put("case.csv", 'query,docid,rating\nstar wars,11,3\nstar wars,007,0\n" =sum",11,1\ndogs\n')
+    frame = read_quepid(path, queries=QUERIES).frame()
+    assert frame[["query", "doc", "grade"]].to_numpy().tolist() == [["q1", "11", 3], ["q1", "007", 0], ["q2", "11", 1]]
+
+
+def test_a_quepid_book_keeps_its_raters(put):
+    table = put("book.csv", "query,docid,Ann,bob@x.org\nstar wars,11,3,2\nstar wars,7,,1\n")
+    pairs = [
+        {
+            "query_text": "star wars",
+            "doc_id": 11,
+            "judgements": [{"rating": 3.0, "user_email": "Ann"}, {"rating": 2.0, "user_email": "bob@x.org"}],
+        },
+        {
+            "query_text": "star wars",
+            "doc_id": "7",
+            "judgements": [
+                {"rating": None, "unrateable": True, "user_email": "Ann"},
+                {"rating": 1.0, "user_email": "bob@x.org"},
+            ],
+        },
+    ]
+    book = put("book.json", json.dumps({"name": "b", "query_doc_pairs": pairs}))
+    first, second = (read_quepid(p, queries=QUERIES) for p in (table, book))
+    assert first.assessors == ("Ann", "bob@x.org")
+    assert first.frame().drop(columns="time").equals(second.frame().drop(columns="time"))
+    assert first.grades("min").tolist() == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("query,docid,rating\nstar wars,1,2\n", "is a text, not an id. Give queries={'q1': 'star wars'"),
+        ("query,docid,rating\ndogs\n", "nothing in it is rated"),
+        ("query,doc,rating\na,b,1\n", "expected the columns query, docid and rating"),
+        ("query,docid,rating\na,b,1,2\n", "2: expected 3 cells, got 4"),
+        ("query,docid,rating\na,b,good\n", "the rating in row 1 must be a number, got 'good'"),
+        ('{"queries": []}', "expected a book with 'query_doc_pairs'"),
+        ("{oops", "not JSON"),
+    ],
+)
+def test_bad_quepid_files_are_refused_with_their_path(put, content, expected):
+    path = put("case.csv", content)
+    with pytest.raises(DataError) as caught:
+        read_quepid(path)
+    assert str(caught.value).startswith(str(path))
+    assert expected in str(caught.value)
+
+
+@pytest.mark.parametrize(("texts", "how"), [({"q9": "cats"}, "no id"), ({"a": "dogs", "b": "dogs"}, "several ids")])
+def test_a_text_must_have_one_id(put, texts, how):
+    path = put("case.csv", "query,docid,rating\ndogs,1,2\n")
+    with pytest.raises(DataError, match=f"{how} in queries= for the text 'dogs'"):
+        read_quepid(path, queries=texts)
+
+
+def test_umbrela_qrels_are_labels(put):
+    labels = read_umbrela(put("dl19_gpt-4o.txt", "q1 0 d1 3\nq1 0 d2 0\n"))
+    assert labels.sources == ("umbrela",)
+    assert labels.values.ravel().tolist() == [3, 0]
+
+
+def test_umbrela_lines_by_text_or_by_id(put):
+    row = {"model": "gpt-4o", "query": "dogs", "passage": "a text on dogs", "judgment": 3, "result_status": 1}
+    rows = [row, {**row, "model": "llama", "judgment": 1}, {**row, "passage": "another", "result_status": 0}]
+    lines = "\n".join(map(json.dumps, rows)) + "\n"
+    by_text = read_umbrela(
+        put("a.jsonl", lines), queries=QUERIES, docs={"d1": "a text on dogs", "d2": "another", "d3": "unused"}
+    )
+    where = [{"qid": "q3", "docid": "d1"}, {"qid": "q3", "docid": "d1"}, {"qid": "q3", "docid": "d2"}]
+    by_id = read_umbrela(put("b.json", json.dumps([r | w for r, w in zip(rows, where, strict=True)])))
+    for labels in (by_text, by_id):
+        assert labels.sources == ("gpt-4o", "llama")
+        assert [labels.pool.label(i) for i in range(2)] == [("q3", "d1"), ("q3", "d2")]
+        np.testing.assert_array_equal(labels.values, [[3, 1], [np.nan, np.nan]])  # what was not parsed is missing
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ('{"query": "dogs", "passage": "x"}\n', "record 1 has no 'judgment'"),
+        ('{"query": "dogs", "passage": "x", "judgment": 1}\n', "no id in docs= for the text 'x'"),
+        ('{"qid": "1", "docid": "2", "judgment": 1}\n' * 2, "two rows label one pair"),
+        ('{"qid": "1", "docid": "2", "judgment": "high"}\n', "the judgment in row 1 must be a number, got 'high'"),
+        ("[1, 2]", "expected JSON objects"),
+    ],
+)
+def test_bad_umbrela_files_are_refused_with_their_path(put, content, expected):
+    path = put("labels.jsonl", content)
+    with pytest.raises(DataError) as caught:
+        read_umbrela(path)
+    assert str(caught.value).startswith(str(path))
+    assert expected in str(caught.value)
+
+
+LISTS = {"q1": {"007": 0.9, "7": 0.5}, "q2": {"1e5": 1}}
+
+
+def predictions(put, folder, model, *, task="SciFact", lists=LISTS, **others):
+    meta = {} if model is None else {"mteb_model_meta": {"model_name": model, "revision": "main"}}
+    return put(f"{folder}/{task}_predictions.json", json.dumps({**meta, "default": {"test": lists, **others}}))
+
+
+def test_mteb_folders_in_both_layouts(put, tmp_path):
+    predictions(put, "all/a", "org/small", dev=LISTS)
+    predictions(put, "all/b", "org/large", dev=LISTS)
+    predictions(put, "all/b", "org/large", task="NFCorpus")
+    put("all/c/SciFact_predictions.json", json.dumps(LISTS))  # as older versions and BEIR write it
+    runs = read_mteb(tmp_path / "all", task="SciFact", split="test")
+    assert runs.systems == ("org__small", "org__large", "c")
+    assert runs.frame().query("system == 'c'")["doc"].tolist() == ["007", "7", "1e5"]
+
+
+def test_read_runs_takes_prediction_files(put, tmp_path):
+    predictions(put, "a", "small")
+    predictions(put, "b", None)
+    runs = read_runs(str(tmp_path / "*" / "SciFact_predictions.json"))
+    assert runs.systems == read_runs(tmp_path).systems == ("small", "b")
+    assert runs.depth == 2
+
+
+@pytest.mark.parametrize(
+    ("others", "asked", "expected"),
+    [
+        ({"dev": LISTS}, {}, "expected one split or the name of one (split=): it has test, dev"),
+        ({}, {"split": "tset"}, "expected one split"),
+        ({}, {"subset": "en"}, "expected one subset or the name of one (subset=): it has default"),
+        ({}, {"task": "Nothing"}, "no file Nothing_predictions.json here or below"),
+    ],
+)
+def test_what_mteb_files_lack_is_said(put, tmp_path, others, asked, expected):
+    predictions(put, "a", "small", **others)
+    with pytest.raises(DataError) as caught:
+        read_mteb(tmp_path, **asked)
+    assert str(caught.value).startswith(str(tmp_path))
+    assert expected in str(caught.value)
+
+
+def test_several_tasks_or_two_of_one_model_are_refused(put, tmp_path):
+    predictions(put, "a", "small")
+    predictions(put, "b", "small")
+    for read in (read_mteb, read_runs):
+        with pytest.raises(DataError, match=r"the model 'small' is in .* already. Name the files of one task"):
+            read(tmp_path)
+    predictions(put, "b", "small", task="NFCorpus")
+    with pytest.raises(DataError, match=r"several tasks \(NFCorpus, SciFact\)"):
+        read_mteb(tmp_path)
