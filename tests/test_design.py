@@ -30,16 +30,17 @@ RESULTS = ABOVE_SELECTION | {"simulation", "campaign", "reliability", "satisfact
 MAY_IMPORT = {
     "errors": set(),
     "arrays": set(),
+    "bayes": BASE,
     "data": BASE,
     "metrics": BASE | {"data"},
     "features": FEATURES,
-    "relevance": RELEVANCE,
+    "relevance": RELEVANCE | {"bayes"},
     "scores": SCORES,
     "selection": SELECTION,
-    "reliability": BASE | {"data", "metrics", "scores"},
+    "reliability": BASE | {"bayes", "data", "metrics", "scores"},
     "satisfaction": BASE | {"data", "metrics", "scores"},
     "simulation": ABOVE_SELECTION | {"reliability"},
-    "campaign": ABOVE_SELECTION,
+    "campaign": ABOVE_SELECTION | {"reliability"},
     "plots": RESULTS,
     "report": RESULTS | {"plots"},
     "web": RESULTS | {"plots", "report"},
@@ -132,6 +133,7 @@ def test_every_subpackage_says_what_it_is():
 
 def test_import_probeval_stays_light():
     heavy = ["pymc", "arviz", "statsmodels", "matplotlib", "scipy.stats", "numba", "pyarrow.parquet", "typer", "rich"]
+    heavy += ["sqlalchemy", "starlette", "uvicorn"]
     code = f"import json, sys, probeval; print(json.dumps([m for m in {heavy} if m in sys.modules]))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == []

@@ -207,7 +207,7 @@ def test_every_measure_is_documented(name: str) -> None:
         assert entry.doc in section
 
 
-PARTS = ("data", "metrics", "features", "relevance", "scores", "plots", "errors")
+PARTS = ("data", "metrics", "features", "relevance", "scores", "satisfaction", "plots", "errors")
 
 
 @pytest.mark.parametrize("module", ["probeval", *(f"probeval.{part}" for part in PARTS)])

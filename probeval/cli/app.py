@@ -9,6 +9,8 @@ from typing import Annotated
 import typer
 
 from probeval import __version__
+from probeval.cli.campaign import campaign
+from probeval.cli.compare import compare
 from probeval.cli.demo import demo
 from probeval.cli.doctor import doctor
 from probeval.cli.dstudy import dstudy
@@ -18,6 +20,7 @@ from probeval.cli.fit import fit
 from probeval.cli.gstudy import gstudy
 from probeval.cli.models import models
 from probeval.cli.next import next_pairs
+from probeval.cli.simulate import simulate
 from probeval.cli.validate import validate
 from probeval.errors import ProbevalError
 
@@ -48,9 +51,10 @@ def root(
     """Evaluate retrieval systems with few relevance judgments, or none, and say how sure the answer is."""
 
 
-for verb in (demo, doctor, dstudy, evaluate, features, fit, gstudy, validate):
+for verb in (compare, demo, doctor, dstudy, evaluate, features, fit, gstudy, simulate, validate):
     app.command()(verb)
 app.command("next")(next_pairs)
+app.add_typer(campaign, name="campaign")
 app.add_typer(models, name="models")
 
 

@@ -97,7 +97,8 @@ def next_pairs(
         talk(f"The target is met ({'; '.join(check.reasons)}): nothing needs to be judged. Set another with --stop.")
     elif not stage.open.any():
         talk("Every pair is judged.")
-    table = _table(stage, 0 if check.reached else n)
+    left = rule.left(len(stage.judgments))
+    table = _table(stage, 0 if check.reached else n if left is None else min(n, left))
     document = {
         "metric": str(judging.metric),
         "model": choice.name,
@@ -116,8 +117,8 @@ def next_pairs(
 def _table(stage: Stage, n: int) -> pd.DataFrame:
     """One row a pair: query, doc, the expected grade and its sd, how many systems retrieved it, the best rank."""
     pairs = stage.next(n)
-    known = stage.belief.relevance.frame().iloc[pairs]
-    systems = stage.knowledge.retrieved.toarray()[:, pairs].sum(axis=0).astype(int)
+    known = stage.belief.relevance.take(pairs).frame().iloc[pairs.argsort().argsort()]
+    systems = stage.knowledge.retrieved[:, pairs].sum(axis=0).astype(int)
     return pd.DataFrame(
         {
             "query": known["query"].to_numpy(),

@@ -6,6 +6,7 @@ from probeval.plots.curves import plot_course, plot_courses
 from probeval.plots.reliability import plot_components, plot_dstudy, plot_posterior
 from probeval.plots.satisfaction import plot_agreement, plot_mappings, plot_satisfaction
 from probeval.plots.scores import plot_pairs, plot_ranking
+from probeval.plots.significance import plot_critical, plot_tests
 
 __all__ = [
     "BLUE",
@@ -17,6 +18,7 @@ __all__ = [
     "plot_components",
     "plot_course",
     "plot_courses",
+    "plot_critical",
     "plot_dstudy",
     "plot_mappings",
     "plot_pairs",
@@ -24,5 +26,6 @@ __all__ = [
     "plot_ranking",
     "plot_reliability",
     "plot_satisfaction",
+    "plot_tests",
     "save",
 ]

@@ -10,7 +10,6 @@ Query effects are sampled as their mean, which joins the first cutpoint, and zer
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,37 +18,13 @@ import numpy as np
 from scipy.special import expit, log_expit
 
 from probeval.arrays import Codes, Floats, Ints
-from probeval.errors import ModelError, ProbevalWarning
-from probeval.relevance.backends import arviz_data, load, quiet, sample
+from probeval.bayes import NutsDiagnostics, arviz_data, diagnose, load, sample
+from probeval.errors import ModelError
 from probeval.relevance.hierarchical import GLOBAL, Design, HierarchicalPrior, Normal
 
 __all__ = ["NutsDiagnostics", "NutsFit", "fit_nuts"]
 
-RHAT, ESS, DIVERGENCES = 1.01, 400.0, 0.001  # past these the draws are not to be trusted
 FLAT = 1e-9  # a singular value below this share of the largest is none
-
-
-@dataclass(frozen=True)
-class NutsDiagnostics:
-    """How the sampling went: the largest R-hat and the least bulk ESS of all parameters, and the share of divergences.
-
-    >>> NutsDiagnostics(rhat=1.03, ess=812.0, divergences=0.0).problems
-    ('R-hat of 1.0300 (more than 1.01)',)
-    """
-
-    rhat: float
-    ess: float
-    divergences: float
-
-    @property
-    def problems(self) -> tuple[str, ...]:
-        """What is wrong, in words; nothing where all is well."""
-        found = (
-            (self.rhat <= RHAT, f"R-hat of {self.rhat:.4f} (more than {RHAT:g})"),
-            (self.ess >= ESS, f"bulk ESS of {self.ess:.0f} (less than {ESS:.0f})"),
-            (self.divergences <= DIVERGENCES, f"{self.divergences:.2%} divergences (more than {DIVERGENCES:.1%})"),
-        )
-        return tuple(text for fine, text in found if not fine)
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,19 +155,7 @@ class NutsFit:
 
     def diagnostics(self) -> NutsDiagnostics:
         """R-hat, bulk ESS and divergences; warns where they say that the draws are not to be trusted."""
-        az, xr = load("arviz"), load("xarray")
-        with quiet():
-            flat = [v.reshape(*v.shape[:2], -1) for v in self.chains.values()]
-            every = xr.Dataset({"x": (("chain", "draw", "parameter"), np.concatenate(flat, axis=-1))})
-            rhat, ess = float(az.rhat(every)["x"].max()), float(az.ess(every, method="bulk")["x"].min())
-        found = NutsDiagnostics(rhat, ess, float(np.mean(self.statistics["diverging"])))
-        if found.problems:
-            warnings.warn(
-                f"NUTS did not sample well: {', '.join(found.problems)}. Use more draws or a higher target_accept.",
-                ProbevalWarning,
-                stacklevel=2,
-            )
-        return found
+        return diagnose(self.chains, self.statistics)
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
         """Draws of every pair's linear predictor and of the cutpoints, shapes (n, pair) and (n, cut).

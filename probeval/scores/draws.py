@@ -38,17 +38,26 @@ def score_draws(
 
 
 def draw_scores(
-    runs: Runs, relevance: RelevanceDistribution, metric: Metric, n: int, rng: np.random.Generator
+    runs: Runs,
+    relevance: RelevanceDistribution,
+    metric: Metric,
+    n: int,
+    rng: np.random.Generator,
+    *,
+    per_query: bool = False,
 ) -> Joint:
-    """The joint distribution by ``n`` draws, common to all systems; where all is judged, one draw says it all."""
+    """The joint distribution by ``n`` draws, common to all systems; where all is judged, one draw says it all.
+
+    With ``per_query`` the draws of every system on every query are kept too.
+    """
     if n > 1 and relevance.certain.all():
-        one = draw_scores(runs, relevance, metric, 1, rng)
+        one = draw_scores(runs, relevance, metric, 1, rng, per_query=per_query)
         assert one.draws is not None
         return replace(one, draws=np.tile(one.draws, (n, 1)))
     n_systems, n_queries = len(runs.systems), len(runs.queries)
     first, second = np.zeros((n_systems, n_queries)), np.zeros((n_systems, n_queries))
     between = np.zeros((n_systems, n_systems))
-    means = []
+    means, kept = [], []
     # Around the first draw, so that squares of what never varies cancel exactly.
     origin: Floats | None = None
     for batch in score_draws(runs, relevance, metric, n, rng):
@@ -58,6 +67,8 @@ def draw_scores(
         second += (off**2).sum(axis=0)
         mean = batch.mean(axis=2)
         means.append(mean)
+        if per_query:
+            kept.append(batch)
         centred = (batch - mean[..., None]).transpose(1, 0, 2).reshape(n_systems, -1)
         between += centred @ centred.T
     draws = np.concatenate(means)
@@ -72,4 +83,5 @@ def draw_scores(
         query_mean=origin + first / n,
         query_variance=np.maximum(second - first**2 / n, 0.0) / max(n - 1, 1),
         draws=draws,
+        query_draws=np.concatenate(kept) if per_query else None,
     )

@@ -34,6 +34,7 @@ def evaluate(
     family: str | None = None,
     n: int = 1000,
     rng: np.random.Generator | None = None,
+    per_query: bool = False,
 ) -> Scores:
     """The joint distribution of all systems' mean scores.
 
@@ -53,6 +54,8 @@ def evaluate(
         ``"normal"``, ``"t"`` or ``"empirical"``; normal for moments, empirical for draws.
     n, rng
         How many draws, and from which generator (seed 0 when not given).
+    per_query
+        Keep the draws of every system on every query, as studies of reliability need (one draw where all is judged).
 
     Examples
     --------
@@ -69,7 +72,11 @@ def evaluate(
     if runs.pool is not relevance.pool and runs.pool != relevance.pool:
         runs = runs.on(relevance.pool)
     method = ("moments" if metric.is_linear else "draws") if method is None else method
-    joint = _joint(runs, relevance, metric, method, n, np.random.default_rng(0) if rng is None else rng)
+    if per_query and method != "draws":
+        raise ScoreError(f"Draws by query are kept where draws are made: method='draws', not {method!r}.")
+    joint = _joint(
+        runs, relevance, metric, method, n, np.random.default_rng(0) if rng is None else rng, per_query=per_query
+    )
     return Scores(
         metric=metric,
         systems=runs.systems,
@@ -92,12 +99,19 @@ def as_metric(metric: Metric | str) -> Metric:
 
 
 def _joint(
-    runs: Runs, relevance: RelevanceDistribution, metric: Metric, method: str, n: int, rng: np.random.Generator
+    runs: Runs,
+    relevance: RelevanceDistribution,
+    metric: Metric,
+    method: str,
+    n: int,
+    rng: np.random.Generator,
+    *,
+    per_query: bool,
 ) -> Joint:
     if method == "draws":
         if n < 2:
             raise ScoreError(f"At least two draws are needed, got {n}.")
-        return draw_scores(runs, relevance, metric, n, rng)
+        return draw_scores(runs, relevance, metric, n, rng, per_query=per_query)
     if method == "moments":
         return moments(runs, relevance, metric)
     if method == "exact":

@@ -27,6 +27,8 @@ class Joint:
         Of the score of each system on each query, shape (system, query).
     draws
         Joint draws of the mean scores, shape (draw, system), or None where the route has moments alone.
+    query_draws
+        The same draws before queries are averaged, shape (draw, system, query), where they were asked for.
     """
 
     mean: Floats
@@ -35,9 +37,10 @@ class Joint:
     query_mean: Floats
     query_variance: Floats
     draws: Floats | None = None
+    query_draws: Floats | None = None
 
     def __post_init__(self) -> None:
-        for name in ("mean", "covariance", "between", "query_mean", "query_variance", "draws"):
+        for name in ("mean", "covariance", "between", "query_mean", "query_variance", "draws", "query_draws"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, frozen(getattr(self, name)))
 

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from probeval.simulation.points import Point
+from probeval.simulation.rules import Ruled
 
 __all__ = ["LASTS", "TAU", "Course", "Simulation", "Step", "lasting"]
 
@@ -32,7 +33,7 @@ def lasting(steps: Sequence[Step], tau: float = TAU, lasts: int = LASTS, *, exha
     """
     first: int | None = None
     for step in steps:
-        if step.tau < tau - 1e-12:
+        if not step.tau >= tau - 1e-12:  # not known, for a single system
             first = None
         elif first is None:
             first = step.judged
@@ -49,12 +50,12 @@ class Course:
     ----------
     policy, model, metric, seed
         Who chose, what predicted, what was measured, and which randomness.
-    pool, systems
-        How many pairs and systems there were.
+    pool, offered, systems
+        How many pairs there were, how many of them could be judged, and how many systems.
     steps
         One a batch.
-    points
-        One a checkpoint.
+    points, rules
+        One a checkpoint: every figure, and what the rules of 2012 would say.
     stop, reasons
         The first step at which the stopping rule held, and why; None where it never did.
     order
@@ -66,9 +67,11 @@ class Course:
     metric: str
     seed: int
     pool: int
+    offered: int
     systems: int
     steps: tuple[Step, ...]
     points: tuple[Point, ...]
+    rules: tuple[Ruled, ...]
     stop: Step | None
     reasons: tuple[str, ...]
     order: tuple[int, ...]
@@ -76,7 +79,7 @@ class Course:
     @property
     def judgments_to_tau90(self) -> int | None:
         """The first number of judgments from which tau stays at least .9 for 100 more; None if it never does."""
-        return lasting(self.steps, exhausted=self.steps[-1].judged >= self.pool)
+        return lasting(self.steps, exhausted=self.steps[-1].judged >= self.offered)
 
     @property
     def label(self) -> str:
@@ -109,6 +112,7 @@ class Course:
                 "reasons": list(self.reasons),
             },
             "points": [point.to_dict() for point in self.points],
+            "rules": [ruled.to_dict() for ruled in self.rules],
         }
 
 

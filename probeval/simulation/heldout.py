@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from probeval.arrays import Bools, Codes, Floats, Ids, Ints
-from probeval.data.collection import Collection
+from probeval.data.collection import JUDGED, Collection
 from probeval.data.pool import Pool
 from probeval.data.scale import Scale, count_at_least
 from probeval.errors import DataError, did_you_mean
@@ -81,9 +81,7 @@ class HeldOut:
         DataError
             Where no system is judged so far.
         """
-        if collection.judgments is None:
-            raise DataError(f"{collection.name}: without judgments the truth is not known.")
-        kept = collection if systems == "all" else collection.judged_systems(depth)
+        kept = collection.judged_systems(depth, share=-1.0 if systems == "all" else JUDGED)
         assert kept.judgments is not None
         scale = kept.judgments.scale()
         pool = kept.runs.top(depth).pool

@@ -6,10 +6,12 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri, stdtr, stdtrit
+from scipy.special import ndtri, stdtrit
 
 from probeval.arrays import Bools, Floats, Ints
 from probeval.errors import ScoreError
+from probeval.reliability.paired import differences, t_test
+from probeval.reliability.twoway import signed
 from probeval.scores import Ranking, Scores
 from probeval.scores.score import TIE
 
@@ -168,7 +170,7 @@ def measure_point(
         accuracy=_mean(agrees),
         accuracy_significant=float("nan")
         if query_truth is None
-        else _mean(np.where(_significant(query_truth)[a, b], agrees, 1.0)),
+        else _mean(np.where(_significant(query_truth, a, b), agrees, 1.0)),
         tau=_mean(sign_said * sign_true),
         rho=_rho(scores.mean, truth),
         rmse_difference=float(np.sqrt(_mean((said - true) ** 2))),
@@ -230,19 +232,10 @@ def _errors(bins: tuple[Floats, Floats, Floats]) -> Floats:
     return np.asarray(np.where(n > 0, np.abs(right - stated).sum(axis=1) / np.maximum(n, 1), np.nan))
 
 
-def _significant(query_truth: Floats) -> Bools:
-    """Which true differences are significant by a paired t test over queries, shape (system, system)."""
-    n = query_truth.shape[1]
-    if n < 2:
-        return np.zeros((len(query_truth),) * 2, dtype=bool)
-    mean = query_truth.mean(axis=1)
-    off = query_truth - mean[:, None]
-    covariance = off @ off.T / (n - 1)
-    own = np.diag(covariance)
-    error = np.sqrt(np.maximum(own[:, None] + own - 2 * covariance, 0.0) / n)
-    gap = np.abs(mean[:, None] - mean)
-    t = np.divide(gap, error, out=np.full_like(gap, np.inf), where=error > TIE)
-    return np.asarray((gap >= TIE) & (2 * stdtr(n - 1, -t) < ALPHA))
+def _significant(query_truth: Floats, a: Ints, b: Ints) -> Bools:
+    """Which true differences are significant by a paired t test over queries, shape (pair of systems,)."""
+    gap = differences(query_truth, a, b)
+    return np.asarray(signed(gap.mean(axis=-1), t_test(gap)[1], alpha=ALPHA) != 0)
 
 
 def _rho(said: Floats, true: Floats) -> float:

@@ -18,6 +18,7 @@ from probeval.selection import Judging, Stage, Stopping
 from probeval.simulation.curves import LASTS, TAU, Course, Step, lasting
 from probeval.simulation.heldout import HeldOut, stream
 from probeval.simulation.points import Point, measure_point, tau_and_accuracy
+from probeval.simulation.rules import Ruled, apply_rules
 
 __all__ = ["Assessor", "replay"]
 
@@ -100,14 +101,14 @@ def replay(
     """
     rule = Stopping.parse(stop)
     pool = len(held.pool)
-    targets = sorted({min(ceil(share * pool - 1e-9), len(held.known)) for share in checkpoints})
+    targets = sorted(min(ceil(share * pool - 1e-9), len(held.known)) for share in checkpoints)
     most = min(ceil(until * pool - 1e-9), len(held.known))
     offered = np.zeros(pool, dtype=bool)
     offered[held.known] = True
     assessor = Assessor.of(held, noise=noise, rng=stream(seed, held.collection.name, 5))
     judging = Judging(
         replace(held.collection, judgments=None), model, metric, policy=policy, goal=goal, scale=held.scale,
-        depth=held.depth, explore=explore, offered=offered, refresh=refresh or batch, family=family, draws=draws,
+        depth=held.depth, explore=explore, offered=offered, refresh=refresh or 1, family=family, draws=draws,
         seed=seed,
     )  # fmt: skip
     truth = held.truth(metric)
@@ -115,6 +116,7 @@ def replay(
     judged: list[int] = []
     steps: list[Step] = []
     points: list[Point] = []
+    ruled: list[Ruled] = []
     stopped: tuple[Step, tuple[str, ...]] | None = None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ProbevalWarning)  # what files lack is said once, when they are read
@@ -124,6 +126,7 @@ def replay(
             steps.append(step)
             while targets and len(judged) >= targets[0]:
                 points.append(_point(stage, true, truth, seed))
+                ruled.append(apply_rules(stage, truth))
                 targets.pop(0)
             if stopped is None:
                 check = rule.check(stage)
@@ -145,9 +148,11 @@ def replay(
         metric=str(metric),
         seed=seed,
         pool=pool,
+        offered=len(held.known),
         systems=len(judging.runs.systems),
         steps=tuple(steps),
         points=tuple(points),
+        rules=tuple(ruled),
         stop=None if stopped is None else stopped[0],
         reasons=() if stopped is None else stopped[1],
         order=tuple(judged),

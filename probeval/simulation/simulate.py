@@ -189,7 +189,7 @@ def _parallel(n_jobs: int, scheduler: str | None) -> Iterator[Run]:
         from distributed import Client
     except ImportError:
         raise DataError("A scheduler needs Dask: pip install 'probeval[distributed]'.") from None
-    with Client(scheduler), parallel_config(backend="dask"):
+    with Client(scheduler), parallel_config(backend="dask"):  # type: ignore[no-untyped-call]
         yield lambda work: iter(Parallel()(delayed(_call)(w) for w in work))
 
 

@@ -14,15 +14,15 @@ import pytest
 from scipy.special import log_ndtr
 
 from probeval.arrays import Codes, Floats
+from probeval.bayes import NutsDiagnostics, load
 from probeval.data import Collection, Scale, read_campaign, synthetic_campaign
 from probeval.errors import ModelError, ProbevalWarning
 from probeval.features import compute_features, feature_names
-from probeval.relevance.backends import load
 from probeval.relevance.distribution import RelevanceDistribution
 from probeval.relevance.hierarchical import Design, HierarchicalPrior, Normal
 from probeval.relevance.laplace import fit_laplace
 from probeval.relevance.likelihood import level_probabilities
-from probeval.relevance.nuts import Layout, NutsDiagnostics, NutsFit, _log_likelihood, _model, fit_nuts
+from probeval.relevance.nuts import Layout, NutsFit, _log_likelihood, _model, fit_nuts
 from probeval.scores import evaluate
 
 TERMS = ("log(fSYS)", "fTEAM")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from os import cpu_count
@@ -14,10 +15,36 @@ from typing import Any
 import numpy as np
 
 from probeval.arrays import Floats
+from probeval.errors import ProbevalWarning
 
-__all__ = ["arviz_data", "load", "quiet", "sample"]
+__all__ = ["NutsDiagnostics", "arviz_data", "diagnose", "load", "quiet", "sample"]
+
+RHAT, ESS, DIVERGENCES = 1.01, 400.0, 0.001  # past these the draws are not to be trusted
 
 STATISTICS = ("diverging", "energy", "tree_depth", "depth", "step_size", "n_steps", "acceptance_rate", "lp")
+
+
+@dataclass(frozen=True)
+class NutsDiagnostics:
+    """How the sampling went: the largest R-hat and the least bulk ESS of all parameters, and the share of divergences.
+
+    >>> NutsDiagnostics(rhat=1.03, ess=812.0, divergences=0.0).problems
+    ('R-hat of 1.0300 (more than 1.01)',)
+    """
+
+    rhat: float
+    ess: float
+    divergences: float
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is wrong, in words; nothing where all is well."""
+        found = (
+            (self.rhat <= RHAT, f"R-hat of {self.rhat:.4f} (more than {RHAT:g})"),
+            (self.ess >= ESS, f"bulk ESS of {self.ess:.0f} (less than {ESS:.0f})"),
+            (self.divergences <= DIVERGENCES, f"{self.divergences:.2%} divergences (more than {DIVERGENCES:.1%})"),
+        )
+        return tuple(text for fine, text in found if not fine)
 
 
 def sample(model: Any, *, chains: int, **options: Any) -> tuple[dict[str, Floats], dict[str, Floats]]:
@@ -38,6 +65,23 @@ def sample(model: Any, *, chains: int, **options: Any) -> tuple[dict[str, Floats
         {name: np.asarray(data["posterior"][name].values, dtype=np.float64) for name in names},
         {name: np.asarray(statistics[name].values) for name in STATISTICS if name in statistics},
     )
+
+
+def diagnose(chains: Mapping[str, Floats], statistics: Mapping[str, Floats]) -> NutsDiagnostics:
+    """R-hat, bulk ESS and divergences of what :func:`sample` gives; warns where the draws are not to be trusted."""
+    az, xr = load("arviz"), load("xarray")
+    with quiet():
+        flat = [v.reshape(*v.shape[:2], -1) for v in chains.values()]
+        every = xr.Dataset({"x": (("chain", "draw", "parameter"), np.concatenate(flat, axis=-1))})
+        rhat, ess = float(az.rhat(every)["x"].max()), float(az.ess(every, method="bulk")["x"].min())
+    found = NutsDiagnostics(rhat, ess, float(np.mean(statistics["diverging"])))
+    if found.problems:
+        warnings.warn(
+            f"NUTS did not sample well: {', '.join(found.problems)}. Use more draws or a higher target_accept.",
+            ProbevalWarning,
+            stacklevel=3,
+        )
+    return found
 
 
 def arviz_data(groups: dict[str, dict[str, Any]], coords: dict[str, Any], dims: dict[str, list[str]]) -> Any:
@@ -67,7 +111,7 @@ def load(name: str) -> Any:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Keep the sampler's own notes and warnings to itself: :meth:`NutsFit.diagnostics` says what matters."""
+    """Keep the sampler's own notes and warnings to itself: :func:`diagnose` says what matters."""
     loggers = [logging.getLogger(name) for name in ("pymc", "pytensor")]
     levels = [logger.level for logger in loggers]
     for logger in loggers:

@@ -1,0 +1,43 @@
+"""The picture of "Study reliability": where the variance of a synthetic campaign comes from, and what more queries bring.
+
+Run as ``python examples/reliability.py [FILE.png]``. The campaign is synthetic; with all of it judged, and with a third.
+"""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+import probeval
+from probeval.plots import plot_components, plot_dstudy, save
+from probeval.relevance import Chain
+from probeval.relevance.fitting import text_chain
+from probeval.reliability import dstudy, gstudy
+from probeval.scores import evaluate
+
+METRIC = "nDCG@10"
+
+
+def draw(path: Path) -> None:
+    rng = np.random.default_rng(0)
+    campaign = probeval.synthetic_campaign(rng)
+    full = gstudy(probeval.measure(campaign.runs, campaign.judgments, METRIC))
+    order = rng.permutation(len(campaign.judgments))
+    some = campaign.judgments.take(order[: len(order) // 3])
+    past = [replace(probeval.synthetic_campaign(np.random.default_rng(seed)), name=str(seed)) for seed in range(1, 5)]
+    relevance = Chain(text_chain(past, depth=10)).predict(replace(campaign, judgments=some), depth=10)
+    part = gstudy(evaluate(campaign.runs.top(10), relevance, METRIC, method="draws", per_query=True, rng=rng))
+
+    axes = Figure(figsize=(9.6, 3.6), layout="constrained").subplots(1, 2)
+    plot_components({"all judged": full, "a third judged": part}, ax=axes[0])
+    axes[0].set_xlabel("share of variance; lines: 95% interval for judging")
+    plot_dstudy(dstudy(full), ax=axes[1])
+    save(axes[0], path, dpi=90)
+
+
+if __name__ == "__main__":
+    target = Path(sys.argv[1] if len(sys.argv) > 1 else "variance-components.png")
+    draw(target)
+    print(f"Wrote {target}.")

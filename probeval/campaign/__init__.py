@@ -1,0 +1,61 @@
+"""Campaigns that people judge in: a log of events that loses nothing, and what it amounts to."""
+
+from probeval.campaign.background import Refresher
+from probeval.campaign.campaign import Campaign
+from probeval.campaign.decisions import Task
+from probeval.campaign.events import (
+    KINDS,
+    Adjudicated,
+    Changed,
+    Commented,
+    Created,
+    Event,
+    Flagged,
+    GuidelineChanged,
+    Imported,
+    Judged,
+    Labelled,
+    Leased,
+    Released,
+    Skipped,
+    Withdrawn,
+)
+from probeval.campaign.exchange import EXPORTS, IMPORTS, Incoming, read_incoming, read_texts
+from probeval.campaign.outlook import Outlook
+from probeval.campaign.setup import Setup
+from probeval.campaign.state import State, fold
+from probeval.campaign.status import Share, Status
+from probeval.campaign.store import Store
+
+__all__ = [
+    "EXPORTS",
+    "IMPORTS",
+    "KINDS",
+    "Adjudicated",
+    "Campaign",
+    "Changed",
+    "Commented",
+    "Created",
+    "Event",
+    "Flagged",
+    "GuidelineChanged",
+    "Imported",
+    "Incoming",
+    "Judged",
+    "Labelled",
+    "Leased",
+    "Outlook",
+    "Refresher",
+    "Released",
+    "Setup",
+    "Share",
+    "Skipped",
+    "State",
+    "Status",
+    "Store",
+    "Task",
+    "Withdrawn",
+    "fold",
+    "read_incoming",
+    "read_texts",
+]

@@ -1,0 +1,133 @@
+"""Runs, metadata, labels and vectors as the parts of a store: arrays and JSON, never pickle."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from probeval.arrays import Ids, objects
+from probeval.data.collection import Collection
+from probeval.data.evidence import LabelTable, Metadata, Vectors
+from probeval.data.pool import Pool
+from probeval.data.runs import Runs
+from probeval.errors import StoreError
+
+__all__ = ["join_labels", "pack", "pack_labels", "unpack", "unpack_labels"]
+
+
+def pack(collection: Collection) -> dict[str, bytes]:
+    """All of a collection but its judgments, as parts by name."""
+    runs = collection.runs
+    teams = {} if runs.teams is None else {"teams": runs.teams}
+    lists: dict[str, NDArray[Any]] = {"pairs": runs.pairs.astype(np.int32), "scores": runs.scores}
+    parts = {"runs": _bundle({"systems": runs.systems, **teams, **_ids(runs.pool)}, {**lists, **_positions(runs.pool)})}
+    if collection.metadata is not None:
+        groups = {f"group {name}": values for name, values in collection.metadata.groups.items()}
+        parts["metadata"] = _bundle({"docs": collection.metadata.docs, **groups}, {})
+    if collection.labels is not None:
+        parts["labels"] = pack_labels(collection.labels)
+    if collection.vectors is not None:
+        parts["vectors"] = _bundle({"docs": collection.vectors.docs}, {"values": collection.vectors.values})
+    return parts
+
+
+def unpack(name: str, part: Callable[[str], bytes | None], labels: Sequence[str]) -> Collection:
+    """The collection of this name from the parts that a function finds, with these tables of labels joined."""
+    packed = part("runs")
+    if packed is None:
+        raise StoreError(f"campaign {name!r} has no runs: the store is damaged. Take it from a backup.")
+    texts, arrays = _open(packed)
+    runs = Runs(
+        tuple(texts["systems"]),
+        _pool(texts, arrays),
+        arrays["pairs"].astype(np.int64),
+        arrays["scores"],
+        tuple(texts["teams"]) if "teams" in texts else None,
+    )
+    tables = [unpack_labels(found) for found in map(part, ["labels", *labels]) if found is not None]
+    metadata, vectors = part("metadata"), part("vectors")
+    return Collection(
+        name=name,
+        runs=runs,
+        metadata=None if metadata is None else _metadata(metadata),
+        labels=join_labels(tables) if tables else None,
+        vectors=None if vectors is None else _vectors(vectors),
+    )
+
+
+def pack_labels(table: LabelTable) -> bytes:
+    """A table of labels as a part."""
+    return _bundle({"sources": table.sources, **_ids(table.pool)}, {"values": table.values, **_positions(table.pool)})
+
+
+def unpack_labels(packed: bytes) -> LabelTable:
+    """The table of labels of a part."""
+    texts, arrays = _open(packed)
+    return LabelTable(_pool(texts, arrays), tuple(texts["sources"]), arrays["values"])
+
+
+def join_labels(tables: Sequence[LabelTable]) -> LabelTable:
+    """One table of several: where two label a pair under one name, the later one counts."""
+    pool = tables[0].pool
+    for table in tables[1:]:
+        pool = pool.union(table.pool)
+    sources = tuple(dict.fromkeys(source for table in tables for source in table.sources))
+    values = np.full((len(pool), len(sources)), np.nan)
+    for table in tables:
+        rows = table.pool.within(pool)
+        for column, source in zip(table.values.T, table.sources, strict=True):
+            given = ~np.isnan(column)
+            values[rows[given], sources.index(source)] = column[given]
+    return LabelTable(pool, sources, values)
+
+
+def _metadata(packed: bytes) -> Metadata:
+    texts, _ = _open(packed)
+    groups = {name.removeprefix("group "): values for name, values in texts.items() if name != "docs"}
+    return Metadata(texts["docs"], groups)
+
+
+def _vectors(packed: bytes) -> Vectors:
+    texts, arrays = _open(packed)
+    return Vectors(texts["docs"], arrays["values"])
+
+
+def _ids(pool: Pool) -> dict[str, Ids]:
+    return {"pool queries": pool.queries, "pool docs": pool.docs}
+
+
+def _positions(pool: Pool) -> dict[str, NDArray[Any]]:
+    return {"query": pool.query.astype(np.int32), "doc": pool.doc.astype(np.int32)}
+
+
+def _pool(texts: Mapping[str, Ids], arrays: Mapping[str, NDArray[Any]]) -> Pool:
+    where = (arrays[name].astype(np.int64) for name in ("query", "doc"))
+    return Pool(texts["pool queries"], texts["pool docs"], *where)
+
+
+def _bundle(texts: Mapping[str, Iterable[str]], arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    """Lists of text and arrays in one zip: JSON and npy files."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as bundle:
+        bundle.writestr("texts.json", json.dumps({name: list(values) for name, values in texts.items()}))
+        for name, array in arrays.items():
+            with bundle.open(f"{name}.npy", "w") as file:
+                np.lib.format.write_array(file, array, allow_pickle=False)
+    return out.getvalue()
+
+
+def _open(packed: bytes) -> tuple[dict[str, Ids], dict[str, NDArray[Any]]]:
+    arrays = {}
+    with zipfile.ZipFile(io.BytesIO(packed)) as bundle:
+        texts = {name: objects(values) for name, values in json.loads(bundle.read("texts.json")).items()}
+        for name in bundle.namelist():
+            if name.endswith(".npy"):
+                with bundle.open(name) as file:
+                    arrays[name.removesuffix(".npy")] = np.lib.format.read_array(file, allow_pickle=False)
+    return texts, arrays

@@ -1,0 +1,89 @@
+"""Outlooks in a process of their own, so that no document waits for a model."""
+
+from __future__ import annotations
+
+import multiprocessing
+import threading
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from types import TracebackType
+
+from probeval.campaign.campaign import Campaign
+from probeval.errors import ProbevalError
+
+__all__ = ["Refresher"]
+
+PAUSE = 1.0  # seconds between looks for new judgments
+
+
+class Refresher:
+    """Keeps a campaign's outlook fresh while a block runs: whenever judgments have come, a worker refreshes it.
+
+    Parameters
+    ----------
+    campaign
+        Whose outlook; it sees each new one by itself.
+    pause
+        Seconds between looks for new judgments.
+    executor
+        Who works: a process of its own when not given.
+    tell
+        Is told what went wrong in the worker, in words; the page goes on with the last outlook.
+
+    Examples
+    --------
+    >>> with Refresher(campaign):  # doctest: +SKIP
+    ...     serve(campaign)
+    """
+
+    def __init__(
+        self,
+        campaign: Campaign,
+        *,
+        pause: float = PAUSE,
+        executor: Executor | None = None,
+        tell: Callable[[str], object] = lambda _: None,
+    ) -> None:
+        self._campaign, self._pause, self._tell = campaign, pause, tell
+        self._executor = executor or ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="probeval-refresher", daemon=True)
+
+    def __enter__(self) -> Refresher:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop.set()
+        self._executor.shutdown(wait=True, cancel_futures=True)
+        self._thread.join()
+
+    def _watch(self) -> None:
+        work: Future[int] | None = None
+        while not self._stop.wait(self._pause):
+            try:
+                if work is not None and work.done():
+                    done, work = work, None
+                    done.result()
+                if work is None and self._campaign.is_behind:
+                    work = self._executor.submit(refresh, *self._campaign.address)
+            except ProbevalError as error:
+                self._tell(str(error))
+            except (OSError, RuntimeError) as error:  # the worker died, or the block ended
+                self._tell(f"The model's worker stopped: {error}.")
+                return
+
+
+_open: dict[
+    tuple[str, str], Campaign
+] = {}  # in a worker: campaigns stay open, so that fits start where the last one ended
+
+
+def refresh(store: str, name: str) -> int:
+    """Refresh a campaign's outlook, in a worker; the number of events that it knows of."""
+    key = (store, name)
+    if key not in _open:
+        _open[key] = Campaign.open(store, name=name)
+    return _open[key].refresh().number

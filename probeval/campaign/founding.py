@@ -1,0 +1,88 @@
+"""How a campaign begins: its settings, what is kept with it, its first events."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from probeval.campaign.archive import pack
+from probeval.campaign.decisions import as_events, as_name, as_text
+from probeval.campaign.events import Created, Event, GuidelineChanged
+from probeval.campaign.exchange import Incoming
+from probeval.campaign.setup import Setup
+from probeval.data.collection import Collection
+from probeval.data.scale import Scale
+from probeval.errors import CampaignError, did_you_mean
+from probeval.relevance import card_names, choose_model
+from probeval.scores.evaluate import as_metric
+from probeval.selection import Goal, Stopping
+from probeval.selection.policies import find_policy
+
+__all__ = ["Foundation", "check_settings", "found"]
+
+SPACE = re.compile(r"[\s\x00-\x1f\x7f]")
+
+
+@dataclass(frozen=True)
+class Foundation:
+    """What a new campaign is made of."""
+
+    setup: Setup
+    parts: Mapping[str, bytes]
+    events: tuple[Event, ...]
+
+
+def found(
+    collection: Collection,
+    *,
+    metric: str,
+    scale: Scale | None,
+    model: str | None,
+    depth: int | None,
+    name: str,
+    guideline: str,
+    queries: Mapping[str, str] | None,
+    by: str,
+    now: float,
+    settings: Mapping[str, Any],
+) -> Foundation:
+    """The foundation of a campaign; the parameters are those of :meth:`probeval.campaign.Campaign.create`."""
+    measure = as_metric(metric)
+    choice = choose_model(model, collection, scale=scale)
+    setup = Setup(
+        name=as_name(name, "a campaign"),
+        metric=str(measure),
+        scale=choice.scale,
+        model=choice.name,
+        depth=depth or measure.cutoff or collection.runs.depth,
+        **settings,
+    )
+    check_settings(setup, collection)
+    for text in (*collection.runs.queries, *collection.runs.pool.docs):
+        if not text or SPACE.search(text):  # it would not come back from a qrels file
+            raise CampaignError(f"Ids of queries and documents have no white space in a campaign, got {text!r}.")
+    parts = pack(collection)
+    if queries:
+        parts["queries"] = json.dumps(dict(queries)).encode()
+    if choice.card is not None and choice.name not in card_names():
+        parts["card"] = json.dumps(choice.card.to_dict()).encode()
+    who = as_name(by, "whoever creates a campaign")
+    events: list[Event] = [Created(by=who, time=now, setup=setup)]
+    if guideline.strip():
+        events.append(GuidelineChanged(by=who, time=now, version=1, text=as_text(guideline, "A guideline")))
+    if collection.judgments is not None:
+        events += as_events(Incoming(collection.judgments), who, now, source="collection")
+    return Foundation(setup, parts, tuple(events))
+
+
+def check_settings(setup: Setup, collection: Collection) -> None:
+    """Refuse settings that name what there is not."""
+    as_metric(setup.metric)
+    find_policy(setup.policy)
+    Stopping.parse(setup.stopping)
+    for system in Goal.parse(setup.goal).systems:
+        if system not in collection.runs.systems:
+            raise CampaignError(f"No system {system!r} among the runs.{did_you_mean(system, collection.runs.systems)}")

@@ -1,0 +1,193 @@
+"""What the model says of a campaign as it stands: how sure the ranking is, whether to stop, what to judge next.
+
+This is the slow part, so nobody waits for it: an outlook is computed apart, kept in the store, and used until a newer
+one is there. It can always be computed again from the log.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from probeval.campaign.events import Pair
+from probeval.campaign.setup import Setup
+from probeval.campaign.state import State
+from probeval.data.collection import Collection
+from probeval.data.judgments import Judgments
+from probeval.relevance import choose_model
+from probeval.relevance.cards import read_card
+
+if TYPE_CHECKING:
+    from probeval.relevance.model import Predicts
+    from probeval.selection import Judging, Stage
+
+__all__ = ["AHEAD", "Advisor", "Outlook", "judgments_left"]
+
+AHEAD = 200  # pairs proposed in advance
+CARD = "card.json"
+LEVEL = 0.95
+MEMORY = 20  # outlooks that an estimate goes by
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What the model says at one moment.
+
+    Parameters
+    ----------
+    number
+        The last event of the log that it knows of.
+    time
+        When it was computed.
+    judged
+        Pairs of the pool that had a grade.
+    confidence, expected_tau
+        How sure the ranking is: mean confidence over pairs of systems, and the tau that it can expect.
+    reached, reasons, progress
+        Whether the stopping rule says stop, why, and how far it is, from 0 to 1.
+    systems
+        The ranking, best first: system, rank, mean, sd, lower, upper, p_best, group.
+    queue
+        Pairs to judge next, best first.
+    """
+
+    number: int
+    time: float
+    judged: int
+    confidence: float
+    expected_tau: float
+    reached: bool
+    reasons: tuple[str, ...]
+    progress: float
+    systems: tuple[Mapping[str, Any], ...]
+    queue: tuple[Pair, ...]
+
+    def row(self) -> dict[str, Any]:
+        """A row of the store."""
+        head = {name: getattr(self, name) for name in HEAD}
+        rest = {name: value for name, value in asdict(self).items() if name not in HEAD}
+        return head | {"body": json.dumps(rest)}
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> Outlook:
+        """From a row of the store."""
+        rest = json.loads(row["body"])
+        rest |= {"reasons": tuple(rest["reasons"]), "systems": tuple(rest["systems"])}
+        rest["queue"] = tuple((query, doc) for query, doc in rest["queue"])
+        return cls(**{name: row[name] for name in HEAD}, **rest)
+
+
+HEAD = ("number", "time", "judged", "confidence", "progress")
+
+
+class Advisor:
+    """Follows a campaign with its model, and says how it stands.
+
+    It remembers the last fit, so that the next one starts there. One thread at a time.
+
+    Parameters
+    ----------
+    collection
+        Runs and evidence, without judgments.
+    card
+        The card of the campaign's own model as JSON, where it is not one that ships.
+    """
+
+    def __init__(self, collection: Collection, *, card: bytes | None = None) -> None:
+        self._collection, self._card = collection, card
+        self._stage: Stage | None = None
+        self._setup: Setup | None = None
+
+    def stage(self, state: State) -> Stage:
+        """The judging as it stands: scores, ranking, what comes next."""
+        judgments, last = state.judgments, self._stage
+        if last is not None and self._setup == state.settings and _grew(last.judgments, judgments):
+            self._stage = last.after(judgments)
+        else:
+            self._setup = state.settings
+            self._stage = self._judging(state).begin()
+        return self._stage
+
+    def outlook(self, state: State, *, now: float, ahead: int = AHEAD) -> Outlook:
+        """What the model says of this state."""
+        from probeval.selection import Stopping
+
+        stage = self.stage(state)
+        pool, ranking = stage.judging.pool, stage.ranking
+        check = Stopping.parse(state.settings.stopping).check(stage)
+        table = ranking.table(level=LEVEL).reset_index()
+        return Outlook(
+            number=state.number,
+            time=now,
+            judged=stage.scores.judged,
+            confidence=ranking.confidence,
+            expected_tau=ranking.expected_tau,
+            reached=check.reached,
+            reasons=tuple(check.reasons),
+            progress=check.progress,
+            systems=tuple({str(k): _plain(v) for k, v in row.items()} for row in table.to_dict("records")),
+            queue=tuple(pool.label(int(pair)) for pair in stage.next(min(ahead, len(pool) - stage.scores.judged))),
+        )
+
+    def _judging(self, state: State) -> Judging:
+        from probeval.selection import Judging
+
+        setup = state.settings
+        collection = replace(self._collection, judgments=state.judgments)
+        return Judging(
+            collection,
+            model=self._model(setup, collection),
+            metric=setup.metric,
+            policy=setup.policy,
+            goal=setup.goal,
+            scale=setup.scale,
+            depth=setup.depth,
+            seed=setup.seed,
+        )
+
+    def _model(self, setup: Setup, collection: Collection) -> Predicts:
+        if self._card is None:
+            return choose_model(setup.model, collection, scale=setup.scale).model
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, CARD).write_bytes(self._card)
+            return read_card(Path(folder)).model
+
+
+def _grew(before: Judgments, after: Judgments) -> bool:
+    """Whether every grade of before still stands: nothing was withdrawn, changed or settled otherwise."""
+    at = before.pool.within(after.pool)
+    return bool(np.all(at >= 0) and np.array_equal(before.grades(), after.grades()[at], equal_nan=True))
+
+
+def judgments_left(curve: Sequence[tuple[int, float]], unjudged: int) -> int | None:
+    """How many more judgments until the rule says stop, by a line through the latest progress; None if unknown.
+
+    Parameters
+    ----------
+    curve
+        Judged pairs and progress from 0 to 1, outlook by outlook.
+    unjudged
+        There are no more than these.
+
+    Examples
+    --------
+    >>> judgments_left([(0, 0.0), (10, 0.2), (20, 0.4)], unjudged=500)
+    30
+    """
+    judged, progress = np.array(curve[-MEMORY:], dtype=float).reshape(-1, 2).T
+    if len(judged) and progress[-1] >= 1:
+        return 0
+    if len(judged) < 2 or np.ptp(judged) == 0:
+        return None
+    slope = np.polyfit(judged, progress, 1)[0]
+    return min(unjudged, int(np.ceil((1 - progress[-1]) / slope - 1e-9))) if slope > 0 else None
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value

@@ -1,0 +1,98 @@
+"""What a campaign is told when it begins."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from probeval.data.judgments import RULES
+from probeval.data.scale import Scale
+from probeval.errors import CampaignError, did_you_mean
+
+__all__ = ["LEASE", "Setup"]
+
+LEASE = 900.0  # seconds
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setup:
+    """The settings of a campaign.
+
+    Parameters
+    ----------
+    name
+        Of the campaign.
+    metric, model, policy, goal, stopping
+        By name, as the command line takes them.
+    scale
+        What assessors judge on.
+    depth
+        Of the pool.
+    overlap
+        The share of pairs that ``opinions`` assessors judge; all others are judged by one.
+    lease
+        For how many seconds a pair is an assessor's own.
+    rule
+        How several assessors' grades become one, one of :data:`probeval.data.judgments.RULES`.
+    seed
+        Which pairs overlap, and whatever else is random.
+
+    Examples
+    --------
+    >>> setup = Setup(name="mine", metric="nDCG@10", scale=Scale.graded(3), model="text-jud", depth=10, overlap=0.5)
+    >>> [setup.wanted("q1", doc) for doc in ("d1", "d2", "d3", "d4")]
+    [2, 1, 2, 2]
+    >>> Setup.from_dict(setup.to_dict()) == setup
+    True
+    """
+
+    name: str
+    metric: str
+    scale: Scale
+    model: str
+    depth: int
+    policy: str = "gain"
+    goal: str = "ranking"
+    stopping: str = "confidence=0.95"
+    overlap: float = 0.0
+    opinions: int = 2
+    lease: float = LEASE
+    rule: str = "median"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.overlap <= 1:
+            raise CampaignError(f"The overlap is a share of pairs, from 0 to 1, got {self.overlap:g}.")
+        if self.opinions < 2:
+            raise CampaignError(f"Overlap takes two opinions or more, got {self.opinions}.")
+        if not self.lease > 0:
+            raise CampaignError(f"A lease lasts some seconds, got {self.lease:g}.")
+        if self.rule not in RULES:
+            raise CampaignError(f"No rule {self.rule!r}: {', '.join(RULES)}.{did_you_mean(self.rule, RULES)}")
+
+    def wanted(self, query: str, doc: str) -> int:
+        """How many assessors a pair wants.
+
+        By a hash of the seed and the pair, so it depends on nothing else: no order of judging, no other pair.
+        """
+        digest = hashlib.sha256(f"{self.seed}\t{query}\t{doc}".encode()).digest()
+        return self.opinions if int.from_bytes(digest[:8], "big") < self.overlap * 2**64 else 1
+
+    def changed(self, **settings: Any) -> Setup:
+        """The same with other settings; the name, the scale and the depth stay."""
+        fixed = {"name", "scale", "depth"} & settings.keys()
+        if fixed:
+            raise CampaignError(f"The {min(fixed)} of a campaign cannot change. Create another campaign.")
+        return replace(self, **settings)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Setup:
+        """From plain data."""
+        scale = dict(data["scale"])
+        return cls(**{**data, "scale": Scale(**{**scale, "grades": tuple(scale["grades"])})})

@@ -1,0 +1,275 @@
+"""What a log amounts to: a pure fold over its events, and the questions that it answers.
+
+.. math:: S_n = f(S_{n-1}, e_n)
+
+Nothing here reads a clock or a store: the time is an argument, and so are the events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from probeval.campaign.events import (
+    Adjudicated,
+    Changed,
+    Commented,
+    Created,
+    Event,
+    Flagged,
+    GuidelineChanged,
+    Imported,
+    Judged,
+    Labelled,
+    Leased,
+    Pair,
+    Released,
+    Skipped,
+    Withdrawn,
+)
+from probeval.campaign.setup import Setup
+from probeval.data.judgments import Judgments
+from probeval.errors import CampaignError
+
+__all__ = ["State", "fold"]
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """A campaign at one moment.
+
+    Parameters
+    ----------
+    number
+        Of the last event.
+    setup
+        The settings that hold; None before the first event.
+    judged
+        The judgments of each pair that stand, in the order in which they were made. An assessor's latest counts.
+    adjudicated
+        The pairs whose grade was settled.
+    waiting
+        The pairs that have an opinion and want another, as keys.
+    leases
+        Who has which pair, by pair and assessor. Some may have run out: ask with a time.
+    skipped, flags, comments
+        By pair.
+    guideline
+        The last one, or None.
+    labels, imports
+        What came from files, in order.
+    tokens
+        The events that their senders named.
+    """
+
+    number: int = 0
+    setup: Setup | None = None
+    judged: Mapping[Pair, tuple[Judged, ...]] = field(default_factory=dict)
+    adjudicated: Mapping[Pair, Adjudicated] = field(default_factory=dict)
+    waiting: Mapping[Pair, None] = field(default_factory=dict)
+    leases: Mapping[Pair, Mapping[str, Leased]] = field(default_factory=dict)
+    skipped: Mapping[Pair, tuple[Skipped, ...]] = field(default_factory=dict)
+    flags: Mapping[Pair, tuple[Flagged, ...]] = field(default_factory=dict)
+    comments: Mapping[Pair, tuple[Commented, ...]] = field(default_factory=dict)
+    guideline: GuidelineChanged | None = None
+    labels: tuple[Labelled, ...] = ()
+    imports: tuple[Imported, ...] = ()
+    tokens: Mapping[str, Event] = field(default_factory=dict)
+
+    @property
+    def settings(self) -> Setup:
+        """The settings that hold."""
+        if self.setup is None:
+            raise CampaignError("The log does not begin with the creation of a campaign.")
+        return self.setup
+
+    def latest(self, pair: Pair) -> dict[str, Judged]:
+        """Each assessor's latest judgment of a pair, by assessor."""
+        return {judgment.by: judgment for judgment in self.judged.get(pair, ())}
+
+    def holders(self, pair: Pair, now: float) -> set[str]:
+        """Who has the pair at this time."""
+        return {who for who, lease in self.leases.get(pair, {}).items() if lease.until > now}
+
+    def held_by(self, assessor: str, now: float) -> list[Leased]:
+        """The pairs that an assessor has at this time, the oldest first."""
+        mine = (held[assessor] for held in self.leases.values() if assessor in held)
+        return sorted((lease for lease in mine if lease.until > now), key=lambda lease: lease.number)
+
+    def is_open(self, pair: Pair, assessor: str, now: float) -> bool:
+        """Whether the pair may be given to this assessor.
+
+        It may where they have not judged, skipped or got it, it is not settled, and fewer others than it wants have
+        judged it or have it now.
+        """
+        if pair in self.adjudicated or (pair in self.judged and pair not in self.waiting):
+            return False  # it is settled, or has all the opinions that it wants
+        if any(skip.by == assessor for skip in self.skipped.get(pair, ())):
+            return False
+        busy = self.holders(pair, now).union(judgment.by for judgment in self.judged.get(pair, ()))
+        return assessor not in busy and (not busy or len(busy) < self.settings.wanted(*pair))
+
+    @cached_property
+    def disagreements(self) -> list[Pair]:
+        """The pairs whose assessors differ and that nobody settled: the widest apart first, then by their ids."""
+        spread = {}
+        for pair in self.judged.keys() - self.adjudicated.keys():
+            grades = [judgment.grade for judgment in self.latest(pair).values()]
+            if max(grades) > min(grades):
+                spread[pair] = max(grades) - min(grades)
+        return sorted(spread, key=lambda pair: (-spread[pair], pair))
+
+    @cached_property
+    def judgments(self) -> Judgments:
+        """One grade a pair: the adjudicated one, else what the rule makes of the assessors' latest."""
+        given = [j for pair, said in self.judged.items() if pair not in self.adjudicated for j in said]
+        given.sort(key=lambda judgment: judgment.number)
+        return _one_a_pair(_as_judgments(given), self.settings.rule, list(self.adjudicated.values()))
+
+    def table(self) -> tuple[list[str], list[Pair], np.ndarray[Any, np.dtype[np.float64]]]:
+        """Assessors, pairs, and each one's latest grade, NaN where there is none, shape (assessor, pair)."""
+        pairs = sorted(self.judged)
+        who = sorted({j.by for said in self.judged.values() for j in said})
+        row = {name: i for i, name in enumerate(who)}
+        grades = np.full((len(who), len(pairs)), np.nan)
+        for at, pair in enumerate(pairs):
+            for judgment in self.judged[pair]:
+                grades[row[judgment.by], at] = max(judgment.grade, self.settings.scale.grades[0])
+        return who, pairs, grades
+
+
+def _as_judgments(events: list[Judged] | list[Adjudicated]) -> Judgments:
+    return Judgments.rows(
+        [e.query for e in events],
+        [e.doc for e in events],
+        [e.grade for e in events],
+        assessors=[e.by for e in events],
+        times=[e.when if isinstance(e, Judged) else e.time for e in events],
+    )
+
+
+def _one_a_pair(given: Judgments, rule: str, settled: list[Adjudicated]) -> Judgments:
+    grades = given.grades(rule)
+    last = _as_judgments(settled)
+    labels = [*map(given.pool.label, range(len(given.pool))), *map(last.pool.label, range(len(last.pool)))]
+    return Judgments.rows(
+        [query for query, _ in labels], [doc for _, doc in labels], np.concatenate([grades, last.grades("latest")])
+    )
+
+
+def fold(state: State, events: Iterable[Event]) -> State:
+    """The state after these events; the one given stays as it was.
+
+    >>> from probeval.data import Scale
+    >>> setup = Setup(name="mine", metric="P@5", scale=Scale.binary(), model="uniform", depth=5)
+    >>> log = [
+    ...     Created(by="eve", time=0.0, number=1, setup=setup),
+    ...     Judged(by="ann", time=1.0, number=2, query="q", doc="d", grade=1.0),
+    ...     Withdrawn(by="ann", time=2.0, number=3, query="q", doc="d", judgment=2),
+    ... ]
+    >>> before, after = fold(State(), log[:2]), fold(State(), log)
+    >>> len(before.judged), len(after.judged)
+    (1, 0)
+    """
+    draft = _Draft(state)
+    for event in events:
+        draft.add(event)
+    return draft.state()
+
+
+class _Draft:
+    """Copies of what is written to, made once for a whole batch of events."""
+
+    def __init__(self, before: State) -> None:
+        self.before, self.now = before, before
+        self.copies: dict[str, dict[Any, Any]] = {}
+
+    def state(self) -> State:
+        changed: dict[str, Any] = self.copies
+        return replace(self.now, **changed)
+
+    def seen(self, name: str) -> Mapping[Any, Any]:
+        """What stands under a name, to read."""
+        known: Mapping[Any, Any] = getattr(self.before, name)
+        return self.copies.get(name, known)
+
+    def of(self, name: str) -> dict[Any, Any]:
+        """What stands under a name, to write."""
+        if name not in self.copies:
+            self.copies[name] = dict(getattr(self.before, name))
+        return self.copies[name]
+
+    def add(self, event: Event) -> None:
+        if event.number != self.now.number + 1:
+            raise CampaignError(f"Event {event.number} of the log follows event {self.now.number}: some are missing.")
+        self.now = replace(self.now, number=event.number)
+        if event.token is not None:
+            self.of("tokens")[event.token] = event
+        match event:
+            case Created() | Changed():
+                self.now = replace(self.now, setup=event.setup)
+                for pair in list(self.seen("judged")):
+                    self.count(pair)
+            case GuidelineChanged():
+                self.now = replace(self.now, guideline=event)
+            case Labelled():
+                self.now = replace(self.now, labels=(*self.now.labels, event))
+            case Imported():
+                self.now = replace(self.now, imports=(*self.now.imports, event))
+            case Leased():
+                leases = self.of("leases")
+                leases[event.pair] = {**leases.get(event.pair, {}), event.by: event}
+            case Released():
+                self.release(event.pair, event.by)
+            case Judged():
+                self.append("judged", event)
+                self.release(event.pair, event.by)
+                self.count(event.pair)
+            case Withdrawn():
+                self.withdraw(event)
+                self.count(event.pair)
+            case Skipped():
+                self.append("skipped", event)
+                self.release(event.pair, event.by)
+            case Flagged():
+                self.append("flags", event)
+            case Commented():
+                self.append("comments", event)
+            case Adjudicated():
+                self.of("adjudicated")[event.pair] = event
+                self.count(event.pair)
+
+    def append(self, name: str, event: Judged | Skipped | Flagged | Commented) -> None:
+        lists = self.of(name)
+        lists[event.pair] = (*lists.get(event.pair, ()), event)
+
+    def release(self, pair: Pair, assessor: str) -> None:
+        held = self.seen("leases").get(pair, {})
+        if assessor not in held:
+            return
+        left = {who: lease for who, lease in held.items() if who != assessor}
+        if left:
+            self.of("leases")[pair] = left
+        else:
+            del self.of("leases")[pair]
+
+    def withdraw(self, event: Withdrawn) -> None:
+        judged = self.of("judged")
+        left = tuple(j for j in judged.get(event.pair, ()) if j.number != event.judgment)
+        if left:
+            judged[event.pair] = left
+        else:
+            judged.pop(event.pair, None)
+
+    def count(self, pair: Pair) -> None:
+        """Whether the pair has an opinion and wants another."""
+        opinions = len({judgment.by for judgment in self.seen("judged").get(pair, ())})
+        wants = pair not in self.seen("adjudicated") and 0 < opinions < self.now.settings.wanted(*pair)
+        if wants:
+            self.of("waiting").setdefault(pair)
+        elif pair in self.seen("waiting"):
+            del self.of("waiting")[pair]

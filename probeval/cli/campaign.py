@@ -1,0 +1,468 @@
+"""``probeval campaign``: judging by one person or a team, in a store that loses nothing."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import pandas as pd
+import typer
+
+from probeval.cli.options import (
+    Depth,
+    Format,
+    Gain,
+    GoalName,
+    Labels,
+    MetadataFile,
+    Metric,
+    ModelName,
+    Order,
+    OrderName,
+    OutputFormat,
+    Qrels,
+    Quiet,
+    RunPaths,
+    ScaleName,
+    Seed,
+    Stop,
+)
+from probeval.cli.output import Talk, write, write_csv, write_json, write_table
+from probeval.cli.sources import collect
+from probeval.data import Scale
+from probeval.data.files import read_bytes, write_bytes
+from probeval.errors import ProbevalError
+
+if TYPE_CHECKING:
+    from probeval.campaign import Campaign, Status
+
+__all__ = ["campaign"]
+
+campaign = typer.Typer(help="Judge by oneself or in a team: create a campaign, get pairs, record grades, export.")
+
+
+class ExportForm(StrEnum):
+    """What is written; the names of :data:`probeval.campaign.EXPORTS`."""
+
+    qrels = "qrels"
+    csv = "csv"
+    jsonl = "jsonl"
+    log = "log"
+
+
+class ImportForm(StrEnum):
+    """What is read; the names of :data:`probeval.campaign.IMPORTS`."""
+
+    qrels = "qrels"
+    table = "table"
+    quepid = "quepid"
+    umbrela = "umbrela"
+    labels = "labels"
+
+
+StorePlace = Annotated[
+    str, typer.Argument(metavar="STORE", help="An SQLite file, or a PostgreSQL URL (postgresql://user@host/base).")
+]
+Name = Annotated[
+    str | None, typer.Option("--name", metavar="NAME", help="Which campaign, where the store holds several.")
+]
+Assessor = Annotated[str, typer.Option("--assessor", metavar="NAME", help="Who judges.")]
+By = Annotated[str, typer.Option("--by", metavar="NAME", help="Who does this, for the log.")]
+QueryId = Annotated[str | None, typer.Argument(metavar="[QUERY]", help="The id of the query.")]
+DocId = Annotated[str | None, typer.Argument(metavar="[DOC]", help="The id of the document.")]
+Grade = Annotated[float | None, typer.Argument(metavar="[GRADE]", help="A grade of the campaign's scale.")]
+Token = Annotated[
+    str | None, typer.Option("--token", metavar="TEXT", help="A name for this step: sent twice, it counts once.")
+]
+
+
+@campaign.command()
+def create(
+    store: StorePlace,
+    runs: RunPaths,
+    metric: Metric,
+    qrels: Qrels = None,
+    metadata: MetadataFile = None,
+    labels: Labels = None,
+    queries: Annotated[
+        Path | None,
+        typer.Option("--queries", metavar="FILE", help="The texts of queries: a table of query and text."),
+    ] = None,
+    guideline: Annotated[
+        Path | None, typer.Option("--guideline", metavar="FILE", help="What assessors are told: a text file.")
+    ] = None,
+    scale: ScaleName = None,
+    gain: Gain = None,
+    model: ModelName = None,
+    depth: Depth = None,
+    policy: Annotated[
+        str, typer.Option("--policy", metavar="NAME", help="How pairs are chosen; see probeval next.")
+    ] = "gain",
+    goal: GoalName = "ranking",
+    stop: Stop = "confidence=.95",
+    overlap: Annotated[
+        float, typer.Option("--overlap", min=0, max=1, help="The share of pairs that several assessors judge.")
+    ] = 0.0,
+    opinions: Annotated[int, typer.Option("--opinions", min=2, help="How many assessors judge these pairs.")] = 2,
+    rule: Annotated[
+        str, typer.Option("--rule", metavar="RULE", help="One grade of several: median, majority, min, max, latest.")
+    ] = "median",
+    lease: Annotated[
+        float, typer.Option("--lease", min=0.1, help="Minutes for which a pair is an assessor's own.")
+    ] = 15.0,
+    order: Order = OrderName.trec_eval,
+    name: Annotated[str, typer.Option("--name", metavar="NAME", help="Of the campaign.")] = "campaign",
+    by: By = "owner",
+    form: Format = OutputFormat.table,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Create a campaign in a store: runs, measure, model, policy and stopping rule are kept in it.
+
+    Example: probeval campaign create mine.db runs/ --metric nDCG@10 --scale graded:3
+    """
+    from probeval.campaign import Campaign, read_texts
+    from probeval.relevance import choose_model
+
+    talk = Talk(quiet=quiet)
+    if model == "none":
+        raise ProbevalError("A campaign needs a model: uniform, empirical, independent, hierarchical or a card.")
+    named = None if scale is None else Scale.parse(scale)
+    collection = collect(runs, qrels=qrels, metadata=metadata, labels=labels, scale=named, order=order.value, talk=talk)
+    choice = choose_model(model, collection, scale=named)
+    talk(f"Model {choice.name}: {choice.why} Scale {choice.scale} ({choice.scale_from}).")
+    with Campaign.create(
+        store,
+        collection,
+        metric=metric,
+        scale=choice.scale if gain is None else choice.scale.with_gain(gain.value),
+        model=model if model is not None and Path(model).exists() else choice.name,
+        depth=depth,
+        name=name,
+        guideline="" if guideline is None else _text(guideline),
+        queries=None if queries is None else read_texts(queries, "query"),
+        by=by,
+        policy=policy,
+        goal=goal,
+        stopping=stop,
+        overlap=overlap,
+        opinions=opinions,
+        rule=rule,
+        lease=lease * 60,
+        seed=seed,
+    ) as made:
+        _write_status(made.status(), form)
+    talk(f"Next: probeval campaign next {shlex.quote(store)} --assessor YOU")
+
+
+@campaign.command()
+def status(
+    store: StorePlace,
+    name: Name = None,
+    refresh: Annotated[
+        bool, typer.Option("--refresh", help="Run the model first, where it does not know of all judgments.")
+    ] = False,
+    form: Format = OutputFormat.table,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Say how a campaign goes: what is judged, by whom, how far they agree, how sure the ranking is, what is left.
+
+    Example: probeval campaign status mine.db --refresh
+    """
+    talk = Talk(quiet=quiet)
+    with _opened(store, name, read_only=not refresh) as opened:
+        if refresh and opened.is_behind:
+            talk.warned(opened.refresh)
+        _write_status(opened.status(), form)
+
+
+@campaign.command("next")
+def next_tasks(
+    store: StorePlace,
+    assessor: Assessor,
+    n: Annotated[int, typer.Option("-n", "--number", min=1, help="How many pairs.")] = 1,
+    name: Name = None,
+    refresh: Annotated[
+        bool, typer.Option("--refresh/--no-refresh", help="Run the model first, where it does not know all judgments.")
+    ] = True,
+    form: Format = OutputFormat.table,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Give an assessor pairs to judge; they are theirs until the lease runs out.
+
+    Example: probeval campaign next mine.db --assessor ann -n 10 --format csv
+    """
+    talk = Talk(quiet=quiet)
+    with _opened(store, name) as opened:
+        if refresh and opened.is_behind:
+            talk.warned(opened.refresh)
+        outlook = opened.outlook
+        if outlook is not None and outlook.reached:
+            talk(f"The target is met ({'; '.join(outlook.reasons)}): nothing more needs to be judged.")
+        tasks = opened.next(assessor, n=n)
+        if not tasks:
+            talk(f"Nothing is left for {assessor}.")
+        rows = [{"query": t.query, "doc": t.doc, "text": t.text, "until": t.until} for t in tasks]
+        frame = pd.DataFrame(rows, columns=["query", "doc", "text", "until"])
+        shown = frame.assign(until=pd.to_datetime(frame["until"].round(), unit="s").astype(str))
+        write(shown if form is OutputFormat.table else frame, {"assessor": assessor, "next": rows}, form)
+
+
+@campaign.command()
+def record(
+    store: StorePlace,
+    assessor: Assessor,
+    query: QueryId = None,
+    doc: DocId = None,
+    grade: Grade = None,
+    withdraw: Annotated[
+        int | None, typer.Option("--withdraw", metavar="NUMBER", help="Take back this judgment (0: the latest).")
+    ] = None,
+    skip: Annotated[bool, typer.Option("--skip", help="Leave the pair to others.")] = False,
+    flag: Annotated[str | None, typer.Option("--flag", metavar="TEXT", help="Say what is wrong with the pair.")] = None,
+    comment: Annotated[str | None, typer.Option("--comment", metavar="TEXT", help="Leave a remark.")] = None,
+    token: Token = None,
+    name: Name = None,
+    form: Format = OutputFormat.table,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Record a grade for a pair, or skip it, flag it, comment on it; or take a judgment back.
+
+    Example: probeval campaign record mine.db q01 d0007 2 --assessor ann
+    """
+    with _opened(store, name) as opened:
+        if withdraw is not None:
+            done: list[Any] = [opened.withdraw(assessor, withdraw or None, token=token)]
+        else:
+            if query is None or doc is None or (grade is None and not skip and flag is None and comment is None):
+                raise ProbevalError("Give QUERY, DOC and GRADE; or QUERY and DOC with --skip, --flag or --comment.")
+            done = [] if comment is None else [opened.comment(assessor, query, doc, comment)]
+            done += [] if flag is None else [opened.flag(assessor, query, doc, reason=flag)]
+            if grade is not None:
+                done.append(opened.record(assessor, query, doc, grade, token=token))
+            elif skip:
+                done.append(opened.skip(assessor, query, doc, token=token))
+        rows = [_event(event) for event in done]
+        write(pd.DataFrame(rows), rows[0] if len(rows) == 1 else rows, form)
+
+
+@campaign.command()
+def adjudicate(
+    store: StorePlace,
+    query: QueryId = None,
+    doc: DocId = None,
+    grade: Grade = None,
+    by: By = "owner",
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why.")] = "",
+    token: Token = None,
+    name: Name = None,
+    form: Format = OutputFormat.table,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Settle the grade of a pair; without QUERY, DOC and GRADE list the pairs whose assessors differ.
+
+    Example: probeval campaign adjudicate mine.db q01 d0007 1 --by eve
+    """
+    talk = Talk(quiet=quiet)
+    with _opened(store, name, read_only=query is None) as opened:
+        if query is None:
+            rows = _disagreements(opened)
+            if not rows:
+                talk("Nobody disagrees, or all of it is settled.")
+            write(pd.DataFrame(rows, columns=["query", "doc", "grades", "comments"]), {"disagreements": rows}, form)
+            return
+        if doc is None or grade is None:
+            raise ProbevalError("Give QUERY, DOC and GRADE, or none of them to list what is to be settled.")
+        row = _event(opened.adjudicate(by, query, doc, grade, reason=reason, token=token))
+        write(pd.DataFrame([row]), row, form)
+
+
+@campaign.command()
+def guideline(
+    store: StorePlace,
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[FILE]", help="The new guideline; the present one is shown without it.")
+    ] = None,
+    by: By = "owner",
+    name: Name = None,
+    form: Format = OutputFormat.table,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Show what assessors are told, or change it; judgments keep the version that they were made under.
+
+    Example: probeval campaign guideline mine.db guideline.txt
+    """
+    with _opened(store, name, read_only=file is None) as opened:
+        if file is not None:
+            opened.change_guideline(by, _text(file))
+        present = opened.state.guideline
+        row = {"version": 0 if present is None else present.version, "text": "" if present is None else present.text}
+        if form is OutputFormat.table:
+            typer.echo(f"Version {row['version']}\n{row['text']}".rstrip())
+        else:
+            write(pd.DataFrame([row]), row, form)
+
+
+@campaign.command()
+def export(
+    store: StorePlace,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", metavar="FILE", help="Where to; stdout when not given.")
+    ] = None,
+    name: Name = None,
+    form: Annotated[
+        ExportForm,
+        typer.Option("--format", help="qrels, one grade a pair; csv and jsonl, one row a judgment; log, every event."),
+    ] = ExportForm.qrels,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Write the judgments; an adjudicated grade wins, and says so.
+
+    Example: probeval campaign export mine.db -o qrels.txt
+    """
+    with _opened(store, name, read_only=True) as opened:
+        text = opened.export(form.value)
+        if out is None:
+            typer.echo(text, nl=False)
+        else:
+            write_bytes(out, text.encode())
+            Talk(quiet=quiet)(f"{text.count(chr(10)):,} lines in {out}.")
+
+
+@campaign.command("import")
+def import_file(
+    store: StorePlace,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Judgments or labels.")],
+    kind: Annotated[
+        ImportForm | None, typer.Option("--as", help="What the file is; told from it when not given.")
+    ] = None,
+    assessor: Annotated[
+        str | None, typer.Option("--assessor", metavar="NAME", help="Who judged, where the file does not say.")
+    ] = None,
+    machine: Annotated[
+        list[str] | None,
+        typer.Option("--machine", metavar="NAME", help="This assessor is a machine: labels; may be repeated."),
+    ] = None,
+    docs: Annotated[
+        Path | None,
+        typer.Option("--docs", metavar="FILE", help="Texts of documents, where UMBRELA's answers have no ids."),
+    ] = None,
+    by: By = "owner",
+    name: Name = None,
+    form: Format = OutputFormat.table,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Take in judgments (qrels, a table, a Quepid book) or labels by machines, whole or not at all.
+
+    Labels are evidence about relevance, never judgments. The same file counts once.
+
+    Example: probeval campaign import mine.db qrels.txt --assessor trec
+    """
+    from probeval.campaign import read_texts
+
+    talk = Talk(quiet=quiet)
+    with _opened(store, name) as opened:
+        found = opened.import_file(
+            by,
+            file,
+            form=None if kind is None else kind.value,
+            assessor=assessor,
+            machines=machine or [],
+            docs=None if docs is None else read_texts(docs, "doc"),
+        )
+    for what in found.left_out:
+        talk(f"Left out: {what}.")
+    row = {
+        "judgments": len(found.judgments),
+        "assessors": ", ".join(sorted({found.judgments.assessors[i] for i in found.judgments.assessor})),
+        "labelled": 0 if found.labels is None else len(found.labels.pool),
+        "machines": "" if found.labels is None else ", ".join(found.labels.sources),
+    }
+    write(pd.DataFrame([row]), row, form)
+
+
+def _opened(store: str, name: str | None, *, read_only: bool = False) -> Campaign:
+    from probeval.campaign import Campaign
+
+    return Campaign.open(store, name=name, read_only=read_only)
+
+
+def _write_status(status: Status, form: OutputFormat) -> None:
+    table = status.table()
+    if form is OutputFormat.json:
+        write_json(status.document())
+    elif form is OutputFormat.csv:
+        write_csv(table)
+    else:
+        for line in _told(status):
+            typer.echo(line)
+        if len(table):
+            write_table(table)
+
+
+def _told(status: Status) -> Iterable[str]:
+    """How a campaign goes, in sentences."""
+    setup, outlook = status.setup, status.outlook
+    yield f"{setup.name}: {setup.metric}, scale {setup.scale}, model {setup.model}, policy {setup.policy}."
+    yield f"{status.judged:,} of {status.pool:,} pairs judged; {status.leased:,} being judged now."
+    if status.overlap:
+        done = f"{status.overlap_done:,} of {status.overlap:,}"
+        yield f"Overlap: {done} pairs have their {setup.opinions} opinions."
+    if status.shared:
+        yield f"Krippendorff's alpha {status.alpha:.3f} over {status.shared:,} pairs that several judged."
+    if status.disagreements or status.adjudicated:
+        yield f"{status.disagreements:,} disagreements to settle, {status.adjudicated:,} settled."
+    if outlook is None:
+        yield "The model has not looked at it yet: --refresh lets it."
+        return
+    late = f" ({status.behind:,} changes since: --refresh looks again)" if status.behind else ""
+    yield f"Confidence {outlook.confidence:.3f}, expected tau {outlook.expected_tau:.3f}{late}."
+    if outlook.reached:
+        yield f"Target met: {'; '.join(outlook.reasons)}."
+    elif status.left is not None:
+        time = (
+            "" if pd.isna(status.seconds) else f", {status.left * status.seconds / 3600:.1f} hours at the present pace"
+        )
+        yield f"Target {setup.stopping}: about {status.left:,} more judgments{time}."
+    else:
+        yield f"Target {setup.stopping}: {outlook.progress:.0%} of the way."
+
+
+def _disagreements(opened: Campaign) -> list[dict[str, str]]:
+    state = opened.state
+    rows = []
+    for pair in state.disagreements:
+        grades = ", ".join(f"{who} {judgment.grade:g}" for who, judgment in sorted(state.latest(pair).items()))
+        comments = "; ".join(f"{comment.by}: {comment.text}" for comment in state.comments.get(pair, ()))
+        rows.append({"query": pair[0], "doc": pair[1], "grades": grades, "comments": comments})
+    return rows
+
+
+def _event(event: Any) -> dict[str, Any]:
+    """An event as a row: what happened, to what, by whom."""
+    grade = {"grade": event.grade} if hasattr(event, "grade") else {}
+    return {
+        "number": event.number,
+        "event": event.kind,
+        "query": event.query,
+        "doc": event.doc,
+        "by": event.by,
+        **grade,
+    }
+
+
+def _text(path: Path) -> str:
+    try:
+        return read_bytes(path).decode()
+    except UnicodeDecodeError:
+        raise ProbevalError(f"{path}: expected UTF-8 text. Convert the file.") from None

@@ -1,0 +1,333 @@
+"""``probeval compare``: which differences between systems are real, and how large they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import pandas as pd
+import typer
+
+from probeval.cli.options import (
+    Depth,
+    Format,
+    Gain,
+    GainName,
+    Labels,
+    Level,
+    MetadataFile,
+    Order,
+    OrderName,
+    OutputFormat,
+    Qrels,
+    Quiet,
+    ScaleName,
+    Seed,
+)
+from probeval.cli.output import Talk, check_picture, write_csv, write_json, write_pictures, write_table
+from probeval.cli.sources import collect
+from probeval.cli.studies import Sources
+from probeval.data import Collection, Scale
+from probeval.data.files import suffix
+from probeval.errors import ProbevalError, did_you_mean
+from probeval.metrics import Measured, Metric, measure
+from probeval.scores.evaluate import as_metric
+
+if TYPE_CHECKING:
+    from probeval.reliability import Observed, Pairwise, Posterior
+
+__all__ = ["compare"]
+
+
+class TestName(StrEnum):
+    """How pairs are tested; the names of :data:`probeval.reliability.COMPARISONS`."""
+
+    t = "t"
+    wilcoxon = "wilcoxon"
+    sign = "sign"
+    bootstrap = "bootstrap"
+    permutation = "permutation"
+    tukey = "tukey"
+    randomised_tukey = "randomised-tukey"
+
+
+class CorrectionName(StrEnum):
+    """How p-values are corrected; the names of :data:`probeval.reliability.CORRECTIONS`."""
+
+    none = "none"
+    holm = "holm"
+    bh = "bh"
+
+
+TestMethod = Annotated[
+    TestName | None,
+    typer.Option("--method", help="The test of each pair, or Tukey's of all together; t when not given."),
+]
+Correction = Annotated[
+    CorrectionName | None, typer.Option("--correction", help="For the number of pairs; Holm's when not given.")
+]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked of every measure."""
+
+    method: str
+    correction: str | None
+    bayes: bool
+    level: float
+    rope: float
+    samples: int
+    model: str | None
+    draws: int
+    against: str | None
+    seed: int
+
+
+def compare(
+    source: Sources,
+    metric: Annotated[
+        str | None, typer.Option("--metric", metavar="METRIC", help="A measure such as nDCG@10, for runs.")
+    ] = None,
+    qrels: Qrels = None,
+    method: TestMethod = None,
+    correction: Correction = None,
+    bayes: Annotated[
+        bool, typer.Option("--bayes", help="A hierarchical model of the scores (PyMC) in place of tests.")
+    ] = False,
+    rope: Annotated[
+        float, typer.Option("--rope", min=0, metavar="X", help="Differences up to this size count as none.")
+    ] = 0.0,
+    against: Annotated[
+        str | None, typer.Option("--against", metavar="SYSTEM", help="Show only the pairs with this system.")
+    ] = None,
+    level: Level = 0.95,
+    samples: Annotated[
+        int, typer.Option("--samples", min=1, help="How many resamples bootstrap, permutation and deals make.")
+    ] = 100_000,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            metavar="NAME",
+            help="Add P(significant when all is judged), this model speaking for the unjudged.",
+        ),
+    ] = None,
+    draws: Annotated[
+        int, typer.Option("--draws", min=2, help="How many joint draws of the scores, with --model.")
+    ] = 1000,
+    metadata: MetadataFile = None,
+    labels: Labels = None,
+    scale: ScaleName = None,
+    gain: Gain = None,
+    depth: Depth = None,
+    order: Order = OrderName.trec_eval,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            "--plot", metavar="FILE", help="Draw all pairs, and beside it FILE-ranks, the critical differences."
+        ),
+    ] = None,
+    form: Format = OutputFormat.table,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Test every pair of systems: p-values corrected for their number, effect sizes with intervals, a rope.
+
+    What is not judged counts as worth nothing; then the last column says what the bounds of each difference decide.
+
+    Example: probeval compare runs/ --qrels qrels.txt --metric nDCG@10 --rope .01
+    """
+    talk = Talk(quiet=quiet)
+    check_picture(plot)
+    if bayes and (method or correction):
+        raise ProbevalError("--bayes needs neither test nor correction: leave out --method and --correction.")
+    asked = Request(
+        method.value if method else "t", correction and correction.value, bayes, level, rope, samples, model, draws,
+        against, seed,
+    )  # fmt: skip
+    path = Path(source[0])
+    if len(source) == 1 and suffix(path) and metric is None:
+        from probeval.reliability import read_scores
+
+        if model is not None or qrels is not None:
+            raise ProbevalError("A table of scores stands by itself: --qrels and --model go with runs and --metric.")
+        _compare(asked, read_scores(path), None, pd.DataFrame(), form, plot, talk)
+        return
+    if metric is None or qrels is None:
+        raise ProbevalError("Runs need --qrels FILE and --metric METRIC; a single table (.csv) is read as scores.")
+    one = as_metric(metric)
+    named = None if scale is None else Scale.parse(scale)
+    collection = collect(
+        source, qrels=qrels, metadata=metadata, labels=labels, scale=named, order=order.value, talk=talk
+    )
+    found = _measured(collection, one, named, gain, depth, talk)
+    systems = [found.systems[i] for i in np.argsort(-np.round(found.values.mean(axis=1), 12), kind="stable")]
+    more = pd.DataFrame()
+    if found.judged_pairs < found.pool and not bayes:
+        more["when_judged"] = _by_rules(collection, found, systems, level)
+    if model is not None:
+        more["p_significant"] = _by_draws(asked, collection, found, systems, named, gain, depth, talk)
+    _compare(asked, found, str(one), more, form, plot, talk)
+
+
+def _measured(
+    collection: Collection, metric: Metric, named: Scale | None, gain: GainName | None, depth: int | None, talk: Talk
+) -> Measured:
+    assert collection.judgments is not None
+    scale = named or collection.judgments.scale()
+    scale = scale if gain is None else scale.with_gain(gain.value)
+    found = measure(collection.runs, collection.judgments, metric, scale=scale, depth=depth)
+    if found.judged_pairs < found.pool:
+        talk(f"{found.pool - found.judged_pairs:,} of {found.pool:,} pairs are not judged, and count as worth nothing.")
+    return found
+
+
+def _compare(
+    asked: Request,
+    scores: Observed | Measured,
+    name: str | None,
+    more: pd.DataFrame,
+    form: OutputFormat,
+    plot: Path | None,
+    talk: Talk,
+) -> None:
+    from probeval.reliability import compare as compare_systems
+    from probeval.reliability import compare_bayes
+
+    rng = np.random.default_rng(asked.seed)
+    result: Pairwise | Posterior
+    if asked.bayes:
+        result = talk.warned(lambda: _checked(compare_bayes(scores, level=asked.level, rope=asked.rope, rng=rng)))
+    else:
+        result = compare_systems(
+            scores, method=asked.method, correction=asked.correction, level=asked.level, rope=asked.rope,
+            samples=asked.samples, rng=rng,
+        )  # fmt: skip
+    pairs = pd.concat([result.table(), more], axis=1)
+    if asked.against is not None:
+        if asked.against not in result.systems:
+            hint = did_you_mean(asked.against, result.systems)
+            raise ProbevalError(f"--against {asked.against}: no such system.{hint}")
+        pairs = pairs[(pairs["a"] == asked.against) | (pairs["b"] == asked.against)]
+    if plot is not None:
+        _plot(result, plot, talk)
+    if form is OutputFormat.json:
+        document: dict[str, Any] = result.document()
+        rows = pairs.assign(report=_reports(result)[pairs.index]) if not asked.bayes else pairs
+        document["pairs"] = rows.to_dict(orient="records")
+        write_json(document if name is None else {"metric": name, **document})
+    elif form is OutputFormat.csv:
+        write_csv(pairs)
+    else:
+        _say(result, talk)
+        write_table(result.system_table().reset_index(), title=name)
+        write_table(_shown(result, pairs), title="\nPairs")
+
+
+def _checked(posterior: Posterior) -> Posterior:
+    """The posterior, its diagnostics looked at: they warn."""
+    _ = posterior.diagnostics
+    return posterior
+
+
+def _reports(result: Pairwise | Posterior) -> Any:
+    from probeval.reliability import Pairwise
+
+    return np.array(result.report(), dtype=object) if isinstance(result, Pairwise) else None
+
+
+def _shown(result: Pairwise | Posterior, pairs: pd.DataFrame) -> pd.DataFrame:
+    """The columns that people read."""
+    reports = _reports(result)
+    if reports is None:
+        return pairs
+    left = pairs[["a", "b"]].assign(difference=reports[pairs.index])
+    kept = ["adjusted", "verdict", "d", "won", "p_equal", "when_judged", "p_significant"]
+    return left.join(pairs[[c for c in kept if c in pairs.columns]])
+
+
+def _say(result: Pairwise | Posterior, talk: Talk) -> None:
+    from probeval.reliability import COMPARISONS, CORRECTIONS, Pairwise
+
+    if not isinstance(result, Pairwise):
+        found = result.diagnostics
+        talk(
+            f"Hierarchical model of {result.family} scores: R-hat {found.rhat:.3f}, bulk ESS {found.ess:.0f}, "
+            f"{found.divergences:.2%} divergences."
+        )
+    else:
+        talk(f"{COMPARISONS[result.method]}; {CORRECTIONS[result.correction]}.")
+        n = int((result.decision != 0).sum())
+        talk(f"{n:,} of {len(result.p):,} pairs differ significantly (alpha {result.alpha:g}).")
+        if result.friedman is not None:
+            overall = result.friedman
+            talk(
+                f"Friedman: chi-squared {overall.statistic:.2f}, p {overall.p:.2g}; mean ranks differ by more than "
+                f"{overall.critical_difference(alpha=result.alpha):.2f} where systems do."
+            )
+    talk(f"{result.level:.0%} intervals are for the population of queries.")
+
+
+def _by_rules(collection: Collection, found: Measured, systems: list[str], level: float) -> list[str]:
+    """What the bounds of each difference decide: yes (significant when all is judged), no, or open."""
+    from probeval.reliability import difference_bounds, pair_index, rules
+
+    assert collection.judgments is not None
+    at = [found.systems.index(s) for s in systems]
+    if found.metric.is_linear:
+        runs = collection.runs.top(found.metric.cutoff or collection.runs.depth).select(systems)
+        codes = collection.judgments.on(runs.pool).codes(found.scale)
+        asked = np.isin(runs.queries, found.queries)
+        low, high = (end[:, asked] for end in difference_bounds(runs, codes, found.metric, found.scale))
+    else:
+        a, b = pair_index(len(at))
+        least, most = found.lower[at], found.upper[at]
+        low, high = least[a] - most[b], most[a] - least[b]
+    decided = rules(low, high, alpha=1 - level)
+    return [
+        "open" if rule == 0 else "yes" if sign else "no" for sign, rule in zip(decided.sign, decided.rule, strict=True)
+    ]
+
+
+def _by_draws(
+    asked: Request,
+    collection: Collection,
+    found: Measured,
+    systems: list[str],
+    named: Scale | None,
+    gain: GainName | None,
+    depth: int | None,
+    talk: Talk,
+) -> Any:
+    """P(significant when all is judged) of each pair, from joint draws of the scores."""
+    from probeval.relevance import choose_model
+    from probeval.reliability import probability_significant
+    from probeval.scores.draws import score_draws
+
+    choice = choose_model(asked.model, collection, scale=named)
+    talk(f"Model {choice.name}: {choice.why} Scale {choice.scale} ({choice.scale_from}).")
+    seen = choice.fitted_on(collection)
+    if seen:
+        talk(f"These judgments are those of {seen}, which {choice.name} was fitted on: it has seen the answers.")
+    scale = choice.scale if gain is None else choice.scale.with_gain(gain.value)
+    runs = collection.runs.top(depth or found.metric.cutoff or collection.runs.depth)
+    rng = np.random.default_rng(asked.seed)
+    relevance = talk.warned(lambda: choice.model.predict(collection, depth=runs.depth, scale=scale, rng=rng))
+    at = [runs.systems.index(s) for s in systems]
+    drawn = score_draws(runs.on(relevance.pool), relevance, found.metric, asked.draws, rng)
+    better, worse = probability_significant((batch[:, at] for batch in drawn), alpha=1 - asked.level)
+    return better + worse
+
+
+def _plot(result: Pairwise | Posterior, path: Path, talk: Talk) -> None:
+    from probeval.plots import plot_critical, plot_tests
+    from probeval.reliability import Pairwise
+
+    pictures = {path: plot_tests(result)}
+    if isinstance(result, Pairwise) and result.friedman is not None:
+        pictures[path.with_name(f"{path.stem}-ranks{path.suffix}")] = plot_critical(result)
+    write_pictures(pictures, talk)

@@ -1,0 +1,186 @@
+"""``probeval dstudy``: how reliable a collection of another size would be, and how big one must be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
+import pandas as pd
+import typer
+
+from probeval.cli.options import (
+    Depth,
+    Format,
+    Gain,
+    Labels,
+    Level,
+    MetadataFile,
+    Order,
+    OrderName,
+    OutputFormat,
+    Qrels,
+    Quiet,
+    ScaleName,
+    Seed,
+)
+from probeval.cli.output import Talk, write_csv, write_json, write_table
+from probeval.cli.studies import (
+    Components,
+    DesignText,
+    Drop,
+    Interval,
+    JointDraws,
+    Source,
+    Sources,
+    StudyMethod,
+    StudyMethodOption,
+    StudyMetrics,
+    StudyModel,
+    refuse_picture,
+    studied,
+)
+from probeval.errors import ProbevalError
+from probeval.metrics import parse
+
+if TYPE_CHECKING:
+    from probeval.reliability import DStudy
+
+__all__ = ["dstudy"]
+
+SHOWN = ("query", "assessor", "judgments", "erho2", "erho2_lower", "erho2_upper", "phi", "phi_lower", "phi_upper",
+         "tau", "tau_ap", "power")  # fmt: skip
+
+
+def dstudy(
+    source: Sources,
+    metric: StudyMetrics = None,
+    qrels: Qrels = None,
+    metadata: MetadataFile = None,
+    labels: Labels = None,
+    model: StudyModel = "none",
+    design: DesignText = "s x q",
+    components: Components = None,
+    method: StudyMethodOption = StudyMethod.anova,
+    interval: Interval = None,
+    drop: Drop = 0.0,
+    queries: Annotated[
+        str | None, typer.Option("--queries", metavar="N,N,..", help="Numbers of queries to look at.")
+    ] = None,
+    assessors: Annotated[
+        str | None, typer.Option("--assessors", metavar="N,N,..", help="Numbers of assessors to look at.")
+    ] = None,
+    cutoffs: Annotated[
+        str | None, typer.Option("--cutoffs", metavar="K,K,..", help="Cutoffs to give each measure in turn.")
+    ] = None,
+    target: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--target",
+            metavar="[NAME=]X",
+            help="What to reach: .95, or one of erho2, phi, tau, tau_ap, power as tau=.9.",
+        ),
+    ] = None,
+    level: Level = 0.95,
+    draws: JointDraws = 1000,
+    scale: ScaleName = None,
+    gain: Gain = None,
+    depth: Depth = None,
+    order: Order = OrderName.trec_eval,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="FILE", help="Draw reliability against the number of queries.")
+    ] = None,
+    form: Format = OutputFormat.table,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Say how reliable other numbers of queries, assessors and ranks would be, and how many queries a target takes.
+
+    tau, tau_ap and power are what such reliability went with on past TREC collections: a rough guide.
+
+    Example: probeval dstudy scores.csv --queries 50,100,200 --target .95 --target tau=.9
+    """
+    from probeval.reliability import dstudy as study_sizes  # slow to import
+    from probeval.reliability.dstudy import QUERIES
+
+    talk = Talk(quiet=quiet)
+    refuse_picture(plot)
+    metrics = list(metric or [])
+    if cutoffs is not None:
+        if not metrics:
+            raise ProbevalError("--cutoffs needs a measure to cut: --metric nDCG, for example.")
+        metrics = [str(parse(text) @ k) for text in metrics for k in _numbers("--cutoffs", cutoffs)]
+    wanted = [pair for text in target or ["erho2=.95", "phi=.95"] for pair in _target(text)]
+    sizes = QUERIES if queries is None else _numbers("--queries", queries)
+    people = None if assessors is None else _numbers("--assessors", assessors)
+    named = Source(
+        source, metrics, qrels, metadata, labels, model, scale, gain, depth, order.value, design, components, method,
+        interval, drop, draws, seed,
+    )  # fmt: skip
+    studies = {
+        one.name: study_sizes(one.study, queries=sizes, assessors=people, targets=wanted, pool=one.pool, level=level)
+        for one in studied(named, talk)
+    }
+    if plot is not None:
+        _plot(studies, plot, talk)
+    _write(studies, form, talk)
+
+
+def _numbers(option: str, text: str) -> list[int]:
+    try:
+        found = [int(part) for part in text.split(",")]
+    except ValueError:
+        found = [0]
+    if min(found) < 1:
+        raise ProbevalError(f"{option} takes whole numbers from 1 with commas between them, got {text!r}.")
+    return found
+
+
+def _target(text: str) -> list[tuple[str, float]]:
+    """``.95`` is meant for both coefficients, ``tau=.9`` for one figure."""
+    name, _, number = text.rpartition("=")
+    try:
+        value = float(number)
+    except ValueError:
+        raise ProbevalError(f"--target takes a number or NAME=NUMBER, got {text!r}.") from None
+    return [(name.strip(), value)] if name else [("erho2", value), ("phi", value)]
+
+
+def _write(studies: dict[str | None, DStudy], form: OutputFormat, talk: Talk) -> None:
+    if form is OutputFormat.json:
+        documents = [{**({} if name is None else {"metric": name}), **s.document()} for name, s in studies.items()]
+        write_json(documents[0] if len(documents) == 1 else {"results": documents})
+        return
+    for i, (name, study) in enumerate(studies.items()):
+        table = study.table()
+        if form is OutputFormat.csv:
+            write_csv(table if len(studies) == 1 else table.assign(metric=name), header=i == 0)
+            continue
+        write_table(_tidy(table[[c for c in SHOWN if c in table.columns]]), title=_title(name, i))
+        write_table(_tidy(study.needed_table()), title="\nQueries needed")
+    if form is OutputFormat.table and studies:
+        first = next(iter(studies.values()))
+        if first.study.uncertainty:
+            kind = f"{first.level:.0%} intervals ({first.study.interval})"
+            talk(f"{kind} are for {' and '.join(first.study.uncertainty)}.")
+
+
+def _title(name: str | None, i: int) -> str | None:
+    return None if name is None else "\n" * (i > 0) + name
+
+
+def _tidy(table: pd.DataFrame) -> pd.DataFrame:
+    """Numbers of things as such, ``-`` for what is not known."""
+    whole = [c for c in ("query", "assessor", "judgments", "queries", "lower", "upper") if c in table.columns]
+    shown = {c: ["-" if np.isnan(v) else f"{v:.0f}" if np.isfinite(v) else "never" for v in table[c]] for c in whole}
+    return table.assign(**shown)
+
+
+def _plot(studies: dict[str | None, DStudy], path: Path, talk: Talk) -> None:
+    from probeval.plots import plot_dstudy, save
+
+    try:
+        save(plot_dstudy({name or "scores": study for name, study in studies.items()}), path)
+    except OSError as error:
+        raise ProbevalError(f"{path}: cannot be written: {error.strerror or error}.") from None
+    talk(f"Picture: {path}.")

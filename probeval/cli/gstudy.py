@@ -1,0 +1,150 @@
+"""``probeval gstudy``: where the variance of scores comes from, and how reliable mean scores are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import pandas as pd
+import typer
+
+from probeval.cli.options import (
+    Depth,
+    Format,
+    Gain,
+    Labels,
+    Level,
+    MetadataFile,
+    Order,
+    OrderName,
+    OutputFormat,
+    Qrels,
+    Quiet,
+    ScaleName,
+    Seed,
+)
+from probeval.cli.output import Talk, write_csv, write_json, write_table
+from probeval.cli.studies import (
+    Components,
+    DesignText,
+    Drop,
+    Interval,
+    JointDraws,
+    Source,
+    Sources,
+    StudyMethod,
+    StudyMethodOption,
+    StudyMetrics,
+    StudyModel,
+    refuse_picture,
+    studied,
+)
+from probeval.errors import ProbevalError
+
+if TYPE_CHECKING:
+    from probeval.reliability import GStudy
+
+__all__ = ["gstudy"]
+
+
+def gstudy(
+    source: Sources,
+    metric: StudyMetrics = None,
+    qrels: Qrels = None,
+    metadata: MetadataFile = None,
+    labels: Labels = None,
+    model: StudyModel = "none",
+    design: DesignText = "s x q",
+    components: Components = None,
+    method: StudyMethodOption = StudyMethod.anova,
+    interval: Interval = None,
+    drop: Drop = 0.0,
+    target: Annotated[
+        float, typer.Option("--target", min=0.01, max=0.9999, help="The reliability to count queries for.")
+    ] = 0.95,
+    level: Level = 0.95,
+    draws: JointDraws = 1000,
+    scale: ScaleName = None,
+    gain: Gain = None,
+    depth: Depth = None,
+    order: Order = OrderName.trec_eval,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            "--plot",
+            metavar="FILE",
+            help="Draw the shares of variance, and beside it FILE-posterior where there are draws.",
+        ),
+    ] = None,
+    form: Format = OutputFormat.table,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Say how much of the variance of scores comes from systems, queries, assessors and the rest.
+
+    Then how reliable differences (erho2) and scores (phi) are, and how many queries a target takes.
+
+    Example: probeval gstudy scores.csv --drop .25
+    """
+    talk = Talk(quiet=quiet)
+    refuse_picture(plot)
+    named = Source(
+        source, metric or [], qrels, metadata, labels, model, scale, gain, depth, order.value, design, components,
+        method, interval, drop, draws, seed,
+    )  # fmt: skip
+    studies = {one.name: one.study for one in studied(named, talk)}
+    if plot is not None:
+        _plot(studies, plot, level, talk)
+    _write(studies, form, target, level, talk)
+
+
+def _write(studies: dict[str | None, GStudy], form: OutputFormat, target: float, level: float, talk: Talk) -> None:
+    if form is OutputFormat.json:
+        documents = [_named(name, study.document(target=target, level=level)) for name, study in studies.items()]
+        write_json(documents[0] if len(documents) == 1 else {"results": documents})
+        return
+    for i, (name, study) in enumerate(studies.items()):
+        table = study.table(level=level).reset_index()
+        if form is OutputFormat.csv:
+            write_csv(table if len(studies) == 1 else table.assign(metric=name), header=i == 0)
+            continue
+        sizes = ", ".join(f"{facet} {n:g}" for facet, n in study.sizes.items())
+        gaps = f"; {study.missing:,} scores missing" if study.missing else ""
+        talk(f"{chr(10) * (i > 0)}{study.design} by {study.method}: {sizes}{gaps}.")
+        small = [c for c in table.columns if c.startswith(("variance", "mean_square"))]
+        write_table(table.assign(**{c: [f"{v:.6f}" for v in table[c]] for c in small}), title=name)
+        write_table(_reliability(study, target, level), title="\nReliability")
+        if study.uncertainty:
+            talk(f"{level:.0%} intervals ({study.interval}) are for {' and '.join(study.uncertainty)}.")
+
+
+def _reliability(study: GStudy, target: float, level: float) -> pd.DataFrame:
+    """Both coefficients as studied, and the queries that bring each to the target."""
+    rows = []
+    for name in ("erho2", "phi"):
+        now, needed = study.coefficient(name, level=level), study.queries_for(name, target, level=level)
+        ends = ["-" if np.isnan(x) else f"{x:g}" for x in (needed.value, needed.lower, needed.upper)]
+        rows.append(
+            {"coefficient": name, "value": now.value, "lower": now.lower, "upper": now.upper,
+             f"queries for {target:g}": ends[0], "from": ends[1], "to": ends[2]}
+        )  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def _named(name: str | None, document: dict[str, Any]) -> dict[str, Any]:
+    return document if name is None else {"metric": name, **document}
+
+
+def _plot(studies: dict[str | None, GStudy], path: Path, level: float, talk: Talk) -> None:
+    from probeval.plots import plot_components, plot_posterior, save
+
+    first = next(iter(studies.values()))
+    beside = path.with_name(f"{path.stem}-posterior{path.suffix}")
+    try:
+        save(plot_components({name or "scores": study for name, study in studies.items()}, level=level), path)
+        if first.draws is not None:
+            save(plot_posterior(first, level=level), beside)
+    except OSError as error:
+        raise ProbevalError(f"{path}: cannot be written: {error.strerror or error}.") from None
+    talk(f"Pictures: {path}, {beside}." if first.draws is not None else f"Picture: {path}.")

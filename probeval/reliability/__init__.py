@@ -1,0 +1,113 @@
+"""How far results can be trusted: significance, effect sizes, agreement, variance components."""
+
+from probeval.reliability.agreement import LEVELS, WEIGHTS, krippendorff_alpha, pair_labels, weighted_kappa
+from probeval.reliability.coefficients import COEFFICIENTS, Estimate
+from probeval.reliability.correlation import Overlap, agreements, ap_correlation, kendall, rank_biased_overlap, spearman
+from probeval.reliability.designs import Design
+from probeval.reliability.dstudy import MAPPINGS, DStudy, Needed, Point, dstudy
+from probeval.reliability.effects import Effects, equivalence_test, mean_effect, standardised_effect, superiority
+from probeval.reliability.gstudy import INTERVALS, METHODS, GStudy, gstudy
+from probeval.reliability.incomplete import Decisions, difference_bounds, probability_significant, rules
+from probeval.reliability.multiple import (
+    CORRECTIONS,
+    Friedman,
+    adjust,
+    benjamini_hochberg,
+    friedman,
+    holm,
+    randomised_tukey,
+    studentised_range,
+    tukey_hsd,
+)
+from probeval.reliability.observed import Observed, observe, observe_assessors, read_scores
+from probeval.reliability.paired import (
+    SAMPLES,
+    TESTS,
+    bootstrap_test,
+    differences,
+    pair_index,
+    permutation_test,
+    run_test,
+    sign_test,
+    t_test,
+    wilcoxon_test,
+)
+from probeval.reliability.posterior import FAMILIES, Posterior, compare_bayes
+from probeval.reliability.power import minimum_difference, power_of, queries_needed
+from probeval.reliability.significance import COMPARISONS, Pairwise, compare
+from probeval.reliability.splithalf import SplitHalf, split_half
+from probeval.reliability.twoway import TwoWay, compare_counts, signed, straddling, two_way
+
+__all__ = [
+    "COEFFICIENTS",
+    "COMPARISONS",
+    "CORRECTIONS",
+    "FAMILIES",
+    "INTERVALS",
+    "LEVELS",
+    "MAPPINGS",
+    "METHODS",
+    "SAMPLES",
+    "TESTS",
+    "WEIGHTS",
+    "DStudy",
+    "Decisions",
+    "Design",
+    "Effects",
+    "Estimate",
+    "Friedman",
+    "GStudy",
+    "Needed",
+    "Observed",
+    "Overlap",
+    "Pairwise",
+    "Point",
+    "Posterior",
+    "SplitHalf",
+    "TwoWay",
+    "adjust",
+    "agreements",
+    "ap_correlation",
+    "benjamini_hochberg",
+    "bootstrap_test",
+    "compare",
+    "compare_bayes",
+    "compare_counts",
+    "difference_bounds",
+    "differences",
+    "dstudy",
+    "equivalence_test",
+    "friedman",
+    "gstudy",
+    "holm",
+    "kendall",
+    "krippendorff_alpha",
+    "mean_effect",
+    "minimum_difference",
+    "observe",
+    "observe_assessors",
+    "pair_index",
+    "pair_labels",
+    "permutation_test",
+    "power_of",
+    "probability_significant",
+    "queries_needed",
+    "randomised_tukey",
+    "rank_biased_overlap",
+    "read_scores",
+    "rules",
+    "run_test",
+    "sign_test",
+    "signed",
+    "spearman",
+    "split_half",
+    "standardised_effect",
+    "straddling",
+    "studentised_range",
+    "superiority",
+    "t_test",
+    "tukey_hsd",
+    "two_way",
+    "weighted_kappa",
+    "wilcoxon_test",
+]

@@ -1,0 +1,133 @@
+r"""How far assessors agree beyond chance: Krippendorff's alpha and weighted kappa."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from probeval.arrays import Floats
+from probeval.errors import ReliabilityError, did_you_mean
+from probeval.reliability.correlation import signs
+
+__all__ = ["LEVELS", "WEIGHTS", "krippendorff_alpha", "pair_labels", "weighted_kappa"]
+
+LEVELS = {
+    "nominal": "any two different values are equally far apart",
+    "ordinal": "the distance is how many given values lie between",
+    "interval": "the distance is the difference, squared",
+}
+WEIGHTS = {
+    "none": "Cohen's kappa: any disagreement counts alike",
+    "linear": "disagreement by the distance of the grades",
+    "quadratic": "disagreement by the squared distance of the grades",
+}
+
+
+def krippendorff_alpha(values: ArrayLike, *, level: str = "nominal") -> float:
+    r"""Krippendorff's alpha of what several assessors said of the same units.
+
+    .. math:: \alpha = 1 - \frac{D_o}{D_e}
+       = 1 - (n - 1) \frac{\sum_{c,k} o_{ck} \, \delta^2_{ck}}{\sum_{c,k} n_c n_k \, \delta^2_{ck}},
+
+    with the coincidences :math:`o_{ck}` of values within units: each unit of :math:`m_u` values adds all its ordered
+    pairs with weight :math:`1/(m_u - 1)`. 1 is perfect, 0 is chance, less is worse than chance. A unit with one value
+    says nothing. NaN where all values are alike: there was nothing to disagree on.
+
+    Parameters
+    ----------
+    values
+        One row an assessor, one column a unit, NaN where there is no value, shape (assessor, unit).
+    level
+        What differences of values mean: one of :data:`LEVELS`.
+
+    Examples
+    --------
+    >>> said = [[1, 0, 2, 1], [1, 0, 1, 2], [2, 0, 2, 1]]
+    >>> round(krippendorff_alpha(said), 3), round(krippendorff_alpha(said, level="ordinal"), 3)
+    (0.298, 0.558)
+    """
+    _known(level, LEVELS, "level")
+    said = np.asarray(values, dtype=float)
+    if said.ndim != 2:
+        raise ReliabilityError(f"Alpha needs a table of assessors by units, got an array of shape {said.shape}.")
+    grades, code = np.unique(said[~np.isnan(said)], return_inverse=True)
+    counts = np.zeros((said.shape[1], len(grades)))  # (unit, value)
+    np.add.at(counts, (np.nonzero(~np.isnan(said))[1], code), 1.0)
+    counts = counts[counts.sum(axis=1) > 1]
+    given = counts.sum(axis=1)
+    coincidences = np.einsum("uc,uk->ck", counts / (given - 1)[:, None], counts) - np.diag(
+        (counts / (given - 1)[:, None]).sum(axis=0)
+    )
+    margin = coincidences.sum(axis=1)
+    distance = _distance(grades, margin, level)
+    expected = float(margin @ distance @ margin)
+    return 1 - float((margin.sum() - 1) * (coincidences * distance).sum() / expected) if expected else float("nan")
+
+
+def _distance(grades: Floats, margin: Floats, level: str) -> Floats:
+    """The squared distance of each two values, shape (value, value)."""
+    if level == "nominal":
+        return 1.0 - np.eye(len(grades))
+    # Ordinal: a value stands in the middle of those that were given it.
+    place = grades if level == "interval" else np.cumsum(margin) - margin / 2
+    return np.asarray((place[:, None] - place) ** 2)
+
+
+def weighted_kappa(x: ArrayLike, y: ArrayLike, *, weights: str = "quadratic") -> float:
+    r"""Kappa of two assessors: their disagreement against what their shares of grades alone would give.
+
+    .. math:: \kappa = 1 - \frac{\sum_{ij} w_{ij} \, o_{ij}}{\sum_{ij} w_{ij} \, e_{ij}}
+
+    Parameters
+    ----------
+    x, y
+        Grades of the same units, NaN where there is none, shape (unit,).
+    weights
+        One of :data:`WEIGHTS`.
+
+    Examples
+    --------
+    >>> round(weighted_kappa([0, 0, 1, 1, 2], [0, 1, 1, 1, 2], weights="none"), 4)
+    0.6875
+    """
+    _known(weights, WEIGHTS, "weighting")
+    a, b = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    if a.ndim != 1 or a.shape != b.shape:
+        raise ReliabilityError(f"Kappa needs two grades for each unit, got shapes {a.shape} and {b.shape}.")
+    both = ~np.isnan(a) & ~np.isnan(b)
+    gap = np.abs(a[both, None] - b[both])  # every grade of one beside every grade of the other
+    gap = (gap > 0).astype(float) if weights == "none" else gap if weights == "linear" else gap**2
+    expected = float(gap.mean()) if gap.size else 0.0
+    return 1 - float(np.diag(gap).mean()) / expected if expected else float("nan")
+
+
+def pair_labels(values: ArrayLike, *, ties: bool = True) -> Floats:
+    """Scores as preferences: 1, -1 or 0 for each pair of units, shape (assessor, pair).
+
+    Numbers of different assessors may not mean the same; which of two units is better does. So alpha of these labels
+    says whether assessors agree in order.
+
+    Parameters
+    ----------
+    values
+        Scores, NaN where there is none, shape (assessor, unit).
+    ties
+        Whether a tie is a label of its own; else it is missing.
+
+    Examples
+    --------
+    >>> scores = [[0.5, 0.1, 0.7, 0.5], [0.4, 0.2, 0.5, 0.7], [0.9, 0.5, 0.9, 0.7]]
+    >>> round(krippendorff_alpha(pair_labels(scores)), 3)
+    0.353
+    """
+    said = np.atleast_2d(np.asarray(values, dtype=float))
+    first, second = np.array(list(combinations(range(said.shape[1]), 2)), dtype=np.int64).reshape(-1, 2).T
+    labels = signs(said[:, first] - said[:, second])
+    return labels if ties else np.where(labels == 0, np.nan, labels)
+
+
+def _known(name: str, known: dict[str, str], what: str) -> None:
+    if name not in known:
+        raise ReliabilityError(f"No {what} {name!r}: {', '.join(known)}.{did_you_mean(name, known)}")

@@ -1,0 +1,295 @@
+"""G-studies: how much of the variance of scores comes from systems, queries, assessors and the rest. MATH section 6."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from probeval.arrays import Floats, frozen
+from probeval.errors import ReliabilityError, did_you_mean
+from probeval.reliability.anova import MeanSquares, mean_squares
+from probeval.reliability.bootstrap import bootstrap
+from probeval.reliability.coefficients import Estimate, analytic_ratios, coefficient, queries_needed
+from probeval.reliability.designs import Design
+from probeval.reliability.estimation import clipped, decompose, decompose_again, posterior
+from probeval.reliability.observed import CROSSED, Observed, observe
+
+__all__ = ["INTERVALS", "METHODS", "GStudy", "gstudy"]
+
+METHODS = {
+    "anova": "analysis of variance; Henderson's method I where scores are missing",
+    "reml": "restricted maximum likelihood; the same where nothing is missing and nothing negative",
+    "bayes": "the posterior, by PyMC",
+}
+INTERVALS = {
+    "analytic": "Feldt's and Arteaga's, for s x q without gaps",
+    "bootstrap": "from effects drawn again",
+    "draws": "from joint draws of the scores: what is not judged, not what is sampled",
+    "posterior": "from the posterior of the components",
+    "none": "no interval",
+}
+SAMPLING, JUDGING = "sampling", "judging"
+
+
+@dataclass(frozen=True, eq=False)
+class GStudy:
+    """Variance components of scores, and what they say of reliability.
+
+    Parameters
+    ----------
+    design, sizes
+        The facets, and how many levels each has (of a nested one with gaps, the harmonic mean).
+    method, interval
+        One of :data:`METHODS` and of :data:`INTERVALS`.
+    uncertainty
+        What the interval is for: ``"sampling"`` of systems, queries and assessors; ``"judging"``; both; nothing.
+    components
+        The variance of each effect: the estimate, or the median of the draws.
+    draws
+        Draws of the components, shape (draw, effect), where the interval comes from such.
+    squares
+        The mean squares, where nothing is missing and scores are known.
+    missing
+        How many cells have no score.
+    """
+
+    design: Design
+    sizes: Mapping[str, float]
+    method: str
+    interval: str
+    uncertainty: tuple[str, ...]
+    components: Mapping[str, float]
+    draws: Floats | None = None
+    squares: MeanSquares | None = None
+    missing: int = 0
+
+    def __post_init__(self) -> None:
+        if self.draws is not None:
+            object.__setattr__(self, "draws", frozen(self.draws))
+
+    def __repr__(self) -> str:
+        parts = ", ".join(f"{name} {share:.1%}" for name, share in self.share.items())
+        return f"<GStudy: {self.design} by {self.method}, {parts}>"
+
+    @property
+    def share(self) -> dict[str, float]:
+        """The share of each component in their sum."""
+        total = sum(self.components.values())
+        return {name: value / total for name, value in self.components.items()}
+
+    def share_interval(self, name: str, *, level: float = 0.95) -> Estimate:
+        """The share of a component and its interval."""
+        draws = None if self.draws is None else self.draws / self.draws.sum(axis=1, keepdims=True)
+        return self._estimate(name, self.share, draws, level)
+
+    def component(self, name: str, *, level: float = 0.95) -> Estimate:
+        """A component and its interval."""
+        return self._estimate(name, self.components, self.draws, level)
+
+    def _estimate(self, name: str, values: Mapping[str, float], draws: Floats | None, level: float) -> Estimate:
+        if name not in values:
+            raise ReliabilityError(f"No component {name!r}: {', '.join(values)}.{did_you_mean(name, values)}")
+        return _between(values[name], None if draws is None else draws[:, self.design.names.index(name)], level)
+
+    def coefficient(self, name: str, *, level: float = 0.95, **sizes: float) -> Estimate:
+        """``"erho2"`` or ``"phi"`` of mean scores over so many queries and assessors; as many as there are if not said.
+
+        Examples
+        --------
+        >>> scores = np.random.default_rng(1).normal(size=(8, 20)) + np.arange(8)[:, None] / 4
+        >>> study = gstudy(Observed.matrix(scores))
+        >>> study.coefficient("erho2", query=100).value > study.coefficient("erho2").value
+        True
+        """
+        sizes = self.at(**sizes)
+        value = float(coefficient(self.design, self._values, name, sizes))
+        if self.interval == "analytic":
+            assert self.squares is not None
+            low, high = (sizes["query"] * r for r in analytic_ratios(self.squares, name, level))
+            return Estimate(value, 1 - 1 / (1 + low), 1 - 1 / (1 + high))
+        draws = None if self.draws is None else coefficient(self.design, self.draws, name, sizes)
+        return _between(value, draws, level)
+
+    def queries_for(self, name: str, target: float = 0.95, *, level: float = 0.95, **sizes: float) -> Estimate:
+        """The queries that bring a coefficient to ``target``: few where reliability is high. Infinite where none do."""
+        sizes = self.at(**sizes)
+        value = float(queries_needed(self.design, self._values, name, target, sizes))
+        if self.interval == "analytic":
+            assert self.squares is not None
+            odds = target / (1 - target)
+            low, high = analytic_ratios(self.squares, name, level)
+            ends = (max(np.ceil(odds / r - 1e-9), 1.0) if r > 0 else np.inf for r in (high, low))
+            return Estimate(value, *map(float, ends))
+        draws = None if self.draws is None else queries_needed(self.design, self.draws, name, target, sizes)
+        return _between(value, draws, level, whole=True)
+
+    def at(self, **sizes: float) -> dict[str, float]:
+        """The sizes of the conditions, as given or else as studied."""
+        known = {f: self.sizes[f] for f in self.design.conditions}
+        for facet, n in sizes.items():
+            if facet not in known:
+                raise ReliabilityError(f"{self.design} has no {facet} to average over: {', '.join(known)}.")
+            if not n >= 1:
+                raise ReliabilityError(f"At least one {facet} is needed, got {n:g}.")
+        return known | sizes
+
+    @property
+    def _values(self) -> Floats:
+        return np.array(list(self.components.values()))
+
+    def table(self, *, level: float = 0.95) -> pd.DataFrame:
+        """One row a component: its variance, its share, their intervals where there are draws, else mean squares."""
+        frame = pd.DataFrame(
+            {"variance": self.components, "share": self.share}, index=pd.Index(self.design.names, name="component")
+        )
+        if self.draws is not None:
+            for what, find in (("variance", self.component), ("share", self.share_interval)):
+                ends = [find(name, level=level) for name in self.design.names]
+                frame[f"{what}_lower"] = [e.lower for e in ends]
+                frame[f"{what}_upper"] = [e.upper for e in ends]
+            return frame
+        if self.squares is not None:
+            frame["mean_square"], frame["degrees"] = self.squares.values[0], self.squares.degrees.astype(int)
+        return frame
+
+    def document(self, *, target: float = 0.95, level: float = 0.95) -> dict[str, Any]:
+        """The study as plain data for JSON."""
+        needed = {name: self.queries_for(name, target, level=level) for name in ("erho2", "phi")}
+        found: dict[str, Any] = {
+            "design": str(self.design),
+            "method": self.method,
+            "interval": self.interval,
+            "uncertainty": list(self.uncertainty),
+            "level": level,
+            "sizes": dict(self.sizes),
+            "missing": self.missing,
+            "components": dict(self.components),
+            "share": self.share,
+            "erho2": self.coefficient("erho2", level=level).document(),
+            "phi": self.coefficient("phi", level=level).document(),
+            "target": target,
+            "queries_for": {name: _whole(e.value) for name, e in needed.items()},
+            "queries_for_interval": {name: [_whole(e.lower), _whole(e.upper)] for name, e in needed.items()},
+        }
+        if self.draws is not None:
+            for key, find in (("component_interval", self.component), ("share_interval", self.share_interval)):
+                ends = {name: find(name, level=level) for name in self.design.names}
+                found[key] = {name: [e.lower, e.upper] for name, e in ends.items()}
+        return found
+
+
+def gstudy(
+    scores: object,
+    *,
+    method: str = "anova",
+    interval: str | None = None,
+    drop: float = 0.0,
+    n: int = 1000,
+    prior: float | None = None,
+    rng: np.random.Generator | None = None,
+) -> GStudy:
+    """How much of the variance of scores comes from each facet, and how reliable mean scores are.
+
+    Parameters
+    ----------
+    scores
+        What :func:`~probeval.reliability.observe` takes: judged scores, uncertain scores, or a table. Uncertain scores
+        are decomposed once a joint draw, so that what is not judged widens the components.
+    method
+        One of :data:`METHODS`.
+    interval
+        One of :data:`INTERVALS`; analytic where it applies, else from the draws or the posterior, else by bootstrap.
+        Bootstrap and posterior of uncertain scores are for judging and sampling together.
+    drop
+        The share of systems with the lowest means to leave out.
+    n
+        How many sets of scores a bootstrap makes.
+    prior
+        The scale of the half-normal prior of standard deviations; twice that of all scores if not given.
+    rng
+        For the bootstrap and the posterior (seed 0 when not given).
+
+    Examples
+    --------
+    >>> scores = [[0.1, 0.4, 0.3, 0.5], [0.3, 0.5, 0.7, 0.6], [0.4, 0.5, 0.8, 0.9]]
+    >>> study = gstudy(Observed.matrix(scores, ["a", "b", "c"]))
+    >>> study
+    <GStudy: s x q by anova, system 38.7%, query 44.0%, residual 17.3%>
+    >>> study.queries_for("erho2").value
+    9.0
+    """
+    observed = observe(scores)
+    observed = observed.drop(drop) if drop else observed
+    observed.check()
+    rng = np.random.default_rng(0) if rng is None else rng
+    interval = _interval(observed, method, interval)
+    squares = None if observed.missing else mean_squares(observed.design, observed.values)
+    if method == "bayes":
+        found = posterior(observed, squares, prior, rng)
+    else:
+        found = clipped(observed, decompose(observed, squares, method))
+    draws = found if interval in ("draws", "posterior") else None
+    if interval == "bootstrap":
+        again = partial(decompose_again, observed.design, balanced=squares is not None, method=method)
+        draws = bootstrap(observed, found, again, n=n, rng=rng)
+    return GStudy(
+        design=observed.design,
+        sizes=observed.averaged,
+        method=method,
+        interval=interval,
+        uncertainty=_uncertainty(observed, interval),
+        components=dict(zip(observed.design.names, map(float, np.median(found, axis=0)), strict=True)),
+        draws=draws,
+        squares=None if observed.is_uncertain else squares,
+        missing=observed.missing,
+    )
+
+
+def _interval(observed: Observed, method: str, interval: str | None) -> str:
+    """The kind of interval, as asked for or the best that applies."""
+    for name, known in ((method, METHODS), (interval, INTERVALS)):
+        if name is not None and name not in known:
+            raise ReliabilityError(f"No {name!r}: {', '.join(known)}.{did_you_mean(name, known)}")
+    analytic = observed.design == CROSSED and not observed.missing and not observed.is_uncertain and method != "bayes"
+    if interval is None:
+        if method == "bayes":
+            return "posterior"
+        return "draws" if observed.is_uncertain else "analytic" if analytic else "bootstrap"
+    wrong = {
+        "analytic": not analytic,
+        "draws": not observed.is_uncertain or method == "bayes",
+        "posterior": method != "bayes",
+        "bootstrap": method == "bayes",
+        "none": False,
+    }
+    if wrong[interval]:
+        raise ReliabilityError(
+            f"An interval by {interval} ({INTERVALS[interval]}) does not go with {observed.design} by {method}"
+            f"{', scores missing' * (observed.missing > 0)}{', scores uncertain' * observed.is_uncertain}."
+        )
+    return interval
+
+
+def _uncertainty(observed: Observed, interval: str) -> tuple[str, ...]:
+    if interval == "none":
+        return ()
+    judging = (JUDGING,) if observed.is_uncertain else ()
+    return judging if interval == "draws" else (*judging, SAMPLING)
+
+
+def _between(value: float, draws: Floats | None, level: float, *, whole: bool = False) -> Estimate:
+    """A value with the interval that draws give; of whole numbers, whole ones."""
+    if draws is None:
+        return Estimate(value, np.nan, np.nan)
+    how = "higher" if whole else "linear"
+    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], method=how)  # type: ignore[call-overload]
+    return Estimate(value, float(low), float(high))
+
+
+def _whole(value: float) -> int | None:
+    return int(value) if np.isfinite(value) else None

@@ -1,0 +1,213 @@
+r"""Many pairs at once: corrections of p-values, and tests that look at all systems together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import chdtrc, chdtri, gammaln, ndtr
+
+from probeval.arrays import Floats
+from probeval.errors import ReliabilityError, did_you_mean
+from probeval.reliability.correlation import rank
+from probeval.reliability.paired import SAMPLES, pair_index
+from probeval.scores.score import TIE
+
+__all__ = [
+    "CORRECTIONS",
+    "Friedman",
+    "adjust",
+    "benjamini_hochberg",
+    "friedman",
+    "holm",
+    "randomised_tukey",
+    "studentised_range",
+    "tukey_hsd",
+]
+
+CORRECTIONS = {
+    "none": "each pair by itself",
+    "holm": "Holm: at most alpha of finding any difference that is not there",
+    "bh": "Benjamini and Hochberg: of what is found, at most a share alpha is not there",
+}
+NODES, SPREADS = 192, 64  # of the quadrature of the studentised range, over means and over their spread
+BATCH = 4_000_000  # permuted scores held at once
+
+
+def adjust(p: Floats, correction: str) -> Floats:
+    """p-values corrected for their number by one of :data:`CORRECTIONS`; NaN stays NaN and does not count.
+
+    >>> adjust(np.array([0.01, 0.04, 0.03]), "holm")
+    array([0.03, 0.06, 0.06])
+    """
+    if correction not in CORRECTIONS:
+        raise ReliabilityError(
+            f"No correction {correction!r}: {', '.join(CORRECTIONS)}.{did_you_mean(correction, CORRECTIONS)}"
+        )
+    if correction == "none":
+        return p.copy()
+    return holm(p) if correction == "holm" else benjamini_hochberg(p)
+
+
+def holm(p: Floats) -> Floats:
+    r"""Holm's step-down: :math:`\max_{j \le i} (m - j + 1) \, p_{(j)}`, at most 1."""
+    return _by_rank(p, lambda ordered, m: np.maximum.accumulate(ordered * np.arange(m, 0, -1)))
+
+
+def benjamini_hochberg(p: Floats) -> Floats:
+    r"""Benjamini and Hochberg's step-up: :math:`\min_{j \ge i} (m / j) \, p_{(j)}`, at most 1."""
+    return _by_rank(p, lambda ordered, m: np.minimum.accumulate((ordered * m / np.arange(1, m + 1))[::-1])[::-1])
+
+
+def _by_rank(p: Floats, step: Callable[[Floats, int], Floats]) -> Floats:
+    out = np.full(p.shape, np.nan)
+    known = np.flatnonzero(~np.isnan(p))
+    order = known[np.argsort(p[known], kind="stable")]
+    out[order] = np.minimum(step(p[order], len(order)), 1.0)
+    return out
+
+
+def tukey_hsd(values: Floats) -> Floats:
+    r"""Tukey's honestly significant differences over systems and queries, p a pair, shape (pair,).
+
+    .. math:: q_{ab} = \frac{|\bar x_a - \bar x_b|}{\sqrt{MS_e / n_q}}
+
+    against the studentised range of :math:`n_s` means with :math:`(n_s - 1)(n_q - 1)` degrees of freedom. Queries that
+    some system lacks are left out.
+    """
+    values = _complete(values)
+    n_s, n_q = values.shape
+    mean = values.mean(axis=1)
+    residual = values - mean[:, None] - values.mean(axis=0) + mean.mean()
+    freedom = (n_s - 1) * (n_q - 1)
+    a, b = pair_index(n_s)
+    gap = np.abs(mean[a] - mean[b])
+    error = float(np.sqrt((residual**2).sum() / max(freedom, 1) / n_q))
+    if error < TIE:
+        return np.where(gap < TIE, 1.0, 0.0)
+    return studentised_range(np.where(gap < TIE, 0.0, gap) / error, n_s, freedom)
+
+
+def randomised_tukey(values: Floats, *, samples: int = SAMPLES, rng: np.random.Generator) -> Floats:
+    r"""Tukey's idea without the normal distribution (Carterette, 2012), p a pair, shape (pair,).
+
+    Within each query the scores are dealt out to the systems at random; a difference counts as large if few such deals
+    make any two systems differ as much:
+
+    .. math:: p_{ab} = \frac{1 + |\{i : \max_s \bar x^*_s - \min_s \bar x^*_s \ge |\bar x_a - \bar x_b|\}|}{1 + T}
+    """
+    values = _complete(values)
+    if samples < 1:
+        raise ReliabilityError(f"A resampling test needs at least one sample, got {samples}.")
+    by_query = np.ascontiguousarray(values.T)
+    size = max(1, BATCH // max(values.size, 1))
+    ranges = []
+    for start in range(0, samples, size):
+        dealt = rng.permuted(np.broadcast_to(by_query, (min(size, samples - start), *by_query.shape)), axis=2)
+        ranges.append(np.ptp(dealt.mean(axis=1), axis=1))
+    largest = np.sort(np.concatenate(ranges))
+    mean = values.mean(axis=1)
+    a, b = pair_index(len(values))
+    reached = samples - np.searchsorted(largest, np.abs(mean[a] - mean[b]) - TIE)
+    return np.asarray((reached + 1) / (samples + 1))
+
+
+def studentised_range(q: Floats, groups: int, freedom: float) -> Floats:
+    r"""P(the range of so many standard normal means, over an independent estimate of their sd, exceeds q).
+
+    .. math:: P(Q \le q) = \int_0^\infty f_\nu(s) \; k \int \phi(z) [\Phi(z) - \Phi(z - qs)]^{k-1} dz \, ds
+
+    by Gauss-Legendre quadrature; :math:`s = \sqrt{\chi^2_\nu / \nu}`, which is 1 for infinite freedom.
+
+    >>> round(float(studentised_range(np.array([3.7729]), 3, 12)[0]), 4)  # the tabled 5% point
+    0.05
+    """
+    if groups < 2:
+        return np.full(np.shape(q), np.nan)
+    nodes, weights = _legendre(NODES)
+    z = 8.5 * nodes
+    density = groups * 8.5 * weights * np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+    spread, mass = _chi_nodes(freedom)
+    below = np.zeros(np.shape(q))
+    for s, m in zip(spread, mass, strict=True):
+        below += m * ((ndtr(z) - ndtr(z - np.asarray(q)[..., None] * s)) ** (groups - 1) @ density)
+    return np.clip(1 - below, 0.0, 1.0)
+
+
+@cache
+def _legendre(n: int) -> tuple[Floats, Floats]:
+    nodes, weights = np.polynomial.legendre.leggauss(n)
+    return nodes, weights
+
+
+def _chi_nodes(freedom: float) -> tuple[Floats, Floats]:
+    r"""Points of :math:`\sqrt{\chi^2/\nu}` and their probabilities, which sum to 1."""
+    if not np.isfinite(freedom):
+        return np.ones(1), np.ones(1)
+    nodes, weights = _legendre(SPREADS)
+    low, high = np.sqrt(chdtri(freedom, [1 - 1e-15, 1e-15]) / freedom)
+    s = (high + low) / 2 + (high - low) / 2 * nodes
+    logs = freedom / 2 * np.log(freedom / 2) - gammaln(freedom / 2) + np.log(2) + (freedom - 1) * np.log(s)
+    mass = weights * np.exp(logs - freedom * s**2 / 2) * (high - low) / 2
+    return s, mass / mass.sum()
+
+
+@dataclass(frozen=True, eq=False)
+class Friedman:
+    """Whether the systems differ at all, by their ranks on each query.
+
+    Parameters
+    ----------
+    statistic, p
+        Friedman's chi-squared (corrected for ties) with one degree of freedom less than systems, and its p-value.
+    ranks
+        The mean rank of each system, 1 being the best, shape (system,).
+    queries
+        How many queries all systems have a score on.
+    """
+
+    statistic: float
+    p: float
+    ranks: Floats
+    queries: int
+
+    def critical_difference(self, *, alpha: float = 0.05) -> float:
+        r"""Nemenyi's: mean ranks that differ by more are significantly different.
+
+        .. math:: CD = \frac{q_\alpha}{\sqrt 2} \sqrt{\frac{n_s (n_s + 1)}{6 \, n_q}}
+        """
+        n = len(self.ranks)
+        if n < 2:
+            return float("nan")
+        quantile = brentq(lambda q: float(studentised_range(np.array(q), n, np.inf)) - alpha, 1e-6, 20.0)
+        return float(quantile * np.sqrt(n * (n + 1) / (12 * self.queries)))
+
+
+def friedman(values: Floats) -> Friedman:
+    r"""Friedman's test over systems and queries, shape (system, query); queries that some system lacks are left out.
+
+    >>> found = friedman(np.array([[0.9, 0.8, 0.7, 0.9], [0.5, 0.6, 0.6, 0.4], [0.1, 0.3, 0.2, 0.5]]))
+    >>> found.statistic, round(found.p, 4), found.ranks
+    (6.5, 0.0388, array([1.  , 2.25, 2.75]))
+    """
+    values = _complete(values)
+    n_s, n_q = values.shape
+    ranks, least = rank(values.T, ties="mean"), rank(values.T, ties="min")
+    tied = 2 * (ranks - least) + 1
+    untied = 1 - ((tied**2 - 1).sum() / (n_q * n_s * (n_s**2 - 1)) if n_s > 1 else 1.0)
+    sums = ranks.sum(axis=0)
+    statistic = (12 * (sums @ sums) / (n_q * n_s * (n_s + 1)) - 3 * n_q * (n_s + 1)) / untied if untied > TIE else 0.0
+    return Friedman(float(statistic), float(chdtrc(max(n_s - 1, 1), max(statistic, 0.0))), sums / n_q, n_q)
+
+
+def _complete(values: Floats) -> Floats:
+    """The queries on which every system has a score."""
+    kept: Floats = values[:, ~np.isnan(values).any(axis=0)]
+    if kept.shape[1] < 2:
+        raise ReliabilityError(
+            f"A comparison of all systems needs two queries that every system has a score on, got {kept.shape[1]}."
+        )
+    return kept

@@ -1,0 +1,212 @@
+r"""Five tests of whether two systems differ on the population of queries, each for all pairs of systems at once.
+
+Every test takes differences, shape (.., pair, query), and gives a statistic and a two-sided p-value a pair. A query on
+which a system has no score (NaN) is left out of its pairs. Differences below :data:`~probeval.scores.score.TIE` are
+none. Two systems without any difference have p = 1; where the number of queries allows no test, p is NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from scipy.special import bdtr, ndtr, stdtr
+
+from probeval.arrays import Bools, Floats, Ints
+from probeval.errors import ReliabilityError, did_you_mean
+from probeval.reliability.correlation import rank
+from probeval.scores.score import TIE
+
+__all__ = [
+    "SAMPLES",
+    "TESTS",
+    "bootstrap_test",
+    "differences",
+    "pair_index",
+    "permutation_test",
+    "run_test",
+    "sign_test",
+    "t_test",
+    "wilcoxon_test",
+]
+
+TESTS = {
+    "t": "Student's paired t",
+    "wilcoxon": "Wilcoxon's signed ranks",
+    "sign": "the sign test",
+    "bootstrap": "bootstrap, shifted to no difference",
+    "permutation": "random swaps of the two systems' scores",
+}
+SAMPLES = 100_000  # of bootstrap and permutation
+EXACT = 50  # Wilcoxon's exact distribution up to so many queries, where nothing is tied
+BATCH = 8_000_000  # resampled sums held at once: bounds memory whatever the number of pairs
+Tested = tuple[Floats, Floats]
+
+
+def pair_index(n: int) -> tuple[Ints, Ints]:
+    """The pairs of n systems, each once, the first before the second: the pair axis of this part of the package.
+
+    >>> pair_index(3)
+    (array([0, 0, 1]), array([1, 2, 2]))
+    """
+    a, b = np.triu_indices(n, k=1)
+    return a, b
+
+
+def differences(values: Floats, a: Ints, b: Ints) -> Floats:
+    """Score of ``a`` less score of ``b`` on each query, ties exactly 0, shape (.., pair, query).
+
+    ``values`` has shape (.., system, query).
+    """
+    gap = values[..., a, :] - values[..., b, :]
+    gap[np.abs(gap) < TIE] = 0.0
+    return np.asarray(gap)
+
+
+def t_test(difference: Floats) -> Tested:
+    r"""Student's paired t: :math:`t = \bar d / (s_d / \sqrt n)`, with n - 1 degrees of freedom.
+
+    >>> d = np.array([[-4.13, -12.32, 1.49, 0.93, -0.89, -1.40, -4.98, 1.49, -5.61]])
+    >>> round(float(t_test(d)[1][0]), 4)
+    0.0959
+    """
+    n, mean, sd = describe(difference)
+    error = sd / np.sqrt(np.maximum(n, 1))
+    size = np.divide(mean, error, out=np.copysign(np.inf, mean), where=error > TIE)
+    t = np.where((n > 1) & (mean != 0), size, np.where(n > 1, 0.0, np.nan))
+    return t, 2 * stdtr(np.maximum(n - 1, 1), -np.abs(t))
+
+
+def wilcoxon_test(difference: Floats) -> Tested:
+    r"""Wilcoxon's signed ranks, zeros left out, tied differences sharing their ranks.
+
+    With :math:`W` the sum of the ranks of positive differences among n that are not 0,
+
+    .. math:: z = \frac{W - n(n+1)/4 \mp 1/2}{\sqrt{n(n+1)(2n+1)/24 - \sum (t^3 - t)/48}},
+
+    the statistic, with the correction for continuity. Where nothing is zero or tied and n is at most 50, p is exact.
+    """
+    there = (~np.isnan(difference)).sum(axis=-1)
+    difference = np.nan_to_num(difference)
+    size = np.abs(difference)
+    counts = size > 0
+    n = counts.sum(axis=-1)
+    beyond = np.where(counts, size, size.max(initial=0.0) + 1)  # zeros stand after all others
+    mean, least = rank(beyond, ties="mean", descending=False), rank(beyond, ties="min", descending=False)
+    tied = np.where(counts, 2 * (mean - least) + 1, 1.0)  # how many share each rank
+    w = np.where(difference > 0, mean, 0.0).sum(axis=-1)
+    off = w - n * (n + 1) / 4
+    variance = n * (n + 1) * (2 * n + 1) / 24 - (tied**2 - 1).sum(axis=-1) / 48
+    z = np.divide(off - np.sign(off) / 2, np.sqrt(variance), out=np.zeros_like(off), where=variance > 0)
+    p = 2 * ndtr(-np.abs(z))
+    exact = (n == there) & (n <= EXACT) & (n > 0) & (tied == 1).all(axis=-1)
+    for count in np.unique(n[exact]):
+        at = exact & (n == count)
+        below = np.cumsum(_signed_ranks(int(count)))
+        low = np.minimum(w[at], count * (count + 1) // 2 - w[at]).astype(np.int64)
+        p[at] = np.minimum(2 * below[low], 1.0)
+    return z, p
+
+
+def _signed_ranks(n: int) -> Floats:
+    """P(W = w) for w = 0, 1, .. n(n+1)/2 where every sign is as likely."""
+    chance = np.ones(1)
+    for i in range(1, n + 1):
+        chance = (np.append(chance, np.zeros(i)) + np.append(np.zeros(i), chance)) / 2
+    return chance
+
+
+def sign_test(difference: Floats) -> Tested:
+    r"""The sign test: of n differences that are not 0, k are positive; k is binomial with chance 1/2."""
+    positive, negative = (difference > 0).sum(axis=-1), (difference < 0).sum(axis=-1)
+    tail = bdtr(np.minimum(positive, negative).astype(float), positive + negative, 0.5)
+    return positive.astype(float), np.minimum(2 * np.where(positive + negative > 0, tail, 0.5), 1.0)
+
+
+def bootstrap_test(difference: Floats, *, samples: int = SAMPLES, rng: np.random.Generator) -> Tested:
+    r"""Draw queries anew, and see how often their mean strays from the observed one as far as that is from 0.
+
+    .. math:: p = \frac{1 + |\{i : |\bar d^*_i - \bar d| \ge |\bar d|\}|}{1 + T}
+    """
+    n, mean, _ = describe(difference)
+    there = ~np.isnan(difference)
+    centred = np.where(there, difference - mean[:, None], 0.0)
+    q = difference.shape[-1]
+
+    def draw(size: int) -> Floats:
+        return rng.multinomial(q, np.full(q, 1 / q), size=size).astype(float)
+
+    return mean, _beyond(draw, centred, np.abs(mean), samples, n, None if there.all() else there)
+
+
+def permutation_test(difference: Floats, *, samples: int = SAMPLES, rng: np.random.Generator) -> Tested:
+    r"""Swap the two systems' scores on random queries: each difference keeps or changes its sign.
+
+    .. math:: p = \frac{1 + |\{i : |\sum_q \pm d_q| \ge |\sum_q d_q|\}|}{1 + T}
+    """
+    n, mean, _ = describe(difference)
+    q = difference.shape[-1]
+
+    def draw(size: int) -> Floats:
+        return np.asarray(rng.integers(0, 2, size=(size, q)) * 2.0 - 1.0)
+
+    return mean, _beyond(draw, np.where(np.isnan(difference), 0.0, difference), np.abs(mean), samples, n, None)
+
+
+def _beyond(
+    draw: Callable[[int], Floats], terms: Floats, size: Floats, samples: int, n: Floats, there: Bools | None
+) -> Floats:
+    """The p-values from resampled sums, a matrix product a batch: how many means reach ``size``.
+
+    ``there`` marks the terms that exist, where a resample may hold more or fewer of them than n.
+    """
+    _check(terms, samples)
+    by_query, marks = np.ascontiguousarray(terms.T), None if there is None else there.T.astype(float)
+    reached = np.zeros(len(terms), dtype=np.int64)
+    for batch in _batches(samples, len(terms)):
+        weights = draw(batch)
+        total = weights @ by_query
+        count = n if marks is None else weights @ marks
+        reached += np.count_nonzero(np.abs(total, out=total) >= size * count - TIE * n, axis=0)
+    return np.where(n > 0, (reached + 1) / (samples + 1), np.nan)
+
+
+def _batches(samples: int, pairs: int) -> Iterator[int]:
+    size = max(1, min(samples, BATCH // max(pairs, 1)))
+    for start in range(0, samples, size):
+        yield min(size, samples - start)
+
+
+def run_test(
+    test: str, difference: Floats, *, samples: int = SAMPLES, rng: np.random.Generator | None = None
+) -> Tested:
+    """The statistic and the p-value of every pair by one of :data:`TESTS`; seed 0 where no ``rng`` is given."""
+    if test == "t":
+        return t_test(difference)
+    if test == "wilcoxon":
+        return wilcoxon_test(difference)
+    if test == "sign":
+        return sign_test(difference)
+    rng = np.random.default_rng(0) if rng is None else rng
+    if test == "bootstrap":
+        return bootstrap_test(difference, samples=samples, rng=rng)
+    if test == "permutation":
+        return permutation_test(difference, samples=samples, rng=rng)
+    raise ReliabilityError(f"No test {test!r}: {', '.join(TESTS)}.{did_you_mean(test, TESTS)}")
+
+
+def describe(difference: Floats) -> tuple[Floats, Floats, Floats]:
+    """How many differences there are, their mean (a tie is 0) and their standard deviation, shapes (.., pair)."""
+    there = ~np.isnan(difference)
+    n = there.sum(axis=-1).astype(float)
+    mean = np.divide(np.where(there, difference, 0.0).sum(axis=-1), n, out=np.full(n.shape, np.nan), where=n > 0)
+    off = np.where(there, difference - mean[..., None], 0.0)
+    variance = np.divide((off**2).sum(axis=-1), n - 1, out=np.full(n.shape, np.nan), where=n > 1)
+    return n, np.where(np.abs(mean) < TIE, 0.0, mean), np.sqrt(variance)
+
+
+def _check(terms: Floats, samples: int) -> None:
+    if terms.ndim != 2:
+        raise ReliabilityError(f"A resampling test takes differences by pair and query, got shape {terms.shape}.")
+    if samples < 1:
+        raise ReliabilityError(f"A resampling test needs at least one sample, got {samples}.")

@@ -1,0 +1,319 @@
+r"""The Bayesian comparison of a finished campaign: a hierarchical model of scores, by NUTS (PyMC).
+
+Systems have effects a and queries effects b, both normal with unknown spread, and each system has its own spread of
+what is left. Scores from 0 to 1 stay there: with :math:`\eta_{sq} = \mu + a_s + b_q` they follow the ordered beta (Kubinec,
+2023),
+
+.. math:: P(0) = \sigma(c_0 - \eta), \quad P(1) = \sigma(\eta - c_1), \quad
+   \text{else } \text{Beta}(\sigma(\eta)\,\kappa_s, (1 - \sigma(\eta))\,\kappa_s),
+
+so that a system that fails on a query and one that is perfect on it have their place. Other scores are normal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from scipy.special import betaln, expit, log_expit
+
+from probeval.arrays import Floats
+from probeval.bayes import NutsDiagnostics, arviz_data, diagnose, load, sample
+from probeval.errors import ReliabilityError, did_you_mean
+from probeval.metrics import Measured
+from probeval.reliability.observed import Observed
+from probeval.reliability.significance import as_scores
+
+__all__ = ["FAMILIES", "Posterior", "compare_bayes"]
+
+FAMILIES = {
+    "bounded": "scores from 0 to 1, both ends possible (ordered beta)",
+    "normal": "scores without bounds",
+}
+NODES = 24  # of the quadrature over the population of queries
+LEAST = 0.5e-6  # of a score inside (0, 1): half of the last digit that most tools print
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """What is known of the systems' mean scores over the population of queries.
+
+    Parameters
+    ----------
+    systems, queries
+        The labels; systems by falling mean score.
+    family
+        One of :data:`FAMILIES`.
+    values
+        The scores, NaN where there is none, shape (system, query).
+    level, rope
+        The probability that intervals hold, and the difference up to which systems count as equal.
+    chains, statistics
+        The parameters and what the sampler says of itself, each of shape (chain, draw, ..).
+    means
+        Joint draws of the systems' means over the population of queries, shape (draw, system).
+    """
+
+    systems: tuple[str, ...]
+    queries: tuple[str, ...]
+    family: str
+    values: Floats
+    level: float
+    rope: float
+    chains: Mapping[str, Floats]
+    statistics: Mapping[str, Floats]
+    means: Floats
+
+    @cached_property
+    def diagnostics(self) -> NutsDiagnostics:
+        """R-hat, bulk ESS and divergences; warns where they say that the draws are not to be trusted."""
+        return diagnose(self.chains, self.statistics)
+
+    @property
+    def p_best(self) -> Floats:
+        """P(each system is the best), shape (system,)."""
+        return np.bincount(self.means.argmax(axis=1), minlength=len(self.systems)) / len(self.means)
+
+    def system_table(self) -> pd.DataFrame:
+        """Systems by falling mean score: observed, mean, sd, lower, upper, p_best."""
+        low, high = np.quantile(self.means, self._tails, axis=0)
+        columns = {
+            "observed": np.nanmean(self.values, axis=1),
+            "mean": self.means.mean(axis=0),
+            "sd": self.means.std(axis=0, ddof=1),
+            "lower": low,
+            "upper": high,
+            "p_best": self.p_best,
+        }
+        return pd.DataFrame(columns, index=pd.Index(self.systems, name="system"))
+
+    def table(self) -> pd.DataFrame:
+        """One row a pair: difference, sd, lower, upper, P(better), P(equal: within the rope), P(worse), verdict."""
+        names = np.array(self.systems, dtype=object)
+        rows = []
+        for i in range(len(names) - 1):  # one system at a time: draws of all pairs at once would not fit
+            gap = self.means[:, [i]] - self.means[:, i + 1 :]
+            low, high = np.quantile(gap, self._tails, axis=0)
+            better, worse = (gap > self.rope).mean(axis=0), (gap < -self.rope).mean(axis=0)
+            columns = {
+                "a": names[i],
+                "b": names[i + 1 :],
+                "difference": gap.mean(axis=0),
+                "sd": gap.std(axis=0, ddof=1),
+                "lower": low,
+                "upper": high,
+                "p_better": better,
+                "p_equal": 1 - better - worse,
+                "p_worse": worse,
+            }
+            rows.append(pd.DataFrame(columns))
+        frame = pd.concat(rows, ignore_index=True) if rows else pd.DataFrame(columns=["a", "b", *EMPTY])
+        return frame.assign(verdict=self._verdicts(frame))
+
+    def _verdicts(self, frame: pd.DataFrame) -> list[str]:
+        words = ("better", "equal", "worse")
+        chances = frame[[f"p_{word}" for word in words]].to_numpy(dtype=float)
+        return [words[int(c.argmax())] if c.max() >= self.level else "open" for c in chances]
+
+    @property
+    def _tails(self) -> tuple[float, float]:
+        return (1 - self.level) / 2, (1 + self.level) / 2
+
+    def document(self) -> dict[str, Any]:
+        """The comparison as plain data for JSON."""
+        found = self.diagnostics
+        return {
+            "method": "bayes",
+            "family": self.family,
+            "level": self.level,
+            "rope": self.rope,
+            "diagnostics": {"rhat": found.rhat, "ess": found.ess, "divergences": found.divergences},
+            "systems": self.system_table().reset_index().to_dict(orient="records"),
+            "pairs": self.table().to_dict(orient="records"),
+        }
+
+    def to_arviz(self) -> Any:
+        """ArviZ's form: posterior (with the systems' means), log-likelihood, sampler statistics, observed data."""
+        shape = self.chains["mean"].shape[:2]
+        there = ~np.isnan(self.values)
+        cells = [f"{s} {q}" for s, row in zip(self.systems, there, strict=True) for q in np.array(self.queries)[row]]
+        groups = {
+            "posterior": {**self.chains, "system_mean": self.means.reshape(*shape, -1)},
+            "log_likelihood": {"score": self._log_likelihood()[:, :, there]},
+            "sample_stats": dict(self.statistics),
+            "observed_data": {"score": self.values[there]},
+        }
+        by_system = {name: ["system"] for name in ("system_effect", "spread_effect", "system_mean")}
+        dims = {**by_system, "query_effect": ["query"], "score": ["cell"]}
+        return arviz_data(groups, {"system": list(self.systems), "query": list(self.queries), "cell": cells}, dims)
+
+    def _log_likelihood(self) -> Floats:
+        """The log-likelihood of each score, shape (chain, draw, system, query)."""
+        return np.stack(
+            [self._of_chain({k: v[i] for k, v in self.chains.items()}) for i in range(len(self.chains["mean"]))]
+        )
+
+    def _of_chain(self, c: Mapping[str, Floats]) -> Floats:
+        eta = c["mean"][:, None, None] + c["system_effect"][:, :, None] + c["query_effect"][:, None, :]
+        log_spread = (c["log_spread"][:, None] + c["spread_effect"])[:, :, None]
+        y = self.values
+        if self.family == "normal":
+            spread = np.exp(log_spread)
+            return np.asarray(-0.5 * ((y - eta) / spread) ** 2 - np.log(spread) - 0.5 * np.log(2 * np.pi))
+        low = c["low_cut"][:, None, None]
+        high = low + c["cut_gap"][:, None, None]
+        inside = np.clip(y, LEAST, 1 - LEAST)
+        typical = expit(c["mean"][:, None] + c["system_effect"])[:, :, None]
+        spread = np.exp(log_spread) / (typical * (1 - typical))
+        share = expit(eta)
+        first, second = share * spread, (1 - share) * spread
+        between = log_expit(eta - low) + log_expit(high - eta) + np.log(-np.expm1(low - high))
+        beta = (first - 1) * np.log(inside) + (second - 1) * np.log1p(-inside) - betaln(first, second)
+        return np.where(y <= 0, log_expit(low - eta), np.where(y >= 1, log_expit(eta - high), between + beta))
+
+
+EMPTY = ("difference", "sd", "lower", "upper", "p_better", "p_equal", "p_worse")
+
+
+def compare_bayes(
+    values: ArrayLike | Observed | Measured,
+    *,
+    systems: Sequence[str] | None = None,
+    family: str | None = None,
+    level: float = 0.95,
+    rope: float = 0.0,
+    draws: int = 500,
+    tune: int = 500,
+    chains: int = 4,
+    rng: np.random.Generator | None = None,
+) -> Posterior:
+    """Learn all systems' means over the population of queries, jointly, from their scores on some queries.
+
+    Systems share a spread, so their differences shrink where queries are few, and no correction for many pairs is
+    needed. ``probeval compare --bayes`` does the same.
+
+    Parameters
+    ----------
+    values
+        The score of every system on every query, NaN where there is none, shape (system, query); or what holds one:
+        :class:`~probeval.reliability.Observed` or :class:`~probeval.metrics.Measured`.
+    systems
+        Their names, where ``values`` is an array; ``s1``, ``s2``, .. when not given.
+    family
+        One of :data:`FAMILIES`; bounded where all scores lie between 0 and 1.
+    level
+        The probability that intervals hold; a pair is decided where one of better, equal and worse has it.
+    rope
+        The difference up to which systems count as equal.
+    draws, tune, chains
+        How long NUTS runs.
+    rng
+        Where its seed comes from (seed 0 when not given).
+    """
+    scores, names, queries = as_scores(values, systems)
+    if family is not None and family not in FAMILIES:
+        raise ReliabilityError(f"No family {family!r}: {', '.join(FAMILIES)}.{did_you_mean(family, FAMILIES)}")
+    inside = bool((np.nanmin(scores) >= 0) & (np.nanmax(scores) <= 1))
+    family = ("bounded" if inside else "normal") if family is None else family
+    if family == "bounded" and not inside:
+        raise ReliabilityError("Bounded scores lie between 0 and 1. Use family='normal' for others.")
+    if len(scores) < 2 or scores.shape[1] < 2:
+        raise ReliabilityError(f"Two systems and two queries are the least to learn from, got shape {scores.shape}.")
+    if np.nanmax(scores) - np.nanmin(scores) < LEAST:
+        raise ReliabilityError("All scores are alike: there is nothing to learn from them.")
+    rng = np.random.default_rng(0) if rng is None else rng
+    order = np.argsort(-np.round(np.nanmean(scores, axis=1), 12), kind="stable")
+    scores = scores[order]
+    found, statistics = sample(
+        _bounded(scores) if family == "bounded" else _normal(scores),
+        draws=draws,
+        tune=tune,
+        chains=chains,
+        target_accept=0.8,
+        random_seed=int(rng.integers(2**31)),
+        progressbar=False,
+    )
+    return Posterior(
+        systems=tuple(names[i] for i in order),
+        queries=tuple(queries),
+        family=family,
+        values=scores,
+        level=level,
+        rope=rope,
+        chains=found,
+        statistics=statistics,
+        means=_population_means(found, family, rng),
+    )
+
+
+def _effects(pm: Any, shape: tuple[int, int], *, scale: float, centre: float, spread: float) -> tuple[Any, Any]:
+    """The linear predictor, shape (system, query), and the log of each system's spread, shape (system,)."""
+    mean = pm.Normal("mean", centre, 2 * scale)
+    system = pm.ZeroSumNormal("system_effect", sigma=pm.HalfNormal("system_sd", scale), shape=shape[0])
+    query = pm.ZeroSumNormal("query_effect", sigma=pm.HalfNormal("query_sd", scale), shape=shape[1])
+    own = pm.ZeroSumNormal("spread_effect", sigma=pm.HalfNormal("spread_sd", 0.5), shape=shape[0])
+    return mean + system[:, None] + query[None, :], pm.Normal("log_spread", spread, 1.5) + own
+
+
+def _bounded(scores: Floats) -> Any:
+    pm, pt = load("pymc"), load("pytensor.tensor")
+    low, high = (scores <= 0).astype(float), (scores >= 1).astype(float)
+    between = ((scores > 0) & (scores < 1)).astype(float)
+    y = np.where(between > 0, np.clip(scores, LEAST, 1 - LEAST), 0.5)
+    with pm.Model() as model:
+        eta, log_spread = _effects(pm, scores.shape, scale=1.5, centre=0.0, spread=1.0)
+        typical = model["mean"] + model["system_effect"]
+        # Precision over m(1 - m) is what scores tell apart from the mean m, most of all near 0 and 1.
+        spread = pt.exp(log_spread + pt.softplus(typical) + pt.softplus(-typical))
+        low_cut, gap = pm.Normal("low_cut", -5.0, 3.0), pm.LogNormal("cut_gap", 2.0, 0.7)
+        high_cut = low_cut + gap
+        first = pt.sigmoid(eta) * spread[:, None]
+        second = spread[:, None] - first
+        beta = (first - 1) * np.log(y) + (second - 1) * np.log1p(-y) - pt.gammaln(first) - pt.gammaln(second)
+        # log(sigmoid(high - eta) - sigmoid(low - eta)) in terms that neither overflow nor cancel.
+        stays = -pt.softplus(low_cut - eta) - pt.softplus(eta - high_cut) + pt.log1mexp(-gap)
+        pm.Potential("inside", (between * (beta + stays)).sum() + (between.sum(axis=1) * pt.gammaln(spread)).sum())
+        pm.Potential("ends", -(low * pt.softplus(eta - low_cut) + high * pt.softplus(high_cut - eta)).sum())
+    return model
+
+
+def _normal(scores: Floats) -> Any:
+    pm, pt = load("pymc"), load("pytensor.tensor")
+    there = ~np.isnan(scores)
+    scale, centre = float(np.nanstd(scores)), float(np.nanmean(scores))
+    with pm.Model() as model:
+        eta, log_spread = _effects(pm, scores.shape, scale=scale, centre=centre, spread=float(np.log(scale)))
+        log_sd = log_spread[:, None]
+        gap = (np.where(there, scores, 0.0) - eta) * pt.exp(-log_sd)
+        pm.Potential("scores", -(there * (0.5 * gap**2 + log_sd)).sum())
+    return model
+
+
+def _population_means(chains: Mapping[str, Floats], family: str, rng: np.random.Generator) -> Floats:
+    r"""The mean of each system over the population of queries in each draw, shape (draw, system).
+
+    .. math:: m_s = \int E[y \mid \mu - \bar b + a_s + b] \, N(b \mid 0, \tau^2) \, db
+
+    The sampled query effects sum to 0, so :math:`\mu` holds their mean :math:`\bar b \sim N(0, \tau^2/n_q)`: the luck
+    in these queries that all systems share.
+    """
+    mean, sd = chains["mean"].ravel(), chains["query_sd"].ravel()
+    system = chains["system_effect"].reshape(len(mean), -1)
+    n_queries = chains["query_effect"].shape[-1]
+    centre: Floats = (mean + rng.standard_normal(len(mean)) * sd / np.sqrt(n_queries))[:, None] + system
+    if family == "normal":
+        return centre
+    nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
+    low = chains["low_cut"].reshape(-1, 1)
+    high = low + chains["cut_gap"].reshape(-1, 1)
+    out: Floats = np.zeros_like(centre)
+    for node, weight in zip(nodes, weights / weights.sum(), strict=True):
+        eta = centre + node * sd[:, None]
+        top = expit(eta - high)
+        out += weight * ((expit(eta - low) - top) * expit(eta) + top)
+    return out

@@ -1,0 +1,277 @@
+"""All pairs of systems of a finished evaluation: tests, corrections, and how large the differences are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from probeval.arrays import Bools, Floats, Ints
+from probeval.errors import ReliabilityError, did_you_mean
+from probeval.metrics import Measured
+from probeval.reliability.effects import Effects, equivalence_test, mean_effect, standardised_effect, superiority
+from probeval.reliability.multiple import Friedman, adjust, friedman, randomised_tukey, tukey_hsd
+from probeval.reliability.observed import Observed, observe
+from probeval.reliability.paired import SAMPLES, TESTS, differences, pair_index, run_test
+from probeval.reliability.twoway import signed
+
+__all__ = ["COMPARISONS", "Pairwise", "as_scores", "compare"]
+
+TOGETHER = {
+    "tukey": "Tukey's honestly significant differences",
+    "randomised-tukey": "the same by random deals of scores to systems",
+}
+COMPARISONS = TESTS | TOGETHER
+
+
+@dataclass(frozen=True, eq=False)
+class Pairwise:
+    """Every pair of systems, tested. Systems stand by falling mean, so the first of a pair is the better-looking one.
+
+    Parameters
+    ----------
+    systems
+        By falling mean.
+    method, correction
+        One of :data:`COMPARISONS`, and how p-values were corrected for their number
+        (:data:`~probeval.reliability.CORRECTIONS`).
+    level, rope
+        The probability that intervals hold (alpha is what it leaves), and the difference up to which systems count as
+        equal.
+    queries
+        How many queries each pair shares, shape (pair,).
+    mean
+        Of each system, shape (system,).
+    difference, standardised, superiority
+        The effect of each pair in the units of the measure, over its standard deviation, and as the share of queries on
+        which the first is better, shape (pair,).
+    statistic, p, adjusted
+        Of the test, shape (pair,).
+    p_equal
+        Of a difference beyond the rope (two one-sided t tests), NaN without a rope, shape (pair,).
+    friedman
+        The test of all systems by their ranks, or None for a single system.
+    """
+
+    systems: tuple[str, ...]
+    method: str
+    correction: str
+    level: float
+    rope: float
+    queries: Ints
+    mean: Effects
+    difference: Effects
+    standardised: Effects
+    superiority: Effects
+    statistic: Floats
+    p: Floats
+    adjusted: Floats
+    p_equal: Floats
+    friedman: Friedman | None
+
+    @property
+    def alpha(self) -> float:
+        """The level of significance: what ``level`` leaves."""
+        return 1 - self.level
+
+    @property
+    def decision(self) -> Ints:
+        """1 or -1 where the first or the second system is significantly better, 0 where neither is, shape (pair,)."""
+        return signed(self.difference.value, self.adjusted, alpha=self.alpha)
+
+    @property
+    def equal(self) -> Bools:
+        """Where two systems are shown to differ by less than the rope, shape (pair,)."""
+        return np.nan_to_num(self.p_equal, nan=1.0) < self.alpha
+
+    @property
+    def discrimination(self) -> float:
+        """The share of pairs that differ significantly; NaN for a single system."""
+        return float((self.decision != 0).mean()) if len(self.p) else float("nan")
+
+    def matrix(self, values: Floats, *, flip: float = 1.0) -> Floats:
+        """A number a pair as a table, shape (system, system); ``flip=-1`` where swapping systems changes the sign."""
+        out = np.full((len(self.systems),) * 2, np.nan)
+        a, b = pair_index(len(self.systems))
+        out[a, b], out[b, a] = values, flip * values
+        return out
+
+    def system_table(self) -> pd.DataFrame:
+        """Systems by falling mean: rank, mean, lower, upper, mean_rank (on each query, 1 the best)."""
+        ranks = self.friedman.ranks if self.friedman else np.full(len(self.systems), np.nan)
+        columns = {"mean": self.mean.value, "lower": self.mean.lower, "upper": self.mean.upper, "mean_rank": ranks}
+        frame = pd.DataFrame(columns, index=pd.Index(self.systems, name="system"))
+        frame.insert(0, "rank", (-frame["mean"].round(12)).rank(method="min").astype(int))
+        return frame
+
+    def table(self) -> pd.DataFrame:
+        """One row a pair, numbers in full."""
+        a, b = pair_index(len(self.systems))
+        names = np.array(self.systems, dtype=object)
+        frame = pd.DataFrame(
+            {
+                "a": names[a],
+                "b": names[b],
+                "queries": self.queries,
+                "difference": self.difference.value,
+                "lower": self.difference.lower,
+                "upper": self.difference.upper,
+                "statistic": self.statistic,
+                "p": self.p,
+                "adjusted": self.adjusted,
+                "verdict": self.verdicts(),
+                "d": self.standardised.value,
+                "d_lower": self.standardised.lower,
+                "d_upper": self.standardised.upper,
+                "won": self.superiority.value,
+                "won_lower": self.superiority.lower,
+                "won_upper": self.superiority.upper,
+            }
+        )
+        return frame.assign(p_equal=self.p_equal) if self.rope else frame
+
+    def verdicts(self) -> list[str]:
+        """In a word: ``equal`` (within the rope, significant or not), ``better``, ``worse``, or ``open``."""
+        words = np.array(["worse", "open", "better"], dtype=object)[self.decision + 1]
+        return [str(word) for word in np.where(self.equal, "equal", words)]
+
+    def report(self) -> list[str]:
+        """Each pair's difference as value +- half-width (p = ..).
+
+        >>> scores = [[0.9, 0.7, 0.8, 0.6], [0.5, 0.6, 0.6, 0.4]]
+        >>> compare(scores, systems=["new", "old"]).report()
+        ['0.2250 +- 0.2002 (p = 0.037)']
+        """
+        halves = self.difference.half_width
+        return [
+            f"{value:.4f} +- {half:.4f} ({'p < 0.001' if p < 0.001 else f'p = {p:.3f}'})"
+            for value, half, p in zip(self.difference.value, halves, self.p, strict=True)
+        ]
+
+    def document(self) -> dict[str, Any]:
+        """The comparison as plain data for JSON."""
+        overall = self.friedman
+        return {
+            "method": self.method,
+            "correction": self.correction,
+            "level": self.level,
+            "rope": self.rope,
+            "discrimination": self.discrimination,
+            "friedman": overall
+            and {
+                "statistic": overall.statistic,
+                "p": overall.p,
+                "critical_difference": overall.critical_difference(alpha=self.alpha),
+            },
+            "systems": self.system_table().reset_index().to_dict(orient="records"),
+            "pairs": self.table().assign(report=self.report()).to_dict(orient="records"),
+        }
+
+
+def compare(
+    values: ArrayLike | Observed | Measured,
+    *,
+    systems: Sequence[str] | None = None,
+    method: str = "t",
+    correction: str | None = None,
+    level: float = 0.95,
+    rope: float = 0.0,
+    samples: int = SAMPLES,
+    rng: np.random.Generator | None = None,
+) -> Pairwise:
+    """Test every pair of systems, and say how large their differences are.
+
+    Parameters
+    ----------
+    values
+        The score of every system on every query, NaN where there is none, shape (system, query); or what holds them:
+        :class:`Observed` or :class:`~probeval.metrics.Measured`.
+    systems
+        Their names, where ``values`` is an array; ``s1``, ``s2``, .. when not given.
+    method
+        One of :data:`COMPARISONS`.
+    correction
+        One of :data:`~probeval.reliability.CORRECTIONS`; Holm's when not given. Tukey's tests are corrected already.
+    level
+        The probability that intervals hold; a difference is significant where p is below what it leaves.
+    rope
+        The difference up to which systems count as equal.
+    samples, rng
+        How many resamples bootstrap, permutation and randomised Tukey make, and from which generator (seed 0 when not
+        given).
+
+    Examples
+    --------
+    >>> scores = [[0.9, 0.7, 0.8, 0.6], [0.5, 0.6, 0.6, 0.4], [0.5, 0.6, 0.6, 0.4]]
+    >>> compare(scores, systems=["new", "old", "copy"]).table()[["a", "b", "difference", "adjusted", "verdict"]]
+         a     b  difference  adjusted verdict
+    0  new   old       0.225   0.11...    open
+    1  new  copy       0.225   0.11...    open
+    2  old  copy       0.000   1.00...    open
+    """
+    scores, names, _ = as_scores(values, systems)
+    if method not in COMPARISONS:
+        raise ReliabilityError(f"No method {method!r}: {', '.join(COMPARISONS)}.{did_you_mean(method, COMPARISONS)}")
+    if method in TOGETHER and correction not in (None, "none"):
+        raise ReliabilityError(f"{method} looks at all pairs already: it takes no correction, got {correction!r}.")
+    correction = ("none" if method in TOGETHER else "holm") if correction is None else correction
+    if not rope >= 0:
+        raise ReliabilityError(f"A rope is a difference of at least 0, got {rope:g}.")
+    mean = mean_effect(scores, level=level)
+    order = np.argsort(-np.round(mean.value, 12), kind="stable")
+    scores = scores[order]
+    gap = differences(scores, *pair_index(len(scores)))
+    difference = mean_effect(gap, level=level)
+    rng = np.random.default_rng(0) if rng is None else rng
+    if method == "tukey":
+        statistic, p = difference.value, tukey_hsd(scores)
+    elif method == "randomised-tukey":
+        statistic, p = difference.value, randomised_tukey(scores, samples=samples, rng=rng)
+    else:
+        statistic, p = run_test(method, gap, samples=samples, rng=rng)
+    return Pairwise(
+        systems=tuple(names[i] for i in order),
+        method=method,
+        correction=correction,
+        level=level,
+        rope=rope,
+        queries=(~np.isnan(gap)).sum(axis=1),
+        mean=mean_effect(scores, level=level),
+        difference=difference,
+        standardised=standardised_effect(gap, level=level),
+        superiority=superiority(gap, level=level),
+        statistic=statistic,
+        p=p,
+        adjusted=adjust(p, correction),
+        p_equal=equivalence_test(gap, rope=rope) if rope else np.full(len(gap), np.nan),
+        friedman=friedman(scores) if len(scores) > 1 and (~np.isnan(scores).any(axis=0)).sum() > 1 else None,
+    )
+
+
+def as_scores(values: object, systems: Sequence[str] | None = None) -> tuple[Floats, list[str], list[str]]:
+    """Scores of shape (system, query), NaN where there is none, and the names of the axes."""
+    if isinstance(values, (Observed, Measured)):
+        observed = observe(values)
+        if set(observed.sizes) != {"system", "query"} or observed.is_uncertain:
+            raise ReliabilityError(f"A comparison needs one score for each system and query, got {observed!r}.")
+        scores, names, queries = observed.values[0], list(observed.labels["system"]), list(observed.labels["query"])
+    else:
+        scores = np.array(values, dtype=float)
+        if scores.ndim != 2:
+            raise ReliabilityError(f"A comparison needs scores by system and query, got shape {scores.shape}.")
+        names = [f"s{i + 1}" for i in range(len(scores))] if systems is None else list(systems)
+        queries = [f"q{i + 1}" for i in range(scores.shape[1])]
+    if not scores.size:
+        raise ReliabilityError(f"A comparison needs scores by system and query, got shape {scores.shape}.")
+    if len(names) != len(scores):
+        raise ReliabilityError(f"{len(scores)} rows of scores need as many names, got {len(names)}.")
+    if np.isinf(scores).any():
+        raise ReliabilityError("Scores must be finite numbers, or NaN where there is none; got infinity.")
+    empty = np.isnan(scores).all(axis=1)
+    if empty.any():
+        raise ReliabilityError(f"{names[int(np.argmax(empty))]} has no score on any query. Leave it out.")
+    return scores, names, queries

@@ -1,0 +1,115 @@
+r"""Two sets of decisions on the same pairs of systems: what one condition finds against what a reference finds.
+
+A decision is 1 or -1 where the first or the second system of a pair is significantly better, 0 where neither is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import chdtrc
+
+from probeval.arrays import Bools, Floats, Ints
+from probeval.errors import ReliabilityError
+
+__all__ = ["TwoWay", "compare_counts", "signed", "straddling", "two_way"]
+
+
+def signed(difference: Floats, p: Floats, *, alpha: float = 0.05) -> Ints:
+    """Decisions from differences and p-values; a p of NaN decides nothing.
+
+    >>> signed(np.array([0.2, -0.1, 0.3]), np.array([0.01, 0.02, 0.4]))
+    array([ 1, -1,  0])
+    """
+    return np.where(p < alpha, np.sign(np.nan_to_num(difference)), 0).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class TwoWay:
+    """Pairs that both find, only the tested condition, only the reference, and neither.
+
+    A pair that both find with opposite winners is a false find (Yang, 2019).
+
+    >>> table = TwoWay(tp=1355, fp=60, fn=164, tn=501)
+    >>> round(table.discrimination, 3), round(table.concordance, 3)
+    (0.68, 0.892)
+    """
+
+    tp: int
+    fp: int
+    fn: int
+    tn: int
+
+    @property
+    def pairs(self) -> int:
+        """All of them."""
+        return self.tp + self.fp + self.fn + self.tn
+
+    @property
+    def discrimination(self) -> float:
+        """The discrimination ratio: the share of pairs that the tested condition finds."""
+        return _share(self.tp + self.fp, self.pairs)
+
+    @property
+    def concordance(self) -> float:
+        """The share of pairs on which both say the same: the figure that a flat discrimination ratio can hide."""
+        return _share(self.tp + self.tn, self.pairs)
+
+    @property
+    def precision(self) -> float:
+        """Of what is found, how much the reference finds too."""
+        return _share(self.tp, self.tp + self.fp)
+
+    @property
+    def recall(self) -> float:
+        """Of what the reference finds, how much is found."""
+        return _share(self.tp, self.tp + self.fn)
+
+    @property
+    def f(self) -> float:
+        """The harmonic mean of precision and recall."""
+        return _share(2 * self.tp, 2 * self.tp + self.fp + self.fn)
+
+
+def two_way(found: Ints, reference: Ints) -> TwoWay:
+    """Count pairs by two sets of decisions, shapes (pair,).
+
+    >>> two_way(np.array([1, 1, 0, 0, -1]), np.array([1, 0, -1, 0, 1]))
+    TwoWay(tp=1, fp=2, fn=1, tn=1)
+    """
+    if found.shape != reference.shape:
+        raise ReliabilityError(f"Decisions must be on the same pairs, got shapes {found.shape} and {reference.shape}.")
+    return TwoWay(
+        tp=int(((found != 0) & (found == reference)).sum()),
+        fp=int(((found != 0) & (found != reference)).sum()),
+        fn=int(((found == 0) & (reference != 0)).sum()),
+        tn=int(((found == 0) & (reference == 0)).sum()),
+    )
+
+
+def straddling(p: Floats, *, alpha: float = 0.05) -> Bools:
+    """Pairs that are significant under some conditions and not under others; ``p`` has shape (condition, pair)."""
+    return np.asarray((p.min(axis=0) < alpha) & (p.max(axis=0) > alpha))
+
+
+def compare_counts(first: int, second: int, *, n: int) -> tuple[float, float]:
+    r"""Whether two conditions find different numbers of pairs, both out of n: chi-squared and p.
+
+    .. math:: \chi^2 = \frac{(x - y)^2}{2n \, \bar p (1 - \bar p)}, \qquad \bar p = \frac{x + y}{2n}
+
+    Pairs are taken as independent, which they are not: read p as a lower bound.
+
+    >>> chi2, p = compare_counts(3650, 3226, n=7503)
+    >>> round(chi2, 1), f"{p:.0e}"
+    (48.3, '4e-12')
+    """
+    if not 0 <= min(first, second) <= max(first, second) <= n or n < 1:
+        raise ReliabilityError(f"Counts lie between 0 and the number of pairs; got {first} and {second} of {n}.")
+    share = (first + second) / (2 * n)
+    chi2 = (first - second) ** 2 / (2 * n * share * (1 - share)) if 0 < share < 1 else 0.0
+    return chi2, float(chdtrc(1, chi2))
+
+
+def _share(part: int, whole: int) -> float:
+    return part / whole if whole else float("nan")

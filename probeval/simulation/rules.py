@@ -1,0 +1,59 @@
+"""The four rules of 2012 along a course: which differences they take as significant, and how often they are right."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from probeval.arrays import Floats
+from probeval.reliability.incomplete import difference_bounds, rules
+from probeval.reliability.paired import differences, pair_index, t_test
+from probeval.reliability.power import minimum_difference
+from probeval.reliability.twoway import signed, two_way
+from probeval.selection import Stage
+
+__all__ = ["Ruled", "apply_rules"]
+
+SD = 0.248  # of differences over queries, in the power analysis behind rule 4 (Urbano and Schedl 2012)
+
+
+@dataclass(frozen=True)
+class Ruled:
+    """What the rules say with so many judgments, against the tests with all of them.
+
+    Parameters
+    ----------
+    judged
+        How many pairs are judged.
+    decided
+        The share of pairs of systems of which a rule speaks.
+    precision, recall, f
+        Of the differences taken as significant, against those that are (paired t test, .05, the same direction).
+    """
+
+    judged: int
+    decided: float
+    precision: float
+    recall: float
+    f: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures as plain data."""
+        return asdict(self)
+
+
+def apply_rules(stage: Stage, query_truth: Floats) -> Ruled:
+    """The rules at a stage, against the true scores of every system on every query, shape (system, query)."""
+    runs, relevance, metric = stage.judging.runs, stage.belief.relevance, stage.knowledge.metric
+    a, b = pair_index(len(runs.systems))
+    lower, upper = difference_bounds(runs, relevance.judged, metric, relevance.scale)
+    n = query_truth.shape[1]
+    threshold = minimum_difference(sd=SD, n=n, tails=1) if n > 1 else None
+    mean = stage.scores.mean
+    said = rules(lower, upper, estimate=mean[a] - mean[b], threshold=threshold)
+    gap = differences(query_truth, a, b)
+    table = two_way(said.sign, signed(gap.mean(axis=-1), t_test(gap)[1]))
+    spoken = float(np.mean(said.rule > 0)) if len(a) else float("nan")
+    return Ruled(len(stage.judgments), spoken, table.precision, table.recall, table.f)

@@ -1,0 +1,55 @@
+"""The worker that keeps outlooks fresh while people judge."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import pytest
+
+from probeval.campaign import Campaign, Refresher
+
+
+def _until(holds: Callable[[], bool], seconds: float) -> bool:
+    end = time.monotonic() + seconds
+    while not holds() and time.monotonic() < end:
+        time.sleep(0.02)
+    return holds()
+
+
+@pytest.mark.slow
+def test_a_process_of_its_own_refreshes_whenever_judgments_come(make: Callable[..., Campaign]):
+    campaign = make(clock=time.time, policy="depth")
+    with Refresher(campaign, pause=0.05):
+        assert _until(lambda: campaign.outlook is not None, 60)
+        campaign.record("ann", *campaign.pool.label(0), 1)
+        assert _until(lambda: not campaign.is_behind, 60)
+    assert campaign.outlook is not None
+    assert campaign.outlook.judged == 1
+    assert [point["judged"] for point in campaign.curve()] == [0, 1]
+
+
+class Failing(ThreadPoolExecutor):
+    """A worker whose process died."""
+
+    def submit(self, *_: object, **__: object) -> Future[int]:  # type: ignore[override]
+        raise RuntimeError("a process was killed")
+
+
+def test_a_worker_that_dies_is_told_of_and_judging_goes_on(campaign: Campaign):
+    told: list[str] = []
+    with Refresher(campaign, pause=0.01, executor=Failing(1), tell=told.append):
+        assert _until(lambda: bool(told), 5)
+        assert campaign.next("ann")
+    assert told == ["The model's worker stopped: a process was killed."]
+
+
+def test_what_is_wrong_with_the_model_is_told_and_judging_goes_on(campaign: Campaign, monkeypatch: pytest.MonkeyPatch):
+    campaign.change("eve", metric="RBP")  # a measure that looks at whole runs is fine
+    told: list[str] = []
+    campaign._log.store.url = "nowhere.db"
+    with Refresher(campaign, pause=0.01, executor=ThreadPoolExecutor(1), tell=told.append):
+        assert _until(lambda: bool(told), 5)
+        assert campaign.next("ann")
+    assert told[0].startswith("nowhere.db: no such store")

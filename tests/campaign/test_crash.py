@@ -1,0 +1,63 @@
+"""kill -9 at any moment: every acknowledged judgment is there afterwards, nothing is doubled, the log is whole."""
+
+from __future__ import annotations
+
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from probeval.campaign import Campaign, Judged
+
+WRITER = Path(__file__).with_name("writer.py")
+
+
+def _killed(store: str, delay: float) -> list[str]:
+    """What a writing process acknowledged before it was killed, so long after its first word."""
+    with subprocess.Popen(
+        [sys.executable, WRITER, store, "ann", "100000"], stdout=subprocess.PIPE, text=True
+    ) as writer:
+        assert writer.stdout is not None
+        first = writer.stdout.readline()
+        time.sleep(delay)
+        writer.send_signal(signal.SIGKILL)
+        rest = writer.stdout.read()
+    assert writer.returncode == -signal.SIGKILL
+    # The last line may be cut: then it was not acknowledged.
+    return [first.strip(), *(line.strip() for line in rest.splitlines(keepends=True) if line.endswith("\n"))]
+
+
+def _kill_again_and_again(make: Callable[..., Campaign], store: str, times: int) -> None:
+    campaign = make()
+    rng = np.random.default_rng(0)
+    acknowledged: list[str] = []
+    for _ in range(times):
+        acknowledged += _killed(store, rng.uniform(0, 0.3))
+        with Campaign.open(store) as after:
+            log = after.log()
+            tokens = [event.token for event in log if isinstance(event, Judged)]
+            assert [event.number for event in log] == list(range(1, len(log) + 1))
+            assert len(set(tokens)) == len(tokens)
+            assert set(acknowledged) <= set(tokens)
+            assert after.state.number == len(log)
+    assert len(acknowledged) >= times
+    if "://" not in store:
+        with sqlite3.connect(store) as file:
+            assert file.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    assert campaign.state.number == len(campaign.log())
+
+
+@pytest.mark.slow
+def test_three_kills_lose_nothing(make: Callable[..., Campaign], store: str):
+    _kill_again_and_again(make, store, 3)
+
+
+@pytest.mark.validation
+def test_twenty_kills_lose_nothing(make: Callable[..., Campaign], store: str):
+    _kill_again_and_again(make, store, 20)

@@ -1,0 +1,185 @@
+"""Judgments and labels in and out: what each file becomes, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from probeval.campaign import Campaign, Imported, Judged, Labelled, read_texts
+from probeval.campaign.archive import join_labels
+from probeval.data import LabelTable, Pool
+from probeval.errors import CampaignError, DataError
+
+Put = Callable[[str, str | bytes], Path]
+TEXTS = {"q1": "Jaguar speed", "q2": "=cats"}
+
+
+@pytest.fixture
+def campaign(make: Callable[..., Campaign]) -> Campaign:
+    return make(queries=TEXTS, guideline="Ours.")
+
+
+def _docs(campaign: Campaign, query: str, n: int) -> list[str]:
+    return [doc for q, doc in map(campaign.pool.label, range(len(campaign.pool))) if q == query][:n]
+
+
+def test_qrels_become_judgments_with_their_source(campaign: Campaign, put: Put):
+    a, b, c = _docs(campaign, "q1", 3)
+    file = put("nist.txt", f"q1 0 {a} 2\nq1 0 {b} 0\nq1 0 {c} -1\nq99 0 x 1\n")
+    found = campaign.import_file("eve", file)
+    assert len(found.judgments) == 2
+    assert found.left_out == ("1 judgments of other queries", "1 judgments drawn but not judged")
+    log = campaign.log()
+    assert isinstance(log[-3], Imported)
+    judged = [event for event in log if isinstance(event, Judged)]
+    assert [(j.doc, j.grade, j.by, j.source, j.guideline) for j in judged] == [
+        (a, 2, "nist.txt", "nist.txt", 0),
+        (b, 0, "nist.txt", "nist.txt", 0),
+    ]
+    with pytest.raises(CampaignError, match=r"nist\.txt: imported already, as event 3"):
+        campaign.import_file("eve", file)
+    with pytest.raises(CampaignError, match="no judgment to take back"):
+        campaign.withdraw("nist.txt")  # it was not made here
+
+
+def test_tables_keep_their_assessors_and_times(campaign: Campaign, put: Put):
+    a, b = _docs(campaign, "q1", 2)
+    text = f"query,doc,grade,assessor,time\nq1,{a},2,ann,5\nq1,{a},1,bob,6\nq1,{b},0,ann,7\n"
+    campaign.import_file("eve", put("judged.csv", text))
+    said = campaign.state.latest(("q1", a))
+    assert {who: (j.grade, j.when) for who, j in said.items()} == {"ann": (2, 5.0), "bob": (1, 6.0)}
+    assert campaign.status().shared == 1
+
+
+def test_what_was_exported_can_be_imported_elsewhere(campaign: Campaign, make: Callable[..., Campaign], put: Put):
+    for i in range(5):
+        campaign.record("ann", *campaign.pool.label(i), i % 3)
+        campaign.record("bob", *campaign.pool.label(i), 1)
+    campaign.adjudicate("eve", *campaign.pool.label(0), 2)
+    other = make(name="other")
+    other.import_file("eve", put("all.jsonl", campaign.export("jsonl")))
+    np.testing.assert_array_equal(other.state.judgments.grades(), campaign.state.judgments.grades())
+
+
+def test_a_quepid_book_becomes_judgments_and_its_machines_labels(campaign: Campaign, put: Put):
+    (a, b), (c,) = _docs(campaign, "q1", 2), _docs(campaign, "q2", 1)
+    book = f"query,docid,Ann,Robo Judge\nJaguar speed,{a},2,1\nJaguar speed,{b},,0\n =cats,{c},1,\n"
+    campaign.import_file("eve", put("book.csv", book), machines=["Robo Judge"])
+    state = campaign.state
+    assert {pair: {w: j.grade for w, j in state.latest(pair).items()} for pair in state.judged} == {
+        ("q1", a): {"Ann": 2.0},
+        ("q2", c): {"Ann": 1.0},
+    }
+    labels = campaign.collection.labels
+    assert labels is not None
+    assert labels.sources == ("Robo Judge",)
+    assert dict(
+        zip(map(labels.pool.label, range(len(labels.pool))), labels.values[:, 0], strict=True)
+    ) == pytest.approx({("q1", a): 1.0, ("q1", b): 0.0, ("q2", c): np.nan}, nan_ok=True)
+    with pytest.raises(DataError, match=r"nobody in it is called 'Rob'"):
+        campaign.import_file("eve", put("other.csv", book + f"Jaguar speed,{c},0,0\n"), machines=["Rob"])
+
+
+def test_umbrela_answers_become_labels_and_never_judgments(campaign: Campaign, put: Put):
+    a, b = _docs(campaign, "q1", 2)
+    rows = [
+        {
+            "model": "m",
+            "query": "Jaguar speed",
+            "passage": "fast",
+            "prediction": "3",
+            "judgment": 2,
+            "result_status": 1,
+        },
+        {
+            "model": "m",
+            "query": "Jaguar speed",
+            "passage": "cars",
+            "prediction": "?",
+            "judgment": 0,
+            "result_status": 0,
+        },
+    ]
+    file = put("answers.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(DataError, match="docs="):
+        campaign.import_file("eve", file)
+    campaign.import_file("eve", file, docs={a: "fast", b: "cars"})
+    assert not campaign.state.judged
+    labels = campaign.collection.labels
+    assert labels is not None
+    assert labels.sources == ("m",)
+    np.testing.assert_array_equal(np.sort(labels.values[:, 0]), [2.0, np.nan])
+
+
+def test_label_tables_add_up_and_the_model_sees_them(make: Callable[..., Campaign], put: Put):
+    campaign = make(model="text-hierarchical", metric="P@5")
+    before = campaign.refresh()
+    docs = _docs(campaign, "q1", 4)
+    first = "query\tdoc\tllm\n" + "".join(f"q1\t{doc}\t{i % 2}\n" for i, doc in enumerate(docs))
+    campaign.import_file("eve", put("one.tsv", first), form="labels")
+    campaign.import_file("eve", put("two.tsv", f"query\tdoc\tllm\tclicks\nq1\t{docs[0]}\t1\t.5\n"), form="labels")
+    labels = campaign.collection.labels
+    assert labels is not None
+    assert labels.sources == ("llm", "clicks")
+    assert labels.on(Pool.of(["q1"], [docs[0]])).tolist() == [[1.0, 0.5]]
+    assert [event.pairs for event in campaign.log() if isinstance(event, Labelled)] == [4, 1]
+    assert campaign.is_behind
+    assert campaign.refresh().judged == before.judged == 0
+
+
+def test_joined_labels_keep_what_only_one_table_has():
+    one = LabelTable(Pool.of(["q", "q"], ["a", "b"]), ("x",), np.array([[1.0], [2.0]]))
+    two = LabelTable(Pool.of(["q", "r"], ["b", "c"]), ("y", "x"), np.array([[5.0, np.nan], [6.0, 7.0]]))
+    joined = join_labels([one, two])
+    assert joined.sources == ("x", "y")
+    np.testing.assert_array_equal(joined.values, [[1.0, np.nan], [2.0, 5.0], [7.0, 6.0]])
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("a.txt", "q1 0 d\n", "expected 4 columns"),
+        ("a.txt", "q1 0 d 7\n", "a grade on the scale graded:2"),
+        ("a.txt", "q99 0 d 1\n", "nothing for this campaign in it: 1 judgments of other queries"),
+        ("a.csv", "query,docid,Ann\nJaguar speed,d1,7\n", "is not on the scale graded:2"),
+        ("a.csv", "query,docid,Ann\nsomething else,d1,1\n", "no id in queries= for the text 'something else'"),
+        ("a.csv", "query,site\nq1,2\n", "Say what the file is: qrels, table, quepid, umbrela, labels"),
+    ],
+)
+def test_files_that_do_not_fit_are_refused_whole(campaign: Campaign, put: Put, name: str, text: str, says: str):
+    with pytest.raises(DataError, match=says):
+        campaign.import_file("eve", put(name, text))
+    assert campaign.state.number == 2
+    with pytest.raises(DataError, match=r"No format 'qurels'.*Did you mean 'qrels'"):
+        campaign.import_file("eve", put(name, text), form="qurels")
+
+
+def test_the_log_is_exported_whole(campaign: Campaign):
+    campaign.record("ann", *campaign.pool.label(0), 1)
+    campaign.withdraw("ann")
+    rows = [json.loads(line) for line in campaign.export("log").splitlines()]
+    assert [row["number"] for row in rows] == list(range(1, len(campaign.log()) + 1))
+    assert [row["kind"] for row in rows] == ["created", "guideline", "judged", "withdrawn", "leased"]
+    with pytest.raises(DataError, match="No format 'xls'"):
+        campaign.export("xls")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.tsv", "q1\tJaguar speed\nq2\t=cats\n"),
+        ("a.csv", "qid,text\nq1,Jaguar speed\nq2,=cats\n"),
+        ("a.jsonl", '{"query_id": "q1", "title": "Jaguar speed"}\n{"query_id": "q2", "title": "=cats"}\n'),
+    ],
+)
+def test_texts_are_read_from_tables(put: Put, name: str, text: str):
+    assert read_texts(put(name, text), "query") == TEXTS
+
+
+def test_a_table_without_texts_is_refused(put: Put):
+    with pytest.raises(DataError, match=r"expected a column for the query and one of text, title"):
+        read_texts(put("a.csv", "qid,x\nq1,2\n"), "query")

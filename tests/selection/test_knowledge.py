@@ -1,0 +1,74 @@
+"""What a policy looks at: weights of measures, linear or not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from probeval.data import Scale
+from probeval.metrics import parse
+from probeval.relevance import Chain, RelevanceDistribution, Uniform
+from probeval.scores.draws import drawn_lists
+from probeval.selection.knowledge import effective_weights
+
+
+def uniform(full, scale, judged=0):
+    few = replace(full, judgments=full.judgments.take(np.arange(judged)) if judged else None)
+    return Chain([Uniform()]).predict(few, depth=5, scale=scale)
+
+
+def test_weights_of_a_linear_measure_are_its_own(full):
+    relevance = uniform(full, Scale.graded(2), judged=6)
+    metric, runs = parse("DCG@3"), full.runs.top(5)
+    found = effective_weights(runs, relevance, metric, metric.gains(relevance.scale), np.random.default_rng(0))
+    # One more grade of one document: how each mean score moves.
+    nothing = np.zeros((1, len(runs.pool)), dtype=np.int16)
+    np.testing.assert_allclose(found, steps(runs, relevance, metric, nothing), atol=1e-12)
+
+
+def steps(runs, relevance, metric, drawn):
+    """What a document's first step of grade adds to each mean score, over draws of the others, shape (pair, system)."""
+    out = []
+    for d in range(drawn.shape[1]):
+        low, high = drawn.copy(), drawn.copy()
+        low[:, d], high[:, d] = 0, 1
+        without, with_ = (metric.scores(drawn_lists(runs, relevance, codes)) for codes in (low, high))
+        out.append((with_ - without).mean(axis=(0, 2)))
+    return np.array(out)
+
+
+@pytest.mark.parametrize("metric", ["nDCG@5", "AP@5", "RR@5"])
+def test_weights_of_other_measures_are_how_they_move(full, metric):
+    scale, metric, runs = Scale.binary(), parse(metric), full.runs.top(5)
+    p = np.random.default_rng(3).uniform(0.2, 0.8, size=len(runs.pool))
+    relevance = RelevanceDistribution.of(runs.pool, scale, np.column_stack([1 - p, p]))
+    found = effective_weights(runs, relevance, metric, scale.gains, np.random.default_rng(0))
+    expected = steps(runs, relevance, metric, relevance.sample(300, np.random.default_rng(1)))
+    assert np.corrcoef(found.ravel(), expected.ravel())[0, 1] > 0.97
+    assert np.abs(found - expected).max() < 0.35 * np.abs(expected).max()
+
+
+def test_what_is_judged_or_never_varies_has_no_weight(full):
+    relevance = uniform(full, Scale.graded(2), judged=9)
+    metric = parse("nDCG@5")
+    args = (full.runs.top(5), relevance, metric, metric.gains(relevance.scale))
+    found = effective_weights(*args, np.random.default_rng(0))
+    assert not found[relevance.certain].any()
+    np.testing.assert_array_equal(found, effective_weights(*args, np.random.default_rng(0)))
+    assert np.abs(found - effective_weights(*args, np.random.default_rng(1))).max() > 0
+
+
+def test_known_things(stage):
+    knowledge = stage(12, model="text-hierarchical").knowledge
+    assert knowledge.judged.sum() == 12
+    assert knowledge.relevance.has_posterior
+    mean, variance = knowledge.gain_moments
+    assert variance[knowledge.judged].max() == 0
+    frame = knowledge.relevance.frame()
+    np.testing.assert_allclose(mean, frame["mean"])
+    assert knowledge.best_rank.min() == 0
+    assert (knowledge.gain_variance >= variance).all()
+    a, b = (knowledge.stream(1).random() for _ in range(2))
+    assert a == b != knowledge.stream(2).random()

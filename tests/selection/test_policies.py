@@ -1,0 +1,226 @@
+"""Policies against their formulas, written out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from probeval.data import Judgments, Scale
+from probeval.errors import SelectionError
+from probeval.relevance import Chain, Uniform
+from probeval.selection import POLICIES, Goal, Judging
+from probeval.selection.policies import comparison_weights, find_policy
+
+RANKING = Goal.parse("ranking")
+HIERARCHICAL = "text-hierarchical"
+
+
+def at_tiny(tiny, metric="CG@2", judged=None, **options):
+    if judged:
+        tiny = replace(tiny, judgments=Judgments.rows(["q"] * len(judged), list(judged), list(judged.values())))
+    return Judging(tiny, Chain([Uniform()]), metric, scale=Scale.binary(), explore=0, **options).begin()
+
+
+@pytest.mark.parametrize("goal", ["ranking", "best", "top:2", "pair:system-01,system-04"])
+@pytest.mark.parametrize("judged", [0, 12])
+def test_mtc_is_the_double_sum(stage, goal, judged):
+    knowledge, goal = stage(judged).knowledge, Goal.parse(goal)
+    has, sure = knowledge.retrieved.toarray(), knowledge.ranking.pair_confidence
+    matters = goal.comparisons(knowledge.ranking)
+    expected = [
+        sum(
+            matters[a, b] * (1 - sure[a, b]) * (has[a, d] - has[b, d]) ** 2 for a, b in combinations(range(len(has)), 2)
+        )
+        for d in range(has.shape[1])
+    ]
+    np.testing.assert_allclose(POLICIES["mtc"](knowledge, goal), expected, atol=1e-12)
+    assert max(expected) > 0
+
+
+def test_mtc_by_hand(tiny):
+    # Nothing judged: every comparison is at a half. d1 and d2 tell a and b from c, and so do d3 and d4.
+    stage = at_tiny(tiny)
+    assert POLICIES["mtc"](stage.knowledge, RANKING).tolist() == [1.0, 1.0, 1.0, 1.0]
+    assert stage.next(4).tolist() == [0, 1, 2, 3]
+    # a and b have the same documents: CG cannot tell them apart, and their comparison asks for nothing.
+    assert stage.ranking.pair_confidence[0, 1] == 1.0
+
+
+def test_mtc_looks_within_the_cutoff_only(tiny):
+    deep = at_tiny(tiny, "CG@1", depth=2)
+    assert deep.scores.pool == 4
+    value = POLICIES["mtc"](deep.knowledge, RANKING)
+    assert value.tolist() == [1.0, 1.0, 1.0, 0.0]  # d4 is at rank 2 alone
+
+
+def test_mtc_thesis_by_hand(tiny):
+    second = 1 / np.log2(3)
+    stage = at_tiny(tiny, "DCG@2", policy="mtc-thesis")
+    # |W_a - W_b| + |W_a - W_c| + |W_b - W_c|, with the weights 1, second and 0.
+    expected = [2.0, 2.0, 2.0, 2 * second]
+    np.testing.assert_allclose(POLICIES["mtc-thesis"](stage.knowledge, RANKING), expected)
+    assert stage.next(1).tolist() == [0]
+    pair = Goal.parse("pair:a,b")
+    found = POLICIES["mtc-thesis"](stage.knowledge, pair)
+    np.testing.assert_allclose(found, [1 - second, 1 - second, 0, 0])
+
+
+def test_mtc_thesis_divides_by_the_expected_ideal(full):
+    both = [
+        Judging(replace(full, judgments=few), Chain([Uniform()]), m, scale=Scale.graded(2)).begin().knowledge
+        for few in [full.judgments.take(np.arange(0, len(full.judgments), 3))]
+        for m in ("DCG@5", "nDCG@5")
+    ]
+    plain, normed = (POLICIES["mtc-thesis"](k, RANKING) for k in both)
+    mean, query = both[0].gain_moments[0], both[0].runs.pool.query
+    discount = 1 / np.log2(np.arange(2, 7))
+    ideal = np.array([np.sort(mean[query == q])[::-1][:5] @ discount for q in range(4)])
+    np.testing.assert_allclose(normed, plain / ideal[query])
+
+
+def test_mtc_thesis_refuses_what_it_has_no_weights_for(stage):
+    with pytest.raises(SelectionError, match=r"mtc-thesis is for weighted sums of gains such as DCG@10, not for AP@5"):
+        POLICIES["mtc-thesis"](stage(metric="AP@5").knowledge, RANKING)
+
+
+@pytest.mark.parametrize("goal", ["ranking", "best", "top:2", "pair:system-01,system-04"])
+@pytest.mark.parametrize("model", ["uniform", HIERARCHICAL])
+def test_gain_is_the_double_sum(stage, goal, model):
+    knowledge, goal = stage(12, model=model).knowledge, Goal.parse(goal)
+    g, own = knowledge.covariance, knowledge.gain_variance
+    mean, covariance = knowledge.scores.mean, knowledge.scores.covariance
+    matters = goal.comparisons(knowledge.ranking)
+    expected = np.zeros(len(own))
+    for d in np.flatnonzero(own > 1e-12):
+        for a, b in combinations(range(len(mean)), 2):
+            spread = covariance[a, a] + covariance[b, b] - 2 * covariance[a, b]
+            if spread > 1e-12:
+                omega = norm.pdf((mean[a] - mean[b]) / np.sqrt(spread)) / spread
+                expected[d] += matters[a, b] * omega * (g[d, a] - g[d, b]) ** 2 / own[d]
+    np.testing.assert_allclose(POLICIES["gain"](knowledge, goal), expected, rtol=1e-9, atol=1e-15)
+    assert expected.max() > 0
+    assert not expected[knowledge.judged].any()
+
+
+def test_covariance_of_independent_pairs_is_weight_times_variance(stage):
+    knowledge = stage(12).knowledge
+    weights = np.zeros((len(knowledge.runs.pool), 5))
+    top = 2 * (1 / np.log2(np.arange(2, 7))).sum()  # a score is a share of what five documents of grade 2 would give
+    for (s, _, r), pair in np.ndenumerate(knowledge.runs.pairs):
+        weights[pair, s] += 1 / np.log2(r + 2) / top / 4
+    np.testing.assert_allclose(knowledge.weights, weights)
+    own = np.where(knowledge.judged, 0.0, 2 / 3)  # of 0, 1, 2, each as likely
+    np.testing.assert_allclose(knowledge.covariance, weights * own[:, None])
+    np.testing.assert_allclose(knowledge.gain_variance, own)
+    # and what all pairs add up to is the covariance of the scores
+    np.testing.assert_allclose(weights.T @ knowledge.covariance, knowledge.scores.covariance)
+
+
+def test_covariance_of_pairs_that_hang_together_adds_up_too(stage):
+    knowledge = stage(12, model=HIERARCHICAL).knowledge
+    # Scores by the posterior's 200 draws, pairs by the delta method: alike, not equal.
+    by_pair, by_draw = knowledge.weights.T @ knowledge.covariance, knowledge.scores.covariance
+    np.testing.assert_allclose(np.diag(by_pair), np.diag(by_draw), rtol=0.35)
+    own = (knowledge.weights.T * knowledge.gain_moments[1]) @ knowledge.weights
+    assert np.diag(by_pair - own).min() > 0.2 * np.diag(by_pair).max()  # dependence is no small part
+
+
+def test_gain_for_absolute_scores(stage):
+    knowledge, goal = stage(12).knowledge, Goal.parse("scores")
+    g, own = knowledge.covariance, knowledge.gain_variance
+    spread = np.diag(knowledge.scores.covariance)
+    expected = [sum(spread[a] * g[d, a] ** 2 for a in range(5)) / own[d] if own[d] else 0.0 for d in range(len(own))]
+    np.testing.assert_allclose(POLICIES["gain"](knowledge, goal), expected)
+
+
+def test_gain_for_relevant_documents_is_the_expected_gain(stage):
+    some = stage(12, model=HIERARCHICAL, goal="relevant")
+    frame = some.belief.relevance.frame()
+    np.testing.assert_allclose(POLICIES["gain"](some.knowledge, some.goal), frame["mean"])
+    open_ = frame[~frame["judged"]]["mean"]
+    assert some.next(3).tolist() == open_.sort_values(ascending=False, kind="stable").index[:3].tolist()
+
+
+def test_variance_and_uncertain(stage):
+    knowledge = stage(12, model=HIERARCHICAL).knowledge
+    has, spread = knowledge.retrieved.toarray(), np.diag(knowledge.scores.covariance)
+    np.testing.assert_allclose(POLICIES["variance"](knowledge, RANKING), has.T @ spread)
+    value = POLICIES["uncertain"](knowledge, RANKING)
+    assert not value[knowledge.judged].any()
+    by_draws = knowledge.relevance.moments(knowledge.gains)[0].var(axis=0) + knowledge.gain_moments[1]
+    assert np.corrcoef(value, by_draws)[0, 1] > 0.98
+
+
+def test_depth_is_the_order_of_pooling(stage):
+    begun = stage(policy="depth")
+    runs, chosen = begun.judging.runs, begun.next(len(begun.judging.pool))
+    best = {int(p): runs.depth for p in chosen}
+    for (_, _, rank), pair in np.ndenumerate(runs.pairs):
+        best[int(pair)] = min(best[int(pair)], rank)
+    assert chosen.tolist() == sorted(best, key=lambda p: (best[p], p))
+
+
+def test_random_is_one_order_for_the_whole_campaign(stage):
+    first, later = stage(policy="random"), stage(12, policy="random")
+    order = first.next(1000)
+    assert sorted(order) == list(range(len(first.judging.pool)))
+    assert later.next(1000).tolist() == [p for p in order if not later.belief.relevance.certain[p]]
+    assert stage(policy="random", seed=1).next(1000).tolist() != order.tolist()
+
+
+def test_mtf_turns_from_the_run_that_disappoints(tiny):
+    # c's first document was not relevant, a's and b's was: theirs come first now.
+    assert at_tiny(tiny, judged={"d3": 0, "d1": 1}, policy="mtf").next(2).tolist() == [1, 3]
+    assert at_tiny(tiny, judged={"d3": 1, "d1": 0}, policy="mtf").next(2).tolist() == [3, 1]
+    assert at_tiny(tiny, policy="mtf").next(4).tolist() == [0, 1, 2, 3]  # by rank, then run
+
+
+def test_bandit_goes_by_the_mean_reward(tiny):
+    assert at_tiny(tiny, judged={"d3": 1, "d1": 0}, policy="bandit").next(2).tolist() == [3, 1]
+    assert at_tiny(tiny, judged={"d3": 0, "d1": 1}, policy="bandit").next(2).tolist() == [1, 3]
+
+
+def test_the_latest_document_counts_most_for_the_bandit(full):
+    # Two runs with one relevant document each, the first one's later: it is the better arm.
+    from probeval.data import Collection, as_runs
+
+    runs = as_runs(
+        {
+            "early": {"q": {"a1": 3.0, "a2": 2.0, "a3": 1.0}},
+            "late": {"q": {"b1": 3.0, "b2": 2.0, "b3": 1.0}},
+        }
+    )
+    judged = Judgments.rows(["q"] * 4, ["a1", "a2", "b1", "b2"], [1, 0, 0, 1])
+    campaign = Collection("two", runs, judged)
+    judging = Judging(campaign, Chain([Uniform()]), "P@3", policy="bandit", scale=Scale.binary())
+    query, doc = judging.pool.label(int(judging.begin().next(1)[0]))
+    assert (query, doc) == ("q", "b3")
+
+
+def test_runs_take_turns_over_queries(stage):
+    for policy in ("mtf", "bandit"):
+        begun = stage(policy=policy)
+        query = begun.judging.pool.query[begun.next(8)]
+        assert sorted(query[:4]) == sorted(query[4:]) == [0, 1, 2, 3]
+
+
+def test_comparisons_of_draws_have_the_density_of_their_confidence(stage):
+    some = stage(12, metric="nDCG@5")
+    assert some.scores.family == "empirical"
+    _, sd = some.scores.difference_moments()
+    weights = comparison_weights(some.knowledge, RANKING)
+    better = some.ranking.p_better
+    a, b = 0, 3
+    middle = better[a, b] + (1 - better[a, b] - better[b, a]) / 2
+    assert weights[a, b] == pytest.approx(norm.pdf(norm.ppf(middle)) / sd[a, b] ** 2)
+    np.testing.assert_allclose(weights, weights.T)
+    assert not np.diag(weights).any()
+
+
+def test_no_policy_of_that_name():
+    with pytest.raises(SelectionError, match=r"No policy 'gian': random, .*gain\. Did you mean 'gain'\?"):
+        find_policy("gian")

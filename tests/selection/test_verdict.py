@@ -1,0 +1,164 @@
+"""What is decided, open, tied, or beyond these queries; and who was judged how much."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from probeval.data import Collection, Judgments, Scale, as_judgments, as_runs
+from probeval.metrics import measure, parse
+from probeval.relevance import Chain, Uniform
+from probeval.scores import Joint, Scores
+from probeval.selection import Judging, Verdict, fairness
+
+MODEL = Chain([Uniform()])
+
+
+def ranking(mean, sd, between, twins=False):
+    """Systems a, b, .. with these means and spreads; with twins the last two are one."""
+    n = len(mean)
+    covariance = np.diag(np.asarray(sd, dtype=float) ** 2)
+    if twins:
+        covariance[-1, -2] = covariance[-2, -1] = covariance[-1, -1]
+    by_query = np.repeat(np.asarray(mean, dtype=float)[:, None], 9, axis=1)
+    joint = Joint(by_query[:, 0], covariance, np.eye(n) * between**2, by_query, by_query * 0)
+    queries = np.array([f"q{i}" for i in range(9)], dtype=object)
+    return Scores(parse("DCG@5"), tuple("abcd"[:n]), queries, joint, "moments", "collection", "normal", 10, 0).ranking()
+
+
+def test_three_states_of_a_comparison():
+    verdict = Verdict.of(ranking([0.6, 0.4, 0.38, 0.38], [0.01] * 4, 0.001, twins=True))
+    assert verdict.counts() == {"decided": 3, "tied": 1, "open": 2, "beyond": 0}
+    assert verdict.tied[2, 3]
+    assert verdict.decided[0].tolist() == [False, True, True, True]
+    assert verdict.open[1].tolist() == [False, False, True, True]
+    total = verdict.decided.astype(int) + verdict.tied + verdict.open
+    np.testing.assert_array_equal(total, 1 - np.eye(4))
+    assert str(verdict) == (
+        "3 of 6 comparisons are decided at 0.95, 2 are open, 1 are ties whatever is judged; "
+        "for other queries than these, 0 would stay in doubt with everything judged."
+    )
+
+
+def test_the_level_is_the_confidence_asked_for():
+    gap = norm.ppf(0.9) * 0.01 * np.sqrt(2)
+    ranked = ranking([0.5 + gap, 0.5], [0.01, 0.01], 0.001)
+    assert Verdict.of(ranked, level=0.899).counts()["decided"] == 1
+    assert Verdict.of(ranked, level=0.901).counts() == {"decided": 0, "tied": 0, "open": 1, "beyond": 0}
+
+
+def test_what_these_queries_are_too_few_for():
+    # Sampling alone leaves a gap of 1.2 standard errors in doubt, whatever is judged.
+    gap = 1.2 * 0.05 * np.sqrt(2)
+    assert Verdict.of(ranking([0.5 + gap, 0.5], [1e-6, 1e-6], 0.05)).counts() == {
+        "decided": 1, "tied": 0, "open": 0, "beyond": 1,
+    }  # fmt: skip
+    assert Verdict.of(ranking([0.5 + 2 * gap, 0.5], [1e-6, 1e-6], 0.05)).counts()["beyond"] == 0
+
+
+def test_identical_systems_are_tied_from_the_start():
+    lists = {"q": {"d1": 2.0, "d2": 1.0}, "r": {"d1": 2.0, "d3": 1.0}}
+    runs = as_runs({"a": lists, "b": lists, "c": {"q": {"d9": 1.0}, "r": {"d8": 1.0}}})
+    for metric in ("DCG@2", "nDCG@2"):
+        stage = Judging(Collection("twins", runs), MODEL, metric, scale=Scale.binary(), draws=200).begin()
+        verdict = Verdict.of(stage.ranking)
+        assert verdict.counts()["tied"] == 1, metric
+        assert verdict.tied[0, 1]
+        assert not verdict.beyond[0, 1]
+
+
+def test_one_query_says_nothing_of_others():
+    runs = as_runs({"a": {"q": {"d1": 2.0}}, "b": {"q": {"d2": 1.0}}})
+    stage = Judging(Collection("one", runs), MODEL, "P@1", scale=Scale.binary()).begin()
+    assert Verdict.of(stage.ranking).counts() == {"decided": 0, "tied": 0, "open": 1, "beyond": 0}
+
+
+def test_with_everything_judged_nothing_is_open(stage, full):
+    verdict = Verdict.of(stage(len(full.judgments), collection=full).ranking)
+    assert verdict.counts()["open"] == 0
+    assert verdict.counts()["decided"] + verdict.counts()["tied"] == 10
+
+
+@pytest.fixture
+def teams():
+    """Three systems of two teams on one query; d1 shared by all, d2 the first team's, d4 and d5 the second's."""
+    runs = as_runs(
+        {
+            "a1": {"q": {"d1": 3.0, "d2": 2.0}},
+            "a2": {"q": {"d2": 3.0, "d1": 2.0}},
+            "b": {"q": {"d4": 3.0, "d5": 2.0, "d1": 1.0}},
+        }
+    ).with_teams({"a1": "team-a", "a2": "team-a", "b": "team-b"})
+    return Collection("teams", runs, as_judgments({"q": {"d1": 1, "d2": 1, "d4": 1}}))
+
+
+def test_fairness_by_hand(teams):
+    stage = Judging(teams, MODEL, "CG@2", scale=Scale.binary(), depth=3, policy="mtc").begin()
+    table = fairness(stage)
+    assert list(table.columns) == [
+        "team", "systems", "pairs", "judged", "own", "own_judged", "score", "left_out", "shift",
+    ]  # fmt: skip
+    a, b = table.to_dict("records")
+    # Of the first two ranks: team a has d1 and d2, both judged, both its own there; b has d4 (judged) and d5.
+    assert (a["team"], a["systems"], a["pairs"], a["judged"], a["own"], a["own_judged"]) == ("team-a", 2, 2, 1, 2, 1)
+    assert (b["team"], b["systems"], b["pairs"], b["judged"], b["own"], b["own_judged"]) == (
+        "team-b",
+        1,
+        2,
+        0.5,
+        2,
+        0.5,
+    )
+    assert a["score"] == pytest.approx(1.0)
+    assert b["score"] == pytest.approx((1 + 0.5) / 2)
+    # Left out, its own pairs are a coin each.
+    assert a["left_out"] == pytest.approx(0.5)
+    assert b["left_out"] == pytest.approx(0.5)
+    assert a["shift"] == 1  # from the top to below b
+    assert b["shift"] == 0
+
+
+def test_without_teams_every_system_is_its_own(teams):
+    lone = replace(teams, runs=replace(teams.runs, teams=None))
+    table = fairness(Judging(lone, MODEL, "CG@2", scale=Scale.binary()).begin())
+    assert table["team"].tolist() == ["a1", "a2", "b"]
+    assert table["own"].tolist() == [0, 0, 2]
+    assert np.isnan(table["own_judged"][0])
+    assert table["left_out"][0] == table["score"][0]
+
+
+def test_fairness_of_a_full_campaign_is_the_classical_score(stage, full):
+    table = fairness(stage(len(full.judgments), collection=full))
+    assert table["judged"].tolist() == [1.0, 1.0]
+    scores = measure(full.runs, full.judgments, "DCG@5").values.mean(axis=1)
+    of = np.array(full.runs.teams)
+    assert table["score"].tolist() == pytest.approx([scores[of == t].mean() for t in table["team"]])
+    assert (table["left_out"] != table["score"]).all()
+
+
+def test_fairness_with_nothing_judged_changes_nothing(stage):
+    table = fairness(stage(0))
+    assert (table["judged"] == 0).all()
+    assert (table["left_out"] == table["score"]).all()
+    assert (table["shift"] == 0).all()
+
+
+def test_fairness_leaves_the_judgments_of_others(full):
+    seen = []
+
+    class Watching:
+        def predict(self, collection, *, depth, scale=None, rng=None):
+            seen.append(collection.judgments)
+            return MODEL.predict(collection, depth=depth, scale=scale)
+
+    stage = Judging(full, Watching(), "P@3", policy="depth").begin()
+    fairness(stage)
+    first, *others = seen
+    assert len(first) == len(full.judgments)
+    assert len(others) == 2
+    for left in others:
+        assert isinstance(left, Judgments)
+        assert 0 < len(left) < len(first)

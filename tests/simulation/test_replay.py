@@ -1,0 +1,229 @@
+"""A finished campaign judged again: checkpoints, stops, the assessor, and who is asked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import ceil
+
+import numpy as np
+import pytest
+
+from probeval.data import Judgments, Scale
+from probeval.errors import SelectionError
+from probeval.metrics import measure, parse
+from probeval.relevance import Chain, Uniform
+from probeval.selection import POLICIES
+from probeval.simulation import Assessor, HeldOut, replay
+
+MODEL = Chain([Uniform()])
+DCG = parse("DCG@5")
+
+
+@pytest.fixture(scope="module")
+def held(campaign):
+    return HeldOut.of(campaign("one", 1), depth=5)
+
+
+@pytest.fixture(scope="module")
+def gappy(campaign):
+    """A campaign one of whose pairs nobody judged: fewer than one in a hundred of each system's documents."""
+    made = campaign("gappy", 4, queries=30)
+    return HeldOut.of(replace(made, judgments=made.judgments.take(np.arange(len(made.judgments)) != 7)), depth=5)
+
+
+def run(held, **options):
+    options = {"policy": "mtc", "name": "uniform", "stop": "confidence=.95", "explore": 0, **options}
+    return replay(held, MODEL, options.pop("metric", DCG), **options)
+
+
+@pytest.mark.parametrize("batch", [1, 7, 1000])
+def test_checkpoints_are_met_to_the_judgment_before_and_after_the_stop(held, batch):
+    shares = (0, 0.01, 0.02, 0.05, 0.33, 0.5, 1.0)
+    course = run(held, checkpoints=shares, batch=batch, stop="budget=5")
+    pool = len(held.pool)
+    assert [p.judged for p in course.points] == [ceil(s * pool) for s in shares]
+    assert [p.fraction for p in course.points] == pytest.approx([ceil(s * pool) / pool for s in shares])
+    assert course.stop is not None
+    assert course.stop.judged == 5
+    assert course.reasons == ("budget 5 >= 5",)
+    assert course.points[-1].accuracy == course.points[-1].confidence == course.points[-1].tau == 1.0
+    assert course.points[-1].mae == pytest.approx(0, abs=1e-12)
+
+
+def test_steps_are_batches(held):
+    course = run(held, batch=10, until=0.5, stop="")
+    n = ceil(0.5 * len(held.pool))
+    assert [s.judged for s in course.steps] == [*range(0, n, 10), n]
+    assert course.stop is None
+    assert course.document()["stop"]["reached"] is False
+    assert course.document()["stop"]["judged"] == n
+
+
+def test_a_point_is_what_is_stated_with_these_judgments(held):
+    from probeval.scores import evaluate
+
+    course = run(held, checkpoints=[0.4], batch=5)
+    chosen = np.array(course.order[: course.points[0].judged])
+    some = replace(
+        held.collection, judgments=held.collection.judgments.take(np.isin(held.collection.judgments.pair, chosen))
+    )
+    scores = evaluate(some.runs.top(5), MODEL.predict(some, depth=5, scale=held.scale), DCG)
+    assert course.points[0].confidence == pytest.approx(scores.ranking().confidence)
+    truth = measure(held.collection.runs.top(5), held.collection.judgments, "DCG@5").values.mean(axis=1)
+    assert course.points[0].mae == pytest.approx(np.abs(scores.mean - truth).mean())
+    step = next(s for s in course.steps if s.judged == course.points[0].judged)
+    assert (step.accuracy, step.tau) == (course.points[0].accuracy, course.points[0].tau)
+
+
+def test_it_ends_when_it_has_stopped_and_tau_lasts(campaign):
+    made = HeldOut.of(campaign("long", 6, systems=2, queries=60), depth=5)
+    course = run(made, batch=10, stop="confidence=.7")
+    assert course.stop is not None
+    good = course.judgments_to_tau90
+    assert good is not None
+    assert course.steps[-1].judged == max(course.stop.judged, ceil((good + 100) / 10) * 10)
+    assert course.steps[-1].judged < len(made.pool)
+    assert all(s.tau >= 0.9 for s in course.steps if s.judged >= good)
+
+
+def test_an_exhausted_pool_ends_cleanly(held):
+    course = run(held, batch=9, stop="halfwidth=0+budget=100000")
+    assert sorted(course.order) == list(range(len(held.pool)))
+    assert course.stop is None
+    assert course.document()["stop"] == {
+        "reached": False, "judged": len(held.pool), "fraction": 1.0, "confidence": 1.0, "accuracy": 1.0, "tau": 1.0,
+        "reasons": [],
+    }  # fmt: skip
+
+
+def test_pairs_without_a_judgment_are_never_offered(gappy):
+    assert len(gappy.known) == len(gappy.pool) - 1
+    hidden = set(range(len(gappy.pool))) - set(gappy.known.tolist())
+    for policy in ("random", "gain"):
+        course = run(gappy, policy=policy, batch=50, stop="", checkpoints=[1.0], explore=0.2)
+        assert len(course.order) == len(set(course.order)) == len(gappy.known)
+        assert not hidden & set(course.order)
+        assert course.points[-1].judged == len(gappy.known)
+        assert course.judgments_to_tau90 is not None
+    assert course.offered == len(gappy.known)
+
+
+@pytest.mark.parametrize("stop", ["budget=0", "confidence=.5", "hours=0,seconds=10"])
+def test_a_target_that_is_met_stops_before_the_first(held, stop):
+    course = run(held, stop=stop, checkpoints=[0.0, 0.1])
+    assert course.stop is not None
+    assert course.stop.judged == 0
+    assert [p.judged for p in course.points] == [0, ceil(0.1 * len(held.pool))]
+
+
+def test_hours_and_cost_stop_to_the_judgment(held):
+    assert run(held, stop="hours=.1,seconds=60", batch=4).stop.judged == 6
+    assert run(held, stop="cost=7,price=.5", batch=4).stop.judged == 14
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_same_seed_same_course_and_nothing_twice(held, policy):
+    one, two = (run(held, policy=policy, batch=10, until=0.6, stop="", seed=3, explore=0.2) for _ in range(2))
+    assert one == two
+    assert len(set(one.order)) == len(one.order) == ceil(0.6 * len(held.pool))
+
+
+def test_seeds_change_what_is_random(held):
+    orders = {run(held, policy="random", batch=10, until=0.3, stop="", seed=s).order for s in range(3)}
+    assert len(orders) == 3
+
+
+def test_the_assessor_answers_with_the_true_grades(held):
+    assessor = Assessor.of(held)
+    pairs = [3, 1, 7]
+    judged = assessor.judge(held, pairs)
+    assert isinstance(judged, Judgments)
+    assert judged.pair.tolist() == pairs
+    np.testing.assert_array_equal(judged.grade, held.collection.judgments.grades()[pairs])
+
+
+def test_noise_is_the_share_of_wrong_grades(campaign):
+    held = HeldOut.of(campaign("noisy", 2, queries=60), depth=5)
+    true, n = held.scale.values[held.codes], len(held.pool)
+    for noise in (0.0, 0.2, 1.0):
+        given = Assessor.of(held, noise=noise, rng=np.random.default_rng(0)).grades
+        assert set(given) <= set(held.scale.values)
+        # Three standard errors of a share.
+        assert (given != true).mean() == pytest.approx(noise, abs=3 * np.sqrt(noise * (1 - noise) / n) + 1e-12)
+    # Every wrong grade is as likely as any other.
+    wrong = Assessor.of(held, noise=1.0, rng=np.random.default_rng(1)).grades[true == 0]
+    share = (wrong == 1).mean()
+    assert share == pytest.approx(0.5, abs=3 * np.sqrt(0.25 / len(wrong)))
+    with pytest.raises(SelectionError, match=r"Noise is the probability of a wrong grade, between 0 and 1; got 2\."):
+        Assessor.of(held, noise=2)
+
+
+def test_noise_leaves_an_error_that_no_judging_mends(held):
+    clean, noisy = (run(held, policy="random", batch=50, stop="", checkpoints=[1.0], noise=n) for n in (0, 0.4))
+    assert clean.points[-1].mae == pytest.approx(0, abs=1e-12)
+    assert noisy.points[-1].mae > 0.01
+    assert noisy.points[-1].confidence == 1.0
+
+
+class Counting:
+    """Says nothing new, and counts how many judgments it was shown each time."""
+
+    def __init__(self):
+        self.seen = []
+
+    def predict(self, collection, *, depth, scale=None, rng=None):
+        self.seen.append(0 if collection.judgments is None else len(collection.judgments))
+        return MODEL.predict(collection, depth=depth, scale=scale)
+
+
+def test_the_model_learns_every_batch_or_every_so_many(held):
+    def seen(**options):
+        counting = Counting()
+        replay(held, counting, DCG, policy="depth", name="", stop="", until=30 / len(held.pool), **options)
+        return counting.seen
+
+    assert seen(batch=10) == [0, 10, 20, 30]
+    assert seen(batch=1, refresh=15) == [0, 15, 30]
+    assert seen(batch=10, refresh=15) == [0, 20]
+    # A batch that a checkpoint cuts short is learned from as well: what is measured there is up to date.
+    assert seen(batch=10, checkpoints=[25 / len(held.pool)]) == [0, 10, 20, 25, 30]
+
+
+def test_the_goal_reaches_the_stop(held):
+    systems = held.collection.runs.systems
+    course = run(held, goal=f"pair:{systems[0]},{systems[1]}", batch=1, stop="every=.99")
+    ranked = run(held, batch=1, stop="every=.99")
+    assert course.stop.judged < ranked.stop.judged
+
+
+def test_a_measure_that_is_not_linear(held):
+    course = run(held, policy="gain", metric=parse("nDCG@5"), batch=20, checkpoints=[0.3], draws=100, stop="budget=40")
+    assert course.stop.judged == 40
+    assert 0 <= course.points[0].coverage <= 1
+    assert course.metric == "nDCG@5"
+
+
+def test_one_system_and_identical_systems(campaign):
+    made = campaign("few", 5)
+    alone = HeldOut.of(replace(made, runs=made.runs.select(["system-01"])), depth=5)
+    course = run(alone, stop="halfwidth=.05", batch=5)
+    assert course.stop is not None
+    assert np.isnan(course.stop.tau)
+    assert course.judgments_to_tau90 is None
+    first = made.runs.select(["system-01"])
+    twins = replace(
+        first,
+        systems=("a", "b"),
+        pairs=np.repeat(first.pairs, 2, axis=0),
+        scores=np.repeat(first.scores, 2, axis=0),
+        teams=None,
+    )
+    same = run(HeldOut.of(replace(made, runs=twins), depth=5), policy="gain", batch=5, stop="every=.95")
+    assert same.stop.judged == 0  # they are tied whatever is judged
+    assert same.stop.accuracy == 1.0
+
+
+def test_fine_grades(campaign):
+    held = HeldOut.of(campaign("fine", 8, scale=Scale.fine(100)), depth=5)
+    course = run(held, batch=10, until=0.5, noise=0.1)
+    assert len(course.order) == ceil(0.5 * len(held.pool))

@@ -1,0 +1,143 @@
+"""Policies, models and seeds side by side."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from probeval.data import Scale
+from probeval.errors import DataError, ModelError, ProbevalError, SelectionError
+from probeval.simulation import DEFAULTS, Contender, simulate
+
+QUICK = {"metric": "DCG@5", "batch": 10, "checkpoints": (0.0, 0.1), "until": 0.3}
+
+# DESIGN section 4, and what is told beside it.
+POINT = {
+    "judged", "fraction", "confidence", "accuracy", "accuracy_significant", "tau", "rho", "rmse_difference", "mae",
+    "calibration_error", "calibration_excess", "calibration_p", "coverage", "centred_coverage", "level_z",
+}  # fmt: skip
+MORE_POINT = {"centred_coverage_null01"}
+STOP = {"reached", "judged", "fraction", "confidence", "accuracy", "tau"}
+
+
+def test_a_contender_is_a_policy_and_its_model():
+    assert {p: m for p, m in DEFAULTS.items() if m == "independent"} == dict.fromkeys(
+        ("mtc", "mtc-thesis", "variance"), "independent"
+    )
+    assert set(DEFAULTS.values()) == {"independent", "hierarchical"}
+    assert Contender.parse("mtc:uniform", model="empirical") == Contender("mtc", "uniform")
+    assert Contender.parse("mtc", model="empirical") == Contender("mtc", "empirical")
+    assert Contender.parse("gain:text-out") == Contender("gain", "text-out")
+    with pytest.raises(SelectionError, match="Did you mean 'mtc'"):
+        Contender.parse("mtcs:uniform")
+
+
+def test_the_document_has_the_fields_of_the_design(three):
+    result = simulate(three[0], policies=["mtc:uniform", "random:uniform"], **QUICK)
+    document = json.loads(json.dumps(result.document()))
+    assert set(document) == {"metric", "pool", "systems", "policies"}
+    assert (document["metric"], document["systems"]) == ("DCG@5", 5)
+    for course in document["policies"]:
+        assert set(course) == {"policy", "model", "judgments_to_tau90", "stop", "points", "seed"}
+        assert set(course["stop"]) == STOP | {"reasons"}
+        assert len(course["points"]) == 2
+        for point in course["points"]:
+            assert POINT <= set(point) <= POINT | MORE_POINT
+
+
+def test_policies_models_and_seeds_in_order(three):
+    result = simulate(three[0], policies=["mtc", "random", "mtc"], model="uniform", seeds=2, seed=5, **QUICK)
+    assert [(c.policy, c.model, c.seed) for c in result.courses] == [
+        ("mtc", "uniform", 5), ("mtc", "uniform", 6), ("random", "uniform", 5), ("random", "uniform", 6),
+    ]  # fmt: skip
+
+
+def test_processes_change_nothing(three):
+    settings = {"policies": ["mtc:uniform", "gain:uniform", "random:uniform"], "seeds": 2, "explore": 0.2, **QUICK}
+    # By their texts: what is not a number is not equal to itself.
+    assert repr(simulate(three[0], n_jobs=2, **settings)) == repr(simulate(three[0], **settings))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # what Dask says of itself
+def test_a_scheduler_changes_nothing(three):
+    distributed = pytest.importorskip("distributed", reason="Dask is not installed")
+    settings = {"policies": ["mtc:uniform", "random:uniform"], **QUICK}
+    here = simulate(three[0], **settings)
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+    ) as cluster:
+        there = simulate(three[0], scheduler=cluster.scheduler_address, **settings)
+    assert repr(there) == repr(here)
+
+
+def test_models_are_fitted_on_other_campaigns_alone(three):
+    said = []
+    result = simulate(three[0], policies=["mtc", "mtc:empirical"], fit=three[1:], say=said.append, **QUICK)
+    assert [c.model for c in result.courses] == ["independent", "empirical"]
+    assert said == [f"one: 5 of 5 systems are judged to depth 5; 8 queries, {result.courses[0].pool} pairs."]
+    with pytest.raises(DataError, match="one cannot be fitted on and judged again: leave it out of the fit"):
+        simulate(three[0], fit=three, **QUICK)
+
+
+def test_models_that_ship_are_named(three):
+    said = []
+    simulate(three[0], policies=["mtc:text-out"], say=said.append, **QUICK)
+    assert said[1] == "Model text-out: it was asked for."
+
+
+def test_answers_that_were_seen_are_said(three, monkeypatch):
+    from probeval.relevance import Choice
+
+    monkeypatch.setattr(Choice, "fitted_on", lambda self, collection: collection.name)
+    said = []
+    simulate(three[0], policies=["mtc:text-out"], say=said.append, **QUICK)
+    assert said[-1] == "These judgments are those of one, which text-out was fitted on: it has seen the answers."
+
+
+def test_gain_and_scale_are_heard(three):
+    linear, steep = (simulate(three[0], policies=["mtc:uniform"], gain=g, **QUICK) for g in (None, "exp"))
+    assert linear.courses[0].points[1].mae != steep.courses[0].points[1].mae
+    wide = simulate(three[0], policies=["mtc:uniform"], scale=Scale.graded(4), **QUICK)
+    assert wide.courses[0].points[0].mae != linear.courses[0].points[0].mae
+
+
+def test_all_systems_or_the_judged_ones(three):
+    runs, judged = three[0].runs, three[0].judgments
+    others = runs.select([f"system-0{i}" for i in range(1, 5)])
+    shared = runs.pool.within(others.pool)[judged.on(runs.pool).pair] >= 0
+    partly = replace(three[0], judgments=judged.take(shared))  # nobody judged what system-05 alone retrieved
+    few, every = (simulate(partly, policies=["random:uniform"], systems=s, **QUICK) for s in ("judged", "all"))
+    assert (few.courses[0].systems, every.courses[0].systems) == (4, 5)
+    assert every.courses[0].offered < every.courses[0].pool
+    assert few.courses[0].offered == few.courses[0].pool
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"policies": []}, SelectionError, "at least one policy, one seed, and batches of at least one"),
+        ({"seeds": 0}, SelectionError, "at least one policy, one seed"),
+        ({"batch": 0}, SelectionError, "batches of at least one"),
+        ({"checkpoints": [0, 2]}, SelectionError, "Checkpoints and until are shares of the pool, from 0 to 1"),
+        ({"until": 0}, SelectionError, "Checkpoints and until are shares"),
+        ({"policies": ["gian"]}, SelectionError, "Did you mean 'gain'"),
+        ({"goal": "bets"}, SelectionError, "Did you mean 'best'"),
+        ({"stop": "confidense=.9"}, SelectionError, "Did you mean 'confidence'"),
+        ({"policies": ["mtc:none"]}, ModelError, "Judging needs a model to choose by"),
+        ({"policies": ["mtc:text-uot"]}, ProbevalError, "text-out"),
+        ({"noise": 3}, SelectionError, "Noise is the probability of a wrong grade"),
+        ({"explore": 3, "policies": ["mtc:uniform"]}, SelectionError, "The share of exploration is between 0 and 1"),
+        ({"goal": "pair:a,b", "policies": ["mtc:uniform"]}, SelectionError, "No system 'a' to compare"),
+    ],
+)  # fmt: skip
+def test_bad_requests(three, options, error, message):
+    with pytest.raises(error, match=message):
+        simulate(three[0], **{"policies": ["random:uniform"], **QUICK, **options})
+
+
+def test_a_campaign_without_judgments(three):
+    with pytest.raises(DataError, match="one: without judgments the truth is not known"):
+        simulate(replace(three[0], judgments=None), **QUICK)
