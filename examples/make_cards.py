@@ -100,7 +100,6 @@ def hierarchical_cards(data: Path) -> list[Card]:
             limits=(
                 "Learned from five campaigns of ranked lists of texts; depths far from 10 were not tried.",
                 "What labels are worth was learned on one set of web passages and two language models.",
-                "nDCG comes out too low where much is unjudged: queries differ in how many top grades they have.",
             ),
             made=MADE,
         ),

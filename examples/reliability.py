@@ -1,6 +1,6 @@
-"""The picture of "Study reliability": where the variance of a synthetic campaign comes from, and what more queries bring.
+"""The picture of "Study reliability": where variance comes from, with all judged and a third, and what queries bring.
 
-Run as ``python examples/reliability.py [FILE.png]``. The campaign is synthetic; with all of it judged, and with a third.
+Run as ``python examples/reliability.py [FILE.png]``. All campaigns are synthetic, of systems that differ much.
 """
 
 import sys
@@ -11,6 +11,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import probeval
+from probeval.data import Effects
 from probeval.plots import plot_components, plot_dstudy, save
 from probeval.relevance import Chain
 from probeval.relevance.fitting import text_chain
@@ -18,16 +19,22 @@ from probeval.reliability import dstudy, gstudy
 from probeval.scores import evaluate
 
 METRIC = "nDCG@10"
+EFFECTS = Effects(team=1.6, system=1.6)
+
+
+def campaign_of(seed: int) -> probeval.Collection:
+    return replace(probeval.synthetic_campaign(np.random.default_rng(seed), effects=EFFECTS), name=str(seed))
 
 
 def draw(path: Path) -> None:
     rng = np.random.default_rng(0)
-    campaign = probeval.synthetic_campaign(rng)
+    campaign = campaign_of(2)
     full = gstudy(probeval.measure(campaign.runs, campaign.judgments, METRIC))
     order = rng.permutation(len(campaign.judgments))
     some = campaign.judgments.take(order[: len(order) // 3])
-    past = [replace(probeval.synthetic_campaign(np.random.default_rng(seed)), name=str(seed)) for seed in range(1, 5)]
-    relevance = Chain(text_chain(past, depth=10)).predict(replace(campaign, judgments=some), depth=10)
+    relevance = Chain(text_chain([campaign_of(seed) for seed in range(3, 7)], depth=10)).predict(
+        replace(campaign, judgments=some), depth=10
+    )
     part = gstudy(evaluate(campaign.runs.top(10), relevance, METRIC, method="draws", per_query=True, rng=rng))
 
     axes = Figure(figsize=(9.6, 3.6), layout="constrained").subplots(1, 2)

@@ -207,7 +207,19 @@ def test_every_measure_is_documented(name: str) -> None:
         assert entry.doc in section
 
 
-PARTS = ("data", "metrics", "features", "relevance", "scores", "satisfaction", "plots", "errors")
+PARTS = (
+    "data",
+    "metrics",
+    "features",
+    "relevance",
+    "scores",
+    "selection",
+    "campaign",
+    "reliability",
+    "satisfaction",
+    "plots",
+    "errors",
+)
 
 
 @pytest.mark.parametrize("module", ["probeval", *(f"probeval.{part}" for part in PARTS)])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
+import signal
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
@@ -14,6 +16,7 @@ from probeval.errors import ProbevalError
 __all__ = ["Refresher"]
 
 PAUSE = 1.0  # seconds between looks for new judgments
+NICE = 10
 
 
 class Refresher:
@@ -45,7 +48,8 @@ class Refresher:
         tell: Callable[[str], object] = lambda _: None,
     ) -> None:
         self._campaign, self._pause, self._tell = campaign, pause, tell
-        self._executor = executor or ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
+        spawn = multiprocessing.get_context("spawn")
+        self._executor = executor or ProcessPoolExecutor(1, mp_context=spawn, initializer=begin)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="probeval-refresher", daemon=True)
 
@@ -62,12 +66,14 @@ class Refresher:
 
     def _watch(self) -> None:
         work: Future[int] | None = None
+        tried = 0  # up to which event: a model that fails is not asked the same again
         while not self._stop.wait(self._pause):
             try:
                 if work is not None and work.done():
                     done, work = work, None
                     done.result()
-                if work is None and self._campaign.is_behind:
+                if work is None and self._campaign.is_behind and self._campaign.state.changed > tried:
+                    tried = self._campaign.state.changed
                     work = self._executor.submit(refresh, *self._campaign.address)
             except ProbevalError as error:
                 self._tell(str(error))
@@ -79,6 +85,21 @@ class Refresher:
 _open: dict[
     tuple[str, str], Campaign
 ] = {}  # in a worker: campaigns stay open, so that fits start where the last one ended
+
+
+def begin() -> None:
+    """Begin as a worker: let pages go first, leave Ctrl+C to the server, and end with it, however it ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(os, "nice"):
+        os.nice(NICE)
+
+    def follow() -> None:
+        server = multiprocessing.parent_process()
+        if server is not None:
+            server.join()
+            os._exit(1)
+
+    threading.Thread(target=follow, name="probeval-follow", daemon=True).start()
 
 
 def refresh(store: str, name: str) -> int:

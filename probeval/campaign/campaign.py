@@ -37,7 +37,7 @@ from probeval.campaign.founding import check_settings, found
 from probeval.campaign.log import Log
 from probeval.campaign.outlook import Advisor, Outlook, judgments_left
 from probeval.campaign.setup import Setup
-from probeval.campaign.state import State
+from probeval.campaign.state import FOR_MODELS, State
 from probeval.campaign.status import Status, status_of
 from probeval.campaign.store import Store
 from probeval.data.collection import Collection
@@ -46,6 +46,7 @@ from probeval.data.pool import Pool
 from probeval.data.scale import Scale
 from probeval.errors import CampaignError, did_you_mean
 from probeval.scores import Ranking
+from probeval.selection import Stage
 
 __all__ = ["Campaign"]
 
@@ -207,7 +208,7 @@ class Campaign:
             pool=self._popular,
             now=self._log.clock(),
             outlook=outlook,
-            behind=self._behind(outlook),
+            behind=0 if outlook is None else self._behind(outlook),
             left=judgments_left(curve, unjudged),
         )
 
@@ -219,9 +220,13 @@ class Campaign:
         """The events after a number."""
         return self._log.store.events(self._log.key, after)
 
+    def stage(self) -> Stage:
+        """The judging as it stands: what is believed, how the scores stand. Runs the model."""
+        return self._advice().stage(self.state)
+
     def evaluate(self) -> Ranking:
         """The ranking as it stands. Runs the model."""
-        return self._advice().stage(self.state).ranking
+        return self.stage().ranking
 
     def refresh(self) -> Outlook:
         """Run the model on the judgments so far, and keep what it says for everybody. Slow: do it apart.
@@ -236,7 +241,7 @@ class Campaign:
     def is_behind(self) -> bool:
         """Whether the last outlook does not know of all judgments, or there is none."""
         outlook = self.outlook
-        return outlook is None or self._behind(outlook) > 0
+        return outlook is None or outlook.number < self.state.changed
 
     def next(self, assessor: str, *, n: int = 1) -> list[Task]:
         """The pairs that are this assessor's to judge now, up to ``n``.
@@ -397,10 +402,10 @@ class Campaign:
         outlook = self.outlook
         return list(chain(() if outlook is None else outlook.queue, self._popular))
 
-    def _behind(self, outlook: Outlook | None) -> int:
-        """How many grades came, changed or went since an outlook."""
-        new = self.log(0 if outlook is None else outlook.number)
-        return sum(isinstance(event, (Judged, Withdrawn, Adjudicated, Labelled, Changed)) for event in new)
+    def _behind(self, outlook: Outlook) -> int:
+        """How many events an outlook should have known of."""
+        new = self.log(outlook.number)
+        return sum(isinstance(event, FOR_MODELS) for event in new)
 
     def _advice(self) -> Advisor:
         labels = self.state.labels

@@ -23,7 +23,16 @@ from probeval.data.scale import Scale
 from probeval.data.tables import NAMES, column, ids, read_table
 from probeval.errors import DataError, did_you_mean
 
-__all__ = ["EXPORTS", "IMPORTS", "Incoming", "export_text", "read_incoming", "read_texts"]
+__all__ = [
+    "EXPORTS",
+    "IMPORTS",
+    "Incoming",
+    "cell_text",
+    "export_text",
+    "read_incoming",
+    "read_text_table",
+    "read_texts",
+]
 
 TEXTS = ("text", "title", "contents", "segment", "passage", "description", "query_text")
 NOTHING = Judgments.rows([], [], [])
@@ -102,7 +111,9 @@ def read_incoming(
         labels = read_labels(path)
     else:
         given = read_quepid(path, queries=texts) if form == "quepid" else read_judgments(path, scale=scale)
-        given = replace(given, assessors=tuple(who or assessor or stem(path) for who in given.assessors))
+        given = replace(
+            given, assessors=tuple(who or assessor or stem(path).removesuffix(".txt") for who in given.assessors)
+        )
         given, labels = _by_machines(given, machines, path)
     said: list[str] = []
     given = _of_queries(given, queries, said)
@@ -167,16 +178,29 @@ def _labels_of_queries(labels: LabelTable, queries: Mapping[str, str], said: lis
 
 def read_texts(path: Path, name: str) -> dict[str, str]:
     """Texts by id: a table with a column for the ``query`` or ``doc`` and one for the text, or a TSV of id and text."""
+    found, texts, _ = read_text_table(path, name)
+    return dict(zip(found, texts, strict=True))
+
+
+def read_text_table(path: Path, name: str, *, instead: Names[str] = ()) -> tuple[list[str], list[str], pd.DataFrame]:
+    """Ids, texts and the table that they stand in; one of the columns ``instead`` may stand for a text."""
     table = read_table(path)
     found = column(table, name, path=path, required=False)
     if found is None and suffix(path) == ".tsv" and len(table.columns) == 2:  # no header: its first row is a row
         first = pd.DataFrame([list(table.columns)], columns=table.columns)
         table = pd.concat([first, table], ignore_index=True)
-        return dict(zip(ids(table.iloc[:, 0], name, path=path), map(str, table.iloc[:, 1]), strict=True))
-    text = next((c for c in table.columns if str(c).strip().lower() in TEXTS), None)
-    if found is None or text is None:
+        return ids(table.iloc[:, 0], name, path=path), [cell_text(v) for v in table.iloc[:, 1]], table
+    known = {str(c).strip().lower(): c for c in table.columns}
+    text = next((known[each] for each in TEXTS if each in known), None)
+    if found is None or (text is None and not set(instead) & known.keys()):
         raise DataError(f"expected a column for the {name} and one of {', '.join(TEXTS)}.", path=path)
-    return dict(zip(ids(found, name, path=path), map(str, table[text]), strict=True))
+    texts = [""] * len(table) if text is None else [cell_text(value) for value in table[text]]
+    return ids(found, name, path=path), texts, table
+
+
+def cell_text(value: object) -> str:
+    """What stands in a cell, nothing where it is empty."""
+    return "" if value is None or value != value else str(value)
 
 
 def export_text(state: State, form: str, log: Sequence[Event] = ()) -> str:

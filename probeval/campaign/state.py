@@ -35,7 +35,9 @@ from probeval.campaign.setup import Setup
 from probeval.data.judgments import Judgments
 from probeval.errors import CampaignError
 
-__all__ = ["State", "fold"]
+__all__ = ["FOR_MODELS", "State", "fold"]
+
+FOR_MODELS = (Created, Changed, Judged, Withdrawn, Adjudicated, Labelled)  # what they say depends on these
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +48,8 @@ class State:
     ----------
     number
         Of the last event.
+    changed
+        Of the last one that a model has to know of: grades, labels or settings that came, changed or went.
     setup
         The settings that hold; None before the first event.
     judged
@@ -67,6 +71,7 @@ class State:
     """
 
     number: int = 0
+    changed: int = 0
     setup: Setup | None = None
     judged: Mapping[Pair, tuple[Judged, ...]] = field(default_factory=dict)
     adjudicated: Mapping[Pair, Adjudicated] = field(default_factory=dict)
@@ -206,7 +211,8 @@ class _Draft:
     def add(self, event: Event) -> None:
         if event.number != self.now.number + 1:
             raise CampaignError(f"Event {event.number} of the log follows event {self.now.number}: some are missing.")
-        self.now = replace(self.now, number=event.number)
+        told = event.number if isinstance(event, FOR_MODELS) else self.now.changed
+        self.now = replace(self.now, number=event.number, changed=told)
         if event.token is not None:
             self.of("tokens")[event.token] = event
         match event:

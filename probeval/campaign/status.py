@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -104,6 +104,33 @@ class Status:
     behind: int
     seconds: float
     left: int | None
+
+    def __str__(self) -> str:
+        return "\n".join(self._sentences())
+
+    def _sentences(self) -> Iterator[str]:
+        setup, outlook = self.setup, self.outlook
+        yield f"{setup.name}: {setup.metric}, scale {setup.scale}, model {setup.model}, policy {setup.policy}."
+        yield f"{self.judged:,} of {self.pool:,} pairs judged; {self.leased:,} being judged now."
+        if self.overlap:
+            yield f"Overlap: {self.overlap_done:,} of {self.overlap:,} pairs have their {setup.opinions} opinions."
+        if self.shared:
+            yield f"Krippendorff's alpha {self.alpha:.3f} over {self.shared:,} pairs that several judged."
+        if self.disagreements or self.adjudicated:
+            yield f"{self.disagreements:,} disagreements to settle, {self.adjudicated:,} settled."
+        if outlook is None:
+            yield "The model has not looked at it yet."
+            return
+        since = f", {self.behind:,} changes ago" if self.behind else ""
+        yield f"Confidence {outlook.confidence:.3f}, expected tau {outlook.expected_tau:.3f}{since}."
+        if outlook.reached:
+            yield f"Target met: {'; '.join(outlook.reasons)}."
+        elif self.left is None:
+            yield f"Target {setup.stopping}: {outlook.progress:.0%} of the way."
+        else:
+            hours = self.left * self.seconds / 3600
+            pace = "" if np.isnan(hours) else f", {hours:.1f} hours at the present pace"
+            yield f"Target {setup.stopping}: about {self.left:,} more judgments{pace}."
 
     def table(self) -> pd.DataFrame:
         """The assessors, one row each."""

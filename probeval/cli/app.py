@@ -18,8 +18,10 @@ from probeval.cli.evaluate import evaluate
 from probeval.cli.features import features
 from probeval.cli.fit import fit
 from probeval.cli.gstudy import gstudy
+from probeval.cli.judge import judge
 from probeval.cli.models import models
 from probeval.cli.next import next_pairs
+from probeval.cli.plan import plan
 from probeval.cli.simulate import simulate
 from probeval.cli.validate import validate
 from probeval.errors import ProbevalError
@@ -51,7 +53,7 @@ def root(
     """Evaluate retrieval systems with few relevance judgments, or none, and say how sure the answer is."""
 
 
-for verb in (compare, demo, doctor, dstudy, evaluate, features, fit, gstudy, simulate, validate):
+for verb in (compare, demo, doctor, dstudy, evaluate, features, fit, gstudy, judge, plan, simulate, validate):
     app.command()(verb)
 app.command("next")(next_pairs)
 app.add_typer(campaign, name="campaign")

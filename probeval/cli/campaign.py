@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -404,38 +403,9 @@ def _write_status(status: Status, form: OutputFormat) -> None:
     elif form is OutputFormat.csv:
         write_csv(table)
     else:
-        for line in _told(status):
-            typer.echo(line)
+        typer.echo(str(status))
         if len(table):
             write_table(table)
-
-
-def _told(status: Status) -> Iterable[str]:
-    """How a campaign goes, in sentences."""
-    setup, outlook = status.setup, status.outlook
-    yield f"{setup.name}: {setup.metric}, scale {setup.scale}, model {setup.model}, policy {setup.policy}."
-    yield f"{status.judged:,} of {status.pool:,} pairs judged; {status.leased:,} being judged now."
-    if status.overlap:
-        done = f"{status.overlap_done:,} of {status.overlap:,}"
-        yield f"Overlap: {done} pairs have their {setup.opinions} opinions."
-    if status.shared:
-        yield f"Krippendorff's alpha {status.alpha:.3f} over {status.shared:,} pairs that several judged."
-    if status.disagreements or status.adjudicated:
-        yield f"{status.disagreements:,} disagreements to settle, {status.adjudicated:,} settled."
-    if outlook is None:
-        yield "The model has not looked at it yet: --refresh lets it."
-        return
-    late = f" ({status.behind:,} changes since: --refresh looks again)" if status.behind else ""
-    yield f"Confidence {outlook.confidence:.3f}, expected tau {outlook.expected_tau:.3f}{late}."
-    if outlook.reached:
-        yield f"Target met: {'; '.join(outlook.reasons)}."
-    elif status.left is not None:
-        time = (
-            "" if pd.isna(status.seconds) else f", {status.left * status.seconds / 3600:.1f} hours at the present pace"
-        )
-        yield f"Target {setup.stopping}: about {status.left:,} more judgments{time}."
-    else:
-        yield f"Target {setup.stopping}: {outlook.progress:.0%} of the way."
 
 
 def _disagreements(opened: Campaign) -> list[dict[str, str]]:

@@ -24,7 +24,7 @@ from probeval.cli.options import (
     ScaleName,
     Seed,
 )
-from probeval.cli.output import Talk, write_csv, write_json, write_table
+from probeval.cli.output import Talk, check_picture, write_csv, write_json, write_pictures, write_table
 from probeval.cli.studies import (
     Components,
     DesignText,
@@ -37,7 +37,6 @@ from probeval.cli.studies import (
     StudyMethodOption,
     StudyMetrics,
     StudyModel,
-    refuse_picture,
     studied,
 )
 from probeval.errors import ProbevalError
@@ -104,7 +103,7 @@ def dstudy(
     from probeval.reliability.dstudy import QUERIES
 
     talk = Talk(quiet=quiet)
-    refuse_picture(plot)
+    check_picture(plot)
     metrics = list(metric or [])
     if cutoffs is not None:
         if not metrics:
@@ -177,10 +176,6 @@ def _tidy(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _plot(studies: dict[str | None, DStudy], path: Path, talk: Talk) -> None:
-    from probeval.plots import plot_dstudy, save
+    from probeval.plots import plot_dstudy
 
-    try:
-        save(plot_dstudy({name or "scores": study for name, study in studies.items()}), path)
-    except OSError as error:
-        raise ProbevalError(f"{path}: cannot be written: {error.strerror or error}.") from None
-    talk(f"Picture: {path}.")
+    write_pictures({path: plot_dstudy({name or "scores": study for name, study in studies.items()})}, talk)

@@ -24,7 +24,7 @@ from probeval.cli.options import (
     ScaleName,
     Seed,
 )
-from probeval.cli.output import Talk, write_csv, write_json, write_table
+from probeval.cli.output import Talk, check_picture, write_csv, write_json, write_pictures, write_table
 from probeval.cli.studies import (
     Components,
     DesignText,
@@ -37,10 +37,8 @@ from probeval.cli.studies import (
     StudyMethodOption,
     StudyMetrics,
     StudyModel,
-    refuse_picture,
     studied,
 )
-from probeval.errors import ProbevalError
 
 if TYPE_CHECKING:
     from probeval.reliability import GStudy
@@ -88,7 +86,7 @@ def gstudy(
     Example: probeval gstudy scores.csv --drop .25
     """
     talk = Talk(quiet=quiet)
-    refuse_picture(plot)
+    check_picture(plot)
     named = Source(
         source, metric or [], qrels, metadata, labels, model, scale, gain, depth, order.value, design, components,
         method, interval, drop, draws, seed,
@@ -137,14 +135,11 @@ def _named(name: str | None, document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _plot(studies: dict[str | None, GStudy], path: Path, level: float, talk: Talk) -> None:
-    from probeval.plots import plot_components, plot_posterior, save
+    from probeval.plots import plot_components, plot_posterior
 
     first = next(iter(studies.values()))
-    beside = path.with_name(f"{path.stem}-posterior{path.suffix}")
-    try:
-        save(plot_components({name or "scores": study for name, study in studies.items()}, level=level), path)
-        if first.draws is not None:
-            save(plot_posterior(first, level=level), beside)
-    except OSError as error:
-        raise ProbevalError(f"{path}: cannot be written: {error.strerror or error}.") from None
-    talk(f"Pictures: {path}, {beside}." if first.draws is not None else f"Picture: {path}.")
+    shown = {name or "scores": study for name, study in studies.items()}
+    pictures = {path: plot_components(shown, level=level)}
+    if first.draws is not None:
+        pictures[path.with_name(f"{path.stem}-posterior{path.suffix}")] = plot_posterior(first, level=level)
+    write_pictures(pictures, talk)

@@ -96,7 +96,7 @@ def _column(name: str, values: pd.Series) -> Iterable[str]:
 def _cell(value: Any) -> str:
     if isinstance(value, float):
         return "-" if math.isnan(value) else f"{value:.4f}"
-    return str(value)
+    return "-" if value is None else str(value)
 
 
 def write(frame: pd.DataFrame, document: Any, form: OutputFormat, *, title: str | None = None) -> None:

@@ -81,6 +81,9 @@ def simulate(
             "--refresh", min=1, help="After how many judgments the model learns again; every batch by default."
         ),
     ] = None,
+    pilot: Annotated[
+        float, typer.Option("--pilot", help="The share of the pool that is judged at random before the policy sets in.")
+    ] = 0.0,
     noise: Annotated[float, typer.Option("--noise", help="The probability that the assessor's grade is wrong.")] = 0.0,
     family: Family = None,
     draws: Annotated[int, typer.Option("--draws", min=2, help="How many joint draws, where draws are made.")] = 1000,
@@ -134,6 +137,7 @@ def simulate(
         until=until,
         explore=explore,
         refresh=refresh,
+        pilot=pilot,
         noise=noise,
         family=family and family.value,
         draws=draws,
@@ -152,7 +156,7 @@ def simulate(
         write_csv(result.table())
     else:
         write_table(result.table()[list(SHOWN)], title=f"{result.courses[0].metric} along the way")
-        write_table(result.summary(), title=f"\nWhere {stop} was reached")
+        write_table(result.summary(), title=f"\nAt the stop ({stop or 'none'}), or at the end")
 
 
 def _plot(result: Simulation, path: Path, talk: Talk) -> None:

@@ -24,9 +24,7 @@ from probeval.scores.evaluate import as_metric
 if TYPE_CHECKING:
     from probeval.reliability import Design, GStudy, Observed
 
-__all__ = ["Source", "Studied", "refuse_picture", "studied"]
-
-PICTURES = (".png", ".svg", ".pdf")
+__all__ = ["Source", "Studied", "studied"]
 
 
 class StudyMethod(StrEnum):
@@ -200,9 +198,3 @@ def _modelled(
     )  # fmt: skip
     talk(f"{metric}: {scores.judged:,} of {scores.pool:,} pairs judged, {source.draws:,} joint draws.")
     return observe(scores), scores.pool / len(scores.queries)
-
-
-def refuse_picture(path: Path | None) -> None:
-    """Refuse a picture whose name does not say its format."""
-    if path is not None and path.suffix.lower() not in PICTURES:
-        raise ProbevalError(f"{path}: a picture's name ends in {', '.join(PICTURES)}.")

@@ -2,7 +2,8 @@
 
 from probeval.plots.calibration import plot_checkpoints, plot_reliability
 from probeval.plots.canvas import BLUE, GREEN, GREY, ORANGE, save
-from probeval.plots.curves import plot_course, plot_courses
+from probeval.plots.curves import plot_course, plot_courses, plot_forecast
+from probeval.plots.milestones import plot_milestones
 from probeval.plots.reliability import plot_components, plot_dstudy, plot_posterior
 from probeval.plots.satisfaction import plot_agreement, plot_mappings, plot_satisfaction
 from probeval.plots.scores import plot_pairs, plot_ranking
@@ -20,7 +21,9 @@ __all__ = [
     "plot_courses",
     "plot_critical",
     "plot_dstudy",
+    "plot_forecast",
     "plot_mappings",
+    "plot_milestones",
     "plot_pairs",
     "plot_posterior",
     "plot_ranking",

@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from probeval.plots.canvas import GREY, clean, colours, new_axes
+from probeval.plots.canvas import BLUE, GREY, ORANGE, clean, colours, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from probeval.simulation import Course, Simulation
+    from probeval.simulation import Course, Forecast, Simulation
 
-__all__ = ["plot_course", "plot_courses"]
+__all__ = ["plot_course", "plot_courses", "plot_forecast"]
 
 FIGURES = {
     "accuracy": "pairs of systems in the true order",
     "tau": "Kendall's tau with the true order",
-    "calibration_excess": "calibration error over that of a perfect model",
+    "calibration_excess": "calibration error in excess",
     "mae": "mean error of the scores",
 }
 
@@ -64,12 +64,33 @@ def plot_courses(simulation: Simulation) -> Axes:
     axes = figure.subplots(2, 2, sharex=True)
     for ax, name in zip(axes.ravel(), FIGURES, strict=True):
         plot_course(simulation, name, ax=ax)
-        ax.label_outer()
+    for ax in axes[0]:
+        ax.set_xlabel("")
     axes[0, 0].legend(frameon=False, fontsize=8, loc="lower right")
     first = simulation.courses[0]
     figure.suptitle(f"{first.metric}, {first.systems} systems, {first.pool:,} pairs", fontsize=10, x=0.02, ha="left")
     top: Axes = axes[0, 0]
     return top
+
+
+def plot_forecast(
+    forecast: Forecast, *, target: float | None = None, level: float = 0.9, ax: Axes | None = None
+) -> Axes:
+    """The course that mean confidence is expected to take: its median, and the band that holds it with ``level``."""
+    ax = new_axes(ax, 6.4, 4.0)
+    table = forecast.table(level=level)
+    ax.fill_between(table["judged"], table["lower"], table["upper"], color=BLUE, alpha=0.2, lw=0)
+    ax.plot(table["judged"], table["confidence"], color=BLUE, lw=1.8)
+    if target is not None:
+        needed = forecast.needed(target, level=level)
+        ax.axhline(target, color=GREY, lw=1, ls="--")
+        ax.plot([needed["lower"], needed["upper"]], [target, target], color=ORANGE, lw=3, solid_capstyle="butt")
+        ax.plot([needed["judgments"]], [target], "o", color=ORANGE, ms=7)
+    ax.set_xlabel("judgments")
+    ax.set_ylabel("mean confidence")
+    ax.set_title(f"Expected course over {forecast.pool:,} pairs, {level:.0%} band", fontsize=10, loc="left")
+    clean(ax)
+    return ax
 
 
 def _line(course: Course, figure: str) -> tuple[list[float], list[float]]:

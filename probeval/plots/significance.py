@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_critical", "plot_tests"]
 
+LEGIBLE = 20  # systems, so that their cells have room for numbers
 STRONGEST = 5.0  # -log10 p beyond which cells are equally dark
 
 
@@ -38,8 +39,9 @@ def plot_tests(result: Pairwise | Posterior, *, ax: Axes | None = None) -> Axes:
         low, high, label = -np.log10(result.alpha), STRONGEST, "corrected p"
         texts = [f"{v:.2f}".replace("0.", ".", 1) for v in result.difference.value]
         title = (
-            f"{result.method}, {result.discrimination:.0%} of {len(result.p):,} pairs differ (alpha {result.alpha:g})"
+            f"{result.method}: {result.discrimination:.0%} of {len(result.p):,} pairs differ (alpha {result.alpha:g})"
         )
+        title += "; differences of means" * (n <= LEGIBLE)
     else:
         better = result.table()["p_better"].to_numpy(dtype=float)
         cells[upper] = better
@@ -47,7 +49,7 @@ def plot_tests(result: Pairwise | Posterior, *, ax: Axes | None = None) -> Axes:
         texts = [f"{v:.2f}".replace("0.", ".", 1) for v in better]
         title = f"P(row better than column by more than {result.rope:g})"
     ax, image = _heat(cells, result.systems, low, high, ax)
-    if n <= 20:
+    if n <= LEGIBLE:
         for i, j, text in zip(*(index.tolist() for index in upper), texts, strict=True):
             bright = np.nan_to_num(cells[i, j], nan=high) > (low + high) / 2
             ax.text(j, i, text, ha="center", va="center", fontsize=6, color="black" if bright else "white")

@@ -8,13 +8,14 @@ expected gains.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from probeval.arrays import Bools, Floats, Ints
+from probeval.arrays import Floats, Ints
 from probeval.relevance.distribution import RelevanceDistribution
 from probeval.relevance.laplace import LaplaceFit, Mode, Problem
 
@@ -97,8 +98,8 @@ class Linearised:
 
     Parameters
     ----------
-    fit
-        The posterior; its best setting of the variances is used.
+    problem, mode
+        The judged pairs, and the posterior at the best setting of the variances.
     slope
         :math:`s_d`, 0 for judged pairs, shape (pair,).
     shared
@@ -121,36 +122,42 @@ class Linearised:
             steep += above * (1 - above)
         by_cut = np.where(relevance.certain[:, None], 0.0, step * steep / len(relevance.probability))
         slope = by_cut.sum(axis=1)
-        rows = np.concatenate([by_cut @ problem.gap_matrix, slope[:, None] * problem.global_columns], axis=1)
+        cuts, loose = problem.cut_slopes(by_cut, mode)
+        rows = np.concatenate([cuts, slope[:, None] * problem.design.global_columns], axis=1)
         out = cls(problem, mode, slope, rows)
-        k = problem.covariance(mode.log_sd)
-        moved = mode.cross - mode.resolvent @ (k @ mode.cross)  # what the global effects take from the processes
-        for q, mine in enumerate(out._queries):
-            rows[mine] -= slope[mine, None] * (out._to_judged(q) @ moved[q, problem.real[q]])
-        return cls(problem, mode, slope, np.asarray(solve_triangular(mode.schur, rows.T, lower=True).T))
+        for q, (at, _) in out._judged.items():
+            mine = out._queries[q]
+            rows[mine] -= slope[mine, None] * (out._to_judged(q) @ mode.pushed[at])  # the processes give way
+        known = solve_triangular(mode.schur, rows.T, lower=True).T
+        return cls(problem, mode, slope, np.concatenate([known, loose], axis=1))
 
-    @property
+    @cached_property
     def _queries(self) -> list[slice]:
         """Where the pairs of each query stand."""
         pool = self.problem.design.pool
         edges = np.searchsorted(pool.query, np.arange(len(pool.queries) + 1))
         return [slice(int(a), int(b)) for a, b in pairwise(edges)]
 
+    @cached_property
+    def _judged(self) -> dict[int, tuple[slice, Floats]]:
+        """For each query with judged pairs, where these stand in the problem, and (K + D^-1)^-1."""
+        out = {}
+        for block, stack in zip(self.problem.blocks, self.problem.resolvents(self.mode), strict=True):
+            for i, (q, resolvent) in enumerate(zip(block.queries, stack, strict=True)):
+                first = block.where.start + i * block.size
+                out[int(q)] = slice(first, first + block.size), resolvent
+        return out
+
     def _scaled(self, rows: slice | Ints) -> list[Floats]:
-        """The columns of the effects within queries for some pairs, each over its standard deviation."""
+        """The columns of the effects within queries for some pairs, each times its standard deviation."""
         sd = dict(zip(self.problem.kinds, np.exp(self.mode.log_sd), strict=True))
         return [sd[kind] * columns[rows] for kind, columns in self.problem.design.local.items()]
 
     def _to_judged(self, q: int, rows: slice | Ints | None = None) -> Floats:
         """The prior covariance of a query's pairs with its judged ones, shape (pair, judged)."""
-        judged = self.problem.index[q, self.problem.real[q]]
         some = self._scaled(self._queries[q] if rows is None else rows)
-        parts = zip(some, self._scaled(judged), strict=True)
+        parts = zip(some, self._scaled(self.problem.pairs[self._judged[q][0]]), strict=True)
         return np.asarray(sum(a @ b.T for a, b in parts))
-
-    def _resolvent(self, q: int) -> Floats:
-        real: Bools = self.problem.real[q]
-        return np.asarray(self.mode.resolvent[q][np.ix_(real, real)])
 
     @property
     def variance(self) -> Floats:
@@ -158,8 +165,9 @@ class Linearised:
         own = np.zeros(len(self.slope))
         for q, mine in enumerate(self._queries):
             own[mine] = sum((a**2).sum(axis=1) for a in self._scaled(mine))
-            to_judged = self._to_judged(q)
-            own[mine] -= ((to_judged @ self._resolvent(q)) * to_judged).sum(axis=1)
+            if q in self._judged:
+                to_judged = self._to_judged(q)
+                own[mine] -= ((to_judged @ self._judged[q][1]) * to_judged).sum(axis=1)
         return np.asarray((self.shared**2).sum(axis=1) + self.slope**2 * np.maximum(own, 0.0))
 
     def times(self, columns: Floats) -> Floats:
@@ -167,9 +175,10 @@ class Linearised:
         out = self.shared @ (self.shared.T @ columns)
         for q, mine in enumerate(self._queries):
             scaled = self.slope[mine, None] * columns[mine]
-            to_judged = self._to_judged(q)
             local = sum(a @ (a.T @ scaled) for a in self._scaled(mine))
-            local = local - to_judged @ (self._resolvent(q) @ (to_judged.T @ scaled))
+            if q in self._judged:
+                to_judged = self._to_judged(q)
+                local = local - to_judged @ (self._judged[q][1] @ (to_judged.T @ scaled))
             out[mine] += self.slope[mine, None] * local
         return np.asarray(out)
 
@@ -180,7 +189,9 @@ class Linearised:
         for q in np.unique(query):
             at = np.flatnonzero(query == q)
             rows = pairs[at]
-            to_judged = self._to_judged(int(q), rows)
-            local = sum(a @ a.T for a in self._scaled(rows)) - to_judged @ self._resolvent(int(q)) @ to_judged.T
+            local = sum(a @ a.T for a in self._scaled(rows))
+            if q in self._judged:
+                to_judged = self._to_judged(int(q), rows)
+                local = local - to_judged @ self._judged[int(q)][1] @ to_judged.T
             out[np.ix_(at, at)] += self.slope[rows, None] * local * self.slope[rows]
         return np.asarray(out)

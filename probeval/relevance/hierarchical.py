@@ -1,11 +1,12 @@
 r"""The hierarchical model: what it says. [hier]
 
-.. math:: \text{logit}\,P(R_d \ge \ell) = \alpha_\ell + x_d\beta + u_q + t_q\,\text{pop}_d
-          + \overline{(a_s + c_{sq})}_{s \ni d} + \overline{m_{\text{team}(s)}}_{s \ni d} + w_{q,\text{group}(d)}
+.. math:: \text{logit}\,P(R_d \ge \ell) = \alpha_{q\ell} + x_d\beta + u_q + t_q\,\text{pop}_d
+          + \overline{(a_s + c_{sq})}_{s \ni d} + \overline{m_{\text{team}(s)}}_{s \ni d} + w_{q,\text{group}(d)},\quad
+          \alpha_{q\ell} = \bar\alpha + e^{v_q} (\alpha_\ell - \bar\alpha)
 
 A query can be hard throughout (u) and follow popularity more or less (t); a system can be better than it is popular
-(a), its team too (m), and differently so on each query (c); a group of documents can suit a query (w). System and team
-effects sum to zero. Past campaigns give the prior of everything, variances included, for a campaign not yet seen; the
+(a), its team too (m), and differently so on each query (c); a group of documents can suit a query (w); the grades of a
+query can lie closer together or farther apart than those of others (v). System and team effects sum to zero. Past campaigns give the prior of everything, variances included, for a campaign not yet seen; the
 judgments at hand go on from there. :mod:`probeval.relevance.laplace` and :mod:`probeval.relevance.nuts` compute it.
 """
 
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,14 +29,14 @@ from probeval.errors import ModelError
 from probeval.features import compute_features, feature_names
 from probeval.features.external import groups_in_queries
 
-__all__ = ["Design", "HierarchicalPrior", "LabelWorth", "Normal"]
+__all__ = ["Design", "HierarchicalPrior", "LabelWorth", "Normal", "stretched"]
 
 POPULARITY = "log(fSYS)"
 LOGISTIC = np.pi**2 / 3  # the variance of the logistic
 RIDGE = 0.05  # on the correlations of labels: sources repeat one another
 DOUBT, LEAST, UNKNOWN = 0.35, 0.6, 1.0  # of a source's worth: relative and least sd, and that of one never seen
 CUT, GAP = 0.5, 0.25  # how far cutpoints given labels differ between campaigns: sd of the first, relative sd of gaps
-GLOBAL = ("team", "system")
+GLOBAL, STRETCH = ("team", "system"), "stretch"
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,15 @@ class Normal:
     def __post_init__(self) -> None:
         if not self.sd > 0:
             raise ModelError(f"A prior needs a positive standard deviation, got {self.sd:g}.")
+
+    @property
+    def square(self) -> float:
+        """The mean of exp(2x): of a variance, where this is the prior of a log standard deviation."""
+        return float(np.exp(2 * self.mean + 2 * self.sd**2))
+
+    def times(self, factor: float) -> Normal:
+        """The prior of so many times the value."""
+        return Normal(factor * self.mean, factor * self.sd)
 
 
 @dataclass(frozen=True)
@@ -169,7 +180,7 @@ class HierarchicalPrior:
         levels never seen.
     log_sds
         The prior of the log standard deviation of each effect: ``query``, ``slope``, ``team``, ``system``,
-        ``interaction``, and ``group:COLUMN`` for groupings of documents.
+        ``interaction``, ``stretch``, and ``group:COLUMN`` for groupings of documents.
     labels
         What labels by machines are worth; None where that was not learned, and labels are then not looked at.
     """
@@ -284,21 +295,43 @@ class Design:
         }
         terms, coefficients, log_sds = np.nan_to_num(standard), prior.coefficients, prior.log_sds
         cuts = prior.cut_priors(len(scale.levels))
+        teams = teams - teams.mean(axis=0)
         if prior.labels is not None and collection.labels is not None:
             sources = collection.labels.sources
             terms = np.concatenate([terms, prior.labels.standardised(collection.labels, runs.pool)], axis=1)
             # What labels explain is no longer there for the other terms and the effects to explain.
             explained = prior.labels.weights(sources)[1]
             coefficients = tuple(Normal(c.mean * (1 - explained), c.sd) for c in coefficients)
-            coefficients += prior.labels.coefficients(sources)
-            log_sds = {k: Normal(n.mean + np.log(1 - explained) / 2, n.sd) for k, n in log_sds.items()}
-            cuts = prior.labels.cut_priors(len(scale.levels), explained) or cuts
-        return cls(runs.pool, scale, terms, coefficients, cuts, log_sds, teams - teams.mean(axis=0), centred, local)
+            log_sds = {
+                k: n if k == STRETCH else Normal(n.mean + np.log(1 - explained) / 2, n.sd) for k, n in log_sds.items()
+            }
+            # Labels were learned without the effects, which are noise to them: with the effects they are sharper.
+            columns = {**local, "team": teams, "system": centred}
+            noise = sum(log_sds[k].square * float((f**2).sum(axis=1).mean()) for k, f in columns.items())
+            sharper = float(np.sqrt(1 + noise / LOGISTIC))
+            coefficients += tuple(c.times(sharper) for c in prior.labels.coefficients(sources))
+            known = prior.labels.cut_priors(len(scale.levels), explained)
+            cuts = cuts if known is None else tuple(c.times(sharper) for c in known)
+        return cls(runs.pool, scale, terms, coefficients, cuts, log_sds, teams, centred, local)
 
     @property
     def n_levels(self) -> int:
         """How many levels the scale has for the model."""
         return len(self.scale.levels)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of effects, each with a variance; a scale of two levels has nothing to stretch."""
+        kinds = (*self.local, *GLOBAL, *((STRETCH,) if self.n_levels > 2 else ()))
+        missing = [kind for kind in kinds if kind not in self.log_sds]
+        if missing:
+            raise ModelError(f"The prior has no variance for {', '.join(missing)}.")
+        return kinds
+
+    @cached_property
+    def global_columns(self) -> Floats:
+        """Terms, teams and systems side by side, shape (pair, column)."""
+        return frozen(np.concatenate([self.terms, self.team, self.system], axis=1))
 
 
 def _members(collection: Collection, column: str, pool: Pool) -> Floats:
@@ -309,3 +342,29 @@ def _members(collection: Collection, column: str, pool: Pool) -> Floats:
     np.minimum.at(first, pool.query[known], number[known])
     within: Ints = np.where(known, number - first[pool.query], -1)
     return np.equal(within[:, None], np.arange(int(within.max(initial=0)) + 1)).astype(float)
+
+
+def stretched(first: Floats, gaps: Floats, stretch: Floats) -> Floats:
+    """Every query's cutpoints: the campaign's, drawn apart or together around their middle.
+
+    Parameters
+    ----------
+    first, gaps
+        The first cutpoint and the gaps after it, shapes (draw,) and (draw, gap).
+    stretch
+        By how much, as a logarithm, shape (draw, query).
+
+    Returns
+    -------
+    The cutpoints, shape (draw, query, cut).
+
+    Examples
+    --------
+    >>> stretched(np.array([1.0]), np.array([[2.0]]), np.log([[1.0, 1.5]]))
+    array([[[ 1. , -1. ],
+            [ 1.5, -1.5]]])
+    """
+    below = -np.cumsum(np.pad(gaps, ((0, 0), (1, 0))), axis=1)
+    middle = below.mean(axis=1, keepdims=True)
+    apart = np.exp(stretch)[..., None] * (below - middle)[:, None, :]
+    return np.asarray((first[:, None] + middle)[:, None, :] + apart)

@@ -18,7 +18,7 @@ from probeval.data.collection import Collection
 from probeval.data.evidence import LabelTable
 from probeval.data.judgments import Judgments
 from probeval.errors import ModelError, ProbevalWarning
-from probeval.relevance.hierarchical import Design, HierarchicalPrior, LabelWorth, Normal
+from probeval.relevance.hierarchical import STRETCH, Design, HierarchicalPrior, LabelWorth, Normal
 from probeval.relevance.laplace import fit_laplace
 from probeval.relevance.likelihood import Observations, fit_cumulative
 
@@ -26,6 +26,7 @@ __all__ = ["Lesson", "Vocabulary", "learn", "learn_labels", "predictive"]
 
 # Half-normal scales of the between-campaign standard deviations.
 BETWEEN = {"coefficient": 0.5, "cut": 1.0, "gap": 0.5, "log_sd": 0.4}
+UNSEEN = Normal(-1.0, 0.5)  # the log sd of stretches where all past campaigns had two levels
 GRID = np.linspace(0.0, 4.0, 81)  # of between-campaign sds, in units of their scale
 
 
@@ -41,7 +42,7 @@ class Vocabulary:
     @property
     def kinds(self) -> tuple[str, ...]:
         """The kinds of effects that have a variance."""
-        return ("query", "slope", "interaction", *(f"group:{g}" for g in self.groups), "team", "system")
+        return ("query", "slope", "interaction", *(f"group:{g}" for g in self.groups), "team", "system", STRETCH)
 
     def vague(self) -> HierarchicalPrior:
         """A prior that says little, for learning from a whole campaign."""
@@ -128,7 +129,8 @@ def predictive(lessons: Sequence[Lesson], vocabulary: Vocabulary) -> Hierarchica
         gaps=gaps,
         gap=_next(every, BETWEEN["gap"], positive=True) if every else Normal(1.5, 0.75),
         log_sds={
-            kind: _next([lesson.log_sds[kind] for lesson in lessons], BETWEEN["log_sd"]) for kind in vocabulary.kinds
+            kind: _next([x.log_sds[kind] for x in lessons if kind in x.log_sds] or [UNSEEN], BETWEEN["log_sd"])
+            for kind in vocabulary.kinds
         },
     )
 

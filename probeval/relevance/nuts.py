@@ -20,7 +20,7 @@ from scipy.special import expit, log_expit
 from probeval.arrays import Codes, Floats, Ints
 from probeval.bayes import NutsDiagnostics, arviz_data, diagnose, load, sample
 from probeval.errors import ModelError
-from probeval.relevance.hierarchical import GLOBAL, Design, HierarchicalPrior, Normal
+from probeval.relevance.hierarchical import GLOBAL, STRETCH, Design, HierarchicalPrior, Normal, stretched
 
 __all__ = ["NutsDiagnostics", "NutsFit", "fit_nuts"]
 
@@ -64,10 +64,7 @@ class Layout:
     @classmethod
     def of(cls, design: Design, prior: HierarchicalPrior, judged: Codes) -> Layout:
         """Lay out the judged pairs (grades as positions on the scale, negative where there is none)."""
-        kinds = (*design.local, *GLOBAL)
-        missing = [kind for kind in kinds if kind not in design.log_sds]
-        if missing:
-            raise ModelError(f"The prior has no variance for {', '.join(missing)}.")
+        kinds = design.kinds
         pairs = np.flatnonzero(judged >= 0)
         query = design.pool.query[pairs]
         queries = np.unique(query)
@@ -75,7 +72,7 @@ class Layout:
         coordinate_kind: list[int] = []
         weights, places = [], []
         for i, kind in enumerate(kinds):
-            if kind == "query":
+            if kind in ("query", STRETCH):
                 continue
             columns = _columns(design, kind)[pairs]
             block = np.zeros(len(pairs), dtype=np.int64) if kind in GLOBAL else query
@@ -121,6 +118,11 @@ class Layout:
         """Where the queries are among the kinds."""
         return self.kinds.index("query")
 
+    @property
+    def query(self) -> Ints:
+        """Where each judged pair's query is among the queries with judged pairs, shape (judged,)."""
+        return np.searchsorted(self.queries, self.design.pool.query[self.pairs])
+
 
 @dataclass(frozen=True, eq=False)
 class NutsFit:
@@ -133,7 +135,7 @@ class NutsFit:
     chains
         The sampled parameters, each of shape (chain, draw, ..): ``log_sd`` of each kind, ``intercept`` (the first
         cutpoint and the mean of the judged queries' effects), ``gaps``, ``coefficients``, ``z`` (coordinates of effects
-        in units of their standard deviation), ``query`` (zero-sum).
+        in units of their standard deviation), ``query`` (zero-sum) and ``stretch`` (of the judged queries, likewise).
     statistics
         What the sampler said of each draw, each of shape (chain, draw).
     """
@@ -158,7 +160,7 @@ class NutsFit:
         return diagnose(self.chains, self.statistics)
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
-        """Draws of every pair's linear predictor and of the cutpoints, shapes (n, pair) and (n, cut).
+        """Draws of every pair's linear predictor and every query's cutpoints, shapes (n, pair) and (n, query, cut).
 
         Each draw of the chains is used once before any is used again.
         """
@@ -177,16 +179,18 @@ class NutsFit:
         shape = self.chains["log_sd"].shape[:2]
         eta, cuts, effects = self._complete(np.arange(shape[0] * shape[1]), rng)
         eta = eta[:, layout.pairs]
+        cuts = cuts[:, design.pool.query[layout.pairs]]
         log_likelihood = _log_likelihood(eta, cuts, layout.level)
-        reach = expit(eta[..., None] + cuts[:, None, :])
+        reach = expit(eta[..., None] + cuts)
         predicted = (rng.random(eta.shape)[..., None] < reach).sum(axis=-1)
         n_labels = design.terms.shape[1] - len(layout.prior.terms)
         posterior = {
-            "cutpoint": cuts,
+            "cutpoint": effects["cutpoint"],
             "coefficient": self._flat("coefficients"),
             "sd": np.exp(self._flat("log_sd")),
             "query_effect": effects["query"],
             "slope_effect": effects["slope"],
+            "stretch_effect": effects["stretch"],
             "team_effect": effects["team"],
             "system_effect": effects["system"],
         }
@@ -199,7 +203,7 @@ class NutsFit:
         }
         pair = [f"{q} {d}" for q, d in _names(design, layout.pairs)]
         coords = {
-            "cut": np.arange(1, cuts.shape[1] + 1),
+            "cut": np.arange(1, len(layout.cuts) + 1),
             "term": [*layout.prior.terms, *(f"label {i + 1}" for i in range(n_labels))],
             "kind": list(layout.kinds),
             "query": [str(q) for q in design.pool.queries],
@@ -213,6 +217,7 @@ class NutsFit:
             "sd": ["kind"],
             "query_effect": ["query"],
             "slope_effect": ["query"],
+            "stretch_effect": ["query"],
             "team_effect": ["team"],
             "system_effect": ["system"],
             "level": ["pair"],
@@ -227,20 +232,28 @@ class NutsFit:
     def _complete(self, rows: Ints, rng: np.random.Generator) -> tuple[Floats, Floats, dict[str, Floats]]:
         """The linear predictors, cutpoints and effects of some draws, with what was not sampled drawn from its prior.
 
-        Effects have shape (draw, query) for queries and slopes, (draw, column) for teams and systems.
+        Effects have shape (draw, query) for queries, slopes and stretches, (draw, column) for teams and systems.
         """
         layout, design = self.layout, self.layout.design
         sds = dict(zip(layout.kinds, np.exp(self._flat("log_sd")[rows]).T, strict=True))
         z = self._flat("z")[rows]
         first = self._first_cut(rows, sds["query"], rng)
-        cuts = first[:, None] - np.cumsum(np.pad(self._flat("gaps")[rows], ((0, 0), (1, 0))), axis=1)
         eta = self._flat("coefficients")[rows] @ design.terms.T
         hard = rng.standard_normal((len(rows), len(design.pool.queries))) * sds["query"][:, None]
         if len(layout.queries):
             rest = self._flat("intercept")[rows] - first
             hard[:, layout.queries] = self._flat("query")[rows] * sds["query"][:, None] + rest[:, None]
         eta += hard[:, design.pool.query]
-        effects = {"query": hard, "slope": np.zeros_like(hard)}
+        stretch = rng.standard_normal(hard.shape)
+        stretch[:, layout.queries] = self._flat("stretch")[rows]
+        stretch *= sds.get(STRETCH, np.zeros(len(rows)))[:, None]
+        gaps = self._flat("gaps")[rows]
+        effects = {
+            "query": hard,
+            "slope": np.zeros_like(hard),
+            "stretch": stretch,
+            "cutpoint": stretched(first, gaps, np.zeros((len(rows), 1)))[:, 0],
+        }
         edges = np.searchsorted(design.pool.query, np.arange(len(design.pool.queries) + 1))
         for kind, bases in layout.bases.items():
             columns = _columns(design, kind)
@@ -254,7 +267,7 @@ class NutsFit:
                     effects["slope"][:, b] = effect[:, 0]
                 elif kind in GLOBAL:
                     effects[kind] = effect - effect.mean(axis=1, keepdims=True)
-        return eta, cuts, effects
+        return eta, stretched(first, gaps, stretch), effects
 
     def _first_cut(self, rows: Ints, sd: Floats, rng: np.random.Generator) -> Floats:
         """The first cutpoint given its sum with the mean effect of the judged queries, both normal, shape (draw,)."""
@@ -313,6 +326,7 @@ def fit_nuts(
         "coefficients": design.terms.shape[1],
         "z": len(layout.coordinate_kind),
         "query": len(layout.queries),
+        "stretch": len(layout.queries),
     }
     for name, size in empty.items():
         parameters.setdefault(name, np.zeros((*shape, size)))
@@ -342,16 +356,16 @@ def _directions(columns: Floats) -> tuple[Floats, Floats]:
 
 
 def _log_likelihood(eta: Floats, cuts: Floats, level: Ints) -> Floats:
-    """The log probability of each judged level, shape (draw, judged).
+    """The log probability of each judged level, shape (draw, judged), its cutpoints of shape (draw, judged, cut).
 
     With u and v the logits of reaching the level and the next, F(u) - F(v) = F(u) F(-v) (1 - exp(v - u)), which does
     not cancel.
     """
-    top = cuts.shape[1]
-    out = np.where(level > 0, log_expit(eta + cuts[:, np.maximum(level - 1, 0)]), 0.0)
-    out = out + np.where(level < top, log_expit(-eta - cuts[:, np.minimum(level, top - 1)]), 0.0)
-    between = (level > 0) & (level < top)
-    gap = (cuts[:, :-1] - cuts[:, 1:])[:, level[between] - 1]
+    top, pair = cuts.shape[2], np.arange(len(level))
+    out = np.where(level > 0, log_expit(eta + cuts[:, pair, np.maximum(level - 1, 0)]), 0.0)
+    out = out + np.where(level < top, log_expit(-eta - cuts[:, pair, np.minimum(level, top - 1)]), 0.0)
+    between = np.flatnonzero((level > 0) & (level < top))
+    gap = cuts[:, between, level[between] - 1] - cuts[:, between, level[between]]
     out[:, between] += np.log(-np.expm1(-gap))
     return np.asarray(out)
 
@@ -391,22 +405,30 @@ def _model(layout: Layout) -> Any:
         if n_queries:
             coordinates = pt.concatenate([*parts, np.zeros(1)])
             eta = eta + (layout.weight * coordinates[layout.place]).sum(axis=1)
-            pm.Potential("judged", _log_probability(eta, gap, layout))
+            stretch = None
+            if STRETCH in kinds:
+                log_stretch = pm.Normal("stretch", 0.0, 1.0, shape=n_queries) * sd[kinds.index(STRETCH)]
+                stretch = pt.exp(log_stretch)[layout.query]
+            pm.Potential("judged", _log_probability(eta, gap, stretch, layout))
     return model
 
 
-def _log_probability(eta: Any, gap: Any, layout: Layout) -> Any:
+def _log_probability(eta: Any, gap: Any, stretch: Any, layout: Layout) -> Any:
     """As :func:`_log_likelihood`, in PyTensor and summed; ``eta`` holds the first cutpoint."""
     pt = load("pytensor.tensor")
     level, top = layout.level, len(layout.cuts)
-    cuts = np.zeros(1) if gap is None else pt.concatenate([np.zeros(1), -pt.cumsum(gap)])
     some, below = np.flatnonzero(level > 0), np.flatnonzero(level < top)
     total = pt.as_tensor(0.0)
+    if gap is None:
+        return total - pt.softplus(-eta[some]).sum() - pt.softplus(eta[below]).sum()
+    cuts = pt.concatenate([np.zeros(1), -pt.cumsum(gap)])
+    middle = cuts.mean()
+    apart = cuts - middle
     if len(some):
-        total -= pt.softplus(-(eta[some] + cuts[level[some] - 1])).sum()
+        total -= pt.softplus(-(eta[some] + middle + stretch[some] * apart[level[some] - 1])).sum()
     if len(below):
-        total -= pt.softplus(eta[below] + cuts[level[below]]).sum()
-    if gap is not None:
-        between = np.bincount(level[(level > 0) & (level < top)] - 1, minlength=top - 1)
-        total += (between * pt.log1mexp(-gap)).sum()
+        total -= pt.softplus(eta[below] + middle + stretch[below] * apart[level[below]]).sum()
+    between = np.flatnonzero((level > 0) & (level < top))
+    if len(between):
+        total += pt.log1mexp(-gap[level[between] - 1] * stretch[between]).sum()
     return total

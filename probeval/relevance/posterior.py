@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from probeval.arrays import Codes, Floats
+from probeval.arrays import Codes, Floats, Ints
 from probeval.data.collection import Collection
 from probeval.data.scale import UNJUDGED, Scale
 from probeval.errors import ModelError
@@ -71,7 +71,7 @@ class Hierarchical:
         """The distribution of relevance under a posterior, by joint draws of its parameters."""
         design = fit.problem.design
         eta, cuts = fit.draw(self.draws, rng)
-        probability = draw_probabilities(eta, cuts)
+        probability = draw_probabilities(eta, cuts, design.pool.query)
         return RelevanceDistribution.of(design.pool, design.scale, probability, judgments=collection.judgments)
 
     def check(self) -> list[Finding]:
@@ -89,11 +89,11 @@ class Hierarchical:
         return cls(HierarchicalPrior.from_dict(data["prior"]))
 
 
-def draw_probabilities(eta: Floats, cuts: Floats) -> Floats:
-    """P(level) of every pair under each draw, shape (draw, pair, level), from (draw, pair) and (draw, cut)."""
-    out = np.empty((*eta.shape, cuts.shape[1] + 1))
+def draw_probabilities(eta: Floats, cuts: Floats, query: Ints) -> Floats:
+    """P(level) of every pair under each draw, shape (draw, pair, level), from (draw, pair) and (draw, query, cut)."""
+    out = np.empty((*eta.shape, cuts.shape[2] + 1))
     for i, (e, c) in enumerate(zip(eta, cuts, strict=True)):
-        out[i] = level_probabilities(c, e)
+        out[i] = level_probabilities(c[query], e)
     return out
 
 

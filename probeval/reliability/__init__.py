@@ -5,7 +5,7 @@ from probeval.reliability.coefficients import COEFFICIENTS, Estimate
 from probeval.reliability.correlation import Overlap, agreements, ap_correlation, kendall, rank_biased_overlap, spearman
 from probeval.reliability.designs import Design
 from probeval.reliability.dstudy import MAPPINGS, DStudy, Needed, Point, dstudy
-from probeval.reliability.effects import Effects, equivalence_test, mean_effect, standardised_effect, superiority
+from probeval.reliability.effects import EffectSizes, equivalence_test, mean_effect, standardised_effect, superiority
 from probeval.reliability.gstudy import INTERVALS, METHODS, GStudy, gstudy
 from probeval.reliability.incomplete import Decisions, difference_bounds, probability_significant, rules
 from probeval.reliability.multiple import (
@@ -53,7 +53,7 @@ __all__ = [
     "DStudy",
     "Decisions",
     "Design",
-    "Effects",
+    "EffectSizes",
     "Estimate",
     "Friedman",
     "GStudy",

@@ -170,7 +170,7 @@ def dstudy(
     0     20  0.869  0.671
     1     50  0.943  0.847
     >>> plan.needed[0].queries.value
-    79.0
+    80.0
     """
     others: list[dict[str, int]] = [{}] if assessors is None else [{"assessor": n} for n in assessors]
     points = [_point(study, n, other, pool, level) for other in others for n in queries]

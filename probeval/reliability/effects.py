@@ -12,11 +12,11 @@ from probeval.errors import ReliabilityError
 from probeval.reliability.paired import describe
 from probeval.scores.score import TIE
 
-__all__ = ["Effects", "equivalence_test", "mean_effect", "standardised_effect", "superiority"]
+__all__ = ["EffectSizes", "equivalence_test", "mean_effect", "standardised_effect", "superiority"]
 
 
 @dataclass(frozen=True, eq=False)
-class Effects:
+class EffectSizes:
     """Estimates with their intervals, one a row of what they were made from.
 
     Parameters
@@ -35,7 +35,7 @@ class Effects:
         return (self.upper - self.lower) / 2
 
 
-def mean_effect(values: Floats, *, level: float = 0.95) -> Effects:
+def mean_effect(values: Floats, *, level: float = 0.95) -> EffectSizes:
     r"""The mean over queries with its t interval, :math:`\bar d \pm t_{n-1} \, s_d / \sqrt n`.
 
     Of differences it is the effect in the units of the measure, and its half-width is the smallest difference that
@@ -51,10 +51,10 @@ def mean_effect(values: Floats, *, level: float = 0.95) -> Effects:
     _check(level)
     n, mean, sd = describe(values)
     half = stdtrit(np.maximum(n - 1, 1), (1 + level) / 2) * sd / np.sqrt(np.maximum(n, 1))
-    return Effects(mean, mean - half, mean + half)
+    return EffectSizes(mean, mean - half, mean + half)
 
 
-def standardised_effect(difference: Floats, *, level: float = 0.95) -> Effects:
+def standardised_effect(difference: Floats, *, level: float = 0.95) -> EffectSizes:
     r"""Cohen's d of paired differences, :math:`\bar d / s_d`: comparable between measures.
 
     Its interval is that of the noncentrality of t, over :math:`\sqrt n`. NaN where differences do not vary.
@@ -65,10 +65,10 @@ def standardised_effect(difference: Floats, *, level: float = 0.95) -> Effects:
     root = np.sqrt(np.maximum(n, 1))
     tail = (1 - level) / 2
     lower, upper = (nctdtrinc(np.maximum(n - 1, 1), p, d * root) / root for p in (1 - tail, tail))
-    return Effects(d, lower, upper)
+    return EffectSizes(d, lower, upper)
 
 
-def superiority(difference: Floats, *, level: float = 0.95) -> Effects:
+def superiority(difference: Floats, *, level: float = 0.95) -> EffectSizes:
     r"""The share of queries on which the first system is better, ties counting half, with Wilson's interval."""
     _check(level)
     n = (~np.isnan(difference)).sum(axis=-1).astype(float)
@@ -78,7 +78,7 @@ def superiority(difference: Floats, *, level: float = 0.95) -> Effects:
     centre = (share + z2 / (2 * np.maximum(n, 1))) / (1 + z2 / np.maximum(n, 1))
     half = np.sqrt(z2 * (share * (1 - share) / np.maximum(n, 1) + z2 / (4 * np.maximum(n, 1) ** 2)))
     half = half / (1 + z2 / np.maximum(n, 1))
-    return Effects(share, centre - half, centre + half)
+    return EffectSizes(share, centre - half, centre + half)
 
 
 def equivalence_test(difference: Floats, *, rope: float) -> Floats:

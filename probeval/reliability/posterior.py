@@ -1,8 +1,8 @@
 r"""The Bayesian comparison of a finished campaign: a hierarchical model of scores, by NUTS (PyMC).
 
 Systems have effects a and queries effects b, both normal with unknown spread, and each system has its own spread of
-what is left. Scores from 0 to 1 stay there: with :math:`\eta_{sq} = \mu + a_s + b_q` they follow the ordered beta (Kubinec,
-2023),
+what is left. Scores from 0 to 1 stay there: with :math:`\eta_{sq} = \mu + a_s + b_q` they follow the ordered beta
+(Kubinec, 2023),
 
 .. math:: P(0) = \sigma(c_0 - \eta), \quad P(1) = \sigma(\eta - c_1), \quad
    \text{else } \text{Beta}(\sigma(\eta)\,\kappa_s, (1 - \sigma(\eta))\,\kappa_s),
@@ -36,6 +36,8 @@ FAMILIES = {
     "normal": "scores without bounds",
 }
 NODES = 24  # of the quadrature over the population of queries
+MANY = 20  # systems, from which on their spread is well known
+STANDARD = "standardised_spread_effect"
 LEAST = 0.5e-6  # of a score inside (0, 1): half of the last digit that most tools print
 
 
@@ -187,9 +189,9 @@ def compare_bayes(
     family: str | None = None,
     level: float = 0.95,
     rope: float = 0.0,
-    draws: int = 500,
+    draws: int = 1000,
     tune: int = 500,
-    chains: int = 4,
+    chains: int = 2,
     rng: np.random.Generator | None = None,
 ) -> Posterior:
     """Learn all systems' means over the population of queries, jointly, from their scores on some queries.
@@ -234,10 +236,12 @@ def compare_bayes(
         draws=draws,
         tune=tune,
         chains=chains,
-        target_accept=0.8,
+        target_accept=0.8 if len(scores) >= MANY else 0.95,
         random_seed=int(rng.integers(2**31)),
         progressbar=False,
     )
+    if STANDARD in found:
+        found["spread_effect"] = found.pop(STANDARD) * found["spread_sd"][..., None]
     return Posterior(
         systems=tuple(names[i] for i in order),
         queries=tuple(queries),
@@ -251,13 +255,17 @@ def compare_bayes(
     )
 
 
-def _effects(pm: Any, shape: tuple[int, int], *, scale: float, centre: float, spread: float) -> tuple[Any, Any]:
-    """The linear predictor, shape (system, query), and the log of each system's spread, shape (system,)."""
-    mean = pm.Normal("mean", centre, 2 * scale)
+def _effects(pm: Any, shape: tuple[int, int], *, scale: float, centre: float, spread: float) -> tuple[Any, Any, Any]:
+    """The linear predictor, shape (system, query), its mean over queries and the log-spreads, shapes (system,)."""
     system = pm.ZeroSumNormal("system_effect", sigma=pm.HalfNormal("system_sd", scale), shape=shape[0])
     query = pm.ZeroSumNormal("query_effect", sigma=pm.HalfNormal("query_sd", scale), shape=shape[1])
-    own = pm.ZeroSumNormal("spread_effect", sigma=pm.HalfNormal("spread_sd", 0.5), shape=shape[0])
-    return mean + system[:, None] + query[None, :], pm.Normal("log_spread", spread, 1.5) + own
+    sd = pm.HalfNormal("spread_sd", 0.5)
+    if shape[0] >= MANY:
+        own = pm.ZeroSumNormal("spread_effect", sigma=sd, shape=shape[0])
+    else:  # of few systems all may have one spread: effects with an sd near 0 are sampled standardised
+        own = sd * pm.ZeroSumNormal(STANDARD, sigma=1.0, shape=shape[0])
+    typical = pm.Normal("mean", centre, 2 * scale) + system
+    return typical[:, None] + query[None, :], typical, pm.Normal("log_spread", spread, 1.5) + own
 
 
 def _bounded(scores: Floats) -> Any:
@@ -266,8 +274,7 @@ def _bounded(scores: Floats) -> Any:
     between = ((scores > 0) & (scores < 1)).astype(float)
     y = np.where(between > 0, np.clip(scores, LEAST, 1 - LEAST), 0.5)
     with pm.Model() as model:
-        eta, log_spread = _effects(pm, scores.shape, scale=1.5, centre=0.0, spread=1.0)
-        typical = model["mean"] + model["system_effect"]
+        eta, typical, log_spread = _effects(pm, scores.shape, scale=1.5, centre=0.0, spread=1.0)
         # Precision over m(1 - m) is what scores tell apart from the mean m, most of all near 0 and 1.
         spread = pt.exp(log_spread + pt.softplus(typical) + pt.softplus(-typical))
         low_cut, gap = pm.Normal("low_cut", -5.0, 3.0), pm.LogNormal("cut_gap", 2.0, 0.7)
@@ -287,7 +294,7 @@ def _normal(scores: Floats) -> Any:
     there = ~np.isnan(scores)
     scale, centre = float(np.nanstd(scores)), float(np.nanmean(scores))
     with pm.Model() as model:
-        eta, log_spread = _effects(pm, scores.shape, scale=scale, centre=centre, spread=float(np.log(scale)))
+        eta, _, log_spread = _effects(pm, scores.shape, scale=scale, centre=centre, spread=float(np.log(scale)))
         log_sd = log_spread[:, None]
         gap = (np.where(there, scores, 0.0) - eta) * pt.exp(-log_sd)
         pm.Potential("scores", -(there * (0.5 * gap**2 + log_sd)).sum())

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from probeval.arrays import Bools, Floats, Ints
 from probeval.errors import ReliabilityError, did_you_mean
 from probeval.metrics import Measured
-from probeval.reliability.effects import Effects, equivalence_test, mean_effect, standardised_effect, superiority
+from probeval.reliability.effects import EffectSizes, equivalence_test, mean_effect, standardised_effect, superiority
 from probeval.reliability.multiple import Friedman, adjust, friedman, randomised_tukey, tukey_hsd
 from probeval.reliability.observed import Observed, observe
 from probeval.reliability.paired import SAMPLES, TESTS, differences, pair_index, run_test
@@ -63,10 +63,10 @@ class Pairwise:
     level: float
     rope: float
     queries: Ints
-    mean: Effects
-    difference: Effects
-    standardised: Effects
-    superiority: Effects
+    mean: EffectSizes
+    difference: EffectSizes
+    standardised: EffectSizes
+    superiority: EffectSizes
     statistic: Floats
     p: Floats
     adjusted: Floats

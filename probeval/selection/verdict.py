@@ -112,7 +112,8 @@ def _without(stage: Stage, own: Bools) -> Any:
     judgments = stage.judgments
     position = judgments.pool.within(stage.judging.pool)[judgments.pair]
     kept = judgments.take((position < 0) | ~own[position])
-    rng = np.random.default_rng([stage.judging.seed, len(kept), 7])
-    belief = stage.judging.follower.after(kept if len(kept) else None, rng, last=stage.belief)
-    metric, draws = stage.knowledge.metric, stage.judging.draws
-    return evaluate(stage.judging.runs, belief.relevance, metric, n=draws, rng=rng).mean
+    judging = stage.judging
+    # The same randomness as for the stage itself, so that what differs is the judgments.
+    first, second = (np.random.default_rng([judging.seed, len(judgments), purpose]) for purpose in (3, 4))
+    belief = judging.follower.after(kept if len(kept) else None, first, last=stage.belief)
+    return evaluate(judging.runs, belief.relevance, judging.metric, n=judging.draws, rng=second).mean

@@ -159,9 +159,11 @@ class Simulation:
                     "policy": course.policy,
                     "model": course.model,
                     "seed": course.seed,
-                    "to tau .9": course.judgments_to_tau90,
                     "stopped": stop["reached"],
                     **{name: stop[name] for name in ("judged", "fraction", "confidence", "accuracy", "tau")},
                 }
             )
-        return pd.DataFrame(rows)
+        frame = pd.DataFrame(rows)
+        # Counts stay whole where some are missing.
+        frame.insert(3, "to tau .9", pd.Series([c.judgments_to_tau90 for c in self.courses], dtype=object))
+        return frame

@@ -10,6 +10,7 @@ from scipy.special import ndtri, stdtrit
 
 from probeval.arrays import Bools, Floats, Ints
 from probeval.errors import ScoreError
+from probeval.reliability.correlation import signs, spearman
 from probeval.reliability.paired import differences, t_test
 from probeval.reliability.twoway import signed
 from probeval.scores import Ranking, Scores
@@ -172,7 +173,7 @@ def measure_point(
         if query_truth is None
         else _mean(np.where(_significant(query_truth, a, b), agrees, 1.0)),
         tau=_mean(sign_said * sign_true),
-        rho=_rho(scores.mean, truth),
+        rho=spearman(scores.mean, truth),
         rmse_difference=float(np.sqrt(_mean((said - true) ** 2))),
         mae=float(np.abs(scores.mean - truth).mean()),
         calibration_error=error,
@@ -201,18 +202,13 @@ def tau_and_accuracy(said: Floats, true: Floats) -> tuple[float, float]:
 
 def _agreement(said: Floats, true: Floats) -> tuple[Floats, Floats, Floats]:
     """The signs of stated and true differences, and whether they agree: a tie on one side counts half."""
-    sign_said, sign_true = _signs(said), _signs(true)
+    sign_said, sign_true = signs(said), signs(true)
     agrees = np.where(sign_said == sign_true, 1.0, np.where(sign_said * sign_true == 0, 0.5, 0.0))
     return sign_said, sign_true, agrees
 
 
 def _mean(values: Floats) -> float:
     return float(values.mean()) if len(values) else float("nan")
-
-
-def _signs(difference: Floats) -> Floats:
-    """-1, 0 or 1, a tie being 0."""
-    return np.sign(np.where(np.abs(difference) < TIE, 0.0, difference))
 
 
 def _bins(stated: Floats, direction: Floats, truths: Floats, a: Ints, b: Ints) -> tuple[Floats, Floats, Floats]:
@@ -236,16 +232,6 @@ def _significant(query_truth: Floats, a: Ints, b: Ints) -> Bools:
     """Which true differences are significant by a paired t test over queries, shape (pair of systems,)."""
     gap = differences(query_truth, a, b)
     return np.asarray(signed(gap.mean(axis=-1), t_test(gap)[1], alpha=ALPHA) != 0)
-
-
-def _rho(said: Floats, true: Floats) -> float:
-    """Spearman's correlation, NaN where one side is all ties."""
-    from scipy.stats import rankdata  # slow to import
-
-    a, b = (rankdata(np.round(x, 12)) for x in (said, true))
-    a, b = a - a.mean(), b - b.mean()
-    size = np.sqrt((a @ a) * (b @ b))
-    return float(a @ b / size) if size > 0 else float("nan")
 
 
 def _intervals(scores: Scores, level: float) -> tuple[Floats, Floats]:

@@ -70,6 +70,7 @@ def replay(
     until: float = 1.0,
     explore: float | None = None,
     refresh: int | None = None,
+    pilot: float = 0.0,
     noise: float = 0.0,
     family: str | None = None,
     draws: int = 1000,
@@ -94,6 +95,8 @@ def replay(
         How many pairs are judged between two choices.
     checkpoints
         Shares of the pool at which everything is measured.
+    pilot
+        The share of the pool that is judged at random before the policy sets in.
     noise
         The probability that the assessor slips.
     seed
@@ -121,6 +124,10 @@ def replay(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ProbevalWarning)  # what files lack is said once, when they are read
         stage = judging.begin()
+        if pilot:
+            start = stream(seed, held.collection.name, 8).permutation(held.known)[: ceil(pilot * pool - 1e-9)]
+            judged += start.tolist()
+            stage = stage.after(assessor.judge(held, judged))
         while True:
             step = _step(stage, true, len(judged))
             steps.append(step)

@@ -72,6 +72,7 @@ def simulate(
     until: float = 1.0,
     explore: float | None = None,
     refresh: int | None = None,
+    pilot: float = 0.0,
     noise: float = 0.0,
     family: str | None = None,
     draws: int = 1000,
@@ -99,7 +100,7 @@ def simulate(
     systems
         ``"judged"``: those with more than .99 of their documents judged; ``"all"``: pairs without a judgment count as
         the lowest grade in the truth and are never offered.
-    goal, stop, batch, checkpoints, until, explore, refresh, noise, family, draws
+    goal, stop, batch, checkpoints, until, explore, refresh, pilot, noise, family, draws
         As in :func:`probeval.simulation.replay`.
     seeds, seed
         How many, and the first.
@@ -131,13 +132,14 @@ def simulate(
         held = replace(held, scale=grades if gain is None else grades.with_gain(gain))
     say(str(held))
     names = list(dict.fromkeys(c.model for c in contenders))
-    if fit and collection.name in [c.name for c in fit]:
-        raise DataError(f"{collection.name} cannot be fitted on and judged again: leave it out of the fit.")
+    _refuse_answers(collection, fit)
+    if labelled is not None and not fit:
+        raise DataError("Graded labels are learned from where models are fitted: name campaigns to fit on as well.")
     models = {name: _model(name, collection, held, fit, labelled, say) for name in progress(names)}
     work = [(c, seed + s) for c in contenders for s in range(seeds)]
     settings: Mapping[str, Any] = {
         "goal": goal, "stop": rule, "batch": batch, "checkpoints": tuple(checkpoints), "until": until,
-        "explore": explore, "refresh": refresh, "noise": noise, "family": family, "draws": draws,
+        "explore": explore, "refresh": refresh, "pilot": pilot, "noise": noise, "family": family, "draws": draws,
     }  # fmt: skip
     with _parallel(n_jobs, scheduler) as run:
         made = run(
@@ -146,6 +148,15 @@ def simulate(
         )
         courses = tuple(course for _, course in zip(progress(work), made, strict=True))
     return Simulation(courses)
+
+
+def _refuse_answers(collection: Collection, fit: Sequence[Collection]) -> None:
+    """A campaign is not fitted on its own judgments, under whatever name."""
+    assert collection.judgments is not None
+    mine = collection.judgments.fingerprint() if fit else None
+    for past in fit:
+        if past.judgments is not None and past.judgments.fingerprint() == mine:
+            raise DataError(f"{past.name} cannot be fitted on and judged again: leave it out of the fit.")
 
 
 def _model(
@@ -189,7 +200,11 @@ def _parallel(n_jobs: int, scheduler: str | None) -> Iterator[Run]:
         from distributed import Client
     except ImportError:
         raise DataError("A scheduler needs Dask: pip install 'probeval[distributed]'.") from None
-    with Client(scheduler), parallel_config(backend="dask"):  # type: ignore[no-untyped-call]
+    try:
+        client = Client(scheduler)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError):
+        raise DataError(f"No Dask scheduler answers at {scheduler}. Start one, or leave --scheduler out.") from None
+    with client, parallel_config(backend="dask"):
         yield lambda work: iter(Parallel()(delayed(_call)(w) for w in work))
 
 

@@ -152,12 +152,11 @@ def validate(
     splits = split(collections, depth, seeds, seed, say)
     from joblib import Parallel, delayed
 
-    run = Parallel(n_jobs=n_jobs, return_as="generator")
-    lessons = [(key, name) for key in dict.fromkeys(s.key for s in splits) for name in fits]
     training = {s.key: s.training for s in splits}
-    learned = run(delayed(_quiet)(fits[name], training[key], depth=depth) for key, name in lessons)
-    fitted = dict(zip(progress(lessons), learned, strict=True))
-    made = run(
+    lessons = [(key, name) for key in training for name in fits]
+    # In this process: what is learned from a campaign is kept, and serves every split that learns from it.
+    fitted = {(key, name): _quiet(fits[name], training[key], depth=depth) for key, name in progress(lessons)}
+    made = Parallel(n_jobs=n_jobs, return_as="generator")(
         delayed(_judge)(
             s.held, {name: fitted[s.key, name] for name in fits}, parsed, tuple(checkpoints), s.seed, seed, draws
         )

@@ -37,13 +37,13 @@ def test_qrels_become_judgments_with_their_source(campaign: Campaign, put: Put):
     assert isinstance(log[-3], Imported)
     judged = [event for event in log if isinstance(event, Judged)]
     assert [(j.doc, j.grade, j.by, j.source, j.guideline) for j in judged] == [
-        (a, 2, "nist.txt", "nist.txt", 0),
-        (b, 0, "nist.txt", "nist.txt", 0),
+        (a, 2, "nist", "nist.txt", 0),
+        (b, 0, "nist", "nist.txt", 0),
     ]
     with pytest.raises(CampaignError, match=r"nist\.txt: imported already, as event 3"):
         campaign.import_file("eve", file)
     with pytest.raises(CampaignError, match="no judgment to take back"):
-        campaign.withdraw("nist.txt")  # it was not made here
+        campaign.withdraw("nist")  # it was not made here
 
 
 def test_tables_keep_their_assessors_and_times(campaign: Campaign, put: Put):

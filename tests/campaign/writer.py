@@ -6,13 +6,18 @@ import sys
 
 from probeval.campaign import Campaign
 
-store, assessor, n = sys.argv[1], sys.argv[2], int(sys.argv[3])
-with Campaign.open(store) as campaign:
-    tasks, start = campaign.next(assessor), campaign.state.number
-    for i in range(n):
-        # Where nothing is left to judge, judge again: the log grows all the same.
-        query, doc = (tasks[0].query, tasks[0].doc) if tasks else campaign.pool.label(i % len(campaign.pool))
-        token = f"{assessor}-{start}-{i}"
-        _, tasks = campaign.record_and_next(assessor, query, doc, i % 3, token=token)
-        sys.stdout.write(f"{token}\n")
-        sys.stdout.flush()
+
+def main(store: str, assessor: str, n: int) -> None:
+    with Campaign.open(store) as campaign:
+        tasks, start = campaign.next(assessor), campaign.state.number
+        for i in range(n):
+            # Where nothing is left to judge, judge again: the log grows all the same.
+            query, doc = (tasks[0].query, tasks[0].doc) if tasks else campaign.pool.label(i % len(campaign.pool))
+            token = f"{assessor}-{start}-{i}"
+            _, tasks = campaign.record_and_next(assessor, query, doc, i % 3, token=token)
+            sys.stdout.write(f"{token}\n")
+            sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))

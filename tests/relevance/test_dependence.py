@@ -29,6 +29,7 @@ PRIOR = HierarchicalPrior(
         "interaction": Normal(-0.5, 0.2),
         "team": Normal(-0.7, 0.2),
         "system": Normal(-0.8, 0.2),
+        "stretch": Normal(-1.0, 0.2),
     },
 )
 
@@ -68,7 +69,7 @@ def test_it_is_the_posterior_of_the_predictor_times_the_slopes():
     scale, n = Scale.binary(), 20_000
     found, fit, _ = linearised(scale)
     eta, cuts = fit.draw(n, np.random.default_rng(6))
-    predictor = np.cov((eta + cuts).T)
+    predictor = np.cov((eta + cuts[:, 0]).T)
     expected = found.slope[:, None] * predictor * found.slope
     # A sample covariance misses by about sqrt((C_ij^2 + C_ii C_jj)/n), and there are 5,000 of them here.
     own = np.diag(expected)

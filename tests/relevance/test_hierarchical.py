@@ -9,15 +9,15 @@ from scipy.optimize import minimize
 
 from probeval.data import Judgments, Scale, as_runs, synthetic_campaign
 from probeval.errors import ModelError
-from probeval.relevance import Hierarchical, HierarchicalPrior
-from probeval.relevance.hierarchical import Design, Normal
-from probeval.relevance.laplace import Problem
-from probeval.relevance.learning import Vocabulary, _next, learn, predictive
+from probeval.relevance import Hierarchical, HierarchicalPrior, laplace
+from probeval.relevance.hierarchical import Design, Normal, stretched
+from probeval.relevance.laplace import Problem, fit_laplace
+from probeval.relevance.learning import Lesson, Vocabulary, _next, learn, predictive
 from probeval.relevance.likelihood import level_probabilities
 from probeval.scores import evaluate
 
 GRADED = Scale.graded(2)
-KINDS = ("query", "slope", "interaction", "team", "system")
+KINDS = ("query", "slope", "interaction", "team", "system", "stretch")
 PRIOR = HierarchicalPrior(
     terms=("log(fSYS)", "fTEAM"),
     centre=(-1.5, 0.3),
@@ -29,7 +29,7 @@ PRIOR = HierarchicalPrior(
     log_sds=dict(
         zip(
             KINDS,
-            (Normal(-0.1, 0.4), Normal(-1.0, 0.4), Normal(-0.5, 0.4), Normal(-0.7, 0.4), Normal(-0.8, 0.4)),
+            (*(Normal(m, 0.4) for m in (-0.1, -1.0, -0.5, -0.7, -0.8)), Normal(-1.0, 0.3)),
             strict=True,
         )
     ),
@@ -57,7 +57,6 @@ class Explicit:
     def __init__(self, problem, log_sd):
         self.problem = problem
         design = problem.design
-        rows = np.sort(problem.index[problem.real])
         sds = dict(zip(problem.kinds, np.exp(log_sd), strict=True))
         blocks, precision = [], []
         for kind, columns in design.local.items():
@@ -69,19 +68,17 @@ class Explicit:
         mean, shared = problem.global_prior(log_sd)
         self.mean = np.concatenate([mean, np.zeros(self.local.shape[1])])
         self.precision = np.concatenate([shared, precision])
-        self.columns = np.concatenate([problem.global_columns, self.local], axis=1)
-        self.rows, self.n_cuts = rows, len(problem.cuts)
-        codes = np.full(len(design.pool), -1)
-        codes[problem.index[problem.real]] = problem.level[problem.real]
-        self.level = codes[rows]
+        self.columns = np.concatenate([design.global_columns, self.local], axis=1)
+        self.n_cuts, self.n_cut_effects = len(problem.cuts), problem.stretch.stop
 
     def value(self, theta):
         gaps = theta[1 : self.n_cuts]
         if np.any(gaps <= 0):
             return np.inf
-        cuts = theta[0] - np.concatenate([[0], np.cumsum(gaps)])
-        eta = self.columns[self.rows] @ theta[self.n_cuts :]
-        p = level_probabilities(cuts, eta)[np.arange(len(self.rows)), self.level]
+        problem = self.problem
+        cuts = stretched(theta[:1], gaps[None], theta[None, problem.stretch])[0, problem.place]
+        eta = self.columns[problem.pairs] @ theta[self.n_cut_effects :]
+        p = level_probabilities(cuts, eta)[np.arange(len(eta)), problem.level]
         return -np.log(p).sum() + (self.precision * (theta - self.mean) ** 2).sum() / 2
 
     def hessian(self, theta, step=1e-4):
@@ -115,31 +112,41 @@ def solved():
     return problem, log_sd, explicit, best
 
 
-def test_the_plain_mode_is_that_of_the_explicit_effects(solved):
+def centre(problem, mode):
+    """The predictors of the judged pairs at a mode."""
+    process = problem.times(problem.covariance(mode.log_sd), mode.weight)
+    return problem.rows @ mode.effects[problem.stretch.stop :] + process
+
+
+def test_the_plain_mode_is_that_of_the_explicit_effects(solved, monkeypatch):
+    monkeypatch.setattr(laplace, "TOLERANCE", 1e-9)
     problem, log_sd, explicit, best = solved
-    mode = problem._newton(log_sd, None, None)
+    mode = problem.mode(log_sd, averaged=False)
     np.testing.assert_allclose(mode.effects, best[: problem.n_effects], atol=2e-4)
-    process = problem.covariance(log_sd) @ mode.weight[..., None]
-    eta = (problem.rows @ mode.effects[explicit.n_cuts :] + process[..., 0])[problem.real]
-    order = np.argsort(problem.index[problem.real])
-    np.testing.assert_allclose(eta[order], explicit.columns[explicit.rows] @ best[explicit.n_cuts :], atol=5e-4)
+    expected = explicit.columns[problem.pairs] @ best[explicit.n_cut_effects :]
+    np.testing.assert_allclose(centre(problem, mode), expected, atol=5e-4)
 
 
 def test_the_evidence_is_laplaces_over_the_explicit_effects(solved):
     problem, log_sd, explicit, best = solved
     _, log_det = np.linalg.slogdet(explicit.hessian(best))
     by_hand = -explicit.value(best) - log_det / 2 + np.log(explicit.precision).sum() / 2
-    assert problem._newton(log_sd, None, None).log_evidence == pytest.approx(by_hand, abs=5e-3)
+    # What gaps and stretches do to the curvature together is left out.
+    assert problem.mode(log_sd, averaged=False).log_evidence == pytest.approx(by_hand, abs=0.03)
 
 
 def test_draws_have_the_explicit_posteriors_moments(solved):
     problem, log_sd, explicit, best = solved
-    covariance = np.linalg.inv(explicit.hessian(best))[explicit.n_cuts :, explicit.n_cuts :]
-    eta, cuts = problem.draw(problem._newton(log_sd, None, None), 20_000, np.random.default_rng(3))
+    width = explicit.n_cut_effects
+    covariance = np.linalg.inv(explicit.hessian(best))[width:, width:]
+    drawn = problem.draw(problem.mode(log_sd, averaged=False), 20_000, np.random.default_rng(3))
+    eta, _ = problem.predictors(*drawn)
     expected = explicit.columns @ covariance @ explicit.columns.T
-    np.testing.assert_allclose(eta.mean(axis=0), explicit.columns @ best[explicit.n_cuts :], atol=0.06)
+    np.testing.assert_allclose(eta.mean(axis=0), explicit.columns @ best[width:], atol=0.06)
     np.testing.assert_allclose(np.cov(eta.T), expected, atol=0.12 * expected.max())
-    np.testing.assert_allclose(cuts.mean(axis=0), best[0] - np.array([0, best[1]]), atol=0.05)
+    stretch = drawn[1][problem.queries].mean(axis=1)
+    np.testing.assert_allclose(drawn[0][: explicit.n_cuts].mean(axis=1), best[: explicit.n_cuts], atol=0.05)
+    np.testing.assert_allclose(stretch, best[problem.stretch], atol=0.05)
 
 
 def test_the_centre_undoes_the_shrinkage_of_the_plain_mode(solved):
@@ -155,15 +162,33 @@ def test_the_centre_undoes_the_shrinkage_of_the_plain_mode(solved):
     weight = np.exp(log_weight - log_weight.max())
     weight /= weight.sum()
     assert 1 / (weight**2).sum() > 2_000  # effective draws
-    exact = weight @ (theta[:, explicit.n_cuts :] @ explicit.columns[explicit.rows].T)
-
-    def centre(mode):
-        process = problem.covariance(log_sd) @ mode.weight[..., None]
-        eta = (problem.rows @ mode.effects[explicit.n_cuts :] + process[..., 0])[problem.real]
-        return eta[np.argsort(problem.index[problem.real])]
-
-    plain, mended = centre(problem._newton(log_sd, None, None)), centre(problem.mode(log_sd))
+    exact = weight @ (theta[:, explicit.n_cut_effects :] @ explicit.columns[problem.pairs].T)
+    plain, mended = (centre(problem, problem.mode(log_sd, averaged=a)) for a in (False, True))
     assert np.abs(mended - exact).mean() < 0.6 * np.abs(plain - exact).mean()
+
+
+def test_a_query_whose_grades_lie_apart_is_found_out():
+    """One query has only ends of the scale, another only its middle: their cutpoints move together and apart."""
+    collection = campaign(systems=8, queries=6, depth=8)
+    design = Design.of(PRIOR, collection, depth=8, scale=GRADED)
+    codes = np.array(collection.judgments.on(design.pool).codes(GRADED))
+    first, second = design.pool.query == 0, design.pool.query == 1
+    codes[first], codes[second] = np.where(np.arange(first.sum()) % 2, 0, 2), 1
+    _, cuts = fit_laplace(design, codes).draw(400, np.random.default_rng(0))
+    gap = (cuts[..., 0] - cuts[..., 1]).mean(axis=0)
+    assert gap[0] < gap[2:].min()
+    assert gap[1] > gap[2:].max()
+
+
+def test_two_levels_have_nothing_to_stretch():
+    graded, binary = (Design.of(PRIOR, campaign(), depth=5, scale=s) for s in (GRADED, Scale.binary()))
+    assert graded.kinds == (*binary.kinds, "stretch")
+    lessons = [Lesson("past", 2, PRIOR.coefficients, PRIOR.first_cut, (), without_stretch())]
+    assert predictive(lessons, Vocabulary(PRIOR.terms, PRIOR.centre, PRIOR.spread)).log_sds["stretch"].sd > 0.4
+
+
+def without_stretch():
+    return {kind: n for kind, n in PRIOR.log_sds.items() if kind != "stretch"}
 
 
 def test_effects_of_systems_and_teams_sum_to_zero():
@@ -176,11 +201,11 @@ def test_effects_of_systems_and_teams_sum_to_zero():
 def test_the_slope_of_the_evidence_points_where_it_grows():
     problem = problem_of(60)
     log_sd = np.array([p.mean for p in problem.log_sd_priors])
-    mode = problem.mode(log_sd)
+    _, _, pull = problem.influence(problem.mode(log_sd))
     for i, kind in enumerate(problem.kinds):
         up, down = (problem.mode(log_sd + s * np.eye(len(log_sd))[i]).log_evidence for s in (0.4, -0.4))
         if abs(up - down) > 0.5:  # Laplace's slope leaves out how the curvature moves: only clear cases count
-            assert np.sign(mode.pull[i]) == np.sign(up - down), kind
+            assert np.sign(pull[i]) == np.sign(up - down), kind
 
 
 def test_a_warm_start_ends_where_a_cold_one_does():
@@ -188,8 +213,8 @@ def test_a_warm_start_ends_where_a_cold_one_does():
     model = Hierarchical(PRIOR)
     cold = model.fit(collection, depth=5, scale=GRADED)
     warm = model.fit(collection, depth=5, scale=GRADED, start=cold.start)
-    np.testing.assert_allclose(warm.best.log_evidence, cold.best.log_evidence, atol=0.05)
-    np.testing.assert_allclose(warm.best.effects, cold.best.effects, atol=0.05)
+    np.testing.assert_allclose(warm.best.log_evidence, cold.best.log_evidence, atol=0.1)
+    np.testing.assert_allclose(warm.best.effects, cold.best.effects, atol=0.1)
 
 
 def test_pairs_of_a_query_and_of_a_system_hang_together_before_any_judgment():

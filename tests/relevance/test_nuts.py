@@ -32,6 +32,7 @@ LOG_SDS = {
     "team": Normal(-0.3, 0.5),
     "system": Normal(-0.35, 0.35),
     "interaction": Normal(-0.4, 0.3),
+    "stretch": Normal(-1.0, 0.3),
 }
 
 
@@ -98,6 +99,7 @@ def from_prior(layout: Layout, shape: tuple[int, int], rng: np.random.Generator)
         ),
         "z": rng.standard_normal((*shape, len(layout.coordinate_kind))),
         "query": query - (query.mean(axis=-1, keepdims=True) if n else 0.0),
+        "stretch": rng.standard_normal((*shape, n)),
     }
     return NutsFit(layout, chains, {"diverging": np.zeros(shape, dtype=bool)})
 
@@ -106,7 +108,7 @@ def prior_draws(
     design: Design, prior: HierarchicalPrior, n: int, rng: np.random.Generator
 ) -> tuple[Floats, Floats, Floats]:
     """The model as it is written, effect by effect: linear predictors, cutpoints, log standard deviations."""
-    kinds = (*design.local, "team", "system")
+    kinds = design.kinds
     log_sd = np.column_stack([rng.normal(prior.log_sds[k].mean, prior.log_sds[k].sd, n) for k in kinds])
     sds = dict(zip(kinds, np.exp(log_sd).T, strict=True))
     eta = rng.normal([c.mean for c in prior.coefficients], [c.sd for c in prior.coefficients], (n, 2)) @ design.terms.T
@@ -120,7 +122,12 @@ def prior_draws(
     cuts = [rng.normal(first.mean, first.sd, n)]
     for gap in gaps:
         cuts.append(cuts[-1] - np.abs(rng.normal(gap.mean, gap.sd, n)))
-    return eta, np.column_stack(cuts), log_sd
+    shared = np.column_stack(cuts)[:, None, :]
+    factor = np.ones((n, len(design.pool.queries), 1))
+    if gaps:
+        factor = np.exp(sds["stretch"][:, None, None] * rng.standard_normal(factor.shape))
+    middle = shared.mean(axis=2, keepdims=True)
+    return eta, middle + factor * (shared - middle), log_sd
 
 
 # Without sampling
@@ -153,9 +160,12 @@ def test_drawn_predictors_of_judged_pairs_are_the_sampled_ones(design, prior, ju
     )
     sampled = values["intercept"][:, None] + values["coefficients"] @ design.terms[layout.pairs].T
     sampled += (coordinates[:, layout.place] * layout.weight).sum(axis=-1)
-    eta, cuts, _ = fit._complete(np.arange(40), np.random.default_rng(1))
-    np.testing.assert_allclose(eta[:, layout.pairs] + cuts[:, :1], sampled, atol=1e-12)
-    np.testing.assert_allclose(-np.diff(cuts, axis=1), values["gaps"], atol=1e-12)
+    eta, cuts, effects = fit._complete(np.arange(40), np.random.default_rng(1))
+    np.testing.assert_allclose(eta[:, layout.pairs] + effects["cutpoint"][:, :1], sampled, atol=1e-12)
+    np.testing.assert_allclose(-np.diff(effects["cutpoint"], axis=1), values["gaps"], atol=1e-12)
+    factor = np.exp(values["stretch"] * sd[:, [layout.kinds.index("stretch")]])
+    gaps = -np.diff(cuts[:, layout.queries], axis=2)
+    np.testing.assert_allclose(gaps, factor[..., None] * values["gaps"][:, None], atol=1e-12)
 
 
 @pytest.mark.parametrize("n_judged", [0, 1, 6])
@@ -166,7 +176,10 @@ def test_draws_of_the_prior_have_the_priors_moments(design, prior, judged, n_jud
     fit = from_prior(Layout.of(design, prior, keep), (2, n // 2), np.random.default_rng(n_judged))
     eta, cuts = fit.draw(n, np.random.default_rng(5))
     expected, expected_cuts, _ = prior_draws(design, prior, n, np.random.default_rng(6))
-    both, both_expected = np.concatenate([eta, cuts], axis=1), np.concatenate([expected, expected_cuts], axis=1)
+    both, both_expected = (
+        np.concatenate([e, c.mean(axis=2), np.log(c[..., 0] - c[..., 1])], axis=1)
+        for e, c in ((eta, cuts), (expected, expected_cuts))
+    )
     sd = both_expected.std(axis=0)
     np.testing.assert_allclose(both.mean(axis=0), both_expected.mean(axis=0), atol=5 * sd.max() * np.sqrt(2 / n))
     # Standard errors of correlations of heavy-tailed sums: .01; 5 of them over 500 entries.
@@ -178,11 +191,11 @@ def test_draws_of_the_prior_have_the_priors_moments(design, prior, judged, n_jud
 def test_log_likelihood_is_that_of_the_level_probabilities():
     rng = np.random.default_rng(0)
     eta, level = 2 * rng.standard_normal((30, 8)), rng.integers(4, size=8)
-    cuts = -np.cumsum(rng.exponential(size=(30, 3)), axis=1)
-    p = level_probabilities(cuts[:, None, :], eta)
+    cuts = -np.cumsum(rng.exponential(size=(30, 8, 3)), axis=2)
+    p = level_probabilities(cuts, eta)
     np.testing.assert_allclose(_log_likelihood(eta, cuts, level), np.log(p[:, np.arange(8), level]), atol=1e-10)
     # Far out, where probabilities round to 0 or 1, it still has the right slope: -800 logits cost 800.
-    far = _log_likelihood(np.array([[800.0]]), np.array([[0.0, -1.0]]), np.array([0]))
+    far = _log_likelihood(np.array([[800.0]]), np.array([[[0.0, -1.0]]]), np.array([0]))
     assert far[0, 0] == pytest.approx(-800.0)
 
 
@@ -195,6 +208,7 @@ def test_the_pymc_model_has_the_models_log_posterior(design, prior, judged):
     rng = np.random.default_rng(0)
     n_queries, n_gaps = len(layout.queries), len(layout.cuts) - 1
     differences = []
+    kept = ("log_sd", "intercept", "coefficients", "z", "stretch")
     for _ in range(4):
         point = {k: v + 0.5 * rng.standard_normal(np.shape(v)) for k, v in model.initial_point().items()}
         gaps, query = constrained(point)
@@ -205,16 +219,16 @@ def test_the_pymc_model_has_the_models_log_posterior(design, prior, judged):
         expected -= (
             sum(((x - p.mean) / p.sd) ** 2 for x, p in zip(point["coefficients"], prior.coefficients, strict=True)) / 2
         )
-        expected -= (point["z"] @ point["z"] + query @ query) / 2
+        expected -= (point["z"] @ point["z"] + query @ query + point["stretch"] @ point["stretch"]) / 2
         own = prior.first_cut.sd**2 + sd[layout.query_kind] ** 2 / n_queries
         expected -= (point["intercept"] - prior.first_cut.mean) ** 2 / own / 2 + np.log(own) / 2
         expected -= np.sum(((gaps - prior.gap.mean) / prior.gap.sd) ** 2) / 2
         expected -= n_gaps * log_ndtr(prior.gap.mean / prior.gap.sd)
         # The judged pairs, through a draw whose sum with the first cutpoint is what the sampler saw.
-        chains = {name: np.asarray(point[name])[None, None] for name in ("log_sd", "intercept", "coefficients", "z")}
+        chains = {name: np.asarray(point[name])[None, None] for name in kept}
         fit = NutsFit(layout, {**chains, "gaps": gaps[None, None], "query": query[None, None]}, {})
         eta, cuts, _ = fit._complete(np.zeros(1, dtype=np.int64), rng)
-        p = level_probabilities(cuts[:, None, :], eta)[0, layout.pairs, layout.level]
+        p = level_probabilities(cuts[:, design.pool.query], eta)[0, layout.pairs, layout.level]
         differences.append(float(value(point)) - expected - np.log(p).sum())
     np.testing.assert_allclose(differences, differences[0], atol=1e-8)  # constants of the densities are left out
 
@@ -222,13 +236,14 @@ def test_the_pymc_model_has_the_models_log_posterior(design, prior, judged):
 def test_draws_use_every_draw_of_the_chains_before_any_twice(design, prior, judged):
     fit = from_prior(Layout.of(design, prior, judged), (2, 25), np.random.default_rng(0))
     gap = np.sort(fit.chains["gaps"][..., 0].ravel())
+    fit.chains["stretch"][:] = 0.0
     _, cuts = fit.draw(50, np.random.default_rng(1))
-    np.testing.assert_allclose(np.sort(cuts[:, 0] - cuts[:, 1]), gap, atol=1e-12)
+    np.testing.assert_allclose(np.sort(cuts[:, 0, 0] - cuts[:, 0, 1]), gap, atol=1e-12)
     _, cuts = fit.draw(120, np.random.default_rng(1))
-    used = np.searchsorted(gap, cuts[:, 0] - cuts[:, 1] - 1e-9)
+    used = np.searchsorted(gap, cuts[:, 0, 0] - cuts[:, 0, 1] - 1e-9)
     assert set(np.bincount(used, minlength=50)) == {2, 3}
     eta, cuts = fit.draw(0, np.random.default_rng(1))
-    assert (eta.shape, cuts.shape) == ((0, len(design.pool)), (0, 2))
+    assert (eta.shape, cuts.shape) == ((0, len(design.pool)), (0, 4, 2))
 
 
 def test_diagnostics_find_chains_that_stuck_apart_or_diverged(design, prior, judged):
@@ -255,7 +270,7 @@ def test_arviz_data_have_the_groups_that_checks_need(design, prior, judged):
     assert level.shape == (2, 500, 6)
     assert bool((cut[..., 0] > cut[..., 1]).all())
     np.testing.assert_allclose(data["posterior"]["system_effect"].sum("system"), 0.0, atol=1e-12)
-    np.testing.assert_allclose(data["posterior"]["sd"].sel(kind="team"), np.exp(fit.chains["log_sd"][..., -2]))
+    np.testing.assert_allclose(data["posterior"]["sd"].sel(kind="team"), np.exp(fit.chains["log_sd"][..., -3]))
     # Predictions follow the probabilities that the log-likelihood is of.
     observed = fit.layout.level
     hit = (data["posterior_predictive"]["level"].values == observed).mean(axis=(0, 1))
@@ -297,7 +312,9 @@ def test_nuts_agrees_with_weighted_draws_of_the_prior(campaign, prior, design, j
     n = 300_000
     eta, cuts, log_sd = prior_draws(design, prior, n, np.random.default_rng(1))
     seen = np.flatnonzero(judged >= 0)
-    log_weight = _log_likelihood(eta[:, seen], cuts, design.scale.level_of(judged)[seen].astype(np.int64)).sum(axis=1)
+    log_weight = _log_likelihood(
+        eta[:, seen], cuts[:, design.pool.query[seen]], design.scale.level_of(judged)[seen].astype(np.int64)
+    ).sum(axis=1)
     weight = np.exp(log_weight - log_weight.max())
     weight /= weight.sum()
     assert 1 / (weight @ weight) > 5_000  # effective draws of the oracle
@@ -308,7 +325,8 @@ def test_nuts_agrees_with_weighted_draws_of_the_prior(campaign, prior, design, j
     found = fit.diagnostics()
     assert found.ess > 1500
     ours, our_cuts = fit.draw(6000, np.random.default_rng(3))
-    for drawn, expected in ((ours, eta), (our_cuts, cuts), (fit.chains["log_sd"].reshape(6000, -1), log_sd)):
+    pairs_of_cuts = (our_cuts.reshape(6000, -1), cuts.reshape(n, -1))
+    for drawn, expected in ((ours, eta), pairs_of_cuts, (fit.chains["log_sd"].reshape(6000, -1), log_sd)):
         mean, sd = weighted(expected, weight)
         # ESS of 1,500 and more against 5,000 and more: a standard error of at most .03 sd, of which 5.
         np.testing.assert_allclose((drawn.mean(axis=0) - mean) / sd, 0.0, atol=0.15)
@@ -336,7 +354,7 @@ def score_moments(
     means, variances = [], []
     for _ in range(n // 500):
         eta, cuts = draw(500)
-        p = level_probabilities(cuts[:, None, :], eta)
+        p = level_probabilities(cuts[:, design.pool.query], eta)
         relevance = replace(RelevanceDistribution.of(design.pool, design.scale, p), judged=judged)
         scores = evaluate(collection.runs.top(10), relevance, "DCG@10")
         means.append(scores.mean)

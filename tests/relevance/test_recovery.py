@@ -26,6 +26,7 @@ PRIOR = HierarchicalPrior(
         "interaction": Normal(0.0, 0.3),
         "team": Normal(-0.3, 0.35),
         "system": Normal(-0.35, 0.35),
+        "stretch": Normal(-1.0, 0.3),
     },
 )
 SHARE = 0.3
@@ -38,10 +39,10 @@ def drawn_campaign(seed):
     design = Design.of(PRIOR, collection, depth=10, scale=SCALE)
     problem = Problem(design, np.full(len(design.pool), -1, dtype=np.int16))
     log_sd = np.array([rng.normal(p.mean, p.sd) for p in problem.log_sd_priors])
-    eta, cuts = problem.draw(
-        problem.mode(log_sd), 1, rng
-    )  # nothing is judged: a draw around the mode is one of the prior
-    level = (rng.logistic(size=eta.shape[1])[:, None] + eta[0][:, None] + cuts[0] > 0).sum(axis=1)
+    # Nothing is judged: a draw around the mode is one of the prior.
+    eta, cuts = problem.predictors(*problem.draw(problem.mode(log_sd), 1, rng))
+    reach = rng.logistic(size=eta.shape[1])[:, None] + eta[0][:, None] + cuts[0, design.pool.query]
+    level = (reach > 0).sum(axis=1)
     judgments = Judgments.coded(design.pool, np.arange(len(design.pool)), SCALE.values[level])
     judged = rng.permutation(len(design.pool))[: int(SHARE * len(design.pool))]
     return replace(collection, judgments=judgments), judged, dict(zip(problem.kinds, log_sd, strict=True))

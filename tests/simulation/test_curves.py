@@ -18,8 +18,9 @@ def steps(**tau_at):
 def made(*rows, offered=1000, stop=None, seed=0, policy="gain", points=()):
     at = [Step(judged, confidence, (1 + tau) / 2, tau) for judged, confidence, tau in rows]
     return Course(
-        policy, "uniform", "DCG@5", seed, 1010, offered, 4, tuple(at), tuple(points),
-        None if stop is None else at[stop], () if stop is None else ("budget 2 >= 2",), (),
+        policy=policy, model="uniform", metric="DCG@5", seed=seed, pool=1010, offered=offered, systems=4,
+        steps=tuple(at), points=tuple(points), rules=(), stop=None if stop is None else at[stop],
+        reasons=() if stop is None else ("budget 2 >= 2",), order=(),
     )  # fmt: skip
 
 

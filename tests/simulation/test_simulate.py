@@ -40,9 +40,10 @@ def test_the_document_has_the_fields_of_the_design(three):
     assert set(document) == {"metric", "pool", "systems", "policies"}
     assert (document["metric"], document["systems"]) == ("DCG@5", 5)
     for course in document["policies"]:
-        assert set(course) == {"policy", "model", "judgments_to_tau90", "stop", "points", "seed"}
+        assert set(course) == {"policy", "model", "judgments_to_tau90", "stop", "points", "seed", "rules"}
         assert set(course["stop"]) == STOP | {"reasons"}
-        assert len(course["points"]) == 2
+        assert len(course["points"]) == len(course["rules"]) == 2
+        assert set(course["rules"][0]) == {"judged", "decided", "precision", "recall", "f"}
         for point in course["points"]:
             assert POINT <= set(point) <= POINT | MORE_POINT
 
@@ -78,8 +79,19 @@ def test_models_are_fitted_on_other_campaigns_alone(three):
     result = simulate(three[0], policies=["mtc", "mtc:empirical"], fit=three[1:], say=said.append, **QUICK)
     assert [c.model for c in result.courses] == ["independent", "empirical"]
     assert said == [f"one: 5 of 5 systems are judged to depth 5; 8 queries, {result.courses[0].pool} pairs."]
-    with pytest.raises(DataError, match="one cannot be fitted on and judged again: leave it out of the fit"):
+
+
+def test_a_campaign_is_never_fitted_on_itself(three):
+    message = "one cannot be fitted on and judged again: leave it out of the fit"
+    with pytest.raises(DataError, match=message):
         simulate(three[0], fit=three, **QUICK)
+    with pytest.raises(DataError, match=message):  # a folder of runs goes by another name
+        simulate(replace(three[0], name="runs"), fit=three, **QUICK)
+
+
+def test_graded_labels_need_campaigns_to_fit_on(three):
+    with pytest.raises(DataError, match="Graded labels are learned from where models are fitted"):
+        simulate(three[0], labelled=(None, three[0].judgments), **QUICK)
 
 
 def test_models_that_ship_are_named(three):
@@ -139,5 +151,5 @@ def test_bad_requests(three, options, error, message):
 
 
 def test_a_campaign_without_judgments(three):
-    with pytest.raises(DataError, match="one: without judgments the truth is not known"):
+    with pytest.raises(DataError, match="one: without judgments"):
         simulate(replace(three[0], judgments=None), **QUICK)

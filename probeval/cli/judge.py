@@ -1,0 +1,95 @@
+"""``probeval judge``: the judging page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import pandas as pd
+import typer
+
+from probeval.cli.campaign import Name, StorePlace
+from probeval.cli.options import Format, OutputFormat, Quiet, Seed
+from probeval.cli.output import Talk, write
+from probeval.errors import ProbevalError
+
+__all__ = ["judge"]
+
+
+def judge(
+    store: StorePlace,
+    docs: Annotated[
+        Path | None,
+        typer.Option(
+            "--docs", metavar="FILE", help="The documents: a table of doc and text, perhaps title, link, audio, image."
+        ),
+    ] = None,
+    host: Annotated[
+        str, typer.Option("--host", metavar="HOST", help="Where to listen; beyond this machine tokens are needed.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="The port; 0 takes a free one.")] = 8517,
+    assessor_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--assessor-file", metavar="FILE", help="Who may judge: a table of assessor, token and perhaps role."
+        ),
+    ] = None,
+    assessor: Annotated[
+        str, typer.Option("--assessor", metavar="NAME", help="Who judges, where there is no assessor file.")
+    ] = "owner",
+    public_host: Annotated[
+        list[str] | None,
+        typer.Option("--public-host", metavar="NAME", help="A name that browsers reach it by; may be repeated."),
+    ] = None,
+    show_ranking: Annotated[
+        bool, typer.Option("--show-ranking", help="Show the ranking to assessors too; it may sway them.")
+    ] = False,
+    certificate: Annotated[
+        Path | None, typer.Option("--certificate", metavar="FILE", help="A certificate, to speak HTTPS.")
+    ] = None,
+    key: Annotated[Path | None, typer.Option("--key", metavar="FILE", help="The certificate's key.")] = None,
+    name: Name = None,
+    form: Format = OutputFormat.table,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Serve the page to judge on, until Ctrl+C: for oneself on this machine, or for a team with a token each.
+
+    Example: probeval judge mine.db --docs documents.jsonl
+    """
+    try:
+        from probeval.web import Roster, read_documents, read_roster, serve
+    except ImportError as error:
+        raise ProbevalError(f"The page needs {error.name}: pip install 'probeval[web]'.") from None
+    from probeval.campaign import Campaign
+
+    talk = Talk(quiet=quiet)
+    if (certificate is None) != (key is None):
+        raise ProbevalError("HTTPS takes both --certificate and --key.")
+    for file in filter(None, (certificate, key)):
+        if not file.is_file():
+            raise ProbevalError(f"{file}: no such file.")
+    roster = Roster.local(assessor) if assessor_file is None else read_roster(assessor_file)
+    with Campaign.open(store, name=name) as campaign:
+        known = None if docs is None else read_documents(docs, only=frozenset(campaign.pool.docs))
+        if known is not None:
+            talk(f"{len(known):,} of {len(campaign.pool.docs):,} documents of the pool are in {docs}.")
+
+        def ready(address: str) -> None:
+            row = {"url": address, "campaign": campaign.setup.name}
+            write(pd.DataFrame([row]), row, form)
+            talk("Open this address in a browser. Ctrl+C stops the server.")
+
+        serve(
+            campaign,
+            roster=roster,
+            documents=known,
+            host=host,
+            port=port,
+            names=public_host or (),
+            show_ranking=show_ranking,
+            certificate=certificate,
+            key=key,
+            ready=ready,
+            tell=talk,
+        )

@@ -1,0 +1,148 @@
+"""``probeval plan``: what it takes to reach a target, and the cheapest way there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from probeval.cli.options import (
+    Format,
+    Gain,
+    Labels,
+    MetadataFile,
+    Metric,
+    ModelName,
+    Order,
+    OrderName,
+    OutputFormat,
+    Qrels,
+    Quiet,
+    RunPaths,
+    ScaleName,
+    Seed,
+)
+from probeval.cli.output import Talk, check_picture, write_csv, write_json, write_pictures, write_table
+from probeval.cli.sources import collect
+from probeval.data import Scale
+from probeval.errors import ProbevalError
+from probeval.relevance import choose_model
+
+if TYPE_CHECKING:
+    from probeval.simulation import Plan
+
+__all__ = ["plan"]
+
+
+def plan(
+    runs: RunPaths,
+    metric: Metric,
+    target: Annotated[
+        str,
+        typer.Option(
+            "--target", metavar="TARGETS", help="confidence= halfwidth= erho2= phi= power=; all of them must hold."
+        ),
+    ] = "confidence=.95",
+    qrels: Qrels = None,
+    queries: Annotated[
+        str | None, typer.Option("--queries", metavar="N,N,..", help="Numbers of queries; that of the runs by default.")
+    ] = None,
+    depths: Annotated[
+        str | None, typer.Option("--depths", metavar="K,K,..", help="Depths of the pool; the metric's by default.")
+    ] = None,
+    assessors: Annotated[
+        str, typer.Option("--assessors", metavar="N,N,..", help="How many people judge each pair.")
+    ] = "1",
+    disagreement: Annotated[
+        float, typer.Option("--disagreement", help="The probability that an assessor is off the mark.")
+    ] = 0.0,
+    difference: Annotated[
+        float, typer.Option("--difference", help="The difference between two systems whose power is asked for.")
+    ] = 0.05,
+    price: Annotated[float, typer.Option("--price", help="What a judgment costs.")] = 1.0,
+    seconds: Annotated[float, typer.Option("--seconds", help="How long a judgment takes.")] = 30.0,
+    query_price: Annotated[float, typer.Option("--query-price", help="What a query costs.")] = 0.0,
+    label_price: Annotated[float, typer.Option("--label-price", help="What a machine's label of a pair costs.")] = 0.0,
+    metadata: MetadataFile = None,
+    labels: Labels = None,
+    model: ModelName = None,
+    scale: ScaleName = None,
+    gain: Gain = None,
+    order: Order = OrderName.trec_eval,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="FILE", help="Draw the expected course of the first option.")
+    ] = None,
+    form: Format = OutputFormat.table,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Say how many judgments a target takes, and which mix of queries, depth, assessors and labels is the cheapest.
+
+    From a pilot (--qrels with few judgments), or from runs alone, by what past campaigns taught the model.
+
+    Example: probeval plan runs/ --metric DCG@10 --qrels pilot.txt --target confidence=.95 --queries 25,50,100
+    """
+    from probeval.simulation import Prices
+    from probeval.simulation import plan as make_plan  # slow to import
+
+    talk = Talk(quiet=quiet)
+    check_picture(plot)
+    named = None if scale is None else Scale.parse(scale)
+    collection = collect(runs, qrels=qrels, metadata=metadata, labels=labels, scale=named, order=order.value, talk=talk)
+    if model == "none":
+        raise ProbevalError("A plan needs a model: uniform, empirical, independent, hierarchical or a card.")
+    choice = choose_model(model, collection, scale=named)
+    talk(f"Model {choice.name}: {choice.why} Scale {choice.scale} ({choice.scale_from}).")
+    result = talk.warned(
+        lambda: make_plan(
+            collection,
+            choice.model,
+            metric=metric,
+            targets=target,
+            scale=choice.scale if gain is None else choice.scale.with_gain(gain.value),
+            queries=_numbers("--queries", queries),
+            depths=_numbers("--depths", depths),
+            assessors=_numbers("--assessors", assessors) or [1],
+            disagreement=disagreement,
+            difference=difference,
+            prices=Prices(judgment=price, seconds=seconds, query=query_price, label=label_price),
+            seed=seed,
+            progress=lambda work: talk.track(work, "Planning"),
+        )
+    )
+    _say(result, talk)
+    if plot is not None:
+        from probeval.plots import plot_forecast
+
+        write_pictures({plot: plot_forecast(result.options[0].ahead, target=result.targets.get("confidence"))}, talk)
+    if form is OutputFormat.json:
+        write_json(result.document())
+    elif form is OutputFormat.csv:
+        write_csv(result.table())
+    else:
+        write_table(result.table(), title="The cheapest first; judgments with their 90% interval")
+
+
+def _say(result: Plan, talk: Talk) -> None:
+    best = result.best
+    if best is None:
+        talk("No option reaches the target. Look at more queries (--queries), or lower it.")
+        return
+    talk(
+        f"Cheapest: {best.queries} queries to depth {best.depth}, about {best.judgments:,.0f} judgments "
+        f"({best.lower:,.0f} to {best.upper:,.0f}) of {best.pool:,} pairs, {best.hours:,.1f} hours, "
+        f"cost {best.cost:,.2f}."
+    )
+
+
+def _numbers(option: str, text: str | None) -> list[int] | None:
+    if text is None:
+        return None
+    try:
+        numbers = [int(part) for part in text.split(",")]
+    except ValueError:
+        numbers = []
+    if not numbers or min(numbers) < 1:
+        raise ProbevalError(f"{option} takes whole numbers from 1 with commas between them, got {text!r}.")
+    return numbers

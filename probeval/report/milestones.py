@@ -1,0 +1,130 @@
+r"""What judging has bought so far: confidence and reliability, milestone by milestone.
+
+A mean score over :math:`n` queries is a measurement of a system, and judging only some pairs is one more source of its
+error. With :math:`\sigma^2_s, \sigma^2_q, \sigma^2_e` the variance components of the scores (MATH section 6), and
+:math:`\delta^2` and :math:`\Delta^2` the mean variance that unknown relevance leaves in a system's score, less the mean
+over systems and as it is,
+
+.. math:: E\rho^2 = \frac{\sigma^2_s}{\sigma^2_s + \sigma^2_e/n + \delta^2}, \qquad
+    \Phi = \frac{\sigma^2_s}{\sigma^2_s + (\sigma^2_q + \sigma^2_e)/n + \Delta^2}.
+
+With everything judged they are the coefficients of an ordinary G-study.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import pandas as pd
+
+from probeval.arrays import Floats
+from probeval.errors import ReliabilityError
+from probeval.reliability import GStudy, gstudy
+from probeval.scores import Scores, evaluate
+from probeval.selection import Stage
+
+__all__ = ["Milestone", "as_judged", "draw_queries", "milestone", "milestone_table"]
+
+MOST = 20_000_000  # scores of draws held at once
+
+
+@dataclass(frozen=True)
+class Milestone:
+    """How things stand after so many judgments.
+
+    Parameters
+    ----------
+    judged
+        Pairs of the pool with a grade.
+    confidence, expected_tau, p_best
+        Of the ranking: the mean over pairs of systems, the tau that it can expect, and how sure the leader leads.
+    half_width
+        Of the scores' 95% intervals for these queries, on average.
+    erho2, phi
+        The reliability of the scores as judged so far; its 95% interval in ``_lower`` and ``_upper``, for judging.
+    """
+
+    judged: int
+    confidence: float
+    expected_tau: float
+    p_best: float
+    half_width: float
+    erho2: float
+    erho2_lower: float
+    erho2_upper: float
+    phi: float
+    phi_lower: float
+    phi_upper: float
+
+
+def draw_queries(stage: Stage, *, n: int = 1000) -> Scores:
+    """Joint draws of the score of every system on every query, as studies of reliability and of users need."""
+    runs = stage.judging.runs
+    most = max(2, MOST // max(len(runs.systems) * len(runs.queries), 1))
+    rng = np.random.default_rng([stage.judging.seed, len(stage.judgments), 8])
+    return evaluate(
+        runs, stage.belief.relevance, stage.scores.metric, method="draws", per_query=True, n=min(n, most), rng=rng
+    )
+
+
+def as_judged(study: GStudy, scores: Scores) -> dict[str, Floats]:
+    """E rho^2 and Phi of the scores as judged so far, one value a draw of the components, shape (draw,)."""
+    components = np.array([list(study.components.values())]) if study.draws is None else study.draws
+    system, query, residual = components.T
+    own, n_systems, n_queries = np.diag(scores.joint.covariance), len(scores.systems), len(scores.queries)
+    # The variance of a score less the mean over systems, and of the score itself.
+    relative = (own.mean() - scores.joint.covariance.mean()) * n_systems / (n_systems - 1)
+    error = {"erho2": residual / n_queries + relative, "phi": (query + residual) / n_queries + own.mean()}
+    return {
+        name: np.divide(system, system + e, out=np.zeros_like(system), where=system + e > 0)
+        for name, e in error.items()
+    }
+
+
+def milestone(stage: Stage, *, n: int = 300) -> Milestone:
+    """How things stand at a stage of the judging, by ``n`` joint draws.
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> from probeval.data import Scale, synthetic_campaign
+    >>> from probeval.relevance import Chain, Uniform
+    >>> from probeval.selection import Judging
+    >>> campaign = synthetic_campaign(np.random.default_rng(1), systems=4, queries=6, depth=5)
+    >>> none = Judging(replace(campaign, judgments=None), Chain([Uniform()]), "DCG@5", scale=Scale.graded(2))
+    >>> all_ = Judging(campaign, Chain([Uniform()]), "DCG@5")
+    >>> before, after = milestone(none.begin()), milestone(all_.begin())
+    >>> before.confidence < after.confidence == 1.0
+    True
+    """
+    ranking = stage.ranking
+    found = {}
+    for name, draws in _reliability(draw_queries(stage, n=n)).items():
+        low, middle, high = np.quantile(draws, [0.025, 0.5, 0.975])
+        found |= {name: float(middle), f"{name}_lower": float(low), f"{name}_upper": float(high)}
+    ends = np.array([stage.scores[s].interval(0.95) for s in stage.scores.systems])
+    return Milestone(
+        judged=stage.scores.judged,
+        confidence=ranking.confidence,
+        expected_tau=ranking.expected_tau,
+        p_best=float(ranking.p_best.max()),
+        half_width=float((ends[:, 1] - ends[:, 0]).mean() / 2),
+        **found,
+    )
+
+
+def _reliability(scores: Scores) -> dict[str, Floats]:
+    """Both coefficients, one value a draw; not known (NaN) for a single system or query, or without variance."""
+    assert scores.joint.query_draws is not None
+    try:
+        study = gstudy(scores, interval="draws" if len(scores.joint.query_draws) > 1 else "none")
+    except ReliabilityError:
+        return {"erho2": np.array([np.nan]), "phi": np.array([np.nan])}
+    return as_judged(study, scores)
+
+
+def milestone_table(milestones: Sequence[Milestone]) -> pd.DataFrame:
+    """One row a milestone."""
+    return pd.DataFrame([asdict(m) for m in milestones])

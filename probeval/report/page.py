@@ -1,0 +1,160 @@
+"""What a report is made of, and how it becomes one HTML file that needs nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from math import isfinite, isnan
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from probeval.data.files import write_bytes
+
+__all__ = ["Facts", "Figure", "Page", "Part", "Prose", "Quote", "Section", "Table", "render", "write_report"]
+
+
+@dataclass(frozen=True)
+class Prose:
+    """A paragraph."""
+
+    text: str
+    kind: str = "prose"
+
+
+@dataclass(frozen=True)
+class Quote:
+    """A paragraph to be copied as it is."""
+
+    text: str
+    kind: str = "quote"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Names and values, one a line."""
+
+    rows: tuple[tuple[str, str], ...]
+    kind: str = "facts"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture: SVG without a network, what it shows in words, and what it says."""
+
+    svg: str
+    alt: str
+    caption: str
+    kind: str = "figure"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of text; columns of numbers stand to the right.
+
+    Parameters
+    ----------
+    columns
+        Their names.
+    rows
+        Cells as text.
+    numeric
+        Which columns hold numbers.
+    caption
+        What the table says.
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numeric: tuple[bool, ...]
+    caption: str
+    kind: str = "table"
+
+    @classmethod
+    def of(cls, frame: pd.DataFrame, caption: str) -> Table:
+        """From a data frame: numbers with four decimals, counts whole, an en dash for what is not known.
+
+        >>> Table.of(pd.DataFrame({"system": ["a"], "mean": [0.25], "n": [1200]}), "Scores").rows
+        (('a', '0.2500', '1,200'),)
+        """
+        names = tuple(map(str, frame.columns))
+        numeric = tuple(not any(isinstance(v, str) for v in frame[name]) for name in frame.columns)
+        rows = tuple(tuple(map(cell, row)) for row in frame.itertuples(index=False))
+        return cls(names, rows, numeric, caption)
+
+
+Part = Prose | Quote | Facts | Figure | Table
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a page with a heading of its own."""
+
+    key: str
+    title: str
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True)
+class Page:
+    """A whole report.
+
+    Parameters
+    ----------
+    title, lead
+        What it is about, and what it found, in a sentence or two.
+    figures
+        The few numbers that one looks for first: what it is, its value, what to know of it.
+    sections
+        In order.
+    """
+
+    title: str
+    lead: str
+    figures: tuple[tuple[str, str, str], ...]
+    sections: tuple[Section, ...]
+
+    def __getitem__(self, key: str) -> Section:
+        return next(section for section in self.sections if section.key == key)
+
+
+def cell(value: Any) -> str:
+    """A cell of a table as text."""
+    if isinstance(value, float) or hasattr(value, "dtype"):
+        number = float(value)
+        if isnan(number):
+            return "–"
+        if not isfinite(number):
+            return "never"
+        return f"{int(number):,}" if "int" in str(getattr(value, "dtype", "")) else f"{number:.4f}"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def render(page: Page) -> str:
+    """The page as HTML: no script, no request to anywhere, light and dark, fit for print."""
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+    folder = files("probeval.report") / "templates"
+    environment = Environment(
+        loader=FunctionLoader(lambda name: (folder / name).read_text(encoding="utf-8")),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("report.html").render(page=page, parts=_numbered(page.sections))
+
+
+def _numbered(sections: Sequence[Section]) -> dict[str, list[tuple[str, Part]]]:
+    """The parts of every section, each with an id of its own."""
+    return {s.key: [(f"{s.key}-{i}", part) for i, part in enumerate(s.parts, start=1)] for s in sections}
+
+
+def write_report(page: Page, path: str | PathLike[str]) -> Path:
+    """Write the page as one HTML file, whole or not at all."""
+    file = Path(path)
+    write_bytes(file, render(page).encode())
+    return file

@@ -1,0 +1,58 @@
+"""Pictures of a report: what probeval.plots draws, as SVG that stands inside a page and follows its colours."""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from io import StringIO
+from typing import TYPE_CHECKING
+
+from probeval.report.page import Figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["draw"]
+
+INK, PAPER = "#010101", "#fefefe"  # black and white that stay so, on a coloured ground
+
+
+def draw(axes: Axes, *, key: str, alt: str, caption: str) -> Figure:
+    """The figure of some axes as inline SVG.
+
+    Parameters
+    ----------
+    axes
+        Any axes of the figure.
+    key
+        Its name in the page: ids inside start with it, so that two pictures never share one.
+    alt, caption
+        What it shows, for those who do not see it; and what it says, for everybody.
+    """
+    import matplotlib as mpl
+
+    figure = axes.figure
+    for ax in figure.axes:  # type: ignore[union-attr]
+        if ax.images:  # texts on a heat map were chosen for its colours, not for those of the page
+            for text in ax.texts:
+                text.set_color(INK if text.get_color() == "black" else PAPER)
+    out = StringIO()
+    with mpl.rc_context({"svg.hashsalt": key, "svg.fonttype": "path"}):
+        figure.savefig(out, format="svg", transparent=True, metadata={"Date": None})  # type: ignore[union-attr]
+    return Figure(_inline(out.getvalue(), key, alt), alt, caption)
+
+
+def _inline(svg: str, key: str, alt: str) -> str:
+    """An SVG document as an element of a page: ids of its own, colours of the page, words for what it shows."""
+    svg = svg[svg.index("<svg") :].strip()
+    svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.DOTALL)
+    svg = re.sub(r"<!--.*?-->\s*", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'\bid="', f'id="{key}-', svg)
+    svg = re.sub(r'href="#', f'href="#{key}-', svg)
+    svg = re.sub(r"url\(#", f"url(#{key}-", svg)
+    svg = svg.replace("#000000", "currentColor").replace("#ffffff", "var(--paper)")
+    box = re.search(r'viewBox="[^"]+"', svg)
+    assert box is not None  # matplotlib always says it
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" {box[0]} role="img"'
+    title = f'{head} aria-label="{escape(alt)}">'
+    return title + svg[svg.index(">") + 1 :]

@@ -1,0 +1,353 @@
+"""The sections of a report on an evaluation: what was found, how sure that is, and what it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from probeval.errors import ProbevalError
+from probeval.plots import (
+    plot_components,
+    plot_dstudy,
+    plot_milestones,
+    plot_pairs,
+    plot_ranking,
+    plot_satisfaction,
+)
+from probeval.relevance import Card, Choice
+from probeval.reliability import Estimate
+from probeval.report.evaluation import TARGET, Evaluation
+from probeval.report.milestones import milestone_table
+from probeval.report.page import Figure, Part, Prose, Section, Table
+from probeval.report.pictures import draw
+
+__all__ = ["judging", "model", "pairs", "ranking", "reliability", "users"]
+
+MOST_PAIRS = 60  # systems whose pairs fit a picture
+
+
+def _between(low: float, high: float, form: str = ".4f") -> str:
+    return f"[{low:{form}}, {high:{form}}]"
+
+
+def ranking(found: Evaluation) -> Section:
+    """The systems in order, with intervals for these queries and for others, and groups."""
+    table = found.ranking.table(level=found.level).reset_index()
+    shown = pd.DataFrame(
+        {
+            "rank": table["rank"].astype(str),
+            "system": table["system"].astype(str),
+            "score": table["mean"],
+            f"{found.level:.0%} interval": [_between(a, b) for a, b in zip(table["lower"], table["upper"], strict=True)],
+        }
+    )
+    population = found.population
+    if population is not None:
+        ends = [population[s].interval(found.level) for s in table["system"]]
+        shown["± other queries"] = [(high - low) / 2 for low, high in ends]
+    shown["P(best)"] = table["p_best"]
+    shown["group"] = table["group"].astype(str)
+    n, groups = len(table), int(table["group"].max())
+    parts: list[Part] = [
+        draw(
+            plot_ranking(found.ranking, level=found.level),
+            key="ranking-picture",
+            alt=f"Mean {found.scores.metric} of {n} systems with {found.level:.0%} intervals, the best on top: "
+            + "; ".join(f"{s} {m:.3f}" for s, m in zip(table["system"][:3], table["mean"][:3], strict=True)),
+            caption="Scores with their intervals for these queries. Within a band, no system can be told from its best.",
+        ),
+        Prose(
+            f"{groups} {'group' if groups == 1 else 'groups'}: a new one starts at the first system that is worse than "
+            f"the best of its group with probability {found.level:g}. Within a group the order may be chance."
+        ),
+        Table.of(
+            shown,
+            "The interval is for these queries and comes from what is not judged. ± is the half-width for other queries "
+            "of the kind: judging and sampling of queries together.",
+        ),
+    ]
+    return Section("ranking", "Ranking", tuple(parts))
+
+
+def pairs(found: Evaluation) -> Section:
+    """Every pair of systems: which is better, how sure, and whether more judgments or more queries would tell."""
+    order, parts = found.ranking.order, list[Part]()
+    parts.append(Prose(f"{found.verdict}"))
+    if 1 < len(order) <= MOST_PAIRS:
+        parts.append(
+            draw(
+                plot_pairs(found.ranking),
+                key="pairs-picture",
+                alt=f"Heat map of P(row better than column) for {len(order)} systems in the order of the ranking",
+                caption="P(the row's system is better than the column's) on these queries; ties count half.",
+            )
+        )
+    if len(order) > 1:
+        parts.append(Table.of(_neighbours(found, order), _neighbours_caption(found)))
+    return Section("pairs", "Pairs of systems", tuple(parts))
+
+
+def _neighbours(found: Evaluation, order: list[str]) -> pd.DataFrame:
+    """Each system against the next, and the first against the rest."""
+    at = {s: i for i, s in enumerate(found.scores.systems)}
+    wanted = [(order[i], order[i + 1]) for i in range(len(order) - 1)]
+    wanted += [(order[0], other) for other in order[2:]]
+    rows = []
+    for a, b in wanted:
+        i, j = at[a], at[b]
+        states = ("tied", "decided", "open")
+        state = next(name for name in states if getattr(found.verdict, name)[i, j])
+        rows.append(
+            {
+                "better-looking": a,
+                "other": b,
+                "difference": str(found.effect(a, b)),
+                "P(better)": found.ranking.p_better[i, j],
+                "P(worse)": found.ranking.p_better[j, i],
+                "on these queries": state,
+                "on other queries": "in doubt" if found.verdict.beyond[i, j] else "would tell",
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _neighbours_caption(found: Evaluation) -> str:
+    kind = "other queries of the kind" if found.population is not None else "these queries"
+    return (
+        f"Each system against the next, then the first against the rest. Difference ± half-width (two-sided p) for {kind}; "
+        "probabilities for these queries. In doubt: these queries are too few, even with everything judged."
+    )
+
+
+def judging(found: Evaluation) -> Section:
+    """What was judged, and what it bought."""
+    scores, marks = found.scores, found.milestones
+    share = scores.judged / max(scores.pool, 1)
+    parts: list[Part] = [
+        Prose(
+            f"{scores.judged:,} of {scores.pool:,} pairs of query and document ({share:.1%}) that the systems retrieved "
+            f"are judged; {len(found.stage.judgments):,} judgments in all."
+        )
+    ]
+    if scores.judged:
+        parts.append(Table.of(_grades(found), "Grades of the judged pairs, and what the model expects of the others."))
+    table = milestone_table(marks)
+    if len(marks) > 1:
+        first, last = marks[0], marks[-1]
+        parts.append(
+            Prose(
+                f"Before any judgment the model alone gave a mean confidence of {first.confidence:.3f} and an expected "
+                f"tau of {first.expected_tau:.3f}. Now they are {last.confidence:.3f} and {last.expected_tau:.3f}, and "
+                f"the mean half-width of the scores went from {first.half_width:.4f} to {last.half_width:.4f}."
+            )
+        )
+        parts.append(
+            draw(
+                plot_milestones(table),
+                key="judging-picture",
+                alt=f"Mean confidence from {first.confidence:.2f} to {last.confidence:.2f}, E rho squared from "
+                f"{first.erho2:.2f} to {last.erho2:.2f} and Phi from {first.phi:.2f} to {last.phi:.2f} "
+                f"as judged pairs grow from {first.judged} to {last.judged}",
+                caption="What the judgments bought"
+                + (", in the order in which they were made." if found.ordered else ": nothing judged, and as it is now."),
+            )
+        )
+    shown = table[["judged", "confidence", "expected_tau", "half_width"]].assign(
+        **{f"{name} as judged": [_estimate(row, name) for _, row in table.iterrows()] for name in ("erho2", "phi")}
+    )
+    parts.append(
+        Table.of(
+            shown.rename(columns={"expected_tau": "expected tau", "half_width": "mean ±", "erho2 as judged": "E ρ²",
+                                  "phi as judged": "Φ"}),
+            "E ρ² and Φ here count judging as one more source of error beside queries; 95% intervals for judging.",
+        )
+    )  # fmt: skip
+    return Section("judging", "What was judged, and what it bought", tuple(parts))
+
+
+def _estimate(row: pd.Series, name: str) -> str:
+    if np.isnan(row[name]):
+        return "–"
+    return f"{row[name]:.3f} {_between(row[f'{name}_lower'], row[f'{name}_upper'], '.3f')}"
+
+
+def _grades(found: Evaluation) -> pd.DataFrame:
+    """How many judged pairs have each grade, and how many of the others are expected to."""
+    relevance = found.stage.belief.relevance
+    share = relevance.marginal()
+    judged, scale = relevance.certain, relevance.scale
+    return pd.DataFrame(
+        {
+            "grade": [f"{g:g}" for g in scale.values],
+            "judged pairs": [str(int(round(x))) for x in share[judged].sum(axis=0)],
+            "expected of the others": [f"{x:,.1f}" for x in share[~judged].sum(axis=0)],
+        }
+    )
+
+
+def reliability(found: Evaluation) -> Section:
+    """Where variance comes from, how reliable the scores are, and how many more queries or judgments are needed."""
+    try:
+        study, plan = found.study, found.plan
+    except ProbevalError as error:
+        return Section("reliability", "Reliability", (Prose(f"Not known. {error}"), *_more_judgments(found)))
+    n = len(found.scores.queries)
+    erho2, phi = (study.coefficient(name, level=found.level) for name in ("erho2", "phi"))
+    parts: list[Part] = [
+        Prose(
+            f"With everything judged, {n} queries would give E ρ² = {_interval(erho2)} (stability of differences) and "
+            f"Φ = {_interval(phi)} (stability of scores), by a G-study of {len(found.scores.systems)} systems; "
+            f"{found.level:.0%} intervals for {' and '.join(study.uncertainty) or 'nothing'}."
+        ),
+        draw(
+            plot_components(study, level=found.level),
+            key="reliability-components",
+            alt="Shares of variance: " + ", ".join(f"{name} {share:.0%}" for name, share in study.share.items()),
+            caption="Where the variance of scores comes from. What is between systems is what one wants to see.",
+        ),
+        draw(
+            plot_dstudy(plan),
+            key="reliability-queries",
+            alt="Reliability against the number of queries: "
+            + "; ".join(f"{p.sizes['query']:g} queries E rho squared {p.erho2.value:.2f}" for p in plan.points),
+            caption=f"What other numbers of queries would give, with everything judged. Dashed: {TARGET:g}.",
+        ),
+        Table.of(_needed(found), "Queries that a target takes, all of them judged, and how many more than there are."),
+        *_more_judgments(found),
+    ]
+    return Section("reliability", "Reliability, and how much more is needed", tuple(parts))
+
+
+def _interval(e: Estimate) -> str:
+    return f"{e.value:.3f} {_between(e.lower, e.upper, '.3f')}" if np.isfinite(e.lower) else f"{e.value:.3f}"
+
+
+def _needed(found: Evaluation) -> pd.DataFrame:
+    names = {"erho2": "E ρ²", "phi": "Φ", "tau": "tau with the true order (a rough guide)"}
+    n = len(found.scores.queries)
+
+    def whole(x: float) -> str:
+        return "never" if np.isinf(x) else "–" if np.isnan(x) else f"{x:,.0f}"
+
+    return pd.DataFrame(
+        [
+            {
+                "target": f"{names[need.measure]} = {need.target:g}",
+                "queries": whole(need.queries.value),
+                f"{found.level:.0%} interval": f"[{whole(need.queries.lower)}, {whole(need.queries.upper)}]",
+                "more": whole(max(need.queries.value - n, 0)),
+            }
+            for need in found.plan.needed
+        ]
+    )
+
+
+def _more_judgments(found: Evaluation) -> list[Part]:
+    if found.ahead is None:
+        return [Prose("Every pair that counts is judged: only more queries can make these results surer.")]
+    need, judged = found.ahead.needed(TARGET), found.scores.judged
+    low, middle, high = (max(need[name] - judged, 0) for name in ("lower", "judgments", "upper"))
+    return [
+        Prose(
+            f"For a mean confidence of {TARGET:g} on these queries the model expects {middle:,.0f} more judgments "
+            f"(90% interval {low:,.0f} to {high:,.0f}) if pairs are chosen by the policy gain; {found.scores.pool - judged:,} "
+            "are open. It is a forecast from the model as it stands: ask again after the next batch."
+        )
+    ]
+
+
+def model(choice: Choice, seen: str | None) -> Section:
+    """What speaks for the unjudged, and what is known of how well it does."""
+    card = choice.card
+    parts: list[Part] = [Prose(f"{choice.name}: {choice.why} Scale {choice.scale} ({choice.scale_from}).")]
+    if seen:
+        parts.append(
+            Prose(f"These judgments are those of {seen}, which the model was fitted on: it has seen the answers.")
+        )
+    if card is None:
+        parts.append(Prose("The model has no card: nothing is known of how true its confidence is."))
+        return Section("model", "The model, and how true its confidence is", tuple(parts))
+    campaigns = dict(card.training.get("campaigns", {}))
+    learned = ", ".join(f"{name} ({n:,} pairs)" if isinstance(n, int) else str(name) for name, n in campaigns.items())
+    parts.append(Prose(f"{card.title} {f'Learned from {learned}.' if learned else ''}".strip()))
+    parts += _evidence(card)
+    parts += [Prose(f"Limit: {limit}") for limit in card.limits]
+    return Section("model", "The model, and how true its confidence is", tuple(parts))
+
+
+def _evidence(card: Card) -> list[Part]:
+    """The figures of the card: stated confidence against accuracy, and stated against actual error."""
+    stated = card.evaluation.get("stated confidence")
+    parts: list[Part] = []
+    if isinstance(stated, Mapping):
+        rows = [{"stated confidence": name, **facts} for name, facts in stated.items() if isinstance(facts, Mapping)]
+        parts.append(Table.of(pd.DataFrame(rows), "Pairs of systems of campaigns left out of the fit: stated and found."))
+    rows = _held_out(card.evaluation)
+    if rows:
+        caption = (
+            "Campaigns left out of the fit, pair by pair. Ratio: stated variance over squared error; 1 is calibrated, "
+            "less is too sure."
+        )
+        parts.append(Table.of(pd.DataFrame(rows), caption))
+    if not parts:
+        parts.append(Prose("The card carries no figures on campaigns left out: probeval validate makes them."))
+    return parts
+
+
+def _held_out(evaluation: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What the most informed model of the card scored on campaigns that it had not seen; else on queries."""
+    for how in ("held out by campaign", "held out by query"):
+        for facts in evaluation.values():
+            if isinstance(facts, Mapping) and how in facts:
+                return [
+                    {"campaign": name, "pairs": int(f["n"]), "rmse": f["rmse"], "R²": f["r2"], "ratio": f["ratio"]}
+                    for name, f in facts[how].items()
+                ]
+    return []
+
+
+def users(found: Evaluation) -> Section:
+    """What the scores mean for users, where that is known."""
+    title = "What it means for users"
+    try:
+        satisfied = found.users
+        table = satisfied.table(level=found.level).reset_index()
+    except ProbevalError as error:
+        return Section("users", title, (Prose(f"Not said. {error}"),))
+    shown = pd.DataFrame(
+        {
+            "system": table["system"].astype(str),
+            "P(Sat)": table["p_sat"],
+            "interval": [_between(a, b) for a, b in zip(table["lower"], table["upper"], strict=True)],
+            "P(Succ)": table["p_success"],
+            "interval of P(Succ)": [
+                _between(a, b) for a, b in zip(table["success_lower"], table["success_upper"], strict=True)
+            ],
+            "P(Sat) on a new query": [_between(a, b) for a, b in zip(table["new_lower"], table["new_upper"], strict=True)],
+        }
+    )
+    parts: list[Part] = [
+        Prose(f"By the mapping {satisfied.mapping.name} ({satisfied.mapping.origin}): other users may differ."),
+        _users_picture(found),
+        Table.of(
+            shown,
+            f"P(Sat): share of users satisfied with a list. P(Succ): share of queries that satisfy most users. "
+            f"{found.level:.0%} intervals.",
+        ),
+    ]
+    order = found.ranking.order
+    if len(order) > 1:
+        parts.append(Prose(f"{satisfied.compare(order[0], order[1], level=found.level)}."))
+    return Section("users", title, tuple(parts))
+
+
+def _users_picture(found: Evaluation) -> Figure:
+    return draw(
+        plot_satisfaction(found.users, level=found.level),
+        key="users-picture",
+        alt=f"Share of satisfied users, and of queries that satisfy most, for {len(found.scores.systems)} systems",
+        caption="Mean P(Sat) with its interval, the band for a query not seen yet, and P(Succ).",
+    )

@@ -1,0 +1,376 @@
+"""Plans: the cheapest mix of queries, depth, assessors and labels that is expected to reach a target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from probeval.arrays import Ints
+from probeval.data.collection import Collection
+from probeval.data.evidence import LabelTable
+from probeval.data.judgments import Judgments
+from probeval.data.pool import Pool
+from probeval.data.runs import Runs
+from probeval.data.scale import Scale
+from probeval.errors import SelectionError, did_you_mean
+from probeval.metrics import Metric
+from probeval.relevance.model import Predicts
+from probeval.reliability import GStudy, gstudy, power_of
+from probeval.scores import evaluate
+from probeval.scores.evaluate import as_metric
+from probeval.selection import Judging
+from probeval.simulation.forecast import Forecast, forecast
+
+__all__ = ["TARGETS", "Plan", "Planned", "Prices", "parse_targets", "plan", "resize"]
+
+TARGETS = {
+    "confidence": "mean confidence over all pairs of systems, on these queries",
+    "halfwidth": "the widest 95% half-width of a system's score, on these queries",
+    "erho2": "E rho^2: whether other queries would rank the systems alike",
+    "phi": "Phi: whether other queries would give the same scores",
+    "power": "P(a true difference of `difference` is found significant at .05)",
+}
+ABOUT_QUERIES = ("erho2", "phi", "power")
+STUDY_DRAWS = 200
+
+
+def parse_targets(text: str) -> dict[str, float]:
+    """Targets that must all hold, from a text such as ``confidence=.95,erho2=.9``.
+
+    >>> parse_targets("confidence=.95, phi=.8")
+    {'confidence': 0.95, 'phi': 0.8}
+    """
+    out = {}
+    for part in text.split(","):
+        name, _, value = (s.strip() for s in part.partition("="))
+        if name not in TARGETS:
+            raise SelectionError(f"No target {name!r}: {', '.join(TARGETS)}.{did_you_mean(name, TARGETS)}")
+        try:
+            number = float(value)
+        except ValueError:
+            number = float("nan")
+        if not 0 < number < 1:
+            raise SelectionError(f"A target is {name}=NUMBER between 0 and 1, got {part.strip()!r}.")
+        out[name] = number
+    return out
+
+
+@dataclass(frozen=True)
+class Prices:
+    """What things cost.
+
+    Parameters
+    ----------
+    judgment, seconds
+        The price of a judgment, and how long one takes.
+    query
+        The price of a query: finding it and writing it down.
+    label
+        The price of a machine's label of a pair.
+    """
+
+    judgment: float = 1.0
+    seconds: float = 30.0
+    query: float = 0.0
+    label: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Planned:
+    """One way of doing it, and what is expected of it.
+
+    Parameters
+    ----------
+    queries, depth, assessors, labels
+        How many queries, ranks pooled and assessors a pair, and whether machines label the pool.
+    judgments, lower, upper
+        How many judgments it takes, those already made included: median, and 90% interval.
+    pool
+        How many pairs there are to judge.
+    expected
+        What each target comes to.
+    meets
+        Whether all targets do.
+    cost, hours
+        What the judgments still to be made cost, and how long they take.
+    ahead
+        The course that judging is expected to take.
+    """
+
+    queries: int
+    depth: int
+    assessors: int
+    labels: bool
+    judgments: float
+    lower: float
+    upper: float
+    pool: int
+    expected: dict[str, float]
+    meets: bool
+    cost: float
+    hours: float
+    ahead: Forecast
+
+    def row(self) -> dict[str, Any]:
+        """As a row of a table."""
+        return {
+            "queries": self.queries,
+            "depth": self.depth,
+            "assessors": self.assessors,
+            "labels": self.labels,
+            "judgments": self.judgments,
+            "lower": self.lower,
+            "upper": self.upper,
+            "a_query": self.judgments / max(self.queries, 1),
+            "pool": self.pool,
+            **self.expected,
+            "hours": self.hours,
+            "cost": self.cost,
+            "meets": self.meets,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """All ways that were looked at, the cheapest that meets the targets first.
+
+    Parameters
+    ----------
+    targets
+        What is to be reached.
+    options
+        Those that meet the targets by rising cost, then the others.
+    """
+
+    targets: dict[str, float]
+    options: tuple[Planned, ...]
+
+    @property
+    def best(self) -> Planned | None:
+        """The cheapest that meets the targets, or None."""
+        first = self.options[0]
+        return first if first.meets else None
+
+    def table(self) -> pd.DataFrame:
+        """One row an option."""
+        return pd.DataFrame([option.row() for option in self.options])
+
+    def document(self) -> dict[str, Any]:
+        """The plan as plain data for JSON, with the expected course of the first option."""
+        return {
+            "targets": self.targets,
+            "reached": self.best is not None,
+            "options": [option.row() for option in self.options],
+            "curve": self.options[0].ahead.table().to_dict("records"),
+        }
+
+
+def resize(collection: Collection, n: int, rng: np.random.Generator) -> Collection:
+    """The campaign as it might be with another number of queries.
+
+    With fewer, some of them at random; with more, all of them and as many again as needed drawn from them under new
+    names, retrieved alike and judged not at all.
+
+    >>> from probeval.data import synthetic_campaign
+    >>> campaign = synthetic_campaign(np.random.default_rng(1), systems=4, queries=3, depth=5)
+    >>> [len(resize(campaign, n, np.random.default_rng(0)).runs.queries) for n in (2, 3, 5)]
+    [2, 3, 5]
+    """
+    runs = collection.runs
+    there = len(runs.queries)
+    if n < 1:
+        raise SelectionError(f"A plan needs at least one query, got {n}.")
+    if n == there:
+        return collection
+    source = np.sort(rng.permutation(there)[:n]) if n < there else np.arange(there)
+    more = rng.integers(there, size=max(n - there, 0))
+    picked = np.concatenate([source, more])
+    names = [str(runs.queries[q]) for q in source] + [f"{runs.queries[q]}~{i + 1}" for i, q in enumerate(more)]
+    system, at, rank = np.nonzero(runs.retrieved[:, picked])
+    old = runs.pairs[:, picked][system, at, rank]
+    pool, pair = Pool.coded(names, runs.pool.docs, at, runs.pool.doc[old])
+    lists = Runs.coded(
+        runs.systems,
+        pool,
+        system,
+        pair,
+        runs.scores[:, picked][system, at, rank],
+        ranks=rank.astype(float),
+        order="rank",
+    )
+    if runs.teams is not None:
+        lists = replace(lists, teams=runs.teams)
+    return replace(
+        collection,
+        runs=lists,
+        judgments=_of_queries(collection.judgments, names),
+        labels=_copied(collection.labels, runs, picked, names),
+    )
+
+
+def _of_queries(judgments: Judgments | None, names: Sequence[str]) -> Judgments | None:
+    if judgments is None:
+        return None
+    kept = np.isin(judgments.pool.queries[judgments.pool.query[judgments.pair]], names)
+    return judgments.take(kept)
+
+
+def _copied(labels: LabelTable | None, runs: Runs, picked: Ints, names: Sequence[str]) -> LabelTable | None:
+    """Labels under the new names of the queries."""
+    if labels is None:
+        return None
+    place = {str(q): i for i, q in enumerate(labels.pool.queries)}
+    parts = [
+        (np.flatnonzero(labels.pool.query == place[str(runs.queries[q])]), i)
+        for i, q in enumerate(picked)
+        if str(runs.queries[q]) in place
+    ]
+    rows = np.concatenate([r for r, _ in parts])
+    query = np.concatenate([np.full(len(r), i) for r, i in parts])
+    pool, pair = Pool.coded(list(names), labels.pool.docs, query, labels.pool.doc[rows])
+    values = np.empty((len(pool), len(labels.sources)))
+    values[pair] = labels.values[rows]
+    return LabelTable(pool, labels.sources, values)
+
+
+def plan(
+    collection: Collection,
+    model: Predicts,
+    *,
+    metric: Metric | str,
+    targets: str | dict[str, float] = "confidence=.95",
+    scale: Scale | None = None,
+    queries: Sequence[int] | None = None,
+    depths: Sequence[int] | None = None,
+    assessors: Sequence[int] = (1,),
+    disagreement: float = 0.0,
+    difference: float = 0.05,
+    prices: Prices | None = None,
+    batch: int = 10,
+    paths: int = 400,
+    seed: int = 0,
+    progress: Callable[[Sequence[Any]], Iterable[Any]] = iter,
+) -> Plan:
+    """Look at every mix of queries, depth, assessors and labels, and say what each is expected to take.
+
+    Parameters
+    ----------
+    collection
+        Runs, and the pilot's judgments where there are any; labels where machines can give them.
+    model
+        What predicts relevance.
+    metric, scale
+        The measure, and the grades.
+    targets
+        What must be reached, all of it: see :data:`TARGETS`.
+    queries, depths
+        Numbers of queries and of ranks to look at; those of the runs and of the measure when not given.
+    assessors, disagreement
+        How many people judge each pair, and the probability that one of them is off the mark.
+    difference
+        The difference between two systems whose power is asked for.
+    prices
+        What things cost.
+    batch, paths, seed
+        Of the forecast: judgments a step, courses of the means, and the seed.
+    progress
+        Wraps the options while they are worked out.
+    """
+    measured = as_metric(metric)
+    wanted = parse_targets(targets) if isinstance(targets, str) else targets
+    prices = Prices() if prices is None else prices
+    if min(assessors, default=0) < 1 or not 0 <= disagreement <= 1:
+        raise SelectionError("A plan needs at least one assessor, and a disagreement between 0 and 1.")
+    counts = list(queries or [len(collection.runs.queries)])
+    ranks = list(depths or [measured.cutoff or collection.runs.depth])
+    labelled = [True, False] if collection.labels is not None else [False]
+    work = list(product(counts, ranks, assessors, labelled))
+    study = _study(collection, model, measured, scale, ranks[0], seed) if set(wanted) & set(ABOUT_QUERIES) else None
+    options = []
+    for n, depth, k, with_labels in progress(work):
+        sized = resize(collection, n, np.random.default_rng([seed, n]))
+        sized = sized if with_labels else replace(sized, labels=None)
+        judging = Judging(sized, model, measured, scale=scale, depth=depth, explore=0.0, seed=seed)
+        stage = judging.begin()
+        assert judging.scale is not None
+        noise = _noise(judging.scale, measured, disagreement) / k
+        target = wanted.get("confidence", 0.5)
+        ahead = forecast(
+            stage, target=target, batch=batch, paths=paths, noise=noise, rng=np.random.default_rng([seed, n, depth])
+        )
+        options.append(
+            _planned(ahead, wanted, study, prices, n, depth, k, with_labels, difference, len(stage.judgments))
+        )
+    options.sort(key=lambda o: (not o.meets, o.cost, o.judgments))
+    return Plan(wanted, tuple(options))
+
+
+def _planned(
+    ahead: Forecast,
+    wanted: dict[str, float],
+    study: GStudy | None,
+    prices: Prices,
+    n: int,
+    depth: int,
+    k: int,
+    with_labels: bool,
+    difference: float,
+    made: int,
+) -> Planned:
+    """What one option comes to."""
+    needed = {"judgments": float(ahead.judged[0]), "lower": float(ahead.judged[0]), "upper": float(ahead.judged[0])}
+    expected: dict[str, float] = {}
+    if "confidence" in wanted:
+        needed = ahead.needed(wanted["confidence"])
+    if "halfwidth" in wanted:
+        narrow = ahead.needed_halfwidth(wanted["halfwidth"])
+        needed = {name: max(value, narrow) for name, value in needed.items()}
+    at = min(int(np.searchsorted(ahead.judged, needed["judgments"])), len(ahead.judged) - 1)
+    if "confidence" in wanted:
+        expected["confidence"] = float(np.median(ahead.confidence[:, at]))
+    if "halfwidth" in wanted:
+        expected["halfwidth"] = float(ahead.halfwidth[at])
+    if study is not None:
+        for name in ("erho2", "phi"):
+            if name in wanted:
+                expected[name] = study.coefficient(name, query=n).value
+        if "power" in wanted:
+            sd = float(np.sqrt(2 * study.components["residual"]))
+            expected["power"] = float(power_of(difference, sd=sd, n=n)) if n > 1 else 0.0
+    meets = all(
+        expected[name] <= target + 1e-9 if name == "halfwidth" else expected[name] >= target - 1e-9
+        for name, target in wanted.items()
+    )
+    still = max(needed["judgments"] - made, 0.0) * k
+    cost = still * prices.judgment + n * prices.query + (ahead.pool * prices.label if with_labels else 0.0)
+    return Planned(
+        n, depth, k, with_labels, needed["judgments"], needed["lower"], needed["upper"], ahead.pool, expected, meets,
+        cost, still * prices.seconds / 3600, ahead,
+    )  # fmt: skip
+
+
+def _study(
+    collection: Collection, model: Predicts, metric: Metric, scale: Scale | None, depth: int, seed: int
+) -> GStudy:
+    """The variance components of the scores as they are known now, one decomposition a joint draw."""
+    rng = np.random.default_rng([seed, 9])
+    relevance = model.predict(collection, depth=depth, scale=scale, rng=rng)
+    scores = evaluate(
+        collection.runs.top(depth), relevance, metric, method="draws", n=STUDY_DRAWS, rng=rng, per_query=True
+    )
+    return gstudy(scores, rng=rng)
+
+
+def _noise(scale: Scale, metric: Metric, disagreement: float) -> float:
+    """The variance that an assessor adds to a gain: off the mark with some probability, on any other grade."""
+    gains = metric.gains(scale) if metric.definition.gains is not None else scale.gains
+    n = len(gains)
+    if n < 2:
+        return 0.0
+    gaps = (gains[:, None] - gains) ** 2
+    return float(disagreement * gaps.sum() / (n * (n - 1)))

@@ -1,0 +1,117 @@
+"""Who may judge: one person on their own machine, or a roster of people with a token each."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from probeval.campaign.decisions import as_name
+from probeval.campaign.exchange import cell_text
+from probeval.data.tables import read_table
+from probeval.errors import CampaignError, DataError
+
+__all__ = ["Assessor", "Roster", "read_roster"]
+
+SHORTEST_TOKEN = 16
+ROLES = ("assessor", "owner")
+
+
+@dataclass(frozen=True)
+class Assessor:
+    """Somebody who may judge.
+
+    Parameters
+    ----------
+    name
+        As the log knows them.
+    token
+        What they show to come in. Forms carry a mark that is made from it.
+    owner
+        Whether they see the ranking, settle disagreements and export.
+    """
+
+    name: str
+    token: str = field(repr=False)
+    owner: bool = False
+
+    @property
+    def mark(self) -> str:
+        """What the forms of this person's pages carry, and nobody else can make: the guard against forged forms."""
+        return hmac.new(self.token.encode(), b"probeval form", hashlib.sha256).hexdigest()
+
+    def wrote(self, mark: str) -> bool:
+        """Whether a form is from this person's pages."""
+        return hmac.compare_digest(self.mark.encode(), mark.encode())
+
+
+class Roster:
+    """Those who may judge, found by their tokens.
+
+    Parameters
+    ----------
+    assessors
+        Everybody, each with a name and a token of their own.
+    alone
+        Whoever asks is this person: for one person on their own machine.
+
+    Examples
+    --------
+    >>> roster = Roster([Assessor("ann", "a token of ann's own"), Assessor("eve", "a token of eve's", owner=True)])
+    >>> roster.find("a token of ann's own").name
+    'ann'
+    >>> roster.find("a guess") is None
+    True
+    """
+
+    def __init__(self, assessors: Iterable[Assessor] = (), *, alone: Assessor | None = None) -> None:
+        self.alone = alone
+        self._known = {_digest(each.token): each for each in assessors}  # how long a look takes tells nothing
+
+    @classmethod
+    def local(cls, name: str) -> Roster:
+        """One person on their own machine, who needs no token and owns the campaign."""
+        return cls(alone=Assessor(as_name(name, "an assessor"), secrets.token_urlsafe(32), owner=True))
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def find(self, token: str) -> Assessor | None:
+        """Whose token this is, or None; the only person there is, where there is one."""
+        return self.alone or self._known.get(_digest(token))
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
+
+
+def read_roster(path: Path) -> Roster:
+    """The roster of a table with the columns ``assessor`` and ``token``, and perhaps ``role``: assessor or owner."""
+    table = read_table(path)
+    names = {str(c).strip().lower(): c for c in table.columns}
+    missing = [name for name in ("assessor", "token") if name not in names]
+    if missing:
+        raise DataError(f"no column {missing[0]!r}: expected assessor, token and perhaps role.", path=path)
+    people: list[Assessor] = []
+    for row, (_, cells) in enumerate(table.iterrows(), start=1):
+        said = {name: cell_text(cells[column]).strip() for name, column in names.items()}
+        role = said.get("role", "") or "assessor"
+        try:
+            name = as_name(said["assessor"], f"the assessor in row {row}")
+        except CampaignError as error:
+            raise DataError(str(error), path=path) from None
+        if role not in ROLES:
+            raise DataError(f"the role of {name!r} must be one of {', '.join(ROLES)}, got {role!r}.", path=path)
+        if len(said["token"]) < SHORTEST_TOKEN:
+            like = secrets.token_urlsafe(24)
+            raise DataError(
+                f"the token of {name!r} must have {SHORTEST_TOKEN} characters or more, such as {like}.", path=path
+            )
+        people.append(Assessor(name, said["token"], role == "owner"))
+    for what, values in (("name", [p.name for p in people]), ("token", [p.token for p in people])):
+        if len(set(values)) < len(values):
+            raise DataError(f"two assessors have one {what}. Give each their own.", path=path)
+    return Roster(people)

@@ -1,0 +1,93 @@
+"""How the campaign goes, for pages: counted apart, a moment old, so that no page waits for it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from probeval.campaign import Campaign, Share, Status
+from probeval.errors import ProbevalError
+
+__all__ = ["Board", "Standing"]
+
+PAUSE = 1.0  # seconds between looks
+SHARE = 0.1  # of the time, at most, goes into counting
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The campaign at one moment: its status, and the course of its confidence."""
+
+    status: Status
+    curve: list[dict[str, Any]]
+
+    def share(self, assessor: str) -> Share | None:
+        """What an assessor has done, or None."""
+        return next((share for share in self.status.assessors if share.assessor == assessor), None)
+
+    @property
+    def minutes_left(self) -> float | None:
+        """What is left, in minutes of judging at the present pace; None where unknown."""
+        left, seconds = self.status.left, self.status.seconds
+        return None if left is None or seconds != seconds else left * seconds / 60
+
+
+class Board:
+    """Keeps the standing of a campaign while a block runs.
+
+    Parameters
+    ----------
+    campaign
+        Whose standing.
+    pause
+        Seconds between looks. A big campaign is looked at less often: counting takes a tenth of the time at most.
+    tell
+        Is told what went wrong, in words; pages go on with the last standing.
+    """
+
+    def __init__(
+        self, campaign: Campaign, *, pause: float = PAUSE, tell: Callable[[str], object] = lambda _: None
+    ) -> None:
+        self._campaign, self._pause, self._tell = campaign, pause, tell
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="probeval-board", daemon=True)
+        self.standing = self._count()
+
+    def __enter__(self) -> Board:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def look(self) -> Standing:
+        """The standing now, counted at once."""
+        self.standing = self._count()
+        return self.standing
+
+    def _count(self) -> Standing:
+        return Standing(self._campaign.status(), self._campaign.curve())
+
+    def _watch(self) -> None:
+        wait = self._pause
+        while not self._stop.wait(wait):
+            began = time.perf_counter()
+            try:
+                if self._is_old():
+                    self.look()
+            except ProbevalError as error:
+                self._tell(str(error))
+            wait = max(self._pause, (time.perf_counter() - began) / SHARE)
+
+    def _is_old(self) -> bool:
+        known, outlook = self.standing.status, self._campaign.outlook
+        return self._campaign.state.number != known.events or (
+            outlook is not None and (known.outlook is None or outlook.number != known.outlook.number)
+        )

@@ -1,0 +1,135 @@
+"""What assessors look at: the text of each document, perhaps a link, a sound or a picture.
+
+Files are found when the table is read. After that a request can only name what was found: nothing that a browser sends
+becomes a path.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from probeval.campaign.exchange import cell_text, read_text_table
+from probeval.errors import DataError
+
+__all__ = ["MEDIA", "Document", "Media", "read_documents"]
+
+# What a browser shows or plays without running anything in it: SVG is not among them.
+MEDIA = {
+    "audio": {
+        ".aac": "audio/aac",
+        ".flac": "audio/flac",
+        ".m4a": "audio/mp4",
+        ".mp3": "audio/mpeg",
+        ".oga": "audio/ogg",
+        ".ogg": "audio/ogg",
+        ".opus": "audio/ogg",
+        ".wav": "audio/wav",
+    },
+    "image": {
+        ".avif": "image/avif",
+        ".gif": "image/gif",
+        ".jpeg": "image/jpeg",
+        ".jpg": "image/jpeg",
+        ".png": "image/png",
+        ".webp": "image/webp",
+    },
+}
+
+
+@dataclass(frozen=True)
+class Media:
+    """A file that may be shown, under the key that a browser asks for it by."""
+
+    key: str
+    path: Path
+    type: str
+
+
+@dataclass(frozen=True)
+class Document:
+    """A document as assessors see it.
+
+    Parameters
+    ----------
+    text, title
+        Plain text; empty where there is none.
+    link
+        An address to follow, ``http`` or ``https``.
+    audio, image
+        Files to play and to show.
+    """
+
+    text: str
+    title: str = ""
+    link: str = ""
+    audio: Media | None = None
+    image: Media | None = None
+
+    @property
+    def media(self) -> tuple[Media, ...]:
+        """The files that it has."""
+        return tuple(file for file in (self.audio, self.image) if file is not None)
+
+
+def read_documents(path: Path, *, only: Collection[str] | None = None) -> dict[str, Document]:
+    """The documents of a table (CSV, TSV, JSONL or parquet), by id.
+
+    Parameters
+    ----------
+    path
+        It has a column for the document and one for the text, and perhaps ``title``, ``link``, ``audio`` and
+        ``image``. Sounds and pictures are named by paths below the table's own folder.
+    only
+        The documents to keep; all when not given.
+    """
+    docs, texts, table = read_text_table(path, "doc", instead=("audio", "image"))
+
+    def optional(name: str) -> Iterable[str]:
+        found = next((c for c in table.columns if str(c).strip().lower() == name), None)
+        return [""] * len(table) if found is None else [cell_text(value).strip() for value in table[found]]
+
+    rows = zip(docs, texts, optional("title"), optional("link"), optional("audio"), optional("image"), strict=True)
+    return {
+        doc: Document(
+            text,
+            "" if title == text else title,
+            _checked_link(link, doc, path),
+            _media("audio", audio, doc, path),
+            _media("image", image, doc, path),
+        )
+        for doc, text, title, link, audio, image in rows
+        if only is None or doc in only
+    }
+
+
+def _checked_link(link: str, doc: str, path: Path) -> str:
+    try:
+        fits = not link or (urlsplit(link).scheme in ("http", "https") and bool(urlsplit(link).netloc))
+    except ValueError:
+        fits = False
+    if not fits:
+        raise DataError(f"the link of document {doc!r} must begin with http:// or https://, got {link!r}.", path=path)
+    return link
+
+
+def _media(kind: str, name: str, doc: str, path: Path) -> Media | None:
+    """The file of a cell, checked: below the table's folder, of a kind that is known, and there."""
+    if not name:
+        return None
+    folder = Path(os.path.abspath(path.parent))  # noqa: PTH100 (a link that the owner laid stays a link)
+    file = Path(os.path.normpath(folder / name))
+    if "\x00" in name or not file.is_relative_to(folder):
+        raise DataError(f"the {kind} of document {doc!r} must lie below the table's folder, got {name!r}.", path=path)
+    kinds = MEDIA[kind]
+    if file.suffix.lower() not in kinds:
+        known = ", ".join(kinds)
+        raise DataError(f"the {kind} of document {doc!r} must end in one of {known}, got {name!r}.", path=path)
+    if not file.is_file():
+        raise DataError(f"the {kind} of document {doc!r} is not there: {name!r}.", path=path)
+    key = hashlib.sha256(f"{kind}\t{doc}".encode()).hexdigest()[:32]
+    return Media(key, file, kinds[file.suffix.lower()])

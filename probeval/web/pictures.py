@@ -1,0 +1,115 @@
+"""Two pictures as numbers for SVG: the course of confidence, and intervals side by side. Templates draw them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from probeval.selection import Stopping
+
+__all__ = ["Course", "Interval", "course", "intervals", "target_confidence"]
+
+WIDTH, HEIGHT = 600.0, 120.0  # of the field of the course, in units of its own
+MOST = 200  # points that are drawn
+SURE = 1.0
+
+
+@dataclass(frozen=True)
+class Course:
+    """Confidence against judged pairs.
+
+    Parameters
+    ----------
+    points
+        For ``points`` of a polyline.
+    lowest, last
+        The confidence at the bottom of the field, and now.
+    first, judged
+        Judged pairs at its left and right end.
+    target, target_at
+        The confidence that is asked for and its height in the field; None where the rule asks for something else.
+    """
+
+    points: str
+    lowest: float
+    last: float
+    first: int
+    judged: int
+    target: float | None
+    target_at: float | None
+
+
+def course(curve: Sequence[Mapping[str, Any]], stopping: str) -> Course | None:
+    """The course of confidence, outlook by outlook; None before the first.
+
+    >>> curve = [{"judged": 0, "confidence": 0.5}, {"judged": 10, "confidence": 0.9}]
+    >>> course(curve, "confidence=.95").points
+    '0.0,120.0 600.0,24.0'
+    """
+    if not curve:
+        return None
+    step = max(1, -(-len(curve) // MOST))
+    seen = [*curve[-1::-step]][::-1]
+    judged = [int(point["judged"]) for point in seen]
+    sure = [float(point["confidence"]) for point in seen]
+    lowest = min(0.5, *sure)
+    first, last = judged[0], judged[-1]
+
+    def height(value: float) -> float:
+        return HEIGHT * (SURE - value) / (SURE - lowest)
+
+    target = target_confidence(stopping)
+    across = [WIDTH * (n - first) / max(1, last - first) for n in judged]
+    points = " ".join(f"{x:.1f},{height(y):.1f}" for x, y in zip(across, sure, strict=True))
+    return Course(points, lowest, sure[-1], first, last, target, None if target is None else round(height(target), 1))
+
+
+def target_confidence(stopping: str) -> float | None:
+    """The mean confidence that a rule asks for, the lowest of several; None where it asks for none.
+
+    >>> target_confidence("confidence=.9+halfwidth=.02,budget=100"), target_confidence("budget=100")
+    (0.9, None)
+    """
+    asked = [rules["confidence"] for rules in Stopping.parse(stopping).alternatives if "confidence" in rules]
+    return min(asked) if asked else None
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A system's row, with where its interval and its mean stand in a field of 100 units."""
+
+    system: str
+    rank: int
+    mean: float
+    lower: float
+    upper: float
+    p_best: float
+    left: float
+    right: float
+    middle: float
+
+
+def intervals(systems: Sequence[Mapping[str, Any]]) -> list[Interval]:
+    """The systems of an outlook with their intervals on one axis."""
+    if not systems:
+        return []
+    low, high = min(row["lower"] for row in systems), max(row["upper"] for row in systems)
+
+    def at(value: float) -> float:
+        return float(round(2 + 96 * (value - low) / ((high - low) or 1.0), 2))
+
+    return [
+        Interval(
+            system=str(row["system"]),
+            rank=int(row["rank"]),
+            mean=float(row["mean"]),
+            lower=float(row["lower"]),
+            upper=float(row["upper"]),
+            p_best=float(row["p_best"]),
+            left=at(row["lower"]),
+            right=at(row["upper"]),
+            middle=at(row["mean"]),
+        )
+        for row in systems
+    ]

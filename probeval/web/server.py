@@ -1,0 +1,123 @@
+"""The server: a socket, a worker for the model, and the pages, until somebody stops it."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import uvicorn
+
+from probeval.campaign import Campaign, Refresher
+from probeval.errors import CampaignError
+from probeval.web.assessors import Roster
+from probeval.web.board import Board
+from probeval.web.documents import Document
+from probeval.web.site import application
+
+__all__ = ["LOOPBACK", "is_loopback", "serve"]
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+EVERYWHERE = ("0.0.0.0", "::", "")
+MOST_AT_ONCE = 256  # connections
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach a host.
+
+    >>> is_loopback("localhost"), is_loopback("127.0.0.2"), is_loopback("0.0.0.0")
+    (True, True, False)
+    """
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def serve(
+    campaign: Campaign,
+    *,
+    roster: Roster,
+    documents: Mapping[str, Document] | None = None,
+    host: str = "127.0.0.1",
+    port: int = 8517,
+    names: Collection[str] = (),
+    show_ranking: bool = False,
+    certificate: Path | None = None,
+    key: Path | None = None,
+    ready: Callable[[str], object] = lambda _: None,
+    tell: Callable[[str], object] = lambda _: None,
+) -> None:
+    """Serve the judging page of a campaign until the process is told to stop.
+
+    Parameters
+    ----------
+    campaign, roster, documents, show_ranking
+        As :func:`probeval.web.application` takes them.
+    host, port
+        Where to listen: this machine alone unless told otherwise, and then only with a token for each assessor.
+        Port 0 takes a free one.
+    names
+        Names under which browsers reach it, beside the host's own.
+    certificate, key
+        Files of a certificate and its key, to speak HTTPS.
+    ready
+        Is told the address once the page answers.
+    tell
+        Is told, in words, what goes wrong in the background.
+    """
+    if roster.alone is not None and not is_loopback(host):
+        raise CampaignError(f"{host}: beyond this machine every assessor needs a token. Give an --assessor-file.")
+    listener = _listen(host, port)
+    try:
+        hosts = {*LOOPBACK, *names, *(_own_names() if host in EVERYWHERE else [host])}
+        with campaign.serving(), Board(campaign, tell=tell) as board, Refresher(campaign, tell=tell):
+            app = application(
+                campaign, roster=roster, board=board, hosts=hosts, documents=documents, show_ranking=show_ranking
+            )
+            config = uvicorn.Config(
+                app,
+                log_level="warning",
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+                lifespan="off",
+                ws="none",
+                http="h11",
+                limit_concurrency=MOST_AT_ONCE,
+                timeout_graceful_shutdown=5,
+                ssl_certfile=certificate,
+                ssl_keyfile=key,
+            )
+            shown = "127.0.0.1" if host in EVERYWHERE else f"[{host}]" if ":" in host else host
+            ready(f"{'https' if certificate else 'http'}://{shown}:{listener.getsockname()[1]}/")
+            with suppress(KeyboardInterrupt):
+                uvicorn.Server(config).run(sockets=[listener])
+    finally:
+        listener.close()
+    tell("Stopped. All that was acknowledged is in the store.")
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """A socket that listens; whoever connects before the pages are there waits."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM)[0]
+        listener = socket.socket(family, kind, protocol)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(MOST_AT_ONCE)
+    except OSError as error:
+        raise CampaignError(f"{host}:{port}: cannot listen there: {error.strerror or error}. Try --port 0.") from None
+    return listener
+
+
+def _own_names() -> set[str]:
+    """The names and addresses of this machine."""
+    name = socket.gethostname()
+    try:
+        addresses = {str(info[4][0]) for info in socket.getaddrinfo(name, None)}
+    except OSError:
+        addresses = set()
+    return {name, socket.getfqdn(), *addresses}

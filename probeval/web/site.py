@@ -1,0 +1,407 @@
+"""The pages: what each address answers. Steps are the campaign's own; nothing here decides what a judgment is."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from probeval.campaign import EXPORTS, Campaign, Judged, State, Task
+from probeval.data.scale import Scale
+from probeval.errors import ProbevalError, StoreError
+from probeval.web.assessors import Assessor, Roster
+from probeval.web.board import Board
+from probeval.web.documents import Document, Media
+from probeval.web.forms import Form, read_form
+from probeval.web.guard import Guard, Limiter
+from probeval.web.pictures import course, intervals
+
+__all__ = ["COOKIE", "application"]
+
+COOKIE = "probeval"
+DAY = 24 * 3600
+MOST_BUTTONS = 10  # grades that get a button and a key each; more are typed
+STATIC = {"probeval.css": "text/css", "judge.js": "text/javascript", "icon.svg": "image/svg+xml"}
+TYPES = {"qrels": "text/plain", "csv": "text/csv", "jsonl": "application/x-ndjson", "log": "application/x-ndjson"}
+Take = Callable[[Assessor, Form, str | None], list[Task] | None]
+
+
+def application(
+    campaign: Campaign,
+    *,
+    roster: Roster,
+    board: Board,
+    hosts: Collection[str],
+    documents: Mapping[str, Document] | None = None,
+    show_ranking: bool = False,
+    requests: Limiter | None = None,
+    logins: Limiter | None = None,
+) -> ASGIApp:
+    """The judging page as an ASGI application.
+
+    Parameters
+    ----------
+    campaign
+        What is judged.
+    roster
+        Who may.
+    board
+        Its standing.
+    hosts
+        The names under which browsers reach it, without port.
+    documents
+        What assessors look at, by id; without it they see the ids alone.
+    show_ranking
+        Show the ranking to assessors too. They may then judge for a system, without knowing it.
+    requests, logins
+        How many requests each person, and how many wrong tokens each address, may send.
+    """
+    site = _Site(
+        campaign,
+        roster,
+        board,
+        documents or {},
+        show_ranking,
+        logins or Limiter(rate=0.1, burst=10),
+    )
+    app = Starlette(
+        routes=[
+            Route("/", site.judging, methods=["GET"]),
+            Route("/judge", site.judge, methods=["POST"]),
+            Route("/undo", site.undo, methods=["POST"]),
+            Route("/skip", site.skip, methods=["POST"]),
+            Route("/flag", site.flag, methods=["POST"]),
+            Route("/comment", site.comment, methods=["POST"]),
+            Route("/progress", site.progress, methods=["GET"]),
+            Route("/overview", site.overview, methods=["GET"]),
+            Route("/settle", site.settle, methods=["POST"]),
+            Route("/export/{form}", site.export, methods=["GET"]),
+            Route("/media/{key}", site.media, methods=["GET"]),
+            Route("/static/{name}", site.static, methods=["GET"]),
+            Route("/login", site.login_page, methods=["GET"]),
+            Route("/login", site.login, methods=["POST"]),
+            Route("/logout", site.logout, methods=["POST"]),
+        ],
+        exception_handlers={HTTPException: site.refused, ProbevalError: site.refused, Exception: site.failed},
+    )
+    limiter = requests or Limiter(rate=30, burst=100)
+    return Guard(app, hosts=hosts, who=site.who, limiter=limiter)
+
+
+@dataclass(eq=False)
+class _Site:
+    """What all addresses share."""
+
+    campaign: Campaign
+    roster: Roster
+    board: Board
+    documents: Mapping[str, Document]
+    show_ranking: bool
+    logins: Limiter
+    files: dict[str, Media] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.files = {file.key: file for document in self.documents.values() for file in document.media}
+        pool = self.campaign.pool
+        self.pairs = frozenset(pool.label(pair) for pair in range(len(pool)))
+        folder = files("probeval.web") / "static"
+        self.statics = {name: (folder / name).read_bytes() for name in STATIC}
+        self.templates = Environment(
+            loader=PackageLoader("probeval.web"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            auto_reload=False,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+
+    # Who asks
+
+    def who(self, headers: Headers) -> str | None:
+        """The name of whoever sent these headers, or None."""
+        found = self.roster.find(Request({"type": "http", "headers": headers.raw}).cookies.get(COOKIE, ""))
+        return None if found is None else found.name
+
+    def person(self, request: Request) -> Assessor:
+        """Who asks, or a refusal."""
+        found = self.roster.find(request.cookies.get(COOKIE, ""))
+        if found is None:
+            raise HTTPException(401, "Come in with your token first.")
+        return found
+
+    def owner(self, request: Request) -> Assessor:
+        """Who asks, where they own the campaign, or a refusal."""
+        person = self.person(request)
+        if not person.owner:
+            raise HTTPException(403, "This page is for the owner of the campaign.")
+        return person
+
+    async def form(self, request: Request, person: Assessor) -> Form:
+        """The form that this person's own page sent, or a refusal."""
+        said = await read_form(request)
+        if not person.wrote(said["mark"]):
+            raise HTTPException(403, "This page is from before the server's last start. Reload it and try again.")
+        return said
+
+    # The judging page
+
+    async def judging(self, request: Request) -> Response:
+        """The next document, with all around it."""
+        try:
+            person = self.person(request)
+        except HTTPException:
+            return RedirectResponse("/login", 303)
+        tasks = await run_in_threadpool(self.campaign.next, person.name)
+        return await run_in_threadpool(self.page, "judge.html", person, tasks)
+
+    async def judge(self, request: Request) -> Response:
+        """Keep a grade; the next document."""
+
+        def take(person: Assessor, said: Form, token: str | None) -> list[Task]:
+            return self.campaign.record_and_next(person.name, *said.pair, said.grade, token=token)[1]
+
+        return await self.step(request, take, "Saved.")
+
+    async def undo(self, request: Request) -> Response:
+        """Take back a judgment; its document again."""
+
+        def take(person: Assessor, said: Form, token: str | None) -> None:
+            self.campaign.withdraw(person.name, said.judgment, token=token)
+
+        return await self.step(request, take, "Taken back. Judge it again.")
+
+    async def skip(self, request: Request) -> Response:
+        """Leave the pair to others; the next document."""
+
+        def take(person: Assessor, said: Form, token: str | None) -> None:
+            self.campaign.skip(person.name, *said.pair, reason=said["text"], token=token)
+
+        return await self.step(request, take, "Skipped: others may judge it.")
+
+    async def flag(self, request: Request) -> Response:
+        """Say that something is wrong with the pair; the same document."""
+
+        def take(person: Assessor, said: Form, token: str | None) -> None:
+            self.campaign.flag(person.name, *said.pair, reason=said["text"], token=token)
+
+        return await self.step(request, take, "The flag is saved. Judge the document, or skip it.")
+
+    async def comment(self, request: Request) -> Response:
+        """Keep a remark on the pair; the same document."""
+
+        def take(person: Assessor, said: Form, token: str | None) -> None:
+            if not said["text"].strip():
+                raise HTTPException(400, "The comment is empty.")
+            self.campaign.comment(person.name, *said.pair, said["text"], token=token)
+
+        return await self.step(request, take, "The comment is saved.")
+
+    async def step(self, request: Request, take: Take, notice: str) -> Response:
+        """Take a step of the campaign; answer with what is this person's to judge then."""
+        person = self.person(request)
+        said = await self.form(request, person)
+
+        def run() -> Response:
+            tasks = take(person, said, said.token(person, request.url.path))
+            return self.answer(request, person, self.campaign.next(person.name) if tasks is None else tasks, notice)
+
+        return await run_in_threadpool(run)
+
+    def answer(self, request: Request, person: Assessor, tasks: list[Task], notice: str) -> Response:
+        """The part of the page that changes; or, for a browser without our script, the way to the page."""
+        if "x-part" in request.headers:
+            return self.page("task.html", person, tasks, notice)
+        return RedirectResponse("/", 303)
+
+    def page(self, template: str, person: Assessor, tasks: list[Task], notice: str = "") -> Response:
+        """The judging page, or the part of it that changes."""
+        state, task = self.campaign.state, tasks[0] if tasks else None
+        mine = _own(state, person.name)
+        pair = None if task is None else (task.query, task.doc)
+        own: Callable[[Any], bool] = lambda event: bool(event.by == person.name)  # noqa: E731
+        return self.render(
+            template,
+            person,
+            task=task,
+            document=None if task is None else self.documents.get(task.doc),
+            has_documents=bool(self.documents),
+            guideline=state.guideline,
+            grades=_buttons(self.campaign.scale),
+            scale=self.campaign.scale,
+            request=secrets.token_hex(16),
+            last=mine[-1] if mine else None,
+            comments=[] if pair is None else [*filter(own, state.comments.get(pair, ()))],
+            flags=[] if pair is None else [*filter(own, state.flags.get(pair, ()))],
+            notice=notice,
+            **self.standing(person, state, len(mine)),
+        )
+
+    def standing(self, person: Assessor, state: State, mine: int) -> dict[str, Any]:
+        """What the strip above the document shows: what is judged as of now, the rest a moment old."""
+        standing = self.board.standing
+        return {
+            "judged": len(self.pairs & state.judged.keys()) + len(state.adjudicated.keys() - state.judged.keys()),
+            "mine": mine,
+            "standing": standing,
+            "outlook": standing.status.outlook,
+            "share": standing.share(person.name),
+            "course": course(standing.curve, standing.status.setup.stopping),
+        }
+
+    async def progress(self, request: Request) -> Response:
+        """The strip alone."""
+        person = self.person(request)
+
+        def strip() -> Response:
+            state = self.campaign.state
+            return self.render("progress.html", person, **self.standing(person, state, len(_own(state, person.name))))
+
+        return await run_in_threadpool(strip)
+
+    # The owner's page
+
+    async def overview(self, request: Request) -> Response:
+        """Progress, ranking, assessors and disagreements."""
+        person = self.person(request) if self.show_ranking else self.owner(request)
+
+        def page() -> Response:
+            self.board.look()
+            state = self.campaign.state
+            standing = self.standing(person, state, len(_own(state, person.name)))
+            outlook = standing["outlook"]
+            return self.render(
+                "overview.html",
+                person,
+                intervals=intervals(() if outlook is None else outlook.systems),
+                disagreements=[
+                    (pair, sorted(state.latest(pair).values(), key=lambda j: j.by), state.comments.get(pair, ()))
+                    for pair in (state.disagreements[:50] if person.owner else ())
+                ],
+                flags=[flag for said in state.flags.values() for flag in said][-50:] if person.owner else [],
+                scale=self.campaign.scale,
+                grades=_buttons(self.campaign.scale),
+                exports=EXPORTS,
+                request=secrets.token_hex(16),
+                **standing,
+            )
+
+        return await run_in_threadpool(page)
+
+    async def settle(self, request: Request) -> Response:
+        """Settle a disagreement."""
+        person = self.owner(request)
+        said = await self.form(request, person)
+        settle, token = self.campaign.adjudicate, said.token(person, "\0".join(["/settle", *said.pair]))
+        await run_in_threadpool(settle, person.name, *said.pair, said.grade, token=token)
+        return RedirectResponse("/overview", 303)
+
+    async def export(self, request: Request) -> Response:
+        """The judgments, or the log, as a file."""
+        self.owner(request)
+        form = request.path_params["form"]
+        if form not in EXPORTS:
+            raise HTTPException(404, f"There is no such export: {', '.join(EXPORTS)}.")
+        text = await run_in_threadpool(self.campaign.export, form)
+        name = "qrels.txt" if form == "qrels" else f"judgments.{form}" if form != "log" else "log.jsonl"
+        return Response(text, media_type=TYPES[form], headers={"content-disposition": f'attachment; filename="{name}"'})
+
+    # Files: a request names one of those that were there at the start, or nothing
+
+    async def media(self, request: Request) -> Response:
+        """A sound or a picture of a document."""
+        self.person(request)
+        file = self.files.get(request.path_params["key"])
+        if file is None:
+            raise HTTPException(404, "There is no such file.")
+        return FileResponse(file.path, media_type=file.type)
+
+    async def static(self, request: Request) -> Response:
+        """Style and script."""
+        name = request.path_params["name"]
+        if name not in STATIC:
+            raise HTTPException(404, "There is no such file.")
+        return Response(self.statics[name], media_type=STATIC[name], headers={"cache-control": "no-cache"})
+
+    # Coming in and going out
+
+    async def login_page(self, request: Request) -> Response:
+        """Where a token is asked for."""
+        return self.render("login.html", None, wrong="")
+
+    async def login(self, request: Request) -> Response:
+        """Come in with a token."""
+        address = "" if request.client is None else request.client.host
+        person = self.roster.find((await read_form(request))["token"].strip())
+        if person is None:
+            if not self.logins.allows(address):
+                raise HTTPException(429, "Too many wrong tokens. Wait a minute and try again.")
+            return self.render("login.html", None, wrong="Nobody has this token. Ask the owner for yours.", code=401)
+        response = RedirectResponse("/", 303)
+        if self.roster.alone is None:
+            secure = request.url.scheme == "https"
+            response.set_cookie(COOKIE, person.token, max_age=30 * DAY, httponly=True, samesite="lax", secure=secure)
+        return response
+
+    async def logout(self, request: Request) -> Response:
+        """Go out."""
+        await self.form(request, self.person(request))
+        response = RedirectResponse("/login", 303)
+        response.delete_cookie(COOKIE, httponly=True, samesite="lax")
+        return response
+
+    # What goes wrong
+
+    async def refused(self, request: Request, error: Exception) -> Response:
+        """A request that cannot be done, and why."""
+        if isinstance(error, HTTPException):
+            status, why = error.status_code, str(error.detail)
+        else:
+            status, why = (503 if isinstance(error, StoreError) else 422), str(error)
+        return self.problem(request, status, why)
+
+    async def failed(self, request: Request, error: Exception) -> Response:
+        """An error that nobody expected."""
+        return self.problem(request, 500, "The server met an error that it did not expect. Its log says which.")
+
+    def problem(self, request: Request, status: int, why: str) -> Response:
+        """Why, in words: one line for our script, a page for people."""
+        if "x-part" in request.headers:
+            return PlainTextResponse(f"{why}\n", status)
+        return self.render("problem.html", None, why=why, code=status)
+
+    def render(self, template: str, person: Assessor | None, *, code: int = 200, **said: Any) -> Response:
+        """A page from its template."""
+        common = {
+            "name": self.campaign.setup.name,
+            "person": person,
+            "alone": self.roster.alone is not None,
+            "show_ranking": self.show_ranking,
+            "sees_ranking": person is not None and (person.owner or self.show_ranking),
+        }
+        return HTMLResponse(self.templates.get_template(template).render(common | said), code)
+
+
+def _own(state: State, assessor: str) -> list[Judged]:
+    """An assessor's judgments made here, in order."""
+    mine = [j for said in state.judged.values() for j in said if j.by == assessor and not j.source]
+    return sorted(mine, key=lambda judgment: judgment.number)
+
+
+def _buttons(scale: Scale) -> list[tuple[str, str]]:
+    """The grades that get a button, with what each says; none where they are too many."""
+    if len(scale) > MOST_BUTTONS:
+        return []
+    ends = {scale.grades[0]: "not relevant", scale.grades[-1]: "relevant" if len(scale) == 2 else "most relevant"}
+    return [(f"{grade:g}", ends.get(grade, "")) for grade in scale.grades]

@@ -1,0 +1,168 @@
+"""``probeval campaign`` as people type it: create, next, record, undo, adjudicate, export, import."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from probeval.data import Collection, read_judgments, write_campaign
+from tests.cli.conftest import Said
+
+Run = Callable[..., Said]
+
+
+@pytest.fixture
+def runs(small: Collection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    write_campaign(small, tmp_path / "data")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "data" / "runs"
+
+
+@pytest.fixture
+def store(probeval: Run, runs: Path) -> str:
+    made = probeval(
+        "campaign", "create", "mine.db", runs, "--metric", "nDCG@5", "--scale", "graded:2", "--model", "uniform",
+        "--overlap", 0.5, "--policy", "depth",
+    )  # fmt: skip
+    assert made.code == 0, made.err
+    return "mine.db"
+
+
+def _next(probeval: Run, store: str, who: str, n: int = 1) -> list[dict[str, str]]:
+    said = probeval("campaign", "next", store, "--assessor", who, "-n", n, "--format", "json")
+    assert said.code == 0, said.err
+    return json.loads(said.out)["next"]
+
+
+def test_the_whole_way(probeval: Run, store: str, tmp_path: Path):
+    for who, more in (("ann", 0), ("bob", 1)):
+        for task in _next(probeval, store, who, 6):
+            grade = min(2, more + len(task["doc"]) % 2)
+            said = probeval("campaign", "record", store, task["query"], task["doc"], grade, "--assessor", who)
+            assert said.code == 0, said.err
+    listed = json.loads(probeval("campaign", "adjudicate", store, "--format", "json").out)["disagreements"]
+    assert listed
+    query, doc = listed[0]["query"], listed[0]["doc"]
+    settled = probeval(
+        "campaign", "adjudicate", store, query, doc, 1, "--by", "eve", "--reason", "it is", "--format", "csv"
+    )
+    assert settled.out.splitlines()[1].endswith(f"adjudicated,{query},{doc},eve,1.0")
+    status = probeval("campaign", "status", store, "--refresh")
+    assert "Krippendorff's alpha" in status.out
+    assert f"{len(listed) - 1} disagreements to settle, 1 settled." in status.out
+    assert "Confidence" in status.out
+    document = json.loads(probeval("campaign", "status", store, "--format", "json").out)
+    assert document["adjudicated"] == 1
+    assert {row["assessor"]: row["judgments"] for row in document["assessors"]} == {"ann": 6, "bob": 6}
+    out = probeval("campaign", "export", store, "-o", "qrels.txt")
+    assert out.err.endswith("lines in qrels.txt.\n")
+    assert f"{query} adjudicated {doc} 1\n" in Path("qrels.txt").read_text()
+    assert len(read_judgments("qrels.txt")) == document["judged"]
+    rows = [json.loads(line) for line in probeval("campaign", "export", store, "--format", "jsonl").out.splitlines()]
+    assert {row["assessor"] for row in rows} == {"ann", "bob", "eve"}
+
+
+def test_record_undo_skip_flag_and_comment(probeval: Run, store: str):
+    (task,) = _next(probeval, store, "ann")
+    pair = task["query"], task["doc"]
+    said = probeval("campaign", "record", store, *pair, 2, "--assessor", "ann", "--token", "t1", "--format", "json")
+    again = probeval("campaign", "record", store, *pair, 2, "--assessor", "ann", "--token", "t1", "--format", "json")
+    assert json.loads(said.out) == json.loads(again.out)
+    assert json.loads(said.out)["grade"] == 2
+    assert probeval("campaign", "record", store, "--assessor", "ann", "--withdraw", 0).code == 0
+    assert _next(probeval, store, "ann")[0]["doc"] == task["doc"]
+    both = probeval(
+        "campaign", "record", store, *pair, "--assessor", "ann", "--skip", "--flag", "no text", "--comment", "?"
+    )
+    assert [line.split()[1] for line in both.out.splitlines()[1:]] == ["commented", "flagged", "skipped"]
+    assert (
+        _next(probeval, store, "ann")[0]["doc"] != task["doc"] or _next(probeval, store, "ann")[0]["query"] != pair[0]
+    )
+
+
+def test_guidelines_have_versions(probeval: Run, store: str):
+    Path("how.txt").write_text("Be fair.\n")
+    assert probeval("campaign", "guideline", store).out == "Version 0\n"
+    assert probeval("campaign", "guideline", store, "how.txt").out == "Version 1\nBe fair.\n"
+    assert json.loads(probeval("campaign", "guideline", store, "--format", "json").out)["version"] == 1
+
+
+def test_imports_say_what_came_in(probeval: Run, store: str, small: Collection):
+    said = probeval("campaign", "import", store, "data/qrels.txt", "--assessor", "trec", "--format", "json")
+    assert json.loads(said.out) == {
+        "judgments": len(small.judgments),
+        "assessors": "trec",
+        "labelled": 0,
+        "machines": "",
+    }
+    again = probeval("campaign", "import", store, "data/qrels.txt", "--assessor", "trec")
+    assert (again.code, again.err) == (1, "Error: data/qrels.txt: imported already, as event 2.\n")
+    Path("labels.csv").write_text("query,doc,llm\nq1,d1,1\nq99,d1,1\n")
+    labelled = probeval("campaign", "import", store, "labels.csv", "--as", "labels", "--format", "json")
+    assert labelled.err == "Left out: labels of 1 pairs of other queries.\n"
+    assert json.loads(labelled.out)["machines"] == "llm"
+
+
+def test_next_of_a_finished_campaign(probeval: Run, store: str):
+    probeval("campaign", "import", store, "data/qrels.txt", "--assessor", "trec")
+    said = probeval("campaign", "next", store, "--assessor", "ann", "-n", 200)
+    waiting = len(said.out.splitlines()) - 1  # the pairs that want another opinion
+    assert "The target is met" in said.err
+    assert 0 < waiting < 200
+
+
+def test_the_same_seed_gives_the_same_overlap_and_tables(probeval: Run, runs: Path):
+    for name in ("a.db", "b.db"):
+        made = probeval(
+            "campaign", "create", name, runs, "--metric", "P@5", "--model", "uniform", "--overlap", 0.3, "--seed", 5,
+            "--quiet",
+        )  # fmt: skip
+        assert made.err == ""
+    a, b = (json.loads(probeval("campaign", "status", name, "--format", "json").out) for name in ("a.db", "b.db"))
+    assert a["overlap"] == b["overlap"] > 0
+    assert [t["doc"] for t in _next(probeval, "a.db", "x", 5)] == [t["doc"] for t in _next(probeval, "b.db", "x", 5)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("status", "none.db"), "none.db: no such store. 'probeval campaign create' makes one."),
+        (
+            ("status", "data/qrels.txt"),
+            "data/qrels.txt: not a store of campaigns. 'probeval campaign create' makes one.",
+        ),
+        (("record", "mine.db", "q1", "--assessor", "a"), "Give QUERY, DOC and GRADE"),
+        (("record", "mine.db", "q1", "nope", "1", "--assessor", "a"), "Query 'q1': no run retrieves document 'nope'."),
+        (("adjudicate", "mine.db", "q1"), "Give QUERY, DOC and GRADE, or none of them"),
+        (("export", "mine.db", "-o", "no/such/../../mine.db/x"), "cannot be written"),
+        (("status", "mine.db", "--name", "other"), "mine.db: no campaign 'other'."),
+        (("status", "oracle://x/y"), "A store is the path of an SQLite file or a postgresql:// URL; this is neither."),
+    ],
+)
+def test_errors_are_one_line(probeval: Run, store: str, arguments: tuple[str, ...], says: str):
+    said = probeval("campaign", *arguments)
+    assert said.code == 1
+    assert said.err.startswith("Error: ")
+    assert says in said.err
+    assert said.err.count("\n") == 1
+    assert said.out == ""
+
+
+def test_a_store_of_a_newer_version_is_refused_in_one_line(probeval: Run, store: str):
+    with sqlite3.connect(store) as file:
+        file.execute("UPDATE probeval_version SET version = 7")
+    file.close()
+    said = probeval("campaign", "status", store)
+    assert said.err == "Error: mine.db: written by a newer probeval (schema 7, this one reads 1). Update it.\n"
+
+
+def test_creating_twice_is_refused_and_changes_nothing(probeval: Run, store: str, runs: Path):
+    before = probeval("campaign", "export", store, "--format", "log").out
+    said = probeval("campaign", "create", store, runs, "--metric", "P@5", "--model", "uniform")
+    assert said.code == 1
+    assert "has a campaign 'campaign' already. Name another, or another store." in said.err
+    assert probeval("campaign", "export", store, "--format", "log").out == before

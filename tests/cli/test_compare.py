@@ -1,0 +1,150 @@
+"""``probeval compare`` as people use it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from probeval.data import Collection, synthetic_campaign, write_campaign
+from probeval.data.judgments import Judgments
+
+SCORES = np.random.default_rng(5).uniform(0.1, 0.5, size=(3, 12)) + np.array([[0.0], [0.02], [0.3]])
+
+
+@pytest.fixture
+def table(put):
+    rows = ["query,low,middle,high", *(",".join([f"q{i}", *map(str, row)]) for i, row in enumerate(SCORES.T))]
+    return put("scores.csv", "\n".join(rows) + "\n")
+
+
+@pytest.fixture
+def campaign(tmp_path):
+    made = synthetic_campaign(np.random.default_rng(3), systems=5, queries=12, depth=8)
+    write_campaign(made, tmp_path / "made")
+    return tmp_path / "made"
+
+
+@pytest.fixture
+def partly(tmp_path):
+    made = synthetic_campaign(np.random.default_rng(3), systems=5, queries=12, depth=8)
+    keep = np.random.default_rng(4).random(len(made.judgments.pair)) < 0.8
+    some: Judgments = made.judgments.take(keep)
+    write_campaign(Collection(made.name, made.runs, some), tmp_path / "partly")
+    return tmp_path / "partly"
+
+
+def test_a_table_of_scores(probeval, table):
+    said = probeval("compare", table, "--format", "json")
+    assert said.code == 0
+    document = json.loads(said.out)
+    assert (document["method"], document["correction"]) == ("t", "holm")
+    assert document["systems"][0]["system"] == "high"
+    pair = next(p for p in document["pairs"] if (p["a"], p["b"]) == ("high", "low"))
+    assert pair["p"] == pytest.approx(stats.ttest_rel(SCORES[2], SCORES[0]).pvalue)
+    assert pair["report"].startswith(f"{pair['difference']:.4f} +- ")
+    assert pair["verdict"] == "better"
+    assert document["friedman"]["p"] < 0.05
+
+
+def test_people_read_value_half_width_and_p(probeval, table):
+    said = probeval("compare", table)
+    assert "+-" in said.out
+    assert "(p < 0.001)" in said.out
+    assert "Student's paired t; Holm" in said.err
+    assert "pairs differ significantly (alpha 0.05)" in said.err
+    assert "population of queries" in said.err
+    assert probeval("compare", table, "--quiet").err == ""
+
+
+def test_csv_has_numbers_in_full(probeval, table):
+    rows = list(csv.DictReader(io.StringIO(probeval("compare", table, "--format", "csv", "--rope", ".05").out)))
+    assert len(rows) == 3
+    assert {"a", "b", "difference", "lower", "upper", "p", "adjusted", "d", "won", "p_equal", "verdict"} <= set(rows[0])
+
+
+@pytest.mark.parametrize("method", ["t", "wilcoxon", "sign", "bootstrap", "permutation", "tukey", "randomised-tukey"])
+def test_every_method(probeval, table, method):
+    said = probeval("compare", table, "--method", method, "--samples", "500", "--format", "json")
+    assert json.loads(said.out)["method"] == method
+    assert said.out == probeval("compare", table, "--method", method, "--samples", "500", "--format", "json").out
+
+
+def test_pairs_with_one_system(probeval, table):
+    pairs = json.loads(probeval("compare", table, "--against", "low", "--format", "json").out)["pairs"]
+    assert [{p["a"], p["b"]} for p in pairs] == [{"high", "low"}, {"middle", "low"}]
+    said = probeval("compare", table, "--against", "lov")
+    assert said.code == 1
+    assert "Did you mean 'low'?" in said.err
+
+
+def test_runs_and_judgments(probeval, campaign):
+    said = probeval(
+        "compare", campaign / "runs", "--qrels", campaign / "qrels.txt", "--metric", "nDCG@5", "--format", "json"
+    )
+    document = json.loads(said.out)
+    assert document["metric"] == "nDCG@5"
+    assert len(document["pairs"]) == 10
+    assert "when_judged" not in document["pairs"][0]
+
+
+@pytest.mark.parametrize("metric", ["CG@5", "nDCG@5"])
+def test_judgments_that_miss_some(probeval, partly, metric):
+    files = (partly / "runs", "--qrels", partly / "qrels.txt", "--metric", metric, "--format", "json")
+    said = probeval("compare", *files)
+    assert "are not judged, and count as worth nothing" in said.err
+    assert {p["when_judged"] for p in json.loads(said.out)["pairs"]} <= {"yes", "no", "open"}
+    modelled = json.loads(probeval("compare", *files, "--model", "uniform", "--draws", "50").out)["pairs"]
+    assert all(0 <= p["p_significant"] <= 1 for p in modelled)
+
+
+def test_pictures(probeval, table, tmp_path):
+    said = probeval("compare", table, "--plot", tmp_path / "all.png")
+    assert said.code == 0
+    for name in ("all.png", "all-ranks.png"):
+        assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
+    assert probeval("compare", table, "--plot", tmp_path / "all.txt").code == 1
+
+
+@pytest.mark.slow
+def test_bayes(probeval, table, tmp_path):
+    said = probeval("compare", table, "--bayes", "--rope", ".01", "--plot", tmp_path / "b.png")
+    assert said.code == 0
+    assert "R-hat" in said.err
+    assert "p_better" in said.out
+    assert (tmp_path / "b.png").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--bayes", "--method", "t"), "leave out --method and --correction"),
+        (("--method", "tukey", "--correction", "holm"), "takes no correction"),
+        (("--model", "uniform"), "stands by itself"),
+    ],
+)
+def test_what_does_not_go_together(probeval, table, arguments, message):
+    said = probeval("compare", table, *arguments)
+    assert (said.code, said.out) == (1, "")
+    assert message in said.err
+    assert said.err.count("\n") == 1
+
+
+def test_runs_need_judgments_and_a_measure(probeval, campaign):
+    for arguments in ((), ("--metric", "AP"), ("--qrels", campaign / "qrels.txt")):
+        said = probeval("compare", campaign / "runs", *arguments)
+        assert said.code == 1
+        assert "Runs need --qrels FILE and --metric METRIC" in said.err
+    assert probeval("compare", campaign / "none.csv").code == 1
+    assert probeval("compare", "--method", "z").code == 2
+
+
+def test_one_system_alone(probeval, put):
+    said = probeval("compare", put("one.csv", "query,only\nq1,0.5\nq2,0.7\n"), "--format", "json")
+    assert said.code == 0
+    assert json.loads(said.out)["pairs"] == []
+    assert probeval("compare", put("one.csv", "query,only\nq1,0.5\nq2,0.7\n")).code == 0

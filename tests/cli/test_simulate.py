@@ -1,0 +1,156 @@
+"""``simulate``: what it writes in each form, what it says, and how it fails."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from probeval.data import read_campaign, synthetic_campaign, write_campaign
+from probeval.simulation import simulate
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory) -> list[Path]:
+    """Three small campaigns."""
+    root = tmp_path_factory.mktemp("campaigns")
+    for i, name in enumerate(("first", "second", "third")):
+        made = synthetic_campaign(np.random.default_rng(i), systems=5, queries=6, depth=6, docs=15)
+        write_campaign(replace(made, name=name, metadata=None), root / name)
+    return [root / name for name in ("first", "second", "third")]
+
+
+@pytest.fixture
+def run(probeval, folders):
+    def simulated(*more, quiet=True):
+        defaults = {
+            "--metric": "DCG@5",
+            "--policy": "mtc:uniform",
+            "--jobs": 1,
+            "--batch": 5,
+            "--checkpoints": "0,.1,.4",
+        }
+        given = [x for name, value in defaults.items() if name not in more for x in (name, value)]
+        first = folders[0]
+        return probeval(
+            "simulate", first / "runs", "--qrels", first / "qrels.txt", *given, *more, *(["--quiet"] if quiet else [])
+        )
+
+    return simulated
+
+
+def test_json_is_that_of_the_library(run, folders):
+    said = run("--policy", "mtc:uniform", "--policy", "random:uniform", "--seeds", 2, "--format", "json", quiet=False)
+    assert said.code == 0, said.err
+    expected = simulate(
+        replace(read_campaign(folders[0]), name="runs"), metric="DCG@5", policies=["mtc:uniform", "random:uniform"],
+        seeds=2, batch=5, checkpoints=[0, 0.1, 0.4],
+    )  # fmt: skip
+    document = json.loads(said.out)
+    assert document["policies"][0]["points"][0]["rho"] is None  # all systems tied: it is not a number
+    plain = json.loads(json.dumps(expected.document()), parse_constant=lambda _: None)
+    assert document == plain
+    assert [c["policy"] for c in document["policies"]] == ["mtc", "mtc", "random", "random"]
+    first, second = said.err.splitlines()
+    assert first.startswith("runs: 5 of 5 systems are judged to depth 5; 6 queries, ")
+    assert second == "Model uniform: it was asked for."
+
+
+def test_stop_is_never_null(run):
+    for stop, reached in (("confidence=.8", True), ("budget=0", True), ("budget=100000", False), ("", False)):
+        course = json.loads(run("--stop", stop, "--format", "json").out)["policies"][0]
+        assert course["stop"]["reached"] is reached
+        assert isinstance(course["stop"]["judged"], int)
+        assert len(course["points"]) == 3
+
+
+def test_csv_has_a_row_a_course_and_checkpoint(run):
+    said = run("--seeds", 2, "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(said.out)))
+    assert [(r["policy"], r["model"], int(r["seed"])) for r in rows] == [
+        ("mtc", "uniform", s) for s in (0, 1) for _ in range(3)
+    ]
+    assert float(rows[0]["confidence"]) == 0.5
+
+
+def test_two_tables_for_people(run):
+    lines = run("--stop", "budget=7", "--until", ".5").out.splitlines()
+    assert lines[0] == "DCG@5 along the way"
+    assert lines[1].split()[:4] == ["policy", "model", "seed", "judged"]
+    at = lines.index("At the stop (budget=7), or at the end")
+    assert len(lines) == at + 3
+    assert lines[at + 2].split()[:6] == ["mtc", "uniform", "0", "-", "True", "7"]
+
+
+def test_fitted_on_others(run, folders):
+    fitted = ("--fit", folders[1], "--fit", folders[2])
+    said = run("--policy", "mtc", "--model", "empirical", *fitted, "--format", "json")
+    assert said.code == 0, said.err
+    assert json.loads(said.out)["policies"][0]["model"] == "empirical"
+    own = run("--policy", "mtc", *fitted, "--fit", folders[0])
+    assert (own.code, own.out) == (1, "")
+    assert own.err == "Error: first cannot be fitted on and judged again: leave it out of the fit.\n"
+
+
+def test_same_seed_same_bytes(run):
+    one, two, other = (run("--policy", "random:uniform", "--format", "json", "--seed", s) for s in (1, 1, 2))
+    assert one.err == ""
+    assert one.out == two.out != other.out
+
+
+def test_a_picture(run, tmp_path):
+    said = run("--plot", tmp_path / "c.png", quiet=False)
+    assert said.code == 0
+    assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
+    assert said.err.splitlines()[-1] == f"Picture: {tmp_path / 'c.png'}."
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (("--plot", "c.txt"), "c.txt: a picture's name ends in .png, .svg, .pdf."),
+        (("--checkpoints", "0,few"), "--checkpoints takes numbers with commas between them, got '0,few'."),
+        (("--checkpoints", "0,5"), "Checkpoints and until are shares of the pool, from 0 to 1."),
+        (("--until", "7"), "Checkpoints and until are shares of the pool, from 0 to 1."),
+        (("--policy", "gian:uniform"), "Did you mean 'gain'?"),
+        (("--policy", "mtc:none"), "uniform, empirical, independent, hierarchical or a card."),
+        (("--policy", "mtc:nothing"), "No model 'nothing'. 'probeval models' lists those that ship."),
+        (("--stop", "sure=.9"), "confidence, every, best, halfwidth, budget, hours, cost, seconds, price."),
+        (("--goal", "pair:a,b"), "No system 'a' to compare."),
+        (("--noise", "2"), "Noise is the probability of a wrong grade, between 0 and 1; got 2."),
+        (("--metric", "NDGC@5"), "Unknown metric 'NDGC@5'. Did you mean 'nDCG@5'?"),
+    ],
+)  # fmt: skip
+def test_errors_are_one_line(run, more, message):
+    said = run(*more)
+    assert (said.code, said.out) == (1, "")
+    assert said.err.startswith("Error: ")
+    assert said.err.endswith(f"{message}\n")
+    assert said.err.count("\n") == 1
+
+
+def test_judgments_are_needed(probeval, folders):
+    said = probeval("simulate", folders[0] / "runs", "--metric", "AP")
+    assert (said.code, said.out) == (1, "")
+    assert said.err == "Error: A simulation needs full judgments to answer from: give --qrels FILE.\n"
+    assert probeval("simulate", folders[0] / "runs").code == 2
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # what Dask says of itself
+def test_a_scheduler_that_is_not_there(run):
+    distributed = pytest.importorskip("distributed", reason="Dask is not installed")
+    import dask
+
+    assert distributed is not None
+    with dask.config.set({"distributed.comm.timeouts.connect": "1s"}):
+        said = run("--scheduler", "tcp://127.0.0.1:9")
+    assert said.code == 1
+    assert said.err.endswith(
+        "Error: No Dask scheduler answers at tcp://127.0.0.1:9. Start one, or leave --scheduler out.\n"
+    )

@@ -1,0 +1,86 @@
+"""A server of one's own, as people start it; a campaign on the bundled collection; a browser."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from probeval.campaign import Campaign
+from probeval.data import Collection, Scale, synthetic_campaign
+from probeval.web import Assessor, Board, Document, Limiter, Roster, application
+from tests.campaign.conftest import postgres, store  # noqa: F401
+from tests.web.asking import Client
+from tests.web.served import Served
+
+HOST = "judge.test"
+SCRIPT = "<script>window.stolen = 1</script>\"'<img src=x onerror=alert(1)>"
+ANN = Assessor("ann", "a long token that is ann's")
+EVE = Assessor("eve", "a long token that is eve's", owner=True)
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., Served]]:
+    """Start servers; those that still run are killed at the end."""
+    running: list[Served] = []
+
+    def start(place: object, *options: object) -> Served:
+        running.append(Served.start(place, *options))
+        return running[-1]
+
+    yield start
+    for each in running:
+        each.kill()
+
+
+@pytest.fixture(scope="session")
+def bundled() -> Collection:
+    """The synthetic collection that ``probeval demo`` makes, with its judgments."""
+    return synthetic_campaign(np.random.default_rng(0))
+
+
+@pytest.fixture
+def documents(put: Callable[[str, str], Path]) -> Callable[[Campaign], Path]:
+    """A file with a text for every document of a campaign, hostile ones among them."""
+
+    def write(campaign: Campaign) -> Path:
+        lines = [
+            {"doc": doc, "title": f"Title of {doc}", "text": f"Text of {doc}.\n{SCRIPT}"} for doc in campaign.pool.docs
+        ]
+        return put("documents.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
+
+    return write
+
+
+@pytest.fixture
+def campaign(tmp_path: Path, small: Collection) -> Iterator[Campaign]:
+    """A small campaign in a file, nothing judged."""
+    bare = replace(small, judgments=None)
+    guideline = f"Be fair. {SCRIPT}"
+    with Campaign.create(
+        tmp_path / "small.db", bare, metric="nDCG@5", scale=Scale.graded(2), model="uniform", guideline=guideline
+    ) as made:
+        yield made
+
+
+@pytest.fixture
+def open_page(campaign: Campaign) -> Callable[..., Client]:
+    """A client of the page, without a server; by default for one person, as on their own machine."""
+
+    def client(*, who: Assessor | None = None, **settings: object) -> Client:
+        plenty = Limiter(rate=1e9, burst=1e9)
+        settings = {
+            "roster": Roster.local("owner") if who is None else Roster([ANN, EVE]),
+            "board": Board(campaign),
+            "hosts": [HOST],
+            "documents": {doc: Document(f"Text of {doc}. {SCRIPT}") for doc in campaign.pool.docs},
+            "requests": plenty,
+            **settings,
+        }
+        return Client(application(campaign, **settings), HOST, token=None if who is None else who.token)  # type: ignore[arg-type]
+
+    return client

@@ -1,0 +1,93 @@
+"""The page as people run it: ``probeval judge`` in a process of its own, and assessors who speak HTTP to it."""
+
+from __future__ import annotations
+
+import http.client
+import re
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from html import unescape
+from urllib.parse import urlencode, urlsplit
+
+FIELD = re.compile(r'name="(mark|request|query|doc)" value="([^"]*)"')
+FORM = re.compile(r'<form method="post" action="/judge".*?</form>', re.DOTALL)
+COMMAND = "import sys; from probeval.cli import main; sys.argv[0] = 'probeval'; main()"
+
+
+@dataclass
+class Served:
+    """A running server."""
+
+    process: subprocess.Popen[str]
+    url: str
+    said: list[str] = field(default_factory=list)
+
+    @classmethod
+    def start(cls, store: object, *options: object) -> Served:
+        """Start a server on a free port and wait for its address."""
+        words = [sys.executable, "-c", COMMAND, "judge", store, "--port", 0, "--format", "csv", "--quiet", *options]
+        process = subprocess.Popen(
+            list(map(str, words)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        )
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in range(2)]
+        if not lines[1]:
+            assert process.stderr is not None
+            raise AssertionError(process.stderr.read())
+        return cls(process, lines[1].split(",")[0].rstrip("/"))
+
+    @property
+    def host(self) -> str:
+        return urlsplit(self.url).netloc
+
+    def kill(self) -> None:
+        """As the power goes out."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGKILL)
+        self.process.communicate()
+
+
+class Judge:
+    """An assessor with a connection of their own, who reads what the page says."""
+
+    def __init__(self, url: str, token: str | None = None) -> None:
+        self.host = urlsplit(url).netloc
+        self._connection = http.client.HTTPConnection(self.host, timeout=30)
+        self.cookie = "" if token is None else f"probeval={token}"
+        self.fields: dict[str, str] = {}
+        self.seconds: list[float] = []
+
+    def look(self) -> str:
+        """Open the page."""
+        return self._ask("GET", "/", None)
+
+    def judge(self, grade: object) -> str:
+        """Give the document of the page a grade; the request that the server has acknowledged."""
+        request = self.fields["request"]
+        self._ask("POST", "/judge", {**self.fields, "grade": str(grade)})
+        return request
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        return self.fields["query"], self.fields["doc"]
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _ask(self, method: str, path: str, form: dict[str, str] | None) -> str:
+        headers = {"Cookie": self.cookie, "Origin": f"http://{self.host}", "X-Part": "1"}
+        if form is not None:
+            headers["Content-Type"] = "application/x-www-form-urlencoded"
+        body = None if form is None else urlencode(form)
+        began = time.perf_counter()
+        self._connection.request(method, path, body, headers)
+        answer = self._connection.getresponse()
+        text = answer.read().decode()
+        self.seconds.append(time.perf_counter() - began)
+        assert answer.status == 200, f"{answer.status} {text}"
+        found = FORM.search(text)
+        self.fields = {} if found is None else {k: unescape(v) for k, v in FIELD.findall(found[0])}
+        return text
