@@ -8,6 +8,7 @@ import shutil
 import sys
 import tempfile
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -42,7 +43,7 @@ def draw(folder: Path, program: str) -> list[Path]:
     from probeval.campaign import Campaign
     from probeval.web import Document, Roster, serve
 
-    rng = np.random.default_rng(0)
+    rng, turns = np.random.default_rng(0), 0  # each judgment takes seven seconds
     judged = probeval.synthetic_campaign(rng, queries=12, systems=8, depth=10)
     grades = dict(
         zip(map(judged.judgments.pool.label, range(len(judged.judgments))), judged.judgments.grades(), strict=True)
@@ -59,13 +60,14 @@ def draw(folder: Path, program: str) -> list[Path]:
             guideline=GUIDELINE,
             queries={query: QUERIES[i % len(QUERIES)] for i, query in enumerate(judged.runs.queries)},
             stopping="confidence=.9",
+            clock=lambda: time.time() + 7 * turns,
         ) as campaign,
         sync_playwright() as playwright,
     ):
-        for turn in range(80):
+        for turns in range(80):
             task = campaign.next("ann")[0]
             campaign.record("ann", task.query, task.doc, grades[task.query, task.doc])
-            if turn % 10 == 9:
+            if turns % 10 == 9:
                 campaign.refresh()
         documents = {doc: Document(tell(rng), title=f"Notes, part {doc[1:]}") for doc in campaign.pool.docs}
         address: list[str] = []

@@ -21,6 +21,7 @@ from probeval.cli.gstudy import gstudy
 from probeval.cli.judge import judge
 from probeval.cli.models import models
 from probeval.cli.next import next_pairs
+from probeval.cli.report import report
 from probeval.cli.plan import plan
 from probeval.cli.simulate import simulate
 from probeval.cli.validate import validate
@@ -53,7 +54,7 @@ def root(
     """Evaluate retrieval systems with few relevance judgments, or none, and say how sure the answer is."""
 
 
-for verb in (compare, demo, doctor, dstudy, evaluate, features, fit, gstudy, judge, plan, simulate, validate):
+for verb in (compare, demo, doctor, dstudy, evaluate, features, fit, gstudy, judge, plan, report, simulate, validate):
     app.command()(verb)
 app.command("next")(next_pairs)
 app.add_typer(campaign, name="campaign")

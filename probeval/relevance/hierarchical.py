@@ -6,8 +6,9 @@ r"""The hierarchical model: what it says. [hier]
 
 A query can be hard throughout (u) and follow popularity more or less (t); a system can be better than it is popular
 (a), its team too (m), and differently so on each query (c); a group of documents can suit a query (w); the grades of a
-query can lie closer together or farther apart than those of others (v). System and team effects sum to zero. Past campaigns give the prior of everything, variances included, for a campaign not yet seen; the
-judgments at hand go on from there. :mod:`probeval.relevance.laplace` and :mod:`probeval.relevance.nuts` compute it.
+query can lie closer together or farther apart than those of others (v). System and team effects sum to zero. Past
+campaigns give the prior of everything, variances included, for a campaign not yet seen; the judgments at hand go on
+from there. :mod:`probeval.relevance.laplace` and :mod:`probeval.relevance.nuts` compute it.
 """
 
 from __future__ import annotations

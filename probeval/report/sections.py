@@ -175,17 +175,22 @@ def _estimate(row: pd.Series, name: str) -> str:
 
 
 def _grades(found: Evaluation) -> pd.DataFrame:
-    """How many judged pairs have each grade, and how many of the others are expected to."""
+    """How many judged pairs have each grade, and how many of the others are expected to; means, where grades are fine."""
     relevance = found.stage.belief.relevance
-    share = relevance.marginal()
-    judged, scale = relevance.certain, relevance.scale
-    return pd.DataFrame(
-        {
-            "grade": [f"{g:g}" for g in scale.values],
-            "judged pairs": [str(int(round(x))) for x in share[judged].sum(axis=0)],
-            "expected of the others": [f"{x:,.1f}" for x in share[~judged].sum(axis=0)],
-        }
-    )
+    scale, judged, levels = relevance.scale, relevance.judged, relevance.levels
+    known, table = relevance.certain, relevance.frame()
+    if len(levels) == len(scale):
+        expected = [table.loc[~known, f"p{scale.values[c]:g}"].sum() for c in levels]
+        counts = np.bincount(judged[known], minlength=len(scale))
+        return pd.DataFrame(
+            {
+                "grade": [f"{g:g}" for g in scale.values],
+                "judged pairs": counts,
+                "expected of the others": [f"{x:,.1f}" for x in expected],
+            }
+        )
+    groups = table.groupby(np.where(known, "judged", "others"))["mean"]
+    return pd.DataFrame({"pairs": groups.size().index, "n": groups.size().to_numpy(), "mean grade": groups.mean()})
 
 
 def reliability(found: Evaluation) -> Section:

@@ -1,0 +1,212 @@
+"""Whole reports: of an evaluation, of a campaign, of a simulation."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib import metadata
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from probeval.errors import ModelError
+from probeval.relevance import Choice, choose_model
+from probeval.report import sections
+from probeval.report.evaluation import Evaluation, follow
+from probeval.report.page import Facts, Page, Part, Prose, Quote, Section, Table
+
+if TYPE_CHECKING:
+    from probeval.campaign import Campaign, Status
+    from probeval.satisfaction import SatMapping
+
+__all__ = ["how_made", "paragraph", "report_campaign", "report_evaluation"]
+
+PACKAGES = ("probeval", "numpy", "scipy", "pandas", "matplotlib")
+
+
+def report_evaluation(
+    found: Evaluation,
+    *,
+    title: str = "Evaluation",
+    command: str = "",
+    seen: str | None = None,
+    more: tuple[Section, ...] = (),
+    made: Mapping[str, str] | None = None,
+) -> Page:
+    """The report of an evaluation.
+
+    Parameters
+    ----------
+    found
+        What was found.
+    title
+        What it is called.
+    command
+        How it can be made again.
+    seen
+        A campaign that the model was fitted on and whose judgments these are.
+    more
+        Sections to stand after what was judged.
+    made
+        What else is to be known of how it was made.
+    """
+    facts = {
+        "measure": str(found.scores.metric),
+        "scale": str(found.stage.belief.relevance.scale),
+        "depth of the pool": str(found.stage.judging.depth),
+        "model": found.choice.name,
+        "route": f"{found.scores.method}, {found.scores.family}",
+        "seed": str(found.stage.judging.seed),
+        **(made or {}),
+    }
+    return Page(
+        title=title,
+        lead=_lead(found),
+        figures=_figures(found),
+        sections=(
+            sections.ranking(found),
+            sections.pairs(found),
+            sections.judging(found),
+            *more,
+            sections.model(found.choice, seen),
+            sections.reliability(found),
+            sections.users(found),
+            Section("paper", "For a paper", (Quote(paragraph(found)),)),
+            how_made(facts, command),
+        ),
+    )
+
+
+def _lead(found: Evaluation) -> str:
+    ranking, order = found.ranking, found.ranking.order
+    best = float(ranking.p_best[found.scores.order[0]])
+    text = f"{order[0]} leads {len(order)} systems by {found.scores.metric} on {len(found.scores.queries)} queries, "
+    text += f"and is the best of them on these queries with probability {best:.3f}."
+    if len(order) < 2:
+        return text
+    near = int((ranking.groups(level=found.level) == 1).sum()) - 1
+    return text + (f" {near} more cannot be told from it." if near else " All others can be told from it.")
+
+
+def _figures(found: Evaluation) -> tuple[tuple[str, str, str], ...]:
+    scores, ranking, last = found.scores, found.ranking, found.milestones[-1]
+    low, high = scores[ranking.order[0]].interval(found.level)
+    share = f"{scores.judged / max(scores.pool, 1):.1%} of {scores.pool:,} pairs"
+    figures = [
+        ("leader", ranking.order[0], f"{scores[ranking.order[0]].mean():.4f} ± {(high - low) / 2:.4f} on these queries"),
+        ("judged", f"{scores.judged:,}", share),
+        ("mean confidence", f"{ranking.confidence:.3f}", f"expected tau {ranking.expected_tau:.3f}"),
+    ]
+    if not np.isnan(last.erho2):
+        note = f"[{last.erho2_lower:.2f}, {last.erho2_upper:.2f}]; Φ {last.phi:.3f} [{last.phi_lower:.2f}, {last.phi_upper:.2f}]"
+        figures.append(("E ρ² as judged", f"{last.erho2:.3f}", note))
+    return tuple(figures)
+
+
+def paragraph(found: Evaluation) -> str:
+    """A paragraph for a paper: what was done, and the results as value ± half-width (p)."""
+    scores, order, card = found.scores, found.ranking.order, found.choice.card
+    n = len(order)
+    text = f"We compared {n} systems by {scores.metric} on {len(scores.queries)} queries. "
+    text += f"Of the {scores.pool:,} pairs of query and document in their pool (depth {found.stage.judging.depth}), "
+    if scores.judged == scores.pool:
+        text += f"all were judged on the scale {found.stage.belief.relevance.scale}. "
+    else:
+        learned = "" if card is None else f", learned from {len(card.training.get('campaigns', {}))} other campaigns"
+        text += (
+            f"{scores.judged:,} ({scores.judged / scores.pool:.1%}) were judged on the scale "
+            f"{found.stage.belief.relevance.scale}; the relevance of the others was estimated (model "
+            f"{found.choice.name}{learned}), and scores are expectations with their uncertainty. "
+        )
+    wide = found.population or scores
+    ends = wide[order[0]].interval(found.level)
+    text += f"{order[0]} scored highest, {wide[order[0]].mean():.4f} ± {(ends[1] - ends[0]) / 2:.4f}"
+    if n > 1:
+        text += f"; it differs from {order[1]} by {found.effect(order[0], order[1])}"
+        if n > 2:
+            text += f" and from {order[-1]}, the lowest, by {found.effect(order[0], order[-1])}"
+    sources = "judging" if found.population is None else "sampling of queries" if scores.judged == scores.pool else (
+        "judging and sampling of queries"
+    )  # fmt: skip
+    text += f" (half-widths of {found.level:.0%} intervals and two-sided p, for {sources}). "
+    text += f"The mean confidence in the order of two systems on these queries is {found.ranking.confidence:.3f}. "
+    return text + f"Computed with probeval {metadata.version('probeval')}."
+
+
+def how_made(facts: Mapping[str, str], command: str) -> Section:
+    """Versions, settings, and the command that makes the report again."""
+    versions = ", ".join(f"{name} {metadata.version(name)}" for name in PACKAGES)
+    rows = [*facts.items(), ("versions", f"{versions}, Python {platform.python_version()}")]
+    if command:
+        rows.append(("made by", command))
+    return Section("made", "How it was made", (Facts(tuple(rows)),))
+
+
+def report_campaign(
+    campaign: Campaign, *, level: float = 0.95, command: str = "", mapping: SatMapping | None = None
+) -> Page:
+    """The report of a campaign as it stands. Runs the model, several times along what was judged."""
+    stage, setup, status = campaign.stage(), campaign.setup, campaign.status()
+    collection = stage.judging.collection
+    try:
+        choice = choose_model(setup.model, collection, scale=setup.scale)
+    except ModelError:  # a card of the campaign's own, which no shelf has
+        choice = Choice(setup.model, stage.judging.model, "it is the campaign's own.", setup.scale, "of the campaign")
+    found = follow(stage, choice, _in_order(campaign), level=level, mapping=mapping)
+    last = max((event.time for event in campaign.log()[-1:]), default=0.0)
+    return report_evaluation(
+        found,
+        title=f"Campaign {setup.name}",
+        command=command,
+        seen=choice.fitted_on(collection),
+        more=(_people(status),),
+        made={
+            "policy and goal": f"{setup.policy}, {setup.goal}",
+            "stopping rule": setup.stopping,
+            "one grade of several": setup.rule,
+            "events in the log": f"{status.events:,}, the last {datetime.fromtimestamp(last, UTC):%Y-%m-%d %H:%M} UTC",
+        },
+    )
+
+
+def _in_order(campaign: Campaign) -> Any:
+    """The grades that stand, by when their pair was first judged."""
+    state = campaign.state
+    first = {pair: said[0].number for pair, said in state.judged.items()}
+    first |= {pair: event.number for pair, event in state.adjudicated.items() if pair not in first}
+    judgments = state.judgments
+    number = [first[judgments.pool.label(int(pair))] for pair in judgments.pair]
+    return judgments.take(np.argsort(number, kind="stable"))
+
+
+def _people(status: Status) -> Section:
+    """Who judged, and how far they agree."""
+    table = status.table()
+    parts: list[Part] = []
+    if status.shared:
+        parts.append(
+            Prose(
+                f"{status.shared:,} pairs were judged by several; Krippendorff's alpha over them is {status.alpha:.3f}. "
+                f"{status.disagreements:,} disagreements wait to be settled, {status.adjudicated:,} are settled."
+            )
+        )
+    else:
+        parts.append(Prose("No pair was judged by several assessors, so nothing is known of how far they agree."))
+    if len(table):
+        shown = table[["assessor", "judgments", "skipped", "flagged", "seconds"]].assign(
+            bias=[_bias(b, e) for b, e in zip(table["bias"], table["bias_error"], strict=True)]
+        )
+        shown = shown.assign(seconds=[("–" if pd.isna(s) else f"{s:.1f}") for s in shown["seconds"]])
+        parts.append(
+            Table.of(
+                shown.rename(columns={"seconds": "seconds each"}),
+                "Bias: how much higher than the others they judge the pairs they share, in grades ± standard error.",
+            )
+        )
+    return Section("people", "Who judged", tuple(parts))
+
+
+def _bias(value: float, error: float) -> str:
+    return "–" if np.isnan(value) else f"{value:+.2f}" if np.isnan(error) else f"{value:+.2f} ± {error:.2f}"

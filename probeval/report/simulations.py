@@ -1,0 +1,193 @@
+"""The report of a simulation: policies side by side on a finished campaign."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from math import nan
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from probeval.data.files import read_bytes
+from probeval.errors import DataError
+from probeval.plots import plot_course
+from probeval.report.page import Page, Prose, Quote, Section, Table
+from probeval.report.pages import how_made
+from probeval.report.pictures import draw
+from probeval.simulation import Bins, Course, Point, Simulation, Step
+
+__all__ = ["read_simulation", "report_simulation"]
+
+SHOWN = ("judged", "confidence", "accuracy", "tau", "mae", "calibration_excess", "calibration_p", "coverage")
+PICTURES = {
+    "tau": "Kendall's tau with the order by full judgments; a ring marks the stop.",
+    "confidence": "Stated confidence. Compare it with accuracy: where it is true, the two agree.",
+    "accuracy": "Share of pairs of systems in the true order.",
+}
+
+
+def read_simulation(path: str | PathLike[str]) -> dict[str, Any]:
+    """What ``probeval simulate --format json`` wrote."""
+    file = Path(path)
+    try:
+        document = json.loads(read_bytes(file))
+        _ = [(p["policy"], p["stop"]["judged"], p["points"]) for p in document["policies"]]
+    except (ValueError, KeyError, TypeError):
+        raise DataError("expected the JSON of probeval simulate --format json.", path=file) from None
+    if not document["policies"]:
+        raise DataError("the simulation has no policy.", path=file)
+    return dict(document)
+
+
+def report_simulation(
+    result: Simulation | Mapping[str, Any], *, title: str = "Simulation", command: str = "", seed: int | None = None
+) -> Page:
+    """The report of a simulation, or of its JSON (which has the checkpoints alone, so its curves are coarser)."""
+    document = result.document() if isinstance(result, Simulation) else result
+    courses = result if isinstance(result, Simulation) else _simulation(result)
+    table = _stops(document)
+    first = table.sort_values(["judged", "policy"], kind="stable").iloc[0]
+    lead = (
+        f"{len(table)} courses of judging {document['systems']} systems by {document['metric']} on a pool of "
+        f"{document['pool']:,} pairs, held against its full judgments."
+    )
+    facts = {"measure": str(document["metric"]), **({} if seed is None else {"seed": str(seed)})}
+    return Page(
+        title=title,
+        lead=lead,
+        figures=(
+            ("fewest judgments to the stop", f"{first['judged']:,}", f"{first['policy']}, {first['share']} of the pool"),
+            ("accuracy there", f"{first['accuracy']:.3f}", f"stated confidence {first['confidence']:.3f}"),
+            ("tau there", f"{first['tau']:.3f}", f"tau .9 lasts from {first['to tau .9']} judgments"),
+        ),
+        sections=(
+            Section("stops", "Where judging stopped", (*_spread(table), Table.of(table, STOPS))),
+            Section("course", "Along the way", (*_pictures(courses), Table.of(_points(document), POINTS))),
+            Section("paper", "For a paper", (Quote(_paragraph(document, table)),)),
+            how_made(facts, command),
+        ),
+    )
+
+
+STOPS = (
+    "One row a course. Accuracy: share of pairs of systems in the order that full judgments give; a true confidence "
+    "equals it on average. To tau .9: judgments from which tau stays at .9 for 100 more."
+)
+POINTS = (
+    "At the checkpoints. Calibration excess: distance of confidence from accuracy beyond what a perfect model shows by "
+    "chance, with its p. Coverage: share of systems whose 95% interval holds the true score."
+)
+
+
+def _label(policy: Mapping[str, Any]) -> str:
+    return f"{policy['policy']}:{policy['model']}"
+
+
+def _number(value: Any) -> float:
+    return nan if value is None else float(value)
+
+
+def _stops(document: Mapping[str, Any]) -> pd.DataFrame:
+    rows = []
+    for one in document["policies"]:
+        stop, good = one["stop"], one["judgments_to_tau90"]
+        rows.append(
+            {
+                "policy": _label(one),
+                "seed": str(one.get("seed", "")),
+                "stopped": "yes" if stop["reached"] else "no: all judged",
+                "judged": int(stop["judged"]),
+                "share": f"{_number(stop['fraction']):.1%}",
+                **{name: _number(stop[name]) for name in ("confidence", "accuracy", "tau")},
+                "to tau .9": "never" if good is None else f"{good:,}",
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _spread(table: pd.DataFrame) -> list[Prose]:
+    """The range over seeds, where there are several."""
+    said = []
+    for policy, rows in table.groupby("policy", sort=False):
+        if len(rows) > 1:
+            judged, accuracy = rows["judged"], rows["accuracy"]
+            said.append(
+                f"{policy}: {judged.median():,.0f} judgments at the median of {len(rows)} seeds "
+                f"({judged.min():,} to {judged.max():,}), accuracy {accuracy.mean():.3f} "
+                f"({accuracy.min():.3f} to {accuracy.max():.3f})."
+            )
+    return [Prose(" ".join(said))] if said else [Prose("One seed a policy: another seed would stop elsewhere.")]
+
+
+def _points(document: Mapping[str, Any]) -> pd.DataFrame:
+    return pd.DataFrame(
+        [
+            {
+                "policy": _label(one),
+                "seed": str(one.get("seed", "")),
+                **{n.replace("_", " "): int(p[n]) if n == "judged" else _number(p[n]) for n in SHOWN},
+            }
+            for one in document["policies"]
+            for p in one["points"]
+        ]
+    )
+
+
+def _pictures(simulation: Simulation) -> list[Any]:
+    names = ", ".join(dict.fromkeys(course.label for course in simulation.courses))
+    found = []
+    for figure, caption in PICTURES.items():
+        axes = plot_course(simulation, figure)
+        axes.legend(frameon=False, fontsize=8, loc="lower right")
+        found.append(
+            draw(axes, key=f"course-{figure}", alt=f"{figure} against judgments for {names}", caption=caption)
+        )
+    return found
+
+
+def _paragraph(document: Mapping[str, Any], table: pd.DataFrame) -> str:
+    said = "; ".join(
+        f"{row['policy']} {'stopped after' if row['stopped'] == 'yes' else 'did not stop within'} {row['judged']:,} "
+        f"judgments ({row['share']}), with an accuracy of {row['accuracy']:.3f} at a stated confidence of "
+        f"{row['confidence']:.3f} (tau {row['tau']:.3f})"
+        for _, row in table.iterrows()
+    )
+    return (
+        f"We judged a finished campaign again ({document['systems']} systems, {document['pool']:,} pairs, "
+        f"{document['metric']}), its full judgments being assessor and truth: {said}."
+    )
+
+
+def _simulation(document: Mapping[str, Any]) -> Simulation:
+    """Courses from a document: steps are its checkpoints."""
+    none = Bins((), (), ())
+    courses = []
+    for one in document["policies"]:
+        points = tuple(
+            Point(**{k: int(v) if k == "judged" else _number(v) for k, v in point.items()}, bins=none)
+            for point in one["points"]
+        )
+        stop = one["stop"]
+        at = Step(int(stop["judged"]), *(_number(stop[name]) for name in ("confidence", "accuracy", "tau")))
+        steps = {p.judged: Step(p.judged, p.confidence, p.accuracy, p.tau) for p in points} | {at.judged: at}
+        courses.append(
+            Course(
+                policy=one["policy"],
+                model=one["model"],
+                metric=document["metric"],
+                seed=int(one.get("seed", 0)),
+                pool=int(document["pool"]),
+                offered=int(document["pool"]),
+                systems=int(document["systems"]),
+                steps=tuple(steps[n] for n in sorted(steps)),
+                points=points,
+                rules=(),
+                stop=at if stop["reached"] else None,
+                reasons=tuple(stop.get("reasons", ())),
+                order=(),
+            )
+        )
+    return Simulation(tuple(courses))

@@ -1,0 +1,58 @@
+"""``probeval plan`` as people call it."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from probeval.data import synthetic_campaign, write_campaign
+
+
+@pytest.fixture
+def campaign(tmp_path):
+    write_campaign(synthetic_campaign(np.random.default_rng(5), systems=5, queries=8, depth=6), tmp_path / "campaign")
+    return tmp_path / "campaign"
+
+
+def test_a_plan_without_judgments(probeval, campaign):
+    said = probeval(
+        "plan", campaign / "runs", "--metric", "DCG@6", "--scale", "graded:2", "--target", "confidence=.8,erho2=.2",
+        "--queries", "4,8", "--price", ".5", "--format", "json",
+    )  # fmt: skip
+    assert said.code == 0, said.err
+    found = json.loads(said.out)
+    assert found["targets"] == {"confidence": 0.8, "erho2": 0.2}
+    assert sorted(o["queries"] for o in found["options"]) == [4, 8]
+    assert {"judgments", "lower", "upper", "cost", "hours", "erho2", "meets"} <= set(found["options"][0])
+    first = found["options"][0]
+    assert first["cost"] == pytest.approx(first["judgments"] * 0.5)
+    assert found["curve"][0]["judged"] == 0
+    assert "Cheapest" in said.err
+
+
+def test_a_picture_and_a_table(probeval, campaign, tmp_path):
+    said = probeval(
+        "plan", campaign / "runs", "--metric", "DCG@6", "--scale", "graded:2", "--plot", tmp_path / "plan.png"
+    )
+    assert said.code == 0, said.err
+    assert (tmp_path / "plan.png").stat().st_size > 1000
+    assert "judgments" in said.out.splitlines()[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--target", "trust=.9"], "No target 'trust'"),
+        (["--queries", "many"], "--queries takes whole numbers"),
+        (["--queries", "0"], "--queries takes whole numbers"),
+        (["--model", "none"], "A plan needs a model"),
+        (["--disagreement", "3"], "disagreement between 0 and 1"),
+    ],
+)
+def test_bad_input_is_one_line(probeval, campaign, options, message):
+    said = probeval("plan", campaign / "runs", "--metric", "DCG@6", "--scale", "graded:2", *options)
+    assert said.code == 1
+    assert message in said.err
+    assert "Traceback" not in said.err
