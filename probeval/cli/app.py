@@ -21,8 +21,8 @@ from probeval.cli.gstudy import gstudy
 from probeval.cli.judge import judge
 from probeval.cli.models import models
 from probeval.cli.next import next_pairs
-from probeval.cli.report import report
 from probeval.cli.plan import plan
+from probeval.cli.report import report
 from probeval.cli.simulate import simulate
 from probeval.cli.validate import validate
 from probeval.errors import ProbevalError

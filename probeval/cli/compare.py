@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["compare"]
 
 
-class TestName(StrEnum):
+class ComparisonName(StrEnum):
     """How pairs are tested; the names of :data:`probeval.reliability.COMPARISONS`."""
 
     t = "t"
@@ -62,8 +62,8 @@ class CorrectionName(StrEnum):
     bh = "bh"
 
 
-TestMethod = Annotated[
-    TestName | None,
+ComparisonMethod = Annotated[
+    ComparisonName | None,
     typer.Option("--method", help="The test of each pair, or Tukey's of all together; t when not given."),
 ]
 Correction = Annotated[
@@ -93,7 +93,7 @@ def compare(
         str | None, typer.Option("--metric", metavar="METRIC", help="A measure such as nDCG@10, for runs.")
     ] = None,
     qrels: Qrels = None,
-    method: TestMethod = None,
+    method: ComparisonMethod = None,
     correction: Correction = None,
     bayes: Annotated[
         bool, typer.Option("--bayes", help="A hierarchical model of the scores (PyMC) in place of tests.")

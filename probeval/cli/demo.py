@@ -1,9 +1,11 @@
-"""``probeval demo``: a campaign that never happened, evaluated."""
+"""``probeval demo``: the whole story on a campaign that never happened, from no judgment to a report."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import pandas as pd
@@ -11,44 +13,162 @@ import typer
 
 from probeval.cli.options import Format, OutputFormat, Quiet, Seed
 from probeval.cli.output import Talk, write_csv, write_json, write_table
-from probeval.data import synthetic_campaign, write_campaign
-from probeval.metrics import measure, parse
+from probeval.data import Collection, Judgments, synthetic_campaign, write_campaign, write_qrels
+from probeval.metrics import measure
+
+if TYPE_CHECKING:
+    from probeval.relevance import Choice
+    from probeval.report import Milestone
+    from probeval.selection import Stage
 
 __all__ = ["demo"]
 
 METRIC = "nDCG@10"
-SHARE = 0.2
+BATCH = 10
+STOP = 0.95
+SHOWN = ("judged", "confidence", "expected_tau", "half_width", "erho2", "phi")
 
 
 def demo(
     folder: Annotated[Path, typer.Option("--folder", help="Where the campaign is written.")] = Path("probeval-demo"),
+    judgments: Annotated[
+        int,
+        typer.Option(
+            "--judgments", min=0, help="How many pairs the automatic assessor judges; 0 writes the campaign alone."
+        ),
+    ] = 60,
     form: Format = OutputFormat.table,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Make a synthetic campaign, evaluate it with all judgments and with a fifth of them, and say what to type next."""
+    """Rank a synthetic campaign with no judgments, judge a few pairs that matter, stop, and write a report.
+
+    Example: probeval demo
+    """
     talk = Talk(quiet=quiet)
-    rng = np.random.default_rng(seed)
-    campaign = synthetic_campaign(rng)
-    assert campaign.judgments is not None
+    campaign = synthetic_campaign(np.random.default_rng(seed))
     write_campaign(campaign, folder)
     talk(
         f"A synthetic campaign (no real systems, queries or documents) is in {folder}/: {len(campaign.runs.systems)} "
         f"systems, {len(campaign.runs.queries)} queries, {len(campaign.runs.pool):,} pairs."
     )
-    few = campaign.judgments.take(rng.permutation(len(campaign.judgments))[: int(SHARE * len(campaign.judgments))])
-    metric = parse(METRIC)
-    full, partial = (measure(campaign.runs, judged, metric) for judged in (campaign.judgments, few))
+    if judgments == 0:
+        return
+    story = _tell(campaign, judgments, seed, form is OutputFormat.table, talk)
+    assert story.stage.judgments is not None
+    write_qrels(folder / "judged.txt", story.stage.judgments)
+    page = _report(story, folder, seed, talk)
     if form is OutputFormat.csv:
-        tables = {"full": full.table(), "partial": partial.table()}
-        write_csv(pd.concat([t.reset_index().assign(judgments=name) for name, t in tables.items()]))
-        return
-    if form is OutputFormat.json:
-        write_json({"full": full.document(), "partial": partial.document()})
-        return
-    write_table(full.table().reset_index(), title=f"\n{METRIC}, every pair judged: the bounds meet.")
-    title = f"\n{METRIC}, {SHARE:.0%} of the pairs judged: the unjudged could move every score from lower to upper."
-    write_table(partial.table().reset_index(), title=title)
-    talk("\nTry it with your own runs (TREC format, one file a system) and judgments:")
-    talk("  probeval evaluate RUNS/ --qrels qrels.txt --metric nDCG@10 --metric AP")
-    talk(f"  probeval evaluate {folder}/runs --qrels {folder}/qrels.txt --metric 'RBP(p=0.8)' --format json")
+        write_csv(pd.DataFrame([asdict(mark) for mark in story.marks]))
+    elif form is OutputFormat.json:
+        write_json(story.document() | {"report": str(page)})
+    _what_next(talk, folder, page)
+
+
+@dataclass(frozen=True, eq=False)
+class Story:
+    """What happened: the campaign, the model, how things stood before, along the way and at the end."""
+
+    campaign: Collection
+    choice: Choice
+    before: Stage
+    stage: Stage
+    marks: tuple[Milestone, ...]
+
+    @property
+    def truth(self) -> dict[str, float]:
+        """How the ranking stands against all judgments of the campaign: Kendall's tau, pairs in the right order."""
+        from probeval.simulation import tau_and_accuracy
+
+        assert self.campaign.judgments is not None
+        full = measure(self.campaign.runs, self.campaign.judgments, METRIC).values.mean(axis=1)
+        tau, accuracy = tau_and_accuracy(self.stage.scores.mean, full)
+        return {"tau": tau, "accuracy": accuracy}
+
+    def document(self) -> dict[str, Any]:
+        """The story as plain data for JSON."""
+        return {
+            "model": self.choice.name,
+            "before": self.before.ranking.document(),
+            "milestones": [asdict(mark) for mark in self.marks],
+            "after": self.stage.ranking.document(),
+            "truth": self.truth,
+        }
+
+
+def _tell(campaign: Collection, n: int, seed: int, show: bool, talk: Talk) -> Story:
+    """Rank, judge batch by batch, stop."""
+    from probeval.relevance import choose_model
+    from probeval.report import milestone
+    from probeval.selection import Judging, Stopping
+
+    assert campaign.judgments is not None
+    blind, scale = replace(campaign, judgments=None), campaign.judgments.scale()
+    choice = choose_model(None, blind, scale=scale)
+    judging = Judging(blind, choice.model, METRIC, policy="gain", scale=scale, seed=seed)
+    before = stage = talk.warned(judging.begin)
+    talk(f"\n1. Rank before anyone judges. Model {choice.name}: {choice.why}")
+    if show:
+        write_table(before.ranking.table().reset_index(), title=f"{METRIC}, nothing judged")
+    talk(
+        f"\n2. Judge up to {n} of {len(judging.pool):,} pairs: those that tell most about the ranking (policy gain).\n"
+        "   An automatic assessor answers. erho2 and phi: how reliable differences and scores are, as judged so far."
+    )
+    rule = Stopping.parse(f"confidence={STOP},budget={n}")
+    marks = []
+    for stage in _stages(stage, campaign.judgments, n):
+        marks.append(milestone(stage))
+        if show:
+            _show(marks[-1], first=len(marks) == 1)
+        check = rule.check(stage)
+        if check.reached:
+            talk(f"\n3. Stop: {'; '.join(check.reasons)}.")
+            break
+    story = Story(campaign, choice, before, stage, tuple(marks))
+    if show:
+        write_table(stage.ranking.table().reset_index(), title=f"\n{METRIC}, {stage.scores.judged} pairs judged")
+    talk(
+        f"   Expected tau with the true order {marks[-1].expected_tau:.3f}. All {len(campaign.judgments):,} judgments, "
+        f"kept back so far, say {story.truth['tau']:.3f}."
+    )
+    return story
+
+
+def _stages(stage: Stage, answers: Judgments, n: int) -> Iterator[Stage]:
+    """The judging from nothing on, batch by batch, until ``n`` pairs or all are judged."""
+    pool = stage.judging.pool
+    grades, judged = answers.on(pool).grades(), list[int]()
+    yield stage
+    while len(judged) < min(n, len(pool)):
+        judged += stage.next(min(BATCH, n - len(judged))).tolist()
+        at = np.array(judged, dtype=np.int64)
+        stage = stage.after(Judgments.coded(pool, at, grades[at]))
+        yield stage
+
+
+def _show(mark: Milestone, *, first: bool) -> None:
+    """One line of the table of milestones, as soon as it is known."""
+    if first:
+        typer.echo("  ".join(f"{name:>12}" for name in SHOWN))
+    values = (getattr(mark, name) for name in SHOWN)
+    typer.echo("  ".join(f"{v:>12}" if isinstance(v, int) else f"{v:>12.3f}" for v in values))
+
+
+def _report(story: Story, folder: Path, seed: int, talk: Talk) -> Path:
+    from probeval.report import Evaluation, report_evaluation, write_report
+
+    found = Evaluation(story.stage, story.choice, story.marks, ordered=True)
+    command = f"probeval demo --folder {folder} --judgments {story.stage.scores.judged} --seed {seed}"
+    page = talk.warned(
+        lambda: report_evaluation(found, title="Demo: a synthetic campaign", command=command, made={"policy": "gain"})
+    )
+    return write_report(page, folder / "report.html")
+
+
+def _what_next(talk: Talk, folder: Path, page: Path) -> None:
+    talk(f"\n4. The report is in {page}: open it in a browser. The judgments are in {folder}/judged.txt.")
+    talk("\nWith your own runs (TREC format, one file a system), and as many judgments as you have, or none:")
+    talk("  probeval evaluate RUNS/ --metric nDCG@10                            rank them")
+    talk("  probeval campaign create mine.db RUNS/ --metric nDCG@10             begin to judge")
+    talk("  probeval judge mine.db                                              on a page, alone or as a team")
+    talk("  probeval report mine.db                                             write the report")

@@ -38,7 +38,7 @@ def ranking(found: Evaluation) -> Section:
     table = found.ranking.table(level=found.level).reset_index()
     shown = pd.DataFrame(
         {
-            "rank": table["rank"].astype(str),
+            "rank": table["rank"],
             "system": table["system"].astype(str),
             "score": table["mean"],
             f"{found.level:.0%} interval": [_between(a, b) for a, b in zip(table["lower"], table["upper"], strict=True)],
@@ -49,7 +49,7 @@ def ranking(found: Evaluation) -> Section:
         ends = [population[s].interval(found.level) for s in table["system"]]
         shown["± other queries"] = [(high - low) / 2 for low, high in ends]
     shown["P(best)"] = table["p_best"]
-    shown["group"] = table["group"].astype(str)
+    shown["group"] = table["group"]
     n, groups = len(table), int(table["group"].max())
     parts: list[Part] = [
         draw(

@@ -24,6 +24,7 @@ class Step:
     confidence: float
     accuracy: float
     tau: float
+    significant: float = float("nan")  # accuracy among the pairs whose true difference is significant
 
 
 def lasting(steps: Sequence[Step], tau: float = TAU, lasts: int = LASTS, *, exhausted: bool = False) -> int | None:
@@ -56,8 +57,8 @@ class Course:
         One a batch.
     points, rules
         One a checkpoint: every figure, and what the rules of 2012 would say.
-    stop, reasons
-        The first step at which the stopping rule held, and why; None where it never did.
+    stop, at_stop, reasons
+        The first step at which the stopping rule held, every figure there, and why it held; None where it never did.
     order
         The pairs in the order in which they were judged.
     """
@@ -75,6 +76,7 @@ class Course:
     stop: Step | None
     reasons: tuple[str, ...]
     order: tuple[int, ...]
+    at_stop: Point | None = None
 
     @property
     def judgments_to_tau90(self) -> int | None:
@@ -86,12 +88,17 @@ class Course:
         """How pictures and tables name it."""
         return f"{self.policy}:{self.model}"
 
+    @property
+    def significant(self) -> int | None:
+        """The first number of judgments with which all significant comparisons have the right sign; None if never."""
+        return next((s.judged for s in self.steps if s.significant >= 1), None)
+
     def reaches(self, confidence: float) -> int | None:
         """The first number of judgments with this mean confidence; None if it is never reached."""
         return next((s.judged for s in self.steps if s.confidence >= confidence), None)
 
     def frame(self) -> pd.DataFrame:
-        """One row a batch: judged, confidence, accuracy, tau."""
+        """One row a batch: judged, confidence, accuracy, tau, significant."""
         return pd.DataFrame([vars(step) for step in self.steps])
 
     def document(self) -> dict[str, Any]:

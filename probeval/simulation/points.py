@@ -11,12 +11,12 @@ from scipy.special import ndtri, stdtrit
 from probeval.arrays import Bools, Floats, Ints
 from probeval.errors import ScoreError
 from probeval.reliability.correlation import signs, spearman
-from probeval.reliability.paired import differences, t_test
+from probeval.reliability.paired import differences, pair_index, t_test
 from probeval.reliability.twoway import signed
 from probeval.scores import Ranking, Scores
 from probeval.scores.score import TIE
 
-__all__ = ["BINS", "Bins", "Point", "measure_point", "tau_and_accuracy"]
+__all__ = ["BINS", "Bins", "Point", "measure_point", "significant_pairs", "tau_and_accuracy"]
 
 BINS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)  # of stated confidence; the last one is closed
 ALPHA = 0.05  # of the paired t test that says which true differences are significant
@@ -171,7 +171,7 @@ def measure_point(
         accuracy=_mean(agrees),
         accuracy_significant=float("nan")
         if query_truth is None
-        else _mean(np.where(_significant(query_truth, a, b), agrees, 1.0)),
+        else _mean(np.where(significant_pairs(query_truth), agrees, 1.0)),
         tau=_mean(sign_said * sign_true),
         rho=spearman(scores.mean, truth),
         rmse_difference=float(np.sqrt(_mean((said - true) ** 2))),
@@ -187,8 +187,10 @@ def measure_point(
     )
 
 
-def tau_and_accuracy(said: Floats, true: Floats) -> tuple[float, float]:
+def tau_and_accuracy(said: Floats, true: Floats, *, among: Bools | None = None) -> tuple[float, float]:
     """Kendall's tau-a between two sets of scores, and the share of pairs of systems in the true order.
+
+    ``among`` marks the pairs of systems that count, in the order of ``np.triu_indices``; all when not given.
 
     Examples
     --------
@@ -196,6 +198,8 @@ def tau_and_accuracy(said: Floats, true: Floats) -> tuple[float, float]:
     (0.3333333333333333, 0.6666666666666666)
     """
     a, b = np.triu_indices(len(said), k=1)
+    if among is not None:
+        a, b = a[among], b[among]
     sign_said, sign_true, agrees = _agreement(said[a] - said[b], true[a] - true[b])
     return _mean(sign_said * sign_true), _mean(agrees)
 
@@ -228,9 +232,9 @@ def _errors(bins: tuple[Floats, Floats, Floats]) -> Floats:
     return np.asarray(np.where(n > 0, np.abs(right - stated).sum(axis=1) / np.maximum(n, 1), np.nan))
 
 
-def _significant(query_truth: Floats, a: Ints, b: Ints) -> Bools:
-    """Which true differences are significant by a paired t test over queries, shape (pair of systems,)."""
-    gap = differences(query_truth, a, b)
+def significant_pairs(query_truth: Floats) -> Bools:
+    """Which true differences are significant by a paired t test over queries, in the order of ``np.triu_indices``."""
+    gap = differences(query_truth, *pair_index(len(query_truth)))
     return np.asarray(signed(gap.mean(axis=-1), t_test(gap)[1], alpha=ALPHA) != 0)
 
 

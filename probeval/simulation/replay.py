@@ -9,7 +9,7 @@ from math import ceil
 
 import numpy as np
 
-from probeval.arrays import Floats, Ints
+from probeval.arrays import Bools, Floats, Ints
 from probeval.data.judgments import Judgments
 from probeval.errors import ProbevalWarning, SelectionError
 from probeval.metrics import Metric
@@ -17,7 +17,7 @@ from probeval.relevance.model import Predicts
 from probeval.selection import Judging, Stage, Stopping
 from probeval.simulation.curves import LASTS, TAU, Course, Step, lasting
 from probeval.simulation.heldout import HeldOut, stream
-from probeval.simulation.points import Point, measure_point, tau_and_accuracy
+from probeval.simulation.points import Point, measure_point, significant_pairs, tau_and_accuracy
 from probeval.simulation.rules import Ruled, apply_rules
 
 __all__ = ["Assessor", "replay"]
@@ -116,11 +116,13 @@ def replay(
     )  # fmt: skip
     truth = held.truth(metric)
     true = truth.mean(axis=1)
+    significant = significant_pairs(truth)
     judged: list[int] = []
     steps: list[Step] = []
     points: list[Point] = []
     ruled: list[Ruled] = []
     stopped: tuple[Step, tuple[str, ...]] | None = None
+    at_stop: Point | None = None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ProbevalWarning)  # what files lack is said once, when they are read
         stage = judging.begin()
@@ -129,7 +131,7 @@ def replay(
             judged += start.tolist()
             stage = stage.after(assessor.judge(held, judged))
         while True:
-            step = _step(stage, true, len(judged))
+            step = _step(stage, true, significant, len(judged))
             steps.append(step)
             while targets and len(judged) >= targets[0]:
                 points.append(_point(stage, true, truth, seed))
@@ -139,6 +141,7 @@ def replay(
                 check = rule.check(stage)
                 if check.reached:
                     stopped = (step, check.reasons)
+                    at_stop = _point(stage, true, truth, seed)
             if len(judged) >= most and not targets:
                 break
             if stopped is not None and not targets and lasting(steps, TAU, LASTS) is not None:
@@ -161,14 +164,16 @@ def replay(
         points=tuple(points),
         rules=tuple(ruled),
         stop=None if stopped is None else stopped[0],
+        at_stop=at_stop,
         reasons=() if stopped is None else stopped[1],
         order=tuple(judged),
     )
 
 
-def _step(stage: Stage, true: Floats, judged: int) -> Step:
+def _step(stage: Stage, true: Floats, significant: Bools, judged: int) -> Step:
     tau, accuracy = tau_and_accuracy(stage.scores.mean, true)
-    return Step(judged, stage.ranking.confidence, accuracy, tau)
+    _, right = tau_and_accuracy(stage.scores.mean, true, among=significant)
+    return Step(judged, stage.ranking.confidence, accuracy, tau, right)
 
 
 def _point(stage: Stage, true: Floats, by_query: Floats, seed: int) -> Point:

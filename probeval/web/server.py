@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import socket
 from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import uvicorn
@@ -104,13 +104,15 @@ def _listen(host: str, port: int) -> socket.socket:
     """A socket that listens; whoever connects before the pages are there waits."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM)[0]
-        listener = socket.socket(family, kind, protocol)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-        listener.listen(MOST_AT_ONCE)
+        with ExitStack() as stack:
+            listener = stack.enter_context(socket.socket(family, kind, protocol))
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+            listener.listen(MOST_AT_ONCE)
+            stack.pop_all()
+            return listener
     except OSError as error:
         raise CampaignError(f"{host}:{port}: cannot listen there: {error.strerror or error}. Try --port 0.") from None
-    return listener
 
 
 def _own_names() -> set[str]:

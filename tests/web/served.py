@@ -35,8 +35,7 @@ class Served:
         assert process.stdout is not None
         lines = [process.stdout.readline() for _ in range(2)]
         if not lines[1]:
-            assert process.stderr is not None
-            raise AssertionError(process.stderr.read())
+            raise AssertionError(process.communicate()[1])
         return cls(process, lines[1].split(",")[0].rstrip("/"))
 
     @property

@@ -1,0 +1,373 @@
+"""What is refused, with a clear word and nothing lost: forged hosts and forms, wrong tokens, tricks in every field."""
+
+from __future__ import annotations
+
+import http.client
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from probeval.campaign import Campaign
+from probeval.errors import CampaignError, DataError, StoreError
+from probeval.web import Limiter, Roster, read_documents, read_roster, serve
+from probeval.web.guard import HEADERS
+from tests.web.asking import Client
+from tests.web.conftest import ANN, HOST, SCRIPT
+from tests.web.served import Judge, Served
+
+Open = Callable[..., Client]
+TRICKS = (
+    "' OR 1=1 --",
+    "'; DROP TABLE probeval_event; --",
+    "../../../../etc/passwd",
+    "..%2f..%2fetc%2fpasswd",
+    "/etc/passwd",
+    "file:///etc/passwd",
+    "C:\\Windows\\win.ini",
+    SCRIPT,
+    "{{ 7 * 7 }}{% for x in [] %}",
+    "%s%n%x",
+    "\x00",
+    "\u202e\u2028",
+    "nan",
+    "-1",
+    "1e999",
+    "٣",
+    "a" * 4000,
+)
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "", "judge.test@evil.example", "judge.test.evil.example", "[::1", "a b"]
+)
+def test_a_forged_host_is_refused(open_page: Open, campaign: Campaign, host: str):
+    client = open_page()
+    before = len(campaign.log())
+    answer = client.get("/", {"host": host or " "})
+    assert answer.status == 421
+    assert "This server is not called" in answer.text
+    assert len(campaign.log()) == before
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"origin": "http://evil.example"},
+        {"origin": "null"},
+        {"origin": ""},
+        {"origin": f"http://{HOST}.evil.example"},
+        {"origin": f"http://{HOST}:81"},
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+    ],
+)
+def test_a_form_from_another_site_is_refused(open_page: Open, campaign: Campaign, headers: dict[str, str]):
+    client = open_page()
+    form = {**client.get("/").form("/judge"), "grade": "1"}
+    answer = client.post("/judge", form, headers)
+    assert answer.status == 403
+    assert "another site" in answer.text
+    assert not campaign.state.judged
+    assert client.post("/judge", form).status == 200
+
+
+@pytest.mark.parametrize("mark", ["", "0" * 64, "é", None])
+def test_a_form_without_its_mark_is_refused(open_page: Open, campaign: Campaign, mark: str | None):
+    client = open_page()
+    form = {**client.get("/").form("/judge"), "grade": "1"}
+    form.pop("mark")
+    answer = client.post("/judge", form if mark is None else {**form, "mark": mark})
+    assert answer.status == 403
+    assert "Reload" in answer.text
+    assert not campaign.state.judged
+
+
+def test_another_assessors_mark_is_no_use(open_page: Open, campaign: Campaign):
+    from tests.web.conftest import EVE
+
+    form = {**open_page(who=EVE).get("/").form("/judge"), "grade": "1"}
+    assert open_page(who=ANN).post("/judge", form).status == 403
+    assert not campaign.state.judged
+
+
+@pytest.mark.parametrize("token", [None, "", "wrong", ANN.token + " ", ANN.token[:-1], "a long token that is ANN's"])
+def test_a_missing_or_wrong_token_is_refused_everywhere(open_page: Open, campaign: Campaign, token: str | None):
+    form = {**open_page(who=ANN).get("/").form("/judge"), "grade": "1"}
+    client = open_page(who=ANN)
+    client.token = None
+    stranger = (
+        {} if token is None else {"cookie": f'probeval="{token}"' if token.endswith(" ") else f"probeval={token}"}
+    )
+    for path in ("/judge", "/undo", "/skip", "/flag", "/comment", "/settle", "/logout"):
+        answer = client.post(path, form, stranger)
+        assert answer.status == 401
+        assert "token" in answer.text
+    for path in ("/progress", "/overview", "/export/qrels", "/export/log", "/media/x"):
+        assert client.get(path, stranger).status == 401
+    assert not campaign.state.judged
+
+
+def test_wrong_tokens_are_few_and_the_right_one_still_works(open_page: Open):
+    now = [0.0]
+    client = open_page(who=ANN, logins=Limiter(rate=0.1, burst=3, clock=lambda: now[0]))
+    client.token = None
+    said = [client.post("/login", {"token": f"guess {i}"}).status for i in range(5)]
+    assert said == [401, 401, 401, 429, 429]
+    assert client.post("/login", {"token": ANN.token}).status == 303
+    now[0] = 10.0
+    assert client.post("/login", {"token": "again"}).status == 401
+
+
+def test_too_many_requests_are_refused_one_person_at_a_time(open_page: Open):
+    now = [0.0]
+    shared = Limiter(rate=10, burst=5, clock=lambda: now[0])
+    ann = open_page(who=ANN, requests=shared)
+    assert [ann.get("/progress").status for _ in range(6)] == [200] * 5 + [429]
+    stranger = Client(ann.app, HOST)
+    assert stranger.get("/login").status == 200
+    now[0] = 0.1
+    assert ann.get("/progress").status == 200
+
+
+def test_a_limiter_forgets_those_who_rest():
+    now = [0.0]
+    limiter = Limiter(rate=1, burst=2, clock=lambda: now[0])
+    for i in range(limiter.MOST):
+        limiter.allows(str(i))
+    now[0] = 10.0
+    limiter.allows("one more")
+    assert len(limiter._left) == 1
+
+
+@pytest.mark.parametrize("trick", TRICKS, ids=lambda t: t[:20].encode("ascii", "replace").decode())
+def test_tricks_in_every_field_do_nothing(open_page: Open, campaign: Campaign, trick: str):
+    client = open_page()
+    good = {**client.get("/").form("/judge"), "grade": "1", "text": "x", "judgment": "1"}
+    before = len(campaign.log())
+    for path, own in {
+        "/judge": ("query", "doc", "grade"),
+        "/undo": ("judgment",),
+        "/skip": ("query", "doc"),
+        "/flag": ("query", "doc"),
+        "/comment": ("query", "doc"),
+        "/settle": ("query", "doc", "grade"),
+    }.items():
+        for name in (*own, "mark", "unknown"):
+            answer = client.post(path, {**good, name: trick})
+            assert 400 <= answer.status < 500, (path, name)
+            assert len(answer.text.splitlines()) == 1
+    for path in (f"/media/{trick}", f"/static/{trick}", f"/export/{trick}", f"/{trick}"):
+        assert client.get(path.replace("?", "").replace("%", "%25")).status == 404
+    assert len(campaign.log()) == before
+    assert campaign.state.number == before
+
+
+@pytest.mark.parametrize("trick", TRICKS[:12], ids=lambda t: t[:20].encode("ascii", "replace").decode())
+def test_tricks_in_free_text_are_text(open_page: Open, campaign: Campaign, trick: str):
+    client = open_page()
+    form = client.get("/").form("/comment")
+    answer = client.post("/comment", {**form, "text": trick, "request": trick[:60] or "x"})
+    if "\x00" in trick:
+        assert answer.status == 422
+        return
+    assert answer.status == 200
+    (comment,) = campaign.state.comments[form["query"], form["doc"]]
+    assert comment.text == trick
+    assert "<script>window" not in answer.text
+    assert "{{ 7" in answer.text or "7 * 7" not in trick
+    assert "<script>window" not in client.get("/").text
+
+
+def test_every_answer_carries_the_headers(open_page: Open):
+    client = open_page()
+    answers = [
+        client.get("/"),
+        client.get("/nowhere"),
+        client.get("/", {"host": "evil.example"}),
+        client.post("/judge", {}),
+        client.post("/judge", {}, {"origin": "null"}),
+        client.ask("DELETE", "/", {}),
+        client.ask("TRACE", "/", {"origin": ""}),
+    ]
+    for answer in answers:
+        for name, value in HEADERS.items():
+            assert answer.headers[name] == value
+        assert "unsafe" not in answer.headers["content-security-policy"]
+
+
+def test_pages_have_no_script_style_or_handler_of_their_own(open_page: Open, campaign: Campaign):
+    import re
+
+    campaign.refresh()
+    client = open_page()
+    for path in ("/", "/overview", "/login", "/progress", "/nowhere"):
+        text = client.get(path).text
+        assert not re.search(
+            r"<style|\sstyle=|\son[a-z]+=\"|<script(?! src=\"/static/judge.js\" defer></script>)", text
+        )
+        assert not re.search(r"(?:src|href)=\"(?:https?:)?//", text)
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "status"),
+    [
+        ("application/json", b"{}", 415),
+        ("multipart/form-data; boundary=x", b"--x--", 415),
+        ("", b"a=b", 415),
+        ("application/x-www-form-urlencoded", b"text=%ff", 400),
+        ("application/x-www-form-urlencoded", b"text=\xff", 400),
+        ("application/x-www-form-urlencoded", b"text=a&text=b", 400),
+        ("application/x-www-form-urlencoded", b"text=" + b"a" * 10_001, 400),
+        ("application/x-www-form-urlencoded", b"&".join(b"x%d=1" % i for i in range(50)), 400),
+    ],
+)
+def test_what_is_not_a_form_is_refused(open_page: Open, kind: str, body: bytes, status: int):
+    assert open_page().ask("POST", "/comment", {"content-type": kind, "x-part": "1"}, body).status == status
+
+
+def test_a_table_of_documents_cannot_reach_out(put: Callable[[str, str], Path], tmp_path: Path):
+    put("secret.png", "x")
+    for cell, why in [
+        ("../secret.png", "below the table's folder"),
+        ("/etc/passwd", "below the table's folder"),
+        (str(tmp_path / "secret.png"), "below the table's folder"),
+        ("notes.txt", "must end in one of"),
+        ("picture.svg", "must end in one of"),
+        ("none.png", "is not there"),
+    ]:
+        with pytest.raises(DataError, match=why):
+            read_documents(put("inner/docs.csv", f"doc,text,image\nd1,x,{cell}\n"))
+    for link in ("javascript:alert(1)", "data:text/html,x", "//evil.example", "http://", "http://[x"):
+        with pytest.raises(DataError, match="must begin with http"):
+            read_documents(put("docs.csv", f'doc,text,link\nd1,x,"{link}"\n'))
+
+
+def test_a_table_of_documents_may_have_no_text(put: Callable[[str, str], Path]):
+    put("a.mp3", "x")
+    document = read_documents(put("docs.csv", "doc,audio\nd1,a.mp3\n"))["d1"]
+    assert document.text == ""
+    assert document.audio is not None
+
+
+@pytest.mark.parametrize(
+    ("table", "why"),
+    [
+        ("name,token\nann,x\n", "no column 'assessor'"),
+        ("assessor,token\nann,short\n", "must have 16 characters or more, such as"),
+        ("assessor,token\n,aaaaaaaaaaaaaaaaaaaa\n", "some text on one line"),
+        ("assessor,token,role\nann,aaaaaaaaaaaaaaaaaaaa,king\n", "the role of 'ann' must be one of assessor, owner"),
+        ("assessor,token\nann,aaaaaaaaaaaaaaaaaaaa\nann,bbbbbbbbbbbbbbbbbbbb\n", "two assessors have one name"),
+        ("assessor,token\nann,aaaaaaaaaaaaaaaaaaaa\nbob,aaaaaaaaaaaaaaaaaaaa\n", "two assessors have one token"),
+    ],
+)
+def test_a_roster_that_will_not_do_says_why(put: Callable[[str, str], Path], table: str, why: str):
+    with pytest.raises(DataError, match=why):
+        read_roster(put("team.csv", table))
+
+
+def test_a_roster_is_read(put: Callable[[str, str], Path]):
+    table = "assessor,token,role\nann,aaaaaaaaaaaaaaaaaaaa,\neve,bbbbbbbbbbbbbbbbbbbb,owner\n"
+    roster = read_roster(put("team.csv", table))
+    assert len(roster) == 2
+    assert roster.find("bbbbbbbbbbbbbbbbbbbb").owner  # type: ignore[union-attr]
+    assert "aaaa" not in repr(roster.find("aaaaaaaaaaaaaaaaaaaa"))
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "judge.example.org", ""])
+def test_beyond_this_machine_tokens_are_needed(campaign: Campaign, host: str):
+    with pytest.raises(CampaignError, match="every assessor needs a token"):
+        serve(campaign, roster=Roster.local("me"), host=host, port=0)
+
+
+def test_a_full_disk_is_said_and_nothing_is_lost(open_page: Open, campaign: Campaign):
+    client = open_page()
+    page = client.get("/")
+    engine = campaign._log.store._engine
+    engine.dispose()
+    room = Path(campaign.address[0]).stat().st_size // 4096 + 2
+    limit = lambda connection, _: connection.execute(f"PRAGMA max_page_count = {room}")  # noqa: E731
+    sa.event.listen(engine, "connect", limit)
+    kept = 0
+    for _ in range(1000):
+        answer = client.post("/comment", {**page.form("/comment"), "text": "x" * 5000})
+        if answer.status != 200:
+            break
+        page, kept = answer, kept + 1
+    assert answer.status == 503
+    assert "the disk is full; nothing of this step was kept" in answer.text
+    sa.event.remove(engine, "connect", limit)
+    engine.dispose()
+    pair = page.form("/judge")["query"], page.form("/judge")["doc"]
+    assert len(campaign.state.comments.get(pair, ())) == kept
+    assert client.post("/judge", {**page.form("/judge"), "grade": "1"}).status == 200
+
+
+def test_a_store_that_is_read_only_here_is_said(open_page: Open, campaign: Campaign):
+    reader = Campaign.open(campaign.address[0], read_only=True)
+    client = open_page()
+    form = {**client.get("/").form("/judge"), "grade": "1"}
+    client.app._app.router.routes[1].endpoint.__self__.campaign = reader  # type: ignore[attr-defined]
+    answer = client.post("/judge", form)
+    assert answer.status == 503
+    assert "open for reading alone" in answer.text
+    reader.close()
+
+
+def test_a_newer_store_is_refused_at_the_start(campaign: Campaign, serve: Callable[..., Served]):
+    campaign.close()
+    with sqlite3.connect(campaign.address[0]) as file:
+        file.execute("UPDATE probeval_version SET version = 99")
+    with pytest.raises(AssertionError, match="written by a newer probeval"):
+        serve(campaign.address[0])
+
+
+def test_a_port_that_is_taken_is_said(campaign: Campaign):
+    import socket
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(CampaignError, match="cannot listen there"):
+            serve(campaign, roster=Roster.local("me"), port=taken.getsockname()[1])
+
+
+@pytest.mark.slow
+def test_over_the_wire(campaign: Campaign, serve: Callable[..., Served]):
+    """What only a real server shows: a second one, a body of 50 MB, garbage for HTTP."""
+    server = serve(campaign.address[0])
+    with pytest.raises(AssertionError, match="another server has this store open"):
+        serve(campaign.address[0])
+    with pytest.raises(StoreError, match="another server"), campaign.serving():
+        pass
+
+    judge = Judge(server.url)
+    judge.look()
+    for length in (True, False):
+        connection = http.client.HTTPConnection(server.host, timeout=60)
+        headers = {"Origin": server.url, "Content-Type": "application/x-www-form-urlencoded"}
+        piece = b"a" * 1_000_000
+        if length:
+            headers["Content-Length"] = str(50 * len(piece))
+        connection.request("POST", "/comment", (piece for _ in range(50)), headers, encode_chunked=not length)
+        answer = connection.getresponse()
+        assert answer.status == 413
+        assert "longer than 256 KB, and nothing was done" in answer.read().decode()
+        connection.close()
+    judge.judge(2)  # the server goes on
+
+    import socket
+
+    for garbage in (
+        b"\x00\xff\x00\xff\r\n\r\n",
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"GET " + b"a" * 100_000 + b" HTTP/1.1\r\n\r\n",
+    ):
+        with socket.create_connection(server.host.split(":"), timeout=10) as raw:
+            raw.sendall(garbage)
+            assert b" 4" in raw.recv(1000)[:13]
+    judge.judge(1)
+    judge.close()
+    assert len(campaign.state.judged) == 2

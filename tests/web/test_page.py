@@ -1,0 +1,254 @@
+"""The page, address by address: what each says, to whom, and what stands in the log after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from probeval.campaign import Campaign, Commented, Flagged, Judged, Skipped, Withdrawn
+from probeval.data import Scale
+from probeval.web import Board, Roster, read_documents
+from probeval.web.site import _buttons
+from tests.web.asking import Answer, Client
+from tests.web.conftest import ANN, EVE
+
+Open = Callable[..., Client]
+
+
+def _events(campaign: Campaign, kind: type) -> list:
+    return [event for event in campaign.log() if isinstance(event, kind)]
+
+
+def _judge(client: Client, page: Answer, grade: str = "1") -> Answer:
+    return client.post("/judge", {**page.form("/judge"), "grade": grade})
+
+
+def test_a_grade_is_kept_and_the_next_document_comes(open_page: Open, campaign: Campaign):
+    client = open_page()
+    first = client.get("/")
+    second = _judge(client, first, "2")
+    assert second.status == 200
+    assert second.form("/judge")["doc"] != first.form("/judge")["doc"]
+    (judged,) = _events(campaign, Judged)
+    assert (judged.by, judged.grade, judged.guideline) == ("owner", 2.0, 1)
+    assert (judged.query, judged.doc) == (first.form("/judge")["query"], first.form("/judge")["doc"])
+    assert client.get("/").form("/judge")["doc"] == second.form("/judge")["doc"]  # a reload changes nothing
+
+
+def test_a_form_sent_twice_counts_once(open_page: Open, campaign: Campaign):
+    client = open_page()
+    first = client.get("/")
+    one, two = _judge(client, first), _judge(client, first)
+    assert len(_events(campaign, Judged)) == 1
+    assert one.form("/judge")["doc"] == two.form("/judge")["doc"]
+    assert _judge(client, first, "2").status == 422  # the same request, and another grade
+    assert len(_events(campaign, Judged)) == 1
+
+
+def test_undo_goes_back_one_by_one(open_page: Open, campaign: Campaign):
+    client = open_page()
+    pages = [client.get("/")]
+    for _ in range(3):
+        pages.append(_judge(client, pages[-1]))
+    for before in reversed(pages[:3]):
+        page = client.post("/undo", client.get("/").form("/undo"))
+        assert page.form("/judge")["doc"] == before.form("/judge")["doc"]
+    assert 'action="/undo"' not in page.text
+    assert len(_events(campaign, Withdrawn)) == 3
+    assert not campaign.state.judged
+
+
+def test_undo_takes_back_only_ones_own(open_page: Open, campaign: Campaign):
+    campaign.record("bob", *campaign.pool.label(0), 1)
+    number = _events(campaign, Judged)[0].number
+    client = open_page(who=ANN)
+    form = {**client.get("/").form("/judge"), "judgment": str(number)}
+    answer = client.post("/undo", form)
+    assert answer.status == 422
+    assert "has no judgment" in answer.text
+    assert not _events(campaign, Withdrawn)
+
+
+def test_skip_comment_and_flag(open_page: Open, campaign: Campaign):
+    client = open_page()
+    first = client.get("/")
+    form = first.form("/comment")
+    page = client.post("/comment", {**form, "text": "two\r\nlines"})
+    assert page.form("/judge")["doc"] == form["doc"]  # the same document
+    assert "two\nlines" in page.text
+    page = client.post("/comment", {**page.form("/comment"), "text": "and more"})
+    page = client.post("/flag", {**page.form("/comment"), "text": "wrong language"})
+    assert "You flagged it" in page.text
+    page = client.post("/skip", page.form("/skip"))
+    assert page.form("/judge")["doc"] != form["doc"]
+    assert [event.text for event in _events(campaign, Commented)] == ["two\nlines", "and more"]
+    assert [event.reason for event in _events(campaign, Flagged)] == ["wrong language"]
+    assert [event.doc for event in _events(campaign, Skipped)] == [form["doc"]]
+    assert client.post("/comment", {**page.form("/comment"), "text": "  "}).status == 400
+
+
+def test_an_assessor_does_not_see_other_peoples_remarks(open_page: Open, campaign: Campaign):
+    ann = open_page(who=ANN)
+    form = ann.get("/").form("/judge")
+    campaign.comment("bob", form["query"], form["doc"], "bob's own view")
+    campaign.comment("ann", form["query"], form["doc"], "ann's own view")
+    text = ann.get("/").text
+    assert "bob&#39;s own view" not in text
+    assert "ann&#39;s own view" in text
+
+
+def test_all_judged_says_so_and_can_be_undone(open_page: Open, campaign: Campaign):
+    client = open_page()
+    page = client.get("/")
+    while 'action="/judge"' in page.text:
+        page = _judge(client, page)
+    assert "Nothing is left for you" in page.text
+    assert len(campaign.state.judged) == len(campaign.pool)
+    page = client.post("/undo", page.form("/undo"))
+    assert 'action="/judge"' in page.text
+
+
+def test_without_our_script_a_form_leads_back_to_the_page(open_page: Open):
+    client = open_page()
+    form = {**client.get("/").form("/judge"), "grade": "1"}
+    answer = client.post("/judge", form, {"x-part": ""})
+    assert (answer.status, answer.headers["location"]) == (303, "/")
+    wrong = client.post("/judge", {**form, "grade": "7", "request": "x"}, {"x-part": ""})
+    assert wrong.status == 422
+    assert "<h1>That did not work</h1>" in wrong.text
+
+
+def test_progress_shows_the_model_and_the_curve(open_page: Open, campaign: Campaign):
+    board = Board(campaign)
+    client = open_page(board=board)
+    assert "has not looked" in client.get("/").text
+    campaign.refresh()
+    page = client.get("/")
+    for _ in range(4):
+        page = _judge(client, page)
+    campaign.refresh()
+    board.look()
+    text = client.get("/progress").text
+    outlook = campaign.outlook
+    assert outlook is not None
+    assert f"{outlook.confidence:.3f}" in text
+    assert "<polyline" in text
+    assert ">4 <small>of" in text
+    assert "ranking" not in text.lower()
+
+
+def test_the_board_follows_the_campaign(campaign: Campaign):
+    with Board(campaign, pause=0.01) as board:
+        campaign.record("ann", *campaign.pool.label(0), 1)
+        for _ in range(500):
+            if board.standing.status.judged:
+                break
+            board._stop.wait(0.01)
+        assert board.standing.status.judged == 1
+        assert board.standing.share("ann").judgments == 1  # type: ignore[union-attr]
+        assert board.standing.share("bob") is None
+
+
+def test_the_ranking_is_the_owners_unless_it_is_shown_to_all(open_page: Open, campaign: Campaign):
+    campaign.refresh()
+    system = campaign.outlook.systems[0]["system"]  # type: ignore[union-attr]
+    assert system in open_page(who=EVE).get("/overview").text
+    refused = open_page(who=ANN).get("/overview")
+    assert refused.status == 403
+    assert "for the owner" in refused.text
+    assert "/overview" not in open_page(who=ANN).get("/").text
+    shown = open_page(who=ANN, show_ranking=True).get("/overview")
+    assert shown.status == 200
+    assert system in shown.text
+    assert "/export/" not in shown.text
+    assert open_page(who=ANN, show_ranking=True).get("/export/qrels").status == 403
+
+
+def test_the_owner_settles_disagreements_and_exports(open_page: Open, campaign: Campaign):
+    pair = campaign.pool.label(0)
+    campaign.record("ann", *pair, 0)
+    campaign.record("bob", *pair, 2)
+    owner = open_page(who=EVE)
+    form = owner.get("/overview").form("/settle")
+    assert (form["query"], form["doc"]) == pair
+    assert owner.post("/settle", {**form, "grade": "1"}).status == 303
+    assert "Nobody disagrees" in owner.get("/overview").text
+    assert owner.get("/export/qrels").text == campaign.export("qrels")
+    assert f"{pair[0]} adjudicated {pair[1]} 1" in owner.get("/export/qrels").text
+    for form_name in ("csv", "jsonl", "log"):
+        answer = owner.get(f"/export/{form_name}")
+        assert answer.text == campaign.export(form_name)
+        assert answer.headers["content-disposition"].startswith("attachment")
+    assert owner.get("/export/exe").status == 404
+
+
+def test_coming_in_and_going_out(open_page: Open):
+    nobody = open_page(who=ANN)
+    nobody.token = None
+    answer = nobody.get("/")
+    assert (answer.status, answer.headers["location"]) == (303, "/login")
+    answer = nobody.post("/login", {"token": ANN.token})
+    cookie = answer.headers["set-cookie"]
+    assert answer.status == 303
+    assert all(word in cookie for word in ("HttpOnly", "SameSite=lax", "Path=/"))
+    ann = open_page(who=ANN)
+    mark = ann.get("/").form("/logout")
+    out = ann.post("/logout", mark)
+    assert "Max-Age=0" in out.headers["set-cookie"]
+
+
+def test_alone_nobody_needs_to_come_in(open_page: Open):
+    client = open_page()
+    assert "Sign out" not in client.get("/").text
+    assert "set-cookie" not in client.post("/login", {"token": "x"}).headers
+
+
+def test_sounds_and_pictures_are_served_whole_and_in_parts(
+    open_page: Open, campaign: Campaign, put: Callable[[str, bytes | str], Path]
+):
+    doc = str(campaign.pool.docs[0])
+    put("sounds/a.mp3", b"0123456789")
+    put("b.PNG", b"picture")
+    table = put("docs.csv", f"doc,text,audio,image\n{doc},some text,sounds/a.mp3,b.PNG\nother,x,,\n")
+    documents = read_documents(table, only={doc})
+    assert [*documents] == [doc]
+    client = open_page(documents=documents)
+    audio = documents[doc].audio
+    assert audio is not None
+    whole = client.get(f"/media/{audio.key}")
+    assert (whole.status, whole.body, whole.headers["content-type"]) == (200, b"0123456789", "audio/mpeg")
+    part = client.get(f"/media/{audio.key}", {"range": "bytes=2-4"})
+    assert (part.status, part.body) == (206, b"234")
+    assert documents[doc].image.type == "image/png"  # type: ignore[union-attr]
+
+
+def test_grades_get_buttons_up_to_ten_and_a_field_beyond():
+    assert _buttons(Scale.binary()) == [("0", "not relevant"), ("1", "relevant")]
+    assert [grade for grade, _ in _buttons(Scale.graded(9))] == list("0123456789")
+    assert _buttons(Scale.fine()) == []
+
+
+def test_a_fine_scale_is_typed(tmp_path: Path, small, open_page: Open):
+    from dataclasses import replace
+
+    with Campaign.create(
+        tmp_path / "fine.db", replace(small, judgments=None), metric="nDCG@5", scale=Scale.fine(), model="uniform"
+    ) as fine:
+        from probeval.web import application
+
+        app = application(fine, roster=Roster.local("me"), board=Board(fine), hosts=["judge.test"])
+        client = Client(app, "judge.test")
+        page = client.get("/")
+        assert 'type="number"' in page.text
+        assert _judge(client, page, "73").status == 200
+        assert _judge(client, client.get("/"), "101").status == 422
+        assert [said[-1].grade for said in fine.state.judged.values()] == [73.0]
+
+
+@pytest.mark.parametrize("path", ["/static/probeval.css", "/static/judge.js", "/static/icon.svg"])
+def test_static_files_name_nothing_elsewhere(open_page: Open, path: str):
+    answer = open_page().get(path)
+    assert answer.status == 200
+    assert "//" not in answer.text.replace("http://www.w3.org/2000/svg", "").replace("// ", "")
