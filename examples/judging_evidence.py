@@ -109,7 +109,7 @@ def ranking(work: Work) -> str:
         pool = len(work.held(name).pool)
         gain = work.course(name, "gain", "hierarchical")
         mtc = work.course(name, "mtc", "independent", explore=0.0)
-        chance = [work.course(name, "random", "hierarchical", batch=50, until=0.4, seed=s) for s in range(5)]
+        chance = [work.course(name, "random", "hierarchical", batch=50, until=0.25, seed=s) for s in range(5)]
         for label, course in (("gain, hierarchical", gain), ("mtc, independent", mtc)):
             rows.append({"campaign": name, "policy": label, **summary(course, pool)})
         arrived = [c.judgments_to_tau90 or np.inf for c in chance]
@@ -119,7 +119,7 @@ def ranking(work: Work) -> str:
             {
                 "campaign": name,
                 "policy": "random, hierarchical",
-                "to tau .9": middle if np.isfinite(middle) else f"> {int(0.4 * pool)}",
+                "to tau .9": middle if np.isfinite(middle) else f"> {int(0.25 * pool)}",
                 "stop": float(np.median([s["judged"] for s in stops])),
                 "accuracy there": float(np.median([s["accuracy"] for s in stops])),
                 "tau there": float(np.median([s["tau"] for s in stops])),

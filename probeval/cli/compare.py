@@ -203,9 +203,11 @@ def _compare(
     if asked.bayes:
         result = talk.warned(lambda: _checked(compare_bayes(scores, level=asked.level, rope=asked.rope, rng=rng)))
     else:
-        result = compare_systems(
-            scores, method=asked.method, correction=asked.correction, level=asked.level, rope=asked.rope,
-            samples=asked.samples, rng=rng,
+        result = talk.warned(
+            lambda: compare_systems(
+                scores, method=asked.method, correction=asked.correction, level=asked.level, rope=asked.rope,
+                samples=asked.samples, rng=rng,
+            )
         )  # fmt: skip
     pairs = pd.concat([result.table(), more], axis=1)
     if asked.against is not None:
@@ -251,7 +253,7 @@ def _shown(result: Pairwise | Posterior, pairs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _say(result: Pairwise | Posterior, talk: Talk) -> None:
-    from probeval.reliability import COMPARISONS, CORRECTIONS, Pairwise
+    from probeval.reliability import COMPARISONS, CORRECTIONS, TESTS, Pairwise
 
     if not isinstance(result, Pairwise):
         found = result.diagnostics
@@ -260,7 +262,9 @@ def _say(result: Pairwise | Posterior, talk: Talk) -> None:
             f"{found.divergences:.2%} divergences."
         )
     else:
-        talk(f"{COMPARISONS[result.method]}; {CORRECTIONS[result.correction]}.")
+        what = COMPARISONS[result.method]
+        correction = f"; {CORRECTIONS[result.correction]}" if result.method in TESTS else ", all pairs together"
+        talk(f"{what[0].upper()}{what[1:]}{correction}.")
         n = int((result.decision != 0).sum())
         talk(f"{n:,} of {len(result.p):,} pairs differ significantly (alpha {result.alpha:g}).")
         if result.friedman is not None:

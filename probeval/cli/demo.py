@@ -77,13 +77,16 @@ class Story:
 
     @property
     def truth(self) -> dict[str, float]:
-        """How the ranking stands against all judgments of the campaign: Kendall's tau, pairs in the right order."""
+        """What all judgments of the campaign say: tau with this order, pairs in the same order, and reliability."""
+        from probeval.reliability import gstudy
         from probeval.simulation import tau_and_accuracy
 
         assert self.campaign.judgments is not None
-        full = measure(self.campaign.runs, self.campaign.judgments, METRIC).values.mean(axis=1)
-        tau, accuracy = tau_and_accuracy(self.stage.scores.mean, full)
-        return {"tau": tau, "accuracy": accuracy}
+        full = measure(self.campaign.runs, self.campaign.judgments, METRIC)
+        tau, accuracy = tau_and_accuracy(self.stage.scores.mean, full.values.mean(axis=1))
+        study = gstudy(full, interval="none")
+        reliable = {name: study.coefficient(name).value for name in ("erho2", "phi")}
+        return {"tau": tau, "accuracy": accuracy, **reliable}
 
     def document(self) -> dict[str, Any]:
         """The story as plain data for JSON."""
@@ -100,13 +103,13 @@ def _tell(campaign: Collection, n: int, seed: int, show: bool, talk: Talk) -> St
     """Rank, judge batch by batch, stop."""
     from probeval.relevance import choose_model
     from probeval.report import milestone
-    from probeval.selection import Judging, Stopping
+    from probeval.selection import Judging, Stopping, Verdict
 
     assert campaign.judgments is not None
     blind, scale = replace(campaign, judgments=None), campaign.judgments.scale()
     choice = choose_model(None, blind, scale=scale)
     judging = Judging(blind, choice.model, METRIC, policy="gain", scale=scale, seed=seed)
-    before = stage = talk.warned(judging.begin)
+    before = talk.warned(judging.begin)
     talk(f"\n1. Rank before anyone judges. Model {choice.name}: {choice.why}")
     if show:
         write_table(before.ranking.table().reset_index(), title=f"{METRIC}, nothing judged")
@@ -116,7 +119,7 @@ def _tell(campaign: Collection, n: int, seed: int, show: bool, talk: Talk) -> St
     )
     rule = Stopping.parse(f"confidence={STOP},budget={n}")
     marks = []
-    for stage in _stages(stage, campaign.judgments, n):
+    for stage in _stages(before, campaign.judgments, n):
         marks.append(milestone(stage))
         if show:
             _show(marks[-1], first=len(marks) == 1)
@@ -127,9 +130,11 @@ def _tell(campaign: Collection, n: int, seed: int, show: bool, talk: Talk) -> St
     story = Story(campaign, choice, before, stage, tuple(marks))
     if show:
         write_table(stage.ranking.table().reset_index(), title=f"\n{METRIC}, {stage.scores.judged} pairs judged")
+    talk(f"   {Verdict.of(stage.ranking)}")
+    truth = story.truth
     talk(
-        f"   Expected tau with the true order {marks[-1].expected_tau:.3f}. All {len(campaign.judgments):,} judgments, "
-        f"kept back so far, say {story.truth['tau']:.3f}."
+        f"   All {len(campaign.judgments):,} judgments, kept back until now: tau {truth['tau']:.3f} with this order, "
+        f"erho2 {truth['erho2']:.3f}, phi {truth['phi']:.3f}."
     )
     return story
 

@@ -122,7 +122,9 @@ def report(
         )
         if policy:
             kind = "simulation"
-            page = _simulation(collection, metric, policy, model, batch, stop, named, gain, depth, draws, seed, command, talk)
+            page = _simulation(
+                collection, metric, policy, model, batch, stop, named, gain, depth, draws, seed, command, talk
+            )
         else:
             kind = "evaluation"
             page = _evaluation(collection, metric, model, level, draws, named, gain, depth, seed, command, users, talk)
@@ -160,9 +162,7 @@ def _is_store(place: str) -> bool:
         return file.read(len(SQLITE)) == SQLITE
 
 
-def _campaign(
-    store: str, name: str | None, level: float, command: str, users: SatMapping | None, talk: Talk
-) -> Page:
+def _campaign(store: str, name: str | None, level: float, command: str, users: SatMapping | None, talk: Talk) -> Page:
     from probeval.campaign import Campaign
     from probeval.report import report_campaign
 
@@ -195,9 +195,7 @@ def _evaluation(
     talk(f"Model {choice.name}: {choice.why} Scale {choice.scale} ({choice.scale_from}).")
     choice = choice if gain is None else replace(choice, scale=choice.scale.with_gain(gain.value))
     found = talk.warned(
-        lambda: begin(
-            collection, choice, metric, depth=depth, level=level, draws=draws, seed=seed, mapping=users
-        )
+        lambda: begin(collection, choice, metric, depth=depth, level=level, draws=draws, seed=seed, mapping=users)
     )
     seen = choice.fitted_on(collection)
     return talk.warned(

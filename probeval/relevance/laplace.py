@@ -25,12 +25,9 @@ from probeval.relevance.hierarchical import STRETCH, Design, Normal, stretched
 
 __all__ = ["LaplaceFit", "Problem", "Start", "fit_laplace"]
 
-NEWTON, EAGER, TOLERANCE, BLUR = (
-    60,
-    2,
-    0.05,
-    0.06,
-)  # steps; what is left to gain, and to change in any pair's spread, at the end
+# Of Newton's method: steps, those in which spreads follow at once, the share of the promised gain that a step must bring,
+# and what may be left to gain, and to change in any spread, at the end.
+NEWTON, EAGER, ENOUGH, TOLERANCE, BLUR = 60, 2, 0.25, 0.05, 0.06
 STEPS, STEP, SETTLED = 25, 0.7, 0.02  # of the search for the variances, on the log scale
 POINTS = 6  # at which the variances are integrated
 
@@ -205,7 +202,7 @@ class Problem:
                 trial = effects + size * step
                 if np.all(trial[self.cut][1:] > 0):
                     found, _ = objective(trial, weight + size * move[1], process + size * move[2])
-                    if found >= value + 1e-4 * size * decrement or size < 1e-6:
+                    if found >= value + ENOUGH * size * decrement or size < 1e-6:
                         break
                 size /= 2
             effects, weight, process = (x + size * m for x, m in zip((effects, weight, process), move, strict=True))

@@ -84,7 +84,10 @@ class GStudy:
 
     def share_interval(self, name: str, *, level: float = 0.95) -> Estimate:
         """The share of a component and its interval."""
-        draws = None if self.draws is None else self.draws / self.draws.sum(axis=1, keepdims=True)
+        draws = self.draws
+        if draws is not None:
+            total = draws.sum(axis=1, keepdims=True)  # 0 where all scores of a draw are alike
+            draws = np.divide(draws, total, out=np.zeros_like(draws), where=total > 0)
         return self._estimate(name, self.share, draws, level)
 
     def component(self, name: str, *, level: float = 0.95) -> Estimate:

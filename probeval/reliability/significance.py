@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from probeval.arrays import Bools, Floats, Ints
-from probeval.errors import ReliabilityError, did_you_mean
+from probeval.errors import ProbevalWarning, ReliabilityError, did_you_mean
 from probeval.metrics import Measured
 from probeval.reliability.effects import EffectSizes, equivalence_test, mean_effect, standardised_effect, superiority
 from probeval.reliability.multiple import Friedman, adjust, friedman, randomised_tukey, tukey_hsd
@@ -233,6 +234,7 @@ def compare(
         statistic, p = difference.value, randomised_tukey(scores, samples=samples, rng=rng)
     else:
         statistic, p = run_test(method, gap, samples=samples, rng=rng)
+        _warn_of_floor(method, correction, len(gap), samples, level)
     return Pairwise(
         systems=tuple(names[i] for i in order),
         method=method,
@@ -250,6 +252,18 @@ def compare(
         p_equal=equivalence_test(gap, rope=rope) if rope else np.full(len(gap), np.nan),
         friedman=friedman(scores) if len(scores) > 1 and (~np.isnan(scores).any(axis=0)).sum() > 1 else None,
     )
+
+
+def _warn_of_floor(method: str, correction: str, pairs: int, samples: int, level: float) -> None:
+    """Resampling has a least p; with Holm's correction for many pairs it may be too large for any to be significant."""
+    least = pairs / (samples + 1)
+    if method in ("bootstrap", "permutation") and correction == "holm" and least >= 1 - level:
+        warnings.warn(
+            f"{samples:,} samples give no p below {1 / (samples + 1):.1g}: corrected by Holm for {pairs:,} pairs that "
+            f"is {least:.2g}, and nothing can be significant. Use more samples, correction 'bh', or 'randomised-tukey'.",
+            ProbevalWarning,
+            stacklevel=3,
+        )
 
 
 def as_scores(values: object, systems: Sequence[str] | None = None) -> tuple[Floats, list[str], list[str]]:

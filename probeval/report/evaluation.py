@@ -9,7 +9,6 @@ import numpy as np
 
 from probeval.data.collection import Collection
 from probeval.data.judgments import Judgments
-from probeval.errors import ReliabilityError, SatisfactionError
 from probeval.relevance import Choice
 from probeval.reliability import DStudy, GStudy, dstudy, gstudy
 from probeval.reliability.dstudy import QUERIES
@@ -128,7 +127,8 @@ class Evaluation:
         """What more judgments are expected to bring; None where nothing is open."""
         if not self.stage.open.any() or len(self.scores.systems) < 2:
             return None
-        return forecast(self.stage, target=TARGET, rng=np.random.default_rng([self.stage.judging.seed, 10]))
+        rng = np.random.default_rng([self.stage.judging.seed, 10])
+        return forecast(self.stage, target=TARGET, batch=20, paths=200, rng=rng)
 
     @cached_property
     def users(self) -> Satisfaction:

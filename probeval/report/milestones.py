@@ -13,6 +13,7 @@ With everything judged they are the coefficients of an ordinary G-study.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
@@ -20,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from probeval.arrays import Floats
-from probeval.errors import ReliabilityError
+from probeval.errors import ProbevalWarning, ReliabilityError
 from probeval.reliability import GStudy, gstudy
 from probeval.scores import Scores, evaluate
 from probeval.selection import Stage
@@ -100,7 +101,7 @@ def milestone(stage: Stage, *, n: int = 300) -> Milestone:
     True
     """
     ranking = stage.ranking
-    found = {}
+    found: dict[str, float] = {}
     for name, draws in _reliability(draw_queries(stage, n=n)).items():
         low, middle, high = np.quantile(draws, [0.025, 0.5, 0.975])
         found |= {name: float(middle), f"{name}_lower": float(low), f"{name}_upper": float(high)}
@@ -119,7 +120,9 @@ def _reliability(scores: Scores) -> dict[str, Floats]:
     """Both coefficients, one value a draw; not known (NaN) for a single system or query, or without variance."""
     assert scores.joint.query_draws is not None
     try:
-        study = gstudy(scores, interval="draws" if len(scores.joint.query_draws) > 1 else "none")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ProbevalWarning)  # the report's own study says it
+            study = gstudy(scores, interval="draws" if len(scores.joint.query_draws) > 1 else "none")
     except ReliabilityError:
         return {"erho2": np.array([np.nan]), "phi": np.array([np.nan])}
     return as_judged(study, scores)

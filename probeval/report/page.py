@@ -75,7 +75,7 @@ class Table:
 
     @classmethod
     def of(cls, frame: pd.DataFrame, caption: str) -> Table:
-        """From a data frame: numbers with four decimals, counts whole, an en dash for what is not known.
+        """From a data frame: numbers with four decimals, counts whole, a dash for what is not known.
 
         >>> Table.of(pd.DataFrame({"system": ["a"], "mean": [0.25], "n": [1200]}), "Scores").rows
         (('a', '0.2500', '1,200'),)
@@ -126,7 +126,7 @@ def cell(value: Any) -> str:
     if isinstance(value, float) or hasattr(value, "dtype"):
         number = float(value)
         if isnan(number):
-            return "–"
+            return "-"
         if not isfinite(number):
             return "never"
         return f"{int(number):,}" if "int" in str(getattr(value, "dtype", "")) else f"{number:.4f}"

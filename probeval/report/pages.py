@@ -95,12 +95,17 @@ def _figures(found: Evaluation) -> tuple[tuple[str, str, str], ...]:
     low, high = scores[ranking.order[0]].interval(found.level)
     share = f"{scores.judged / max(scores.pool, 1):.1%} of {scores.pool:,} pairs"
     figures = [
-        ("leader", ranking.order[0], f"{scores[ranking.order[0]].mean():.4f} ± {(high - low) / 2:.4f} on these queries"),
+        (
+            "leader",
+            ranking.order[0],
+            f"{scores[ranking.order[0]].mean():.4f} ± {(high - low) / 2:.4f} on these queries",
+        ),
         ("judged", f"{scores.judged:,}", share),
         ("mean confidence", f"{ranking.confidence:.3f}", f"expected tau {ranking.expected_tau:.3f}"),
     ]
     if not np.isnan(last.erho2):
-        note = f"[{last.erho2_lower:.2f}, {last.erho2_upper:.2f}]; Φ {last.phi:.3f} [{last.phi_lower:.2f}, {last.phi_upper:.2f}]"
+        phi = f"Φ {last.phi:.3f} [{last.phi_lower:.2f}, {last.phi_upper:.2f}]"
+        note = f"[{last.erho2_lower:.2f}, {last.erho2_upper:.2f}]; {phi}"
         figures.append(("E ρ² as judged", f"{last.erho2:.3f}", note))
     return tuple(figures)
 
@@ -188,7 +193,7 @@ def _people(status: Status) -> Section:
     if status.shared:
         parts.append(
             Prose(
-                f"{status.shared:,} pairs were judged by several; Krippendorff's alpha over them is {status.alpha:.3f}. "
+                f"{status.shared:,} pairs have several judgments; Krippendorff's alpha over them: {status.alpha:.3f}. "
                 f"{status.disagreements:,} disagreements wait to be settled, {status.adjudicated:,} are settled."
             )
         )
@@ -198,7 +203,7 @@ def _people(status: Status) -> Section:
         shown = table[["assessor", "judgments", "skipped", "flagged", "seconds"]].assign(
             bias=[_bias(b, e) for b, e in zip(table["bias"], table["bias_error"], strict=True)]
         )
-        shown = shown.assign(seconds=[("–" if pd.isna(s) else f"{s:.1f}") for s in shown["seconds"]])
+        shown = shown.assign(seconds=[("-" if pd.isna(s) else f"{s:.1f}") for s in shown["seconds"]])
         parts.append(
             Table.of(
                 shown.rename(columns={"seconds": "seconds each"}),
@@ -209,4 +214,4 @@ def _people(status: Status) -> Section:
 
 
 def _bias(value: float, error: float) -> str:
-    return "–" if np.isnan(value) else f"{value:+.2f}" if np.isnan(error) else f"{value:+.2f} ± {error:.2f}"
+    return "-" if np.isnan(value) else f"{value:+.2f}" if np.isnan(error) else f"{value:+.2f} ± {error:.2f}"

@@ -32,7 +32,7 @@ def draw(axes: Axes, *, key: str, alt: str, caption: str) -> Figure:
     import matplotlib as mpl
 
     figure = axes.figure
-    for ax in figure.axes:  # type: ignore[union-attr]
+    for ax in figure.axes:
         if ax.images:  # texts on a heat map were chosen for its colours, not for those of the page
             for text in ax.texts:
                 text.set_color(INK if text.get_color() == "black" else PAPER)

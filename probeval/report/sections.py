@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from probeval.errors import ProbevalError
+from probeval.errors import ProbevalError, ProbevalWarning
 from probeval.plots import (
     plot_components,
     plot_dstudy,
@@ -41,7 +42,9 @@ def ranking(found: Evaluation) -> Section:
             "rank": table["rank"],
             "system": table["system"].astype(str),
             "score": table["mean"],
-            f"{found.level:.0%} interval": [_between(a, b) for a, b in zip(table["lower"], table["upper"], strict=True)],
+            f"{found.level:.0%} interval": [
+                _between(a, b) for a, b in zip(table["lower"], table["upper"], strict=True)
+            ],
         }
     )
     population = found.population
@@ -57,7 +60,7 @@ def ranking(found: Evaluation) -> Section:
             key="ranking-picture",
             alt=f"Mean {found.scores.metric} of {n} systems with {found.level:.0%} intervals, the best on top: "
             + "; ".join(f"{s} {m:.3f}" for s, m in zip(table["system"][:3], table["mean"][:3], strict=True)),
-            caption="Scores with their intervals for these queries. Within a band, no system can be told from its best.",
+            caption="Scores with intervals for these queries. Within a band, no system can be told from its best.",
         ),
         Prose(
             f"{groups} {'group' if groups == 1 else 'groups'}: a new one starts at the first system that is worse than "
@@ -65,8 +68,8 @@ def ranking(found: Evaluation) -> Section:
         ),
         Table.of(
             shown,
-            "The interval is for these queries and comes from what is not judged. ± is the half-width for other queries "
-            "of the kind: judging and sampling of queries together.",
+            "The interval is for these queries and comes from what is not judged. ± is the half-width for other "
+            "queries of the kind: judging and sampling of queries together.",
         ),
     ]
     return Section("ranking", "Ranking", tuple(parts))
@@ -117,8 +120,8 @@ def _neighbours(found: Evaluation, order: list[str]) -> pd.DataFrame:
 def _neighbours_caption(found: Evaluation) -> str:
     kind = "other queries of the kind" if found.population is not None else "these queries"
     return (
-        f"Each system against the next, then the first against the rest. Difference ± half-width (two-sided p) for {kind}; "
-        "probabilities for these queries. In doubt: these queries are too few, even with everything judged."
+        f"Each system against the next, then the first against the rest. Difference ± half-width (two-sided p) for "
+        f"{kind}; probabilities for these queries. In doubt: these queries are too few, even with everything judged."
     )
 
 
@@ -128,7 +131,7 @@ def judging(found: Evaluation) -> Section:
     share = scores.judged / max(scores.pool, 1)
     parts: list[Part] = [
         Prose(
-            f"{scores.judged:,} of {scores.pool:,} pairs of query and document ({share:.1%}) that the systems retrieved "
+            f"{scores.judged:,} of {scores.pool:,} pairs of query and document that systems retrieved ({share:.1%}) "
             f"are judged; {len(found.stage.judgments):,} judgments in all."
         )
     ]
@@ -152,7 +155,11 @@ def judging(found: Evaluation) -> Section:
                 f"{first.erho2:.2f} to {last.erho2:.2f} and Phi from {first.phi:.2f} to {last.phi:.2f} "
                 f"as judged pairs grow from {first.judged} to {last.judged}",
                 caption="What the judgments bought"
-                + (", in the order in which they were made." if found.ordered else ": nothing judged, and as it is now."),
+                + (
+                    ", in the order in which they were made."
+                    if found.ordered
+                    else ": nothing judged, and as it is now."
+                ),
             )
         )
     shown = table[["judged", "confidence", "expected_tau", "half_width"]].assign(
@@ -170,12 +177,12 @@ def judging(found: Evaluation) -> Section:
 
 def _estimate(row: pd.Series, name: str) -> str:
     if np.isnan(row[name]):
-        return "–"
+        return "-"
     return f"{row[name]:.3f} {_between(row[f'{name}_lower'], row[f'{name}_upper'], '.3f')}"
 
 
 def _grades(found: Evaluation) -> pd.DataFrame:
-    """How many judged pairs have each grade, and how many of the others are expected to; means, where grades are fine."""
+    """How many judged pairs have each grade, and how many of the others are expected to; means of fine grades."""
     relevance = found.stage.belief.relevance
     scale, judged, levels = relevance.scale, relevance.judged, relevance.levels
     known, table = relevance.certain, relevance.frame()
@@ -196,7 +203,9 @@ def _grades(found: Evaluation) -> pd.DataFrame:
 def reliability(found: Evaluation) -> Section:
     """Where variance comes from, how reliable the scores are, and how many more queries or judgments are needed."""
     try:
-        study, plan = found.study, found.plan
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", ProbevalWarning)
+            study, plan = found.study, found.plan
     except ProbevalError as error:
         return Section("reliability", "Reliability", (Prose(f"Not known. {error}"), *_more_judgments(found)))
     n = len(found.scores.queries)
@@ -207,6 +216,7 @@ def reliability(found: Evaluation) -> Section:
             f"Φ = {_interval(phi)} (stability of scores), by a G-study of {len(found.scores.systems)} systems; "
             f"{found.level:.0%} intervals for {' and '.join(study.uncertainty) or 'nothing'}."
         ),
+        *(Prose(str(warning.message)) for warning in caught),
         draw(
             plot_components(study, level=found.level),
             key="reliability-components",
@@ -235,7 +245,7 @@ def _needed(found: Evaluation) -> pd.DataFrame:
     n = len(found.scores.queries)
 
     def whole(x: float) -> str:
-        return "never" if np.isinf(x) else "–" if np.isnan(x) else f"{x:,.0f}"
+        return "never" if np.isinf(x) else "-" if np.isnan(x) else f"{x:,.0f}"
 
     return pd.DataFrame(
         [
@@ -258,8 +268,8 @@ def _more_judgments(found: Evaluation) -> list[Part]:
     return [
         Prose(
             f"For a mean confidence of {TARGET:g} on these queries the model expects {middle:,.0f} more judgments "
-            f"(90% interval {low:,.0f} to {high:,.0f}) if pairs are chosen by the policy gain; {found.scores.pool - judged:,} "
-            "are open. It is a forecast from the model as it stands: ask again after the next batch."
+            f"(90% interval {low:,.0f} to {high:,.0f}) if pairs are chosen by the policy gain; "
+            f"{found.scores.pool - judged:,} are open. A forecast from the model as it stands: ask again after a batch."
         )
     ]
 
@@ -289,7 +299,9 @@ def _evidence(card: Card) -> list[Part]:
     parts: list[Part] = []
     if isinstance(stated, Mapping):
         rows = [{"stated confidence": name, **facts} for name, facts in stated.items() if isinstance(facts, Mapping)]
-        parts.append(Table.of(pd.DataFrame(rows), "Pairs of systems of campaigns left out of the fit: stated and found."))
+        parts.append(
+            Table.of(pd.DataFrame(rows), "Pairs of systems of campaigns left out of the fit: stated and found.")
+        )
     rows = _held_out(card.evaluation)
     if rows:
         caption = (
@@ -331,7 +343,9 @@ def users(found: Evaluation) -> Section:
             "interval of P(Succ)": [
                 _between(a, b) for a, b in zip(table["success_lower"], table["success_upper"], strict=True)
             ],
-            "P(Sat) on a new query": [_between(a, b) for a, b in zip(table["new_lower"], table["new_upper"], strict=True)],
+            "P(Sat) on a new query": [
+                _between(a, b) for a, b in zip(table["new_lower"], table["new_upper"], strict=True)
+            ],
         }
     )
     parts: list[Part] = [

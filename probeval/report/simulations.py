@@ -59,7 +59,11 @@ def report_simulation(
         title=title,
         lead=lead,
         figures=(
-            ("fewest judgments to the stop", f"{first['judged']:,}", f"{first['policy']}, {first['share']} of the pool"),
+            (
+                "fewest judgments to the stop",
+                f"{first['judged']:,}",
+                f"{first['policy']}, {first['share']} of the pool",
+            ),
             ("accuracy there", f"{first['accuracy']:.3f}", f"stated confidence {first['confidence']:.3f}"),
             ("tau there", f"{first['tau']:.3f}", f"tau .9 lasts from {first['to tau .9']} judgments"),
         ),
@@ -142,9 +146,7 @@ def _pictures(simulation: Simulation) -> list[Any]:
     for figure, caption in PICTURES.items():
         axes = plot_course(simulation, figure)
         axes.legend(frameon=False, fontsize=8, loc="lower right")
-        found.append(
-            draw(axes, key=f"course-{figure}", alt=f"{figure} against judgments for {names}", caption=caption)
-        )
+        found.append(draw(axes, key=f"course-{figure}", alt=f"{figure} against judgments for {names}", caption=caption))
     return found
 
 
@@ -167,8 +169,8 @@ def _simulation(document: Mapping[str, Any]) -> Simulation:
     courses = []
     for one in document["policies"]:
         points = tuple(
-            Point(**{k: int(v) if k == "judged" else _number(v) for k, v in point.items()}, bins=none)
-            for point in one["points"]
+            Point(judged=int(p["judged"]), bins=none, **{k: _number(v) for k, v in p.items() if k != "judged"})
+            for p in one["points"]
         )
         stop = one["stop"]
         at = Step(int(stop["judged"]), *(_number(stop[name]) for name in ("confidence", "accuracy", "tau")))

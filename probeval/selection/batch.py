@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from probeval.arrays import Bools, Floats, Ints
@@ -11,7 +13,7 @@ from probeval.selection.goals import Goal
 from probeval.selection.knowledge import Knowledge
 from probeval.selection.policies import find_policy, gain, worth
 
-__all__ = ["choose"]
+__all__ = ["SHORT_LIST", "choose", "in_turn"]
 
 SHORT_LIST = 300  # pairs among which a batch is chosen
 DIGITS = 10  # values that agree to so many digits are tied
@@ -76,28 +78,48 @@ def _rounded(value: Floats) -> Floats:
 
 
 def _together(knowledge: Knowledge, goal: Goal, open_: Bools, n: int) -> Ints:
-    r"""A batch by [gain]: after each pair, what it would say of the others is taken out of them.
-
-    With :math:`x` taken, :math:`g_d` falls by :math:`\text{Cov}(G_d, G_x)\, g_x / \text{Var}[G_x]` and
-    :math:`\text{Var}[G_d]` by :math:`\text{Cov}(G_d, G_x)^2 / \text{Var}[G_x]`.
-    """
+    """A batch by [gain], among the pairs that are worth most by themselves."""
     first = gain(knowledge, goal)
     if n == 1:
         return _best(first, open_, 1)
     pairs = np.sort(_best(first, open_, max(SHORT_LIST, 10 * n)))
-    between = knowledge.dependence.between(pairs)
-    covariance, variance = knowledge.covariance[pairs], knowledge.gain_variance[pairs]
-    free = np.ones(len(pairs), dtype=bool)
+    at = in_turn(
+        knowledge.covariance[pairs],
+        knowledge.gain_variance[pairs],
+        knowledge.dependence.between(pairs),
+        n,
+        lambda covariance, variance: worth(covariance, variance, knowledge, goal),
+    )
+    return np.asarray(pairs[at])
+
+
+def in_turn(
+    covariance: Floats, variance: Floats, between: Floats, n: int, value: Callable[[Floats, Floats], Floats]
+) -> Ints:
+    r"""Take the pair of the highest value, take what it would say out of the others, and again.
+
+    With :math:`x` taken, :math:`g_d` falls by :math:`\text{Cov}(G_d, G_x)\, g_x / \text{Var}[G_x]` and
+    :math:`\text{Var}[G_d]` by :math:`\text{Cov}(G_d, G_x)^2 / \text{Var}[G_x]`.
+
+    Parameters
+    ----------
+    covariance, variance, between
+        Of each pair's gain: with the scores, its own, and with the other pairs' gains; shapes (pair, system), (pair,)
+        and (pair, pair).
+    n
+        How many to take.
+    value
+        What pairs with such covariances and variances are worth.
+    """
+    free = np.ones(len(variance), dtype=bool)
     out = []
-    for _ in range(n):
-        value = worth(covariance, variance, knowledge, goal)
-        at = int(_best(value, free, 1)[0])
+    for _ in range(min(n, len(variance))):
+        at = int(_best(value(covariance, variance), free, 1)[0])
         free[at] = False
-        out.append(pairs[at])
+        out.append(at)
         if variance[at] <= TIE:
             continue
-        said = between[:, at] / variance[at]
-        said[at] = 0.0
+        said = np.where(free, between[:, at] / variance[at], 0.0)
         covariance = covariance - np.outer(said, covariance[at])
         variance = np.maximum(variance - said * between[:, at], 0.0)
         between = between - np.outer(said, between[at])

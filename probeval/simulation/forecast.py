@@ -23,11 +23,11 @@ from probeval.arrays import Bools, Floats, Ints, frozen
 from probeval.errors import SelectionError
 from probeval.scores.score import TIE
 from probeval.selection import Stage
+from probeval.selection.batch import SHORT_LIST, in_turn
 from probeval.selection.policies import laplacian
 
 __all__ = ["Forecast", "forecast"]
 
-SHORT_LIST = 300
 LEVEL = 0.9  # of the interval of a forecast
 
 
@@ -133,21 +133,8 @@ class _Course:
         pairs = np.argpartition(-value, min(SHORT_LIST, len(value)) - 1)[:SHORT_LIST]
         pairs = pairs[self.open[pairs]]
         between = self.dependence.between(pairs) - self.factor[pairs] @ self.factor[pairs].T
-        columns, own = self.with_scores[pairs], self.variance[pairs]
-        free = np.ones(len(pairs), dtype=bool)
-        chosen = []
-        for _ in range(min(n, len(pairs))):
-            value = np.where(free, _worth(columns, own, matrix), -1.0)
-            at = int(np.argmax(value))
-            free[at] = False
-            chosen.append(pairs[at])
-            if own[at] <= TIE:
-                continue
-            said = np.where(free, between[:, at] / own[at], 0.0)
-            columns = columns - np.outer(said, columns[at])
-            own = np.maximum(own - said * between[:, at], 0.0)
-            between = between - np.outer(said, between[at])
-        return np.array(chosen, dtype=np.int64)
+        at = in_turn(self.with_scores[pairs], self.variance[pairs], between, n, lambda g, v: _worth(g, v, matrix))
+        return np.asarray(pairs[at])
 
     def judge(self, pairs: Ints) -> Floats:
         """Judge pairs, whatever comes out; the root of what that takes from the scores, shape (pair, system)."""

@@ -120,8 +120,8 @@ def simulate(
     """
     if seeds < 1 or batch < 1 or not policies:
         raise SelectionError("A simulation needs at least one policy, one seed, and batches of at least one.")
-    if any(not 0 <= share <= 1 for share in checkpoints) or not 0 < until <= 1:
-        raise SelectionError("Checkpoints and until are shares of the pool, from 0 to 1.")
+    if any(not 0 <= share <= 1 for share in checkpoints) or not 0 < until <= 1 or not 0 <= pilot <= 1:
+        raise SelectionError("Checkpoints, pilot and until are shares of the pool, from 0 to 1.")
     measured, rule = as_metric(metric), Stopping.parse(stop)
     Goal.parse(goal)
     contenders = list(dict.fromkeys(Contender.parse(p, model=model) for p in policies))
@@ -141,7 +141,7 @@ def simulate(
         "goal": goal, "stop": rule, "batch": batch, "checkpoints": tuple(checkpoints), "until": until,
         "explore": explore, "refresh": refresh, "pilot": pilot, "noise": noise, "family": family, "draws": draws,
     }  # fmt: skip
-    with _parallel(n_jobs, scheduler) as run:
+    with _parallel(min(n_jobs, len(work)), scheduler) as run:
         made = run(
             (partial(replay, held, models[c.model], measured, policy=c.policy, name=c.model, seed=s, **settings))
             for c, s in work

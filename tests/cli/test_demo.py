@@ -9,92 +9,92 @@ import sys
 
 import pytest
 
+COMMAND = [sys.executable, "-c", "from probeval.cli import main; main()", "demo"]
+
 
 def content(folder) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
-def test_same_seed_same_bytes_on_disk_and_on_stdout(probeval, tmp_path, monkeypatch):
-    said = {}
-    for name, seed in (("a", 3), ("b", 3), ("c", 4)):
-        (tmp_path / name).mkdir()
-        monkeypatch.chdir(tmp_path / name)
-        said[name] = probeval("demo", "--seed", seed)
-        assert said[name].code == 0
-    assert said["a"] == said["b"]
-    assert content(tmp_path / "a") == content(tmp_path / "b")
-    assert said["a"].out != said["c"].out
-    assert content(tmp_path / "a") != content(tmp_path / "c")
+@pytest.fixture(scope="module")
+def told(tmp_path_factory):
+    """The whole demo once, in a process of its own: where it was, and what it said."""
+    here = tmp_path_factory.mktemp("demo")
+    done = subprocess.run([*COMMAND, "--format", "json"], cwd=here, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return here, json.loads(done.stdout), done.stderr
 
 
-def test_again_in_the_same_folder(probeval, tmp_path):
-    first = probeval("demo", "--folder", tmp_path / "demo")
-    before = content(tmp_path / "demo")
-    assert probeval("demo", "--folder", tmp_path / "demo") == first
-    assert content(tmp_path / "demo") == before
+@pytest.mark.slow
+def test_the_whole_story(told):
+    here, story, said = told
+    marks = story["milestones"]
+    assert [mark["judged"] for mark in marks] == [0, 10, 20, 30, 40, 50, 60]
+    assert marks[-1]["confidence"] > marks[0]["confidence"] + 0.1
+    assert marks[-1]["half_width"] < marks[0]["half_width"]
+    assert marks[-1]["phi"] > marks[0]["phi"]
+    assert story["before"]["judged"] == 0
+    assert story["after"]["judged"] == 60
+    assert -1 <= story["truth"]["tau"] <= 1
+    report = (here / story["report"]).read_text(encoding="utf-8")
+    assert "Demo: a synthetic campaign" in report
+    assert len((here / "probeval-demo" / "judged.txt").read_text().splitlines()) == 60
+    for word in ("synthetic", "Stop: budget 60 >= 60", story["report"], "probeval judge mine.db"):
+        assert word in said
 
 
-def test_it_says_that_it_is_synthetic_and_how_to_go_on(probeval, tmp_path):
-    said = probeval("demo", "--folder", tmp_path / "demo")
-    assert "synthetic" in said.err
-    assert "probeval evaluate" in said.err
-    assert probeval("demo", "--folder", tmp_path / "demo", "--quiet").err == ""
+@pytest.mark.slow
+def test_what_it_judged_can_be_used(told, probeval, monkeypatch):
+    here, story, _ = told
+    monkeypatch.chdir(here)
+    arguments = ("probeval-demo/runs", "--qrels", "probeval-demo/judged.txt", "--metric", story["after"]["metric"])
+    again = json.loads(probeval("evaluate", *arguments, "--scale", "graded:2", "--format", "json").out)
+    assert again["judged"] == story["after"]["judged"]
+    assert again["confidence"] == pytest.approx(story["after"]["confidence"], abs=0.05)  # 1,000 draws on either side
 
 
-def test_what_it_wrote_can_be_evaluated(probeval, tmp_path):
-    folder = tmp_path / "demo"
-    demo = json.loads(probeval("demo", "--folder", folder, "--format", "json").out)
-    arguments = [
-        "--qrels",
-        folder / "qrels.txt",
-        "--metric",
-        demo["full"]["metric"],
-        "--model",
-        "none",
-        "--format",
-        "json",
-    ]
-    again = json.loads(probeval("evaluate", folder / "runs", *arguments).out)
-    assert again["systems"] == demo["full"]["systems"]
-    assert demo["full"]["judged"] == demo["full"]["pool"]
-    assert demo["partial"]["judged"] < demo["partial"]["pool"]
-    assert all(row["lower"] <= row["upper"] for row in demo["partial"]["systems"])
-    assert any(row["lower"] < row["upper"] for row in demo["partial"]["systems"])
-
-
-def test_csv(probeval, tmp_path):
-    said = probeval("demo", "--folder", tmp_path / "demo", "--format", "csv")
-    rows = list(csv.DictReader(io.StringIO(said.out)))
-    assert {row["judgments"] for row in rows} == {"full", "partial"}
-    assert len(rows) == 2 * len({row["system"] for row in rows})
-
-
-@pytest.mark.parametrize("hash_seed", ["1", "2"])
-def test_a_fresh_process_gives_the_same_bytes(probeval, tmp_path, hash_seed):
-    here = probeval("demo", "--folder", tmp_path / "demo", "--quiet")
+@pytest.mark.slow
+def test_a_fresh_process_gives_the_same_bytes(probeval, tmp_path):
+    arguments = ["--folder", tmp_path / "demo", "--quiet", "--judgments", "10"]
+    here = probeval("demo", *arguments)
     before = content(tmp_path / "demo")
     done = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            "from probeval.cli import main; main()",
-            "demo",
-            "--folder",
-            tmp_path / "demo",
-            "--quiet",
-        ],
+        [*COMMAND, *arguments],
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "PYTHONHASHSEED": hash_seed},
+        env={**os.environ, "PYTHONHASHSEED": "1"},
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, here.out, "")
     assert content(tmp_path / "demo") == before
 
 
+def test_the_campaign_alone(probeval, tmp_path):
+    said = {}
+    for name, seed in (("a", 3), ("b", 3), ("c", 4)):
+        said[name] = probeval("demo", "--folder", tmp_path / name, "--judgments", 0, "--seed", seed)
+        assert said[name].code == 0
+        assert "synthetic" in said[name].err
+    assert content(tmp_path / "a") == content(tmp_path / "b") != content(tmp_path / "c")
+    assert not (tmp_path / "a" / "report.html").exists()
+
+
+@pytest.mark.slow
+def test_tables_and_csv_show_the_milestones(probeval, tmp_path):
+    arguments = ("demo", "--folder", tmp_path / "demo", "--judgments", 4, "--quiet")
+    table = probeval(*arguments)
+    assert table.out.count("system-01") == 2  # nothing judged, and four pairs
+    assert (table.code, table.err) == (0, "")
+    rows = list(csv.DictReader(io.StringIO(probeval(*arguments, "--format", "csv").out)))
+    assert [row["judged"] for row in rows] == ["0", "4"]
+    for row in rows:
+        assert f"{float(row['confidence']):.3f}" in table.out
+
+
+@pytest.mark.slow
 def test_a_reader_that_leaves_early_is_no_error(tmp_path):
-    command = f"{sys.executable} -c 'from probeval.cli import main; main()' demo --folder {tmp_path / 'demo'} --quiet"
+    line = f"{sys.executable} -c 'from probeval.cli import main; main()' demo --judgments 2 --quiet --format json"
     done = subprocess.run(
-        ["sh", "-c", f"{command} --format json | head -n 1"], capture_output=True, text=True, check=False
+        ["sh", "-c", f"{line} | head -n 1"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "{\n", "")

@@ -115,8 +115,8 @@ def test_a_picture(run, tmp_path):
     [
         (("--plot", "c.txt"), "c.txt: a picture's name ends in .png, .svg, .pdf."),
         (("--checkpoints", "0,few"), "--checkpoints takes numbers with commas between them, got '0,few'."),
-        (("--checkpoints", "0,5"), "Checkpoints and until are shares of the pool, from 0 to 1."),
-        (("--until", "7"), "Checkpoints and until are shares of the pool, from 0 to 1."),
+        (("--checkpoints", "0,5"), "Checkpoints, pilot and until are shares of the pool, from 0 to 1."),
+        (("--until", "7"), "Checkpoints, pilot and until are shares of the pool, from 0 to 1."),
         (("--policy", "gian:uniform"), "Did you mean 'gain'?"),
         (("--policy", "mtc:none"), "uniform, empirical, independent, hierarchical or a card."),
         (("--policy", "mtc:nothing"), "No model 'nothing'. 'probeval models' lists those that ship."),

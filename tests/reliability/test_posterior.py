@@ -13,8 +13,6 @@ from scipy.special import expit
 from probeval.errors import ReliabilityError
 from probeval.reliability import Posterior, compare_bayes, kendall, read_scores
 
-RNG = np.random.default_rng(26)
-
 
 def bounded_scores(rng, effects, n_queries, *, query_sd=1.0, precision=8.0):
     eta = -1 + np.array(effects)[:, None] + rng.normal(0, query_sd, n_queries)
@@ -27,7 +25,7 @@ def posterior() -> Posterior:
     rng = np.random.default_rng(1)
     scores = bounded_scores(rng, [0.0, 0.0, 1.2], 30)
     scores[0, 3] = np.nan
-    return compare_bayes(scores, systems=["a", "b", "c"], rope=0.03, draws=400, tune=400, rng=rng)
+    return compare_bayes(scores, systems=["a", "b", "c"], rope=0.03, rng=rng)
 
 
 @pytest.mark.slow
@@ -37,7 +35,7 @@ def test_what_is_clearly_better_is_found(posterior):
     assert posterior.p_best[0] > 0.99
     table = posterior.table().set_index(["a", "b"])
     assert (table.iloc[:2]["verdict"] == "better").all()
-    assert table.iloc[2]["p_equal"] > 0.2
+    assert table.iloc[2]["verdict"] == "open"
     np.testing.assert_allclose(table[["p_better", "p_equal", "p_worse"]].sum(axis=1), 1)
     means = posterior.system_table()
     np.testing.assert_allclose(means["mean"], means["observed"], atol=0.05)
@@ -52,7 +50,7 @@ def test_arviz_and_json(posterior):
     assert np.isfinite(data["log_likelihood"]["score"].values).all()
     document = json.loads(json.dumps(posterior.document()))
     assert len(document["pairs"]) == 3
-    assert document["diagnostics"]["divergences"] < 0.05
+    assert posterior.diagnostics.problems == ()
 
 
 @pytest.mark.slow

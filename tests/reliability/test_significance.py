@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from probeval.errors import ReliabilityError
+from probeval.errors import ProbevalWarning, ReliabilityError
 from probeval.metrics import measure
 from probeval.reliability.observed import Observed
 from probeval.reliability.significance import COMPARISONS, compare
@@ -37,6 +37,12 @@ def test_every_method_tells_the_best_from_the_worst(method):
     assert found.table().iloc[2][["a", "b"]].tolist() in (["high", "low"], ["high", "copy"])
     assert found.decision[2] == 1
     assert 0 < found.discrimination <= 1
+
+
+def test_too_few_samples_for_the_correction_are_said():
+    with pytest.warns(ProbevalWarning, match="nothing can be significant"):
+        compare(SCORES, method="permutation", samples=99)
+    assert compare(SCORES, method="permutation", samples=99, correction="bh").decision.any()
 
 
 def test_tukey_is_corrected_already():
@@ -70,7 +76,7 @@ def test_matrix_of_pairs():
 
 
 def test_a_copy_is_never_told_apart():
-    found = compare(np.vstack([SCORES, SCORES[[0]]]), method="permutation", samples=200)
+    found = compare(np.vstack([SCORES, SCORES[[0]]]), method="permutation", samples=999)
     same = np.flatnonzero(found.difference.value == 0)
     assert len(same) == 1
     assert found.p[same[0]] == 1

@@ -60,6 +60,14 @@ def test_where_confidence_is_reached():
     assert (course.reaches(0.9), course.reaches(0.95), course.reaches(0.99)) == (1, 3, None)
 
 
+def test_where_all_that_is_significant_is_right():
+    def at(*shares):
+        return replace(made(), steps=tuple(Step(10 * i, 0.5, 0.5, 0.0, s) for i, s in enumerate(shares)))
+
+    assert at(0.5, 0.9, 1.0, 0.9).significant == 20
+    assert at(0.5, 0.9).significant is None
+
+
 def test_the_document_has_a_stop_whether_it_was_reached_or_not():
     rows = [(0, 0.5, 0.0), (101, 0.9, 0.6), (202, 0.92, 0.7)]
     reached = made(*rows, stop=1).document()

@@ -227,3 +227,40 @@ def test_fine_grades(campaign):
     held = HeldOut.of(campaign("fine", 8, scale=Scale.fine(100)), depth=5)
     course = run(held, batch=10, until=0.5, noise=0.1)
     assert len(course.order) == ceil(0.5 * len(held.pool))
+
+
+def test_every_figure_at_the_stop(held):
+    course = run(held, batch=10, stop="budget=30", checkpoints=[0.5])
+    assert course.at_stop is not None
+    assert course.at_stop.judged == course.stop.judged == 30
+    assert (course.at_stop.confidence, course.at_stop.tau) == (course.stop.confidence, course.stop.tau)
+    assert run(held, batch=10, stop="", until=0.2).at_stop is None
+
+
+def test_significant_comparisons_along_the_way(held):
+    from scipy.stats import ttest_rel
+
+    course = run(held, batch=10, stop="", checkpoints=[1.0])
+    truth = held.truth(DCG)
+    pairs = [(a, b) for a in range(5) for b in range(a + 1, 5) if ttest_rel(truth[a], truth[b]).pvalue < 0.05]
+    assert pairs  # of this campaign
+    assert course.steps[-1].significant == 1.0
+    assert course.steps[0].significant == 0.5  # all tied, as nothing is judged
+    assert course.significant == next(s.judged for s in course.steps if s.significant == 1.0)
+
+
+def test_one_query(campaign):
+    held = HeldOut.of(campaign("single", 3, queries=1), depth=5)
+    course = run(held, stop="every=.9", checkpoints=[0.0, 1.0])
+    assert course.stop is not None
+    assert course.points[-1].accuracy == 1.0
+    assert course.significant is None  # one query shows nothing to be significant
+
+
+def test_a_pilot_is_judged_at_random_first(held):
+    n = ceil(0.2 * len(held.pool))
+    one, two, none = (run(held, pilot=p, seed=s, batch=10, until=0.5, stop="") for p, s in ((0.2, 0), (0.2, 1), (0, 0)))
+    assert one.steps[0].judged == n
+    assert one.order[:n] != two.order[:n]
+    assert one.order[:n] != none.order[:n]
+    assert len(set(one.order)) == len(one.order) == ceil(0.5 * len(held.pool))

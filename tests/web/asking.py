@@ -70,7 +70,7 @@ class Client:
         waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
         async def receive() -> Message:
-            return waiting.pop() if waiting else {"type": "http.disconnect"}
+            return waiting.pop() if waiting else await asyncio.Event().wait()  # type: ignore[return-value]
 
         async def send(message: Message) -> None:
             told.append(message)

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from probeval.data import write_campaign
+
+
+@pytest.fixture
+def here(small, tmp_path, monkeypatch):
+    """A campaign folder to stand in."""
+    write_campaign(small, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_runs_with_judgments(probeval, here):
+    said = probeval("report", "runs", "--qrels", "qrels.txt", "--metric", "P@5", "--draws", 100, "--format", "json")
+    assert said.code == 0, said.err
+    document = json.loads(said.out)
+    assert document["kind"] == "evaluation"
+    assert "±" in document["paragraph"]
+    html = (here / "probeval-report.html").read_text(encoding="utf-8")
+    assert document["title"] in html
+    assert "probeval report runs --qrels qrels.txt" in html
+    assert "probeval-report.html" in said.err
+
+
+def test_same_seed_same_bytes(probeval, here):
+    arguments = ("report", "runs", "--metric", "P@5", "--scale", "graded:2", "--draws", 50, "-o", "r.html")
+    pages = []
+    for seed in (1, 1, 2):
+        assert probeval(*arguments, "--seed", seed).code == 0
+        pages.append((here / "r.html").read_bytes())
+    assert pages[0] == pages[1] != pages[2]
+
+
+def test_title_and_quiet(probeval, here):
+    said = probeval(
+        "report", "runs", "--metric", "P@5", "--model", "uniform", "--title", "R&D", "--quiet", "--draws", 50,
+        "-o", "out/r.html", "--format", "csv",
+    )  # fmt: skip
+    assert (said.code, said.err) == (0, "")
+    assert said.out.startswith("what,value,note\n")
+    assert "<title>R&amp;D</title>" in (here / "out" / "r.html").read_text(encoding="utf-8")
+
+
+def test_a_simulation_run_here_and_one_from_json(probeval, here):
+    shared = ("runs", "--qrels", "qrels.txt", "--metric", "P@5", "--policy", "mtc:uniform", "--batch", 20)
+    assert probeval("report", *shared, "-o", "a.html").code == 0
+    said = probeval("simulate", *shared, "--format", "json")
+    (here / "s.json").write_text(said.out, encoding="utf-8")
+    again = probeval("report", "s.json", "-o", "b.html", "--format", "json")
+    assert json.loads(again.out)["kind"] == "simulation"
+    assert "mtc:uniform" in (here / "a.html").read_text(encoding="utf-8")
+    assert "mtc:uniform" in (here / "b.html").read_text(encoding="utf-8")
+
+
+def test_a_campaign(probeval, here, small):
+    pytest.importorskip("sqlalchemy")
+    from probeval.campaign import Campaign
+
+    blind = replace(small, judgments=None)
+    with Campaign.create(here / "mine.db", blind, metric="P@5", model="uniform", name="mine") as opened:
+        task = opened.next("ann")[0]
+        opened.record("ann", task.query, task.doc, 1)
+    said = probeval("report", "mine.db", "--format", "json")
+    assert said.code == 0, said.err
+    assert json.loads(said.out)["title"] == "Campaign mine"
+    assert probeval("report", "mine.db", "--name", "other").code == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["runs"], "Runs need a measure"),
+        (["runs", "--metric", "P@5", "--model", "none"], "needs a model"),
+        (["runs", "--metric", "P@5", "--policy", "gain"], "give --qrels FILE"),
+        (["runs", "--metric", "P@5", "--mapping", "CG@5"], "No published mapping 'CG@5'"),
+        (["nothing.json"], "nothing.json"),
+        (["runs", "--metric", "P@5", "-o", "qrels.txt/r.html", "--model", "uniform"], "qrels.txt"),
+    ],
+)
+def test_bad_input_is_one_line(probeval, here, arguments, says):
+    said = probeval("report", *arguments)
+    assert said.code == 1
+    (error,) = [line for line in said.err.splitlines() if line.startswith("Error: ")]
+    assert says in error

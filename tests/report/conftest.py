@@ -1,0 +1,36 @@
+"""One small evaluation that several tests look at."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from probeval.data import Collection
+from probeval.relevance import Choice, choose_model
+from probeval.report import Evaluation, Page, begin, report_evaluation
+
+
+@pytest.fixture(scope="session")
+def choice(small: Collection) -> Choice:
+    return choose_model("text-hierarchical", small)
+
+
+@pytest.fixture(scope="session")
+def partial(small: Collection, choice: Choice) -> Evaluation:
+    """Twelve of the pairs judged."""
+    assert small.judgments is not None
+    few = small.judgments.take(np.random.default_rng(1).permutation(len(small.judgments))[:12])
+    return begin(replace(small, judgments=few), choice, "CG@5", draws=200)
+
+
+@pytest.fixture(scope="session")
+def full(small: Collection, choice: Choice) -> Evaluation:
+    """Every pair judged."""
+    return begin(small, choice, "CG@5", draws=200)
+
+
+@pytest.fixture(scope="session")
+def page(partial: Evaluation) -> Page:
+    return report_evaluation(partial, title="A <b>small</b> campaign", command="probeval report runs/")

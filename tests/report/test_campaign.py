@@ -1,0 +1,67 @@
+"""The report of a campaign in a store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("sqlalchemy")
+
+from probeval.campaign import Campaign
+from probeval.data import Collection
+from probeval.report import Page, render, report_campaign
+from probeval.report.page import Table
+
+
+@pytest.fixture(scope="module")
+def campaign(small: Collection, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Campaign]:
+    """Twenty judgments by two people, two of them on the same pair."""
+    assert small.judgments is not None
+    store = tmp_path_factory.mktemp("store") / "mine.db"
+    seconds = iter(range(1_000_000_000, 2_000_000_000, 7))
+    blind = replace(small, judgments=None)
+    made = Campaign.create(
+        store, blind, metric="DCG@5", scale=small.judgments.scale(), overlap=0.0, clock=lambda: next(seconds)
+    )
+    with made as opened:
+        grades = small.judgments.grades()
+        pool = small.judgments.pool
+        for i in range(18):
+            query, doc = pool.label(3 * i)
+            opened.record("ann" if i % 2 else "ben", query, doc, float(grades[3 * i]))
+        query, doc = pool.label(0)
+        opened.record("ann", query, doc, 2.0)
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def page(campaign: Campaign) -> Page:
+    return report_campaign(campaign, command="probeval report mine.db")
+
+
+def test_it_has_what_was_judged_who_did_it_and_how_it_was_made(page: Page) -> None:
+    assert page.title == "Campaign campaign"
+    keys = [section.key for section in page.sections]
+    assert keys.index("people") == keys.index("judging") + 1
+    (people,) = (part for part in page["people"].parts if isinstance(part, Table))
+    assert {(row[0], row[1]) for row in people.rows} == {("ann", "10"), ("ben", "9")}
+    facts = dict(page["made"].parts[0].rows)  # type: ignore[union-attr]
+    assert facts["policy and goal"] == "gain, ranking"
+    assert facts["events in the log"].startswith("20, the last 2001-09-09")
+    assert "Campaign campaign" in render(page)
+
+
+def test_the_ranking_is_the_campaigns(campaign: Campaign, page: Page) -> None:
+    assert page.figures[0][1] == campaign.evaluate().order[0]
+    assert page.figures[1][1] == str(campaign.evaluate().scores.judged)
+
+
+def test_a_campaign_without_a_judgment_has_a_report(small: Collection, tmp_path: Path) -> None:
+    blind = replace(small, judgments=None)
+    with Campaign.create(tmp_path / "new.db", blind, metric="P@5", model="uniform") as opened:
+        page = report_campaign(opened)
+    assert page.figures[1][1] == "0"
+    assert "Who judged" in [section.title for section in page.sections]

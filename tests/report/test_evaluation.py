@@ -1,0 +1,185 @@
+"""What a report says of an evaluation, against the parts that compute it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from probeval.data import Collection, Runs, as_runs
+from probeval.metrics import measure
+from probeval.relevance import Choice
+from probeval.reliability import compare, gstudy
+from probeval.report import Evaluation, Page, begin, follow, milestone, paragraph, report_evaluation
+from probeval.report.evaluation import Effect
+from probeval.report.page import Facts, Figure, Part, Prose, Quote, Table
+from probeval.report.sections import model, reliability, users
+from probeval.satisfaction import load_mapping
+from probeval.selection import Judging
+
+ALL = ["ranking", "pairs", "judging", "model", "reliability", "users", "paper", "made"]
+
+
+def text(part: Part) -> str:
+    if isinstance(part, (Prose, Quote)):
+        return part.text
+    if isinstance(part, Facts):
+        return " ".join(f"{name} {value}" for name, value in part.rows)
+    if isinstance(part, Figure):
+        return f"{part.alt} {part.caption}"
+    return " ".join([part.caption, *part.columns, *(cell for row in part.rows for cell in row)])
+
+
+def said(page: Page, key: str) -> str:
+    return " ".join(map(text, page[key].parts))
+
+
+def test_sections_are_all_there_and_in_order(page: Page) -> None:
+    assert [section.key for section in page.sections] == ALL
+
+
+def test_the_ranking_is_that_of_the_scores(partial: Evaluation, page: Page) -> None:
+    (table,) = (part for part in page["ranking"].parts if isinstance(part, Table))
+    expected = partial.ranking.table()
+    assert [row[1] for row in table.rows] == list(expected.index)
+    assert [row[2] for row in table.rows] == [f"{m:.4f}" for m in expected["mean"]]
+    assert [int(row[-1]) for row in table.rows] == expected["group"].tolist()
+    best = partial.ranking.order[0]
+    assert page.figures[0][1] == best
+    assert best in page.lead
+
+
+def test_with_all_judged_effects_are_those_of_the_paired_t_test(full: Evaluation, small: Collection) -> None:
+    assert small.judgments is not None
+    tests = compare(measure(small.runs, small.judgments, "CG@5"))
+    for a, b, report in zip(tests.table()["a"], tests.table()["b"], tests.report(), strict=True):
+        assert str(full.effect(a, b)).replace("±", "+-") == report
+
+
+def test_a_system_differs_from_itself_by_nothing(full: Evaluation) -> None:
+    assert full.population is not None
+    score = full.population[full.ranking.order[0]]
+    assert str(Effect.of(score - score, 0.95)) == "0.0000 ± 0.0000 (p = 1.000)"
+
+
+def test_with_all_judged_milestones_are_an_ordinary_g_study(full: Evaluation, small: Collection) -> None:
+    assert small.judgments is not None
+    study = gstudy(measure(small.runs, small.judgments, "CG@5"), interval="none")
+    last = full.milestones[-1]
+    assert last.erho2 == pytest.approx(study.coefficient("erho2").value, abs=1e-9)
+    assert last.phi == pytest.approx(study.coefficient("phi").value, abs=1e-9)
+    assert last.confidence == 1.0
+    assert last.half_width == pytest.approx(0.0, abs=1e-12)
+
+
+def test_judging_counts_as_an_error(partial: Evaluation, full: Evaluation) -> None:
+    before, after = partial.milestones
+    assert before.judged == 0
+    assert after.judged == partial.scores.judged > 0
+    assert after.half_width < before.half_width
+    for mark in (before, after):
+        assert 0 <= mark.phi_lower <= mark.phi <= mark.phi_upper <= 1
+        assert mark.phi <= mark.erho2 + 1e-12  # the error of scores holds that of differences
+    components = gstudy(partial.by_query, interval="draws")
+    assert after.erho2 < components.coefficient("erho2").value
+
+
+def test_milestones_follow_the_order_of_judging(small: Collection, choice: Choice) -> None:
+    assert small.judgments is not None
+    few = small.judgments.take(np.arange(30))
+    stage = Judging(replace(small, judgments=few), choice.model, "CG@5", scale=choice.scale).begin()
+    found = follow(stage, choice, few)
+    counts = [mark.judged for mark in found.milestones]
+    assert counts[0] == 0
+    assert counts[-1] == stage.scores.judged
+    assert counts == sorted(counts)
+    assert len(counts) > 3
+    assert found.milestones[-1] == milestone(stage)
+    assert "in the order in which they were made" in said(report_evaluation(found), "judging")
+
+
+def test_what_more_is_needed_is_said(partial: Evaluation, full: Evaluation, page: Page) -> None:
+    assert "more judgments" in said(page, "reliability")
+    assert "E ρ² = 0.95" in said(page, "reliability")
+    need = partial.study.queries_for("erho2")
+    shown = "never" if np.isinf(need.value) else f"{need.value:,.0f}"
+    assert shown in said(page, "reliability")
+    assert "Every pair that counts is judged" in text(reliability(full).parts[-1])
+
+
+def test_users_are_asked_where_a_mapping_applies(partial: Evaluation, page: Page, choice: Choice) -> None:
+    assert "CGl@5/broad" in said(page, "users")
+    assert "of 100 users" in said(page, "users")
+    other = Evaluation(
+        Judging(partial.stage.judging.collection, choice.model, "AP@5", scale=choice.scale).begin(),
+        choice,
+        partial.milestones,
+    )
+    (why,) = users(other).parts
+    assert text(why).startswith("Not said. No mapping to satisfaction is published")
+    lent = users(replace(other, mapping=load_mapping("DCGl@5/broad")))
+    assert "DCGl@5/broad" in text(lent.parts[0])
+
+
+def test_the_model_shows_its_card(choice: Choice, page: Page) -> None:
+    assert choice.card is not None
+    shown = said(page, "model")
+    assert choice.card.title in shown
+    assert all(limit in shown for limit in choice.card.limits)
+    assert all(name in shown for name in choice.card.training["campaigns"])
+    facts = {"0.9 to 1": {"pairs": 20, "confidence": 0.95, "accuracy": 0.9}}
+    evident = replace(choice, card=replace(choice.card, evaluation={"stated confidence": facts}))
+    section = model(evident, "robust04")
+    rows = next(part.rows for part in section.parts if isinstance(part, Table))
+    assert rows == (("0.9 to 1", "20", "0.9500", "0.9000"),)
+    assert any("has seen the answers" in text(part) for part in section.parts)
+    assert "has no card" in " ".join(map(text, model(replace(choice, card=None), None).parts))
+
+
+def test_the_figures_of_an_ordinal_card_are_those_of_campaigns_left_out(choice: Choice) -> None:
+    from probeval.relevance import load_card
+
+    card = load_card("text-jud")
+    (table,) = (p for p in model(replace(choice, card=card), None).parts if isinstance(p, Table))
+    first = next(iter(card.evaluation.values()))["held out by campaign"]
+    assert [row[0] for row in table.rows] == list(first)
+    assert [row[-1] for row in table.rows] == [f"{facts['ratio']:.4f}" for facts in first.values()]
+
+
+def test_the_paragraph_has_value_half_width_and_p(partial: Evaluation, full: Evaluation, page: Page) -> None:
+    order = partial.ranking.order
+    text_ = paragraph(partial)
+    assert str(partial.effect(order[0], order[1])) in text_
+    assert "12 (" not in text_  # of 12 judgments those in the pool of depth 5 count
+    assert f"{partial.scores.judged} (" in text_
+    assert "judging and sampling of queries" in text_
+    assert "all were judged" in paragraph(full)
+    assert page["paper"].parts == (Quote(text_),)
+
+
+def test_how_it_was_made_names_versions_seed_and_model(page: Page) -> None:
+    made = said(page, "made")
+    for word in ("probeval 0.", "numpy", "seed 0", "model text-hierarchical", "measure CG@5", "probeval report runs/"):
+        assert word in made
+
+
+@pytest.mark.parametrize(("systems", "queries"), [(1, 5), (6, 1), (2, 2)])
+def test_small_evaluations_have_a_report_too(small: Collection, choice: Choice, systems: int, queries: int) -> None:
+    assert small.judgments is not None
+    found = begin(replace(small, runs=_first(small, systems, queries)), choice, "P@5", draws=50)
+    page = report_evaluation(found)
+    assert [section.key for section in page.sections] == ALL
+    assert paragraph(found)
+
+
+def _first(campaign: Collection, systems: int, queries: int) -> Runs:
+    """Some of the systems and queries."""
+    runs = campaign.runs
+    lists: dict[str, dict[str, dict[str, float]]] = {}
+    for s, name in enumerate(runs.systems[:systems]):
+        lists[name] = {}
+        for q in range(queries):
+            pairs = [p for p in runs.pairs[s, q] if p >= 0]
+            lists[name][runs.queries[q]] = {runs.pool.label(int(p))[1]: float(-i) for i, p in enumerate(pairs)}
+    return as_runs(lists)

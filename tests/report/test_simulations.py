@@ -1,0 +1,56 @@
+"""The report of a simulation, from the result and from its JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from probeval.data import Collection
+from probeval.errors import DataError
+from probeval.report import read_simulation, render, report_simulation
+from probeval.report.page import Figure, Prose, Quote, Table
+from probeval.simulation import Simulation, simulate
+
+
+@pytest.fixture(scope="module")
+def result(small: Collection) -> Simulation:
+    return simulate(
+        small, metric="DCG@5", policies=["mtc:uniform", "random:uniform"], batch=5, seeds=2, checkpoints=(0.0, 0.2)
+    )
+
+
+def test_the_table_of_stops_is_the_summary(result: Simulation) -> None:
+    page = report_simulation(result)
+    (table,) = (part for part in page["stops"].parts if isinstance(part, Table))
+    summary = result.summary()
+    at = table.columns.index("judged")
+    assert [int(row[at].replace(",", "")) for row in table.rows] == summary["judged"].tolist()
+    assert page.figures[0][1] == str(summary["judged"].min())
+    assert "median of 2 seeds" in " ".join(p.text for p in page["stops"].parts if isinstance(p, Prose))
+
+
+def test_json_says_the_same_but_for_the_curves(result: Simulation, put: Callable[[str, str], Path]) -> None:
+    path = put("simulated.json", json.dumps(result.document()))
+    from_json, from_result = report_simulation(read_simulation(path)), report_simulation(result)
+    assert from_json.figures == from_result.figures
+    for ours, theirs in zip(from_json.sections, from_result.sections, strict=True):
+        plain = [[p for p in s.parts if not isinstance(p, Figure)] for s in (ours, theirs)]
+        assert plain[0] == plain[1]
+    assert isinstance(from_json["paper"].parts[0], Quote)
+    assert render(from_json).count("<svg") == 3
+
+
+def test_a_figure_that_is_not_known_is_no_error(result: Simulation, put: Callable[[str, str], Path]) -> None:
+    document = result.document()
+    document["policies"][0]["points"][0]["rho"] = None
+    document["policies"][0]["judgments_to_tau90"] = None
+    assert "never" in render(report_simulation(read_simulation(put("s.json", json.dumps(document)))))
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"policies": [{"policy": "gain"}]}', '{"policies": []}'])
+def test_another_file_is_refused_in_one_line(put: Callable[[str, str], Path], text: str) -> None:
+    with pytest.raises(DataError, match=r"other\.json: "):
+        read_simulation(put("other.json", text))

@@ -1,0 +1,183 @@
+"""Many assessors at once, and a server that is killed under them: nothing lost, nothing doubled, nobody waits.
+
+The time is that of the server's answer, from the last byte sent to the last byte read. PROBEVAL_PAUSE sets how many
+seconds an assessor looks at a document, on average; people take some, so a twentieth of a second is a hard test.
+"""
+
+from __future__ import annotations
+
+import http.client
+import os
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from probeval.campaign import Campaign, Judged, Leased, Released, Skipped, Withdrawn
+from probeval.data import Collection, Scale, synthetic_campaign
+from probeval.web import Assessor
+from probeval.web.forms import Form
+from tests.web.served import Judge, Served
+
+PATIENCE = 0.150  # seconds, for 95 of 100
+PAUSE = float(os.environ.get("PROBEVAL_PAUSE", "0.05"))
+Put = Callable[[str, str], Path]
+
+
+def _team(n: int) -> list[Assessor]:
+    return [Assessor(f"a{i:02d}", f"the long token of a{i:02d}") for i in range(n)]
+
+
+def _roster(put: Put, team: list[Assessor]) -> Path:
+    return put("team.csv", "assessor,token\n" + "".join(f"{each.name},{each.token}\n" for each in team))
+
+
+def _create(store: str, collection: Collection, model: str = "uniform") -> Campaign:
+    bare = replace(collection, judgments=None)
+    return Campaign.create(store, bare, metric="nDCG@20", scale=Scale.graded(2), model=model, stopping="confidence=.99")
+
+
+class Crowd:
+    """Assessors who judge at once, each on a thread with a connection of their own, until told to stop."""
+
+    def __init__(self, url: str, team: list[Assessor], *, at_most: int, pause: float) -> None:
+        self.acknowledged: list[str] = []  # the names of requests in the log
+        self.seconds: list[float] = []
+        self.errors: list[BaseException] = []
+        self._left, self._pause, self._url = at_most, pause, url
+        self._lock = threading.Lock()
+        self.began = threading.Event()
+        self._threads = [threading.Thread(target=self._work, args=(each, i)) for i, each in enumerate(team)]
+        for thread in self._threads:
+            thread.start()
+
+    def join(self) -> None:
+        for thread in self._threads:
+            thread.join()
+
+    def _work(self, who: Assessor, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        judge = Judge(self._url, who.token)
+        try:
+            judge.look()
+            while judge.fields and self._take():
+                time.sleep(self._pause * rng.uniform(0.5, 1.5))
+                request = judge.judge(rng.integers(3))
+                name = Form({"request": request}).token(who, "/judge")
+                assert name is not None
+                with self._lock:
+                    self.acknowledged.append(name)
+                    self.seconds.append(judge.seconds[-1])
+                self.began.set()
+        except (OSError, http.client.HTTPException):
+            pass  # the server is gone
+        except BaseException as error:
+            self.errors.append(error)
+        finally:
+            judge.close()
+
+    def _take(self) -> bool:
+        with self._lock:
+            self._left -= 1
+            return self._left >= 0
+
+
+def _leased_twice(campaign: Campaign) -> list[tuple[str, str]]:
+    """The pairs that two assessors had at once."""
+    held: dict[tuple[str, str], dict[str, float]] = {}
+    twice = []
+    for event in campaign.log():
+        if isinstance(event, Leased):
+            others = {who for who, until in held.get(event.pair, {}).items() if who != event.by and until > event.time}
+            twice += [event.pair] if others else []
+            held.setdefault(event.pair, {})[event.by] = event.until
+        elif isinstance(event, (Judged, Released, Skipped, Withdrawn)):
+            held.get(event.pair, {}).pop(event.by, None)
+    return twice
+
+
+def _check(campaign: Campaign, acknowledged: list[str]) -> list[Judged]:
+    """Every acknowledged judgment is in the log, once; no pair was two people's at once, or judged twice."""
+    log = campaign.log()
+    judged = [event for event in log if isinstance(event, Judged)]
+    assert [event.number for event in log] == list(range(1, len(log) + 1))
+    assert set(acknowledged) <= {event.token for event in judged}
+    assert not [name for name, times in Counter(event.token for event in judged).items() if times > 1]
+    assert not [pair for pair, times in Counter(event.pair for event in judged).items() if times > 1]
+    assert _leased_twice(campaign) == []
+    return judged
+
+
+def _judge_together(campaign: Campaign, server: Served, team: list[Assessor], n: int, pause: float) -> np.ndarray:
+    crowd = Crowd(server.url, team, at_most=n, pause=pause)
+    crowd.join()
+    assert crowd.errors == []
+    judged = _check(campaign, crowd.acknowledged)
+    assert len(judged) == len(crowd.acknowledged) == n  # none lost, none doubled
+    return 1000 * np.array(crowd.seconds)
+
+
+def _said(what: str, milliseconds: np.ndarray) -> None:
+    p50, p95, p99 = np.percentile(milliseconds, [50, 95, 99])
+    load = os.getloadavg()[0]
+    print(f"{what}: {len(milliseconds)} answers, ms: p50 {p50:.1f}, p95 {p95:.1f}, p99 {p99:.1f}; load {load:.1f}")
+
+
+@pytest.mark.slow
+def test_eight_assessors_at_once(store: str, bundled: Collection, serve: Callable[..., Served], put: Put):
+    team = _team(8)
+    with _create(store, bundled) as campaign:
+        server = serve(store, "--assessor-file", _roster(put, team))
+        milliseconds = _judge_together(campaign, server, team, 200, PAUSE)
+        _said("8 assessors", milliseconds)
+        assert np.median(milliseconds) < 1000 * PATIENCE  # a shared machine: the middle, not the end
+
+
+@pytest.mark.validation
+@pytest.mark.parametrize("pause", [PAUSE, 0.0], ids=["pause", "no pause"])
+def test_twenty_assessors_make_two_thousand_judgments(store: str, serve: Callable[..., Served], put: Put, pause: float):
+    team = _team(20)
+    collection = synthetic_campaign(np.random.default_rng(1), systems=12, queries=60, depth=20)
+    with _create(store, collection) as campaign:
+        assert len(campaign.pool) > 2000
+        server = serve(store, "--assessor-file", _roster(put, team))
+        milliseconds = _judge_together(campaign, server, team, 2000, pause)
+        _said(f"20 assessors, pause {pause:g} s", milliseconds)
+        assert np.percentile(milliseconds, 95) < 1000 * PATIENCE
+
+
+def _kill_again_and_again(store: str, bundled: Collection, serve: Callable[..., Served], put: Put, times: int) -> None:
+    team, rng = _team(6), np.random.default_rng(0)
+    acknowledged: list[str] = []
+    with _create(store, bundled) as campaign:
+        for _ in range(times):
+            server = serve(store, "--assessor-file", _roster(put, team))
+            crowd = Crowd(server.url, team, at_most=40, pause=0.01)
+            assert crowd.began.wait(60)
+            time.sleep(rng.uniform(0, 0.4))
+            server.kill()
+            crowd.join()
+            assert crowd.errors == []
+            acknowledged += crowd.acknowledged
+            _check(campaign, acknowledged)
+        assert len(acknowledged) >= times
+        server = serve(store, "--assessor-file", _roster(put, team))
+        with closing(Judge(server.url, team[0].token)) as judge:
+            assert "Nothing is left" not in judge.look()
+        print(f"{times} kills, {len(acknowledged)} acknowledged, all there")
+
+
+@pytest.mark.slow
+def test_three_kills_lose_nothing(store: str, bundled: Collection, serve: Callable[..., Served], put: Put):
+    _kill_again_and_again(store, bundled, serve, put, 3)
+
+
+@pytest.mark.validation
+def test_twenty_kills_lose_nothing(store: str, bundled: Collection, serve: Callable[..., Served], put: Put):
+    _kill_again_and_again(store, bundled, serve, put, 20)
