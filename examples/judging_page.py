@@ -4,17 +4,31 @@ Run as ``python examples/judging_page.py [FOLDER]``: it writes judging-desktop.p
 the extra ``web``, Playwright and Debian's chromium. No query, document or judgment in it is real.
 """
 
+import json
 import shutil
+import subprocess
 import sys
 import tempfile
-import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 import probeval
+from probeval.campaign import Campaign
+
+try:
+    from playwright.sync_api import sync_playwright
+except ImportError:
+    sys.exit(print("Playwright is not installed: nothing to draw with."))
+
+VIEWS = {
+    "judging-desktop.png": {"viewport": {"width": 900, "height": 760}, "color_scheme": "light"},
+    "judging-phone.png": {"viewport": {"width": 390, "height": 800}, "color_scheme": "dark", "is_mobile": True},
+}
 
 QUERIES = ("how do migrating birds find their way", "why does bread rise", "what makes the tide turn")
 GUIDELINE = """2: it answers the query, all of it or in part.
@@ -37,62 +51,61 @@ def tell(rng: np.random.Generator) -> str:
     return " ".join(f"{a} {b} {c} {d}." for a, b, c, d in parts)
 
 
-def draw(folder: Path, program: str) -> list[Path]:
-    from playwright.sync_api import sync_playwright
-
-    from probeval.campaign import Campaign
-    from probeval.web import Document, Roster, serve
-
-    rng, turns = np.random.default_rng(0), 0  # each judgment takes seven seconds
-    judged = probeval.synthetic_campaign(rng, queries=12, systems=8, depth=10)
-    grades = dict(
-        zip(map(judged.judgments.pool.label, range(len(judged.judgments))), judged.judgments.grades(), strict=True)
-    )
-    with (
-        tempfile.TemporaryDirectory() as place,
-        Campaign.create(
-            Path(place, "birds.db"),
-            replace(judged, judgments=None),
-            metric="nDCG@10",
-            scale=probeval.Scale.graded(2),
-            model="uniform",
-            name="birds",
-            guideline=GUIDELINE,
-            queries={query: QUERIES[i % len(QUERIES)] for i, query in enumerate(judged.runs.queries)},
-            stopping="confidence=.9",
-            clock=lambda: time.time() + 7 * turns,
-        ) as campaign,
-        sync_playwright() as playwright,
-    ):
-        for turns in range(80):
+def judge_some(store: Path, rng: np.random.Generator) -> None:
+    """A campaign of which ann has judged 60 pairs, one every seven seconds."""
+    collection = probeval.synthetic_campaign(rng, queries=6, systems=6, depth=10)
+    given = collection.judgments
+    grades = dict(zip(map(given.pool.label, range(len(given))), given.grades(), strict=True))
+    now = time.time() - 500
+    with Campaign.create(
+        store,
+        replace(collection, judgments=None),
+        metric="nDCG@10",
+        scale=probeval.Scale.graded(2),
+        model="uniform",
+        name="birds",
+        guideline=GUIDELINE,
+        queries={query: QUERIES[i % len(QUERIES)] for i, query in enumerate(collection.runs.queries)},
+        stopping="confidence=.95",
+        clock=lambda: now,
+    ) as campaign:
+        for turn in range(60):
+            now += 7
             task = campaign.next("ann")[0]
             campaign.record("ann", task.query, task.doc, grades[task.query, task.doc])
-            if turns % 10 == 9:
+            if turn % 10 == 9:
                 campaign.refresh()
-        documents = {doc: Document(tell(rng), title=f"Notes, part {doc[1:]}") for doc in campaign.pool.docs}
-        address: list[str] = []
-        there = threading.Event()
+        rows = [{"doc": doc, "title": f"Notes, part {doc[1:]}", "text": tell(rng)} for doc in campaign.pool.docs]
+    store.with_name("documents.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
-        def ready(url: str) -> None:
-            address.append(url)
-            there.set()
 
-        settings = {"roster": Roster.local("ann"), "documents": documents, "port": 0, "ready": ready}
-        threading.Thread(target=serve, args=(campaign,), kwargs=settings, daemon=True).start()
-        assert there.wait(60)
+@contextmanager
+def served(store: Path) -> Iterator[str]:
+    """The address of ``probeval judge`` while the block runs."""
+    command = [sys.executable, "-c", "from probeval.cli import main; main()", "judge", str(store), "--port", "0"]
+    command += ["--docs", str(store.with_name("documents.jsonl")), "--assessor", "ann", "--format", "csv", "--quiet"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            server.stdout.readline()
+            yield server.stdout.readline().split(",")[0]
+        finally:
+            server.terminate()
+
+
+def draw(folder: Path, program: str) -> list[Path]:
+    with tempfile.TemporaryDirectory() as place, sync_playwright() as playwright:
+        store = Path(place, "birds.db")
+        judge_some(store, np.random.default_rng(0))
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        views = {
-            "judging-desktop.png": {"viewport": {"width": 1000, "height": 820}, "color_scheme": "light"},
-            "judging-phone.png": {"viewport": {"width": 390, "height": 800}, "color_scheme": "dark", "is_mobile": True},
-        }
-        for name, view in views.items():
-            page = browser.new_page(**view)
-            page.goto(address[0])
-            if not view.get("is_mobile"):
-                page.locator("#course summary").click()
-            page.screenshot(path=folder / name)
+        with served(store) as address:
+            for name, view in VIEWS.items():
+                page = browser.new_page(**view)
+                page.goto(address)
+                if name == "judging-desktop.png":
+                    page.locator("#course summary").click()
+                page.screenshot(path=folder / name)
         browser.close()
-    return [folder / name for name in views]
+    return [folder / name for name in VIEWS]
 
 
 if __name__ == "__main__":

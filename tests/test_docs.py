@@ -215,9 +215,11 @@ PARTS = (
     "scores",
     "selection",
     "campaign",
+    "web",
     "reliability",
     "satisfaction",
     "plots",
+    "report",
     "errors",
 )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import filterfalse
 
 import numpy as np
 
@@ -56,7 +57,8 @@ def lease_new(state: State, assessor: str, n: int, now: float, proposed: Iterabl
     """
     wanted = n - len(state.held_by(assessor, now))
     chosen: dict[Pair, Leased] = {}
-    for source in (state.waiting, proposed):
+    unjudged = filterfalse(state.judged.__contains__, proposed)  # a judged pair that is open waits, so it came before
+    for source in (state.waiting, unjudged):
         for pair in source:
             if len(chosen) >= wanted:
                 return list(chosen.values())

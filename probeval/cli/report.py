@@ -46,7 +46,7 @@ SQLITE = b"SQLite format 3\x00"
 Source = Annotated[
     list[str],
     typer.Argument(
-        metavar="RUNS...|STORE|JSON",
+        metavar="SOURCE...",
         help="Runs, with --metric; or the store of a campaign; or what probeval simulate --format json wrote.",
     ),
 ]

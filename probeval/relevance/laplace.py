@@ -25,7 +25,7 @@ from probeval.relevance.hierarchical import STRETCH, Design, Normal, stretched
 
 __all__ = ["LaplaceFit", "Problem", "Start", "fit_laplace"]
 
-# Of Newton's method: steps, those in which spreads follow at once, the share of the promised gain that a step must bring,
+# Of Newton's method: steps, those in which spreads follow at once, the share of the promised gain that one must bring,
 # and what may be left to gain, and to change in any spread, at the end.
 NEWTON, EAGER, ENOUGH, TOLERANCE, BLUR = 60, 2, 0.25, 0.05, 0.06
 STEPS, STEP, SETTLED = 25, 0.7, 0.02  # of the search for the variances, on the log scale

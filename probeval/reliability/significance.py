@@ -260,7 +260,7 @@ def _warn_of_floor(method: str, correction: str, pairs: int, samples: int, level
     if method in ("bootstrap", "permutation") and correction == "holm" and least >= 1 - level:
         warnings.warn(
             f"{samples:,} samples give no p below {1 / (samples + 1):.1g}: corrected by Holm for {pairs:,} pairs that "
-            f"is {least:.2g}, and nothing can be significant. Use more samples, correction 'bh', or 'randomised-tukey'.",
+            f"is {least:.2g}, and nothing can be significant. Use more samples, correction bh, or randomised-tukey.",
             ProbevalWarning,
             stacklevel=3,
         )

@@ -86,8 +86,11 @@ def _lead(found: Evaluation) -> str:
     text += f"and is the best of them on these queries with probability {best:.3f}."
     if len(order) < 2:
         return text
+    leader = found.scores.order[0]
     near = int((ranking.groups(level=found.level) == 1).sum()) - 1
-    return text + (f" {near} more cannot be told from it." if near else " All others can be told from it.")
+    text += f" {near} more cannot be told from it there." if near else " All others can be told from it there."
+    doubt = int(found.verdict.beyond[leader].sum())
+    return text + (f" For other queries of the kind these are too few to tell {doubt} from it." if doubt else "")
 
 
 def _figures(found: Evaluation) -> tuple[tuple[str, str, str], ...]:

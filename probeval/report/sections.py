@@ -20,7 +20,7 @@ from probeval.plots import (
 )
 from probeval.relevance import Card, Choice
 from probeval.reliability import Estimate
-from probeval.report.evaluation import TARGET, Evaluation
+from probeval.report.evaluation import AHEAD, TARGET, Evaluation
 from probeval.report.milestones import milestone_table
 from probeval.report.page import Figure, Part, Prose, Section, Table
 from probeval.report.pictures import draw
@@ -105,13 +105,13 @@ def _neighbours(found: Evaluation, order: list[str]) -> pd.DataFrame:
         state = next(name for name in states if getattr(found.verdict, name)[i, j])
         rows.append(
             {
-                "better-looking": a,
+                "system": a,
                 "other": b,
                 "difference": str(found.effect(a, b)),
                 "P(better)": found.ranking.p_better[i, j],
                 "P(worse)": found.ranking.p_better[j, i],
-                "on these queries": state,
-                "on other queries": "in doubt" if found.verdict.beyond[i, j] else "would tell",
+                "these queries": state,
+                "other queries": "in doubt" if found.verdict.beyond[i, j] else "would tell",
             }
         )
     return pd.DataFrame(rows)
@@ -264,14 +264,19 @@ def _more_judgments(found: Evaluation) -> list[Part]:
     if found.ahead is None:
         return [Prose("Every pair that counts is judged: only more queries can make these results surer.")]
     need, judged = found.ahead.needed(TARGET), found.scores.judged
-    low, middle, high = (max(need[name] - judged, 0) for name in ("lower", "judgments", "upper"))
+    low, middle, high = (_ahead(need[name] - judged) for name in ("lower", "judgments", "upper"))
     return [
         Prose(
-            f"For a mean confidence of {TARGET:g} on these queries the model expects {middle:,.0f} more judgments "
-            f"(90% interval {low:,.0f} to {high:,.0f}) if pairs are chosen by the policy gain; "
+            f"For a mean confidence of {TARGET:g} on these queries the model expects {middle} more judgments "
+            f"(90% interval {low} to {high}) if pairs are chosen by the policy gain; "
             f"{found.scores.pool - judged:,} are open. A forecast from the model as it stands: ask again after a batch."
         )
     ]
+
+
+def _ahead(n: float) -> str:
+    """So many judgments, as far as the forecast looks."""
+    return f"{max(n, 0):,.0f}" if n <= AHEAD else f"more than {AHEAD:,}"
 
 
 def model(choice: Choice, seen: str | None) -> Section:

@@ -128,7 +128,7 @@ def effective_weights(
     """What a unit of gain of each pair adds to each system's mean score, shape (pair, system).
 
     For a linear measure these are its weights. For any other, the score of each query is regressed on the gains of its
-    pairs over joint draws (ridge, in its dual form): how the score moves with each gain on average.
+    pairs over joint draws (by ridge regression): how the score moves with each gain on average.
     """
     n_queries = max(len(runs.queries), 1)
     if metric.is_linear:
@@ -144,8 +144,16 @@ def effective_weights(
         x = gains[codes[:, mine]]
         x = x - x.mean(axis=0)
         y = scores[:, :, q] - scores[:, :, q].mean(axis=0)
-        gram = x @ x.T
-        level = RIDGE * np.trace(gram) / len(x)
-        if level > 0:
-            out[mine] = x.T @ np.linalg.solve(gram + level * np.eye(len(x)), y) / n_queries
+        out[mine] = _ridge(x, y) / n_queries
     return out
+
+
+def _ridge(x: Floats, y: Floats) -> Floats:
+    """The slopes of columns y on columns x, in the primal or the dual form, whichever is smaller."""
+    rows, columns = x.shape
+    level = RIDGE * float((x**2).sum()) / rows
+    if level == 0:
+        return np.zeros((columns, y.shape[1]))
+    if columns < rows:
+        return np.asarray(np.linalg.solve(x.T @ x + level * np.eye(columns), x.T @ y))
+    return np.asarray(x.T @ np.linalg.solve(x @ x.T + level * np.eye(rows), y))

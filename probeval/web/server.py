@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ipaddress
+import signal
 import socket
-from collections.abc import Callable, Collection, Mapping
-from contextlib import ExitStack, suppress
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import uvicorn
@@ -93,11 +95,24 @@ def serve(
             )
             shown = "127.0.0.1" if host in EVERYWHERE else f"[{host}]" if ":" in host else host
             ready(f"{'https' if certificate else 'http'}://{shown}:{listener.getsockname()[1]}/")
-            with suppress(KeyboardInterrupt):
+            with _told_to_stop():
                 uvicorn.Server(config).run(sockets=[listener])
     finally:
         listener.close()
     tell("Stopped. All that was acknowledged is in the store.")
+
+
+@contextmanager
+def _told_to_stop() -> Iterator[None]:
+    """Ctrl+C and SIGTERM end the block, and nothing else; what is around it can put things in order."""
+    here = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler) if here else None
+    try:
+        with suppress(KeyboardInterrupt):
+            yield
+    finally:
+        if here:
+            signal.signal(signal.SIGTERM, before)
 
 
 def _listen(host: str, port: int) -> socket.socket:

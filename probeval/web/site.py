@@ -18,11 +18,11 @@ from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, R
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from probeval.campaign import EXPORTS, Campaign, Judged, State, Task
+from probeval.campaign import EXPORTS, Campaign, State, Task
 from probeval.data.scale import Scale
 from probeval.errors import ProbevalError, StoreError
 from probeval.web.assessors import Assessor, Roster
-from probeval.web.board import Board
+from probeval.web.board import Board, Tally
 from probeval.web.documents import Document, Media
 from probeval.web.forms import Form, read_form
 from probeval.web.guard import Guard, Limiter
@@ -114,8 +114,8 @@ class _Site:
 
     def __post_init__(self) -> None:
         self.files = {file.key: file for document in self.documents.values() for file in document.media}
-        pool = self.campaign.pool
-        self.pairs = frozenset(pool.label(pair) for pair in range(len(pool)))
+        self.name = self.campaign.setup.name  # it never changes
+        self.tally = Tally(self.campaign)
         folder = files("probeval.web") / "static"
         self.statics = {name: (folder / name).read_bytes() for name in STATIC}
         self.templates = Environment(
@@ -228,7 +228,7 @@ class _Site:
     def page(self, template: str, person: Assessor, tasks: list[Task], notice: str = "") -> Response:
         """The judging page, or the part of it that changes."""
         state, task = self.campaign.state, tasks[0] if tasks else None
-        mine = _own(state, person.name)
+        mine, last = self.tally.own(person.name)
         pair = None if task is None else (task.query, task.doc)
         own: Callable[[Any], bool] = lambda event: bool(event.by == person.name)  # noqa: E731
         return self.render(
@@ -241,18 +241,18 @@ class _Site:
             grades=_buttons(self.campaign.scale),
             scale=self.campaign.scale,
             request=secrets.token_hex(16),
-            last=mine[-1] if mine else None,
+            last=last,
             comments=[] if pair is None else [*filter(own, state.comments.get(pair, ()))],
             flags=[] if pair is None else [*filter(own, state.flags.get(pair, ()))],
             notice=notice,
-            **self.standing(person, state, len(mine)),
+            **self.standing(person, state, mine),
         )
 
     def standing(self, person: Assessor, state: State, mine: int) -> dict[str, Any]:
         """What the strip above the document shows: what is judged as of now, the rest a moment old."""
         standing = self.board.standing
         return {
-            "judged": len(self.pairs & state.judged.keys()) + len(state.adjudicated.keys() - state.judged.keys()),
+            "judged": standing.judged_in(state),
             "mine": mine,
             "standing": standing,
             "outlook": standing.status.outlook,
@@ -265,8 +265,8 @@ class _Site:
         person = self.person(request)
 
         def strip() -> Response:
-            state = self.campaign.state
-            return self.render("progress.html", person, **self.standing(person, state, len(_own(state, person.name))))
+            mine, _ = self.tally.own(person.name)
+            return self.render("progress.html", person, **self.standing(person, self.campaign.state, mine))
 
         return await run_in_threadpool(strip)
 
@@ -279,7 +279,7 @@ class _Site:
         def page() -> Response:
             self.board.look()
             state = self.campaign.state
-            standing = self.standing(person, state, len(_own(state, person.name)))
+            standing = self.standing(person, state, self.tally.own(person.name)[0])
             outlook = standing["outlook"]
             return self.render(
                 "overview.html",
@@ -384,19 +384,13 @@ class _Site:
     def render(self, template: str, person: Assessor | None, *, code: int = 200, **said: Any) -> Response:
         """A page from its template."""
         common = {
-            "name": self.campaign.setup.name,
+            "name": self.name,
             "person": person,
             "alone": self.roster.alone is not None,
             "show_ranking": self.show_ranking,
             "sees_ranking": person is not None and (person.owner or self.show_ranking),
         }
         return HTMLResponse(self.templates.get_template(template).render(common | said), code)
-
-
-def _own(state: State, assessor: str) -> list[Judged]:
-    """An assessor's judgments made here, in order."""
-    mine = [j for said in state.judged.values() for j in said if j.by == assessor and not j.source]
-    return sorted(mine, key=lambda judgment: judgment.number)
 
 
 def _buttons(scale: Scale) -> list[tuple[str, str]]:

@@ -11,7 +11,7 @@ from probeval.data import Scale
 from probeval.metrics import parse
 from probeval.relevance import Chain, RelevanceDistribution, Uniform
 from probeval.scores.draws import drawn_lists
-from probeval.selection.knowledge import effective_weights
+from probeval.selection.knowledge import RIDGE, _ridge, effective_weights
 
 
 def uniform(full, scale, judged=0):
@@ -72,3 +72,14 @@ def test_known_things(stage):
     assert (knowledge.gain_variance >= variance).all()
     a, b = (knowledge.stream(1).random() for _ in range(2))
     assert a == b != knowledge.stream(2).random()
+
+
+def test_both_forms_of_the_ridge_are_one():
+    rng = np.random.default_rng(0)
+    for rows, columns in ((12, 7), (7, 12), (9, 9)):
+        x, y = rng.normal(size=(rows, columns)), rng.normal(size=(rows, 3))
+        level = RIDGE * (x**2).sum() / rows
+        padded = np.concatenate([x, np.sqrt(level) * np.eye(columns)])  # ridge is least squares with these rows beside
+        expected = np.linalg.lstsq(padded, np.concatenate([y, np.zeros((columns, 3))]))[0]
+        np.testing.assert_allclose(_ridge(x, y), expected, atol=1e-10)
+    assert not _ridge(np.zeros((4, 2)), np.ones((4, 3))).any()
