@@ -127,6 +127,7 @@ def _tell(campaign: Collection, n: int, seed: int, show: bool, talk: Talk) -> St
         if check.reached:
             talk(f"\n3. Stop: {'; '.join(check.reasons)}.")
             break
+    choice = choose_model(None, replace(blind, judgments=stage.judgments), scale=scale)  # now it goes by these too
     story = Story(campaign, choice, before, stage, tuple(marks))
     if show:
         write_table(stage.ranking.table().reset_index(), title=f"\n{METRIC}, {stage.scores.judged} pairs judged")

@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 from probeval.campaign import Campaign, Judged, Leased, Released, Skipped, Withdrawn
-from probeval.data import Collection, Scale, synthetic_campaign
+from probeval.data import Collection, Scale, read_campaign, synthetic_campaign
 from probeval.web import Assessor
 from probeval.web.forms import Form
 from tests.web.served import Judge, Served
@@ -151,6 +151,27 @@ def test_twenty_assessors_make_two_thousand_judgments(store: str, serve: Callabl
         milliseconds = _judge_together(campaign, server, team, 2000, pause)
         _said(f"20 assessors, pause {pause:g} s", milliseconds)
         assert not pause or np.percentile(milliseconds, 95) < 1000 * PATIENCE
+
+
+@pytest.mark.validation
+def test_the_next_document_at_trec_8_size(data: Path, tmp_path: Path, serve: Callable[..., Served]):
+    """One assessor, the pool of TREC-8 to depth 100, the default model at work beside."""
+    runs = read_campaign(data / "trec8-adhoc").runs
+    store = tmp_path / "trec8.db"
+    with Campaign.create(
+        store, Collection("trec8", runs), metric="AP", depth=100, scale=Scale.binary(), model="text-hierarchical"
+    ) as campaign:
+        assert len(campaign.pool) > 80_000
+        server = serve(store)
+        with closing(Judge(server.url)) as judge:
+            judge.look()
+            for turn in range(200):
+                time.sleep(0.1)
+                judge.judge(turn % 2)
+            milliseconds = 1000 * np.array(judge.seconds[1:])
+        _said("TREC-8, one assessor", milliseconds)
+        assert len(campaign.state.judged) == 200
+        assert np.percentile(milliseconds, 95) < 1000 * PATIENCE
 
 
 def _kill_again_and_again(store: str, bundled: Collection, serve: Callable[..., Served], put: Put, times: int) -> None:
