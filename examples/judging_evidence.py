@@ -242,7 +242,7 @@ def seeds(work: Work) -> str:
 
 def plans(work: Work) -> str:
     rows = []
-    for name in TRIED:
+    for name in reversed(TRIED):
         held, model = work.held(name), work.model(name, "hierarchical")
         for seed in range(SEEDS):
             course = work.course(name, "gain", "hierarchical", pilot=PILOT, seed=seed, label="pilot", checkpoints=())

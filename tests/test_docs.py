@@ -214,6 +214,7 @@ PARTS = (
     "relevance",
     "scores",
     "selection",
+    "simulation",
     "campaign",
     "web",
     "reliability",

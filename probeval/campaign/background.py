@@ -61,6 +61,8 @@ class Refresher:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stop.set()
+        for worker in dict(getattr(self._executor, "_processes", None) or {}).values():
+            worker.terminate()  # a fit may take minutes, and nothing is lost with it: the log is the campaign
         self._executor.shutdown(wait=True, cancel_futures=True)
         self._thread.join()
 
