@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from probeval.errors import CampaignError, DataError
 
 __all__ = ["Assessor", "Roster", "read_roster"]
 
-SHORTEST_TOKEN = 16
+TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{16,500}")  # what a cookie can carry as it is
 ROLES = ("assessor", "owner")
 
 
@@ -105,11 +106,9 @@ def read_roster(path: Path) -> Roster:
             raise DataError(str(error), path=path) from None
         if role not in ROLES:
             raise DataError(f"the role of {name!r} must be one of {', '.join(ROLES)}, got {role!r}.", path=path)
-        if len(said["token"]) < SHORTEST_TOKEN:
+        if not TOKEN.fullmatch(said["token"]):
             like = secrets.token_urlsafe(24)
-            raise DataError(
-                f"the token of {name!r} must have {SHORTEST_TOKEN} characters or more, such as {like}.", path=path
-            )
+            raise DataError(f"the token of {name!r} must be 16 letters and digits or more, such as {like}.", path=path)
         people.append(Assessor(name, said["token"], role == "owner"))
     for what, values in (("name", [p.name for p in people]), ("token", [p.token for p in people])):
         if len(set(values)) < len(values):

@@ -19,8 +19,8 @@ from tests.web.served import Served
 
 HOST = "judge.test"
 SCRIPT = "<script>window.stolen = 1</script>\"'<img src=x onerror=alert(1)>"
-ANN = Assessor("ann", "a long token that is ann's")
-EVE = Assessor("eve", "a long token that is eve's", owner=True)
+ANN = Assessor("ann", "a-long-token-that-is-of-ann")
+EVE = Assessor("eve", "a-long-token-that-is-of-eve", owner=True)
 
 
 @pytest.fixture

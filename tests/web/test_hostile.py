@@ -93,7 +93,7 @@ def test_another_assessors_mark_is_no_use(open_page: Open, campaign: Campaign):
     assert not campaign.state.judged
 
 
-@pytest.mark.parametrize("token", [None, "", "wrong", ANN.token + " ", ANN.token[:-1], "a long token that is ANN's"])
+@pytest.mark.parametrize("token", [None, "", "wrong", ANN.token + " ", ANN.token[:-1], "a-long-token-that-is-of-ANN"])
 def test_a_missing_or_wrong_token_is_refused_everywhere(open_page: Open, campaign: Campaign, token: str | None):
     form = {**open_page(who=ANN).get("/").form("/judge"), "grade": "1"}
     client = open_page(who=ANN)
@@ -256,7 +256,8 @@ def test_a_table_of_documents_may_have_no_text(put: Callable[[str, str], Path]):
     ("table", "why"),
     [
         ("name,token\nann,x\n", "no column 'assessor'"),
-        ("assessor,token\nann,short\n", "must have 16 characters or more, such as"),
+        ("assessor,token\nann,short\n", "must be 16 letters and digits or more, such as"),
+        ("assessor,token\nann,a token with spaces and ü\n", "must be 16 letters and digits or more, such as"),
         ("assessor,token\n,aaaaaaaaaaaaaaaaaaaa\n", "some text on one line"),
         ("assessor,token,role\nann,aaaaaaaaaaaaaaaaaaaa,king\n", "the role of 'ann' must be one of assessor, owner"),
         ("assessor,token\nann,aaaaaaaaaaaaaaaaaaaa\nann,bbbbbbbbbbbbbbbbbbbb\n", "two assessors have one name"),

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import http.client
 import os
+import signal
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,7 +33,7 @@ Put = Callable[[str, str], Path]
 
 
 def _team(n: int) -> list[Assessor]:
-    return [Assessor(f"a{i:02d}", f"the long token of a{i:02d}") for i in range(n)]
+    return [Assessor(f"a{i:02d}", f"the-long-token-of-a{i:02d}") for i in range(n)]
 
 
 def _roster(put: Put, team: list[Assessor]) -> Path:
@@ -193,6 +194,43 @@ def _kill_again_and_again(store: str, bundled: Collection, serve: Callable[..., 
         with closing(Judge(server.url, team[0].token)) as judge:
             assert "Nothing is left" not in judge.look()
         print(f"{times} kills, {len(acknowledged)} acknowledged, all there")
+
+
+def _children(pid: int) -> set[int]:
+    found = set()
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it has ended
+            if int(file.read_text().rpartition(")")[2].split()[1]) == pid:
+                found.add(int(file.parent.name))
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_a_server_that_ends_takes_its_worker_along(
+    tmp_path: Path, bundled: Collection, serve: Callable[..., Served], how: signal.Signals
+):
+    if not Path("/proc/self/stat").exists():
+        pytest.skip("there is no /proc to look into")
+    with _create(str(tmp_path / "store.db"), bundled):
+        server = serve(tmp_path / "store.db")
+        workers: set[int] = set()
+        for _ in range(300):
+            workers |= _children(server.process.pid)
+            if len(workers) == 2:  # the worker, and the process that cleans up after it
+                break
+            time.sleep(0.1)
+        assert len(workers) == 2
+        server.process.send_signal(how)
+        _, said = server.process.communicate(timeout=30)
+        assert said == "" or how == signal.SIGKILL
+        assert server.process.returncode == (-how if how == signal.SIGKILL else 0)
+        for _ in range(100):
+            left = [pid for pid in workers if Path(f"/proc/{pid}").exists()]
+            if not left:
+                break
+            time.sleep(0.1)
+        assert left == []
 
 
 @pytest.mark.slow

@@ -1,0 +1,47 @@
+"""``probeval judge`` before it listens: what it refuses, in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from probeval.campaign import Campaign
+from tests.cli.conftest import Said, probeval  # noqa: F401
+
+Run = Callable[..., Said]
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (["--host", "0.0.0.0"], "beyond this machine every assessor needs a token"),
+        (["--certificate", "site.pem"], "HTTPS takes both --certificate and --key"),
+        (["--certificate", "site.pem", "--key", "site.key"], "site.pem: no such file"),
+        (["--assessor", "  "], "The name of an assessor is some text on one line"),
+        (["--docs", "none.csv"], "none.csv: cannot be read"),
+        (["--assessor-file", "none.csv"], "none.csv: cannot be read"),
+        (["--name", "other"], "no campaign 'other'"),
+    ],
+)
+def test_what_will_not_do_is_said(
+    probeval: Run,  # noqa: F811
+    campaign: Campaign,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: list[str],
+    why: str,
+):
+    monkeypatch.chdir(tmp_path)
+    said = probeval("judge", campaign.address[0], "--port", 0, *options)
+    assert said.code == 1
+    assert said.err.startswith("Error: ")
+    assert why in said.err
+    assert said.out == ""
+
+
+def test_no_store_no_page(probeval: Run, tmp_path: Path):  # noqa: F811
+    said = probeval("judge", tmp_path / "none.db")
+    assert said.code == 1
+    assert "no such store" in said.err
