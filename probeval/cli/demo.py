@@ -14,6 +14,7 @@ import typer
 from probeval.cli.options import Format, OutputFormat, Quiet, Seed
 from probeval.cli.output import Talk, write_csv, write_json, write_table
 from probeval.data import Collection, Judgments, synthetic_campaign, write_campaign, write_qrels
+from probeval.data.synthetic import Effects
 from probeval.metrics import measure
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["demo"]
 
 METRIC = "nDCG@10"
+DOCS, EFFECTS = 200, Effects(team=2.0, system=1.5)  # systems that differ enough for sixty judgments to tell
 BATCH = 10
 STOP = 0.95
 SHOWN = ("judged", "confidence", "expected_tau", "half_width", "erho2", "phi")
@@ -46,7 +48,7 @@ def demo(
     Example: probeval demo
     """
     talk = Talk(quiet=quiet)
-    campaign = synthetic_campaign(np.random.default_rng(seed))
+    campaign = synthetic_campaign(np.random.default_rng(seed), docs=DOCS, effects=EFFECTS)
     write_campaign(campaign, folder)
     talk(
         f"A synthetic campaign (no real systems, queries or documents) is in {folder}/: {len(campaign.runs.systems)} "
