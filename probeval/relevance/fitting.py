@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, TypeVar
 
@@ -78,11 +78,12 @@ def hierarchical_card(
     title: str,
     depth: int,
     labelled: tuple[LabelTable, Judgments] | None = None,
+    evaluation: Mapping[str, Any] | None = None,
     limits: tuple[str, ...] = (),
     made: str = "",
     progress: Callable[[Sequence[Collection]], Iterable[Collection]] = iter,
 ) -> Card:
-    """The hierarchical model as a card; its evidence comes from ``probeval validate``."""
+    """The hierarchical model as a card; its ``evaluation`` comes from ``probeval validate``."""
     judged = {c.name: c.judgments for c in collections if c.judgments is not None}
     scales = {str(j.scale()) for j in judged.values()}
     return Card(
@@ -95,6 +96,7 @@ def hierarchical_card(
             "campaigns": {c: len(j) for c, j in judged.items()},
             "fingerprints": {c: j.fingerprint() for c, j in judged.items()},
         },
+        evaluation={} if evaluation is None else evaluation,
         limits=limits,
         made=made,
     )
