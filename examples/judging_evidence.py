@@ -107,9 +107,10 @@ def ranking(work: Work) -> str:
     rows, points = [], []
     for name in TRIED:
         pool = len(work.held(name).pool)
+        far = 0.25 if pool > 10_000 else 0.4
         gain = work.course(name, "gain", "hierarchical")
         mtc = work.course(name, "mtc", "independent", explore=0.0)
-        chance = [work.course(name, "random", "hierarchical", batch=50, until=0.25, seed=s) for s in range(5)]
+        chance = [work.course(name, "random", "hierarchical", batch=50, until=far, seed=s) for s in range(5)]
         for label, course in (("gain, hierarchical", gain), ("mtc, independent", mtc)):
             rows.append({"campaign": name, "policy": label, **summary(course, pool)})
         arrived = [c.judgments_to_tau90 or np.inf for c in chance]
@@ -119,7 +120,7 @@ def ranking(work: Work) -> str:
             {
                 "campaign": name,
                 "policy": "random, hierarchical",
-                "to tau .9": middle if np.isfinite(middle) else f"> {int(0.25 * pool)}",
+                "to tau .9": middle if np.isfinite(middle) else f"> {int(far * pool)}",
                 "stop": float(np.median([s["judged"] for s in stops])),
                 "accuracy there": float(np.median([s["accuracy"] for s in stops])),
                 "tau there": float(np.median([s["tau"] for s in stops])),
@@ -254,7 +255,7 @@ def plans(work: Work) -> str:
                 offered = np.isin(np.arange(len(held.pool)), held.known)
                 judging = Judging(replace(held.collection, judgments=pilot), model, "DCG@10", scale=held.scale,
                                   depth=10, offered=offered, explore=0.0, seed=seed)  # fmt: skip
-                return forecast(judging.begin()).needed(0.95)
+                return forecast(judging.begin(), n_jobs=2).needed(0.95)
 
             said = work.kept(f"plan-{name}-{seed}", ahead)
             right = next((s.accuracy for s in course.steps if s.judged == first), float("nan"))

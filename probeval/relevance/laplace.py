@@ -25,10 +25,11 @@ from probeval.relevance.hierarchical import STRETCH, Design, Normal, stretched
 
 __all__ = ["LaplaceFit", "Problem", "Start", "fit_laplace"]
 
-# Of Newton's method: steps, those in which spreads follow at once, the share of the promised gain that one must bring,
-# and what may be left to gain, and to change in any spread, at the end.
-NEWTON, EAGER, ENOUGH, TOLERANCE, BLUR = 60, 2, 0.25, 0.05, 0.06
+# Of Newton's method: steps, those in which spreads follow at once, and half way, before they are held; the share of the
+# promised gain that a step must bring, and what may be left to gain, and to change in any spread, at the end.
+NEWTON, EAGER, FOLLOWING, ENOUGH, TOLERANCE, BLUR = 60, 2, 20, 0.25, 0.05, 0.06
 STEPS, STEP, SETTLED = 25, 0.7, 0.02  # of the search for the variances, on the log scale
+LEAST_GAP, KNOWN = 0.02, 1e6  # between cutpoints; and the precision of what is held
 POINTS = 6  # at which the variances are integrated
 
 
@@ -196,8 +197,13 @@ class Problem:
             move = step, right - seen.curve * ahead - weight, ahead - process
             decrement = float(gradient @ step + (seen.slope - weight) @ move[2])
             wider = self._spread(schur, followed, local) if averaged else spread
-            settled = decrement < TOLERANCE and wider.differs(spread) < BLUR
+            held = number >= FOLLOWING  # centre and spread can chase one another: then the centre alone moves on
+            settled = decrement < TOLERANCE and (held or wider.differs(spread) < BLUR)
             size = 1.0
+            shut = self._shut(effects, step, precision)
+            if len(shut):
+                mean[shut], precision[shut], effects[shut] = LEAST_GAP, KNOWN, LEAST_GAP
+                continue
             while not settled:
                 trial = effects + size * step
                 if np.all(trial[self.cut][1:] > 0):
@@ -206,7 +212,7 @@ class Problem:
                         break
                 size /= 2
             effects, weight, process = (x + size * m for x, m in zip((effects, weight, process), move, strict=True))
-            spread = spread.towards(wider, 1.0 if settled or number < EAGER else 0.5)
+            spread = spread.towards(wider, 1.0 if settled or number < EAGER else 0.0 if held else 0.5)
             if settled:
                 break
         else:
@@ -219,6 +225,15 @@ class Problem:
         log_det = sum(float(np.linalg.slogdet(o)[1].sum()) for o in opened)
         evidence = value + (decrement + np.log(precision).sum() - log_det + traced) / 2 - np.log(np.diag(schur)).sum()
         return Mode(log_sd, effects, weight, spread, seen.curve, local, pushed, schur, float(evidence))
+
+    def _shut(self, effects: Floats, step: Floats, precision: Floats) -> Ints:
+        """The gaps that a step would close for good: where a grade was never seen, the best gap can be none at all.
+
+        Such a gap is then held at the least there can be.
+        """
+        gaps = np.arange(self.cut.start + 1, self.cut.stop)
+        small = (effects[gaps] < 2 * LEAST_GAP) & (precision[gaps] < KNOWN)
+        return gaps[small & ((effects + step)[gaps] < LEAST_GAP)]
 
     def _schur(self, seen: Slopes, followed: Floats, pushed: Floats, precision: Floats) -> Floats:
         """The Cholesky factor of the global information, the processes integrated out."""

@@ -22,6 +22,7 @@ __all__ = ["TARGET", "Effect", "Evaluation", "begin", "follow"]
 
 TARGET = 0.95  # the reliability, and the mean confidence, that the report counts queries and judgments for
 AHEAD = 1000  # judgments that the forecast looks ahead
+PATHS = 4  # of the forecast
 MARKS = 6  # milestones of judgments whose order is known
 
 
@@ -129,7 +130,7 @@ class Evaluation:
         if not self.stage.open.any() or len(self.scores.systems) < 2:
             return None
         rng = np.random.default_rng([self.stage.judging.seed, 10])
-        return forecast(self.stage, target=TARGET, batch=20, paths=200, most=AHEAD, rng=rng)
+        return forecast(self.stage, target=TARGET, paths=PATHS, most=AHEAD, rng=rng)
 
     @cached_property
     def users(self) -> Satisfaction:

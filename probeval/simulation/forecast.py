@@ -1,34 +1,32 @@
-r"""What judging will bring, before it is done: confidence against judgments, simulated forward from the posterior.
+"""What judging will bring, before it is done: truths drawn from the posterior, each judged as the policy would.
 
-To first order the posterior is normal, so what a batch of judgments takes from the covariance :math:`\Sigma` of the
-scores does not depend on how they turn out. The policy [gain] is run forward on covariances alone; along its course
-the means move as a martingale whose steps have the covariance that is taken away,
-
-.. math:: \mu_{n+1} = \mu_n + \varepsilon,\quad \varepsilon \sim N(0, \Sigma_n - \Sigma_{n+1}),
-
-and every path of them has its own course of confidence.
+A draw of all grades, jointly, is a way in which the campaign may turn out. The loop is run on it: choose, judge, learn,
+until confidence has reached its target and holds. Each draw gives a course of confidence, and all of them a forecast.
+Batches grow with what is judged, so that a course takes a dozen steps or two.
 """
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import pandas as pd
-from scipy.linalg import cholesky, solve_triangular
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr, ndtri, stdtrit
 
-from probeval.arrays import Bools, Floats, Ints, frozen
-from probeval.errors import SelectionError
+from probeval.arrays import Codes, Floats, Ints, frozen
+from probeval.data.judgments import Judgments
+from probeval.errors import ProbevalWarning, SelectionError
 from probeval.scores.score import TIE
 from probeval.selection import Stage
-from probeval.selection.batch import SHORT_LIST, in_turn
-from probeval.selection.policies import laplacian
 
 __all__ = ["Forecast", "forecast"]
 
 LEVEL = 0.9  # of the interval of a forecast
+PATHS, BATCH, GROWTH = 8, 10, 0.2  # courses; the least batch, and how it grows with what is judged
+LASTS = 100  # judgments that confidence has to hold for
+DOUBT = 0.2  # the least standard deviation of a forecast, of its logarithm: models are wrong beyond what they know
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,8 +38,8 @@ class Forecast:
     judged
         Numbers of judgments, those already made included, shape (step,).
     confidence, halfwidth
-        The mean confidence over pairs of systems, and the widest 95% half-width of a score; the former of shape
-        (path, step), the latter of shape (step,).
+        The mean confidence over pairs of systems, and the widest 95% half-width of a score, shapes (path, step); past
+        its end a course stays as it was.
     pool
         How many pairs there are.
     """
@@ -55,31 +53,35 @@ class Forecast:
         for name in ("judged", "confidence", "halfwidth"):
             object.__setattr__(self, name, frozen(getattr(self, name)))
 
-    def passage(self, confidence: float, *, lasts: int = 100) -> Floats:
+    def passage(self, confidence: float, *, lasts: int = LASTS) -> Floats:
         """The first number of judgments from which on confidence stays for ``lasts`` more, of each path.
 
         The size of the pool where it never does: with everything judged all is certain.
         """
-        steps = np.searchsorted(self.judged, self.judged + lasts, side="right")
-        good = self.confidence >= confidence - 1e-12
-        first = np.full(len(good), float(self.pool))
-        for path, row in enumerate(good):
-            bad = np.concatenate([[0], np.cumsum(~row)])
-            lasting = np.flatnonzero(row & (bad[np.minimum(steps, len(row))] == bad[:-1]))
-            if len(lasting):
-                first[path] = self.judged[lasting[0]]
-        return first
+        return np.array([_first(self.judged, row - confidence, lasts, self.pool) for row in self.confidence])
 
-    def needed(self, confidence: float, *, level: float = LEVEL, lasts: int = 100) -> dict[str, float]:
-        """The judgments that a mean confidence needs: their median and interval over the paths."""
-        tail = (1 - level) / 2
-        low, middle, high = np.quantile(self.passage(confidence, lasts=lasts), [tail, 0.5, 1 - tail])
-        return {"judgments": float(middle), "lower": float(low), "upper": float(high)}
+    def needed(self, confidence: float, *, level: float = LEVEL, lasts: int = LASTS) -> dict[str, float]:
+        """The judgments that a mean confidence needs: the middle, and the interval that holds them with ``level``."""
+        return self._between(self.passage(confidence, lasts=lasts), level)
 
-    def needed_halfwidth(self, halfwidth: float) -> float:
-        """The judgments after which no 95% interval is wider."""
-        narrow = np.flatnonzero(self.halfwidth <= halfwidth + TIE)
-        return float(self.judged[narrow[0]]) if len(narrow) else float(self.pool)
+    def needed_halfwidth(self, halfwidth: float, *, level: float = LEVEL) -> dict[str, float]:
+        """The judgments after which no 95% interval of a score is wider."""
+        return self._between(
+            np.array([_first(self.judged, halfwidth - row, 0, self.pool) for row in self.halfwidth]), level
+        )
+
+    def _between(self, passages: Floats, level: float) -> dict[str, float]:
+        """A log-normal predictive, as far as a few paths can tell."""
+        start = float(self.judged[0])
+        ahead = np.log(np.maximum(passages - start, 1.0))
+        n = len(ahead)
+        spread = max(float(ahead.std(ddof=1)) if n > 1 else 0.0, DOUBT) * np.sqrt(1 + 1 / n)
+        reach = -float(stdtrit(max(n - 1, 1), (1 - level) / 2)) * spread
+        middle = float(ahead.mean())
+        low, high = (float(min(start + np.exp(middle + x), self.pool)) for x in (-reach, reach))
+        if passages.max() <= start:  # it is there already
+            return {"judgments": start, "lower": start, "upper": start}
+        return {"judgments": min(start + float(np.exp(middle)), float(self.pool)), "lower": low, "upper": high}
 
     def table(self, *, level: float = LEVEL) -> pd.DataFrame:
         """One row a step: judged, confidence (median), lower, upper, halfwidth."""
@@ -91,139 +93,130 @@ class Forecast:
                 "confidence": middle,
                 "lower": low,
                 "upper": high,
-                "halfwidth": self.halfwidth,
+                "halfwidth": np.median(self.halfwidth, axis=0),
             }
         )
 
 
-class _Course:
-    """The state of a forecast: what is still open, and what it has to do with the scores."""
-
-    def __init__(self, stage: Stage, noise: float) -> None:
-        knowledge = stage.knowledge
-        self.noise = noise
-        self.dependence = knowledge.dependence
-        self.own = knowledge.gain_moments[1]
-        self.variance = knowledge.gain_variance.copy()
-        self.with_scores = knowledge.covariance.copy()
-        self.scores = knowledge.weights.T @ self.with_scores
-        self.mean = knowledge.scores.mean
-        self.open: Bools = stage.open.copy()
-        self.factor = np.zeros((len(self.own), 0))
-
-    @cached_property
-    def gaps(self) -> Floats:
-        """The differences expected now, shape (system, system)."""
-        return np.asarray(self.mean[:, None] - self.mean)
-
-    @property
-    def gap_variance(self) -> Floats:
-        """Of every difference, shape (system, system)."""
-        own = np.diag(self.scores)
-        return np.maximum(own[:, None] + own - 2 * self.scores, 0.0)
-
-    def choose(self, n: int) -> Ints:
-        """The next batch by [gain], what each pair says of the others taken out of them."""
-        variance = self.gap_variance
-        z = np.divide(self.gaps, np.sqrt(variance), out=np.zeros_like(variance), where=variance > TIE)
-        open_ = np.divide(np.exp(-(z**2) / 2), variance, out=np.zeros_like(variance), where=variance > TIE)
-        matrix = laplacian(open_)
-        value = _worth(self.with_scores, self.variance, matrix)
-        value[~self.open] = -1.0
-        pairs = np.argpartition(-value, min(SHORT_LIST, len(value)) - 1)[:SHORT_LIST]
-        pairs = pairs[self.open[pairs]]
-        between = self.dependence.between(pairs) - self.factor[pairs] @ self.factor[pairs].T
-        at = in_turn(self.with_scores[pairs], self.variance[pairs], between, n, lambda g, v: _worth(g, v, matrix))
-        return np.asarray(pairs[at])
-
-    def judge(self, pairs: Ints) -> Floats:
-        """Judge pairs, whatever comes out; the root of what that takes from the scores, shape (pair, system)."""
-        hot = np.zeros((len(self.own), len(pairs)))
-        hot[pairs, np.arange(len(pairs))] = 1.0
-        columns = self.dependence.times(hot) - self.factor @ self.factor[pairs].T
-        inside = columns[pairs] + np.diag(np.maximum(self.own[pairs] + self.noise, TIE))
-        root = cholesky(inside + TIE * np.eye(len(pairs)), lower=True)
-        taken = solve_triangular(root, self.with_scores[pairs], lower=True)
-        new = solve_triangular(root, columns.T, lower=True).T
-        self.scores = self.scores - taken.T @ taken
-        self.with_scores -= new @ taken
-        self.variance = np.maximum(self.variance - (new**2).sum(axis=1), 0.0)
-        self.factor = np.concatenate([self.factor, new], axis=1)
-        self.open[pairs] = False
-        self.variance[pairs] = 0.0
-        return np.asarray(taken)
-
-
-def _worth(columns: Floats, variance: Floats, matrix: Floats) -> Floats:
-    total = ((columns @ matrix) * columns).sum(axis=1)
-    return np.asarray(np.divide(total, variance, out=np.zeros(len(total)), where=variance > TIE))
+def _first(judged: Ints, over: Floats, lasts: int, pool: int) -> float:
+    """Where a course first stays at or above zero for ``lasts`` more, between two steps in a straight line."""
+    for i in np.flatnonzero(over >= -TIE):
+        until = np.searchsorted(judged, judged[i] + lasts, side="right")
+        if np.all(over[i:until] >= -TIE):
+            if i == 0:
+                return float(judged[0])
+            before = over[i - 1]
+            share = -before / (over[i] - before) if before < 0 else 0.0
+            return float(judged[i - 1] + share * (judged[i] - judged[i - 1]))
+    return float(pool)
 
 
 def forecast(
     stage: Stage,
     *,
     target: float = 0.95,
-    batch: int = 10,
-    paths: int = 400,
-    lasts: int = 100,
+    halfwidth: float | None = None,
+    paths: int = PATHS,
+    lasts: int = LASTS,
     most: int | None = None,
     noise: float = 0.0,
+    n_jobs: int = 1,
     rng: np.random.Generator | None = None,
 ) -> Forecast:
-    """Simulate judging by [gain] forward from what is known at a stage.
+    """Run the loop forward from a stage on truths drawn from what is believed there.
 
     Parameters
     ----------
     stage
         A moment of the judging: nothing judged, a pilot, or more.
-    target
-        The mean confidence at which forecasting may end.
-    batch
-        How many judgments a step.
+    target, halfwidth, lasts
+        A course ends when mean confidence has held its target for ``lasts`` judgments, and no half-width is wider.
     paths
-        How many courses of the means.
-    lasts
-        How long confidence must stay.
+        How many truths.
     most
         The most judgments to look ahead; all that are open when not given.
     noise
         The variance of what an assessor's grade adds to a pair's gain.
+    n_jobs
+        How many processes share the work.
     rng
-        From which paths are drawn (seed 0 when not given).
+        From which truths are drawn (seed 0 when not given).
 
     Examples
     --------
-    >>> from probeval.data import Scale, synthetic_campaign
+    >>> from probeval.data import synthetic_campaign
     >>> from probeval.relevance import load_card
     >>> from probeval.selection import Judging
     >>> campaign = synthetic_campaign(np.random.default_rng(1), systems=4, queries=6, depth=5)
     >>> judging = Judging(campaign, load_card("text-hierarchical").model, "DCG@5")
-    >>> ahead = forecast(judging.begin(), paths=20)
+    >>> ahead = forecast(judging.begin(), paths=2)
     >>> ahead.needed(0.95)["judgments"] == ahead.pool == len(judging.pool)  # every pair is judged
     True
     """
     if not 0.5 <= target <= 1:
         raise SelectionError(f"A target is a confidence between .5 and 1, got {target:g}.")
+    if paths < 1:
+        raise SelectionError(f"A forecast needs at least one path, got {paths}.")
+    from joblib import Parallel, delayed
+
     rng = np.random.default_rng(0) if rng is None else rng
-    course = _Course(stage, noise)
-    systems = len(course.mean)
-    a, b = np.triu_indices(systems, k=1)
-    means = np.tile(course.mean, (paths, 1))
-    judged, confidence, halfwidth = [stage.scores.judged], [], []
-    left = int(course.open.sum()) if most is None else min(most, int(course.open.sum()))
-    steady = 0
-    while True:
-        sd = np.sqrt(course.gap_variance[a, b])
-        gap = np.abs(means[:, a] - means[:, b])
-        z = np.divide(gap, sd, out=np.full_like(gap, np.inf), where=sd > TIE)
-        confidence.append(ndtr(z).mean(axis=1) if len(a) else np.ones(paths))
-        halfwidth.append(float(ndtri(0.975) * np.sqrt(np.maximum(np.diag(course.scores), 0.0).max(initial=0.0))))
-        steady = steady + batch if np.quantile(confidence[-1], 0.02) >= target else 0
-        size = min(batch, left)
-        if size <= 0 or steady > lasts + batch:
-            break
-        taken = course.judge(course.choose(size))
-        means = means + rng.standard_normal((paths, len(taken))) @ taken
-        judged.append(judged[-1] + len(taken))
-        left -= len(taken)
-    return Forecast(np.array(judged), np.stack(confidence, axis=1), np.array(halfwidth), stage.scores.pool)
+    truths = stage.belief.relevance.sample(paths, rng, start=int(rng.integers(1_000_000)))
+    aims = {"target": target, "halfwidth": halfwidth, "lasts": lasts, "most": most, "noise": noise}
+    tracks = Parallel(n_jobs=n_jobs)(delayed(_track)(stage, truth, **aims) for truth in truths)
+    judged = max((track[0] for track in tracks), key=len)
+    confidence, width = (np.stack([_padded(track[i], len(judged)) for track in tracks]) for i in (1, 2))
+    return Forecast(np.array(judged), confidence, width, stage.scores.pool)
+
+
+def _padded(values: Sequence[float], n: int) -> Floats:
+    return np.array([*values, *[values[-1]] * (n - len(values))])
+
+
+def _track(
+    stage: Stage, truth: Codes, *, target: float, halfwidth: float | None, lasts: int, most: int | None, noise: float
+) -> tuple[list[int], list[float], list[float]]:
+    """One course: numbers judged, confidence and half-width at each step."""
+    judging = stage.judging
+    assert judging.scale is not None
+    pool = stage.judgments.pool.union(judging.pool)
+    past, place, grades = stage.judgments.on(pool), judging.pool.within(pool), judging.scale.values[truth]
+    made: list[int] = []
+    start = stage.scores.judged
+    judged: list[int] = []
+    confidence: list[float] = []
+    width: list[float] = []
+    since: int | None = None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ProbevalWarning)
+        while True:
+            n = start + len(made)
+            judged.append(n)
+            for values, value in zip((confidence, width), _stated(stage, made, noise), strict=True):
+                values.append(value)
+            reached = confidence[-1] >= target and (halfwidth is None or width[-1] <= halfwidth)
+            since = (n if since is None else since) if reached else None
+            left = int(stage.open.sum()) if most is None else min(most - len(made), int(stage.open.sum()))
+            if left <= 0 or (since is not None and n >= since + lasts):
+                return judged, confidence, width
+            chosen = stage.next(min(max(BATCH, round(GROWTH * n)), left))
+            made += chosen.tolist()
+            stage = stage.after(
+                Judgments.coded(
+                    pool, np.concatenate([past.pair, place[made]]), np.concatenate([past.grade, grades[made]])
+                )
+            )
+
+
+def _stated(stage: Stage, made: Sequence[int], noise: float) -> tuple[float, float]:
+    """Mean confidence and the widest half-width, with what the assessors of these pairs add."""
+    scores = stage.scores
+    if not noise:
+        intervals = np.array([scores[s].interval(0.95) for s in scores.systems])
+        return stage.ranking.confidence, float((intervals[:, 1] - intervals[:, 0]).max() / 2)
+    weights = stage.knowledge.weights[list(made)]
+    covariance = scores.covariance + noise * weights.T @ weights
+    own = np.diag(covariance)
+    a, b = np.triu_indices(len(own), k=1)
+    sd = np.sqrt(np.maximum(own[a] + own[b] - 2 * covariance[a, b], 0.0))
+    z = np.divide(np.abs(scores.mean[a] - scores.mean[b]), sd, out=np.full(len(a), np.inf), where=sd > TIE)
+    return float(ndtr(z).mean()) if len(a) else 1.0, float(ndtri(0.975) * np.sqrt(own.max()))

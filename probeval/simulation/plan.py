@@ -24,7 +24,7 @@ from probeval.reliability import GStudy, gstudy, power_of
 from probeval.scores import evaluate
 from probeval.scores.evaluate import as_metric
 from probeval.selection import Judging
-from probeval.simulation.forecast import Forecast, forecast
+from probeval.simulation.forecast import LASTS, PATHS, Forecast, forecast
 
 __all__ = ["TARGETS", "Plan", "Planned", "Prices", "parse_targets", "plan", "resize"]
 
@@ -251,8 +251,8 @@ def plan(
     disagreement: float = 0.0,
     difference: float = 0.05,
     prices: Prices | None = None,
-    batch: int = 10,
-    paths: int = 400,
+    paths: int = PATHS,
+    n_jobs: int = 1,
     seed: int = 0,
     progress: Callable[[Sequence[Any]], Iterable[Any]] = iter,
 ) -> Plan:
@@ -276,8 +276,8 @@ def plan(
         The difference between two systems whose power is asked for.
     prices
         What things cost.
-    batch, paths, seed
-        Of the forecast: judgments a step, courses of the means, and the seed.
+    paths, n_jobs, seed
+        How many truths are drawn for each forecast, how many processes share them, and the seed.
     progress
         Wraps the options while they are worked out.
     """
@@ -299,9 +299,15 @@ def plan(
         stage = judging.begin()
         assert judging.scale is not None
         noise = _noise(judging.scale, measured, disagreement) / k
-        target = wanted.get("confidence", 0.5)
         ahead = forecast(
-            stage, target=target, batch=batch, paths=paths, noise=noise, rng=np.random.default_rng([seed, n, depth])
+            stage,
+            target=wanted.get("confidence", 0.5),
+            halfwidth=wanted.get("halfwidth"),
+            lasts=LASTS if "confidence" in wanted else 0,
+            paths=paths,
+            noise=noise,
+            n_jobs=n_jobs,
+            rng=np.random.default_rng([seed, n, depth]),
         )
         options.append(
             _planned(ahead, wanted, study, prices, n, depth, k, with_labels, difference, len(stage.judgments))
@@ -329,12 +335,12 @@ def _planned(
         needed = ahead.needed(wanted["confidence"])
     if "halfwidth" in wanted:
         narrow = ahead.needed_halfwidth(wanted["halfwidth"])
-        needed = {name: max(value, narrow) for name, value in needed.items()}
+        needed = {name: max(value, narrow[name]) for name, value in needed.items()}
     at = min(int(np.searchsorted(ahead.judged, needed["judgments"])), len(ahead.judged) - 1)
     if "confidence" in wanted:
         expected["confidence"] = float(np.median(ahead.confidence[:, at]))
     if "halfwidth" in wanted:
-        expected["halfwidth"] = float(ahead.halfwidth[at])
+        expected["halfwidth"] = float(np.median(ahead.halfwidth[:, at]))
     if study is not None:
         for name in ("erho2", "phi"):
             if name in wanted:

@@ -78,8 +78,8 @@ def replay(
 ) -> Course:
     """Judge a campaign again, batch by batch, and hold what is stated against the truth.
 
-    It goes on past the stop until every checkpoint is passed and tau has stayed at .9 for 100 judgments, or until the
-    share ``until`` of the pool, or all that can be, is judged.
+    It goes on for 100 judgments past the stop, until every checkpoint is passed and tau has stayed at .9 for 100, or
+    until the share ``until`` of the pool, or all that can be, is judged.
 
     Parameters
     ----------
@@ -144,7 +144,8 @@ def replay(
                     at_stop = _point(stage, true, truth, seed)
             if len(judged) >= most and not targets:
                 break
-            if stopped is not None and not targets and lasting(steps, TAU, LASTS) is not None:
+            past_stop = stopped is not None and len(judged) >= stopped[0].judged + LASTS
+            if past_stop and not targets and lasting(steps, TAU, LASTS) is not None:
                 break
             size = _size(len(judged), batch, targets, most, None if stopped else rule.left(len(judged)))
             chosen = stage.next(size)

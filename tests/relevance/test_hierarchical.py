@@ -349,3 +349,16 @@ def test_intervals_of_scores_cover_campaigns_drawn_from_the_model():
             for low, high in [scores[s].interval(0.9)]
         ]
     assert 0.8 <= np.mean(held) <= 0.98
+
+
+def test_a_grade_that_is_never_seen_settles():
+    # Nothing between the lowest and the highest grade: the best gap between the cutpoints is none at all.
+    collection = campaign(queries=12)
+    known = collection.judgments
+    grades = np.where(known.grade > 0, 2.0, 0.0)
+    extreme = replace(collection, judgments=replace(known, grade=grades))
+    loose = replace(PRIOR, gap=Normal(1.2, 2.0))
+    fit = Hierarchical(loose).fit(extreme, depth=5, scale=GRADED)
+    assert fit.best.effects[1] == pytest.approx(laplace.LEAST_GAP, rel=0.01)
+    middle = Hierarchical(loose).distribution(replace(extreme, judgments=None), fit, np.random.default_rng(0))
+    assert middle.probability[..., 1].mean() < 0.02

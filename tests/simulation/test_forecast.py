@@ -1,6 +1,8 @@
-"""Forecasts: bookkeeping against conditioning by hand, and courses against what the model itself would see."""
+"""Forecasts: courses on truths drawn from the model, and what is read off them."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,15 +12,12 @@ from probeval.errors import SelectionError
 from probeval.relevance import load_card
 from probeval.selection import Judging
 from probeval.simulation import Forecast, forecast
-from probeval.simulation.forecast import _Course
 
 
 @pytest.fixture(scope="module")
 def stage():
     """A campaign with a fifth of its pairs judged."""
     campaign = synthetic_campaign(np.random.default_rng(3), systems=5, queries=8, depth=6)
-    from dataclasses import replace
-
     known = campaign.judgments.on(campaign.runs.pool)
     some = known.take(np.arange(0, len(known), 5))
     judging = Judging(
@@ -27,61 +26,69 @@ def stage():
     return judging.begin()
 
 
-def test_judging_takes_from_the_scores_what_conditioning_says(stage):
-    knowledge = stage.knowledge
-    n = len(knowledge.runs.pool)
-    pairs = knowledge.dependence.between(np.arange(n)) + np.diag(knowledge.gain_moments[1])
-    with_scores = pairs @ knowledge.weights
-    scores = knowledge.weights.T @ with_scores
-    course = _Course(stage, 0.0)
-    np.testing.assert_allclose(course.scores, scores, atol=1e-12)
-    chosen = np.concatenate([course.choose(4), [], []]).astype(int)
-    course.judge(chosen[:2])
-    course.judge(chosen[2:])
-    inside = np.linalg.inv(pairs[np.ix_(chosen, chosen)])
-    expected = scores - with_scores[chosen].T @ inside @ with_scores[chosen]
-    np.testing.assert_allclose(course.scores, expected, atol=1e-9)
-    left = np.diag(pairs - pairs[:, chosen] @ inside @ pairs[chosen])
-    rest = np.setdiff1d(np.flatnonzero(stage.open), chosen)
-    np.testing.assert_allclose(course.variance[rest], left[rest], atol=1e-9)
-
-
-def test_with_everything_judged_all_is_certain(stage):
-    ahead = forecast(stage, target=1.0, paths=20, batch=7)
+def test_a_course_starts_here_and_ends_where_all_is_judged(stage):
+    ahead = forecast(stage, target=1.0, paths=3)
+    assert ahead.judged[0] == stage.scores.judged
     assert ahead.judged[-1] == ahead.pool
-    assert ahead.confidence[:, -1].min() > 1 - 1e-6
-    assert ahead.halfwidth[-1] < 1e-4
-    assert np.all(np.diff(ahead.halfwidth) <= 1e-12)
+    np.testing.assert_allclose(ahead.confidence[:, 0], stage.ranking.confidence)
+    np.testing.assert_allclose(ahead.confidence[:, -1], 1.0)
+    np.testing.assert_allclose(ahead.halfwidth[:, -1], 0.0, atol=1e-12)
+    assert len(np.unique(ahead.confidence[:, 1])) == 3  # each path has its own truth
+
+
+def test_a_course_ends_when_confidence_has_held(stage):
+    ahead = forecast(stage, target=0.6, lasts=15, paths=2)
+    assert ahead.judged[-1] < ahead.pool
+    assert np.all(ahead.confidence[:, -1] >= 0.6)
+
+
+def test_it_looks_no_further_than_asked(stage):
+    assert forecast(stage, target=1.0, most=20, paths=1).judged[-1] == stage.scores.judged + 20
 
 
 def test_noise_leaves_something_open(stage):
-    sure, noisy = (forecast(stage, target=1.0, paths=20, noise=noise) for noise in (0.0, 0.3))
-    assert noisy.halfwidth[-1] > sure.halfwidth[-1] + 1e-3
+    sure, noisy = (forecast(stage, target=1.0, paths=2, noise=noise) for noise in (0.0, 0.3))
+    assert noisy.halfwidth[:, -1].min() > sure.halfwidth[:, -1].max() + 1e-3
+    assert noisy.confidence[:, -1].max() < 1
+    np.testing.assert_allclose(noisy.confidence[:, 0], sure.confidence[:, 0])  # what is judged is judged
 
 
-def test_means_move_as_a_martingale(stage):
-    # What is forecast of the mean confidence starts where the stage stands, and rises on average.
-    ahead = forecast(stage, paths=300)
-    mean = ahead.confidence.mean(axis=0)
-    assert abs(mean[0] - stage.ranking.confidence) < 0.02
-    assert np.all(np.diff(mean) > -0.01)
-
-
-def test_passage_is_the_first_that_lasts():
+def test_passage_is_the_first_that_lasts_between_two_steps():
     judged = np.arange(0, 60, 10)
     paths = np.array([[0.5, 0.96, 0.9, 0.96, 0.97, 0.98], [0.96, 0.96, 0.96, 0.5, 0.96, 0.9]])
-    ahead = Forecast(judged, paths, np.linspace(0.2, 0.1, 6), 100)
-    np.testing.assert_array_equal(ahead.passage(0.95, lasts=20), [30, 0])
+    width = np.array([np.linspace(0.2, 0.1, 6)] * 2)
+    ahead = Forecast(judged, paths, width, 100)
+    np.testing.assert_allclose(ahead.passage(0.95, lasts=20), [20 + 10 * 5 / 6, 0])
     np.testing.assert_array_equal(ahead.passage(0.99, lasts=20), [100, 100])
-    assert ahead.needed_halfwidth(0.15) == 30
-    assert ahead.needed_halfwidth(0.05) == 100
+    narrow = ahead.needed_halfwidth(0.15)
+    assert narrow["judgments"] == pytest.approx(25)
+    assert narrow["lower"] < 25 < narrow["upper"]
 
 
-def test_the_same_seed_gives_the_same_course(stage):
-    one, two = (forecast(stage, paths=10, rng=np.random.default_rng(4)) for _ in range(2))
+def test_the_interval_is_a_predictive_of_the_logarithm():
+    judged = np.array([10, 20, 50, 100])
+    # Passages at 20 and 50: ahead of the start by 10 and 40, whose geometric mean is 20.
+    paths = np.array([[0.9, 0.95, 1.0, 1.0], [0.5, 0.6, 0.95, 1.0]])
+    needed = Forecast(judged, paths, 1 - paths, 1000).needed(0.95, level=0.5, lasts=0)
+    assert needed["judgments"] == pytest.approx(10 + 20)
+    # The t quantile at .75 with one degree of freedom is 1, the sd of the logarithms log(4) / sqrt(2).
+    reach = np.exp(np.log(4) / np.sqrt(2) * np.sqrt(1.5))
+    assert needed["lower"] == pytest.approx(10 + 20 / reach)
+    assert needed["upper"] == pytest.approx(10 + 20 * reach)
+
+
+def test_what_is_reached_needs_nothing():
+    ahead = Forecast(np.array([30]), np.array([[0.99]]), np.array([[0.01]]), 100)
+    assert ahead.needed(0.95) == {"judgments": 30.0, "lower": 30.0, "upper": 30.0}
+
+
+def test_the_same_seed_gives_the_same_course_whoever_shares_the_work(stage):
+    one, two, shared = (forecast(stage, paths=2, rng=np.random.default_rng(4), n_jobs=n) for n in (1, 1, 2))
     np.testing.assert_array_equal(one.confidence, two.confidence)
+    np.testing.assert_array_equal(one.confidence, shared.confidence)
 
 
-def test_a_target_is_a_confidence(stage):
-    with pytest.raises(SelectionError, match=r"between \.5 and 1"):
-        forecast(stage, target=2)
+@pytest.mark.parametrize(("options", "message"), [({"target": 2}, r"between \.5 and 1"), ({"paths": 0}, "one path")])
+def test_what_cannot_be_forecast(stage, options, message):
+    with pytest.raises(SelectionError, match=message):
+        forecast(stage, **options)
