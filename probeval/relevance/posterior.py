@@ -20,7 +20,7 @@ from probeval.relevance.model import Finding
 
 __all__ = ["Hierarchical"]
 
-DRAWS = 200  # of the posterior, kept for every pair
+DRAWS, CELLS = 200, 10_000_000  # of the posterior, kept for every pair; draws times pairs, at the most
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Hierarchical:
     prior
         The predictive over past campaigns.
     draws
-        How many posterior draws a prediction keeps.
+        How many posterior draws a prediction keeps; fewer where there are more than 50,000 pairs.
     """
 
     prior: HierarchicalPrior
@@ -70,7 +70,7 @@ class Hierarchical:
     def distribution(self, collection: Collection, fit: LaplaceFit, rng: np.random.Generator) -> RelevanceDistribution:
         """The distribution of relevance under a posterior, by joint draws of its parameters."""
         design = fit.problem.design
-        eta, cuts = fit.draw(self.draws, rng)
+        eta, cuts = fit.draw(min(self.draws, max(CELLS // max(len(design.pool), 1), 50)), rng)
         probability = draw_probabilities(eta, cuts, design.pool.query)
         return RelevanceDistribution.of(design.pool, design.scale, probability, judgments=collection.judgments)
 
