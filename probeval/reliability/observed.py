@@ -39,7 +39,7 @@ class Observed:
     labels
         The levels of each facet; those of a nested one are numbers within each level of what it is nested in.
     values
-        The scores, shape (draw, *facets): one draw where scores are known, NaN where there is none.
+        The scores, shape (draw, facet, ..): one draw where scores are known, NaN where there is none.
 
     Examples
     --------
