@@ -25,6 +25,7 @@ from probeval.simulation.curves import lasting
 DOCS = Path(__file__).parents[1] / "docs"
 TEXT = ("trec8-adhoc", "trec-dl2019-passage", "clef-ehealth2018-irtask1", "trec-covid-round1", "touche2022-task2")
 TRIED = TEXT[:3]
+PICTURES = ("judging-trec8-adhoc.png", "judging-trec-dl2019-passage.png", "judging-clef-ehealth2018-irtask1.png")
 SHARES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2)
 UNTIL = 0.6
 PILOT, SEEDS = 0.03, 10
@@ -146,9 +147,9 @@ def ranking(work: Work) -> str:
                     "rules' F": gain.rules[i].f,
                 }
             )
-        save(plot_courses(Simulation((gain, mtc, *chance))), DOCS / "_static" / f"judging-{name}.png", dpi=60)
+        save(plot_courses(Simulation((gain, mtc, *chance))), DOCS / "_static" / PICTURES[TRIED.index(name)], dpi=60)
     page += table(pd.DataFrame(rows)) + "\nAlong the way, by `gain` in its own order:\n\n" + table(pd.DataFrame(points))
-    return page + "".join(f"\n![{name}](_static/judging-{name}.png)\n" for name in TRIED)
+    return page + "".join(f"\n![{name}](_static/{picture})\n" for name, picture in zip(TRIED, PICTURES, strict=True))
 
 
 def explore(work: Work) -> str:
