@@ -21,8 +21,8 @@ from probeval.simulation.forecast import Forecast, forecast
 __all__ = ["TARGET", "Effect", "Evaluation", "begin", "follow"]
 
 TARGET = 0.95  # the reliability, and the mean confidence, that the report counts queries and judgments for
-AHEAD = 1000  # judgments that the forecast looks ahead
-PATHS = 4  # of the forecast
+AHEAD = 500  # judgments that the forecast looks ahead
+PATHS = 3  # of the forecast
 MARKS = 6  # milestones of judgments whose order is known
 
 

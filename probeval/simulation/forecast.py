@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -25,6 +25,7 @@ __all__ = ["Forecast", "forecast"]
 
 LEVEL = 0.9  # of the interval of a forecast
 PATHS, BATCH, GROWTH = 8, 10, 0.2  # courses; the least batch, and how it grows with what is judged
+DRAWS = 200  # of scores, where draws are made
 LASTS = 100  # judgments that confidence has to hold for
 DOUBT = 0.2  # the least standard deviation of a forecast, of its logarithm: models are wrong beyond what they know
 
@@ -160,6 +161,8 @@ def forecast(
     from joblib import Parallel, delayed
 
     rng = np.random.default_rng(0) if rng is None else rng
+    quick = replace(stage.judging, draws=min(stage.judging.draws, DRAWS))
+    stage = replace(stage, judging=quick)
     truths = stage.belief.relevance.sample(paths, rng, start=int(rng.integers(1_000_000)))
     aims = {"target": target, "halfwidth": halfwidth, "lasts": lasts, "most": most, "noise": noise}
     tracks = Parallel(n_jobs=n_jobs)(delayed(_track)(stage, truth, **aims) for truth in truths)
