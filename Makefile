@@ -13,7 +13,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv .venv
 
 .venv/runtime: $(BIN)/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[web]'
 	@touch $@
 
 .venv/dev: .venv/runtime
