@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 from probeval.data.collection import Collection
@@ -197,11 +198,11 @@ def _parallel(n_jobs: int, scheduler: str | None) -> Iterator[Run]:
         yield lambda work: iter(Parallel(n_jobs=n_jobs, return_as="generator")(delayed(_call)(w) for w in work))
         return
     try:
-        from distributed import Client
+        distributed: Any = import_module("distributed")
     except ImportError:
         raise DataError("A scheduler needs Dask: pip install 'probeval[distributed]'.") from None
     try:
-        client = Client(scheduler)  # type: ignore[no-untyped-call]
+        client = distributed.Client(scheduler)
     except (OSError, ValueError):
         raise DataError(f"No Dask scheduler answers at {scheduler}. Start one, or leave --scheduler out.") from None
     with client, parallel_config(backend="dask"):
