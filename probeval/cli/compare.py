@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,6 +19,7 @@ from probeval.cli.options import (
     GainName,
     Labels,
     Level,
+    MappingName,
     MetadataFile,
     Order,
     OrderName,
@@ -119,6 +121,7 @@ def compare(
     draws: Annotated[
         int, typer.Option("--draws", min=2, help="How many joint draws of the scores, with --model.")
     ] = 1000,
+    mapping: MappingName = None,
     metadata: MetadataFile = None,
     labels: Labels = None,
     scale: ScaleName = None,
@@ -171,6 +174,7 @@ def compare(
         more["when_judged"] = _by_rules(collection, found, systems, level)
     if model is not None:
         more["p_significant"] = _by_draws(asked, collection, found, systems, named, gain, depth, talk)
+    more = pd.concat([more, _by_users(found, systems, mapping, level)], axis=1)
     _compare(asked, found, str(one), more, form, plot, talk)
 
 
@@ -248,7 +252,7 @@ def _shown(result: Pairwise | Posterior, pairs: pd.DataFrame) -> pd.DataFrame:
     if reports is None:
         return pairs
     left = pairs[["a", "b"]].assign(difference=reports[pairs.index])
-    kept = ["adjusted", "verdict", "d", "won", "p_equal", "when_judged", "p_significant"]
+    kept = ["adjusted", "verdict", "d", "won", "p_equal", "when_judged", "p_significant", "sat", "p_sat", "noticed"]
     return left.join(pairs[[c for c in kept if c in pairs.columns]])
 
 
@@ -325,6 +329,31 @@ def _by_draws(
     drawn = score_draws(runs.on(relevance.pool), relevance, found.metric, asked.draws, rng)
     better, worse = probability_significant((batch[:, at] for batch in drawn), alpha=1 - asked.level)
     return better + worse
+
+
+def _by_users(found: Measured, systems: list[str], mapping: str | None, level: float) -> pd.DataFrame:
+    """What each pair means to users: the change in P(Sat), how sure it is, and who notices; nothing without a mapping.
+
+    The published mapping of the measure, where there is one and all is judged, or one that is borrowed by its name.
+    """
+    from probeval.errors import SatisfactionError
+    from probeval.satisfaction import Satisfaction, agreement_for, load_mapping, mapping_for
+
+    if len(found.queries) < 2:
+        return pd.DataFrame()
+    try:
+        mapped = mapping_for(found.metric, found.scale) if mapping is None else load_mapping(mapping)
+        users = Satisfaction.of(found, mapped, agreement=agreement_for(found.metric, found.scale))
+    except SatisfactionError:
+        if mapping is not None:
+            raise
+        return pd.DataFrame()
+    rows = []
+    for a, b in combinations(systems, 2):
+        seen = users.compare(a, b, level=level)
+        noticed = {} if seen.noticed is None else {"noticed": seen.noticed.mean}
+        rows.append({"sat": seen.sat.mean, "p_sat": seen.p_better, **noticed})
+    return pd.DataFrame(rows)
 
 
 def _plot(result: Pairwise | Posterior, path: Path, talk: Talk) -> None:

@@ -22,6 +22,7 @@ __all__ = [
     "Labels",
     "LabelsFrom",
     "Level",
+    "MappingName",
     "MetadataFile",
     "Method",
     "Metric",
@@ -143,6 +144,15 @@ LabelsFrom = Annotated[
     Path | None,
     typer.Option(
         "--labels-from", metavar="FILE", help="Labels beside a column of grades, to learn what labels are worth."
+    ),
+]
+MappingName = Annotated[
+    str | None,
+    typer.Option(
+        "--mapping",
+        metavar="NAME",
+        help="Borrow this published mapping to users' satisfaction, such as DCGl@5/broad; "
+        "the measure's own when not given.",
     ),
 ]
 ScaleName = Annotated[

@@ -18,6 +18,7 @@ from probeval.cli.options import (
     GainName,
     Labels,
     Level,
+    MappingName,
     MetadataFile,
     ModelName,
     Order,
@@ -68,15 +69,7 @@ def report(
     name: Annotated[
         str | None, typer.Option("--name", metavar="NAME", help="Which campaign, where the store holds several.")
     ] = None,
-    mapping: Annotated[
-        str | None,
-        typer.Option(
-            "--mapping",
-            metavar="NAME",
-            help="Borrow this published mapping to users' satisfaction, such as DCGl@5/broad; "
-            "the measure's own when not given.",
-        ),
-    ] = None,
+    mapping: MappingName = None,
     policy: Annotated[
         list[str] | None,
         typer.Option(

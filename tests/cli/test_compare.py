@@ -148,3 +148,25 @@ def test_one_system_alone(probeval, put):
     assert said.code == 0
     assert json.loads(said.out)["pairs"] == []
     assert probeval("compare", put("one.csv", "query,only\nq1,0.5\nq2,0.7\n")).code == 0
+
+
+def test_what_users_notice(probeval, tmp_path):
+    import json
+
+    import numpy as np
+
+    from probeval.data import synthetic_campaign, write_campaign
+
+    write_campaign(synthetic_campaign(np.random.default_rng(2), systems=3, queries=12, depth=5), tmp_path / "c")
+    asked = ("compare", tmp_path / "c" / "runs", "--qrels", tmp_path / "c" / "qrels.txt", "--format", "json")
+    mapped = json.loads(probeval(*asked, "--metric", "DCG@5").out)["pairs"]
+    assert all(0 <= row["p_sat"] <= 1 and 0 <= row["noticed"] <= 1 for row in mapped)
+    # Satisfaction rises with the score, here and there by a crooked cubic: the best pair agrees in sign.
+    first = max(mapped, key=lambda row: abs(row["sat"]))
+    assert np.sign(first["sat"]) == np.sign(first["p_sat"] - 0.5)
+    assert "sat" not in json.loads(probeval(*asked, "--metric", "nDCG@10").out)["pairs"][0]
+    borrowed = json.loads(probeval(*asked, "--metric", "nDCG@10", "--mapping", "DCGl@5/broad").out)["pairs"]
+    assert "sat" in borrowed[0]
+    refused = probeval(*asked, "--metric", "DCG@5", "--mapping", "DCGl@5/brood")
+    assert refused.code == 1
+    assert "No published mapping" in refused.err
