@@ -125,9 +125,7 @@ Stop = Annotated[
 ]
 Explore = Annotated[
     float | None,
-    typer.Option(
-        "--explore", help="The share of judgments at random; .1 for policies that trust their model when not given."
-    ),
+    typer.Option("--explore", help="The share of judgments at random; .1 for gain and 0 for others when not given."),
 ]
 Checkpoints = Annotated[
     str, typer.Option("--checkpoints", metavar="F,F,..", help="Shares of the pool that are judged, rising.")

@@ -28,7 +28,7 @@ from probeval.selection.policies import find_policy
 __all__ = ["EXPLORE", "Judging", "Stage"]
 
 EXPLORE = 0.1  # of the judgments of a policy that trusts its model
-TRUSTING = ("mtc", "variance", "uncertain", "gain")
+TRUSTING = ("gain",)  # the published policies stay as they were published
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,7 +33,7 @@ def test_what_is_not_named_is_settled(full):
     assert Judging(full, MODEL, "AP").depth == full.runs.depth
     assert Judging(full, MODEL, "AP@3", depth=5).runs.depth == 5
     assert {p: Judging(full, MODEL, "P@3", policy=p).explore for p in ("gain", "mtc", "random", "depth")} == {
-        "gain": EXPLORE, "mtc": EXPLORE, "random": 0.0, "depth": 0.0,
+        "gain": EXPLORE, "mtc": 0.0, "random": 0.0, "depth": 0.0,
     }  # fmt: skip
     assert Judging(full, MODEL, "P@3", explore=0).explore == 0
 
