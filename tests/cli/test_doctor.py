@@ -97,4 +97,4 @@ def test_a_script_for_the_shell_is_shown(probeval, monkeypatch):
     monkeypatch.setattr("shellingham.detect_shell", lambda *_: ("bash", "bash"))  # whatever shell runs the tests
     said = probeval("--show-completion", "bash")
     assert said.code == 0
-    assert "_PROBEVAL_COMPLETE=complete_bash" in said.out
+    assert "complete_bash" in said.out
