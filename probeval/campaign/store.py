@@ -22,7 +22,7 @@ from probeval.errors import ProbevalError, StoreError, did_you_mean
 try:
     import sqlalchemy as sa
     from sqlalchemy.exc import ArgumentError, DBAPIError
-except ImportError:  # pragma: no cover
+except ImportError:
     raise StoreError("Campaigns need SQLAlchemy: pip install 'probeval[web]'.") from None
 
 if TYPE_CHECKING:

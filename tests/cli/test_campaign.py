@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -166,3 +168,13 @@ def test_creating_twice_is_refused_and_changes_nothing(probeval: Run, store: str
     assert said.code == 1
     assert "has a campaign 'campaign' already. Name another, or another store." in said.err
     assert probeval("campaign", "export", store, "--format", "log").out == before
+
+
+def test_without_sqlalchemy_one_line_says_what_to_install():
+    code = (
+        "import sys; sys.modules['sqlalchemy'] = None; sys.argv = ['probeval', 'campaign', 'status', 'none.db']; "
+        "from probeval.cli import main; main()"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert said.returncode == 1
+    assert said.stderr == "Error: Campaigns need SQLAlchemy: pip install 'probeval[web]'.\n"
