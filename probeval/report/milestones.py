@@ -105,13 +105,13 @@ def milestone(stage: Stage, *, n: int = 300) -> Milestone:
     for name, draws in _reliability(draw_queries(stage, n=n)).items():
         low, middle, high = np.quantile(draws, [0.025, 0.5, 0.975])
         found |= {name: float(middle), f"{name}_lower": float(low), f"{name}_upper": float(high)}
-    ends = np.array([stage.scores[s].interval(0.95) for s in stage.scores.systems])
+    low_end, high_end = stage.scores.intervals()
     return Milestone(
         judged=stage.scores.judged,
         confidence=ranking.confidence,
         expected_tau=ranking.expected_tau,
         p_best=float(ranking.p_best.max()),
-        half_width=float((ends[:, 1] - ends[:, 0]).mean() / 2),
+        half_width=float((high_end - low_end).mean() / 2),
         **found,
     )
 

@@ -149,19 +149,29 @@ class Scores:
 
         return Ranking(self, self.draws(np.random.default_rng(0) if rng is None else rng, n=n))
 
+    def intervals(self, level: float = 0.95) -> tuple[Floats, Floats]:
+        """The ends of each system's central interval, shapes (system,)."""
+        low, high = np.array([self[s].interval(level) for s in self.systems]).T
+        return low, high
+
+    def halfwidth(self, level: float = 0.95) -> float:
+        """Half the width of the widest of these intervals."""
+        low, high = self.intervals(level)
+        return float((high - low).max() / 2)
+
     def table(self, *, level: float = 0.95) -> pd.DataFrame:
         """Systems by falling mean: rank (ties share one), mean, sd, lower, upper.
 
         For the population of queries also the two parts of sd: sd_judging (relevance is not known) and sd_sampling
         (other queries could have been drawn).
         """
-        intervals = np.array([self[s].interval(level) for s in self.systems])
+        low, high = self.intervals(level)
         frame = pd.DataFrame(
             {
                 "mean": self.mean,
                 "sd": self.standard_deviation,
-                "lower": intervals[:, 0],
-                "upper": intervals[:, 1],
+                "lower": low,
+                "upper": high,
             },
             index=pd.Index(self.systems, name="system"),
         )

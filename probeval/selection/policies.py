@@ -17,6 +17,7 @@ from scipy.special import ndtri
 
 from probeval.arrays import Bools, Floats
 from probeval.errors import SelectionError, did_you_mean
+from probeval.scores.moments import rank_weights
 from probeval.scores.score import TIE
 from probeval.selection.goals import Goal
 from probeval.selection.knowledge import Knowledge
@@ -84,8 +85,6 @@ def mtc_thesis(knowledge: Knowledge, goal: Goal) -> Floats:
     metric, runs = knowledge.metric, knowledge.runs
     if metric.definition.shape is None:
         raise SelectionError(f"mtc-thesis is for weighted sums of gains such as DCG@10, not for {metric}. Use gain.")
-    from probeval.scores.moments import rank_weights
-
     shape = metric.shape(max(runs.depth, 1))
     cut = np.arange(len(shape)) < (metric.cutoff or len(shape))
     weights = np.asarray(rank_weights(runs, shape * cut).T.toarray())

@@ -149,8 +149,7 @@ class Stopping:
         if name == "best":
             return float(ranking.p_best.max())
         if name == "halfwidth":
-            intervals = np.array([stage.scores[s].interval(LEVEL) for s in stage.scores.systems])
-            return float((intervals[:, 1] - intervals[:, 0]).max() / 2)
+            return stage.scores.halfwidth(LEVEL)
         if name == "hours":
             assert self.seconds is not None
             return judged * self.seconds / 3600

@@ -214,8 +214,7 @@ def _stated(stage: Stage, made: Sequence[int], noise: float) -> tuple[float, flo
     """Mean confidence and the widest half-width, with what the assessors of these pairs add."""
     scores = stage.scores
     if not noise:
-        intervals = np.array([scores[s].interval(0.95) for s in scores.systems])
-        return stage.ranking.confidence, float((intervals[:, 1] - intervals[:, 0]).max() / 2)
+        return stage.ranking.confidence, scores.halfwidth()
     weights = stage.knowledge.weights[list(made)]
     covariance = scores.covariance + noise * weights.T @ weights
     own = np.diag(covariance)

@@ -179,7 +179,7 @@ def measure_point(
         calibration_error=error,
         calibration_excess=error - _mean(null[~np.isnan(null)]),
         calibration_p=float("nan") if np.isnan(error) else float((1 + np.sum(null >= error - TIE)) / (1 + len(null))),
-        coverage=float(_inside(truth, *_intervals(scores, level)).mean()),
+        coverage=float(_inside(truth, *scores.intervals(level)).mean()),
         centred_coverage=float(_inside(centred, low, high).mean()),
         level_z=_level_z(scores, truth),
         centred_coverage_null01=float(np.quantile(held, LOW)),
@@ -236,12 +236,6 @@ def significant_pairs(query_truth: Floats) -> Bools:
     """Which true differences are significant by a paired t test over queries, in the order of ``np.triu_indices``."""
     gap = differences(query_truth, *pair_index(len(query_truth)))
     return np.asarray(signed(gap.mean(axis=-1), t_test(gap)[1], alpha=ALPHA) != 0)
-
-
-def _intervals(scores: Scores, level: float) -> tuple[Floats, Floats]:
-    """The interval of each system's score, shapes (system,)."""
-    low, high = np.array([scores[system].interval(level) for system in scores.systems]).T
-    return low, high
 
 
 def _centred_interval(scores: Scores, level: float) -> tuple[Floats, Floats]:
