@@ -208,7 +208,7 @@ def export_text(state: State, form: str, log: Sequence[Event] = ()) -> str:
     if form == "qrels":
         lines = [
             f"{row.query} {'adjudicated' if (row.query, row.doc) in state.adjudicated else 0} {row.doc} {row.grade:g}"
-            for row in state.judgments.frame().sort_values(["query", "doc"]).itertuples(index=False)
+            for row in state.judgments.to_pandas().sort_values(["query", "doc"]).itertuples(index=False)
         ]
         return "".join(f"{line}\n" for line in lines)
     if form == "log":

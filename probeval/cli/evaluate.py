@@ -135,7 +135,7 @@ def _write_rankings(
         return
     for i, ranking in enumerate(rankings):
         scores = ranking.scores
-        frame = scores.frame() if per_query else ranking.table(level=level).reset_index()
+        frame = scores.to_pandas() if per_query else ranking.table(level=level).reset_index()
         if form is OutputFormat.csv:
             write_csv(frame.assign(metric=str(scores.metric)) if len(rankings) > 1 else frame, header=i == 0)
             continue
@@ -178,7 +178,7 @@ def _classical(
         documents: list[dict[str, Any]] = [result.document(per_query=per_query) for result in results]
         write_json(documents[0] if len(documents) == 1 else {"results": documents})
         return
-    frames = [(result, result.frame() if per_query else result.table().reset_index()) for result in results]
+    frames = [(result, result.to_pandas() if per_query else result.table().reset_index()) for result in results]
     if form is OutputFormat.csv:
         write_csv(pd.concat([f.assign(metric=str(r.metric)) for r, f in frames]) if len(frames) > 1 else frames[0][1])
         return

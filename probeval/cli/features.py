@@ -39,7 +39,7 @@ def features(
     talk = Talk(quiet=quiet)
     collection = collect(runs, qrels=qrels, metadata=metadata, labels=labels, talk=talk)
     table = talk.warned(lambda: compute_features(collection, names or _possible(collection.has), depth=depth or DEPTH))
-    frame = table.frame()
+    frame = table.to_pandas()
     write(frame, frame.to_dict("records"), form)
 
 

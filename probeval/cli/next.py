@@ -117,7 +117,7 @@ def next_pairs(
 def _table(stage: Stage, n: int) -> pd.DataFrame:
     """One row a pair: query, doc, the expected grade and its sd, how many systems retrieved it, the best rank."""
     pairs = stage.next(n)
-    known = stage.belief.relevance.take(pairs).frame().iloc[pairs.argsort().argsort()]
+    known = stage.belief.relevance.take(pairs).to_pandas().iloc[pairs.argsort().argsort()]
     systems = stage.knowledge.retrieved[:, pairs].sum(axis=0).astype(int)
     return pd.DataFrame(
         {

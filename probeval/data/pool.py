@@ -138,7 +138,7 @@ class Pool:
         docs, doc = np.unique(self.doc[keep], return_inverse=True)
         return Pool(self.queries, self.docs[docs], self.query[keep], doc)
 
-    def frame(self) -> pd.DataFrame:
+    def to_pandas(self) -> pd.DataFrame:
         """A table of the pairs: query, doc."""
         return pd.DataFrame({"query": self.queries[self.query], "doc": self.docs[self.doc]})
 

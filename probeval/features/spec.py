@@ -186,6 +186,6 @@ class FeatureTable:
         columns = [np.prod([transform(self[name]) for transform, name in factors(term)], axis=0) for term in terms]
         return np.stack(columns, axis=1) if columns else np.empty((len(self.pool), 0))
 
-    def frame(self) -> pd.DataFrame:
+    def to_pandas(self) -> pd.DataFrame:
         """A table with the ids: query, doc and a column a feature."""
-        return pd.concat([self.pool.frame(), pd.DataFrame(self.values, columns=list(self.names))], axis=1)
+        return pd.concat([self.pool.to_pandas(), pd.DataFrame(self.values, columns=list(self.names))], axis=1)

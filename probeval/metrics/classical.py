@@ -121,11 +121,11 @@ class Measured:
             ],
         }
         if per_query:
-            rows = self.frame()[["system", "query", "value"]].itertuples(index=False)
+            rows = self.to_pandas()[["system", "query", "value"]].itertuples(index=False)
             result["queries"] = [{"system": s, "query": q, "mean": v, "sd": 0.0} for s, q, v in rows]
         return result
 
-    def frame(self) -> pd.DataFrame:
+    def to_pandas(self) -> pd.DataFrame:
         """One row a system and query: system, query, value, lower, upper."""
         index = pd.MultiIndex.from_product([self.systems, list(self.queries)], names=["system", "query"])
         columns = {"value": self.values.ravel(), "lower": self.lower.ravel(), "upper": self.upper.ravel()}

@@ -139,12 +139,12 @@ class RelevanceDistribution:
             self, pool=pool, probability=self.probability[..., kept, :], judged=self.judged[kept], beyond=beyond
         )
 
-    def frame(self) -> pd.DataFrame:
+    def to_pandas(self) -> pd.DataFrame:
         """A table: query, doc, judged, mean, sd, and P of each level (averaged over the posterior)."""
         mean, variance = self.moments(self.scale.values)
         if self.has_posterior:
             mean, variance = mean.mean(axis=0), variance + mean.var(axis=0)
         probability = self.probability.mean(axis=0) if self.has_posterior else self.probability
-        table = self.pool.frame().assign(judged=self.certain, mean=mean, sd=np.sqrt(variance))
+        table = self.pool.to_pandas().assign(judged=self.certain, mean=mean, sd=np.sqrt(variance))
         columns = {f"p{self.scale.values[c]:g}": probability[:, i] for i, c in enumerate(self.levels)}
         return table.assign(**columns)

@@ -185,7 +185,7 @@ def _grades(found: Evaluation) -> pd.DataFrame:
     """How many judged pairs have each grade, and how many of the others are expected to; means of fine grades."""
     relevance = found.stage.belief.relevance
     scale, judged, levels = relevance.scale, relevance.judged, relevance.levels
-    known, table = relevance.certain, relevance.frame()
+    known, table = relevance.certain, relevance.to_pandas()
     if len(levels) == len(scale):
         expected = [table.loc[~known, f"p{scale.values[c]:g}"].sum() for c in levels]
         counts = np.bincount(judged[known], minlength=len(scale))

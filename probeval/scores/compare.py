@@ -211,7 +211,7 @@ class Ranking:
             ],
         }
         if per_query:
-            rows = scores.frame().itertuples(index=False)
+            rows = scores.to_pandas().itertuples(index=False)
             result["queries"] = [{"system": s, "query": q, "mean": m, "sd": d} for s, q, m, d in rows]
         return result
 

@@ -97,7 +97,7 @@ class Course:
         """The first number of judgments with this mean confidence; None if it is never reached."""
         return next((s.judged for s in self.steps if s.confidence >= confidence), None)
 
-    def frame(self) -> pd.DataFrame:
+    def to_pandas(self) -> pd.DataFrame:
         """One row a batch: judged, confidence, accuracy, tau, significant."""
         return pd.DataFrame([vars(step) for step in self.steps])
 

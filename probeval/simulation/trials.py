@@ -104,7 +104,7 @@ class Validation:
             raise ScoreError("Only validations with the same checkpoints can be put together.")
         return Validation(self.checkpoints, self.trials + other.trials)
 
-    def frame(self) -> pd.DataFrame:
+    def to_pandas(self) -> pd.DataFrame:
         """One row a point: campaign, model, metric, seed, checkpoint, and every figure."""
         return pd.DataFrame(
             [
@@ -117,7 +117,7 @@ class Validation:
     def table(self) -> pd.DataFrame:
         """One row a campaign, model, metric and checkpoint: every figure, as its mean over seeds."""
         keys = ["campaign", "model", "metric", "checkpoint"]
-        return self.frame().drop(columns="seed").groupby(keys, sort=False).mean().reset_index()
+        return self.to_pandas().drop(columns="seed").groupby(keys, sort=False).mean().reset_index()
 
     def reliability(self, *, by: Sequence[str] = ("model",)) -> pd.DataFrame:
         """Stated confidence against accuracy, bin by bin, pooled over everything but ``by``; empty bins are left out.
@@ -143,7 +143,7 @@ class Validation:
 
         Every seed counts by itself where a share or an extreme is asked for.
         """
-        frame = self.frame()
+        frame = self.to_pandas()
         rows = []
         for model, points in frame.groupby("model", sort=False):
             for figure, value in _figures(points).items():

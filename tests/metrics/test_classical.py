@@ -98,7 +98,7 @@ def test_a_table_by_falling_mean_in_which_ties_share_a_rank():
 
 
 def test_the_frame_has_a_row_a_system_and_query(runs, judged):
-    frame = measure(runs, judged, "P@3").frame()
+    frame = measure(runs, judged, "P@3").to_pandas()
     assert list(frame.columns) == ["system", "query", "value", "lower", "upper"]
     rows = [tuple(row) for row in frame.itertuples(index=False)]
     assert [row[:2] for row in rows] == [("a", "q1"), ("a", "q2"), ("b", "q1"), ("b", "q2")]

@@ -244,12 +244,12 @@ def test_judging_narrows_scores_and_moves_them_to_the_truth():
 
 
 def twins():
-    table = campaign().runs.frame()
+    table = campaign().runs.to_pandas()
     return as_runs(pd.concat([table, table[table.system == "system-01"].assign(system="twin")]))
 
 
 def contradictory():
-    table = campaign().judgments.frame().head(12)
+    table = campaign().judgments.to_pandas().head(12)
     return Judgments.rows(
         list(table["query"]) * 2,
         list(table["doc"]) * 2,

@@ -142,7 +142,7 @@ def test_the_population_interval_covers_when_nothing_is_judged():
 @METHODS
 def test_frame_and_table(by, method):
     scores = by[method]
-    frame = scores.frame()
+    frame = scores.to_pandas()
     assert list(frame.columns) == ["system", "query", "mean", "sd"]
     assert len(frame) == len(scores.systems) * len(scores.queries)
     np.testing.assert_allclose(frame.groupby("system", sort=False)["mean"].mean(), scores.mean, atol=1e-14)

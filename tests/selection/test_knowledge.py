@@ -66,7 +66,7 @@ def test_known_things(stage):
     assert knowledge.relevance.has_posterior
     mean, variance = knowledge.gain_moments
     assert variance[knowledge.judged].max() == 0
-    frame = knowledge.relevance.frame()
+    frame = knowledge.relevance.to_pandas()
     np.testing.assert_allclose(mean, frame["mean"])
     assert knowledge.best_rank.min() == 0
     assert (knowledge.gain_variance >= variance).all()

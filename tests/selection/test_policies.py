@@ -139,7 +139,7 @@ def test_gain_for_absolute_scores(stage):
 
 def test_gain_for_relevant_documents_is_the_expected_gain(stage):
     some = stage(12, model=HIERARCHICAL, goal="relevant")
-    frame = some.belief.relevance.frame()
+    frame = some.belief.relevance.to_pandas()
     np.testing.assert_allclose(POLICIES["gain"](some.knowledge, some.goal), frame["mean"])
     open_ = frame[~frame["judged"]]["mean"]
     assert some.next(3).tolist() == open_.sort_values(ascending=False, kind="stable").index[:3].tolist()
