@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -28,6 +30,12 @@ METRIC = "nDCG@10"
 DOCS, EFFECTS = 200, Effects(team=2.0, system=1.5)  # systems that differ enough for sixty judgments to tell
 BATCH = 10
 STOP = 0.95
+NEXT = """\
+evaluate RUNS/ --metric nDCG@10                         # rank them
+plan RUNS/ --metric nDCG@10 --target confidence=.95     # what will it take?
+campaign create mine.db RUNS/ --metric nDCG@10          # begin to judge
+judge mine.db                                           # on a page, alone or as a team
+report mine.db                                          # write the report"""
 SHOWN = ("judged", "confidence", "expected_tau", "half_width", "erho2", "phi")
 
 
@@ -176,7 +184,6 @@ def _report(story: Story, folder: Path, seed: int, talk: Talk) -> Path:
 def _what_next(talk: Talk, folder: Path, page: Path) -> None:
     talk(f"\n4. The report is in {page}: open it in a browser. The judgments are in {folder}/judged.txt.")
     talk("\nWith your own runs (TREC format, one file a system), and as many judgments as you have, or none:")
-    talk("  probeval evaluate RUNS/ --metric nDCG@10                            rank them")
-    talk("  probeval campaign create mine.db RUNS/ --metric nDCG@10             begin to judge")
-    talk("  probeval judge mine.db                                              on a page, alone or as a team")
-    talk("  probeval report mine.db                                             write the report")
+    command = "probeval" if shutil.which("probeval") else sys.argv[0]  # in an environment that is not active
+    for line in NEXT.splitlines():
+        talk(f"  {command} {line}")

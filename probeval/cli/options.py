@@ -190,7 +190,7 @@ Order = Annotated[OrderName, typer.Option("--order", help="How ties in a run are
 PerQuery = Annotated[bool, typer.Option("--per-query", help="Add the score of every system on every query.")]
 Format = Annotated[OutputFormat, typer.Option("--format", help="How data are written to stdout.")]
 Seed = Annotated[int, typer.Option("--seed", help="Same seed, same bytes.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Say nothing on stderr but errors.")]
+Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Say nothing on stderr but errors.")]
 
 
 def parse_shares(text: str) -> list[float]:
