@@ -265,11 +265,12 @@ def _more_judgments(found: Evaluation) -> list[Part]:
         return [Prose("Every pair that counts is judged: only more queries can make these results surer.")]
     need, judged = found.ahead.needed(TARGET), found.scores.judged
     low, middle, high = (_ahead(need[name] - judged) for name in ("lower", "judgments", "upper"))
+    between = f" (90% interval {low} to {high})" if low != high else ""
     return [
         Prose(
-            f"For a mean confidence of {TARGET:g} on these queries the model expects {middle} more judgments "
-            f"(90% interval {low} to {high}) if pairs are chosen by the policy gain; "
-            f"{found.scores.pool - judged:,} are open. A forecast from the model as it stands: ask again after a batch."
+            f"For a mean confidence of {TARGET:g} on these queries the model expects {middle} more judgments{between} "
+            f"if pairs are chosen by the policy gain; {found.scores.pool - judged:,} are open. "
+            "A forecast from the model as it stands: ask again after a batch."
         )
     ]
 
