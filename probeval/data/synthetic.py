@@ -124,7 +124,7 @@ def _logits(rng: np.random.Generator, runs: Runs, team: Ints, source: Ints, grou
     quality = _centred(rng.normal(size=int(team.max(initial=0)) + 1) * effects.team)[team]
     quality = _centred(quality + rng.normal(size=len(runs.systems)) * effects.system)
     local = _centred(rng.normal(size=(len(runs.systems), n_queries)) * effects.interaction)
-    retrieved_by = np.bincount(pair, quality[system] + local[system, query], minlength=len(pool)) / count
+    retrieved_by = np.bincount(pair, quality[system] + local[system, query], minlength=len(pool)) / np.sqrt(count)
     difficulty, slope = rng.normal(size=(2, n_queries)) * [[effects.query], [effects.slope]]
     worth = rng.normal(size=(n_queries, groups)) * effects.group
     return np.asarray(

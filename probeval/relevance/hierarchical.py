@@ -1,14 +1,15 @@
 r"""The hierarchical model: what it says. [hier]
 
 .. math:: \text{logit}\,P(R_d \ge \ell) = \alpha_{q\ell} + x_d\beta + u_q + t_q\,\text{pop}_d
-          + \overline{(a_s + c_{sq})}_{s \ni d} + \overline{m_{\text{team}(s)}}_{s \ni d} + w_{q,\text{group}(d)},\quad
+          + \frac{1}{\sqrt{n_d}} \sum_{s \ni d} (a_s + c_{sq} + m_{\text{team}(s)}) + w_{q,\text{group}(d)},\quad
           \alpha_{q\ell} = \bar\alpha + e^{v_q} (\alpha_\ell - \bar\alpha)
 
 A query can be hard throughout (u) and follow popularity more or less (t); a system can be better than it is popular
 (a), its team too (m), and differently so on each query (c); a group of documents can suit a query (w); the grades of a
-query can lie closer together or farther apart than those of others (v). System and team effects sum to zero. Past
-campaigns give the prior of everything, variances included, for a campaign not yet seen; the judgments at hand go on
-from there. :mod:`probeval.relevance.laplace` and :mod:`probeval.relevance.nuts` compute it.
+query can lie closer together or farther apart than those of others (v). System and team effects sum to zero. The
+:math:`n_d` systems that retrieved a document count by the root of their number: that a good system has it says much,
+whoever else has it too. Past campaigns give the prior of everything, variances included, for a campaign not yet seen;
+the judgments at hand go on from there. :mod:`probeval.relevance.laplace` and :mod:`probeval.relevance.nuts` compute it.
 """
 
 from __future__ import annotations
@@ -252,8 +253,8 @@ class Design:
     cuts, log_sds
         The priors of the first cutpoint and the gaps, and of the effects' log standard deviations.
     team, system
-        Shares of each pair's systems in each team and system, centred so that effects sum to zero, shapes (pair, team)
-        and (pair, system).
+        What each team and system weighs in each pair, centred so that effects sum to zero, shapes (pair, team) and
+        (pair, system).
     local
         For each effect that lives within one query, its columns, shape (pair, column).
     """
@@ -282,21 +283,20 @@ class Design:
         standard = (table.design(prior.terms) - np.array(prior.centre)) / np.array(prior.spread)
         popular = table.design([POPULARITY])
         system, query, rank = np.nonzero(runs.retrieved)
-        share = np.zeros((len(runs.pool), len(runs.systems)))
-        share[runs.pairs[system, query, rank], system] = 1.0
-        share /= share.sum(axis=1, keepdims=True)
+        weight = np.zeros((len(runs.pool), len(runs.systems)))
+        weight[runs.pairs[system, query, rank], system] = 1.0
+        weight /= np.sqrt(weight.sum(axis=1, keepdims=True))
+        weight -= weight.mean(axis=1, keepdims=True)
         team = pd.factorize(np.array(runs.teams, dtype=object))[0]
-        teams = share @ np.eye(int(team.max(initial=0)) + 1)[team]
-        centred = share - 1 / max(len(runs.systems), 1)
+        teams = weight @ np.eye(int(team.max(initial=0)) + 1)[team]
         local = {
             "query": np.ones((len(runs.pool), 1)),
             "slope": popular - popular.mean(),
-            "interaction": centred,
+            "interaction": weight,
             **{f"group:{column}": _members(collection, column, runs.pool) for column in prior.groups},
         }
         terms, coefficients, log_sds = np.nan_to_num(standard), prior.coefficients, prior.log_sds
         cuts = prior.cut_priors(len(scale.levels))
-        teams = teams - teams.mean(axis=0)
         if prior.labels is not None and collection.labels is not None:
             sources = collection.labels.sources
             terms = np.concatenate([terms, prior.labels.standardised(collection.labels, runs.pool)], axis=1)
@@ -307,13 +307,13 @@ class Design:
                 k: n if k == STRETCH else Normal(n.mean + np.log(1 - explained) / 2, n.sd) for k, n in log_sds.items()
             }
             # Labels were learned without the effects, which are noise to them: with the effects they are sharper.
-            columns = {**local, "team": teams, "system": centred}
+            columns = {**local, "team": teams, "system": weight}
             noise = sum(log_sds[k].square * float((f**2).sum(axis=1).mean()) for k, f in columns.items())
             sharper = float(np.sqrt(1 + noise / LOGISTIC))
             coefficients += tuple(c.times(sharper) for c in prior.labels.coefficients(sources))
             known = prior.labels.cut_priors(len(scale.levels), explained)
             cuts = cuts if known is None else tuple(c.times(sharper) for c in known)
-        return cls(runs.pool, scale, terms, coefficients, cuts, log_sds, teams, centred, local)
+        return cls(runs.pool, scale, terms, coefficients, cuts, log_sds, teams, weight, local)
 
     @property
     def n_levels(self) -> int:

@@ -23,6 +23,7 @@ TOLERANCE = 1e-10  # on Newton's decrement, in units of log-likelihood
 PSEUDO = 0.5  # observations of each level added where one was never seen
 LOOSE = 1e3  # a standard error, in logits a standard deviation of the term, past which nothing is known
 FAR = 35.0  # a logit past which a probability is 0 or 1 for all that a computer can tell
+SAME = 1e-12  # what is left of a term once the others are known, of its square, below which it says nothing of its own
 
 
 def level_probabilities(cuts: Floats, eta: Floats) -> Floats:
@@ -133,12 +134,16 @@ def fit_cumulative(data: Observations, *, ridge: float = 0.0) -> CumulativeFit:
 
 
 def _solve(information: Floats, right: Floats) -> Floats:
+    size = np.sqrt(np.diag(information))
     try:
-        return np.asarray(cho_solve(cho_factor(information), right))
-    except np.linalg.LinAlgError:
+        factor = cho_factor(information / np.outer(size, size))
+        if (np.diag(factor[0]) ** 2).min(initial=1.0) < SAME:
+            raise np.linalg.LinAlgError
+    except (np.linalg.LinAlgError, ValueError):  # singular, or a term that says nothing
         raise ModelError(
             "Two terms say the same (or one is constant), so no fit is best. Drop one, or give a ridge."
         ) from None
+    return np.asarray((cho_solve(factor, (right.T / size).T).T / size).T)
 
 
 def _with_pseudo(data: Observations, sizes: list[int]) -> Observations:
