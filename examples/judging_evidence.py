@@ -28,7 +28,7 @@ TRIED = TEXT[:3]
 PICTURES = ("judging-trec8-adhoc.png", "judging-trec-dl2019-passage.png", "judging-clef-ehealth2018-irtask1.png")
 SHARES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2)
 UNTIL = 0.6
-PILOT, SEEDS = 0.03, 3
+PILOT, SEEDS = 0.03, 10
 HEAD = """# Evidence: which pair next, and when to stop
 
 Written by `examples/judging_evidence.py`, which runs what `probeval simulate` and `probeval plan` run. Each campaign is

@@ -37,6 +37,7 @@ from probeval.data.files import suffix
 from probeval.errors import ProbevalError, did_you_mean
 from probeval.metrics import Measured, Metric, measure
 from probeval.scores.evaluate import as_metric
+from probeval.streams import BELIEF, SCORES, stream
 
 if TYPE_CHECKING:
     from probeval.reliability import Observed, Pairwise, Posterior
@@ -323,10 +324,11 @@ def _by_draws(
         talk(f"These judgments are those of {seen}, which {choice.name} was fitted on: it has seen the answers.")
     scale = choice.scale if gain is None else choice.scale.with_gain(gain.value)
     runs = collection.runs.top(depth or found.metric.cutoff or collection.runs.depth)
-    rng = np.random.default_rng(asked.seed)
-    relevance = talk.warned(lambda: choice.model.predict(collection, depth=runs.depth, scale=scale, rng=rng))
+    relevance = talk.warned(
+        lambda: choice.model.predict(collection, depth=runs.depth, scale=scale, rng=stream(asked.seed, BELIEF))
+    )
     at = [runs.systems.index(s) for s in systems]
-    drawn = score_draws(runs.on(relevance.pool), relevance, found.metric, asked.draws, rng)
+    drawn = score_draws(runs.on(relevance.pool), relevance, found.metric, asked.draws, stream(asked.seed, SCORES))
     better, worse = probability_significant((batch[:, at] for batch in drawn), alpha=1 - asked.level)
     return better + worse
 

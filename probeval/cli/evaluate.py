@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import pandas as pd
 import typer
 
@@ -45,6 +44,7 @@ from probeval.relevance import choose_model
 from probeval.scores import Ranking
 from probeval.scores import evaluate as evaluate_scores
 from probeval.scores.evaluate import as_metric
+from probeval.streams import BELIEF, RANKING, SCORES, stream
 
 __all__ = ["evaluate"]
 
@@ -103,9 +103,7 @@ def evaluate(
     for one in metrics:
         pool_depth = depth or one.cutoff or collection.runs.depth
         relevance = talk.warned(
-            lambda at=pool_depth: choice.model.predict(
-                collection, depth=at, scale=grades, rng=np.random.default_rng(seed)
-            )  # type: ignore[misc]
+            lambda at=pool_depth: choice.model.predict(collection, depth=at, scale=grades, rng=stream(seed, BELIEF))  # type: ignore[misc]
         )
         scores = evaluate_scores(
             collection.runs.top(pool_depth),
@@ -115,9 +113,9 @@ def evaluate(
             target=target.value,
             family=family and family.value,
             n=draws,
-            rng=np.random.default_rng(seed),
+            rng=stream(seed, SCORES),
         )
-        rankings.append(scores.ranking(rng=np.random.default_rng(seed)))
+        rankings.append(scores.ranking(rng=stream(seed, RANKING)))
     if plot is not None:
         _plot(rankings[0], plot, level, talk)
     _write_rankings(rankings, choice.name, level, per_query, form, talk)

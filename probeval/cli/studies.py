@@ -20,6 +20,7 @@ from probeval.data.files import suffix
 from probeval.errors import ProbevalError
 from probeval.metrics import Metric, measure
 from probeval.scores.evaluate import as_metric
+from probeval.streams import BELIEF, SCORES, stream
 
 if TYPE_CHECKING:
     from probeval.reliability import Design, GStudy, Observed
@@ -190,11 +191,11 @@ def _modelled(
     scale = choice.scale if source.gain is None else choice.scale.with_gain(source.gain.value)
     depth = source.depth or metric.cutoff or collection.runs.depth
     relevance = talk.warned(
-        lambda: choice.model.predict(collection, depth=depth, scale=scale, rng=np.random.default_rng(source.seed))
+        lambda: choice.model.predict(collection, depth=depth, scale=scale, rng=stream(source.seed, BELIEF))
     )
     scores = evaluate(
         collection.runs.top(depth), relevance, metric, method="draws", per_query=True, n=source.draws,
-        rng=np.random.default_rng(source.seed),
+        rng=stream(source.seed, SCORES),
     )  # fmt: skip
     talk(f"{metric}: {scores.judged:,} of {scores.pool:,} pairs judged, {source.draws:,} joint draws.")
     return observe(scores), scores.pool / len(scores.queries)

@@ -21,7 +21,8 @@ from scipy.linalg import solve_triangular
 from probeval.arrays import Codes, Floats, Ints
 from probeval.errors import ModelError
 from probeval.relevance.averaged import Averaged, Slopes, Spread, State
-from probeval.relevance.hierarchical import STRETCH, Design, Normal, stretched
+from probeval.relevance.drawing import Effects, Normals, draw_effects, predictors
+from probeval.relevance.hierarchical import STRETCH, Design, Normal
 
 __all__ = ["LaplaceFit", "Problem", "Start", "fit_laplace"]
 
@@ -320,39 +321,6 @@ class Problem:
         known, unknown = (bent * (query[:, None] == some) for some in (own, loose))
         return np.concatenate([first, first * self.judged.middle + apart, known], axis=1), sd * unknown
 
-    def draw(self, mode: Mode, n: int, rng: np.random.Generator) -> tuple[Floats, Floats, dict[str, Floats]]:
-        """Draws around a mode: global effects, all queries' stretches, and local effects by kind; draws are last."""
-        moved = solve_triangular(mode.schur.T, rng.standard_normal((self.n_effects, n)), lower=False)
-        effects = mode.effects[:, None] + moved
-        sds = dict(zip(self.kinds, np.exp(mode.log_sd), strict=True))
-        n_queries = len(self.design.pool.queries)
-        stretch = rng.standard_normal((n_queries, n)) * sds.get(STRETCH, 0.0)
-        stretch[self.queries[: self.stretch.stop - self.stretch.start]] = effects[self.stretch]
-        local = {
-            kind: rng.standard_normal((n_queries, f.shape[1], n)) * sds[kind] for kind, f in self.design.local.items()
-        }
-        # Local effects from the prior, set right by what the judged pairs were seen to be: the process with noise of
-        # precision D.
-        noise = rng.standard_normal((len(self.pairs), n)) * np.sqrt(mode.curve)[:, None]
-        shift = mode.weight[:, None] - mode.pushed @ moved
-        for block, covariance in zip(self.blocks, mode.local, strict=True):
-            curve = block.stack(mode.curve)[..., None]
-            at = np.asarray(sum(f @ local[kind][block.queries] for kind, f in block.factors.items()))
-            seen = curve * at + block.stack(noise)
-            weight = block.stack(shift) - seen + curve * (covariance @ seen)
-            for kind, f in block.factors.items():
-                local[kind][block.queries] += sds[kind] ** 2 * (f.transpose(0, 2, 1) @ weight)
-        return np.delete(effects, self.stretch, axis=0), stretch, local
-
-    def predictors(self, effects: Floats, stretch: Floats, local: Mapping[str, Floats]) -> tuple[Floats, Floats]:
-        """Every pair's linear predictor and every query's cutpoints, shapes (draw, pair) and (draw, query, cut)."""
-        eta = effects[self.cut.stop :].T @ self.design.global_columns.T
-        edges = np.searchsorted(self.design.pool.query, np.arange(len(stretch) + 1))
-        for q, (a, b) in enumerate(pairwise(edges)):
-            for kind, columns in self.design.local.items():
-                eta[:, a:b] += local[kind][q].T @ columns[a:b].T
-        return eta, stretched(effects[0], effects[1 : self.cut.stop].T, stretch.T)
-
 
 @dataclass(frozen=True, eq=False)
 class LaplaceFit:
@@ -377,14 +345,14 @@ class LaplaceFit:
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
         """Draws of every pair's linear predictor and every query's cutpoints, shapes (n, pair) and (n, query, cut)."""
-        counts = _shared_out(self.weights, n)
-        parts = [self.problem.draw(mode, int(c), rng) for mode, c in zip(self.modes, counts, strict=True) if c]
-        order = rng.permutation(n)
-        effects, stretch = (np.concatenate([p[i] for p in parts], axis=-1)[..., order] for i in (0, 1))
-        local = {
-            kind: np.concatenate([p[2][kind] for p in parts], axis=-1)[..., order] for kind in self.problem.design.local
-        }
-        return self.problem.predictors(effects, stretch, local)
+        ends = np.round(np.cumsum(self.weights) * n).astype(np.int64)  # of each point's draws, as its weight says
+        ends[-1] = n
+        normals = Normals.of(self.problem, n, rng)
+        parts = [
+            draw_effects(self.problem, mode, normals[begin:end])
+            for mode, begin, end in zip(self.modes, [0, *ends], ends, strict=False)
+        ]
+        return predictors(self.problem, Effects.joined(parts)[rng.permutation(n)])
 
 
 def fit_laplace(
@@ -441,10 +409,3 @@ def _spread_points(n: int, dimension: int) -> Floats:
 
 def _solve(factor: Floats, right: Floats) -> Floats:
     return np.asarray(solve_triangular(factor.T, solve_triangular(factor, right, lower=True), lower=False))
-
-
-def _shared_out(weights: Floats, n: int) -> Ints:
-    """How many of ``n`` draws each point gets: as its weight says, rounded so that they sum to ``n``."""
-    edges = np.round(np.cumsum(weights) * n).astype(np.int64)
-    edges[-1] = n
-    return np.diff(edges, prepend=0)

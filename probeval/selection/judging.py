@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
-import numpy as np
-
 from probeval.arrays import Bools, Ints
 from probeval.data.collection import Collection
 from probeval.data.judgments import Judgments
@@ -24,6 +22,7 @@ from probeval.selection.batch import choose
 from probeval.selection.goals import Goal
 from probeval.selection.knowledge import Knowledge
 from probeval.selection.policies import find_policy
+from probeval.streams import BELIEF, SCORES, stream
 
 __all__ = ["EXPLORE", "Judging", "Stage"]
 
@@ -117,9 +116,8 @@ class Judging:
     def _stage(self, judgments: Judgments, last: Stage | None) -> Stage:
         if last is not None and len(judgments) - last.learned < self.refresh:
             return Stage(self, judgments, last.belief.knowing(judgments), last.learned)
-        rng = np.random.default_rng([self.seed, len(judgments), 3])
         belief = self.follower.after(
-            judgments if len(judgments) else None, rng, last=None if last is None else last.belief
+            judgments if len(judgments) else None, stream(self.seed, BELIEF), last=None if last is None else last.belief
         )
         return Stage(self, judgments, belief, len(judgments))
 
@@ -150,7 +148,7 @@ class Stage:
         """All that a policy looks at."""
         judging = self.judging
         assert isinstance(judging.metric, Metric)
-        rng = np.random.default_rng([judging.seed, len(self.judgments), 4])
+        rng = stream(judging.seed, SCORES)
         scores = evaluate(
             judging.runs, self.belief.relevance, judging.metric, family=judging.family, n=judging.draws, rng=rng
         )

@@ -18,6 +18,7 @@ from probeval.relevance.following import Belief
 from probeval.scores import Ranking, Scores
 from probeval.scores.draws import BATCH, drawn_lists
 from probeval.scores.moments import rank_weights
+from probeval.streams import RANKING, stream
 
 __all__ = ["Knowledge", "effective_weights"]
 
@@ -63,11 +64,11 @@ class Knowledge:
     @cached_property
     def ranking(self) -> Ranking:
         """The ranking now."""
-        return self.scores.ranking(rng=self.stream(1), n=DRAWS)
+        return self.scores.ranking(rng=stream(self.seed, RANKING), n=DRAWS)
 
     def stream(self, *purpose: int) -> np.random.Generator:
         """Randomness for a purpose, the same whenever this much is judged."""
-        return np.random.default_rng([self.seed, len(self.judgments), *purpose])
+        return stream(self.seed, len(self.judgments), *purpose)
 
     @cached_property
     def retrieved(self) -> csr_array:

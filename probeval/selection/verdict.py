@@ -14,6 +14,7 @@ from probeval.arrays import Bools
 from probeval.scores import Ranking, evaluate
 from probeval.scores.score import TIE
 from probeval.selection.judging import Stage
+from probeval.streams import BELIEF, SCORES, stream
 
 __all__ = ["Verdict", "fairness"]
 
@@ -114,6 +115,7 @@ def _without(stage: Stage, own: Bools) -> Any:
     kept = judgments.take((position < 0) | ~own[position])
     judging = stage.judging
     # The same randomness as for the stage itself, so that what differs is the judgments.
-    first, second = (np.random.default_rng([judging.seed, len(judgments), purpose]) for purpose in (3, 4))
-    belief = judging.follower.after(kept if len(kept) else None, first, last=stage.belief)
-    return evaluate(judging.runs, belief.relevance, judging.metric, n=judging.draws, rng=second).mean
+    belief = judging.follower.after(kept if len(kept) else None, stream(judging.seed, BELIEF), last=stage.belief)
+    return evaluate(
+        judging.runs, belief.relevance, judging.metric, n=judging.draws, rng=stream(judging.seed, SCORES)
+    ).mean

@@ -10,6 +10,7 @@ from scipy.optimize import minimize
 from probeval.data import Judgments, Scale, as_runs, synthetic_campaign
 from probeval.errors import ModelError
 from probeval.relevance import Hierarchical, HierarchicalPrior, laplace
+from probeval.relevance.drawing import Normals, draw_effects, predictors
 from probeval.relevance.hierarchical import Design, Normal, stretched
 from probeval.relevance.laplace import Problem, fit_laplace
 from probeval.relevance.learning import Lesson, Vocabulary, _next, learn, predictive
@@ -139,13 +140,14 @@ def test_draws_have_the_explicit_posteriors_moments(solved):
     problem, log_sd, explicit, best = solved
     width = explicit.n_cut_effects
     covariance = np.linalg.inv(explicit.hessian(best))[width:, width:]
-    drawn = problem.draw(problem.mode(log_sd, averaged=False), 20_000, np.random.default_rng(3))
-    eta, _ = problem.predictors(*drawn)
+    normals = Normals.of(problem, 20_000, np.random.default_rng(3))
+    drawn = draw_effects(problem, problem.mode(log_sd, averaged=False), normals)
+    eta, _ = predictors(problem, drawn)
     expected = explicit.columns @ covariance @ explicit.columns.T
     np.testing.assert_allclose(eta.mean(axis=0), explicit.columns @ best[width:], atol=0.06)
     np.testing.assert_allclose(np.cov(eta.T), expected, atol=0.12 * expected.max())
-    stretch = drawn[1][problem.queries].mean(axis=1)
-    np.testing.assert_allclose(drawn[0][: explicit.n_cuts].mean(axis=1), best[: explicit.n_cuts], atol=0.05)
+    stretch = drawn.stretch[problem.queries].mean(axis=1)
+    np.testing.assert_allclose(drawn.shared[: explicit.n_cuts].mean(axis=1), best[: explicit.n_cuts], atol=0.05)
     np.testing.assert_allclose(stretch, best[problem.stretch], atol=0.05)
 
 

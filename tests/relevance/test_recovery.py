@@ -7,6 +7,7 @@ import pytest
 
 from probeval.data import Judgments, Scale, synthetic_campaign
 from probeval.relevance import Hierarchical, HierarchicalPrior
+from probeval.relevance.drawing import Normals, draw_effects, predictors
 from probeval.relevance.hierarchical import Design, Normal
 from probeval.relevance.laplace import Problem
 from probeval.scores import evaluate
@@ -40,7 +41,7 @@ def drawn_campaign(seed):
     problem = Problem(design, np.full(len(design.pool), -1, dtype=np.int16))
     log_sd = np.array([rng.normal(p.mean, p.sd) for p in problem.log_sd_priors])
     # Nothing is judged: a draw around the mode is one of the prior.
-    eta, cuts = problem.predictors(*problem.draw(problem.mode(log_sd), 1, rng))
+    eta, cuts = predictors(problem, draw_effects(problem, problem.mode(log_sd), Normals.of(problem, 1, rng)))
     reach = rng.logistic(size=eta.shape[1])[:, None] + eta[0][:, None] + cuts[0, design.pool.query]
     level = (reach > 0).sum(axis=1)
     judgments = Judgments.coded(design.pool, np.arange(len(design.pool)), SCALE.values[level])
