@@ -25,6 +25,7 @@ def _rule(n: int) -> tuple[Floats, Floats]:
 
 
 PREDICTOR, STRETCHED, KNOWN = _rule(5), _rule(3), _rule(1)  # nodes and weights
+LEAST = 1e-150  # a probability whose inverse can still be squared
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +91,7 @@ class Averaged:
         above, below = (eta + (tied + factor * (a @ gaps))[:, None, :] for a in self.apart)
         high = np.where(self.level == 0, np.inf, above)
         low = np.where(self.level == self.n_cuts, -np.inf, below)
-        p = np.maximum(np.where(low > 0, expit(-low) - expit(-high), expit(high) - expit(low)), 1e-300)
+        p = np.maximum(expit(high) * expit(-low) * -np.expm1(low - high), LEAST)  # F(high) - F(low), without cancelling
         return float(self.rule[1] @ np.log(p).sum(axis=2) @ PREDICTOR[1]), (factor, high, low, p)
 
     def slopes(self, cuts: Floats, state: State) -> Slopes:

@@ -59,6 +59,7 @@ class Judging:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from probeval.data import synthetic_campaign
     >>> from probeval.relevance import Chain, Uniform
     >>> from dataclasses import replace
