@@ -205,11 +205,13 @@ class Problem:
             if len(shut):
                 mean[shut], precision[shut], effects[shut] = LEAST_GAP, KNOWN, LEAST_GAP
                 continue
-            while not settled:
+            while True:
                 trial = effects + size * step
                 if np.all(trial[self.cut][1:] > 0):
+                    if settled or size < 1e-6:
+                        break
                     found, _ = objective(trial, weight + size * move[1], process + size * move[2])
-                    if found >= value + ENOUGH * size * decrement or size < 1e-6:
+                    if found >= value + ENOUGH * size * decrement:
                         break
                 size /= 2
             effects, weight, process = (x + size * m for x, m in zip((effects, weight, process), move, strict=True))
