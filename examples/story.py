@@ -1,9 +1,8 @@
 """The picture and the numbers of the README: campaigns ranked with no judgment, then judged where it tells most.
 
-Run as ``python examples/story.py [FILE.png]`` (``docs/_static/story.png``). The campaigns are synthetic: they
-illustrate, and prove nothing. Their systems were set further apart than those of ``probeval demo``, which full
-judgments hardly tell apart either (E rho^2 = .07 by nDCG@10). All seeds from 0 to 4 are shown; the picture is of
-seed 0.
+Run as ``python examples/story.py [FILE.png]`` (``docs/_static/story.png``). The campaigns are synthetic, drawn as those
+of ``probeval demo`` are, their systems set apart enough for sixty judgments to tell: they illustrate, and prove nothing.
+All seeds from 0 to 4 are shown; the picture is of seed 0.
 """
 
 import sys

@@ -31,11 +31,11 @@ DOCS, EFFECTS = 200, Effects(team=2.0, system=1.5)  # systems that differ enough
 BATCH = 10
 STOP = 0.95
 NEXT = """\
-evaluate RUNS/ --metric nDCG@10                         # rank them
-plan RUNS/ --metric nDCG@10 --target confidence=.95     # what will it take?
-campaign create mine.db RUNS/ --metric nDCG@10          # begin to judge
-judge mine.db                                           # on a page, alone or as a team
-report mine.db                                          # write the report"""
+evaluate RUNS/ --metric nDCG@10                                    # rank them
+plan RUNS/ --metric nDCG@10 --target confidence=.95                # what will it take?
+campaign create mine.db RUNS/ --metric nDCG@10 --scale graded:3    # begin to judge (--queries: their texts)
+judge mine.db --docs docs.jsonl                                    # on a page, alone or as a team
+report mine.db                                                     # write the report"""
 SHOWN = ("judged", "confidence", "expected_tau", "half_width", "erho2", "phi")
 
 
@@ -124,8 +124,10 @@ def _tell(campaign: Collection, n: int, seed: int, show: bool, talk: Talk) -> St
     if show:
         write_table(before.ranking.table().reset_index(), title=f"{METRIC}, nothing judged")
     talk(
-        f"\n2. Judge up to {n} of {len(judging.pool):,} pairs: those that tell most about the ranking (policy gain).\n"
-        "   An automatic assessor answers. erho2 and phi: how reliable differences and scores are, as judged so far."
+        f"\n2. Judge up to {n} of the {len(judging.pool):,} pairs in some top 10: "
+        "those that tell most about the ranking (policy gain).\n   An automatic assessor answers. "
+        "confidence: how sure the order of two systems is, on average; expected_tau: the rank\n   "
+        "correlation with the true order; erho2, phi: whether other queries would rank, and score, the systems alike."
     )
     rule = Stopping.parse(f"confidence={STOP},budget={n}")
     marks = []
@@ -145,7 +147,8 @@ def _tell(campaign: Collection, n: int, seed: int, show: bool, talk: Talk) -> St
     truth = story.truth
     talk(
         f"   All {len(campaign.judgments):,} judgments, kept back until now: tau {truth['tau']:.3f} with this order, "
-        f"erho2 {truth['erho2']:.3f}, phi {truth['phi']:.3f}."
+        f"where {marks[-1].expected_tau:.3f} was expected; erho2 {truth['erho2']:.3f}, phi {truth['phi']:.3f}.\n"
+        "   One campaign can be off either way: what is stated holds on average (examples/story.py has five)."
     )
     return story
 
@@ -184,6 +187,7 @@ def _report(story: Story, folder: Path, seed: int, talk: Talk) -> Path:
 def _what_next(talk: Talk, folder: Path, page: Path) -> None:
     talk(f"\n4. The report is in {page}: open it in a browser. The judgments are in {folder}/judged.txt.")
     talk("\nWith your own runs (TREC format, one file a system), and as many judgments as you have, or none:")
-    command = "probeval" if shutil.which("probeval") else sys.argv[0]  # in an environment that is not active
+    typed = Path(sys.argv[0])  # the way to it, in an environment that is not active
+    command = typed if typed.stem == "probeval" and not shutil.which("probeval") else "probeval"
     for line in NEXT.splitlines():
         talk(f"  {command} {line}")
