@@ -1,8 +1,8 @@
 """The picture and the numbers of the README: campaigns ranked with no judgment, then judged where it tells most.
 
 Run as ``python examples/story.py [FILE.png]`` (``docs/_static/story.png``). The campaigns are synthetic, drawn as those
-of ``probeval demo`` are, their systems set apart enough for sixty judgments to tell: they illustrate, and prove nothing.
-All seeds from 0 to 4 are shown; the picture is of seed 0.
+of ``probeval demo`` are, their systems set apart enough for sixty judgments to tell: they illustrate, and prove
+nothing. All seeds from 0 to 4 are shown; the picture is of seed 0.
 """
 
 import sys

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Collection as Names
@@ -17,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from probeval.campaign.archive import pack_labels, unpack
-from probeval.campaign.decisions import Task, as_events, as_grade, as_name, as_text, lease, lease_new
+from probeval.campaign.decisions import Task, as_events, as_grade, as_name, as_text, as_texts, lease, lease_new
 from probeval.campaign.events import (
     Adjudicated,
     Changed,
@@ -28,6 +27,7 @@ from probeval.campaign.events import (
     Judged,
     Labelled,
     Pair,
+    QueriesChanged,
     Released,
     Skipped,
     Withdrawn,
@@ -35,7 +35,7 @@ from probeval.campaign.events import (
 from probeval.campaign.exchange import Incoming, export_text, read_incoming
 from probeval.campaign.founding import check_settings, found
 from probeval.campaign.log import Log
-from probeval.campaign.outlook import Advisor, Outlook, judgments_left
+from probeval.campaign.outlook import Advisor, Outlook
 from probeval.campaign.setup import Setup
 from probeval.campaign.state import FOR_MODELS, State
 from probeval.campaign.status import Status, status_of
@@ -173,11 +173,10 @@ class Campaign:
             self._outlook = Outlook.from_row(row)
         return self._outlook
 
-    @cached_property
+    @property
     def queries(self) -> Mapping[str, str]:
         """The text of every query, empty where unknown."""
-        packed = self._part("queries")
-        texts = {} if packed is None else json.loads(packed)
+        texts = self.state.texts
         return {query: texts.get(query, "") for query in self._collection.runs.queries}
 
     @cached_property
@@ -201,15 +200,13 @@ class Campaign:
     def status(self) -> Status:
         """How it goes: what is done, who did it, how far they agree, what is left. Runs no model."""
         state, outlook = self.state, self.outlook
-        curve = [(point["judged"], point["progress"]) for point in self.curve()]
-        unjudged = sum(pair not in state.judged for pair in self._popular)
         return status_of(
             state,
             pool=self._popular,
             now=self._log.clock(),
             outlook=outlook,
             behind=0 if outlook is None else self._behind(outlook),
-            left=judgments_left(curve, unjudged),
+            curve=[(point["judged"], point["progress"]) for point in self.curve()],
         )
 
     def curve(self) -> list[dict[str, Any]]:
@@ -332,6 +329,11 @@ class Campaign:
         said = {"text": as_text(text, "A guideline")}
         return self._log.step(GuidelineChanged, by, said, token=token, more=lambda s: {"version": _version(s) + 1})[0]
 
+    def change_queries(self, by: str, texts: Mapping[str, str], *, token: str | None = None) -> QueriesChanged:
+        """Give texts of queries, by id: new ones, or others than before. Those of other queries are left out."""
+        said = {"texts": as_texts(texts, self._collection.runs.queries)}
+        return self._log.step(QueriesChanged, by, said, token=token)[0]
+
     def change(self, by: str, **settings: Any) -> Changed:
         """Change settings from now on: the policy, the goal, the stopping rule, overlap, the length of leases."""
         setup = self.setup.changed(**settings)
@@ -396,7 +398,7 @@ class Campaign:
 
     def _tasks(self, state: State, assessor: str, n: int) -> list[Task]:
         held = state.held_by(assessor, self._log.clock())[:n]
-        return [Task(e.query, e.doc, self.queries[e.query], e.until) for e in held]
+        return [Task(e.query, e.doc, state.texts.get(e.query, ""), e.until) for e in held]
 
     def _proposed(self) -> list[Pair]:
         outlook = self.outlook
@@ -415,8 +417,9 @@ class Campaign:
 
     def _pair(self, query: str, doc: str) -> dict[str, str]:
         if (query, doc) not in self._retrieved:
-            if query not in self.queries:
-                raise CampaignError(f"No query {query!r} in this campaign.{did_you_mean(str(query), self.queries)}")
+            known = self._collection.runs.queries
+            if query not in known:
+                raise CampaignError(f"No query {query!r} in this campaign.{did_you_mean(str(query), known)}")
             raise CampaignError(f"Query {query!r}: no run retrieves document {doc!r}.")
         return {"query": query, "doc": doc}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import filterfalse
 
@@ -17,7 +17,7 @@ from probeval.data.pool import is_text
 from probeval.data.scale import Scale
 from probeval.errors import CampaignError
 
-__all__ = ["Task", "as_events", "as_grade", "as_name", "as_text", "lease", "lease_new"]
+__all__ = ["Task", "as_events", "as_grade", "as_name", "as_text", "as_texts", "lease", "lease_new"]
 
 CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]")
 LONGEST_NAME, LONGEST_TEXT = 100, 10_000
@@ -117,3 +117,13 @@ def as_text(text: object, what: str) -> str:
     if len(text) > LONGEST_TEXT:
         raise CampaignError(f"{what} has at most {LONGEST_TEXT:,} characters, got {len(text):,}.")
     return text
+
+
+def as_texts(texts: Mapping[str, str], queries: Iterable[str]) -> dict[str, str]:
+    """Texts of these queries, without those of others and without empty ones."""
+    ours = dict.fromkeys(queries)
+    given = {query: text for query, text in texts.items() if query in ours and text.strip()}
+    if not given:
+        got = next((f"one of {query!r}" for query in texts), "none")
+        raise CampaignError(f"Expected texts of this campaign's queries, such as {next(iter(ours))!r}; got {got}.")
+    return {query: as_text(text, f"The text of query {query!r}") for query, text in given.items()}

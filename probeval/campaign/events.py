@@ -5,6 +5,7 @@
     Created           the campaign began, with these settings
     Changed           settings changed
     GuidelineChanged  what assessors are told changed; versions count from 1
+    QueriesChanged    texts of queries came, or changed
     Leased            a pair is somebody's to judge, until a time
     Released          it is no longer
     Judged            an assessor gave a pair a grade
@@ -41,6 +42,7 @@ __all__ = [
     "Leased",
     "Pair",
     "PairEvent",
+    "QueriesChanged",
     "Released",
     "Skipped",
     "Withdrawn",
@@ -111,6 +113,14 @@ class GuidelineChanged(Event):
     kind = "guideline"
     version: int
     text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueriesChanged(Event):
+    """Texts of queries came, by id; a text that was there before is replaced."""
+
+    kind = "queries"
+    texts: Mapping[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,8 +230,8 @@ class Labelled(Event):
 KINDS: dict[str, type[Event]] = {
     event.kind: event
     for event in (
-        Created, Changed, GuidelineChanged, Leased, Released, Judged, Withdrawn, Skipped, Flagged, Commented,
-        Adjudicated, Imported, Labelled,
+        Created, Changed, GuidelineChanged, QueriesChanged, Leased, Released, Judged, Withdrawn, Skipped, Flagged,
+        Commented, Adjudicated, Imported, Labelled,
     )
 }  # fmt: skip
 

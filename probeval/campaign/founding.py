@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from probeval.campaign.archive import pack
-from probeval.campaign.decisions import as_events, as_name, as_text
-from probeval.campaign.events import Created, Event, GuidelineChanged
+from probeval.campaign.decisions import as_events, as_name, as_text, as_texts
+from probeval.campaign.events import Created, Event, GuidelineChanged, QueriesChanged
 from probeval.campaign.exchange import Incoming
 from probeval.campaign.setup import Setup
 from probeval.data.collection import Collection
@@ -65,14 +65,14 @@ def found(
         if not text or SPACE.search(text):  # it would not come back from a qrels file
             raise CampaignError(f"Ids of queries and documents have no white space in a campaign, got {text!r}.")
     parts = pack(collection)
-    if queries:
-        parts["queries"] = json.dumps(dict(queries)).encode()
     if choice.card is not None and choice.name not in card_names():
         parts["card"] = json.dumps(choice.card.to_dict()).encode()
     who = as_name(by, "whoever creates a campaign")
     events: list[Event] = [Created(by=who, time=now, setup=setup)]
     if guideline.strip():
         events.append(GuidelineChanged(by=who, time=now, version=1, text=as_text(guideline, "A guideline")))
+    if queries:
+        events.append(QueriesChanged(by=who, time=now, texts=as_texts(queries, collection.runs.queries)))
     if collection.judgments is not None:
         events += as_events(Incoming(collection.judgments), who, now, source="collection")
     return Foundation(setup, parts, tuple(events))

@@ -27,12 +27,13 @@ if TYPE_CHECKING:
     from probeval.relevance.model import Predicts
     from probeval.selection import Judging, Stage
 
-__all__ = ["AHEAD", "Advisor", "Outlook", "judgments_left"]
+__all__ = ["AHEAD", "Advisor", "Outlook", "judgments_left", "way_come"]
 
 AHEAD = 200  # pairs proposed in advance
 CARD = "card.json"
 LEVEL = 0.95
 MEMORY = 20  # outlooks that an estimate goes by
+FEWEST = 20  # judgments between the first outlook and the last, before which an estimate means nothing
 
 
 @dataclass(frozen=True)
@@ -165,8 +166,29 @@ def _grew(before: Judgments, after: Judgments) -> bool:
     return bool(np.all(at >= 0) and np.array_equal(before.grades(), after.grades()[at], equal_nan=True))
 
 
+def way_come(curve: Sequence[tuple[int, float]]) -> float | None:
+    """How much of the way to the target is done, from 0 at the campaign's first outlook to 1; None before that.
+
+    Parameters
+    ----------
+    curve
+        Judged pairs and progress from 0 to 1, outlook by outlook.
+
+    Examples
+    --------
+    >>> way_come([(0, 0.25), (30, 0.5), (60, 0.7)])
+    0.6
+    """
+    if not curve:
+        return None
+    first, last = curve[0][1], curve[-1][1]
+    return 1.0 if last >= 1 else max(0.0, (last - first) / (1 - first))
+
+
 def judgments_left(curve: Sequence[tuple[int, float]], unjudged: int) -> int | None:
     """How many more judgments until the rule says stop, by a line through the latest progress; None if unknown.
+
+    It is unknown before the outlooks have seen 20 judgments come: a line through fewer is noise.
 
     Parameters
     ----------
@@ -179,11 +201,12 @@ def judgments_left(curve: Sequence[tuple[int, float]], unjudged: int) -> int | N
     --------
     >>> judgments_left([(0, 0.0), (10, 0.2), (20, 0.4)], unjudged=500)
     30
+    >>> judgments_left([(0, 0.0), (10, 0.2)], unjudged=500)
     """
     judged, progress = np.array(curve[-MEMORY:], dtype=float).reshape(-1, 2).T
     if len(judged) and progress[-1] >= 1:
         return 0
-    if len(judged) < 2 or np.ptp(judged) == 0:
+    if not len(judged) or judged[-1] - curve[0][0] < FEWEST or np.ptp(judged) == 0:
         return None
     slope = np.polyfit(judged, progress, 1)[0]
     return min(unjudged, int(np.ceil((1 - progress[-1]) / slope - 1e-9))) if slope > 0 else None

@@ -27,6 +27,7 @@ from probeval.campaign.events import (
     Labelled,
     Leased,
     Pair,
+    QueriesChanged,
     Released,
     Skipped,
     Withdrawn,
@@ -64,6 +65,8 @@ class State:
         By pair.
     guideline
         The last one, or None.
+    texts
+        Of queries, by id, where known.
     labels, imports
         What came from files, in order.
     tokens
@@ -81,6 +84,7 @@ class State:
     flags: Mapping[Pair, tuple[Flagged, ...]] = field(default_factory=dict)
     comments: Mapping[Pair, tuple[Commented, ...]] = field(default_factory=dict)
     guideline: GuidelineChanged | None = None
+    texts: Mapping[str, str] = field(default_factory=dict)
     labels: tuple[Labelled, ...] = ()
     imports: tuple[Imported, ...] = ()
     tokens: Mapping[str, Event] = field(default_factory=dict)
@@ -222,6 +226,8 @@ class _Draft:
                     self.count(pair)
             case GuidelineChanged():
                 self.now = replace(self.now, guideline=event)
+            case QueriesChanged():
+                self.of("texts").update(event.texts)
             case Labelled():
                 self.now = replace(self.now, labels=(*self.now.labels, event))
             case Imported():

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from probeval.arrays import Floats
-from probeval.campaign.outlook import Outlook
+from probeval.campaign.outlook import Outlook, judgments_left, way_come
 from probeval.campaign.setup import Setup
 from probeval.campaign.state import State
 from probeval.data.scale import Scale
@@ -81,6 +81,8 @@ class Status:
         Judgments that came, changed or went since.
     seconds
         The median time a judgment takes.
+    way
+        How much of the way to the target is done, from 0 at the first outlook to 1; None before that.
     left
         How many more judgments until the stopping rule says stop, by estimate; None where unknown.
     """
@@ -103,6 +105,7 @@ class Status:
     outlook: Outlook | None
     behind: int
     seconds: float
+    way: float | None
     left: int | None
 
     def __str__(self) -> str:
@@ -126,7 +129,7 @@ class Status:
         if outlook.reached:
             yield f"Target met: {'; '.join(outlook.reasons)}."
         elif self.left is None:
-            yield f"Target {setup.stopping}: {outlook.progress:.0%} of the way."
+            yield f"Target {setup.stopping}: {self.way:.0%} of the way."
         else:
             hours = self.left * self.seconds / 3600
             pace = "" if np.isnan(hours) else f", {hours:.1f} hours at the present pace"
@@ -151,9 +154,9 @@ def status_of(
     now: float,
     outlook: Outlook | None,
     behind: int,
-    left: int | None,
+    curve: Sequence[tuple[int, float]],
 ) -> Status:
-    """How a campaign goes, from its state and the pairs of its pool."""
+    """How a campaign goes, from its state, the pairs of its pool, and judged pairs and progress of every outlook."""
     setup = state.settings
     who, _, grades = state.table()
     several = (~np.isnan(grades)).sum(axis=0) > 1
@@ -180,7 +183,8 @@ def status_of(
         outlook=outlook,
         behind=behind,
         seconds=float(np.median(every)) if every.size else float("nan"),
-        left=left,
+        way=way_come(curve),
+        left=judgments_left(curve, unjudged=sum(pair not in state.judged for pair in pool)),
     )
 
 

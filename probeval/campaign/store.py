@@ -176,7 +176,9 @@ class Store:
         name = foundation.setup.name
         with self._writing() as connection:
             if connection.execute(sa.select(CAMPAIGN.c.id).where(CAMPAIGN.c.name == name)).first():
-                raise StoreError(f"{self.name}: has a campaign {name!r} already. Name another, or another store.")
+                raise StoreError(
+                    f"{self.name}: has a campaign {name!r} already. Name another (--name), or another store."
+                )
             key = int(connection.execute(sa.insert(CAMPAIGN).values(name=name).returning(CAMPAIGN.c.id)).scalar_one())
             self._add_parts(connection, key, foundation.parts)
             self._add_events(connection, key, [replace(e, number=i) for i, e in enumerate(foundation.events, start=1)])

@@ -31,8 +31,10 @@ from probeval.cli.options import (
 )
 from probeval.cli.output import Talk, write, write_csv, write_json, write_table
 from probeval.cli.sources import collect
+from probeval.cli.stores import By, Name, StorePlace, opened_campaign
+from probeval.cli.told import guideline, guideline_text, no_texts, queries
 from probeval.data import Scale
-from probeval.data.files import read_bytes, write_bytes
+from probeval.data.files import write_bytes
 from probeval.errors import ProbevalError
 
 if TYPE_CHECKING:
@@ -62,14 +64,7 @@ class ImportForm(StrEnum):
     labels = "labels"
 
 
-StorePlace = Annotated[
-    str, typer.Argument(metavar="STORE", help="An SQLite file, or a PostgreSQL URL (postgresql://user@host/base).")
-]
-Name = Annotated[
-    str | None, typer.Option("--name", metavar="NAME", help="Which campaign, where the store holds several.")
-]
 Assessor = Annotated[str, typer.Option("--assessor", metavar="NAME", help="Who judges.")]
-By = Annotated[str, typer.Option("--by", metavar="NAME", help="Who does this, for the log.")]
 QueryId = Annotated[str | None, typer.Argument(metavar="[QUERY]", help="The id of the query.")]
 DocId = Annotated[str | None, typer.Argument(metavar="[DOC]", help="The id of the document.")]
 Grade = Annotated[float | None, typer.Argument(metavar="[GRADE]", help="A grade of the campaign's scale.")]
@@ -141,7 +136,7 @@ def create(
         model=model if model is not None and Path(model).exists() else choice.name,
         depth=depth,
         name=name,
-        guideline="" if guideline is None else _text(guideline),
+        guideline="" if guideline is None else guideline_text(guideline),
         queries=None if queries is None else read_texts(queries, "query"),
         by=by,
         policy=policy,
@@ -154,7 +149,10 @@ def create(
         seed=seed,
     ) as made:
         _write_status(made.status(), form)
-    talk(f"Next: probeval campaign next {shlex.quote(store)} --assessor YOU")
+    if queries is None:
+        talk(no_texts(store))
+    place = shlex.quote(store)
+    talk(f"Next: probeval judge {place} (on a page), or probeval campaign next {place} --assessor YOU")
 
 
 @campaign.command()
@@ -173,7 +171,7 @@ def status(
     Example: probeval campaign status mine.db --refresh
     """
     talk = Talk(quiet=quiet)
-    with _opened(store, name, read_only=not refresh) as opened:
+    with opened_campaign(store, name, read_only=not refresh) as opened:
         if refresh and opened.is_behind:
             talk.warned(opened.refresh)
         _write_status(opened.status(), form)
@@ -197,7 +195,7 @@ def next_tasks(
     Example: probeval campaign next mine.db --assessor ann -n 10 --format csv
     """
     talk = Talk(quiet=quiet)
-    with _opened(store, name) as opened:
+    with opened_campaign(store, name) as opened:
         if refresh and opened.is_behind:
             talk.warned(opened.refresh)
         outlook = opened.outlook
@@ -235,7 +233,7 @@ def record(
 
     Example: probeval campaign record mine.db q01 d0007 2 --assessor ann
     """
-    with _opened(store, name) as opened:
+    with opened_campaign(store, name) as opened:
         if withdraw is not None:
             done: list[Any] = [opened.withdraw(assessor, withdraw or None, token=token)]
         else:
@@ -270,7 +268,7 @@ def adjudicate(
     Example: probeval campaign adjudicate mine.db q01 d0007 1 --by eve
     """
     talk = Talk(quiet=quiet)
-    with _opened(store, name, read_only=query is None) as opened:
+    with opened_campaign(store, name, read_only=query is None) as opened:
         if query is None:
             rows = _disagreements(opened)
             if not rows:
@@ -283,31 +281,8 @@ def adjudicate(
         write(pd.DataFrame([row]), row, form)
 
 
-@campaign.command()
-def guideline(
-    store: StorePlace,
-    file: Annotated[
-        Path | None, typer.Argument(metavar="[FILE]", help="The new guideline; the present one is shown without it.")
-    ] = None,
-    by: By = "owner",
-    name: Name = None,
-    form: Format = OutputFormat.table,
-    seed: Seed = 0,
-    quiet: Quiet = False,
-) -> None:
-    """Show what assessors are told, or change it; judgments keep the version that they were made under.
-
-    Example: probeval campaign guideline mine.db guideline.txt
-    """
-    with _opened(store, name, read_only=file is None) as opened:
-        if file is not None:
-            opened.change_guideline(by, _text(file))
-        present = opened.state.guideline
-        row = {"version": 0 if present is None else present.version, "text": "" if present is None else present.text}
-        if form is OutputFormat.table:
-            typer.echo(f"Version {row['version']}\n{row['text']}".rstrip())
-        else:
-            write(pd.DataFrame([row]), row, form)
+campaign.command()(guideline)
+campaign.command()(queries)
 
 
 @campaign.command()
@@ -328,7 +303,7 @@ def export(
 
     Example: probeval campaign export mine.db -o qrels.txt
     """
-    with _opened(store, name, read_only=True) as opened:
+    with opened_campaign(store, name, read_only=True) as opened:
         text = opened.export(form.value)
         if out is None:
             typer.echo(text, nl=False)
@@ -370,7 +345,7 @@ def import_file(
     from probeval.campaign import read_texts
 
     talk = Talk(quiet=quiet)
-    with _opened(store, name) as opened:
+    with opened_campaign(store, name) as opened:
         found = opened.import_file(
             by,
             file,
@@ -388,12 +363,6 @@ def import_file(
         "machines": "" if found.labels is None else ", ".join(found.labels.sources),
     }
     write(pd.DataFrame([row]), row, form)
-
-
-def _opened(store: str, name: str | None, *, read_only: bool = False) -> Campaign:
-    from probeval.campaign import Campaign
-
-    return Campaign.open(store, name=name, read_only=read_only)
 
 
 def _write_status(status: Status, form: OutputFormat) -> None:
@@ -429,10 +398,3 @@ def _event(event: Any) -> dict[str, Any]:
         "by": event.by,
         **grade,
     }
-
-
-def _text(path: Path) -> str:
-    try:
-        return read_bytes(path).decode()
-    except UnicodeDecodeError:
-        raise ProbevalError(f"{path}: expected UTF-8 text. Convert the file.") from None

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import typer
 
+from probeval.cli.completion import complete_metric, complete_model
 from probeval.cli.options import (
     Depth,
     Format,
@@ -30,7 +31,7 @@ from probeval.cli.options import (
     Seed,
 )
 from probeval.cli.output import Talk, check_picture, write_csv, write_json, write_pictures, write_table
-from probeval.cli.sources import collect
+from probeval.cli.sources import collect, say_unjudged
 from probeval.cli.studies import Sources
 from probeval.data import Collection, Scale
 from probeval.data.files import suffix
@@ -93,7 +94,13 @@ class Request:
 def compare(
     source: Sources,
     metric: Annotated[
-        str | None, typer.Option("--metric", metavar="METRIC", help="A measure such as nDCG@10, for runs.")
+        str | None,
+        typer.Option(
+            "--metric",
+            metavar="METRIC",
+            help="A measure such as nDCG@10, for runs.",
+            autocompletion=complete_metric,
+        ),
     ] = None,
     qrels: Qrels = None,
     method: ComparisonMethod = None,
@@ -102,7 +109,13 @@ def compare(
         bool, typer.Option("--bayes", help="A hierarchical model of the scores (PyMC) in place of tests.")
     ] = False,
     rope: Annotated[
-        float, typer.Option("--rope", min=0, metavar="X", help="Differences up to this size count as none.")
+        float,
+        typer.Option(
+            "--rope",
+            min=0,
+            metavar="X",
+            help="The region of practical equivalence: differences up to this size count as none.",
+        ),
     ] = 0.0,
     against: Annotated[
         str | None, typer.Option("--against", metavar="SYSTEM", help="Show only the pairs with this system.")
@@ -117,6 +130,7 @@ def compare(
             "--model",
             metavar="NAME",
             help="Add P(significant when all is judged), this model speaking for the unjudged.",
+            autocompletion=complete_model,
         ),
     ] = None,
     draws: Annotated[
@@ -139,9 +153,11 @@ def compare(
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Test every pair of systems: p-values corrected for their number, effect sizes with intervals, a rope.
+    """Test every pair of systems: is the difference real, and how large is it?
 
-    What is not judged counts as worth nothing; then the last column says what the bounds of each difference decide.
+    Of each pair: the difference with its interval, its p-value corrected for the number of pairs, d (the difference
+    over its spread between queries) and won (the share of queries on which the first is better). What is not judged
+    counts as worth nothing; then when_judged says whether it will be significant once all is: yes, no or open.
 
     Example: probeval compare runs/ --qrels qrels.txt --metric nDCG@10 --rope .01
     """
@@ -161,8 +177,14 @@ def compare(
             raise ProbevalError("A table of scores stands by itself: --qrels and --model go with runs and --metric.")
         _compare(asked, read_scores(path), None, pd.DataFrame(), form, plot, talk)
         return
-    if metric is None or qrels is None:
-        raise ProbevalError("Runs need --qrels FILE and --metric METRIC; a single table (.csv) is read as scores.")
+    if metric is None:
+        both = " and --qrels FILE" if qrels is None else ""
+        raise ProbevalError(f"Runs need --metric METRIC (nDCG@10){both}; a single table (.csv) is read as scores.")
+    if qrels is None:
+        raise ProbevalError(
+            "Tests need judgments: give --qrels FILE. Without any, probeval evaluate ranks the systems and probeval "
+            "report says how likely each is better."
+        )
     one = as_metric(metric)
     named = None if scale is None else Scale.parse(scale)
     collection = collect(
@@ -186,6 +208,7 @@ def _measured(
     scale = named or collection.judgments.scale()
     scale = scale if gain is None else scale.with_gain(gain.value)
     found = measure(collection.runs, collection.judgments, metric, scale=scale, depth=depth)
+    say_unjudged(talk, collection, found.queries)
     if found.judged_pairs < found.pool:
         talk(f"{found.pool - found.judged_pairs:,} of {found.pool:,} pairs are not judged, and count as worth nothing.")
     return found

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import pandas as pd
 import typer
 
@@ -35,7 +36,7 @@ from probeval.cli.options import (
     TargetName,
 )
 from probeval.cli.output import Talk, check_picture, write_csv, write_json, write_pictures, write_table
-from probeval.cli.sources import collect
+from probeval.cli.sources import collect, say_unanswered, say_unjudged
 from probeval.data import Collection, Scale
 from probeval.data.collection import JUDGED
 from probeval.errors import ProbevalError
@@ -44,6 +45,7 @@ from probeval.relevance import choose_model
 from probeval.scores import Ranking
 from probeval.scores import evaluate as evaluate_scores
 from probeval.scores.evaluate import as_metric
+from probeval.scores.score import TIE
 from probeval.streams import BELIEF, RANKING, SCORES, stream
 
 __all__ = ["evaluate"]
@@ -116,6 +118,7 @@ def evaluate(
             rng=stream(seed, SCORES),
         )
         rankings.append(scores.ranking(rng=stream(seed, RANKING)))
+        _say_alike(talk, collection, pool_depth, rankings[-1])
     if plot is not None:
         _plot(rankings[0], plot, level, talk)
     _write_rankings(rankings, choice.name, level, per_query, form, talk)
@@ -127,6 +130,7 @@ def _write_rankings(
     if form is OutputFormat.json:
         documents = []
         for ranking in rankings:
+            _say_known(talk, ranking, level, alone=len(rankings) == 1)
             document = ranking.document(level=level, per_query=per_query)
             documents.append({"metric": document.pop("metric"), "model": model, **document})
         write_json(documents[0] if len(documents) == 1 else {"results": documents})
@@ -134,15 +138,40 @@ def _write_rankings(
     for i, ranking in enumerate(rankings):
         scores = ranking.scores
         frame = scores.to_pandas() if per_query else ranking.table(level=level).reset_index()
+        if form is OutputFormat.table and i:
+            talk("")
+        _say_known(talk, ranking, level, alone=len(rankings) == 1)
         if form is OutputFormat.csv:
             write_csv(frame.assign(metric=str(scores.metric)) if len(rankings) > 1 else frame, header=i == 0)
-            continue
-        talk(
-            f"{'' if i == 0 else chr(10)}{scores.judged:,} of {scores.pool:,} pairs judged; {level:.0%} intervals for "
-            f"{'these queries' if scores.target == 'collection' else 'the population of queries'}; "
-            f"mean confidence {ranking.confidence:.3f}, expected tau {ranking.expected_tau:.3f}."
-        )
-        write_table(frame, title=str(scores.metric))
+        else:
+            write_table(frame, title=str(scores.metric))
+
+
+def _say_known(talk: Talk, ranking: Ranking, level: float, *, alone: bool) -> None:
+    """What is judged, what the intervals are of, and how sure the order is."""
+    scores = ranking.scores
+    sure = f"mean confidence {ranking.confidence:.3f}, expected tau {ranking.expected_tau:.3f}"
+    talk(
+        f"{'' if alone else f'{scores.metric}: '}{scores.judged:,} of {scores.pool:,} pairs judged; "
+        f"{level:.0%} intervals for "
+        f"{'these queries' if scores.target == 'collection' else 'the population of queries'}; "
+        f"{sure if len(scores.systems) > 1 else 'one system, and nothing to compare it with'}."
+    )
+
+
+def _say_alike(talk: Talk, collection: Collection, depth: int, ranking: Ranking) -> None:
+    """Which systems retrieved the same documents and are for certain level by this measure."""
+    scores = ranking.scores
+    top = collection.runs.pairs[:, :, : min(depth, scores.metric.cutoff or depth)]
+    mean, sd = scores.difference_moments()
+    groups: dict[bytes, list[int]] = {}
+    for system, docs in enumerate(np.sort(top, axis=2)):
+        groups.setdefault(docs.tobytes(), []).append(system)
+    for group in groups.values():
+        alike = [s for s in group if sd[group[0], s] == 0 and abs(mean[group[0], s]) <= TIE]
+        if len(alike) > 1:
+            names = ", ".join(scores.systems[s] for s in alike)
+            talk(f"The lists of {names} are the same to {scores.metric}: these systems cannot differ.")
 
 
 def _plot(ranking: Ranking, path: Path, level: float, talk: Talk) -> None:
@@ -197,10 +226,7 @@ def _say(talk: Talk, result: Measured, collection: Collection, *, inferred: bool
         f"{len(result.systems)} systems, {len(result.queries)} queries, {len(collection.judgments):,} judgments, "
         f"scale {result.scale}{' (inferred)' if inferred else ''}."
     )
-    unjudged = set(collection.runs.queries) - set(result.queries)
-    if unjudged:
-        talk(f"{len(unjudged)} queries of the runs have no judgment and are left out.")
-    _say_unanswered(talk, collection)
+    say_unjudged(talk, collection, result.queries)
 
 
 def _refuse_strangers(collection: Collection) -> None:
@@ -221,11 +247,4 @@ def _say_open(talk: Talk, collection: Collection) -> None:
     unjudged = set(collection.runs.queries) - set(collection.judgments.pool.queries)
     if unjudged:
         talk(f"{len(unjudged)} queries of the runs have no judgment: the model alone speaks for them.")
-    _say_unanswered(talk, collection)
-
-
-def _say_unanswered(talk: Talk, collection: Collection) -> None:
-    assert collection.judgments is not None
-    missing = set(collection.judgments.pool.queries) - set(collection.runs.queries)
-    if missing:
-        talk(f"{len(missing)} judged queries are answered by no run and are left out.")
+    say_unanswered(talk, collection)

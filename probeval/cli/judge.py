@@ -8,9 +8,10 @@ from typing import Annotated
 import pandas as pd
 import typer
 
-from probeval.cli.campaign import Name, StorePlace
 from probeval.cli.options import Format, OutputFormat, Quiet, Seed
 from probeval.cli.output import Talk, write
+from probeval.cli.stores import Name, StorePlace, opened_campaign
+from probeval.cli.told import no_texts
 from probeval.errors import ProbevalError
 
 __all__ = ["judge"]
@@ -61,7 +62,6 @@ def judge(
         from probeval.web import Roster, read_documents, read_roster, serve
     except ImportError as error:
         raise ProbevalError(f"The page needs {error.name}: pip install 'probeval[web]'.") from None
-    from probeval.campaign import Campaign
 
     talk = Talk(quiet=quiet)
     if (certificate is None) != (key is None):
@@ -70,7 +70,7 @@ def judge(
         if not file.is_file():
             raise ProbevalError(f"{file}: no such file.")
     roster = Roster.local(assessor) if assessor_file is None else read_roster(assessor_file)
-    with Campaign.open(store, name=name) as campaign:
+    with opened_campaign(store, name) as campaign:
         known = None if docs is None else read_documents(docs, only=frozenset(campaign.pool.docs))
         if known is not None:
             talk(f"{len(known):,} of {len(campaign.pool.docs):,} documents of the pool are in {docs}.")
@@ -78,6 +78,10 @@ def judge(
         def ready(address: str) -> None:
             row = {"url": address, "campaign": campaign.setup.name}
             write(pd.DataFrame([row]), row, form)
+            if known is None:
+                talk("No texts of documents: assessors will see ids alone. Give them with --docs FILE")
+            if not campaign.state.texts:
+                talk(no_texts(store))
             talk("Open this address in a browser. Ctrl+C stops the server.")
 
         serve(

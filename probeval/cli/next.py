@@ -7,6 +7,7 @@ from typing import Annotated
 import pandas as pd
 import typer
 
+from probeval.cli.completion import complete_policy
 from probeval.cli.options import (
     Depth,
     Explore,
@@ -42,7 +43,13 @@ def next_pairs(
     metric: Metric,
     n: Annotated[int, typer.Option("-n", "--number", min=0, help="How many pairs.")] = 20,
     policy: Annotated[
-        str, typer.Option("--policy", metavar="NAME", help=f"How to choose: {', '.join(POLICIES)}.")
+        str,
+        typer.Option(
+            "--policy",
+            metavar="NAME",
+            help=f"How to choose: {', '.join(POLICIES)}.",
+            autocompletion=complete_policy,
+        ),
     ] = "gain",
     goal: GoalName = "ranking",
     stop: Stop = "confidence=.95",

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from probeval.cli.completion import complete_metric, complete_model, complete_scale
 from probeval.errors import ProbevalError
 
 __all__ = [
@@ -108,9 +109,18 @@ Qrels = Annotated[
     Path | None, typer.Option("--qrels", metavar="FILE", help="Judgments: TREC qrels or prels, or a table.")
 ]
 Metrics = Annotated[
-    list[str], typer.Option("--metric", metavar="METRIC", help="A measure such as nDCG@10; may be repeated.")
+    list[str],
+    typer.Option(
+        "--metric",
+        metavar="METRIC",
+        help="A measure such as nDCG@10; may be repeated.",
+        autocompletion=complete_metric,
+    ),
 ]
-Metric = Annotated[str, typer.Option("--metric", metavar="METRIC", help="A measure such as nDCG@10.")]
+Metric = Annotated[
+    str,
+    typer.Option("--metric", metavar="METRIC", help="A measure such as nDCG@10.", autocompletion=complete_metric),
+]
 GoalName = Annotated[
     str,
     typer.Option("--goal", metavar="GOAL", help="What it is for: ranking, best, top:N, pair:A,B, scores or relevant."),
@@ -156,7 +166,10 @@ MappingName = Annotated[
 ScaleName = Annotated[
     str | None,
     typer.Option(
-        "--scale", metavar="SCALE", help="binary, graded:M (grades 0..M) or fine (0..100); inferred when not given."
+        "--scale",
+        metavar="SCALE",
+        help="binary, graded:M (grades 0..M) or fine (0..100); inferred when not given.",
+        autocompletion=complete_scale,
     ),
 ]
 ModelName = Annotated[
@@ -165,6 +178,7 @@ ModelName = Annotated[
         "--model",
         metavar="NAME",
         help="none, uniform, empirical, independent, a model that ships, or a card's path; else the best that fits.",
+        autocompletion=complete_model,
     ),
 ]
 Level = Annotated[float, typer.Option("--level", min=0.01, max=0.9999, help="The probability that intervals hold.")]

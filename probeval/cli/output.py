@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pandas as pd
@@ -23,6 +24,7 @@ __all__ = ["Talk", "check_picture", "write", "write_csv", "write_json", "write_p
 
 T = TypeVar("T")
 PICTURES = (".png", ".svg", ".pdf")
+DECIMALS = 4
 
 
 class Talk:
@@ -77,25 +79,30 @@ def write_csv(frame: pd.DataFrame, *, header: bool = True) -> None:
     typer.echo(frame.to_csv(index=False, lineterminator="\n", header=header), nl=False)
 
 
-def write_table(frame: pd.DataFrame, *, title: str | None = None) -> None:
-    """A table for people: text to the left, numbers to the right with four decimals, ``-`` for what is not known."""
+def write_table(
+    frame: pd.DataFrame, *, title: str | None = None, decimals: Mapping[str, int] = MappingProxyType({})
+) -> None:
+    """A table for people: text to the left, numbers to the right, ``-`` for what is not known.
+
+    Numbers have four decimals, but for the columns of which ``decimals`` says otherwise.
+    """
     if title:
         typer.echo(title)
-    columns = [_column(str(name), frame[name]) for name in frame.columns]
+    columns = [_column(str(name), frame[name], decimals.get(str(name), DECIMALS)) for name in frame.columns]
     for row in zip(*columns, strict=True):
         typer.echo("  ".join(row).rstrip())
 
 
-def _column(name: str, values: pd.Series) -> Iterable[str]:
-    text = [_cell(v) for v in values]
+def _column(name: str, values: pd.Series, decimals: int) -> Iterable[str]:
+    text = [_cell(v, decimals) for v in values]
     width = max(map(len, [name, *text]))
     left = all(isinstance(v, str) for v in values)
     return [cell.ljust(width) if left else cell.rjust(width) for cell in (name, *text)]
 
 
-def _cell(value: Any) -> str:
+def _cell(value: Any, decimals: int) -> str:
     if isinstance(value, float):
-        return "-" if math.isnan(value) else f"{value:.4f}"
+        return "-" if math.isnan(value) else f"{value:.{decimals}f}"
     return "-" if value is None else str(value)
 
 

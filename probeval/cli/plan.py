@@ -34,6 +34,10 @@ if TYPE_CHECKING:
 
 __all__ = ["plan"]
 
+# The decimals of what is counted or paid.
+SHOWN = {"judgments": 0, "lower": 0, "upper": 0, "a_query": 1, "hours": 1, "cost": 2}
+PILOT, PILOT_SHARE = 50, 0.02  # the least number of pairs of a pilot, and its share of a large pool
+
 
 def plan(
     runs: RunPaths,
@@ -108,7 +112,7 @@ def plan(
             difference=difference,
             prices=Prices(judgment=price, seconds=seconds, query=query_price, label=label_price),
             seed=seed,
-            progress=lambda work: talk.track(work, "Planning"),
+            progress=lambda courses: talk.track(courses, "Planning (a few minutes)"),
         )
     )
     _say(result, talk)
@@ -121,7 +125,13 @@ def plan(
     elif form is OutputFormat.csv:
         write_csv(result.table())
     else:
-        write_table(result.table(), title="The cheapest first; judgments with their 90% interval")
+        talk(
+            "judgments, lower, upper: in all, with their 90% interval; a_query: for each query; pool: pairs there are."
+        )
+        write_table(result.table(), title="The cheapest first", decimals=SHOWN)
+    if collection.judgments is None:
+        pilot = max(PILOT, round(result.options[0].pool * PILOT_SHARE, -1))
+        talk(f"Judge about {pilot} pairs at random and plan again with --qrels: the forecast narrows.")
 
 
 def _say(result: Plan, talk: Talk) -> None:

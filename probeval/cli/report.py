@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 __all__ = ["report"]
 
 URLS = ("postgresql://", "postgresql+", "postgres://", "sqlite:")
+PASSWORD = re.compile(r"(?<=://)([^:/@\s]+):[^@\s]+@")  # of a store, which no report shows
 SQLITE = b"SQLite format 3\x00"
 
 Source = Annotated[
@@ -100,7 +102,7 @@ def report(
     from probeval.satisfaction import load_mapping
 
     talk = Talk(quiet=quiet)
-    command = f"probeval {shlex.join(sys.argv[1:])}"
+    command = PASSWORD.sub(r"\1:***@", f"probeval {shlex.join(sys.argv[1:])}")
     users = None if mapping is None else load_mapping(mapping)
     if len(source) == 1 and source[0].endswith(".json") and metric is None:
         kind, page = "simulation", report_simulation(read_simulation(source[0]), command=command)
@@ -160,7 +162,9 @@ def _campaign(store: str, name: str | None, level: float, command: str, users: S
     from probeval.report import report_campaign
 
     with Campaign.open(store, name=name, read_only=True) as opened:
-        return talk.warned(lambda: report_campaign(opened, level=level, command=command, mapping=users))
+        return talk.warned(
+            lambda: report_campaign(opened, level=level, command=command, mapping=users, progress=_shown(talk))
+        )
 
 
 def _evaluation(
@@ -192,8 +196,14 @@ def _evaluation(
     )
     seen = choice.fitted_on(collection)
     return talk.warned(
-        lambda: report_evaluation(found, title=f"{collection.name}: {metric}", command=command, seen=seen)
+        lambda: report_evaluation(
+            found, title=f"{collection.name}: {metric}", command=command, seen=seen, progress=_shown(talk)
+        )
     )
+
+
+def _shown(talk: Talk) -> Callable[[Sequence[Any]], Iterable[Any]]:
+    return lambda work: talk.track(work, "Reporting; the forecast takes longest")
 
 
 def _simulation(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from probeval.cli.completion import complete_policy
 from probeval.cli.options import (
     Checkpoints,
     Depth,
@@ -57,6 +58,7 @@ def simulate(
             "--policy",
             metavar="POLICY[:MODEL]",
             help="How to choose, and what predicts; may be repeated. gain when not given.",
+            autocompletion=complete_policy,
         ),
     ] = None,
     model: Annotated[

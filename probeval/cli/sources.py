@@ -1,16 +1,17 @@
-"""The files that a command names, as one collection."""
+"""The files that a command names, as one collection, and what is left out of it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from probeval.cli.output import Talk
 from probeval.data import Collection, read_judgments, read_labels, read_metadata, read_runs, read_teams
-from probeval.data.files import find
+from probeval.data.files import find, run_files
 from probeval.data.scale import Scale
+from probeval.errors import DataError
 
-__all__ = ["collect"]
+__all__ = ["collect", "say_unanswered", "say_unjudged"]
 
 
 def collect(
@@ -24,7 +25,13 @@ def collect(
     order: str = "trec_eval",
 ) -> Collection:
     """Runs and what goes with them; a ``systems.tsv`` beside a single directory of runs gives the teams."""
-    lists = read_runs(*runs, order=order, progress=talk.progress)
+    try:
+        lists = read_runs(*runs, order=order, progress=talk.progress)
+    except DataError as error:
+        first = run_files(runs)[0]
+        if first in map(Path, runs) or error.path not in (None, first):  # one was read before it, or named
+            raise
+        raise DataError(f"{error} Is {first.parent} a folder of runs?") from None
     beside = Path(runs[0]) if len(runs) == 1 else None
     teams = None
     if beside is not None and beside.is_dir():
@@ -36,3 +43,20 @@ def collect(
         metadata=None if metadata is None else read_metadata(metadata),
         labels=None if labels is None else read_labels(labels),
     )
+
+
+def say_unjudged(talk: Talk, collection: Collection, measured: Iterable[str]) -> None:
+    """Say which queries are left out where only judgments count: those on one side alone."""
+    assert collection.judgments is not None
+    unjudged = set(collection.runs.queries) - set(measured)
+    if unjudged:
+        talk(f"{len(unjudged)} queries of the runs have no judgment and are left out.")
+    say_unanswered(talk, collection)
+
+
+def say_unanswered(talk: Talk, collection: Collection) -> None:
+    """Say how many judged queries no run answers."""
+    assert collection.judgments is not None
+    missing = set(collection.judgments.pool.queries) - set(collection.runs.queries)
+    if missing:
+        talk(f"{len(missing)} judged queries are answered by no run and are left out.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -92,7 +93,9 @@ class Scale:
             return cls.fine()
         if kind == "graded" and top.isdecimal() and len(top) <= 4 and int(top) >= 1:
             return cls.graded(int(top))
-        raise ScaleError(f"A scale is 'binary', 'graded:M' (grades 0..M) or 'fine' (0..100), got {text!r}.")
+        digits = re.search(r"(?<!\d)[1-9]\d{0,3}$", text)  # 0-3, 0..3, 3
+        hint = f" For 0 to {digits[0]}: graded:{digits[0]}." if digits else ""
+        raise ScaleError(f"A scale is 'binary', 'graded:M' (grades 0..M) or 'fine' (0..100), got {text!r}.{hint}")
 
     @classmethod
     def infer(cls, grades: ArrayLike) -> Scale:

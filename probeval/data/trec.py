@@ -37,6 +37,7 @@ __all__ = [
 ]
 
 BOM = b"\xef\xbb\xbf"
+SQLITE = b"SQLite format 3\0"  # how a store of campaigns begins
 RUN = "query Q0 doc rank score tag"
 QRELS = "query assessor doc grade"
 PRELS = "query doc grade method probability"
@@ -261,6 +262,9 @@ def _lines(data: bytes) -> Iterator[tuple[int, list[str]]]:
 
 def _first_fault(path: Path, data: bytes, layout: str, faults: dict[str, Callable[[str], str | None]]) -> DataError:
     """The first line that does not fit the layout, as an error."""
+    if data.startswith(SQLITE):
+        see = f"report {path}" if layout == RUN else f"campaign export {path} --out qrels.txt"
+        return DataError(f"this is the store of a campaign: probeval {see}", path=path)
     if b"\0" in data:
         return DataError(f"a binary file; expected text lines of the form '{layout}'.", path=path)
     names = layout.split()

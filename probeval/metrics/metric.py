@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
@@ -79,6 +80,8 @@ class Definition:
         How the unjudged bound it: ``"monotone"`` (higher grades never lower it), ``"ratio"`` (weighted gains over
         the ideal list's), ``"precision"`` (AP), ``"found"`` (a function of how many relevant documents are found, out
         of how many), or None where no exact bound is offered.
+    limits
+        The least and the most that a score can be, before ``norm="none"`` lifts the most.
     """
 
     name: str
@@ -91,6 +94,7 @@ class Definition:
     gains: Callable[[Metric, Scale], Floats] | None
     ceiling: Kernel | None
     bounds: Callable[[Metric], str | None]
+    limits: tuple[float, float]
 
 
 REGISTRY: dict[str, Definition] = {}
@@ -191,6 +195,16 @@ class Metric:
         """Whether the score is a weighted sum of the gains in the list, whatever else the query had to offer."""
         return self.definition.shape is not None and self.parameters.get("norm") != "ideal"
 
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The least and the most that a score can be; infinite where nothing limits it.
+
+        >>> parse("nDCG@10").limits, parse("DCG(norm='none')@10").limits
+        ((0.0, 1.0), (0.0, inf))
+        """
+        least, most = self.definition.limits
+        return least, math.inf if self.parameters.get("norm") == "none" else most
+
     def shape(self, depth: int) -> Floats:
         """The weight of each rank before any normalisation, 0 past the cutoff, shape (depth,)."""
         if self.definition.shape is None:
@@ -228,13 +242,14 @@ def define(
     gains: Callable[[Metric, Scale], Floats] | None = None,
     ceiling: Kernel | None = None,
     bounds: str | Callable[[Metric], str | None] | None = "monotone",
+    limits: tuple[float, float] = (0.0, 1.0),
 ) -> Callable[[Kernel], Metric]:
     """Register a kernel as a measure; what is left is the measure itself, with every parameter at its default."""
 
     def register(kernel: Kernel) -> Metric:
         how = bounds if callable(bounds) else lambda _: bounds
         REGISTRY[name] = Definition(
-            name, summary, formula, parameters or {}, cutoff, kernel, shape, gains, ceiling, how
+            name, summary, formula, parameters or {}, cutoff, kernel, shape, gains, ceiling, how, limits
         )
         return Metric(name)
 
@@ -265,6 +280,11 @@ def parse(text: str) -> Metric:
             raise _unreadable(text)
         parameters = {str(k.arg): _constant(k.value, text) for k in node.keywords}
         node = node.func
+    if isinstance(node, ast.Tuple):
+        raise MetricError(
+            f"Cannot read {text!r} as a metric: it names {len(node.elts)}. Give one; where more can be had, repeat "
+            "--metric."
+        )
     if not isinstance(node, ast.Name):
         raise _unreadable(text)
     name = _canonical(node.id)
@@ -307,7 +327,13 @@ def _unknown(text: str) -> MetricError:
     name, _, cutoff = text.partition("@")
     name = name.partition("(")[0].strip()
     known = ALIASES.get(name.lower())
+    glued = re.fullmatch(r"(\D+?)_?(\d+)", name)
+    if known is None and glued and not cutoff:  # P10, ndcg_20
+        name, cutoff = glued.groups()
+        known = ALIASES.get(name.lower(), _canonical(name))
     if known is None:
-        return MetricError(f"Unknown metric {text!r}.{did_you_mean(name, REGISTRY, suffix=cutoff and '@' + cutoff)}")
+        likely = [n for n in REGISTRY if len(n) > 1 or len(name) == 1]  # 'foo' is near 'F', and not meant for it
+        near = did_you_mean(name, likely, suffix=cutoff and "@" + cutoff)
+        return MetricError(f"Unknown metric {text!r}." + (near or f" Known: {', '.join(REGISTRY)}."))
     meant = f"{known.partition('@')[0]}@{cutoff}" if cutoff else known
     return MetricError(f"Unknown metric {text!r}. Did you mean {meant!r}?")

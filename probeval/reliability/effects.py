@@ -10,7 +10,7 @@ from scipy.special import nctdtrinc, ndtri, stdtr, stdtrit
 from probeval.arrays import Floats
 from probeval.errors import ReliabilityError
 from probeval.reliability.paired import describe
-from probeval.scores.score import TIE
+from probeval.scores.score import TIE, within
 
 __all__ = ["EffectSizes", "equivalence_test", "mean_effect", "standardised_effect", "superiority"]
 
@@ -35,7 +35,7 @@ class EffectSizes:
         return (self.upper - self.lower) / 2
 
 
-def mean_effect(values: Floats, *, level: float = 0.95) -> EffectSizes:
+def mean_effect(values: Floats, *, level: float = 0.95, limits: tuple[float, float] = (-np.inf, np.inf)) -> EffectSizes:
     r"""The mean over queries with its t interval, :math:`\bar d \pm t_{n-1} \, s_d / \sqrt n`.
 
     Of differences it is the effect in the units of the measure, and its half-width is the smallest difference that
@@ -47,11 +47,13 @@ def mean_effect(values: Floats, *, level: float = 0.95) -> EffectSizes:
         Differences or scores, NaN where there is none, shape (.., query).
     level
         The probability that the interval holds.
+    limits
+        The least and the most that a value can be: the interval is cut to them.
     """
     _check(level)
     n, mean, sd = describe(values)
     half = stdtrit(np.maximum(n - 1, 1), (1 + level) / 2) * sd / np.sqrt(np.maximum(n, 1))
-    return EffectSizes(mean, mean - half, mean + half)
+    return EffectSizes(mean, *within(limits, mean, mean - half, mean + half))
 
 
 def standardised_effect(difference: Floats, *, level: float = 0.95) -> EffectSizes:

@@ -222,8 +222,8 @@ def compare(
     correction = ("none" if method in TOGETHER else "holm") if correction is None else correction
     if not rope >= 0:
         raise ReliabilityError(f"A rope is a difference of at least 0, got {rope:g}.")
-    mean = mean_effect(scores, level=level)
-    order = np.argsort(-np.round(mean.value, 12), kind="stable")
+    limits = values.metric.limits if isinstance(values, Measured) else (-np.inf, np.inf)
+    order = np.argsort(-np.round(mean_effect(scores, level=level).value, 12), kind="stable")
     scores = scores[order]
     gap = differences(scores, *pair_index(len(scores)))
     difference = mean_effect(gap, level=level)
@@ -242,7 +242,7 @@ def compare(
         level=level,
         rope=rope,
         queries=(~np.isnan(gap)).sum(axis=1),
-        mean=mean_effect(scores, level=level),
+        mean=mean_effect(scores, level=level, limits=limits),
         difference=difference,
         standardised=standardised_effect(gap, level=level),
         superiority=superiority(gap, level=level),

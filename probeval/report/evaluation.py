@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -180,13 +182,22 @@ def begin(
 
 
 def follow(
-    stage: Stage, choice: Choice, judgments: Judgments, *, level: float = 0.95, mapping: SatMapping | None = None
+    stage: Stage,
+    choice: Choice,
+    judgments: Judgments,
+    *,
+    level: float = 0.95,
+    mapping: SatMapping | None = None,
+    progress: Callable[[Sequence[Any]], Iterable[Any]] = iter,
 ) -> Evaluation:
-    """The same from a stage of a campaign whose judgments were made in this order: milestones along the way."""
+    """The same from a stage of a campaign whose judgments were made in this order: milestones along the way.
+
+    ``progress`` goes over the numbers of judgments at which there is one.
+    """
     judging = stage.judging
     step = replace(judging, collection=replace(judging.collection, judgments=None)).begin()
     marks = [milestone(step)]
-    for n in sorted({int(m) for m in np.linspace(0, len(judgments), MARKS + 1)} - {0, len(judgments)}):
+    for n in progress(sorted({int(m) for m in np.linspace(0, len(judgments), MARKS + 1)} - {0, len(judgments)})):
         step = step.after(judgments.take(np.arange(n)))
         marks.append(milestone(step))
     if len(judgments):

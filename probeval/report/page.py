@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -15,6 +16,8 @@ import pandas as pd
 from probeval.data.files import write_bytes
 
 __all__ = ["Facts", "Figure", "Page", "Part", "Prose", "Quote", "Section", "Table", "render", "write_report"]
+
+NUMBER = re.compile(r"[-+]?[\d,.]+%?|-|never")
 
 
 @dataclass(frozen=True)
@@ -81,8 +84,8 @@ class Table:
         (('a', '0.2500', '1,200'),)
         """
         names = tuple(map(str, frame.columns))
-        numeric = tuple(not any(isinstance(v, str) for v in frame[name]) for name in frame.columns)
         rows = tuple(tuple(map(cell, row)) for row in frame.itertuples(index=False))
+        numeric = tuple(all(NUMBER.fullmatch(row[i]) for row in rows) for i in range(len(names)))
         return cls(names, rows, numeric, caption)
 
 

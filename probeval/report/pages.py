@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib import metadata
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import numpy as np
 import pandas as pd
@@ -23,6 +26,11 @@ if TYPE_CHECKING:
 
 __all__ = ["how_made", "paragraph", "report_campaign", "report_evaluation"]
 
+UNNAMED = "campaign"  # what a campaign is called that nobody gave a name
+ROUTES = {
+    "draws": "grades drawn together, many times; intervals hold that share of the draws",
+    "moments": "means and covariances of the grades, without draws",
+}
 PACKAGES = ("probeval", "numpy", "scipy", "pandas", "matplotlib")
 
 
@@ -34,6 +42,7 @@ def report_evaluation(
     seen: str | None = None,
     more: tuple[Section, ...] = (),
     made: Mapping[str, str] | None = None,
+    progress: Callable[[Sequence[Any]], Iterable[Any]] = iter,
 ) -> Page:
     """The report of an evaluation.
 
@@ -51,65 +60,88 @@ def report_evaluation(
         Sections to stand after what was judged.
     made
         What else is to be known of how it was made.
+    progress
+        Goes over the sections while they are made.
     """
     facts = {
         "measure": str(found.scores.metric),
         "scale": str(found.stage.belief.relevance.scale),
         "depth of the pool": str(found.stage.judging.depth),
         "model": found.choice.name,
-        "route": f"{found.scores.method}, {found.scores.family}",
+        "route": f"{found.scores.method}, {found.scores.family}: {ROUTES[found.scores.method]}",
         "seed": str(found.stage.judging.seed),
         **(made or {}),
     }
-    return Page(
-        title=title,
-        lead=_lead(found),
-        figures=_figures(found),
-        sections=(
-            sections.ranking(found),
-            sections.pairs(found),
-            sections.judging(found),
-            *more,
-            sections.model(found.choice, seen),
-            sections.reliability(found),
-            sections.users(found),
-            Section("paper", "For a paper", (Quote(paragraph(found)),)),
-            how_made(facts, command),
-        ),
-    )
+    work: list[Callable[[], tuple[Section, ...]]] = [
+        lambda: (sections.ranking(found),),
+        lambda: (sections.pairs(found),),
+        lambda: (sections.judging(found), *more),
+        lambda: (sections.model(found.choice, seen),),
+        lambda: (sections.reliability(found),),
+        lambda: sections.users(found),
+        lambda: (Section("paper", "For a paper", (Quote(paragraph(found)),)), how_made(facts, command)),
+    ]
+    done = tuple(section for make in progress(work) for section in make())
+    return Page(title=title, lead=_lead(found), figures=_figures(found), sections=done)
 
 
 def _lead(found: Evaluation) -> str:
-    ranking, order = found.ranking, found.ranking.order
-    best = float(ranking.p_best[found.scores.order[0]])
-    text = f"{order[0]} leads {len(order)} systems by {found.scores.metric} on {len(found.scores.queries)} queries, "
-    text += f"and is the best of them on these queries with probability {best:.3f}."
-    if len(order) < 2:
-        return text
-    leader = found.scores.order[0]
-    near = int((ranking.groups(level=found.level) == 1).sum()) - 1
-    text += f" {near} more cannot be told from it there." if near else " All others can be told from it there."
-    doubt = int(found.verdict.beyond[leader].sum())
-    return text + (f" For other queries of the kind these are too few to tell {doubt} from it." if doubt else "")
+    scores, order, verdict = found.scores, found.ranking.order, found.verdict
+    first, where = order[0], f"{scores.metric} on {len(scores.queries)} queries"
+    if len(order) == 1:
+        return f"One system, {first}: {where}, {scores[first].mean():.4f}."
+    if not (verdict.decided | verdict.open).any():
+        return f"All {len(order)} systems are tied by {where}."
+    likely, p = _likeliest(found)
+    highest = f"{first} has the highest expected score"
+    if not verdict.decided.any():
+        text = f"No system can be told from any other yet ({scores.judged:,} of {scores.pool:,} pairs judged). "
+        text += f"{highest} by {where}, {scores[first].mean():.3f}{', and' if likely == first else f'; {likely}'} is "
+        return f"{text}the likeliest to be the best ({p:.0%}).{_beyond(found)}"
+    if likely == first:
+        text = f"{first} leads {len(order)} systems by {where}, and is the best of them on these queries with "
+    else:
+        text = f"{highest} of {len(order)} systems by {where}; {likely} is the likeliest to be the best, with "
+    near = int((found.ranking.groups(level=found.level) == 1).sum()) - 1
+    told = f"{near} more cannot be told from {first} there." if near else "All others can be told from it there."
+    return f"{text}probability {p:.3f}. {told}{_beyond(found)}"
+
+
+def _beyond(found: Evaluation) -> str:
+    """Whom new queries could not tell from the first, whatever is judged."""
+    scores = found.scores
+    doubt = int(found.verdict.beyond[scores.order[0]].sum())
+    if not doubt:
+        return ""
+    n = f"{len(scores.queries)} queries"
+    few = f"{n} are" if scores.judged == scores.pool else f"Even with everything judged, {n} would be"
+    return f" {few} too few to tell {doubt} of the others from {found.ranking.order[0]} on new queries."
+
+
+def _likeliest(found: Evaluation) -> tuple[str, float]:
+    """The system that is most likely the best, and how likely; of several the first of the ranking."""
+    p = found.ranking.p_best[found.scores.order]
+    return found.ranking.order[int(p.argmax())], float(p.max())
 
 
 def _figures(found: Evaluation) -> tuple[tuple[str, str, str], ...]:
     scores, ranking, last = found.scores, found.ranking, found.milestones[-1]
-    low, high = scores[ranking.order[0]].interval(found.level)
-    share = f"{scores.judged / max(scores.pool, 1):.1%} of {scores.pool:,} pairs"
+    first = ranking.order[0]
+    low, high = scores[first].interval(found.level)
+    leads = len(ranking.order) == 1 or (found.verdict.decided.any() and _likeliest(found)[0] == first)
     figures = [
         (
-            "leader",
-            ranking.order[0],
-            f"{scores[ranking.order[0]].mean():.4f} ± {(high - low) / 2:.4f} on these queries",
+            "leader" if leads else "highest expected score",
+            first,
+            f"{scores[first].mean():.4f} ± {(high - low) / 2:.4f} on these queries",
         ),
-        ("judged", f"{scores.judged:,}", share),
+        ("judged", f"{scores.judged:,}", f"{scores.judged / max(scores.pool, 1):.1%} of {scores.pool:,} pairs"),
         ("mean confidence", f"{ranking.confidence:.3f}", f"expected tau {ranking.expected_tau:.3f}"),
     ]
     if not np.isnan(last.erho2):
-        phi = f"Φ {last.phi:.3f} [{last.phi_lower:.2f}, {last.phi_upper:.2f}]"
-        note = f"[{last.erho2_lower:.2f}, {last.erho2_upper:.2f}]; {phi}"
-        figures.append(("E ρ² as judged", f"{last.erho2:.3f}", note))
+        phi = f"the same scores? Φ {last.phi:.3f} [{last.phi_lower:.2f}, {last.phi_upper:.2f}]"
+        note = f"[{last.erho2_lower:.2f}, {last.erho2_upper:.2f}] of 1; {phi}"
+        figures.append(("would new queries rank them alike? E ρ²", f"{last.erho2:.3f}", note))
     return tuple(figures)
 
 
@@ -122,15 +154,17 @@ def paragraph(found: Evaluation) -> str:
     if scores.judged == scores.pool:
         text += f"all were judged on the scale {found.stage.belief.relevance.scale}. "
     else:
-        learned = "" if card is None else f", learned from {len(card.training.get('campaigns', {}))} other campaigns"
+        learned = "" if card is None else f", learned from {len(card.training.get('campaigns', {}))} campaigns"
         text += (
             f"{scores.judged:,} ({scores.judged / scores.pool:.1%}) were judged on the scale "
             f"{found.stage.belief.relevance.scale}; the relevance of the others was estimated (model "
             f"{found.choice.name}{learned}), and scores are expectations with their uncertainty. "
         )
     wide = found.population or scores
-    ends = wide[order[0]].interval(found.level)
-    text += f"{order[0]} scored highest, {wide[order[0]].mean():.4f} ± {(ends[1] - ends[0]) / 2:.4f}"
+    low, high = wide[order[0]].interval(found.level)
+    text += f"{order[0]} {'scored highest' if scores.judged == scores.pool else 'has the highest expected score'}, "
+    text += f"{wide[order[0]].mean():.4f} ± {(high - low) / 2:.4f} "
+    text += "on these queries" if found.population is None else "for the population of queries"
     if n > 1:
         text += f"; it differs from {order[1]} by {found.effect(order[0], order[1])}"
         if n > 2:
@@ -153,20 +187,29 @@ def how_made(facts: Mapping[str, str], command: str) -> Section:
 
 
 def report_campaign(
-    campaign: Campaign, *, level: float = 0.95, command: str = "", mapping: SatMapping | None = None
+    campaign: Campaign,
+    *,
+    level: float = 0.95,
+    command: str = "",
+    mapping: SatMapping | None = None,
+    progress: Callable[[Sequence[Any]], Iterable[Any]] = iter,
 ) -> Page:
-    """The report of a campaign as it stands. Runs the model, several times along what was judged."""
+    """The report of a campaign as it stands. Runs the model, several times along what was judged.
+
+    ``progress`` goes over these times, and then over the sections.
+    """
     stage, setup, status = campaign.stage(), campaign.setup, campaign.status()
     collection = stage.judging.collection
     try:
         choice = choose_model(setup.model, collection, scale=setup.scale)
+        choice = replace(choice, why="it was chosen when the campaign was created.", scale_from="of the campaign")
     except ModelError:  # a card of the campaign's own, which no shelf has
         choice = Choice(setup.model, stage.judging.model, "it is the campaign's own.", setup.scale, "of the campaign")
-    found = follow(stage, choice, _in_order(campaign), level=level, mapping=mapping)
+    found = follow(stage, choice, _in_order(campaign), level=level, mapping=mapping, progress=progress)
     last = max((event.time for event in campaign.log()[-1:]), default=0.0)
     return report_evaluation(
         found,
-        title=f"Campaign {setup.name}",
+        title=f"Campaign {_name(campaign)}",
         command=command,
         seen=choice.fitted_on(collection),
         more=(_people(status),),
@@ -176,7 +219,14 @@ def report_campaign(
             "one grade of several": setup.rule,
             "events in the log": f"{status.events:,}, the last {datetime.fromtimestamp(last, UTC):%Y-%m-%d %H:%M} UTC",
         },
+        progress=progress,
     )
+
+
+def _name(campaign: Campaign) -> str:
+    """The campaign's own name, else that of its store."""
+    store, name = campaign.address
+    return (Path(urlsplit(store).path).stem or name) if name == UNNAMED else name
 
 
 def _in_order(campaign: Campaign) -> Any:

@@ -20,18 +20,22 @@ from probeval.plots import (
 )
 from probeval.relevance import Card, Choice
 from probeval.reliability import Estimate
-from probeval.report.evaluation import AHEAD, TARGET, Evaluation
-from probeval.report.milestones import milestone_table
+from probeval.report.evaluation import AHEAD, TARGET, Effect, Evaluation
+from probeval.report.milestones import Milestone, milestone_table
 from probeval.report.page import Figure, Part, Prose, Section, Table
 from probeval.report.pictures import draw
 
 __all__ = ["judging", "model", "pairs", "ranking", "reliability", "users"]
 
 MOST_PAIRS = 60  # systems whose pairs fit a picture
+FOUR = 0.00005  # the least that four decimals show
+THREE = 0.0005  # and three
+NOISE = 0.01  # of a probability counted from draws
+UPSETS = " P(best) can be higher for a lower rank: its score is less certain, so it may yet turn out the highest."
 
 
 def _between(low: float, high: float, form: str = ".4f") -> str:
-    return f"[{low:{form}}, {high:{form}}]"
+    return f"[{low:{form}},\N{NO-BREAK SPACE}{high:{form}}]"
 
 
 def ranking(found: Evaluation) -> Section:
@@ -60,11 +64,13 @@ def ranking(found: Evaluation) -> Section:
             key="ranking-picture",
             alt=f"Mean {found.scores.metric} of {n} systems with {found.level:.0%} intervals, the best on top: "
             + "; ".join(f"{s} {m:.3f}" for s, m in zip(table["system"][:3], table["mean"][:3], strict=True)),
-            caption="Scores with intervals for these queries. Within a band, no system can be told from its best.",
+            caption="Scores with intervals for these queries. Within a band, no system can be told from its best; "
+            "neighbours across a border need not differ either.",
         ),
         Prose(
             f"{groups} {'group' if groups == 1 else 'groups'}: a new one starts at the first system that is worse than "
             f"the best of its group with probability {found.level:g}. Within a group the order may be chance."
+            + (UPSETS if (np.diff(table["p_best"]) > NOISE).any() else "")
         ),
         Table.of(
             shown,
@@ -94,8 +100,8 @@ def pairs(found: Evaluation) -> Section:
 
 
 def _neighbours(found: Evaluation, order: list[str]) -> pd.DataFrame:
-    """Each system against the next, and the first against the rest."""
-    at = {s: i for i, s in enumerate(found.scores.systems)}
+    """Each system against the next, and the first against the rest; ties where any is to be expected."""
+    at, better = {s: i for i, s in enumerate(found.scores.systems)}, found.ranking.p_better
     wanted = [(order[i], order[i + 1]) for i in range(len(order) - 1)]
     wanted += [(order[0], other) for other in order[2:]]
     rows = []
@@ -103,25 +109,37 @@ def _neighbours(found: Evaluation, order: list[str]) -> pd.DataFrame:
         i, j = at[a], at[b]
         states = ("tied", "decided", "open")
         state = next(name for name in states if getattr(found.verdict, name)[i, j])
+        enough = "too few" if found.verdict.beyond[i, j] else "enough queries"
+        if found.population is None or state == "tied":
+            enough = "-"
         rows.append(
             {
                 "system": a,
                 "other": b,
-                "difference": str(found.effect(a, b)),
-                "P(better)": found.ranking.p_better[i, j],
-                "P(worse)": found.ranking.p_better[j, i],
-                "these queries": state,
-                "other queries": "in doubt" if found.verdict.beyond[i, j] else "would tell",
+                "difference": _together(found.effect(a, b)),
+                "P(better)": better[i, j],
+                "P(worse)": better[j, i],
+                "P(tie)": max(1 - better[i, j] - better[j, i], 0.0),
+                "on these queries": state,
+                "on new queries, all judged": enough,
             }
         )
-    return pd.DataFrame(rows)
+    table = pd.DataFrame(rows)
+    return table if (table["P(tie)"] >= FOUR).any() else table.drop(columns="P(tie)")
+
+
+def _together(effect: Effect) -> str:
+    """As text that breaks before its p alone."""
+    value, p = str(effect).split(" (")
+    return " (".join(part.replace(" ", "\N{NO-BREAK SPACE}") for part in (value, p))
 
 
 def _neighbours_caption(found: Evaluation) -> str:
     kind = "other queries of the kind" if found.population is not None else "these queries"
     return (
         f"Each system against the next, then the first against the rest. Difference ± half-width (two-sided p) for "
-        f"{kind}; probabilities for these queries. In doubt: these queries are too few, even with everything judged."
+        f"{kind}; probabilities for these queries. On these queries a pair is decided at {found.level:g}, or open: "
+        "more judgments will tell. On new queries there may be too few queries to tell, even with all judged."
     )
 
 
@@ -145,6 +163,7 @@ def judging(found: Evaluation) -> Section:
                 f"Before any judgment the model alone gave a mean confidence of {first.confidence:.3f} and an expected "
                 f"tau of {first.expected_tau:.3f}. Now they are {last.confidence:.3f} and {last.expected_tau:.3f}, and "
                 f"the mean half-width of the scores went from {first.half_width:.4f} to {last.half_width:.4f}."
+                + _fell(first, last)
             )
         )
         parts.append(
@@ -169,10 +188,24 @@ def judging(found: Evaluation) -> Section:
         Table.of(
             shown.rename(columns={"expected_tau": "expected tau", "half_width": "mean ±", "erho2 as judged": "E ρ²",
                                   "phi as judged": "Φ"}),
-            "E ρ² and Φ here count judging as one more source of error beside queries; 95% intervals for judging.",
+            "E ρ²: would new queries give the same differences between systems? Φ: the same scores? From 0 to 1. Here "
+            "they count judging as one more source of error beside queries; 95% intervals for judging.",
         )
     )  # fmt: skip
     return Section("judging", "What was judged, and what it bought", tuple(parts))
+
+
+def _fell(first: Milestone, last: Milestone) -> str:
+    """Why judging can make an order less sure, where it did."""
+    names = {"confidence": "mean confidence", "expected_tau": "expected tau"}
+    fell = [f"the {name}" for key, name in names.items() if getattr(first, key) - getattr(last, key) > THREE]
+    if not fell:
+        return ""
+    shrank = ", and only the half-widths shrink" if last.half_width < first.half_width else ""
+    return (
+        f" {' and '.join(fell).capitalize()} fell: from its first judgments the model learns the level of this "
+        f"campaign, which all systems share, so they say little of the order{shrank}."
+    )
 
 
 def _estimate(row: pd.Series, name: str) -> str:
@@ -193,7 +226,7 @@ def _grades(found: Evaluation) -> pd.DataFrame:
             {
                 "grade": [f"{g:g}" for g in scale.values],
                 "judged pairs": counts,
-                "expected of the others": [f"{x:,.1f}" for x in expected],
+                "expected of the others": np.rint(expected).astype(int),
             }
         )
     groups = table.groupby(np.where(known, "judged", "others"))["mean"]
@@ -213,8 +246,9 @@ def reliability(found: Evaluation) -> Section:
     parts: list[Part] = [
         Prose(
             f"With everything judged, {n} queries would give E ρ² = {_interval(erho2)} (stability of differences) and "
-            f"Φ = {_interval(phi)} (stability of scores), by a G-study of {len(found.scores.systems)} systems; "
-            f"{found.level:.0%} intervals for {' and '.join(study.uncertainty) or 'nothing'}."
+            f"Φ = {_interval(phi)} (stability of scores), by a G-study of {len(found.scores.systems)} systems, "
+            f"which parts the variance of scores into systems, queries and the rest; {found.level:.0%} intervals for "
+            f"{' and '.join(study.uncertainty) or 'nothing'}."
         ),
         *(Prose(str(warning.message)) for warning in caught),
         draw(
@@ -269,8 +303,8 @@ def _more_judgments(found: Evaluation) -> list[Part]:
     return [
         Prose(
             f"For a mean confidence of {TARGET:g} on these queries the model expects {middle} more judgments{between} "
-            f"if pairs are chosen by the policy gain; {found.scores.pool - judged:,} are open. "
-            "A forecast from the model as it stands: ask again after a batch."
+            f"if pairs are chosen by the policy gain, which takes next what settles most; "
+            f"{found.scores.pool - judged:,} are open. A forecast from the model as it stands: ask again after a batch."
         )
     ]
 
@@ -332,14 +366,14 @@ def _held_out(evaluation: Mapping[str, Any]) -> list[dict[str, Any]]:
     return []
 
 
-def users(found: Evaluation) -> Section:
-    """What the scores mean for users, where that is known."""
+def users(found: Evaluation) -> tuple[Section, ...]:
+    """What the scores mean for users; nothing where no mapping is published for the measure and none was given."""
     title = "What it means for users"
     try:
         satisfied = found.users
         table = satisfied.table(level=found.level).reset_index()
     except ProbevalError as error:
-        return Section("users", title, (Prose(f"Not said. {error}"),))
+        return () if found.mapping is None else (Section("users", title, (Prose(f"Not said. {error}"),)),)
     shown = pd.DataFrame(
         {
             "system": table["system"].astype(str),
@@ -366,7 +400,7 @@ def users(found: Evaluation) -> Section:
     order = found.ranking.order
     if len(order) > 1:
         parts.append(Prose(f"{satisfied.compare(order[0], order[1], level=found.level)}."))
-    return Section("users", title, tuple(parts))
+    return (Section("users", title, tuple(parts)),)
 
 
 def _users_picture(found: Evaluation) -> Figure:

@@ -51,8 +51,8 @@ def report_simulation(
     table = _stops(document)
     first = table.sort_values(["judged", "policy"], kind="stable").iloc[0]
     lead = (
-        f"{len(table)} courses of judging {document['systems']} systems by {document['metric']} on a pool of "
-        f"{document['pool']:,} pairs, held against its full judgments."
+        f"{len(table)} {'course' if len(table) == 1 else 'courses'} of judging {document['systems']} systems by "
+        f"{document['metric']} on a pool of {document['pool']:,} pairs, held against its full judgments."
     )
     facts = {"measure": str(document["metric"]), **({} if seed is None else {"seed": str(seed)})}
     return Page(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from probeval.arrays import Floats, Ids, Ints
@@ -17,7 +18,7 @@ from probeval.scores.joint import Joint
 if TYPE_CHECKING:
     from probeval.scores.compare import Comparison, Ranking
 
-__all__ = ["TIE", "Score", "Scores"]
+__all__ = ["TIE", "Score", "Scores", "within"]
 
 TIE = 1e-12  # a smaller difference is a tie
 TARGETS = ("collection", "population")
@@ -259,7 +260,7 @@ class Score:
         return float(stdtr(self._freedom, z) if self.scores.family == "t" else ndtr(z))
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """The central interval that holds the score with probability ``level``."""
+        """The central interval that holds the score with probability ``level``, cut to what the measure can be."""
         if not 0 < level < 1:
             raise ScoreError(f"A level is a probability between 0 and 1, got {level:g}.")
         tail = (1 - level) / 2
@@ -267,8 +268,16 @@ class Score:
             low, high = np.quantile(self._draws(), [tail, 1 - tail])
             return float(low), float(high)
         z = -float(stdtrit(self._freedom, tail) if self.scores.family == "t" else ndtri(tail))
-        half = z * self.standard_deviation()
-        return self.mean() - half, self.mean() + half
+        mean, half = self.mean(), z * self.standard_deviation()
+        low, high = within(self._limits, mean, mean - half, mean + half)
+        return float(low), float(high)
+
+    @property
+    def _limits(self) -> tuple[float, float]:
+        """The least and the most that such a sum can be."""
+        weights = self.weights[self._used]
+        ends = np.multiply.outer(self.scores.metric.limits, weights)
+        return float(ends.min(axis=0).sum()), float(ends.max(axis=0).sum())
 
     @property
     def _freedom(self) -> int:
@@ -277,6 +286,18 @@ class Score:
     def _draws(self) -> Floats:
         assert self.scores.joint.draws is not None
         return np.asarray(self.scores.joint.draws[:, self._used] @ self.weights[self._used])
+
+
+def within(limits: tuple[float, float], mean: ArrayLike, low: ArrayLike, high: ArrayLike) -> tuple[Floats, Floats]:
+    """The ends of intervals, cut to the limits of what is measured; the mean stays inside.
+
+    A normal or t interval is symmetric and knows of no limits. What it has beyond them cannot be true.
+
+    >>> [float(end) for end in within((0, 1), 0.9, 0.7, 1.1)]
+    [0.7, 1.0]
+    """
+    least, most = limits
+    return np.maximum(low, np.minimum(mean, least)), np.minimum(high, np.maximum(mean, most))
 
 
 def _normal(mean: Floats, covariance: Floats, n: int, rng: np.random.Generator) -> Floats:

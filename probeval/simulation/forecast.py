@@ -8,8 +8,9 @@ Batches grow with what is judged, so that a course takes a dozen steps or two.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -123,6 +124,7 @@ def forecast(
     noise: float = 0.0,
     n_jobs: int = 1,
     rng: np.random.Generator | None = None,
+    progress: Callable[[Sequence[Any]], Iterable[Any]] = iter,
 ) -> Forecast:
     """Run the loop forward from a stage on truths drawn from what is believed there.
 
@@ -142,6 +144,8 @@ def forecast(
         How many processes share the work.
     rng
         From which truths are drawn (seed 0 when not given).
+    progress
+        Wraps the courses while they are run.
 
     Examples
     --------
@@ -165,7 +169,8 @@ def forecast(
     stage = replace(stage, judging=quick)
     truths = stage.belief.relevance.sample(paths, rng, start=int(rng.integers(1_000_000)))
     aims = {"target": target, "halfwidth": halfwidth, "lasts": lasts, "most": most, "noise": noise}
-    tracks = Parallel(n_jobs=n_jobs)(delayed(_track)(stage, truth, **aims) for truth in truths)
+    run = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(_track)(stage, truth, **aims) for truth in truths)
+    tracks = [track for _, track in zip(progress(range(paths)), run, strict=True)]
     judged = max((track[0] for track in tracks), key=len)
     confidence, width = (np.stack([_padded(track[i], len(judged)) for track in tracks]) for i in (1, 2))
     return Forecast(np.array(judged), confidence, width, stage.scores.pool)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import islice, product
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ TARGETS = {
     "phi": "Phi: whether other queries would give the same scores",
     "power": "P(a true difference of `difference` is found significant at .05)",
 }
+JUDGED = ("confidence", "halfwidth")  # targets that judging meets; the others are about queries
 ABOUT_QUERIES = ("erho2", "phi", "power")
 STUDY_DRAWS = 200
 
@@ -48,6 +50,8 @@ def parse_targets(text: str) -> dict[str, float]:
     out = {}
     for part in text.split(","):
         name, _, value = (s.strip() for s in part.partition("="))
+        if re.fullmatch(r"[\d.]+", name) and not value:
+            raise SelectionError(f"A target has a name: write confidence={name}, got {part.strip()!r}.")
         if name not in TARGETS:
             raise SelectionError(f"No target {name!r}: {', '.join(TARGETS)}.{did_you_mean(name, TARGETS)}")
         try:
@@ -279,7 +283,7 @@ def plan(
     paths, n_jobs, seed
         How many truths are drawn for each forecast, how many processes share them, and the seed.
     progress
-        Wraps the options while they are worked out.
+        Wraps the courses of all options while they are run.
     """
     measured = as_metric(metric)
     wanted = parse_targets(targets) if isinstance(targets, str) else targets
@@ -291,8 +295,9 @@ def plan(
     labelled = [True, False] if collection.labels is not None else [False]
     work = list(product(counts, ranks, assessors, labelled))
     study = _study(collection, model, measured, scale, ranks[0], seed) if set(wanted) & set(ABOUT_QUERIES) else None
+    courses = iter(progress(range(len(work) * paths)))
     options = []
-    for n, depth, k, with_labels in progress(work):
+    for n, depth, k, with_labels in work:
         sized = resize(collection, n, np.random.default_rng([seed, n]))
         sized = sized if with_labels else replace(sized, labels=None)
         judging = Judging(sized, model, measured, scale=scale, depth=depth, explore=0.0, seed=seed)
@@ -308,10 +313,12 @@ def plan(
             noise=noise,
             n_jobs=n_jobs,
             rng=np.random.default_rng([seed, n, depth]),
+            progress=lambda these: islice(courses, len(these)),
         )
         options.append(
             _planned(ahead, wanted, study, prices, n, depth, k, with_labels, difference, len(stage.judgments))
         )
+    next(courses, None)  # all are done
     options.sort(key=lambda o: (not o.meets, o.cost, o.judgments))
     return Plan(wanted, tuple(options))
 
@@ -348,8 +355,10 @@ def _planned(
         if "power" in wanted:
             sd = float(np.sqrt(2 * study.components["residual"]))
             expected["power"] = float(power_of(difference, sd=sd, n=n)) if n > 1 else 0.0
+    arrives = needed["judgments"] < ahead.pool  # then the targets of judging are met there, by what `needed` means
     meets = all(
-        expected[name] <= target + 1e-9 if name == "halfwidth" else expected[name] >= target - 1e-9
+        (arrives and name in JUDGED)
+        or (expected[name] <= target + 1e-9 if name == "halfwidth" else expected[name] >= target - 1e-9)
         for name, target in wanted.items()
     )
     still = max(needed["judgments"] - made, 0.0) * k

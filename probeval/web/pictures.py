@@ -27,8 +27,8 @@ class Course:
         The confidence at the bottom of the field, and now.
     first, judged
         Judged pairs at its left and right end.
-    target, target_at
-        The confidence that is asked for and its height in the field; None where the rule asks for something else.
+    target_at
+        The height in the field of the confidence that is asked for; None where the rule asks for something else.
     """
 
     points: str
@@ -36,18 +36,17 @@ class Course:
     last: float
     first: int
     judged: int
-    target: float | None
     target_at: float | None
 
 
 def course(curve: Sequence[Mapping[str, Any]], stopping: str) -> Course | None:
-    """The course of confidence, outlook by outlook; None before the first.
+    """The course of confidence, outlook by outlook; None before judgments have come between two.
 
     >>> curve = [{"judged": 0, "confidence": 0.5}, {"judged": 10, "confidence": 0.9}]
     >>> course(curve, "confidence=.95").points
     '0.0,120.0 600.0,24.0'
     """
-    if not curve:
+    if len({point["judged"] for point in curve}) < 2:
         return None
     step = max(1, -(-len(curve) // MOST))
     seen = [*curve[-1::-step]][::-1]
@@ -62,7 +61,7 @@ def course(curve: Sequence[Mapping[str, Any]], stopping: str) -> Course | None:
     target = target_confidence(stopping)
     across = [WIDTH * (n - first) / max(1, last - first) for n in judged]
     points = " ".join(f"{x:.1f},{height(y):.1f}" for x, y in zip(across, sure, strict=True))
-    return Course(points, lowest, sure[-1], first, last, target, None if target is None else round(height(target), 1))
+    return Course(points, lowest, sure[-1], first, last, None if target is None else round(height(target), 1))
 
 
 def target_confidence(stopping: str) -> float | None:

@@ -26,7 +26,7 @@ from probeval.web.board import Board, Tally
 from probeval.web.documents import Document, Media
 from probeval.web.forms import Form, read_form
 from probeval.web.guard import Guard, Limiter
-from probeval.web.pictures import course, intervals
+from probeval.web.pictures import course, intervals, target_confidence
 
 __all__ = ["COOKIE", "application"]
 
@@ -258,6 +258,7 @@ class _Site:
             "outlook": standing.status.outlook,
             "share": standing.share(person.name),
             "course": course(standing.curve, standing.status.setup.stopping),
+            "target": target_confidence(standing.status.setup.stopping),
         }
 
     async def progress(self, request: Request) -> Response:

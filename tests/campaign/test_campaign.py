@@ -11,11 +11,13 @@ import numpy as np
 import pytest
 
 from probeval.campaign import Campaign, Judged, Leased, Setup
+from probeval.campaign.outlook import judgments_left, way_come
 from probeval.data import Collection, Scale, read_judgments
 from probeval.errors import CampaignError, MetricError, SelectionError
 from probeval.relevance import choose_model, write_card
 from probeval.reliability.agreement import krippendorff_alpha
 from probeval.scores import evaluate
+from probeval.streams import SCORES, stream
 from tests.campaign.conftest import Clock
 
 
@@ -144,6 +146,35 @@ def test_every_judgment_keeps_who_when_and_the_guideline(make: Callable[..., Cam
     ]
 
 
+def test_texts_of_queries_may_come_later_and_everybody_sees_them(campaign: Campaign, store: str):
+    task = campaign.next("ann")[0]
+    assert task.text == ""
+    with Campaign.open(store) as other:  # as a process of its own would
+        other.change_queries("eve", {task.query: "what is it", "q99": "of another collection"})
+    assert campaign.next("ann")[0].text == "what is it"
+    assert campaign.queries == {query: "what is it" if query == task.query else "" for query in campaign.queries}
+    assert "q99" not in campaign.state.texts
+
+
+@pytest.mark.parametrize(
+    ("texts", "says"),
+    [
+        ({"q99": "x"}, "Expected texts of this campaign's queries, such as 'q1'; got one of 'q99'"),
+        ({"q1": " "}, "got one of 'q1'"),
+        ({}, "got none"),
+        ({"q1": "a\x00b"}, "The text of query 'q1' is text without control characters"),
+    ],
+)
+def test_texts_that_no_query_has_use_for_are_refused(make: Callable[..., Campaign], texts: dict[str, str], says: str):
+    campaign = make()
+    with pytest.raises(CampaignError, match=says):
+        campaign.change_queries("eve", texts)
+    assert campaign.state.number == 1
+    if texts:
+        with pytest.raises(CampaignError, match=says):
+            make(name="other", queries=texts)
+
+
 @pytest.mark.parametrize(
     ("step", "says"),
     [
@@ -270,8 +301,27 @@ def test_evaluation_is_that_of_the_exported_judgments(make: Callable[..., Campai
     choice = choose_model("text-jud", small, scale=Scale.graded(2))
     judged = replace(small, judgments=campaign.state.judgments)
     relevance = choice.model.predict(judged, depth=5, scale=Scale.graded(2))
-    scores = evaluate(small.runs.top(5), relevance, "nDCG@5", rng=np.random.default_rng([0, len(judged.judgments), 4]))
+    scores = evaluate(small.runs.top(5), relevance, "nDCG@5", rng=stream(0, SCORES))
     np.testing.assert_allclose(campaign.evaluate().scores.mean, scores.mean)
+
+
+def test_the_way_begins_at_the_first_look():
+    assert way_come([]) is None
+    assert way_come([(0, 0.28)]) == 0
+    assert way_come([(0, 0.28), (18, 0.25)]) == 0  # surer at first than now
+    assert way_come([(0, 0.2), (30, 0.6)]) == pytest.approx(0.5)
+    assert way_come([(0, 0.2), (90, 1.0)]) == way_come([(0, 1.0)]) == 1
+
+
+def test_what_is_left_is_unknown_until_twenty_judgments_were_seen_to_come():
+    assert judgments_left([], 500) is None
+    assert judgments_left([(0, 0.1), (1, 0.4)], 500) is None
+    assert judgments_left([(300, 0.1), (319, 0.4)], 500) is None  # judgments that were there before teach nothing
+    assert judgments_left([(300, 0.1), (320, 0.4)], 500) == 40
+    assert judgments_left([(0, 0.1), (1, 1.0)], 500) == 0
+    one_by_one = [(n, n / 100) for n in range(51)]
+    assert judgments_left(one_by_one, 500) == 50
+    assert judgments_left(one_by_one, 30) == 30
 
 
 def test_judged_to_the_end_the_target_is_met_and_nothing_is_left(make: Callable[..., Campaign], small: Collection):

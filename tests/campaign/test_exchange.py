@@ -40,7 +40,7 @@ def test_qrels_become_judgments_with_their_source(campaign: Campaign, put: Put):
         (a, 2, "nist", "nist.txt", 0),
         (b, 0, "nist", "nist.txt", 0),
     ]
-    with pytest.raises(CampaignError, match=r"nist\.txt: imported already, as event 3"):
+    with pytest.raises(CampaignError, match=r"nist\.txt: imported already, as event 4"):
         campaign.import_file("eve", file)
     with pytest.raises(CampaignError, match="no judgment to take back"):
         campaign.withdraw("nist")  # it was not made here
@@ -153,7 +153,7 @@ def test_joined_labels_keep_what_only_one_table_has():
 def test_files_that_do_not_fit_are_refused_whole(campaign: Campaign, put: Put, name: str, text: str, says: str):
     with pytest.raises(DataError, match=says):
         campaign.import_file("eve", put(name, text))
-    assert campaign.state.number == 2
+    assert campaign.state.number == 3
     with pytest.raises(DataError, match=r"No format 'qurels'.*Did you mean 'qrels'"):
         campaign.import_file("eve", put(name, text), form="qurels")
 
@@ -163,7 +163,7 @@ def test_the_log_is_exported_whole(campaign: Campaign):
     campaign.withdraw("ann")
     rows = [json.loads(line) for line in campaign.export("log").splitlines()]
     assert [row["number"] for row in rows] == list(range(1, len(campaign.log()) + 1))
-    assert [row["kind"] for row in rows] == ["created", "guideline", "judged", "withdrawn", "leased"]
+    assert [row["kind"] for row in rows] == ["created", "guideline", "queries", "judged", "withdrawn", "leased"]
     with pytest.raises(DataError, match="No format 'xls'"):
         campaign.export("xls")
 

@@ -22,6 +22,7 @@ from probeval.campaign.events import (
     Judged,
     Labelled,
     Leased,
+    QueriesChanged,
     Released,
     Skipped,
     Withdrawn,
@@ -122,6 +123,7 @@ def test_every_kind_comes_back_from_its_row():
         Created(by="e", time=0.0, setup=SETUP),
         Changed(by="e", time=0.0, setup=SETUP),
         GuidelineChanged(by="e", time=0.0, version=2, text="a\nb"),
+        QueriesChanged(by="e", time=0.0, texts={"q": "é <b>"}),
         Leased(**about, until=9.0),
         Released(**about),
         Judged(**about, grade=2.0, guideline=1, source="f", at=0.5, token="t"),
@@ -135,6 +137,14 @@ def test_every_kind_comes_back_from_its_row():
     ]
     assert {event.kind for event in some} == set(KINDS)
     assert [decode(encode(event)) for event in some] == some
+
+
+def test_later_texts_of_queries_replace_and_join_the_earlier():
+    first = QueriesChanged(by="e", time=0.0, texts={"q1": "old", "q2": "stays"})
+    later = QueriesChanged(by="e", time=1.0, texts={"q1": "new", "q3": "joins"})
+    state = fold(State(), _begun(first, later))
+    assert state.texts == {"q1": "new", "q2": "stays", "q3": "joins"}
+    assert state.changed == 1  # no model reads them
 
 
 def test_a_gap_in_a_log_is_refused():

@@ -36,7 +36,7 @@ def test_a_campaign_comes_back_whole(make: Callable[..., Campaign], store: str):
         assert again.pool == made.pool
         assert again.queries == made.queries
         assert again.queries["q1"] == "what is ai"
-        assert [e.number for e in again.log()] == [1, 2, 3]
+        assert [e.number for e in again.log()] == [1, 2, 3, 4]
 
 
 def test_runs_and_evidence_come_back_as_they_were(make: Callable[..., Campaign], store: str, small):

@@ -41,6 +41,16 @@ FILES = {
     "qrels twice": ("qrels", QRELS + "q1 0 d1 1\n", ":4: document 'd1' of query 'q1' stands on line 1 already."),
     "empty qrels": ("qrels", "\n\n", ": the file is empty."),
     "truncated qrels gz": ("qrels", squeezed(QRELS)[:-5], ": the gzip data ends too early"),
+    "store of a campaign": (
+        "run",
+        b"SQLite format 3\0" + bytes(99),
+        ": this is the store of a campaign: probeval report ",
+    ),
+    "store for qrels": (
+        "qrels",
+        b"SQLite format 3\0" + bytes(99),
+        ": this is the store of a campaign: probeval campaign ",
+    ),
     "binary qrels": ("qrels", b"\0\1\2" * 99, ": a binary file; expected text lines of the form"),
     "qrels not UTF-8": ("qrels", QRELS.encode() + b"q2 0 d\xe9 1\n", ":4: ids must be UTF-8 text."),
 }
@@ -89,6 +99,12 @@ def test_no_such_scale(probeval, good, scale):
     expect_refusal(said, "A scale is 'binary', 'graded:M' (grades 0..M) or 'fine' (0..100)", scale)
 
 
+@pytest.mark.parametrize("scale", ["0-3", "0..3", "graded3"])
+def test_a_scale_by_its_ends(probeval, good, scale):
+    said = probeval("evaluate", good[0], "--metric", "AP", "--scale", scale)
+    expect_refusal(said, f"got '{scale}'. For 0 to 3: graded:3.")
+
+
 def test_grades_that_suggest_no_scale(probeval, put, good):
     expect_refusal(probeval("evaluate", good[0], "--qrels", put("q", "q1 0 d1 0.5\n"), "--metric", "AP"), "No scale")
 
@@ -104,7 +120,9 @@ def test_no_query_in_common(probeval, put, good):
     ("metric", "expected"),
     [
         ("NDGC@10", "Unknown metric 'NDGC@10'. Did you mean 'nDCG@10'?"),
-        ("banana", "Unknown metric 'banana'."),
+        ("banana", "Unknown metric 'banana'. Known: AP, "),
+        ("P10", "Unknown metric 'P10'. Did you mean 'P@10'?"),
+        ("nDCG@10,AP", "repeat --metric."),
         ("nDCG@0", "the cutoff must be a whole number from 1, got @0."),
         ("P@-1", "the cutoff must be a whole number from 1, got @-1."),
         ("P@1.5", "the cutoff must be a whole number from 1, got @1.5."),
@@ -152,6 +170,16 @@ def test_the_first_bad_file_of_several_is_named(probeval, put, good):
     put("runs/c", RUN)
     said = probeval("evaluate", bad.parent, "--qrels", good[1], "--metric", "AP")
     expect_refusal(said, f"{bad}:4: expected 6 columns")
+    assert "folder of runs" not in said.err  # runs/a was read as one
+
+
+def test_a_folder_of_other_files(probeval, put):
+    file = put("notes/a.md", "Some words\n")
+    said = probeval("evaluate", file.parent, "--metric", "AP")
+    expect_refusal(said, f"{file}:1: expected 6 columns", f"Is {file.parent} a folder of runs?")
+    assert "folder of runs" not in probeval("evaluate", file, "--metric", "AP").err
+    put("notes/b.csv", "a,b\n1,2\n")
+    expect_refusal(probeval("evaluate", file.parent, "--metric", "AP"), "tables and TREC runs", "a folder of runs?")
 
 
 def test_two_runs_of_one_name(probeval, put, good):
@@ -191,10 +219,24 @@ def test_wrong_usage_is_exit_2(probeval, good, arguments):
     assert "Traceback" not in said.err
 
 
-def test_missing_arguments_are_exit_2(probeval, good):
-    assert probeval("evaluate", good[0]).code == 2
+def test_missing_arguments_are_exit_2(probeval):
     assert probeval("evaluate", "--metric", "AP").code == 2
-    assert probeval("no-such-verb").code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "advice"),
+    [
+        (["evaluate", "runs"], "Missing option '--metric'. For example: --metric nDCG@10"),
+        (["evaluate", "runs", "--metric", "AP", "-o", "x.csv"], "No such option: -o. Data goes to stdout, and"),
+        (["rank"], "No such command 'rank'. There are demo, evaluate, plan, "),
+        (["campaign", "zzz"], "No such command 'zzz'. There are create, "),
+        (["evalute"], "Did you mean 'evaluate'"),
+    ],
+)
+def test_wrong_usage_comes_with_advice(probeval, arguments, advice):
+    said = probeval(*arguments)
+    assert (said.code, said.out) == (2, "")
+    assert advice in said.err
 
 
 def test_a_real_process_shows_no_traceback(put, good):

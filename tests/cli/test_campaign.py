@@ -88,9 +88,61 @@ def test_record_undo_skip_flag_and_comment(probeval: Run, store: str):
 
 def test_guidelines_have_versions(probeval: Run, store: str):
     Path("how.txt").write_text("Be fair.\n")
-    assert probeval("campaign", "guideline", store).out == "Version 0\n"
+    none = probeval("campaign", "guideline", store)
+    assert (none.out, none.err) == ("", "No guideline yet: probeval campaign guideline mine.db FILE\n")
+    assert json.loads(probeval("campaign", "guideline", store, "--format", "json").out) == {"version": 0, "text": ""}
     assert probeval("campaign", "guideline", store, "how.txt").out == "Version 1\nBe fair.\n"
     assert json.loads(probeval("campaign", "guideline", store, "--format", "json").out)["version"] == 1
+
+
+def test_texts_of_queries_come_with_the_campaign_or_later(probeval: Run, store: str, runs: Path):
+    Path("queries.tsv").write_text("q1\twhat is it\nq2\twhere is it\n")
+    none = probeval("campaign", "queries", store, "--format", "csv")
+    assert none.out.splitlines()[:2] == ["query,text", "q1,"]
+    assert none.err == (
+        "No texts of queries: assessors will see ids alone. Give them with probeval campaign queries mine.db FILE\n"
+    )
+    given = probeval("campaign", "queries", store, "queries.tsv", "--by", "eve", "--format", "csv")
+    assert given.out.splitlines()[:3] == ["query,text", "q1,what is it", "q2,where is it"]
+    assert given.err == "2 of 5 queries have a text.\n"
+    texts = {task["query"]: task["text"] for task in _next(probeval, store, "ann", 40)}
+    assert (texts["q1"], texts["q3"]) == ("what is it", "")
+    log = probeval("campaign", "export", store, "--format", "log").out
+    assert '"by": "eve", "kind": "queries", "texts": {"q1": "what is it", "q2": "where is it"}}' in log
+    made = probeval(
+        "campaign", "create", "other.db", runs, "--metric", "P@5", "--model", "uniform", "--queries", "queries.tsv"
+    )
+    assert "No texts of queries" not in made.err
+    assert probeval("campaign", "queries", "other.db", "--format", "csv").out == given.out
+
+
+def test_creating_says_what_is_missing_and_what_comes_next(probeval: Run, runs: Path):
+    made = probeval("campaign", "create", "my own.db", runs, "--metric", "P@5", "--model", "uniform")
+    assert made.err.splitlines()[-2:] == [
+        "No texts of queries: assessors will see ids alone. Give them with probeval campaign queries 'my own.db' FILE",
+        "Next: probeval judge 'my own.db' (on a page), or probeval campaign next 'my own.db' --assessor YOU",
+    ]
+
+
+@pytest.mark.slow
+def test_status_evaluate_and_report_state_the_same_confidence(probeval: Run, runs: Path):
+    model = "text-hierarchical"
+    said = probeval(
+        "campaign", "create", "mine.db", runs, "--metric", "nDCG@5", "--scale", "graded:2", "--model", model
+    )
+    assert said.code == 0, said.err
+    lines = Path("data/qrels.txt").read_text().splitlines()
+    Path("some.txt").write_text("\n".join(lines[::4]) + "\n")
+    assert probeval("campaign", "import", "mine.db", "some.txt", "--assessor", "trec").code == 0
+    status = json.loads(probeval("campaign", "status", "mine.db", "--refresh", "--format", "json").out)
+    evaluated = probeval(
+        "evaluate", runs, "--qrels", "some.txt", "--metric", "nDCG@5", "--scale", "graded:2", "--model", model,
+        "--format", "json",
+    )  # fmt: skip
+    assert json.loads(evaluated.out)["confidence"] == status["outlook"]["confidence"]
+    reported = probeval("report", "mine.db", "-o", "report.html", "--format", "csv")
+    assert reported.code == 0, reported.err
+    assert f"mean confidence,{status['outlook']['confidence']:.3f}," in reported.out
 
 
 def test_imports_say_what_came_in(probeval: Run, store: str, small: Collection):
@@ -166,7 +218,7 @@ def test_creating_twice_is_refused_and_changes_nothing(probeval: Run, store: str
     before = probeval("campaign", "export", store, "--format", "log").out
     said = probeval("campaign", "create", store, runs, "--metric", "P@5", "--model", "uniform")
     assert said.code == 1
-    assert "has a campaign 'campaign' already. Name another, or another store." in said.err
+    assert "has a campaign 'campaign' already. Name another (--name), or another store." in said.err
     assert probeval("campaign", "export", store, "--format", "log").out == before
 
 

@@ -135,10 +135,27 @@ def test_what_does_not_go_together(probeval, table, arguments, message):
 
 
 def test_runs_need_judgments_and_a_measure(probeval, campaign):
-    for arguments in ((), ("--metric", "AP"), ("--qrels", campaign / "qrels.txt")):
+    for arguments, message in (
+        ((), "Runs need --metric METRIC (nDCG@10) and --qrels FILE; a single table"),
+        (("--qrels", campaign / "qrels.txt"), "Runs need --metric METRIC (nDCG@10); a single table"),
+        (("--metric", "AP"), "give --qrels FILE. Without any, probeval evaluate ranks the systems"),
+    ):
         said = probeval("compare", campaign / "runs", *arguments)
         assert said.code == 1
-        assert "Runs need --qrels FILE and --metric METRIC" in said.err
+        assert message in said.err
+
+
+def test_queries_without_judgments_are_left_out_aloud(probeval, campaign):
+    lines = (campaign / "qrels.txt").read_text().splitlines(keepends=True)
+    kept = sorted({line.split()[0] for line in lines})[:3]
+    (campaign / "few.txt").write_text("".join(line for line in lines if line.split()[0] in kept))
+    said = probeval(
+        "compare", campaign / "runs", "--qrels", campaign / "few.txt", "--metric", "nDCG@5", "--format", "json"
+    )
+    assert "9 queries of the runs have no judgment and are left out." in said.err
+    rows = json.loads(said.out)["systems"]
+    assert all(0 <= row["lower"] <= row["mean"] <= row["upper"] <= 1 for row in rows)
+    assert any(row["upper"] == 1 or row["lower"] == 0 for row in rows)  # three queries: t reaches far
     assert probeval("compare", campaign / "none.csv").code == 1
     assert probeval("compare", "--method", "z").code == 2
 

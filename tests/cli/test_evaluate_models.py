@@ -407,3 +407,31 @@ def test_music_on_the_command_line(probeval, data):
     assert "These judgments are those of mirex2011, which mirex-jud-fine was fitted on" in said.err
     assert "6,322 of 6,322 pairs judged" in said.err
     assert "mean confidence 1.000" in said.err
+
+
+@pytest.mark.parametrize("form", ["table", "csv", "json"])
+def test_every_format_says_what_is_judged(probeval, folder, form):
+    said = probeval("evaluate", folder / "runs", *INDEPENDENT, "--metric", "P@5", "--metric", "RR", "--format", form)
+    assert said.code == 0, said.err
+    for metric in ("P@5", "RR"):
+        assert f"{metric}: 0 of " in said.err
+    assert said.err.count("mean confidence") == 2
+    assert "pairs judged" not in said.out
+
+
+def test_one_system_has_nothing_to_compare_with(probeval, folder):
+    said = probeval("evaluate", folder / "runs" / "system-01.gz", *INDEPENDENT, "--metric", "P@5")
+    assert "one system, and nothing to compare it with." in said.err
+    assert "confidence" not in said.err
+
+
+def test_systems_that_cannot_differ_are_named(probeval, put):
+    lists = {"a": "d1 d2 d3", "b": "d2 d1 d3", "c": "d1 d3 d4", "d": "d1 d2 d4"}
+    for name, docs in lists.items():
+        put(f"runs/{name}", "".join(f"q Q0 {doc} {i} {9 - i} t\n" for i, doc in enumerate(docs.split())))
+    runs = put("runs/e", "q Q0 d9 1 1 t\n").parent
+    alike = "The lists of {} are the same to {}: these systems cannot differ."
+    said = probeval("evaluate", runs, "--model", "uniform", "--metric", "P@2", "--metric", "DCG@2")
+    assert alike.format("a, b, d", "P@2") in said.err  # the order is nothing to precision
+    assert alike.format("a, d", "DCG@2") in said.err
+    assert said.err.count("cannot differ") == 2

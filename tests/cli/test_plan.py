@@ -30,6 +30,7 @@ def test_a_plan_without_judgments(probeval, campaign):
     assert first["cost"] == pytest.approx(first["judgments"] * 0.5)
     assert found["curve"][0]["judged"] == 0
     assert "Cheapest" in said.err
+    assert "Judge about 50 pairs at random and plan again with --qrels" in said.err
 
 
 def test_a_picture_and_a_table(probeval, campaign, tmp_path):
@@ -38,13 +39,18 @@ def test_a_picture_and_a_table(probeval, campaign, tmp_path):
     )
     assert said.code == 0, said.err
     assert (tmp_path / "plan.png").stat().st_size > 1000
-    assert "judgments" in said.out.splitlines()[1]
+    header, row = (line.split() for line in said.out.splitlines()[1:3])
+    shown = dict(zip(header, row, strict=True))
+    assert all(shown[name].isdecimal() for name in ("judgments", "lower", "upper", "pool"))
+    assert len(shown["a_query"].partition(".")[2]) == 1
+    assert "a_query: for each query; pool: pairs there are." in said.err
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (["--target", "trust=.9"], "No target 'trust'"),
+        (["--target", ".95"], "write confidence=.95"),
         (["--queries", "many"], "--queries takes whole numbers"),
         (["--queries", "0"], "--queries takes whole numbers"),
         (["--model", "none"], "A plan needs a model"),

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from probeval.cli.output import Talk
 from probeval.data import write_campaign
 
 
@@ -70,6 +71,27 @@ def test_a_campaign(probeval, here, small):
     assert said.code == 0, said.err
     assert json.loads(said.out)["title"] == "Campaign mine"
     assert probeval("report", "mine.db", "--name", "other").code == 1
+
+
+def test_a_password_is_not_in_the_report(probeval, here):
+    asked = ("report", "runs", "--metric", "P@5", "--model", "uniform", "--draws", 50)
+    assert probeval(*asked, "--title", "postgresql://ann:secret@host/db").code == 0
+    made = (here / "probeval-report.html").read_text(encoding="utf-8").split("made by")[1]
+    assert "postgresql://ann:***@host/db" in made
+    assert "secret" not in made
+
+
+def test_a_bar_goes_over_the_work(probeval, here, monkeypatch):
+    tracked = []
+
+    def track(self, work, what):
+        tracked.append((what, self.quiet))
+        return iter(work)
+
+    monkeypatch.setattr(Talk, "track", track)
+    asked = ("report", "runs", "--metric", "P@5", "--model", "uniform", "--draws", 50, "--quiet")
+    assert probeval(*asked).code == 0
+    assert ("Reporting; the forecast takes longest", True) in tracked
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,8 @@ def test_a_measure_does_not_change():
         ("NDGC@10", "nDCG@10"), ("ndgc", "nDCG"), ("APP", "AP"), ("bperf", "Bpref"), ("RPB(p=0.8)", "RBP"),
         ("p@10", "P@10"), ("f@5", "F@5"), ("r@100", "R@100"), ("suces@5", "Success@5"), ("MAP", "AP"),
         ("map@20", "AP@20"), ("mrr", "RR"), ("MRR@10", "RR@10"), ("recall@100", "R@100"), ("ndcg_cut_10", "nDCG@10"),
-        ("recip_rank", "RR"), ("precision@5", "P@5"), ("set_recall", "SetR"), ("f1@10", "F@10"),
+        ("recip_rank", "RR"), ("precision@5", "P@5"), ("set_recall", "SetR"), ("f1@10", "F@10"), ("P10", "P@10"),
+        ("ndcg_20", "nDCG@20"), ("map5", "AP@5"),
     ],
 )  # fmt: skip
 def test_a_wrong_name_gets_the_nearest(text, hint):
@@ -139,9 +140,22 @@ def test_every_hint_for_another_tools_name_parses():
         parse(meant)
 
 
-def test_a_name_near_nothing_gets_no_hint():
-    with pytest.raises(MetricError, match=r"^Unknown metric 'zzzzzzzz'\.$"):
-        parse("zzzzzzzz")
+@pytest.mark.parametrize("text", ["zzzzzzzz", "foo@10"])
+def test_a_name_near_nothing_gets_them_all(text):
+    with pytest.raises(MetricError) as caught:
+        parse(text)
+    assert str(caught.value) == f"Unknown metric {text!r}. Known: {', '.join(REGISTRY)}."
+
+
+def test_several_measures_in_one_text():
+    with pytest.raises(MetricError, match=r"^Cannot read 'nDCG@10,AP' as a metric: it names 2\. .* repeat --metric\.$"):
+        parse("nDCG@10,AP")
+
+
+def test_what_a_score_can_be():
+    assert (nDCG @ 10).limits == (0, 1)
+    assert parse("RBP").limits == (0, 1)
+    assert parse('CG(norm="none")@5').limits == (0, np.inf)
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -13,7 +15,8 @@ pytest.importorskip("sqlalchemy")
 from probeval.campaign import Campaign
 from probeval.data import Collection
 from probeval.report import Page, render, report_campaign
-from probeval.report.page import Table
+from probeval.report.page import Prose, Table
+from probeval.report.pages import _name
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +46,7 @@ def page(campaign: Campaign) -> Page:
 
 
 def test_it_has_what_was_judged_who_did_it_and_how_it_was_made(page: Page) -> None:
-    assert page.title == "Campaign campaign"
+    assert page.title == "Campaign mine"  # nobody named it, so after its store
     keys = [section.key for section in page.sections]
     assert keys.index("people") == keys.index("judging") + 1
     (people,) = (part for part in page["people"].parts if isinstance(part, Table))
@@ -51,7 +54,10 @@ def test_it_has_what_was_judged_who_did_it_and_how_it_was_made(page: Page) -> No
     facts = dict(page["made"].parts[0].rows)  # type: ignore[union-attr]
     assert facts["policy and goal"] == "gain, ranking"
     assert facts["events in the log"].startswith("20, the last 2001-09-09")
-    assert "Campaign campaign" in render(page)
+    assert "Campaign mine" in render(page)
+    assert page["model"].parts[0] == Prose(
+        "text-hierarchical: it was chosen when the campaign was created. Scale graded:2 (of the campaign)."
+    )
 
 
 def test_the_ranking_is_the_campaigns(campaign: Campaign, page: Page) -> None:
@@ -65,3 +71,27 @@ def test_a_campaign_without_a_judgment_has_a_report(small: Collection, tmp_path:
         page = report_campaign(opened)
     assert page.figures[1][1] == "0"
     assert "Who judged" in [section.title for section in page.sections]
+
+
+def test_progress_goes_over_milestones_and_sections(campaign: Campaign, page: Page) -> None:
+    passes: list[int] = []
+
+    def progress(work: Sequence[Any]) -> Iterator[Any]:
+        passes.append(len(work))
+        yield from work
+
+    assert report_campaign(campaign, command="probeval report mine.db", progress=progress) == page
+    assert passes == [5, 7]
+
+
+@pytest.mark.parametrize(
+    ("store", "name", "shown"),
+    [
+        ("folder/mine.db", "campaign", "mine"),
+        ("folder/mine.db", "pilot", "pilot"),
+        ("postgresql://ann:secret@host/lab?sslmode=require", "campaign", "lab"),
+        ("postgresql://ann:secret@host", "campaign", "campaign"),
+    ],
+)
+def test_the_title_is_the_name_or_that_of_the_store(store: str, name: str, shown: str) -> None:
+    assert _name(SimpleNamespace(address=(store, name))) == shown  # type: ignore[arg-type]

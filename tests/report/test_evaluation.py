@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from probeval.data import Collection, Runs, as_runs
+from probeval.data import Collection, Runs, Scale, as_judgments, as_runs
 from probeval.metrics import measure
-from probeval.relevance import Choice
+from probeval.relevance import Choice, choose_model
 from probeval.reliability import compare, gstudy
-from probeval.report import Evaluation, Page, begin, follow, milestone, paragraph, report_evaluation
+from probeval.report import Evaluation, Milestone, Page, begin, follow, milestone, paragraph, report_evaluation
 from probeval.report.evaluation import Effect
 from probeval.report.page import Facts, Figure, Part, Prose, Quote, Table
-from probeval.report.sections import model, reliability, users
+from probeval.report.pages import _figures, _lead
+from probeval.report.sections import judging, model, pairs, ranking, reliability, users
 from probeval.satisfaction import load_mapping
 from probeval.selection import Judging
 
@@ -48,6 +50,98 @@ def test_the_ranking_is_that_of_the_scores(partial: Evaluation, page: Page) -> N
     best = partial.ranking.order[0]
     assert page.figures[0][1] == best
     assert best in page.lead
+
+
+def _open_race(*names: str) -> Evaluation:
+    """By P@1 on three queries: sure has 2 of 3, null 0, tied-* as much as sure; others are as good as a coin."""
+    queries, judged = ("q1", "q2", "q3"), dict[str, dict[str, int]]()
+    for query in queries:
+        judged[query] = {"sure": int(query != "q3"), "null": 0}
+    lists = {name: {q: {"sure" if name.startswith("tied") else name: 1.0} for q in queries} for name in names}
+    collection = Collection("race", as_runs(lists), as_judgments(judged))
+    return begin(collection, choose_model("uniform", collection, scale=Scale.binary()), "P@1", draws=2000)
+
+
+OPEN = [f"open-{i}" for i in range(9)]
+
+
+def test_nobody_leads_where_nothing_is_decided() -> None:
+    found = _open_race("sure", *OPEN)
+    lead = _lead(found)
+    assert lead.startswith(
+        "No system can be told from any other yet (3 of 30 pairs judged). "
+        "sure has the highest expected score by P@1 on 3 queries, 0.667; open-"
+    )
+    likely, p = found.scores.systems[found.ranking.p_best.argmax()], found.ranking.p_best.max()
+    assert f"; {likely} is the likeliest to be the best ({p:.0%}). Even with everything judged, 3 queries would" in lead
+    assert lead.endswith("too few to tell 9 of the others from sure on new queries.")
+    assert _figures(found)[0][:2] == ("highest expected score", "sure")
+    assert "P(best) can be higher for a lower rank" in " ".join(map(text, ranking(found).parts))
+
+
+def test_who_leads_is_the_likeliest_to_be_the_best() -> None:
+    lead = _lead(_open_race("sure", "null", *OPEN))
+    assert lead.startswith("sure has the highest expected score of 11 systems by P@1 on 3 queries; open-")
+    assert "is the likeliest to be the best, with probability 0." in lead
+    assert "9 more cannot be told from sure there." in lead
+    found = _open_race("sure", "null")
+    assert _lead(found) == (
+        "sure leads 2 systems by P@1 on 3 queries, and is the best of them on these queries with probability 1.000. "
+        "All others can be told from it there."
+    )
+    assert _figures(found)[0][:2] == ("leader", "sure")
+    assert "for a lower rank" not in " ".join(map(text, ranking(found).parts))
+    assert _lead(_open_race("tied-1", "tied-2")) == "All 2 systems are tied by P@1 on 3 queries."
+    assert _lead(_open_race("sure")) == "One system, sure: P@1 on 3 queries, 0.6667."
+
+
+def test_pairs_say_ties_and_whether_queries_are_enough(partial: Evaluation) -> None:
+    def table(found: Evaluation) -> list[dict[str, str]]:
+        (made,) = (part for part in pairs(found).parts if isinstance(part, Table))
+        return [dict(zip(made.columns, row, strict=True)) for row in made.rows]
+
+    (tie,) = table(_open_race("tied-1", "tied-2"))
+    assert tie["P(tie)"] == "1.0000"
+    assert (tie["on these queries"], tie["on new queries, all judged"]) == ("tied", "-")
+    (told,) = table(_open_race("sure", "null"))
+    assert "P(tie)" not in told
+    assert (told["on these queries"], told["on new queries, all judged"]) == ("decided", "enough queries")
+    (doubt,) = table(_open_race("sure", "open-1"))
+    assert (doubt["on these queries"], doubt["on new queries, all judged"]) == ("open", "too few")
+    assert doubt["difference"].count(" ") == 1  # it breaks before its p alone
+    first, second = partial.ranking.order[:2]
+    assert table(partial)[0]["difference"].replace("\N{NO-BREAK SPACE}", " ") == str(partial.effect(first, second))
+
+
+def test_it_is_said_why_confidence_fell(partial: Evaluation) -> None:
+    before, after = partial.milestones
+    rose = replace(before, confidence=0.6, expected_tau=0.2), replace(after, confidence=0.7, expected_tau=0.3)
+    fell = replace(rose[0], confidence=0.8), rose[1]
+    wider = fell[0], replace(fell[1], half_width=1.0, expected_tau=0.1)
+
+    def told(milestones: tuple[Milestone, ...]) -> str:
+        return " ".join(map(text, judging(replace(partial, milestones=milestones)).parts))
+
+    assert " fell: " not in told(rose)
+    assert "The mean confidence fell: from its first judgments the model learns the level" in told(fell)
+    assert "say little of the order, and only the half-widths shrink." in told(fell)
+    assert "The mean confidence and the expected tau fell: " in told(wider)
+    assert "say little of the order." in told(wider)
+
+
+def test_what_the_others_are_expected_to_have_is_whole(page: Page) -> None:
+    table = next(part for part in page["judging"].parts if isinstance(part, Table))
+    assert table.columns == ("grade", "judged pairs", "expected of the others")
+    assert all(cell.replace(",", "").isdigit() for row in table.rows for cell in row)
+
+
+def test_terms_are_explained_where_they_first_stand(page: Page) -> None:
+    assert page.figures[-1][0] == "would new queries rank them alike? E ρ²"
+    assert "Φ: the same scores?" in said(page, "judging")
+    assert "which parts the variance of scores" in said(page, "reliability")
+    assert "the policy gain, which takes next what settles most" in said(page, "reliability")
+    assert "route moments, normal: means and covariances of the grades" in said(page, "made")
+    assert "neighbours across a border need not differ" in said(page, "ranking")
 
 
 def test_with_all_judged_effects_are_those_of_the_paired_t_test(full: Evaluation, small: Collection) -> None:
@@ -116,9 +210,8 @@ def test_users_are_asked_where_a_mapping_applies(partial: Evaluation, page: Page
         choice,
         partial.milestones,
     )
-    (why,) = users(other).parts
-    assert text(why).startswith("Not said. No mapping to satisfaction is published")
-    lent = users(replace(other, mapping=load_mapping("DCGl@5/broad")))
+    assert users(other) == ()  # nothing is published for it
+    (lent,) = users(replace(other, mapping=load_mapping("DCGl@5/broad")))
     assert "DCGl@5/broad" in text(lent.parts[0])
 
 
@@ -154,7 +247,11 @@ def test_the_paragraph_has_value_half_width_and_p(partial: Evaluation, full: Eva
     assert "12 (" not in text_  # of 12 judgments those in the pool of depth 5 count
     assert f"{partial.scores.judged} (" in text_
     assert "judging and sampling of queries" in text_
+    assert f"{order[0]} has the highest expected score, " in text_
+    assert " for the population of queries; it differs from" in text_
+    assert re.search(r"learned from \d+ campaigns\)", text_)  # this one may be among them
     assert "all were judged" in paragraph(full)
+    assert f"{full.ranking.order[0]} scored highest, " in paragraph(full)
     assert page["paper"].parts == (Quote(text_),)
 
 
@@ -169,8 +266,9 @@ def test_small_evaluations_have_a_report_too(small: Collection, choice: Choice, 
     assert small.judgments is not None
     found = begin(replace(small, runs=_first(small, systems, queries)), choice, "P@5", draws=50)
     page = report_evaluation(found)
-    assert [section.key for section in page.sections] == ALL
+    assert [section.key for section in page.sections] == [key for key in ALL if key != "users"]
     assert paragraph(found)
+    assert page.lead
 
 
 def _first(campaign: Collection, systems: int, queries: int) -> Runs:

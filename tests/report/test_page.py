@@ -114,6 +114,18 @@ def test_light_and_dark_and_print(html: str) -> None:
     assert 'name="viewport"' in html
 
 
+def test_small_screens_and_paper(html: str) -> None:
+    """A picture is never wider than the screen, a table scrolls under a shade, and only a long table is parted."""
+    style = html[html.index("<style>") : html.index("</style>")]
+    assert "min-width" not in re.sub(r"\(.*?\)", "", style)
+    assert "overflow-x: auto" in style
+    assert style.count("var(--shade)") == 2
+    assert html.count('class="wide" tabindex="0"') == html.count("<table>")
+    short, long = (Table.of(pd.DataFrame({"n": range(n)}), "") for n in (12, 13))
+    made = render(Page("t", "l", (), (Section("s", "S", (short, long)),)))
+    assert re.findall(r"<figure([^>]*)>", made) == [' class="whole"', ""]
+
+
 def test_names_are_escaped(html: str) -> None:
     assert "A &lt;b&gt;small&lt;/b&gt; campaign" in html
     assert "<b>small" not in html
@@ -133,6 +145,8 @@ def test_tables_say_what_is_not_known() -> None:
     table = Table.of(frame.assign(most=[float("inf"), 2.0]), "")
     assert table.rows == (("a", "0.5000", "1,200", "never"), ("b", "-", "3", "2.0000"))
     assert table.numeric == (False, True, True, True)
+    texts = pd.DataFrame({"share": ["12.5%", "-"], "seconds": ["1.5", "2"], "bias": ["+0.10 ± 0.02", "-"]})
+    assert Table.of(texts, "").numeric == (True, True, False)
 
 
 def test_a_report_is_written_whole_or_not_at_all(page: Page, html: str, tmp_path: Path) -> None:

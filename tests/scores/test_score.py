@@ -139,6 +139,27 @@ def test_the_population_interval_covers_when_nothing_is_judged():
     assert hits / trials >= 0.95
 
 
+@pytest.mark.parametrize("family", ["normal", "t"])
+@pytest.mark.parametrize("metric", ["P@2", 'DCG(norm="none")@2'])
+def test_an_interval_is_cut_to_what_the_measure_can_be(tiny, family, metric):
+    runs, _ = tiny
+    sure = [0.02, 0.98] if metric == "P@2" else [0.98, 0.02]
+    relevance = RelevanceDistribution.of(runs.pool, Scale.binary(), np.tile(sure, (len(runs.pool), 1)))
+    scores = evaluate(runs, relevance, metric, family=family)
+    low, high = scores.intervals(0.999)
+    assert np.all((low <= scores.mean) & (scores.mean <= high))
+    assert low.min() == 0 or high.max() == 1  # something was cut
+    assert low.min() >= 0
+    assert high.max() <= scores.metric.limits[1]
+    gap = scores["a"] - scores["c"]
+    assert -scores.metric.limits[1] <= gap.interval(0.999)[0] <= gap.mean() <= gap.interval(0.999)[1]
+    everything = evaluate(
+        runs, RelevanceDistribution.of(runs.pool, Scale.binary(), np.tile([0.0, 1.0], (len(runs.pool), 1))), metric
+    )
+    for end in everything.intervals():  # certain: the interval is the mean, rounding and all
+        np.testing.assert_array_equal(end, everything.mean)
+
+
 @METHODS
 def test_frame_and_table(by, method):
     scores = by[method]

@@ -68,6 +68,8 @@ def test_the_cheapest_that_meets_the_target_comes_first(pilot, model):
     )  # fmt: skip
     table = result.table()
     assert table["meets"].is_monotonic_decreasing
+    arrives = table["judgments"] < table["pool"]
+    assert table["meets"].tolist() == (arrives & (table["erho2"] >= 0.5)).tolist()
     good = table[table["meets"]]
     assert good["cost"].is_monotonic_increasing
     by_queries = table.sort_values("queries")
@@ -78,6 +80,21 @@ def test_the_cheapest_that_meets_the_target_comes_first(pilot, model):
     at_hand = table[table["queries"] == 8].iloc[0]
     assert at_hand["cost"] == pytest.approx(at_hand["judgments"] - made + 80)
     assert at_hand["hours"] == pytest.approx((at_hand["judgments"] - made) * 30 / 3600)
+
+
+def test_progress_goes_course_by_course(pilot):
+    steps = []
+
+    def tell(courses):
+        for course in courses:
+            yield course
+            steps.append(course)  # a bar moves when the next one is asked for
+
+    plan(
+        pilot, load_card("text-jud").model, metric="P@2", scale=Scale.graded(2), targets="confidence=.6",
+        queries=[2, 3], paths=2, progress=tell,
+    )  # fmt: skip
+    assert steps == [0, 1, 2, 3]
 
 
 def test_what_cannot_be_reached_is_said(pilot, model):

@@ -51,6 +51,7 @@ def judging(
         guideline=f"2 answers the query, 1 is on its topic. {SCRIPT}",
         stopping=f"confidence=.95,budget={PAIRS}",
     ) as campaign:
+        campaign.refresh()  # the first look, where the way to the target begins
         yield campaign, serve(campaign.address[0], "--docs", documents(campaign))
 
 
@@ -140,6 +141,16 @@ def test_a_phone_has_room_for_everything(browser: Browser, judging: tuple[Campai
         low = page.locator("#grades button").last.bounding_box()
         assert low is not None
         assert low["y"] + low["height"] <= 640  # grades are in sight without scrolling
+        page.locator("#grades button").last.tap()
+        undo = page.locator("#undo button")
+        undo.wait_for()
+        assert undo.inner_text() == "Undo grade 2"  # on one line, with Skip beside it
+        assert undo.bounding_box()["y"] == page.locator("#skip button").bounding_box()["y"]  # type: ignore[index]
+        undo.tap()
+        undo.wait_for(state="detached")
+        page.goto(server.url + "/overview")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360  # tables scroll within themselves
+        assert page.locator(".narrow-only").first.is_visible()
         page.close()
 
 

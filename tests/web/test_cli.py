@@ -41,6 +41,28 @@ def test_what_will_not_do_is_said(
     assert said.out == ""
 
 
+def test_what_assessors_will_miss_is_said(
+    probeval: Run,  # noqa: F811
+    campaign: Campaign,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr("probeval.web.serve", lambda *_, ready, **__: ready("http://here/"))
+    place = campaign.address[0]
+    *missing, _ = probeval("judge", place).err.splitlines()
+    assert missing == [
+        "No texts of documents: assessors will see ids alone. Give them with --docs FILE",
+        f"No texts of queries: assessors will see ids alone. Give them with probeval campaign queries {place} FILE",
+    ]
+    campaign.change_queries("eve", {"q1": "what is it"})
+    docs = tmp_path / "docs.csv"
+    docs.write_text(f"doc,text\n{campaign.pool.docs[0]},a text\n")
+    assert probeval("judge", place, "--docs", docs).err.splitlines() == [
+        f"1 of {len(campaign.pool.docs)} documents of the pool are in {docs}.",
+        "Open this address in a browser. Ctrl+C stops the server.",
+    ]
+
+
 def test_no_store_no_page(probeval: Run, tmp_path: Path):  # noqa: F811
     said = probeval("judge", tmp_path / "none.db")
     assert said.code == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -139,6 +140,47 @@ def test_progress_shows_the_model_and_the_curve(open_page: Open, campaign: Campa
     assert "ranking" not in text.lower()
 
 
+def _said(text: str) -> str:
+    """What a page says, without markup."""
+    return " ".join(re.sub(r"<[^>]*>", " ", text).split())
+
+
+def test_the_strip_says_what_the_model_knew_and_forecasts_nothing_from_little(open_page: Open, campaign: Campaign):
+    board = Board(campaign)
+    client = open_page(board=board)
+    first = campaign.refresh().confidence
+    page = client.get("/")
+    for _ in range(4):
+        page = _judge(client, page, "2")
+    board.look()
+    said = _said(client.get("/progress").text)
+    assert f"Confidence {first:.3f} after 0 of 4 judged, target 0.95" in said
+    assert "0% of the way to the target" in said
+    assert "Left" not in said
+    assert "Confidence so far" not in said  # one point is no course
+    for turn in range(20):
+        page = _judge(client, page, str(turn % 3))
+    outlook = campaign.refresh()
+    status = board.look().status
+    said = _said(client.get("/progress").text)
+    assert f"Confidence {outlook.confidence:.3f} target 0.95" in said
+    assert f"{100 * status.way:.0f}% of the way to the target" in said  # type: ignore[operator]
+    assert f"Target confidence=0.95: about {status.left} more judgments" in str(status)
+    assert f"Left about {status.left} judgments, under 1 min" in said
+    assert "Confidence so far" in said
+
+
+def test_a_query_without_a_text_says_so_and_gets_one_while_the_page_is_open(open_page: Open, campaign: Campaign):
+    client = open_page()
+    page = client.get("/")
+    query = page.form("/judge")["query"]
+    assert "only the id to go by (<code>probeval campaign queries</code>)" in page.text
+    campaign.change_queries("eve", {query: "what is it"})
+    page = client.get("/")
+    assert '<h1 dir="auto">what is it</h1>' in page.text
+    assert "only the id to go by" not in page.text
+
+
 def test_the_board_follows_the_campaign(campaign: Campaign):
     with Board(campaign, pause=0.01) as board:
         campaign.record("ann", *campaign.pool.label(0), 1)
@@ -154,7 +196,10 @@ def test_the_board_follows_the_campaign(campaign: Campaign):
 def test_the_ranking_is_the_owners_unless_it_is_shown_to_all(open_page: Open, campaign: Campaign):
     campaign.refresh()
     system = campaign.outlook.systems[0]["system"]  # type: ignore[union-attr]
-    assert system in open_page(who=EVE).get("/overview").text
+    team, alone = open_page(who=EVE).get("/overview").text, open_page().get("/overview").text
+    assert system in team
+    assert "Only owners of the campaign see this." in team
+    assert "Knowing who leads can sway a judgment: better look when you are done." in alone
     refused = open_page(who=ANN).get("/overview")
     assert refused.status == 403
     assert "for the owner" in refused.text
@@ -162,6 +207,7 @@ def test_the_ranking_is_the_owners_unless_it_is_shown_to_all(open_page: Open, ca
     shown = open_page(who=ANN, show_ranking=True).get("/overview")
     assert shown.status == 200
     assert system in shown.text
+    assert "Assessors see this too." in shown.text
     assert "/export/" not in shown.text
     assert open_page(who=ANN, show_ranking=True).get("/export/qrels").status == 403
 
@@ -242,6 +288,8 @@ def test_a_fine_scale_is_typed(tmp_path: Path, small, open_page: Open):
         client = Client(app, "judge.test")
         page = client.get("/")
         assert 'type="number"' in page.text
+        assert "<kbd>g</kbd>" not in page.text  # this campaign has no guideline, the other one has
+        assert "<kbd>g</kbd> guideline" in open_page().get("/").text
         assert _judge(client, page, "73").status == 200
         assert _judge(client, client.get("/"), "101").status == 422
         assert [said[-1].grade for said in fine.state.judged.values()] == [73.0]

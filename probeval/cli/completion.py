@@ -1,0 +1,31 @@
+"""What the shell offers where the value of an option is asked for; typer keeps what begins as was typed."""
+
+from __future__ import annotations
+
+__all__ = ["complete_metric", "complete_model", "complete_policy", "complete_scale"]
+
+
+def complete_metric() -> list[str]:
+    """Every measure, at ten documents where it takes a cutoff."""
+    from probeval.metrics import REGISTRY
+
+    return [name + ("" if definition.cutoff == "none" else "@10") for name, definition in REGISTRY.items()]
+
+
+def complete_model() -> list[str]:
+    """The models with a name."""
+    from probeval.relevance import card_names
+
+    return ["none", "uniform", "empirical", "independent", *card_names()]
+
+
+def complete_policy() -> list[str]:
+    """Every policy."""
+    from probeval.selection import POLICIES
+
+    return list(POLICIES)
+
+
+def complete_scale() -> list[str]:
+    """The scales that campaigns mostly use."""
+    return ["binary", "graded:2", "graded:3", "graded:4", "fine"]

@@ -1,0 +1,89 @@
+"""``probeval campaign guideline`` and ``queries``: what assessors are told."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import pandas as pd
+import typer
+
+from probeval.cli.options import Format, OutputFormat, Quiet, Seed
+from probeval.cli.output import Talk, write
+from probeval.cli.stores import By, Name, StorePlace, opened_campaign
+from probeval.data.files import read_bytes
+from probeval.errors import ProbevalError
+
+__all__ = ["guideline", "guideline_text", "no_texts", "queries"]
+
+
+def guideline(
+    store: StorePlace,
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[FILE]", help="The new guideline; the present one is shown without it.")
+    ] = None,
+    by: By = "owner",
+    name: Name = None,
+    form: Format = OutputFormat.table,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Show what assessors are told, or change it; judgments keep the version that they were made under.
+
+    Example: probeval campaign guideline mine.db guideline.txt
+    """
+    with opened_campaign(store, name, read_only=file is None) as opened:
+        if file is not None:
+            opened.change_guideline(by, guideline_text(file))
+        present = opened.state.guideline
+    if present is None:
+        Talk(quiet=quiet)(f"No guideline yet: probeval campaign guideline {shlex.quote(store)} FILE")
+    row = {"version": 0 if present is None else present.version, "text": "" if present is None else present.text}
+    if form is not OutputFormat.table:
+        write(pd.DataFrame([row]), row, form)
+    elif present is not None:
+        typer.echo(f"Version {present.version}\n{present.text}".rstrip())
+
+
+def queries(
+    store: StorePlace,
+    file: Annotated[
+        Path | None,
+        typer.Argument(metavar="[FILE]", help="A table of query and text; what is known is shown without it."),
+    ] = None,
+    by: By = "owner",
+    name: Name = None,
+    form: Format = OutputFormat.table,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Show the texts of queries, or give new ones; texts of queries that the file does not have stay.
+
+    Example: probeval campaign queries mine.db queries.tsv
+    """
+    from probeval.campaign import read_texts
+
+    talk = Talk(quiet=quiet)
+    with opened_campaign(store, name, read_only=file is None) as opened:
+        if file is not None:
+            opened.change_queries(by, read_texts(file, "query"))
+        texts = opened.queries
+    known = sum(map(bool, texts.values()))
+    talk(f"{known:,} of {len(texts):,} queries have a text." if known else no_texts(store))
+    rows = [{"query": query, "text": text} for query, text in texts.items()]
+    write(pd.DataFrame(rows, columns=["query", "text"]), {"queries": rows}, form)
+
+
+def guideline_text(file: Path) -> str:
+    """What a file says, for assessors."""
+    try:
+        return read_bytes(file).decode()
+    except UnicodeDecodeError:
+        raise ProbevalError(f"{file}: expected UTF-8 text. Convert the file.") from None
+
+
+def no_texts(store: str) -> str:
+    """That a campaign has no texts of queries, and how to give it some."""
+    give = f"probeval campaign queries {shlex.quote(store)} FILE"
+    return f"No texts of queries: assessors will see ids alone. Give them with {give}"

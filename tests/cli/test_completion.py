@@ -1,0 +1,40 @@
+"""What the shell completes, and the list of verbs."""
+
+from __future__ import annotations
+
+import pytest
+from typer.testing import CliRunner
+
+from probeval.cli.app import VERBS, app
+
+
+def completed(line: str) -> list[str]:
+    """What bash is told for this line, the cursor at its end."""
+    words = line.split(" ")
+    asked = {"COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1), "_PROBEVAL_COMPLETE": "complete_bash"}
+    return CliRunner().invoke(app, env=asked, prog_name="probeval").stdout.split()
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("probeval evaluate runs --metric nD", {"nDCG@10"}),
+        ("probeval evaluate runs --metric SetP", {"SetP"}),
+        ("probeval compare runs --metric RB", {"RBP@10"}),
+        ("probeval evaluate runs --model uni", {"uniform"}),
+        ("probeval plan runs --model text-hier", {"text-hierarchical"}),
+        ("probeval next runs --policy g", {"gain"}),
+        ("probeval simulate runs --policy mt", {"mtc"}),
+        ("probeval evaluate runs --scale gr", {"graded:2", "graded:3", "graded:4"}),
+        ("probeval evaluate runs --format ", {"table", "csv", "json"}),
+    ],
+)
+def test_values_are_offered(line, offered):
+    assert offered <= set(completed(line))
+
+
+def test_the_help_lists_every_verb_in_the_order_of_use(probeval, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = probeval("--help").out.partition("Commands:")[2].strip().splitlines()
+    assert [line.split()[0] for line in lines] == list(VERBS)
+    assert "..." not in "".join(lines)
