@@ -234,7 +234,7 @@ def worlds():
     for _ in range(REPLICATIONS):
         root = rng.normal(size=(8, 4)) * 0.03
         covariance = root @ root.T + np.eye(8) * 0.001
-        scores = stated(rng.normal(size=8) * 0.03, covariance)
+        scores = stated(0.5 + rng.normal(size=8) * 0.03, covariance)
         truth = scores.sample(1, rng)[0]
         perfect.append(measure_point(scores, truth, draws=scores.sample(200, rng)))
         narrow = stated(scores.mean, covariance / 9)
@@ -281,7 +281,7 @@ def test_a_timid_model_is_found_out_too():
     rng = np.random.default_rng(2)
     low = []
     for _ in range(60):
-        scores = stated(rng.normal(size=8) * 0.1, np.eye(8) * 0.001)
+        scores = stated(0.5 + rng.normal(size=8) * 0.1, np.eye(8) * 0.001)
         truth = scores.sample(1, rng)[0]
         wide = stated(scores.mean, np.eye(8) * 0.05)
         low.append(measure_point(wide, truth, draws=wide.sample(200, rng)))
