@@ -28,6 +28,7 @@ lint: .venv/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+test: export OMP_NUM_THREADS = 1  # pytest has a worker on every core
 test: lint
 	$(BIN)/python -m pytest -n auto -m "not slow and not validation"
 	$(BIN)/python -m pytest -n auto -m slow
