@@ -28,7 +28,8 @@ lint: .venv/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test: export OMP_NUM_THREADS = 1  # pytest has a worker on every core
+# A worker of pytest on every core, and a thread for each.
+test: export OMP_NUM_THREADS = 1
 test: lint
 	$(BIN)/python -m pytest -n auto -m "not slow and not validation"
 	$(BIN)/python -m pytest -n auto -m slow
