@@ -277,7 +277,9 @@ def plans(work: Work) -> str:
     for name in reversed(TRIED):
         held, model = work.held(name), work.model(name, "hierarchical")
         for seed in range(SEEDS):
-            course = work.course(name, "gain", "hierarchical", pilot=PILOT, seed=seed, label="pilot", checkpoints=())
+            # Past the target, so that it can be seen to hold.
+            course = work.course(name, "gain", "hierarchical", pilot=PILOT, seed=seed, label="pilot", checkpoints=(),
+                                 stop="confidence=.96")  # fmt: skip
             first = lasting([replace(s, tau=s.confidence) for s in course.steps], 0.95, 100)
             n = int(np.ceil(PILOT * len(held.pool)))
 

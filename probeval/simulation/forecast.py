@@ -28,7 +28,7 @@ LEVEL = 0.9  # of the interval of a forecast
 PATHS, BATCH, GROWTH = 8, 10, 0.2  # courses; the least batch, and how it grows with what is judged
 DRAWS = 200  # of scores, where draws are made
 LASTS = 100  # judgments that confidence has to hold for
-DOUBT = 0.2  # the least standard deviation of a forecast, of its logarithm: models are wrong beyond what they know
+DOUBT = 0.2  # sd on top of that between courses, of the logarithm: models are wrong beyond what they know
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,8 @@ class Forecast:
         start = float(self.judged[0])
         ahead = np.log(np.maximum(passages - start, 1.0))
         n = len(ahead)
-        spread = max(float(ahead.std(ddof=1)) if n > 1 else 0.0, DOUBT) * np.sqrt(1 + 1 / n)
+        between = float(ahead.var(ddof=1)) if n > 1 else 0.0
+        spread = float(np.sqrt(between * (1 + 1 / n) + DOUBT**2))
         reach = -float(stdtrit(max(n - 1, 1), (1 - level) / 2)) * spread
         middle = float(ahead.mean())
         low, high = (float(min(start + np.exp(middle + x), self.pool)) for x in (-reach, reach))

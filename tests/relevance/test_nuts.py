@@ -281,7 +281,7 @@ def test_arviz_data_have_the_groups_that_checks_need(design, prior, judged):
         loo = load("arviz").loo(data, pointwise=True)
     elpd = loo.elpd_loo if hasattr(loo, "elpd_loo") else loo.elpd
     # [importance] 1 / mean(1 / p), of which ArviZ's is the smoothed form.
-    assert elpd == pytest.approx(-np.log(np.exp(-level.values).mean(axis=(0, 1))).sum(), abs=0.5)
+    assert elpd == pytest.approx(-np.log(np.exp(-level.values).mean(axis=(0, 1))).sum(), abs=0.8)
 
 
 def test_impossible_requests_say_what_is_wrong(design, prior, judged):

@@ -72,7 +72,8 @@ def test_the_interval_is_a_predictive_of_the_logarithm():
     needed = Forecast(judged, paths, 1 - paths, 1000).needed(0.95, level=0.5, lasts=0)
     assert needed["judgments"] == pytest.approx(10 + 20)
     # The t quantile at .75 with one degree of freedom is 1, the sd of the logarithms log(4) / sqrt(2).
-    reach = np.exp(np.log(4) / np.sqrt(2) * np.sqrt(1.5))
+    # Two courses say that with a variance half as large again; doubt of .2 comes on top.
+    reach = np.exp(np.sqrt(1.5 * np.log(4) ** 2 / 2 + 0.2**2))
     assert needed["lower"] == pytest.approx(10 + 20 / reach)
     assert needed["upper"] == pytest.approx(10 + 20 * reach)
 
