@@ -78,7 +78,7 @@ def report_evaluation(
         lambda: (sections.judging(found), *more),
         lambda: (sections.model(found.choice, seen),),
         lambda: (sections.reliability(found),),
-        lambda: sections.users(found),
+        lambda: (sections.users(found),),
         lambda: (Section("paper", "For a paper", (Quote(paragraph(found)),)), how_made(facts, command)),
     ]
     done = tuple(section for make in progress(work) for section in make())

@@ -366,14 +366,14 @@ def _held_out(evaluation: Mapping[str, Any]) -> list[dict[str, Any]]:
     return []
 
 
-def users(found: Evaluation) -> tuple[Section, ...]:
-    """What the scores mean for users; nothing where no mapping is published for the measure and none was given."""
+def users(found: Evaluation) -> Section:
+    """What the scores mean for users, or how that can be said."""
     title = "What it means for users"
     try:
         satisfied = found.users
         table = satisfied.table(level=found.level).reset_index()
     except ProbevalError as error:
-        return () if found.mapping is None else (Section("users", title, (Prose(f"Not said. {error}"),)),)
+        return Section("users", title, (Prose(f"{error} On the command line: --mapping NAME."),))
     shown = pd.DataFrame(
         {
             "system": table["system"].astype(str),
@@ -400,7 +400,7 @@ def users(found: Evaluation) -> tuple[Section, ...]:
     order = found.ranking.order
     if len(order) > 1:
         parts.append(Prose(f"{satisfied.compare(order[0], order[1], level=found.level)}."))
-    return (Section("users", title, tuple(parts)),)
+    return Section("users", title, tuple(parts))
 
 
 def _users_picture(found: Evaluation) -> Figure:
