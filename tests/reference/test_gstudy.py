@@ -147,7 +147,7 @@ def test_shares_of_mirex_2011_with_a_tenth_judged(data):
     """One decomposition a joint draw: the intervals hold the shares of full judgment, and posterior means miss them.
 
     The model learns from half of the queries, as in ``validate``. On the other half the intervals held all three shares
-    in 8 of 8 orders of judging; on the whole campaign in 9 of 12, the share of systems being found somewhat small.
+    in 5 of 8 orders of judging; on the whole campaign in 9 of 12, the share of systems being found somewhat small.
     """
     campaign, metric = read_campaign(data / "mirex2011"), parse("CG@5")
     whole = HeldOut.of(campaign, depth=5)
