@@ -25,7 +25,7 @@ def posterior() -> Posterior:
     rng = np.random.default_rng(1)
     scores = bounded_scores(rng, [0.0, 0.0, 1.2], 30)
     scores[0, 3] = np.nan
-    return compare_bayes(scores, systems=["a", "b", "c"], rope=0.03, rng=rng)
+    return compare_bayes(scores, systems=["a", "b", "c"], rope=0.03, draws=1500, rng=rng)
 
 
 @pytest.mark.slow
