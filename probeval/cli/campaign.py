@@ -32,7 +32,7 @@ from probeval.cli.options import (
 from probeval.cli.output import Talk, write, write_csv, write_json, write_table
 from probeval.cli.sources import collect
 from probeval.cli.stores import By, Name, StorePlace, opened_campaign
-from probeval.cli.told import guideline, guideline_text, no_texts, queries
+from probeval.cli.told import guideline, guideline_text, queries, texts_known
 from probeval.data import Scale
 from probeval.data.files import write_bytes
 from probeval.errors import ProbevalError
@@ -149,8 +149,8 @@ def create(
         seed=seed,
     ) as made:
         _write_status(made.status(), form)
-    if queries is None:
-        talk(no_texts(store))
+        told = made.queries
+    talk(texts_known(told, store))
     place = shlex.quote(store)
     talk(f"Next: probeval judge {place} (on a page), or probeval campaign next {place} --assessor YOU")
 
@@ -309,7 +309,8 @@ def export(
             typer.echo(text, nl=False)
         else:
             write_bytes(out, text.encode())
-            Talk(quiet=quiet)(f"{text.count(chr(10)):,} lines in {out}.")
+            scale = opened.scale  # which no file of judgments says
+            Talk(quiet=quiet)(f"{text.count(chr(10)):,} lines in {out}. Elsewhere they are read with --scale {scale}.")
 
 
 @campaign.command("import")

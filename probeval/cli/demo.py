@@ -31,8 +31,8 @@ DOCS, EFFECTS = 200, Effects(team=2.0, system=1.5)  # systems that differ enough
 BATCH = 10
 STOP = 0.95
 NEXT = """\
-evaluate RUNS/ --metric nDCG@10                                    # rank them
-plan RUNS/ --metric nDCG@10 --target confidence=.95                # what will it take?
+evaluate RUNS/ --metric nDCG@10 --scale graded:3                   # rank them, for grades 0 to 3
+plan RUNS/ --metric nDCG@10 --scale graded:3                       # how many judgments will it take?
 campaign create mine.db RUNS/ --metric nDCG@10 --scale graded:3    # begin to judge (--queries: their texts)
 judge mine.db --docs docs.jsonl                                    # on a page, alone or as a team
 report mine.db                                                     # write the report"""
@@ -89,6 +89,7 @@ class Story:
     def truth(self) -> dict[str, float]:
         """What all judgments of the campaign say: tau with this order, pairs in the same order, and reliability."""
         from probeval.reliability import gstudy
+        from probeval.selection import Verdict
         from probeval.simulation import tau_and_accuracy
 
         assert self.campaign.judgments is not None
@@ -96,7 +97,10 @@ class Story:
         tau, accuracy = tau_and_accuracy(self.stage.scores.mean, full.values.mean(axis=1))
         study = gstudy(full, interval="none")
         reliable = {name: study.coefficient(name).value for name in ("erho2", "phi")}
-        return {"tau": tau, "accuracy": accuracy, **reliable}
+        ahead, true = self.stage.ranking.p_better, full.values.mean(axis=1)
+        decided = Verdict.of(self.stage.ranking).decided & (ahead > ahead.T)
+        right = decided & (true[:, None] > true)
+        return {"tau": tau, "accuracy": accuracy, **reliable, "decided": int(decided.sum()), "right": int(right.sum())}
 
     def document(self) -> dict[str, Any]:
         """The story as plain data for JSON."""
@@ -148,7 +152,8 @@ def _tell(campaign: Collection, n: int, seed: int, show: bool, talk: Talk) -> St
     talk(
         f"   All {len(campaign.judgments):,} judgments, kept back until now: tau {truth['tau']:.3f} with this order, "
         f"where {marks[-1].expected_tau:.3f} was expected; erho2 {truth['erho2']:.3f}, phi {truth['phi']:.3f}.\n"
-        "   One campaign can be off either way: what is stated holds on average (examples/story.py has five)."
+        f"   Of {truth['decided']} comparisons that were decided, {truth['right']} are right. One campaign can be off "
+        "either way: what is stated holds on average\n   (examples/story.py has five)."
     )
     return story
 

@@ -36,7 +36,7 @@ __all__ = ["plan"]
 
 # The decimals of what is counted or paid.
 SHOWN = {"judgments": 0, "lower": 0, "upper": 0, "a_query": 1, "hours": 1, "cost": 2}
-PILOT, PILOT_SHARE = 50, 0.02  # the least number of pairs of a pilot, and its share of a large pool
+PILOT, PILOT_SHARE = 50, 0.03  # the least number of pairs of a pilot, and its share of a large pool
 
 
 def plan(
@@ -131,7 +131,10 @@ def plan(
         write_table(result.table(), title="The cheapest first", decimals=SHOWN)
     if collection.judgments is None:
         pilot = max(PILOT, round(result.options[0].pool * PILOT_SHARE, -1))
-        talk(f"Judge about {pilot} pairs at random and plan again with --qrels: the forecast narrows.")
+        talk(
+            f"Judge about {pilot:.0f} pairs at random (probeval next RUNS --policy random) and plan again with "
+            "--qrels: the forecast narrows."
+        )
 
 
 def _say(result: Plan, talk: Talk) -> None:

@@ -110,6 +110,9 @@ def report(
         kind, page = "campaign", _campaign(source[0], name, level, command, users, talk)
     else:
         if metric is None:
+            missing = [s for s in source if not (Path(s).exists() or set("*?[") & set(s))]
+            if missing:
+                raise ProbevalError(f"{missing[0]}: no such file. Check the spelling.")
             raise ProbevalError("Runs need a measure: --metric nDCG@10, for example.")
         named = None if scale is None else Scale.parse(scale)
         collection = collect(

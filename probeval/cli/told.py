@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +16,7 @@ from probeval.cli.stores import By, Name, StorePlace, opened_campaign
 from probeval.data.files import read_bytes
 from probeval.errors import ProbevalError
 
-__all__ = ["guideline", "guideline_text", "no_texts", "queries"]
+__all__ = ["guideline", "guideline_text", "no_texts", "queries", "texts_known"]
 
 
 def guideline(
@@ -69,8 +70,7 @@ def queries(
         if file is not None:
             opened.change_queries(by, read_texts(file, "query"))
         texts = opened.queries
-    known = sum(map(bool, texts.values()))
-    talk(f"{known:,} of {len(texts):,} queries have a text." if known else no_texts(store))
+    talk(texts_known(texts, store))
     rows = [{"query": query, "text": text} for query, text in texts.items()]
     write(pd.DataFrame(rows, columns=["query", "text"]), {"queries": rows}, form)
 
@@ -81,6 +81,12 @@ def guideline_text(file: Path) -> str:
         return read_bytes(file).decode()
     except UnicodeDecodeError:
         raise ProbevalError(f"{file}: expected UTF-8 text. Convert the file.") from None
+
+
+def texts_known(texts: Mapping[str, str], store: str) -> str:
+    """How many queries have a text, and what to do where none has."""
+    known = sum(map(bool, texts.values()))
+    return f"{known:,} of {len(texts):,} queries have a text." if known else no_texts(store)
 
 
 def no_texts(store: str) -> str:

@@ -17,7 +17,7 @@ from probeval.data.files import write_bytes
 
 __all__ = ["Facts", "Figure", "Page", "Part", "Prose", "Quote", "Section", "Table", "render", "write_report"]
 
-NUMBER = re.compile(r"[-+]?[\d,.]+%?|-|never")
+NUMBER = re.compile(r"[-+<>]?[\d,.]+%?|-|never")
 
 
 @dataclass(frozen=True)

@@ -117,15 +117,20 @@ def _neighbours(found: Evaluation, order: list[str]) -> pd.DataFrame:
                 "system": a,
                 "other": b,
                 "difference": _together(found.effect(a, b)),
-                "P(better)": better[i, j],
-                "P(worse)": better[j, i],
-                "P(tie)": max(1 - better[i, j] - better[j, i], 0.0),
+                "P(better)": _probability(better[i, j]),
+                "P(worse)": _probability(better[j, i]),
+                "P(tie)": _probability(max(1 - better[i, j] - better[j, i], 0.0)),
                 "on these queries": state,
                 "on new queries, all judged": enough,
             }
         )
     table = pd.DataFrame(rows)
-    return table if (table["P(tie)"] >= FOUR).any() else table.drop(columns="P(tie)")
+    return table if (table["P(tie)"] != _probability(0.0)).any() else table.drop(columns="P(tie)")
+
+
+def _probability(p: float) -> str:
+    """As far as a thousand draws can tell."""
+    return "<0.001" if p < 0.0005 else ">0.999" if p > 0.9995 else f"{p:.3f}"
 
 
 def _together(effect: Effect) -> str:
@@ -138,8 +143,9 @@ def _neighbours_caption(found: Evaluation) -> str:
     kind = "other queries of the kind" if found.population is not None else "these queries"
     return (
         f"Each system against the next, then the first against the rest. Difference ± half-width (two-sided p) for "
-        f"{kind}; probabilities for these queries. On these queries a pair is decided at {found.level:g}, or open: "
-        "more judgments will tell. On new queries there may be too few queries to tell, even with all judged."
+        f"{kind}; probabilities for these queries. On these queries a pair is decided where the first is not the worse "
+        f"one with probability {found.level:g}, else open: more judgments will tell. On new queries, the difference "
+        "being as expected now, there may be too few queries to tell, even with all judged."
     )
 
 
@@ -201,10 +207,10 @@ def _fell(first: Milestone, last: Milestone) -> str:
     fell = [f"the {name}" for key, name in names.items() if getattr(first, key) - getattr(last, key) > THREE]
     if not fell:
         return ""
-    shrank = ", and only the half-widths shrink" if last.half_width < first.half_width else ""
+    shrank = "; the half-widths did shrink" if last.half_width < first.half_width else ""
     return (
-        f" {' and '.join(fell).capitalize()} fell: from its first judgments the model learns the level of this "
-        f"campaign, which all systems share, so they say little of the order{shrank}."
+        f" {' and '.join(fell).capitalize()} fell: judgments can be unlike what past campaigns let the model expect, "
+        f"and it is less sure of the order until it has seen more{shrank}."
     )
 
 

@@ -61,7 +61,7 @@ def test_the_whole_way(probeval: Run, store: str, tmp_path: Path):
     assert document["adjudicated"] == 1
     assert {row["assessor"]: row["judgments"] for row in document["assessors"]} == {"ann": 6, "bob": 6}
     out = probeval("campaign", "export", store, "-o", "qrels.txt")
-    assert out.err.endswith("lines in qrels.txt.\n")
+    assert out.err.endswith("lines in qrels.txt. Elsewhere they are read with --scale graded:2.\n")
     assert f"{query} adjudicated {doc} 1\n" in Path("qrels.txt").read_text()
     assert len(read_judgments("qrels.txt")) == document["judged"]
     rows = [json.loads(line) for line in probeval("campaign", "export", store, "--format", "jsonl").out.splitlines()]

@@ -30,7 +30,7 @@ def test_a_plan_without_judgments(probeval, campaign):
     assert first["cost"] == pytest.approx(first["judgments"] * 0.5)
     assert found["curve"][0]["judged"] == 0
     assert "Cheapest" in said.err
-    assert "Judge about 50 pairs at random and plan again with --qrels" in said.err
+    assert "Judge about 50 pairs at random (probeval next RUNS --policy random) and plan again with --qrels" in said.err
 
 
 def test_a_picture_and_a_table(probeval, campaign, tmp_path):
