@@ -152,7 +152,7 @@ def create(
         told = made.queries
     talk(texts_known(told, store))
     place = shlex.quote(store)
-    talk(f"Next: probeval judge {place} (on a page), or probeval campaign next {place} --assessor YOU")
+    talk(f"Next: probeval judge {place} --docs FILE (on a page), or probeval campaign next {place} --assessor YOU")
 
 
 @campaign.command()
