@@ -17,6 +17,7 @@ from probeval.relevance.hierarchical import Design, HierarchicalPrior
 from probeval.relevance.laplace import LaplaceFit, Start, fit_laplace
 from probeval.relevance.likelihood import level_probabilities
 from probeval.relevance.model import Finding
+from probeval.threads import one_thread
 
 __all__ = ["Hierarchical"]
 
@@ -53,7 +54,8 @@ class Hierarchical:
 
     def refit(self, collection: Collection, design: Design, *, start: Start | None = None) -> LaplaceFit:
         """The posterior given the judgments at hand, on a design made before."""
-        return fit_laplace(design, _judged(collection, design), start=start)
+        with one_thread():
+            return fit_laplace(design, _judged(collection, design), start=start)
 
     def predict(
         self,
@@ -70,7 +72,8 @@ class Hierarchical:
     def distribution(self, collection: Collection, fit: LaplaceFit, rng: np.random.Generator) -> RelevanceDistribution:
         """The distribution of relevance under a posterior, by joint draws of its parameters."""
         design = fit.problem.design
-        eta, cuts = fit.draw(min(self.draws, max(CELLS // max(len(design.pool), 1), 50)), rng)
+        with one_thread():
+            eta, cuts = fit.draw(min(self.draws, max(CELLS // max(len(design.pool), 1), 50)), rng)
         probability = draw_probabilities(eta, cuts, design.pool.query)
         return RelevanceDistribution.of(design.pool, design.scale, probability, judgments=collection.judgments)
 

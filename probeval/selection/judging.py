@@ -23,6 +23,7 @@ from probeval.selection.goals import Goal
 from probeval.selection.knowledge import Knowledge
 from probeval.selection.policies import find_policy
 from probeval.streams import BELIEF, SCORES, stream
+from probeval.threads import one_thread
 
 __all__ = ["EXPLORE", "Judging", "Stage"]
 
@@ -184,7 +185,8 @@ class Stage:
         offered[list(taken)] = False
         judging = self.judging
         assert judging.explore is not None
-        return choose(self.knowledge, judging.policy, n, goal=self.goal, offered=offered, explore=judging.explore)
+        with one_thread():
+            return choose(self.knowledge, judging.policy, n, goal=self.goal, offered=offered, explore=judging.explore)
 
     def after(self, judgments: Judgments) -> Stage:
         """The stage with these judgments: all so far, the new ones among them."""

@@ -120,7 +120,8 @@ def test_creating_says_what_is_missing_and_what_comes_next(probeval: Run, runs: 
     made = probeval("campaign", "create", "my own.db", runs, "--metric", "P@5", "--model", "uniform")
     assert made.err.splitlines()[-2:] == [
         "No texts of queries: assessors will see ids alone. Give them with probeval campaign queries 'my own.db' FILE",
-        "Next: probeval judge 'my own.db' --docs FILE (on a page), or probeval campaign next 'my own.db' --assessor YOU",
+        "Next: probeval judge 'my own.db' --docs FILE (on a page), "
+        "or probeval campaign next 'my own.db' --assessor YOU",
     ]
 
 
