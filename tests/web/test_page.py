@@ -156,6 +156,7 @@ def test_the_strip_says_what_the_model_knew_and_forecasts_nothing_from_little(op
     said = _said(client.get("/progress").text)
     assert f"Confidence {first:.3f} after 0 of 4 judged, target 0.95" in said
     assert "0% of the way to the target" in said
+    assert "first judgments often lower confidence" not in said  # the model has not seen any
     assert "Left" not in said
     assert "Confidence so far" not in said  # one point is no course
     for turn in range(20):
@@ -165,6 +166,7 @@ def test_the_strip_says_what_the_model_knew_and_forecasts_nothing_from_little(op
     said = _said(client.get("/progress").text)
     assert f"Confidence {outlook.confidence:.3f} target 0.95" in said
     assert f"{100 * status.way:.0f}% of the way to the target" in said  # type: ignore[operator]
+    assert ("first judgments often lower confidence" in said) == (status.way == 0)
     assert f"Target confidence=0.95: about {status.left} more judgments" in str(status)
     assert f"Left about {status.left} judgments, under 1 min" in said
     assert "Confidence so far" in said
