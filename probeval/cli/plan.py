@@ -10,6 +10,7 @@ import typer
 from probeval.cli.options import (
     Format,
     Gain,
+    Jobs,
     Labels,
     MetadataFile,
     Metric,
@@ -78,6 +79,7 @@ def plan(
         Path | None, typer.Option("--plot", metavar="FILE", help="Draw the expected course of the first option.")
     ] = None,
     form: Format = OutputFormat.table,
+    jobs: Jobs = 2,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
@@ -111,6 +113,7 @@ def plan(
             disagreement=disagreement,
             difference=difference,
             prices=Prices(judgment=price, seconds=seconds, query=query_price, label=label_price),
+            n_jobs=jobs,
             seed=seed,
             progress=lambda courses: talk.track(courses, "Planning (a few minutes)"),
         )
