@@ -28,8 +28,7 @@ from probeval.report.pictures import draw
 __all__ = ["judging", "model", "pairs", "ranking", "reliability", "users"]
 
 MOST_PAIRS = 60  # systems whose pairs fit a picture
-FOUR = 0.00005  # the least that four decimals show
-THREE = 0.0005  # and three
+THREE = 0.0005  # the least that three decimals show
 NOISE = 0.01  # of a probability counted from draws
 UPSETS = " P(best) can be higher for a lower rank: its score is less certain, so it may yet turn out the highest."
 
@@ -130,7 +129,7 @@ def _neighbours(found: Evaluation, order: list[str]) -> pd.DataFrame:
 
 def _probability(p: float) -> str:
     """As far as a thousand draws can tell."""
-    return "<0.001" if p < 0.0005 else ">0.999" if p > 0.9995 else f"{p:.3f}"
+    return "<0.001" if p < THREE else ">0.999" if p > 1 - THREE else f"{p:.3f}"
 
 
 def _together(effect: Effect) -> str:
