@@ -8,7 +8,7 @@ from pathlib import Path
 from probeval.data import Collection, read_campaign, read_graded_labels
 from probeval.errors import DataError
 from probeval.relevance import Card, Empirical, FittedOrdinal, Uniform, fit_card, write_card
-from probeval.relevance.fitting import TEXT_JUD, TEXT_OUT, hierarchical_card
+from probeval.relevance.learning.fit import TEXT_JUD, TEXT_OUT, hierarchical_card
 
 MODELS = Path(__file__).parents[1] / "models"
 PAGE = Path(__file__).parents[1] / "docs" / "evidence-calibration.md"

@@ -17,8 +17,8 @@ from scipy.stats import rankdata
 from probeval.data import Collection, Judgments, Runs, Scale, read_campaign
 from probeval.errors import DataError, ProbevalWarning
 from probeval.metrics import Metric, measure, parse
-from probeval.relevance import Chain, load_card
-from probeval.relevance.fitting import text_chain
+from probeval.relevance import FallbackModel, load_card
+from probeval.relevance.learning.fit import text_chain
 from probeval.scores import Scores, evaluate
 
 PAGE = Path(__file__).parents[1] / "docs" / "evidence-nojudgments.md"
@@ -129,7 +129,7 @@ def music_rows(data: Path, oracles: Path) -> list[Row]:
         published = {r["measure"]: r for r in csv.DictReader(file) if (r["year"], r["scale"]) == ("2011", "fine")}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ProbevalWarning)  # some clips have no artist
-        model = Chain(load_card("mirex-out-fine").models)
+        model = FallbackModel(load_card("mirex-out-fine").models)
         relevance = model.predict(replace(campaign, judgments=None), depth=5, scale=scale)
     rows = []
     for theirs, name in MUSIC.items():
@@ -168,7 +168,7 @@ def text_rows(data: Path, progress: Callable[[str], None] = lambda _: None) -> d
         for name in ("DCG@10", "nDCG@10"):
             metric = parse(name)
             true = truth(runs, campaign.judgments, metric, scale)
-            relevance = Chain(chain).predict(blind, depth=DEPTH, scale=scale)
+            relevance = FallbackModel(chain).predict(blind, depth=DEPTH, scale=scale)
             scores = evaluate(runs, relevance, metric, n=DRAWS, rng=np.random.default_rng(0))
             rows.append(row(name, "model", scores, true))
             for way, power in (("counting systems", 1), ("square root of that", 0.5)):
@@ -242,7 +242,7 @@ documents called relevant at random, those that many systems retrieved more ofte
 
 ## Texts: one campaign out
 
-The chain of `probeval.relevance.fitting.text_chain` is fitted on the other four of five campaigns and applied to
+The chain of `probeval.relevance.learning.fit.text_chain` is fitted on the other four of five campaigns and applied to
 the systems whose top 10 is judged. *Counting systems* gives every document the number of systems that retrieved it,
 or the square root of that number. *Random judgments* are given the true rate of relevance, which nobody would know.
 A pair of the pool that nobody judged counts as grade 0.

@@ -20,7 +20,7 @@ from probeval.relevance import (
     load_card,
     training_data,
 )
-from probeval.relevance.fitting import TEXT_JUD
+from probeval.relevance.learning.fit import TEXT_JUD
 
 PAGE = Path(__file__).parents[1] / "docs" / "evidence-relevance.md"
 TEXT = ("clef-ehealth2018-irtask1", "touche2022-task2", "trec-covid-round1", "trec-dl2019-passage", "trec8-adhoc")

@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 import probeval
 from probeval.data import Effects
 from probeval.plots import plot_components, plot_dstudy, save
-from probeval.relevance import Chain
-from probeval.relevance.fitting import text_chain
+from probeval.relevance import FallbackModel
+from probeval.relevance.learning.fit import text_chain
 from probeval.reliability import dstudy, gstudy
 from probeval.scores import evaluate
 
@@ -32,7 +32,7 @@ def draw(path: Path) -> None:
     full = gstudy(probeval.measure(campaign.runs, campaign.judgments, METRIC))
     order = rng.permutation(len(campaign.judgments))
     some = campaign.judgments.take(order[: len(order) // 3])
-    relevance = Chain(text_chain([campaign_of(seed) for seed in range(3, 7)], depth=10)).predict(
+    relevance = FallbackModel(text_chain([campaign_of(seed) for seed in range(3, 7)], depth=10)).predict(
         replace(campaign, judgments=some), depth=10
     )
     part = gstudy(evaluate(campaign.runs.top(10), relevance, METRIC, method="draws", per_query=True, rng=rng))

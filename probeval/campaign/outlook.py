@@ -21,10 +21,10 @@ from probeval.campaign.state import State
 from probeval.data.collection import Collection
 from probeval.data.judgments import Judgments
 from probeval.relevance import choose_model
-from probeval.relevance.cards import read_card
+from probeval.relevance.cards.card import read_card
 
 if TYPE_CHECKING:
-    from probeval.relevance.model import Predicts
+    from probeval.relevance.models.base import Predicts
     from probeval.selection import Judging, Stage
 
 __all__ = ["AHEAD", "Advisor", "Outlook", "judgments_left", "way_come"]

@@ -15,7 +15,7 @@ from probeval.cli.output import Talk, write
 from probeval.data import Collection, read_campaign, read_graded_labels
 from probeval.errors import DataError, ModelError, did_you_mean
 from probeval.relevance import Hierarchical, fit_card, write_card
-from probeval.relevance.fitting import TEXT_JUD, hierarchical_card
+from probeval.relevance.learning.fit import TEXT_JUD, hierarchical_card
 
 __all__ = ["fit"]
 

@@ -1,10 +1,11 @@
 """P(grade) for every pair, judged or not."""
 
-from probeval.relevance.baseline import Empirical, Uniform
-from probeval.relevance.cards import Card, card_names, load_card, read_card, write_card
-from probeval.relevance.choice import Choice, choose_model
-from probeval.relevance.dependence import Dependence
-from probeval.relevance.diagnostics import (
+from probeval.relevance.cards.card import Card, card_names, load_card, read_card, write_card
+from probeval.relevance.cards.choose import Choice, choose_model
+from probeval.relevance.distribution import RelevanceDistribution
+from probeval.relevance.effects.prior import HierarchicalPrior
+from probeval.relevance.inference.dependence import Dependence
+from probeval.relevance.learning.diagnostics import (
     Diagnostics,
     cross_validate,
     diagnose,
@@ -12,29 +13,28 @@ from probeval.relevance.diagnostics import (
     predict_data,
     proportional_odds,
 )
-from probeval.relevance.distribution import RelevanceDistribution
-from probeval.relevance.fitting import fit_card, fit_hierarchical
-from probeval.relevance.following import Belief, Follower, follow
-from probeval.relevance.hierarchical import HierarchicalPrior
-from probeval.relevance.model import Chain, Finding, FittedModel, Predicts
-from probeval.relevance.ordinal import FittedOrdinal, OrdinalModel, TrainingData, training_data
-from probeval.relevance.posterior import Hierarchical
+from probeval.relevance.learning.fit import fit_card, fit_hierarchical
+from probeval.relevance.models.base import FallbackModel, Finding, FittedModel, Predicts
+from probeval.relevance.models.baseline import Empirical, Uniform
+from probeval.relevance.models.hierarchical import Hierarchical
+from probeval.relevance.models.ordinal import FittedOrdinal, OrdinalModel, TrainingData, training_data
+from probeval.relevance.online import OnlineModel, Prediction, follow
 
 __all__ = [
-    "Belief",
     "Card",
-    "Chain",
     "Choice",
     "Dependence",
     "Diagnostics",
     "Empirical",
+    "FallbackModel",
     "Finding",
     "FittedModel",
     "FittedOrdinal",
-    "Follower",
     "Hierarchical",
     "HierarchicalPrior",
+    "OnlineModel",
     "OrdinalModel",
+    "Prediction",
     "Predicts",
     "RelevanceDistribution",
     "TrainingData",

@@ -14,8 +14,8 @@ from probeval.data.runs import Runs
 from probeval.data.scale import Scale
 from probeval.errors import SelectionError
 from probeval.metrics import Metric
-from probeval.relevance.following import Belief, Follower, follow
-from probeval.relevance.model import Predicts
+from probeval.relevance.models.base import Predicts
+from probeval.relevance.online import OnlineModel, Prediction, follow
 from probeval.scores import Ranking, Scores, evaluate
 from probeval.scores.evaluate import as_metric
 from probeval.selection.batch import choose
@@ -62,10 +62,10 @@ class Judging:
     --------
     >>> import numpy as np
     >>> from probeval.data import synthetic_campaign
-    >>> from probeval.relevance import Chain, Uniform
+    >>> from probeval.relevance import FallbackModel, Uniform
     >>> from dataclasses import replace
     >>> campaign = replace(synthetic_campaign(np.random.default_rng(1), systems=4, queries=3, depth=5), judgments=None)
-    >>> judging = Judging(campaign, Chain([Uniform()]), "DCG@5", policy="mtc", scale=Scale.graded(2), explore=0)
+    >>> judging = Judging(campaign, FallbackModel([Uniform()]), "DCG@5", policy="mtc", scale=Scale.graded(2), explore=0)
     >>> stage = judging.begin()
     >>> [judging.pool.label(p) for p in stage.next(2)]
     [('q1', 'd031'), ('q2', 'd148')]
@@ -84,7 +84,7 @@ class Judging:
     family: str | None = None
     draws: int = 1000
     seed: int = 0
-    follower: Follower = field(init=False, repr=False)
+    follower: OnlineModel = field(init=False, repr=False)
     runs: Runs = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -142,7 +142,7 @@ class Stage:
 
     judging: Judging
     judgments: Judgments
-    belief: Belief
+    belief: Prediction
     learned: int
 
     @cached_property

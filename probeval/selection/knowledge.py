@@ -12,9 +12,9 @@ from probeval.arrays import Bools, Floats, Ints
 from probeval.data.judgments import Judgments
 from probeval.data.runs import Runs
 from probeval.metrics import Metric
-from probeval.relevance.dependence import Dependence
 from probeval.relevance.distribution import RelevanceDistribution
-from probeval.relevance.following import Belief
+from probeval.relevance.inference.dependence import Dependence
+from probeval.relevance.online import Prediction
 from probeval.scores import Ranking, Scores
 from probeval.scores.draws import BATCH, drawn_lists
 from probeval.scores.moments import rank_weights
@@ -47,7 +47,7 @@ class Knowledge:
 
     runs: Runs
     judgments: Judgments
-    belief: Belief
+    belief: Prediction
     scores: Scores
     seed: int = 0
 

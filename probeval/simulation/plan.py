@@ -20,7 +20,7 @@ from probeval.data.runs import Runs
 from probeval.data.scale import Scale
 from probeval.errors import SelectionError, did_you_mean
 from probeval.metrics import Metric
-from probeval.relevance.model import Predicts
+from probeval.relevance.models.base import Predicts
 from probeval.reliability import GStudy, gstudy, power_of
 from probeval.scores import evaluate
 from probeval.scores.evaluate import as_metric

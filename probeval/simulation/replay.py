@@ -13,7 +13,7 @@ from probeval.arrays import Bools, Floats, Ints
 from probeval.data.judgments import Judgments
 from probeval.errors import ProbevalWarning, SelectionError
 from probeval.metrics import Metric
-from probeval.relevance.model import Predicts
+from probeval.relevance.models.base import Predicts
 from probeval.selection import Judging, Stage, Stopping
 from probeval.simulation.curves import LASTS, TAU, Course, Step, lasting
 from probeval.simulation.heldout import HeldOut, stream

@@ -17,7 +17,7 @@ from probeval.data.scale import Scale
 from probeval.errors import DataError, ModelError, ProbevalWarning, SelectionError
 from probeval.metrics import Metric
 from probeval.relevance import choose_model, fit_hierarchical
-from probeval.relevance.model import Predicts
+from probeval.relevance.models.base import Predicts
 from probeval.scores.evaluate import as_metric
 from probeval.selection import POLICIES, Stopping
 from probeval.selection.goals import Goal

@@ -12,7 +12,7 @@ import numpy as np
 from probeval.data.collection import Collection
 from probeval.errors import DataError, ModelError, ProbevalWarning, did_you_mean
 from probeval.metrics import Metric
-from probeval.relevance.model import Predicts
+from probeval.relevance.models.base import Predicts
 from probeval.scores import evaluate
 from probeval.scores.evaluate import as_metric
 from probeval.simulation.heldout import HeldOut, split, stream
@@ -35,21 +35,21 @@ class Fit(Protocol):
 
 
 def _uniform(collections: Sequence[Collection], *, depth: int) -> Predicts:
-    from probeval.relevance import Chain, Uniform
+    from probeval.relevance import FallbackModel, Uniform
 
-    return Chain([Uniform()])
+    return FallbackModel([Uniform()])
 
 
 def _empirical(collections: Sequence[Collection], *, depth: int) -> Predicts:
-    from probeval.relevance import Chain, Empirical
+    from probeval.relevance import Empirical, FallbackModel
 
-    return Chain([Empirical.fit(collections, depth=depth)])
+    return FallbackModel([Empirical.fit(collections, depth=depth)])
 
 
 def _independent(collections: Sequence[Collection], *, depth: int) -> Predicts:
     """Pairs independent: the chain for texts; where documents have groups, with what these say before it."""
-    from probeval.relevance import Chain, Empirical, OrdinalModel
-    from probeval.relevance.fitting import TEXT_JUD
+    from probeval.relevance import Empirical, FallbackModel, OrdinalModel
+    from probeval.relevance.learning.fit import TEXT_JUD
 
     known = [c.metadata.groups if c.metadata is not None else {} for c in collections]
     groups = [g for g in known[0] if all(g in each for each in known)]
@@ -63,7 +63,7 @@ def _independent(collections: Sequence[Collection], *, depth: int) -> Predicts:
     teams = all(c.runs.teams is not None for c in collections)
     terms += [t for t in TEXT_JUD if teams or "fTEAM" not in t]
     fitted = (OrdinalModel(t, balanced=True).fit(collections, depth=depth) for t in terms)
-    return Chain([*fitted, Empirical.fit(collections, depth=depth)])
+    return FallbackModel([*fitted, Empirical.fit(collections, depth=depth)])
 
 
 def _queries_have(collection: Collection, grouping: str) -> bool:
@@ -73,7 +73,7 @@ def _queries_have(collection: Collection, grouping: str) -> bool:
 
 
 def _hierarchical(collections: Sequence[Collection], *, depth: int) -> Predicts:
-    from probeval.relevance.fitting import fit_hierarchical
+    from probeval.relevance.learning.fit import fit_hierarchical
 
     return fit_hierarchical(collections, depth=depth)
 

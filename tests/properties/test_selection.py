@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from probeval.data import Judgments, Scale, as_runs
 from probeval.metrics import parse
 from probeval.relevance import RelevanceDistribution
-from probeval.relevance.following import Belief
+from probeval.relevance.online import Prediction
 from probeval.scores import evaluate
 from probeval.selection import POLICIES, Goal, Knowledge, choose
 
@@ -47,7 +47,7 @@ def moments(draw, metrics=METRICS, posterior=None):
 
 def known(lists, relevance, judged, metric, seed=0):
     scores = evaluate(lists, relevance, parse(metric), n=60, rng=np.random.default_rng(seed))
-    return Knowledge(lists, judged, Belief(relevance), scores, seed)
+    return Knowledge(lists, judged, Prediction(relevance), scores, seed)
 
 
 def policies(metric):

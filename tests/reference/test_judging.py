@@ -10,7 +10,7 @@ import pytest
 
 from probeval.data import read_campaign
 from probeval.metrics import parse
-from probeval.relevance import Chain, Empirical, Uniform
+from probeval.relevance import Empirical, FallbackModel, Uniform
 from probeval.simulation import HeldOut, replay
 
 
@@ -25,7 +25,7 @@ def held(data):
 
 def judged(held, model=None, *, until=0.36, **options):
     """The course of mtc with the uniform prior, to a little past mean confidence .95."""
-    model = Chain([Uniform()]) if model is None else model
+    model = FallbackModel([Uniform()]) if model is None else model
     # A prior that learns nothing need not learn again.
     settings = {"policy": "mtc", "name": "uniform", "explore": 0, "until": until, "refresh": 7000}
     return replay(held, model, parse("CG@5"), **settings, **options)
@@ -47,4 +47,4 @@ def test_in_batches_of_twenty(held):
 
 @pytest.mark.validation
 def test_with_grades_in_ten_bins(held):
-    assert judged(held, Chain([Empirical({10: (0.1,) * 10})])).reaches(0.95) == 2036
+    assert judged(held, FallbackModel([Empirical({10: (0.1,) * 10})])).reaches(0.95) == 2036

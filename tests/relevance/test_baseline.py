@@ -9,7 +9,7 @@ import pytest
 
 from probeval.data import Collection, Judgments, Runs, Scale
 from probeval.errors import ModelError
-from probeval.relevance import Chain, Empirical, Uniform
+from probeval.relevance import Empirical, FallbackModel, Uniform
 
 RUNS = Runs.rows(["a", "a", "a"], ["q", "q", "q"], ["d1", "d2", "d3"])
 UNJUDGED = Collection("unjudged", RUNS)
@@ -17,7 +17,7 @@ UNJUDGED = Collection("unjudged", RUNS)
 
 def moments(model, scale: Scale, collection: Collection = UNJUDGED) -> tuple[float, float]:
     """Mean and variance of the grade of an unjudged pair."""
-    mean, variance = Chain([model]).predict(collection, depth=3, scale=scale).moments(scale.values)
+    mean, variance = FallbackModel([model]).predict(collection, depth=3, scale=scale).moments(scale.values)
     assert np.ptp(mean) < 1e-12
     return float(mean[0]), float(variance[0])
 

@@ -14,7 +14,7 @@ from probeval.data import Collection, synthetic_campaign, write_campaign
 from probeval.errors import ModelError
 from probeval.features import FeatureName, feature_names
 from probeval.relevance import Card, Empirical, FittedOrdinal, Hierarchical, Uniform, card_names, fit_card, load_card
-from probeval.relevance.cards import read_card, write_card
+from probeval.relevance.cards.card import read_card, write_card
 
 SHIPPED = [
     "mirex-jud-broad-published",

@@ -10,8 +10,8 @@ import pytest
 from probeval.arrays import objects
 from probeval.data import Collection, Judgments, Metadata, Scale, synthetic_campaign
 from probeval.errors import ModelError, ProbevalWarning
-from probeval.relevance import Chain, Empirical, FittedOrdinal, Uniform
-from probeval.relevance.model import as_chain
+from probeval.relevance import Empirical, FallbackModel, FittedOrdinal, Uniform
+from probeval.relevance.models.base import as_model
 
 BROAD = Scale.graded(2)
 
@@ -21,7 +21,7 @@ def ordinal(term: str, cuts: tuple[float, ...]) -> FittedOrdinal:
 
 
 JUD, GROUP, OUT = (ordinal(term, (1.0, -1.0)) for term in ("aDOC", "f[source]", "fSYS"))
-CHAIN = Chain([JUD, GROUP, OUT, Uniform()])
+CHAIN = FallbackModel([JUD, GROUP, OUT, Uniform()])
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_the_most_informed_that_can_speaks(holes):
 
 def test_without_anything_the_last_speaks(small):
     bare = Collection("bare", small.runs)
-    found, _, speaker = Chain([JUD, GROUP, Uniform()]).probabilities(bare, depth=8, scale=BROAD)
+    found, _, speaker = FallbackModel([JUD, GROUP, Uniform()]).probabilities(bare, depth=8, scale=BROAD)
     assert set(speaker) == {2}
     np.testing.assert_allclose(found, 1 / 3)
 
@@ -59,9 +59,9 @@ def test_a_chain_that_falls_silent_says_so(small):
     bare = Collection("bare", small.runs)
     n = len(small.runs.top(8).pool)
     with pytest.raises(ModelError, match=rf"anything of {n} pairs. End the chain with Uniform"):
-        Chain([JUD, GROUP]).probabilities(bare, depth=8, scale=BROAD)
+        FallbackModel([JUD, GROUP]).probabilities(bare, depth=8, scale=BROAD)
     with pytest.raises(ModelError, match="End the chain"):
-        Chain([]).predict(bare, depth=8, scale=BROAD)
+        FallbackModel([]).predict(bare, depth=8, scale=BROAD)
 
 
 def test_the_scale_must_come_from_somewhere(small):
@@ -87,7 +87,7 @@ def test_bins_and_the_uniform_side_by_side():
     campaign = synthetic_campaign(np.random.default_rng(4), systems=4, queries=3, depth=5, docs=15, scale=scale)
     first = campaign.judgments.take(campaign.judgments.pool.query[campaign.judgments.pair] == 0)
     some = replace(campaign, judgments=first.take(np.arange(len(first)) > 0))
-    chain = Chain([ordinal("aDOC", tuple(np.linspace(3, -3, 9))), Uniform()])
+    chain = FallbackModel([ordinal("aDOC", tuple(np.linspace(3, -3, 9))), Uniform()])
     found, levels, speaker = chain.probabilities(some, depth=5, scale=scale)
     assert levels.tolist() == list(range(101))
     np.testing.assert_allclose(found.sum(axis=1), 1)
@@ -117,7 +117,7 @@ def test_a_judgment_speaks_for_the_others_of_its_query(holes):
 
 def test_what_a_chain_is_made_of():
     assert CHAIN.terms == ["aDOC", "f[source]", "fSYS"]
-    assert Chain([Empirical({3: (0.9, 0.0999, 0.0001)}), Uniform()]).check()
-    assert as_chain(JUD).models == [JUD]
-    assert as_chain([JUD, OUT]).models == [JUD, OUT]
-    assert as_chain(CHAIN) is CHAIN
+    assert FallbackModel([Empirical({3: (0.9, 0.0999, 0.0001)}), Uniform()]).check()
+    assert as_model(JUD).models == [JUD]
+    assert as_model([JUD, OUT]).models == [JUD, OUT]
+    assert as_model(CHAIN) is CHAIN

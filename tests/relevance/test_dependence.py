@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from probeval.data import Judgments, Scale, synthetic_campaign
-from probeval.relevance import Chain, Hierarchical, HierarchicalPrior, RelevanceDistribution, Uniform
-from probeval.relevance.dependence import Drawn, Linearised, Unrelated
-from probeval.relevance.following import Belief, follow
-from probeval.relevance.hierarchical import Design, Normal
-from probeval.relevance.laplace import fit_laplace
+from probeval.relevance import FallbackModel, Hierarchical, HierarchicalPrior, RelevanceDistribution, Uniform
+from probeval.relevance.effects.normal import Normal
+from probeval.relevance.inference.dependence import Drawn, Linearised, Unrelated
+from probeval.relevance.inference.design import Design
+from probeval.relevance.inference.laplace import fit_laplace
+from probeval.relevance.online import Prediction, follow
 
 DEPTH = 5
 PRIOR = HierarchicalPrior(
@@ -112,8 +113,8 @@ def test_a_belief_says_how_pairs_depend_by_where_it_comes_from():
     rng = np.random.default_rng(0)
     by_laplace = follow(Hierarchical(PRIOR), some, depth=DEPTH, scale=scale).after(some.judgments, rng)
     assert isinstance(by_laplace.dependence(scale.gains), Linearised)
-    assert isinstance(Belief(by_laplace.relevance).dependence(scale.gains), Drawn)
-    alone = follow(Chain([Uniform()]), some, depth=DEPTH, scale=scale).after(None, rng)
+    assert isinstance(Prediction(by_laplace.relevance).dependence(scale.gains), Drawn)
+    alone = follow(FallbackModel([Uniform()]), some, depth=DEPTH, scale=scale).after(None, rng)
     assert isinstance(alone.dependence(scale.gains), Unrelated)
     assert not alone.relevance.certain.any()
 

@@ -21,8 +21,8 @@ from probeval.relevance import (
     proportional_odds,
     training_data,
 )
-from probeval.relevance.diagnostics import calibration
-from probeval.relevance.likelihood import level_probabilities
+from probeval.relevance.inference.likelihood import level_probabilities
+from probeval.relevance.learning.diagnostics import calibration
 
 
 def observed(x, level, n_levels, *, query=None, campaign=None) -> TrainingData:

@@ -9,12 +9,14 @@ from scipy.optimize import minimize
 
 from probeval.data import Judgments, Scale, as_runs, synthetic_campaign
 from probeval.errors import ModelError
-from probeval.relevance import Hierarchical, HierarchicalPrior, laplace
-from probeval.relevance.drawing import Normals, draw_effects, predictors
-from probeval.relevance.hierarchical import Design, Normal, stretched
-from probeval.relevance.laplace import Problem, fit_laplace
-from probeval.relevance.learning import Lesson, Vocabulary, _next, learn, predictive
-from probeval.relevance.likelihood import level_probabilities
+from probeval.relevance import Hierarchical, HierarchicalPrior
+from probeval.relevance.effects.normal import Normal
+from probeval.relevance.inference import laplace
+from probeval.relevance.inference.design import Design, stretched
+from probeval.relevance.inference.laplace import Problem, fit_laplace
+from probeval.relevance.inference.likelihood import level_probabilities
+from probeval.relevance.inference.sampling import Normals, draw_effects, predictors
+from probeval.relevance.learning.campaign import CampaignEstimate, ModelSpec, _next, learn, predictive
 from probeval.scores import evaluate
 
 GRADED = Scale.graded(2)
@@ -185,8 +187,8 @@ def test_a_query_whose_grades_lie_apart_is_found_out():
 def test_two_levels_have_nothing_to_stretch():
     graded, binary = (Design.of(PRIOR, campaign(), depth=5, scale=s) for s in (GRADED, Scale.binary()))
     assert graded.kinds == (*binary.kinds, "stretch")
-    lessons = [Lesson("past", 2, PRIOR.coefficients, PRIOR.first_cut, (), without_stretch())]
-    assert predictive(lessons, Vocabulary(PRIOR.terms, PRIOR.centre, PRIOR.spread)).log_sds["stretch"].sd > 0.4
+    lessons = [CampaignEstimate("past", 2, PRIOR.coefficients, PRIOR.first_cut, (), without_stretch())]
+    assert predictive(lessons, ModelSpec(PRIOR.terms, PRIOR.centre, PRIOR.spread)).log_sds["stretch"].sd > 0.4
 
 
 def without_stretch():
@@ -316,7 +318,7 @@ def test_the_predictive_is_wider_the_more_campaigns_differ():
 
 
 def test_learning_finds_a_strong_effect_and_a_weak_one():
-    vocabulary = Vocabulary(PRIOR.terms, PRIOR.centre, PRIOR.spread)
+    vocabulary = ModelSpec(PRIOR.terms, PRIOR.centre, PRIOR.spread)
     lessons = [learn(campaign(seed, systems=10, queries=25, depth=8), vocabulary, depth=8) for seed in range(3)]
     prior = predictive(lessons, vocabulary)
     # The generator's own: query .9, slope .3 (standardised popularity), popularity .9.
@@ -334,7 +336,7 @@ def test_the_prior_survives_a_card(tmp_path):
 @pytest.mark.slow
 def test_intervals_of_scores_cover_campaigns_drawn_from_the_model():
     """Over replications, 90% intervals hold the truth at about that rate (three standard errors of 40 x 8 systems)."""
-    vocabulary = Vocabulary(PRIOR.terms, PRIOR.centre, PRIOR.spread)
+    vocabulary = ModelSpec(PRIOR.terms, PRIOR.centre, PRIOR.spread)
     model = Hierarchical(
         predictive([learn(campaign(100 + s, systems=8, queries=15), vocabulary, depth=5) for s in range(5)], vocabulary)
     )

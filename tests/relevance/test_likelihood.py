@@ -8,7 +8,7 @@ from scipy.optimize import approx_fprime, minimize
 from scipy.special import expit
 
 from probeval.errors import ModelError
-from probeval.relevance.likelihood import (
+from probeval.relevance.inference.likelihood import (
     Observations,
     SeparationError,
     _Problem,

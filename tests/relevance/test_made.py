@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from probeval.relevance import Card, load_card
-from probeval.relevance.fitting import TEXT_JUD, TEXT_OUT
+from probeval.relevance.learning.fit import TEXT_JUD, TEXT_OUT
 
 ROOT = Path(__file__).parents[2]
 

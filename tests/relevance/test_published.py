@@ -22,8 +22,8 @@ from probeval.relevance import (
     load_card,
     training_data,
 )
-from probeval.relevance.fitting import TEXT_JUD
-from probeval.relevance.likelihood import level_probabilities
+from probeval.relevance.inference.likelihood import level_probabilities
+from probeval.relevance.learning.fit import TEXT_JUD
 
 TEXT = ("clef-ehealth2018-irtask1", "touche2022-task2", "trec-covid-round1", "trec-dl2019-passage", "trec8-adhoc")
 MUSIC = [model.terms for model in load_card("mirex-jud-fine").models if getattr(model, "covariance", ())]

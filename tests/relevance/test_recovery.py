@@ -7,9 +7,10 @@ import pytest
 
 from probeval.data import Judgments, Scale, synthetic_campaign
 from probeval.relevance import Hierarchical, HierarchicalPrior
-from probeval.relevance.drawing import Normals, draw_effects, predictors
-from probeval.relevance.hierarchical import Design, Normal
-from probeval.relevance.laplace import Problem
+from probeval.relevance.effects.normal import Normal
+from probeval.relevance.inference.design import Design
+from probeval.relevance.inference.laplace import Problem
+from probeval.relevance.inference.sampling import Normals, draw_effects, predictors
 from probeval.scores import evaluate
 
 SCALE = Scale.graded(2)

@@ -9,7 +9,7 @@ import pytest
 from probeval.data import as_judgments, as_runs
 from probeval.errors import DataError, ReliabilityError, ScoreError
 from probeval.metrics import measure
-from probeval.relevance import Chain, Uniform
+from probeval.relevance import FallbackModel, Uniform
 from probeval.reliability import Design, Observed, observe, observe_assessors, read_scores
 from probeval.scores import evaluate
 
@@ -99,7 +99,7 @@ def test_judged_scores_frames_and_arrays():
 
 
 def test_uncertain_scores_keep_their_draws_by_query(small):
-    relevance = Chain([Uniform()]).predict(type(small)("", small.runs), depth=5, scale=small.judgments.scale())
+    relevance = FallbackModel([Uniform()]).predict(type(small)("", small.runs), depth=5, scale=small.judgments.scale())
     scores = evaluate(small.runs.top(5), relevance, "nDCG@5", per_query=True, n=50)
     found = observe(scores)
     assert found.values.shape == (50, 6, 5)

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from probeval.data import Collection, Scale, as_runs, synthetic_campaign
-from probeval.relevance import Chain, Uniform, load_card
+from probeval.relevance import FallbackModel, Uniform, load_card
 from probeval.selection import Judging, Stage
 
-UNIFORM = Chain([Uniform()])
+UNIFORM = FallbackModel([Uniform()])
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ import pytest
 
 from probeval.data import Collection, Judgments, Scale, as_runs
 from probeval.errors import SelectionError
-from probeval.relevance import Chain, Uniform
+from probeval.relevance import FallbackModel, Uniform
 from probeval.selection import POLICIES, Goal, Judging, choose
 from probeval.selection.policies import comparison_weights, laplacian
 
@@ -59,7 +59,7 @@ def test_ties_go_to_the_first_in_the_pool():
     runs = as_runs({s: {q: {f"{s}{i}": float(-i) for i in range(3)} for q in "xyz"} for s in "ab"})
     campaign = Collection("even", runs)
     for policy in ("mtc", "gain", "variance", "uncertain", "mtc-thesis"):
-        judging = Judging(campaign, Chain([Uniform()]), "CG@3", policy=policy, scale=Scale.binary(), explore=0)
+        judging = Judging(campaign, FallbackModel([Uniform()]), "CG@3", policy=policy, scale=Scale.binary(), explore=0)
         begun = judging.begin()
         assert begun.next(18).tolist() == list(range(18)), policy
         assert [begun.next(1)[0], *begun.next(1, taken=[0])] == [0, 1], policy
@@ -80,7 +80,12 @@ def test_every_measure_goes_through_gain(stage, metric):
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_pool_is_exhausted_and_no_pair_is_asked_twice(full, policy):
     judging = Judging(
-        replace(full, judgments=None), Chain([Uniform()]), "DCG@3", policy=policy, scale=Scale.graded(2), explore=0.3
+        replace(full, judgments=None),
+        FallbackModel([Uniform()]),
+        "DCG@3",
+        policy=policy,
+        scale=Scale.graded(2),
+        explore=0.3,
     )
     stage, asked = judging.begin(), []
     grades = full.judgments.on(judging.pool).grades()
@@ -96,7 +101,7 @@ def test_a_pool_is_exhausted_and_no_pair_is_asked_twice(full, policy):
 def test_same_seed_same_order(full):
     def order(seed, policy="gain", explore=0.3):
         judging = Judging(
-            replace(full, judgments=None), Chain([Uniform()]), "DCG@5", policy=policy, scale=Scale.graded(2),
+            replace(full, judgments=None), FallbackModel([Uniform()]), "DCG@5", policy=policy, scale=Scale.graded(2),
             explore=explore, seed=seed, draws=100,
         )  # fmt: skip
         return judging.begin().next(12).tolist()
@@ -111,7 +116,12 @@ def test_same_seed_same_order(full):
 @pytest.mark.parametrize("batch", [1, 3, 10])
 def test_exploration_is_spread_evenly_whatever_the_batches(full, share, batch):
     judging = Judging(
-        replace(full, judgments=None), Chain([Uniform()]), "DCG@5", policy="mtc", scale=Scale.graded(2), explore=share
+        replace(full, judgments=None),
+        FallbackModel([Uniform()]),
+        "DCG@5",
+        policy="mtc",
+        scale=Scale.graded(2),
+        explore=share,
     )
     stage, explored = judging.begin(), []
     for _ in range(0, 20, batch):
@@ -174,7 +184,7 @@ def test_one_system_one_query_and_identical_systems(full, policy, metric):
     twins = as_runs({s: {q: {f"d{i}": float(-i) for i in range(3)} for q in "xy"} for s in ("a", "b")})
     for lists, n in ((runs.select(["system-01"]), 20), (one_query, 3), (twins, 6)):
         campaign = Collection("edge", lists)
-        judging = Judging(campaign, Chain([Uniform()]), metric, policy=policy, scale=Scale.graded(2), draws=50)
+        judging = Judging(campaign, FallbackModel([Uniform()]), metric, policy=policy, scale=Scale.graded(2), draws=50)
         stage = judging.begin()
         chosen = stage.next(1000)
         assert sorted(chosen) == list(range(n))

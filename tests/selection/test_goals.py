@@ -7,7 +7,7 @@ import pytest
 
 from probeval.errors import SelectionError
 from probeval.metrics import parse
-from probeval.relevance import Chain, Uniform
+from probeval.relevance import FallbackModel, Uniform
 from probeval.scores import Joint, Scores
 from probeval.selection import GOALS, Goal, Judging
 
@@ -86,4 +86,4 @@ def test_some_goals_are_not_about_comparisons():
 
 def test_a_system_that_is_not_there(full):
     with pytest.raises(SelectionError, match=r"^No system 'system-1' to compare\. Did you mean 'system-01'\?$"):
-        Judging(full, Chain([Uniform()]), "DCG@5", goal="pair:system-1,system-02", policy="random")
+        Judging(full, FallbackModel([Uniform()]), "DCG@5", goal="pair:system-1,system-02", policy="random")

@@ -9,10 +9,10 @@ import pytest
 
 from probeval.data import Judgments, Scale
 from probeval.errors import SelectionError
-from probeval.relevance import Chain, Uniform
+from probeval.relevance import FallbackModel, Uniform
 from probeval.selection import EXPLORE, Judging
 
-MODEL = Chain([Uniform()])
+MODEL = FallbackModel([Uniform()])
 
 
 @dataclass

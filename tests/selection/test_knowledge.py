@@ -9,14 +9,14 @@ import pytest
 
 from probeval.data import Scale
 from probeval.metrics import parse
-from probeval.relevance import Chain, RelevanceDistribution, Uniform
+from probeval.relevance import FallbackModel, RelevanceDistribution, Uniform
 from probeval.scores.draws import drawn_lists
 from probeval.selection.knowledge import RIDGE, _ridge, effective_weights
 
 
 def uniform(full, scale, judged=0):
     few = replace(full, judgments=full.judgments.take(np.arange(judged)) if judged else None)
-    return Chain([Uniform()]).predict(few, depth=5, scale=scale)
+    return FallbackModel([Uniform()]).predict(few, depth=5, scale=scale)
 
 
 def test_weights_of_a_linear_measure_are_its_own(full):

@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 from probeval.data import Judgments, Scale
 from probeval.errors import SelectionError
-from probeval.relevance import Chain, Uniform
+from probeval.relevance import FallbackModel, Uniform
 from probeval.selection import POLICIES, Goal, Judging
 from probeval.selection.policies import comparison_weights, find_policy
 
@@ -22,7 +22,7 @@ HIERARCHICAL = "text-hierarchical"
 def at_tiny(tiny, metric="CG@2", judged=None, **options):
     if judged:
         tiny = replace(tiny, judgments=Judgments.rows(["q"] * len(judged), list(judged), list(judged.values())))
-    return Judging(tiny, Chain([Uniform()]), metric, scale=Scale.binary(), explore=0, **options).begin()
+    return Judging(tiny, FallbackModel([Uniform()]), metric, scale=Scale.binary(), explore=0, **options).begin()
 
 
 @pytest.mark.parametrize("goal", ["ranking", "best", "top:2", "pair:system-01,system-04"])
@@ -71,7 +71,7 @@ def test_mtc_thesis_by_hand(tiny):
 
 def test_mtc_thesis_divides_by_the_expected_ideal(full):
     both = [
-        Judging(replace(full, judgments=few), Chain([Uniform()]), m, scale=Scale.graded(2)).begin().knowledge
+        Judging(replace(full, judgments=few), FallbackModel([Uniform()]), m, scale=Scale.graded(2)).begin().knowledge
         for few in [full.judgments.take(np.arange(0, len(full.judgments), 3))]
         for m in ("DCG@5", "nDCG@5")
     ]
@@ -196,7 +196,7 @@ def test_the_latest_document_counts_most_for_the_bandit(full):
     )
     judged = Judgments.rows(["q"] * 4, ["a1", "a2", "b1", "b2"], [1, 0, 0, 1])
     campaign = Collection("two", runs, judged)
-    judging = Judging(campaign, Chain([Uniform()]), "P@3", policy="bandit", scale=Scale.binary())
+    judging = Judging(campaign, FallbackModel([Uniform()]), "P@3", policy="bandit", scale=Scale.binary())
     query, doc = judging.pool.label(int(judging.begin().next(1)[0]))
     assert (query, doc) == ("q", "b3")
 

@@ -10,11 +10,11 @@ from scipy.stats import norm
 
 from probeval.data import Collection, Judgments, Scale, as_judgments, as_runs
 from probeval.metrics import measure, parse
-from probeval.relevance import Chain, Uniform
+from probeval.relevance import FallbackModel, Uniform
 from probeval.scores import Joint, Scores
 from probeval.selection import Judging, Verdict, fairness
 
-MODEL = Chain([Uniform()])
+MODEL = FallbackModel([Uniform()])
 
 
 def ranking(mean, sd, between, twins=False):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from probeval.data import Collection, Scale, synthetic_campaign
-from probeval.relevance import Chain, Uniform
+from probeval.relevance import FallbackModel, Uniform
 
 
 def _campaign(name: str, seed: int, *, scale: Scale | None = None, metadata: bool = False, **sizes: int) -> Collection:
@@ -44,7 +44,7 @@ class Spy:
 
     def predict(self, collection, *, depth, scale=None, rng=None):
         self.asked.append(collection)
-        return Chain([Uniform()]).predict(collection, depth=depth, scale=scale)
+        return FallbackModel([Uniform()]).predict(collection, depth=depth, scale=scale)
 
 
 @pytest.fixture

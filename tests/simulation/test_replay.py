@@ -11,11 +11,11 @@ import pytest
 from probeval.data import Judgments, Scale
 from probeval.errors import SelectionError
 from probeval.metrics import measure, parse
-from probeval.relevance import Chain, Uniform
+from probeval.relevance import FallbackModel, Uniform
 from probeval.selection import POLICIES
 from probeval.simulation import Assessor, HeldOut, replay
 
-MODEL = Chain([Uniform()])
+MODEL = FallbackModel([Uniform()])
 DCG = parse("DCG@5")
 
 

@@ -14,8 +14,8 @@ from probeval.data.collection import Collection
 from probeval.data.scale import Scale
 from probeval.errors import FeatureError, ModelError, ProbevalWarning
 from probeval.features import compute_features, feature_names, needs
-from probeval.relevance.likelihood import Observations, SeparationError, fit_cumulative, level_probabilities
-from probeval.relevance.model import Finding
+from probeval.relevance.inference.likelihood import Observations, SeparationError, fit_cumulative, level_probabilities
+from probeval.relevance.models.base import Finding
 
 __all__ = ["FittedOrdinal", "OrdinalModel", "TrainingData", "training_data"]
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from probeval.data.collection import Collection
 from probeval.data.scale import Scale
-from probeval.relevance.baseline import Empirical, Uniform
-from probeval.relevance.cards import Card, load_card
-from probeval.relevance.model import Chain, Predicts
+from probeval.relevance.cards.card import Card, load_card
+from probeval.relevance.models.base import FallbackModel, Predicts
+from probeval.relevance.models.baseline import Empirical, Uniform
 
 __all__ = ["Choice", "choose_model"]
 
@@ -68,10 +68,10 @@ def choose_model(name: str | None, collection: Collection, *, scale: Scale | Non
     model: Predicts
     why = "it was asked for."
     if name == "uniform":
-        model = Chain([Uniform()])
+        model = FallbackModel([Uniform()])
     elif name == "empirical":
         card = load_card("text-jud")
-        model = Chain([model for model in card.models if isinstance(model, Empirical)])
+        model = FallbackModel([model for model in card.models if isinstance(model, Empirical)])
     else:
         if name in (None, "hierarchical", "independent"):
             best, because = _best(collection, scale)

@@ -20,7 +20,9 @@ from scipy.special import expit, log_expit
 from probeval.arrays import Codes, Floats, Ints
 from probeval.bayes import NutsDiagnostics, arviz_data, diagnose, load, sample
 from probeval.errors import ModelError
-from probeval.relevance.hierarchical import GLOBAL, STRETCH, Design, HierarchicalPrior, Normal, stretched
+from probeval.relevance.effects.normal import Normal
+from probeval.relevance.effects.prior import HierarchicalPrior
+from probeval.relevance.inference.design import GLOBAL, STRETCH, Design, stretched
 
 __all__ = ["NutsDiagnostics", "NutsFit", "fit_nuts"]
 

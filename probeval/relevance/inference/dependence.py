@@ -17,7 +17,7 @@ from scipy.linalg import solve_triangular
 
 from probeval.arrays import Floats, Ints
 from probeval.relevance.distribution import RelevanceDistribution
-from probeval.relevance.laplace import LaplaceFit, Mode, Problem
+from probeval.relevance.inference.laplace import LaplaceFit, Mode, Problem
 
 __all__ = ["Dependence", "Drawn", "Linearised", "Unrelated"]
 

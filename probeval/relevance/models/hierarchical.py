@@ -13,10 +13,11 @@ from probeval.data.collection import Collection
 from probeval.data.scale import UNJUDGED, Scale
 from probeval.errors import ModelError
 from probeval.relevance.distribution import RelevanceDistribution
-from probeval.relevance.hierarchical import Design, HierarchicalPrior
-from probeval.relevance.laplace import LaplaceFit, Start, fit_laplace
-from probeval.relevance.likelihood import level_probabilities
-from probeval.relevance.model import Finding
+from probeval.relevance.effects.prior import HierarchicalPrior
+from probeval.relevance.inference.design import Design
+from probeval.relevance.inference.laplace import LaplaceFit, Start, fit_laplace
+from probeval.relevance.inference.likelihood import level_probabilities
+from probeval.relevance.models.base import Finding
 from probeval.threads import one_thread
 
 __all__ = ["Hierarchical"]

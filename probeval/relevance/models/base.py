@@ -14,7 +14,7 @@ from probeval.data.scale import Scale
 from probeval.errors import ModelError
 from probeval.relevance.distribution import RelevanceDistribution
 
-__all__ = ["Chain", "Finding", "FittedModel", "Predicts"]
+__all__ = ["FallbackModel", "Finding", "FittedModel", "Predicts"]
 
 
 @dataclass(frozen=True)
@@ -64,15 +64,15 @@ class FittedModel(Protocol):
 
 
 @dataclass(frozen=True)
-class Chain:
+class FallbackModel:
     """Models from the most to the least informed: each pair is predicted by the first that can.
 
     Examples
     --------
     >>> from probeval.data import synthetic_campaign
-    >>> from probeval.relevance import Chain, Uniform
+    >>> from probeval.relevance import FallbackModel, Uniform
     >>> campaign = synthetic_campaign(np.random.default_rng(1), systems=4, queries=3, depth=5)
-    >>> Chain([Uniform()]).predict(campaign, depth=5)
+    >>> FallbackModel([Uniform()]).predict(campaign, depth=5)
     <RelevanceDistribution: 35 pairs, 35 judged, graded:2>
     """
 
@@ -140,8 +140,8 @@ class Chain:
         return list(dict.fromkeys(term for model in self.models for term in getattr(model, "terms", ())))
 
 
-def as_chain(model: Chain | FittedModel | Iterable[FittedModel]) -> Chain:
+def as_model(model: FallbackModel | FittedModel | Iterable[FittedModel]) -> FallbackModel:
     """A chain of one or more models."""
-    if isinstance(model, Chain):
+    if isinstance(model, FallbackModel):
         return model
-    return Chain(list(model)) if isinstance(model, Iterable) else Chain([model])
+    return FallbackModel(list(model)) if isinstance(model, Iterable) else FallbackModel([model])

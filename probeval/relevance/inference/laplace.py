@@ -20,9 +20,10 @@ from scipy.linalg import solve_triangular
 
 from probeval.arrays import Codes, Floats, Ints
 from probeval.errors import ModelError
-from probeval.relevance.averaged import Averaged, Slopes, Spread, State
-from probeval.relevance.drawing import Effects, Normals, draw_effects, predictors
-from probeval.relevance.hierarchical import STRETCH, Design, Normal
+from probeval.relevance.effects.normal import Normal
+from probeval.relevance.inference.design import STRETCH, Design
+from probeval.relevance.inference.expected_loglik import Averaged, Slopes, Spread, State
+from probeval.relevance.inference.sampling import Effects, Normals, draw_effects, predictors
 
 __all__ = ["LaplaceFit", "Problem", "Start", "fit_laplace"]
 

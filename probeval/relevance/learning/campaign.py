@@ -18,11 +18,14 @@ from probeval.data.collection import Collection
 from probeval.data.evidence import LabelTable
 from probeval.data.judgments import Judgments
 from probeval.errors import ModelError, ProbevalWarning
-from probeval.relevance.hierarchical import STRETCH, Design, HierarchicalPrior, LabelWorth, Normal
-from probeval.relevance.laplace import fit_laplace
-from probeval.relevance.likelihood import Observations, fit_cumulative
+from probeval.relevance.effects.labels import LabelWorth
+from probeval.relevance.effects.normal import Normal
+from probeval.relevance.effects.prior import HierarchicalPrior
+from probeval.relevance.inference.design import STRETCH, Design
+from probeval.relevance.inference.laplace import fit_laplace
+from probeval.relevance.inference.likelihood import Observations, fit_cumulative
 
-__all__ = ["Lesson", "Vocabulary", "learn", "learn_labels", "predictive"]
+__all__ = ["CampaignEstimate", "ModelSpec", "learn", "learn_labels", "predictive"]
 
 # Half-normal scales of the between-campaign standard deviations.
 BETWEEN = {"coefficient": 0.5, "cut": 1.0, "gap": 0.5, "log_sd": 0.4}
@@ -31,7 +34,7 @@ GRID = np.linspace(0.0, 4.0, 81)  # of between-campaign sds, in units of their s
 
 
 @dataclass(frozen=True)
-class Vocabulary:
+class ModelSpec:
     """What the model looks at: terms with the centre and spread that standardise them, and groupings of documents."""
 
     terms: tuple[str, ...]
@@ -59,7 +62,7 @@ class Vocabulary:
 
 
 @dataclass(frozen=True)
-class Lesson:
+class CampaignEstimate:
     """What one finished campaign says, each with its standard error.
 
     Parameters
@@ -81,7 +84,7 @@ class Lesson:
 
 
 @lru_cache(maxsize=32)
-def learn(collection: Collection, vocabulary: Vocabulary, *, depth: int) -> Lesson:
+def learn(collection: Collection, vocabulary: ModelSpec, *, depth: int) -> CampaignEstimate:
     """The lesson of a campaign with judgments, under a vague prior; kept, as it takes a while."""
     if collection.judgments is None:
         raise ModelError(f"{collection.name}: there are no judgments to learn from.")
@@ -97,7 +100,7 @@ def learn(collection: Collection, vocabulary: Vocabulary, *, depth: int) -> Less
     error = np.sqrt((inverse**2).sum(axis=0))
     effects = [Normal(float(m), float(s)) for m, s in zip(mode.effects, error, strict=True)]
     cuts = effects[problem.cut]
-    return Lesson(
+    return CampaignEstimate(
         name=collection.name,
         n_levels=design.n_levels,
         coefficients=tuple(effects[problem.term]),
@@ -107,7 +110,7 @@ def learn(collection: Collection, vocabulary: Vocabulary, *, depth: int) -> Less
     )
 
 
-def predictive(lessons: Sequence[Lesson], vocabulary: Vocabulary) -> HierarchicalPrior:
+def predictive(lessons: Sequence[CampaignEstimate], vocabulary: ModelSpec) -> HierarchicalPrior:
     """The prior for a campaign not yet seen."""
     if not lessons:
         raise ModelError("No campaign was given to learn from.")
@@ -172,7 +175,7 @@ def learn_labels(labels: LabelTable, judgments: Judgments, *, complete: float = 
 MANY = 10  # scales of so many levels have narrower gaps, which say nothing of short scales
 
 
-def _gaps(lessons: Sequence[Lesson], n_levels: int) -> list[tuple[Normal, ...]]:
+def _gaps(lessons: Sequence[CampaignEstimate], n_levels: int) -> list[tuple[Normal, ...]]:
     return [lesson.gaps for lesson in lessons if lesson.n_levels == n_levels]
 
 

@@ -10,13 +10,13 @@ from probeval.data.collection import Collection
 from probeval.data.evidence import LabelTable
 from probeval.data.judgments import Judgments
 from probeval.errors import ModelError
-from probeval.relevance.baseline import Empirical
-from probeval.relevance.cards import Card
-from probeval.relevance.diagnostics import cross_validate, diagnose, likelihood_ratios, proportional_odds
-from probeval.relevance.learning import Vocabulary, learn, learn_labels, predictive
-from probeval.relevance.model import FittedModel
-from probeval.relevance.ordinal import OrdinalModel, TrainingData, training_data
-from probeval.relevance.posterior import Hierarchical
+from probeval.relevance.cards.card import Card
+from probeval.relevance.learning.campaign import ModelSpec, learn, learn_labels, predictive
+from probeval.relevance.learning.diagnostics import cross_validate, diagnose, likelihood_ratios, proportional_odds
+from probeval.relevance.models.base import FittedModel
+from probeval.relevance.models.baseline import Empirical
+from probeval.relevance.models.hierarchical import Hierarchical
+from probeval.relevance.models.ordinal import OrdinalModel, TrainingData, training_data
 
 __all__ = ["TEXT_JUD", "TEXT_OUT", "fit_card", "fit_hierarchical", "hierarchical_card", "text_chain"]
 
@@ -25,8 +25,8 @@ __all__ = ["TEXT_JUD", "TEXT_OUT", "fit_card", "fit_hierarchical", "hierarchical
 TEXT_OUT = (("log(fSYS)", "fTEAM"), ("log(fSYS)",))
 TEXT_JUD = tuple((*terms, "dSYS", "aDOC") for terms in TEXT_OUT) + TEXT_OUT
 
-TEXT_VOCABULARY = Vocabulary(("log(fSYS)", "fTEAM"), centre=(-3.5, 0.1), spread=(1.25, 0.1))
-MUSIC_VOCABULARY = Vocabulary(
+TEXT_VOCABULARY = ModelSpec(("log(fSYS)", "fTEAM"), centre=(-3.5, 0.1), spread=(1.25, 0.1))
+MUSIC_VOCABULARY = ModelSpec(
     ("log(fSYS)", "f[artist]", "s[genre]", "f[genre]"),
     centre=(-2.3, 0.03, 0.4, 0.25),
     spread=(0.7, 0.05, 0.5, 0.2),
@@ -36,7 +36,7 @@ MUSIC_VOCABULARY = Vocabulary(
 T = TypeVar("T")
 
 
-def vocabulary_of(collection: Collection) -> Vocabulary:
+def vocabulary_of(collection: Collection) -> ModelSpec:
     """What the hierarchical model looks at in a campaign: groups of documents where there are any."""
     return (
         MUSIC_VOCABULARY if set(MUSIC_VOCABULARY.groups) <= set(collection.has.get("metadata", ())) else TEXT_VOCABULARY

@@ -12,17 +12,17 @@ from typing import Any
 from probeval.data.files import write_bytes
 from probeval.errors import FeatureError, ModelError, did_you_mean
 from probeval.features import FeatureName, feature_names
-from probeval.relevance.baseline import Empirical, Uniform
-from probeval.relevance.hierarchical import HierarchicalPrior
-from probeval.relevance.model import Chain, FittedModel
-from probeval.relevance.ordinal import FittedOrdinal
-from probeval.relevance.posterior import Hierarchical
+from probeval.relevance.effects.prior import HierarchicalPrior
+from probeval.relevance.models.base import FallbackModel, FittedModel
+from probeval.relevance.models.baseline import Empirical, Uniform
+from probeval.relevance.models.hierarchical import Hierarchical
+from probeval.relevance.models.ordinal import FittedOrdinal
 
 __all__ = ["Card", "card_names", "load_card", "read_card", "write_card"]
 
 SCHEMA = 1
 FILE = "card.json"
-SHELVES = (Path(__file__).parents[1] / "models", Path(__file__).parents[2] / "models")  # in a wheel; in a checkout
+SHELVES = (Path(__file__).parents[2] / "models", Path(__file__).parents[3] / "models")  # in a wheel; in a checkout
 
 
 @dataclass(frozen=True)
@@ -60,13 +60,13 @@ class Card:
     made: str = ""
 
     @property
-    def model(self) -> Chain | Hierarchical:
+    def model(self) -> FallbackModel | Hierarchical:
         """Its models as one."""
         first = self.models[0]
         return (
             first
             if isinstance(first, Hierarchical)
-            else Chain([m for m in self.models if not isinstance(m, Hierarchical)])
+            else FallbackModel([m for m in self.models if not isinstance(m, Hierarchical)])
         )
 
     @property

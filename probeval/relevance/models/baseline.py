@@ -12,7 +12,7 @@ from probeval.arrays import Codes, Floats
 from probeval.data.collection import Collection
 from probeval.data.scale import Scale
 from probeval.errors import ModelError
-from probeval.relevance.model import Finding
+from probeval.relevance.models.base import Finding
 
 __all__ = ["Empirical", "Uniform"]
 

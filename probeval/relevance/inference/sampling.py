@@ -15,10 +15,10 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from probeval.arrays import Floats, Ints
-from probeval.relevance.hierarchical import STRETCH, stretched
+from probeval.relevance.inference.design import STRETCH, stretched
 
 if TYPE_CHECKING:
-    from probeval.relevance.laplace import Mode, Problem
+    from probeval.relevance.inference.laplace import Mode, Problem
 
 __all__ = ["Effects", "Normals", "draw_effects", "predictors"]
 

@@ -11,18 +11,18 @@ from probeval.data.collection import Collection
 from probeval.data.judgments import Judgments
 from probeval.data.scale import Scale
 from probeval.features import feature_names, needs
-from probeval.relevance.dependence import Dependence, Drawn, Linearised, Unrelated
 from probeval.relevance.distribution import RelevanceDistribution
-from probeval.relevance.hierarchical import Design
-from probeval.relevance.laplace import LaplaceFit
-from probeval.relevance.model import Predicts
-from probeval.relevance.posterior import Hierarchical
+from probeval.relevance.inference.dependence import Dependence, Drawn, Linearised, Unrelated
+from probeval.relevance.inference.design import Design
+from probeval.relevance.inference.laplace import LaplaceFit
+from probeval.relevance.models.base import Predicts
+from probeval.relevance.models.hierarchical import Hierarchical
 
-__all__ = ["Belief", "Follower", "follow"]
+__all__ = ["OnlineModel", "Prediction", "follow"]
 
 
 @dataclass(frozen=True, eq=False)
-class Belief:
+class Prediction:
     """What a model says after some judgments.
 
     Parameters
@@ -44,13 +44,13 @@ class Belief:
             return Drawn.of(self.relevance, gains)
         return Linearised.of(self.fit, self.relevance, gains)
 
-    def knowing(self, judgments: Judgments) -> Belief:
+    def knowing(self, judgments: Judgments) -> Prediction:
         """The same belief with these pairs certain, and nothing learned from them."""
         return replace(self, relevance=self.relevance.with_judgments(judgments))
 
 
 @dataclass(frozen=True, eq=False)
-class Follower:
+class OnlineModel:
     """A model, a campaign, and what does not change as judgments come in.
 
     Parameters
@@ -67,21 +67,23 @@ class Follower:
     scale: Scale
     design: Design | None = None
 
-    def after(self, judgments: Judgments | None, rng: np.random.Generator, *, last: Belief | None = None) -> Belief:
+    def after(
+        self, judgments: Judgments | None, rng: np.random.Generator, *, last: Prediction | None = None
+    ) -> Prediction:
         """What the model says with these judgments; ``last`` is what it said with fewer."""
         now = replace(self.collection, judgments=judgments)
         if self.design is None:
-            return Belief(self.model.predict(now, depth=self.depth, scale=self.scale, rng=rng))
+            return Prediction(self.model.predict(now, depth=self.depth, scale=self.scale, rng=rng))
         assert isinstance(self.model, Hierarchical)
         start = last.fit.start if last is not None and last.fit is not None else None
         fit = self.model.refit(now, self.design, start=start)
-        return Belief(self.model.distribution(now, fit, rng), fit)
+        return Prediction(self.model.distribution(now, fit, rng), fit)
 
 
-def follow(model: Predicts, collection: Collection, *, depth: int, scale: Scale) -> Follower:
+def follow(model: Predicts, collection: Collection, *, depth: int, scale: Scale) -> OnlineModel:
     """A model that follows a campaign."""
     design = None
     # A design that looks at judgments has to be made anew with every one.
     if isinstance(model, Hierarchical) and "judgments" not in needs(feature_names(model.terms)):
         design = Design.of(model.prior, collection, depth=depth, scale=scale)
-    return Follower(model, collection, depth, scale, design)
+    return OnlineModel(model, collection, depth, scale, design)

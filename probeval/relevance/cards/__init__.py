@@ -1,0 +1,3 @@
+"""Fitted models as data: cards, where they are kept, and which one fits a campaign."""
+
+__all__: list[str] = []

@@ -1,0 +1,32 @@
+"""The normal priors that everything in the hierarchical model has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from probeval.errors import ModelError
+
+__all__ = ["Normal"]
+
+
+@dataclass(frozen=True)
+class Normal:
+    """A normal prior: its mean and standard deviation."""
+
+    mean: float
+    sd: float
+
+    def __post_init__(self) -> None:
+        if not self.sd > 0:
+            raise ModelError(f"A prior needs a positive standard deviation, got {self.sd:g}.")
+
+    @property
+    def square(self) -> float:
+        """The mean of exp(2x): of a variance, where this is the prior of a log standard deviation."""
+        return float(np.exp(2 * self.mean + 2 * self.sd**2))
+
+    def times(self, factor: float) -> Normal:
+        """The prior of so many times the value."""
+        return Normal(factor * self.mean, factor * self.sd)

@@ -1,0 +1,85 @@
+"""What past campaigns teach about the next one, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from probeval.relevance.effects.labels import LabelWorth
+from probeval.relevance.effects.normal import Normal
+
+__all__ = ["HierarchicalPrior"]
+
+
+@dataclass(frozen=True)
+class HierarchicalPrior:
+    """What past campaigns teach about the next one.
+
+    Parameters
+    ----------
+    terms
+        The model's terms, each standardised by ``centre`` and ``spread``; a missing term counts as average.
+    coefficients
+        The prior of each standardised term's coefficient.
+    first_cut, gaps, gap
+        The priors of the first cutpoint, of the gaps between cutpoints by number of levels, and of a gap of a number of
+        levels never seen.
+    log_sds
+        The prior of the log standard deviation of each effect: ``query``, ``slope``, ``team``, ``system``,
+        ``interaction``, ``stretch``, and ``group:COLUMN`` for groupings of documents.
+    labels
+        What labels by machines are worth; None where that was not learned, and labels are then not looked at.
+    """
+
+    terms: tuple[str, ...]
+    centre: tuple[float, ...]
+    spread: tuple[float, ...]
+    coefficients: tuple[Normal, ...]
+    first_cut: Normal
+    gaps: Mapping[int, tuple[Normal, ...]]
+    gap: Normal
+    log_sds: Mapping[str, Normal] = field(default_factory=dict)
+    labels: LabelWorth | None = None
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groupings of documents that have effects."""
+        return tuple(name.removeprefix("group:") for name in self.log_sds if name.startswith("group:"))
+
+    def cut_priors(self, n_levels: int) -> tuple[Normal, ...]:
+        """The priors of the first cutpoint and of the gaps after it."""
+        return (self.first_cut, *self.gaps.get(n_levels, (self.gap,) * (n_levels - 2)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The prior as plain data."""
+        return {
+            "terms": list(self.terms),
+            "centre": list(self.centre),
+            "spread": list(self.spread),
+            "coefficients": [_pair(c) for c in self.coefficients],
+            "first_cut": _pair(self.first_cut),
+            "gaps": {str(n): [_pair(g) for g in gaps] for n, gaps in self.gaps.items()},
+            "gap": _pair(self.gap),
+            "log_sds": {name: _pair(n) for name, n in self.log_sds.items()},
+            "labels": None if self.labels is None else self.labels.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> HierarchicalPrior:
+        """The prior from plain data."""
+        return cls(
+            terms=tuple(data["terms"]),
+            centre=tuple(map(float, data["centre"])),
+            spread=tuple(map(float, data["spread"])),
+            coefficients=tuple(Normal(*map(float, c)) for c in data["coefficients"]),
+            first_cut=Normal(*map(float, data["first_cut"])),
+            gaps={int(n): tuple(Normal(*map(float, g)) for g in gaps) for n, gaps in data["gaps"].items()},
+            gap=Normal(*map(float, data["gap"])),
+            log_sds={name: Normal(*map(float, n)) for name, n in data["log_sds"].items()},
+            labels=None if data["labels"] is None else LabelWorth.from_dict(data["labels"]),
+        )
+
+
+def _pair(normal: Normal) -> list[float]:
+    return [normal.mean, normal.sd]

@@ -1,0 +1,3 @@
+"""How the hierarchical model is computed: its likelihood, and two inferences of one posterior."""
+
+__all__: list[str] = []

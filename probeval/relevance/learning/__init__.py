@@ -1,0 +1,3 @@
+"""What past campaigns teach, and how good the resulting models are."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""Relevance models, as users meet them."""
+
+__all__: list[str] = []
