@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["BELIEF", "RANKING", "SCORES", "stream"]
+__all__ = ["BELIEF", "RANKING", "SCORES", "query_streams", "stream"]
 
 BELIEF, SCORES, RANKING = 3, 4, 1  # what a model believes, the scores that follow, and the order that follows from them
 
@@ -18,3 +18,14 @@ def stream(seed: int, *purpose: int) -> np.random.Generator:
     [0.89, 0.88, 0.89]
     """
     return np.random.default_rng([seed, *purpose])
+
+
+def query_streams(seed: int, queries: slice) -> list[np.random.Generator]:
+    """A generator for each of these queries by itself, so that blocks of queries of any size draw the same.
+
+    Examples
+    --------
+    >>> [g.random() for g in query_streams(7, slice(1, 3))] == [g.random() for g in query_streams(7, slice(0, 3))][1:]
+    True
+    """
+    return [np.random.default_rng([seed, query]) for query in range(queries.start, queries.stop)]

@@ -1,16 +1,23 @@
-"""How many threads the linear algebra takes: for many small matrices one is several times faster than two."""
+"""Threads: one for the linear algebra of small matrices, several for blocks of queries."""
 
 from __future__ import annotations
 
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
-__all__ = ["one_thread"]
+__all__ = ["in_order", "one_thread"]
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 def one_thread() -> AbstractContextManager[Any]:
-    """Within it, BLAS uses one thread; afterwards as many as before.
+    """Within it, BLAS uses one thread; afterwards as many as before. For many small matrices one is faster than two.
 
     Examples
     --------
@@ -29,3 +36,28 @@ def _libraries() -> Any:
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
+
+
+def in_order(work: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
+    """The results of independent pieces of work, in the order of the items, on all cores where there are several.
+
+    At most one more result than there are cores is held at a time, so that memory stays bounded.
+
+    Examples
+    --------
+    >>> list(in_order(lambda x: x * x, [1, 2, 3]))
+    [1, 4, 9]
+    """
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    workers = min(cores, len(items))
+    if workers < 2:
+        yield from map(work, items)
+        return
+    with one_thread(), ThreadPoolExecutor(workers) as executor:
+        waiting: deque[Future[R]] = deque()
+        for item in items:
+            waiting.append(executor.submit(work, item))
+            if len(waiting) > workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()

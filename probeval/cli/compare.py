@@ -338,7 +338,7 @@ def _by_draws(
     """P(significant when all is judged) of each pair, from joint draws of the scores."""
     from probeval.relevance import choose_model
     from probeval.reliability import probability_significant
-    from probeval.scores.draws import score_draws
+    from probeval.scores import evaluate as evaluate_scores
 
     choice = choose_model(asked.model, collection, scale=named)
     talk(f"Model {choice.name}: {choice.why} Scale {choice.scale} ({choice.scale_from}).")
@@ -351,8 +351,10 @@ def _by_draws(
         lambda: choice.model.predict(collection, depth=runs.depth, scale=scale, rng=stream(asked.seed, BELIEF))
     )
     at = [runs.systems.index(s) for s in systems]
-    drawn = score_draws(runs.on(relevance.pool), relevance, found.metric, asked.draws, stream(asked.seed, SCORES))
-    better, worse = probability_significant((batch[:, at] for batch in drawn), alpha=1 - asked.level)
+    rng = stream(asked.seed, SCORES)
+    scores = evaluate_scores(runs, relevance, found.metric, method="draws", n=asked.draws, rng=rng, per_query=True)
+    assert scores.joint.query_draws is not None
+    better, worse = probability_significant([scores.joint.query_draws[:, at]], alpha=1 - asked.level)
     return better + worse
 
 

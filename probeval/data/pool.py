@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,14 @@ from numpy.typing import NDArray
 from probeval.arrays import Bools, Ids, Ints, frozen, objects
 from probeval.errors import DataError
 
-__all__ = ["Pool", "is_text", "number"]
+__all__ = ["Pool", "QueryBlock", "is_text", "number"]
+
+
+class QueryBlock(NamedTuple):
+    """Some queries in a row, and their pairs."""
+
+    queries: slice
+    pairs: slice
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +98,34 @@ class Pool:
     def sizes(self) -> Ints:
         """The number of pairs of each query, shape (query,)."""
         return np.bincount(self.query, minlength=len(self.queries))
+
+    def pairs_of(self, query: int) -> slice:
+        """The pairs of a query, by its position."""
+        return slice(int(self._ends[query] - self.sizes[query]), int(self._ends[query]))
+
+    @cached_property
+    def _ends(self) -> Ints:
+        return np.cumsum(self.sizes)
+
+    def blocks(self, most: int) -> list[QueryBlock]:
+        """The queries in blocks of at most ``most`` pairs, or of a single query that has more.
+
+        >>> [b.pairs for b in Pool.of(["q1", "q2", "q2", "q3"], ["a", "a", "b", "c"]).blocks(3)]
+        [slice(0, 3, None), slice(3, 4, None)]
+        """
+        ends = self._ends
+        out, first = [], 0
+        while first < len(ends):
+            begin = int(ends[first] - self.sizes[first])
+            after = max(int(np.searchsorted(ends, begin + most, side="right")), first + 1)
+            out.append(QueryBlock(slice(first, after), slice(begin, int(ends[after - 1]))))
+            first = after
+        return out
+
+    def part(self, block: QueryBlock) -> Pool:
+        """The pairs of a block, on its queries alone."""
+        query = self.query[block.pairs] - block.queries.start
+        return Pool(self.queries[block.queries], self.docs, query, self.doc[block.pairs])
 
     def label(self, pair: int) -> tuple[str, str]:
         """The query and the document of a pair."""

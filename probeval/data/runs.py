@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from probeval.arrays import Bools, Floats, Ids, Ints, frozen, objects
-from probeval.data.pool import Pool, is_text, number
+from probeval.data.pool import Pool, QueryBlock, is_text, number
 from probeval.errors import DataError, did_you_mean
 
 __all__ = ["ORDERS", "Runs", "TieReport"]
@@ -208,6 +208,12 @@ class Runs:
         pairs, scores = np.full(shape, -1), np.full(shape, np.nan)
         pairs[:, at], scores[:, at] = _moved(self.pairs[:, here], moved), self.scores[:, here]
         return replace(self, pool=pool, pairs=pairs, scores=scores)
+
+    def part(self, block: QueryBlock) -> Runs:
+        """The lists of a block of queries, on the block's part of the pool."""
+        pairs = self.pairs[:, block.queries]
+        pairs = np.where(pairs < 0, -1, pairs - block.pairs.start)
+        return replace(self, pool=self.pool.part(block), pairs=pairs, scores=self.scores[:, block.queries])
 
     def _on(self, pool: Pool, moved: Ints, depth: int) -> Runs:
         pairs = _moved(self.pairs[:, :, :depth], moved)

@@ -2,9 +2,9 @@
 
 from probeval.relevance.cards.card import Card, card_names, load_card, read_card, write_card
 from probeval.relevance.cards.choose import Choice, choose_model
+from probeval.relevance.dependence import Dependence
 from probeval.relevance.distribution import RelevanceDistribution
 from probeval.relevance.effects.prior import HierarchicalPrior
-from probeval.relevance.inference.dependence import Dependence
 from probeval.relevance.learning.diagnostics import (
     Diagnostics,
     cross_validate,

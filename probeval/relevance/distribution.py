@@ -1,19 +1,67 @@
-"""P(grade) of every pair: what a model says, with the judged pairs certain."""
+"""P(grade) of every pair: the probabilities of a model, with the judged pairs certain."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import pandas as pd
 
 from probeval.arrays import Bools, Codes, Floats, Ints, frozen
 from probeval.data.judgments import Judgments
-from probeval.data.pool import Pool
+from probeval.data.pool import Pool, QueryBlock
 from probeval.data.scale import UNJUDGED, Scale, count_at_least
 from probeval.errors import ModelError
+from probeval.streams import query_streams
+from probeval.threads import in_order
 
-__all__ = ["RelevanceDistribution"]
+__all__ = ["GainSummary", "Probabilities", "RelevanceDistribution", "Table"]
+
+KEPT = 16_000_000  # probabilities of a whole pool that are kept (128 MB); more are made by blocks, and dropped
+BLOCK = 2_000_000  # numbers that one block may take in any one array: 16 MB
+
+
+class Probabilities(Protocol):
+    """Where probabilities come from: a table, or draws that are made when they are asked for."""
+
+    @property
+    def n(self) -> int | None:
+        """How many draws of the model's parameters there are; None for a model without a posterior."""
+
+    def probabilities(self, block: QueryBlock) -> Floats:
+        """P(level) of a block's pairs, shape (pair, level), or (draw, pair, level) with a posterior."""
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Probabilities at hand, shape (pair, level) or (draw, pair, level)."""
+
+    values: Floats
+
+    @property
+    def n(self) -> int | None:
+        """How many draws there are."""
+        return len(self.values) if self.values.ndim == 3 else None
+
+    def probabilities(self, block: QueryBlock) -> Floats:
+        """Those of a block."""
+        return self.values[..., block.pairs, :]
+
+
+class GainSummary(NamedTuple):
+    r"""What a pair's gain is expected to be, and how that depends on the model's parameters.
+
+    ``mean`` and ``variance`` have shape (pair,), the variance being that given the parameters, in the mean over them.
+    ``steepness`` is :math:`(g_\ell - g_{\ell-1})\,E[F_\ell(1-F_\ell)]` with :math:`F_\ell = P(R_d \ge \ell)`: the
+    mean slope of the expected gain in each cutpoint, shape (pair, cut). Judged pairs have neither variance nor slope.
+    """
+
+    mean: Floats
+    variance: Floats
+    steepness: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,9 +74,9 @@ class RelevanceDistribution:
         The pairs, and what grades they can have.
     levels
         The grade, as a position on the scale, that each level stands for, shape (level,).
-    probability
-        P(level), shape (pair, level), or (draw, pair, level) where the model's parameters are uncertain: given one
-        draw, pairs are independent; over draws they hang together.
+    source
+        P(level) of each pair, under each draw where the model's parameters are uncertain: given one draw, pairs are
+        independent; over draws they depend on one another.
     judged
         The grade of a judged pair, which is certain whatever the model says, negative elsewhere, shape (pair,).
     beyond
@@ -47,7 +95,7 @@ class RelevanceDistribution:
     pool: Pool
     scale: Scale
     levels: Codes
-    probability: Floats
+    source: Probabilities
     judged: Codes
     beyond: Ints
 
@@ -56,40 +104,75 @@ class RelevanceDistribution:
         cls,
         pool: Pool,
         scale: Scale,
-        probability: Floats,
+        probability: Floats | Probabilities,
         *,
         levels: Codes | None = None,
         judgments: Judgments | None = None,
     ) -> RelevanceDistribution:
-        """A model's probabilities, with the judged pairs certain."""
+        """The probabilities of a model, with the judged pairs certain.
+
+        Probabilities that are drawn are kept where the pool is small.
+        """
+        levels = scale.levels if levels is None else levels
+        if isinstance(probability, np.ndarray):
+            if probability.shape[-2:] != (len(pool), len(levels)):
+                raise ModelError(
+                    f"{len(pool)} pairs and {len(levels)} levels need as many probabilities, "
+                    f"got shape {probability.shape}."
+                )
+            source: Probabilities = Table(frozen(probability))
+        else:
+            source = probability
+            if (source.n or 1) * len(pool) * len(levels) <= KEPT:
+                source = Table(frozen(source.probabilities(_whole(pool))))
         unjudged = np.full(len(pool), UNJUDGED, dtype=np.int16)
         beyond = np.zeros((len(pool.queries), len(scale)), dtype=np.int64)
-        blank = cls(pool, scale, scale.levels if levels is None else levels, probability, unjudged, beyond)
+        blank = cls(pool, scale, levels, source, unjudged, beyond)
         return blank if judgments is None else blank.with_judgments(judgments)
 
     def __post_init__(self) -> None:
-        if self.probability.shape[-2:] != (len(self.pool), len(self.levels)):
-            raise ModelError(
-                f"{len(self.pool)} pairs and {len(self.levels)} levels need as many probabilities, "
-                f"got shape {self.probability.shape}."
-            )
-        for name in ("levels", "probability", "judged", "beyond"):
+        for name in ("levels", "judged", "beyond"):
             object.__setattr__(self, name, frozen(getattr(self, name)))
 
     def __repr__(self) -> str:
-        draws = f", {len(self.probability)} posterior draws" if self.has_posterior else ""
+        draws = f", {self.source.n} posterior draws" if self.has_posterior else ""
         judged = int(self.certain.sum())
         return f"<RelevanceDistribution: {len(self.pool):,} pairs, {judged:,} judged, {self.scale}{draws}>"
 
     @property
     def has_posterior(self) -> bool:
         """Whether there is a posterior axis."""
-        return self.probability.ndim == 3
+        return self.source.n is not None
+
+    @property
+    def n_draws(self) -> int:
+        """How many draws of the parameters there are; 1 without a posterior."""
+        return self.source.n or 1
+
+    @property
+    def probability(self) -> Floats:
+        """P(level) of the whole pool, shape (pair, level), or (draw, pair, level) with a posterior."""
+        return self.source.probabilities(_whole(self.pool))
 
     @property
     def certain(self) -> Bools:
         """The judged pairs, shape (pair,)."""
         return self.judged >= 0
+
+    def blocks(self, per_pair: int) -> list[QueryBlock]:
+        """Blocks of queries for work that takes so many numbers per pair: none takes more than it may."""
+        return self.pool.blocks(max(BLOCK // max(per_pair, 1), 1))
+
+    def part(self, block: QueryBlock) -> RelevanceDistribution:
+        """A block of queries by itself, its probabilities at hand."""
+        return RelevanceDistribution(
+            self.pool.part(block),
+            self.scale,
+            self.levels,
+            Table(self.source.probabilities(block)),
+            self.judged[block.pairs],
+            self.beyond[block.queries],
+        )
 
     def with_judgments(self, judgments: Judgments) -> RelevanceDistribution:
         """The same distribution with these pairs certain."""
@@ -106,38 +189,70 @@ class RelevanceDistribution:
         With a posterior, the mean under each draw of the parameters, shape (draw, pair), and the variance given the
         parameters in the mean over them, shape (pair,).
         """
-        value = gains[self.levels]
-        mean, known = self.probability @ value, self.certain
-        overall = self.probability.mean(axis=0) if self.has_posterior else self.probability
+        probability, value, known = self.probability, gains[self.levels], self.certain
+        mean = probability @ value
+        overall = probability.mean(axis=0) if self.has_posterior else probability
         square = np.einsum("td,td->d", mean, mean) / len(mean) if self.has_posterior else mean**2
         variance = np.maximum(overall @ value**2 - square, 0.0)
         variance[known] = 0.0
         mean[..., known] = gains[self.judged[known]]
         return mean, variance
 
+    def gain_summary(self, gains: Floats) -> GainSummary:
+        """Each pair's expected gain, its variance and its steepness, block by block; kept, as several ask for it."""
+        key = gains.tobytes()
+        if key not in self._summaries:
+            blocks = self.blocks(self.n_draws * len(self.levels))
+            parts = in_order(lambda block: self.part(block)._summary(gains), blocks)
+            self._summaries[key] = GainSummary(*(np.concatenate(p) for p in zip(*parts, strict=True)))
+        return self._summaries[key]
+
+    @cached_property
+    def _summaries(self) -> dict[bytes, GainSummary]:
+        return {}
+
+    def _summary(self, gains: Floats) -> GainSummary:
+        mean, variance = self.moments(gains)
+        mean = mean.mean(axis=0) if self.has_posterior else mean
+        at_least = np.cumsum(self.probability[..., :0:-1], axis=-1)[..., ::-1]  # of each level but the lowest
+        slope = at_least * (1 - at_least)
+        slope = slope.mean(axis=0) if self.has_posterior else slope
+        return GainSummary(mean, variance, np.where(self.certain[:, None], 0.0, np.diff(gains[self.levels]) * slope))
+
     def sample(self, n: int, rng: np.random.Generator, *, start: int = 0) -> Codes:
         """Joint draws of all grades as positions on the scale, shape (n, pair).
 
         With a posterior, each draw of grades has its own draw of the parameters, taken in turn from ``start`` on.
         """
-        out = np.empty((n, len(self.pool)), dtype=np.int16)
-        running = np.cumsum(self.probability, axis=-1)[..., :-1]
-        for i in range(n):
-            below = running[(start + i) % len(running)] if self.has_posterior else running
-            level = (rng.random(len(self.pool))[:, None] > below).sum(axis=-1)
-            out[i] = self.levels[level]
+        queries = slice(0, len(self.pool.queries))
+        return self.sample_from(query_streams(int(rng.integers(2**63)), queries), n, start=start)
+
+    def sample_from(self, streams: Sequence[np.random.Generator], n: int, *, start: int = 0) -> Codes:
+        """The same with a stream of random numbers per query."""
+        uniform = np.empty((n, len(self.pool)))
+        for stream, mine in zip(streams, np.split(uniform, np.cumsum(self.pool.sizes)[:-1], axis=1), strict=True):
+            mine[:] = stream.random(mine.shape)
+        running = np.cumsum(self.probability[..., :-1], axis=-1)
+        level = np.zeros((n, len(self.pool)), dtype=np.int16)
+        for below in np.moveaxis(running, -1, 0):
+            level += uniform > (below[(start + np.arange(n)) % len(below)] if self.has_posterior else below)
+        out = self.levels[level]
         out[:, self.certain] = self.judged[self.certain]
         return out
 
     def take(self, pairs: Ints) -> RelevanceDistribution:
-        """Some of the pairs, in the order of the pool, with what is judged beyond them left out."""
+        """Some of the pairs, in the order of the pool, without the judged pairs beyond them."""
         kept = np.zeros(len(self.pool), dtype=bool)
         kept[pairs] = True
         pool = self.pool.take(kept)
         beyond = np.zeros((len(pool.queries), len(self.scale)), dtype=np.int64)
-        return replace(
-            self, pool=pool, probability=self.probability[..., kept, :], judged=self.judged[kept], beyond=beyond
-        )
+        parts = [
+            self.source.probabilities(block)[..., kept[block.pairs], :]
+            for block in self.blocks(self.n_draws * len(self.levels))
+            if kept[block.pairs].any()
+        ]
+        values = np.concatenate(parts, axis=-2) if parts else self.probability[..., :0, :]
+        return replace(self, pool=pool, source=Table(values), judged=self.judged[kept], beyond=beyond)
 
     def to_pandas(self) -> pd.DataFrame:
         """A table: query, doc, judged, mean, sd, and P of each level (averaged over the posterior)."""
@@ -148,3 +263,7 @@ class RelevanceDistribution:
         table = self.pool.to_pandas().assign(judged=self.certain, mean=mean, sd=np.sqrt(variance))
         columns = {f"p{self.scale.values[c]:g}": probability[:, i] for i, c in enumerate(self.levels)}
         return table.assign(**columns)
+
+
+def _whole(pool: Pool) -> QueryBlock:
+    return QueryBlock(slice(0, len(pool.queries)), slice(0, len(pool)))

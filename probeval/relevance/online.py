@@ -1,4 +1,4 @@
-"""A model that follows a campaign: what it believes after each batch of judgments, without starting over."""
+"""Refits as judgments come in: each starts where the last one ended."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from probeval.data.collection import Collection
 from probeval.data.judgments import Judgments
 from probeval.data.scale import Scale
 from probeval.features import feature_names, needs
+from probeval.relevance.dependence import Dependence, Drawn, Linearised, Unrelated
 from probeval.relevance.distribution import RelevanceDistribution
-from probeval.relevance.inference.dependence import Dependence, Drawn, Linearised, Unrelated
 from probeval.relevance.inference.design import Design
-from probeval.relevance.inference.laplace import LaplaceFit
+from probeval.relevance.inference.laplace import LaplacePosterior
 from probeval.relevance.models.base import Predicts
 from probeval.relevance.models.hierarchical import Hierarchical
 
@@ -23,29 +23,29 @@ __all__ = ["OnlineModel", "Prediction", "follow"]
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """What a model says after some judgments.
+    """The prediction of a model after some judgments.
 
     Parameters
     ----------
     relevance
         P(grade) of every pair; judged pairs are certain.
-    fit
-        The posterior behind it, where Laplace's method gave it: the next one starts there.
+    posterior
+        The posterior behind it, where Laplace's method gave it: the next refit starts there.
     """
 
     relevance: RelevanceDistribution
-    fit: LaplaceFit | None = None
+    posterior: LaplacePosterior | None = None
 
     def dependence(self, gains: Floats) -> Dependence:
-        """How the expected gains of pairs hang together, given the gain of each grade."""
+        """How the expected gains of pairs depend on one another, given the gain of each grade."""
         if not self.relevance.has_posterior:
             return Unrelated(len(self.relevance.pool))
-        if self.fit is None:
+        if self.posterior is None:
             return Drawn.of(self.relevance, gains)
-        return Linearised.of(self.fit, self.relevance, gains)
+        return Linearised.of(self.posterior, self.relevance, gains)
 
     def knowing(self, judgments: Judgments) -> Prediction:
-        """The same belief with these pairs certain, and nothing learned from them."""
+        """The same prediction with these pairs certain, and nothing learned from them."""
         return replace(self, relevance=self.relevance.with_judgments(judgments))
 
 
@@ -58,7 +58,7 @@ class OnlineModel:
     model, collection, depth, scale
         What predicts, what, to which depth, in which grades.
     design
-        The campaign as the hierarchical model sees it; None for other models.
+        The campaign as the hierarchical model sees it; None where every prediction starts anew.
     """
 
     model: Predicts
@@ -70,20 +70,24 @@ class OnlineModel:
     def after(
         self, judgments: Judgments | None, rng: np.random.Generator, *, last: Prediction | None = None
     ) -> Prediction:
-        """What the model says with these judgments; ``last`` is what it said with fewer."""
+        """The prediction with these judgments; ``last`` is the one with fewer."""
         now = replace(self.collection, judgments=judgments)
         if self.design is None:
             return Prediction(self.model.predict(now, depth=self.depth, scale=self.scale, rng=rng))
         assert isinstance(self.model, Hierarchical)
-        start = last.fit.start if last is not None and last.fit is not None else None
-        fit = self.model.refit(now, self.design, start=start)
-        return Prediction(self.model.distribution(now, fit, rng), fit)
+        start = last.posterior.start if last is not None and last.posterior is not None else None
+        posterior = self.model.refit(now, self.design, start=start)
+        return Prediction(self.model.distribution(now, posterior, rng), posterior)
 
 
 def follow(model: Predicts, collection: Collection, *, depth: int, scale: Scale) -> OnlineModel:
     """A model that follows a campaign."""
     design = None
-    # A design that looks at judgments has to be made anew with every one.
-    if isinstance(model, Hierarchical) and "judgments" not in needs(feature_names(model.terms)):
-        design = Design.of(model.prior, collection, depth=depth, scale=scale)
+    # A design that looks at judgments has to be made anew with every one, and a sampler starts anew anyway.
+    if (
+        isinstance(model, Hierarchical)
+        and model.inference == "laplace"
+        and "judgments" not in needs(feature_names(model.terms))
+    ):
+        design = model.design(collection, depth=depth, scale=scale)
     return OnlineModel(model, collection, depth, scale, design)

@@ -175,8 +175,8 @@ def probability_significant(
     Parameters
     ----------
     batches
-        Joint draws of the scores, each of shape (draw, system, query), as
-        :func:`probeval.scores.draws.score_draws` makes them.
+        Joint draws of the scores, each of shape (draw, system, query), as :func:`probeval.scores.evaluate` keeps them
+        with ``per_query``.
     alpha, test
         The level and the test (``"t"``, ``"wilcoxon"`` or ``"sign"``).
 

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from probeval.arrays import Codes, Floats
+from probeval.data.pool import QueryBlock
 from probeval.data.runs import Runs
 from probeval.data.scale import count_at_least
 from probeval.metrics import Lists, Metric
 from probeval.metrics.lists import gather
 from probeval.relevance.distribution import RelevanceDistribution
 from probeval.scores.joint import Joint
+from probeval.streams import query_streams
+from probeval.threads import in_order
 
-__all__ = ["draw_scores", "drawn_lists", "score_draws"]
+__all__ = ["BATCH", "draw_scores", "drawn_lists", "score_blocks"]
 
 BATCH = 4_000_000  # grades at ranks held at once: bounds memory whatever the size
 
@@ -27,14 +30,68 @@ def drawn_lists(runs: Runs, relevance: RelevanceDistribution, codes: Codes) -> L
     return Lists(relevance.scale, gather(codes, runs.pairs), offered)
 
 
-def score_draws(
-    runs: Runs, relevance: RelevanceDistribution, metric: Metric, n: int, rng: np.random.Generator
-) -> Iterator[Floats]:
-    """Joint draws of the score of every system on every query, in batches of shape (draw, system, query)."""
-    size = max(1, min(n, BATCH // max(runs.pairs.size, len(runs.pool), 1)))
-    for start in range(0, n, size):
-        codes = relevance.sample(min(size, n - start), rng, start=start)
-        yield metric.scores(drawn_lists(runs, relevance, codes))
+def score_blocks(runs: Runs, relevance: RelevanceDistribution, n: int) -> list[QueryBlock]:
+    """Blocks of queries for ``n`` draws of their grades at all ranks, and for what the grades are drawn from."""
+    ranks = -(-runs.pairs.size // max(len(runs.pool), 1))  # per pair
+    return relevance.blocks(max(n * ranks // 2, relevance.n_draws * len(relevance.levels)))
+
+
+@dataclass(frozen=True, eq=False)
+class BlockScores:
+    """What one block of queries adds: sums over its queries, and moments of each of them.
+
+    Parameters
+    ----------
+    total
+        The sum of each system's scores over the queries under each draw, shape (draw, system).
+    products
+        The sum over draws and queries of the products of two systems' scores, shape (system, system).
+    mean, variance
+        Of the score of each system on each query, shape (system, query).
+    draws
+        The scores themselves, shape (draw, system, query), where they are kept.
+    """
+
+    total: Floats
+    products: Floats
+    mean: Floats
+    variance: Floats
+    draws: Floats | None
+
+    @classmethod
+    def of(
+        cls,
+        runs: Runs,
+        relevance: RelevanceDistribution,
+        metric: Metric,
+        n: int,
+        streams: Sequence[np.random.Generator],
+        *,
+        keep: bool,
+    ) -> BlockScores:
+        """Draw and score the lists of one block, with a stream of random numbers per query."""
+        n_systems, n_queries = len(runs.systems), len(runs.queries)
+        total, products = np.empty((n, n_systems)), np.zeros((n_systems, n_systems))
+        first, second = np.zeros((2, n_systems, n_queries))
+        origin: Floats | None = None
+        kept = []
+        # A query with many pairs, or many draws, goes in several sweeps.
+        size = max(1, min(n, BATCH // max(runs.pairs.size, len(runs.pool), 1)))
+        for start in range(0, n, size):
+            codes = relevance.sample_from(streams, min(size, n - start), start=start)
+            scores = metric.scores(drawn_lists(runs, relevance, codes))
+            origin = scores[0] if origin is None else origin
+            off = scores - origin  # around the first draw, so that squares of what never varies cancel exactly
+            first += off.sum(axis=0)
+            second += (off**2).sum(axis=0)
+            total[start : start + len(scores)] = scores.sum(axis=2)
+            flat = scores.transpose(1, 0, 2).reshape(n_systems, -1)
+            products += flat @ flat.T
+            if keep:
+                kept.append(scores)
+        assert origin is not None
+        variance = np.maximum(second - first**2 / n, 0.0) / max(n - 1, 1)
+        return cls(total, products, origin + first / n, variance, np.concatenate(kept) if keep else None)
 
 
 def draw_scores(
@@ -48,40 +105,31 @@ def draw_scores(
 ) -> Joint:
     """The joint distribution by ``n`` draws, common to all systems; where all is judged, one draw says it all.
 
-    With ``per_query`` the draws of every system on every query are kept too.
+    Draws are made, scored and dropped by blocks of queries. With ``per_query`` the draws of every system on every query
+    are kept.
     """
     if n > 1 and relevance.certain.all():
         one = draw_scores(runs, relevance, metric, 1, rng, per_query=per_query)
         assert one.draws is not None
         return replace(one, draws=np.tile(one.draws, (n, 1)))
-    n_systems, n_queries = len(runs.systems), len(runs.queries)
-    first, second = np.zeros((n_systems, n_queries)), np.zeros((n_systems, n_queries))
-    between = np.zeros((n_systems, n_systems))
-    means, kept = [], []
-    # Around the first draw, so that squares of what never varies cancel exactly.
-    origin: Floats | None = None
-    for batch in score_draws(runs, relevance, metric, n, rng):
-        origin = batch[0] if origin is None else origin
-        off = batch - origin
-        first += off.sum(axis=0)
-        second += (off**2).sum(axis=0)
-        mean = batch.mean(axis=2)
-        means.append(mean)
-        if per_query:
-            kept.append(batch)
-        centred = (batch - mean[..., None]).transpose(1, 0, 2).reshape(n_systems, -1)
-        between += centred @ centred.T
-    draws = np.concatenate(means)
-    assert origin is not None
+    n_queries, seed = len(runs.queries), int(rng.integers(2**63))
+
+    def score(block: QueryBlock) -> BlockScores:
+        streams = query_streams(seed, block.queries)
+        return BlockScores.of(runs.part(block), relevance.part(block), metric, n, streams, keep=per_query)
+
+    parts = list(in_order(score, score_blocks(runs, relevance, n)))
+    draws = np.asarray(sum(part.total for part in parts)) / n_queries
     centre = draws[0] + (draws - draws[0]).mean(axis=0)
     off = draws - centre
-    spare = max(n_queries * (n_queries - 1), 1)
+    # Over draws, the mean between-query covariance: products less those of the means.
+    between = (np.asarray(sum(part.products for part in parts)) - n_queries * draws.T @ draws) / n
     return Joint(
         mean=centre,
         covariance=off.T @ off / max(n - 1, 1),
-        between=between / n / spare if n_queries > 1 else np.full((n_systems, n_systems), np.nan),
-        query_mean=origin + first / n,
-        query_variance=np.maximum(second - first**2 / n, 0.0) / max(n - 1, 1),
+        between=between / (n_queries * (n_queries - 1)) if n_queries > 1 else np.full(between.shape, np.nan),
+        query_mean=np.concatenate([part.mean for part in parts], axis=1),
+        query_variance=np.concatenate([part.variance for part in parts], axis=1),
         draws=draws,
-        query_draws=np.concatenate(kept) if per_query else None,
+        query_draws=np.concatenate([p.draws for p in parts if p.draws is not None], axis=2) if per_query else None,
     )

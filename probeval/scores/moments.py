@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy.sparse import csr_array
 
@@ -11,6 +13,7 @@ from probeval.metrics import Metric
 from probeval.metrics.weights import divide
 from probeval.relevance.distribution import RelevanceDistribution
 from probeval.scores.joint import Joint, between_queries
+from probeval.threads import in_order
 
 __all__ = ["moments", "rank_weights", "taylor"]
 
@@ -28,8 +31,46 @@ def at_ranks(runs: Runs, per_pair: Floats) -> Floats:
     return padded[..., runs.pairs]
 
 
+class BlockMoments(NamedTuple):
+    """What one block of queries adds to the moments of a linear measure, [total] before it is divided by queries."""
+
+    total: Floats  # expected scores summed over queries, under each draw of the parameters, shape (draw, system)
+    given: Floats  # covariance of these sums given the parameters, shape (system, system)
+    across: Floats  # covariance over the parameters of each query's scores, summed over queries, same shape
+    query_mean: Floats  # shape (system, query)
+    query_variance: Floats
+
+    @classmethod
+    def of(cls, runs: Runs, relevance: RelevanceDistribution, gains: Floats, weights: Floats) -> BlockMoments:
+        """Of one block."""
+        mean, variance = relevance.moments(gains)
+        draws = mean if relevance.has_posterior else mean[None]
+        n_systems, n_queries = len(runs.systems), len(runs.queries)
+        by_query = (list_weights(runs, weights) @ draws.T).reshape(n_systems, n_queries, len(draws))
+        matrix = rank_weights(runs, weights)
+        given = np.asarray((matrix * variance) @ matrix.T.toarray())
+        query_mean = by_query.mean(axis=2)
+        query_variance = (list_weights(runs, weights**2) @ variance).reshape(n_systems, n_queries)
+        off = by_query - query_mean[..., None]
+        across = np.zeros_like(given)
+        if len(draws) > 1:
+            flat = off.reshape(n_systems, -1)
+            across = flat @ flat.T / (len(draws) - 1)
+            query_variance = query_variance + (off**2).sum(axis=2) / (len(draws) - 1)
+        return cls(by_query.sum(axis=1).T, given, across, query_mean, query_variance)
+
+
+def list_weights(runs: Runs, weights: Floats) -> csr_array:
+    """What a unit of gain of each pair adds to each list, shape (system and query, pair)."""
+    system, query, rank = np.nonzero(runs.retrieved)
+    shape = (len(runs.systems) * len(runs.queries), len(runs.pool))
+    return csr_array(
+        (weights[rank], (system * len(runs.queries) + query, runs.pairs[system, query, rank])), shape=shape
+    )
+
+
 def moments(runs: Runs, relevance: RelevanceDistribution, metric: Metric) -> Joint:
-    r"""The exact moments of a linear measure.
+    r"""The exact moments of a linear measure, by blocks of queries.
 
     Given the model's parameters :math:`\theta` pairs are independent, so
 
@@ -37,28 +78,24 @@ def moments(runs: Runs, relevance: RelevanceDistribution, metric: Metric) -> Joi
 
     the second term being 0 for a model without a posterior.
     """
-    weights = metric.weights(relevance.scale, runs.depth)
-    mean, variance = relevance.moments(metric.gains(relevance.scale))
+    weights, gains = metric.weights(relevance.scale, runs.depth), metric.gains(relevance.scale)
+    blocks = relevance.blocks(relevance.n_draws * max(len(relevance.levels), -(-len(runs.systems) // 10)))
+    parts = list(in_order(lambda b: BlockMoments.of(runs.part(b), relevance.part(b), gains, weights), blocks))
     n = len(runs.queries)
-    draws = mean if relevance.has_posterior else mean[None]
-    by_query = np.stack([at_ranks(runs, m) @ weights for m in draws])  # (draw, system, query)
-    matrix = rank_weights(runs, weights)
-    within = np.asarray((matrix * variance) @ matrix.T.toarray())
-    query_mean, query_variance = by_query.mean(axis=0), at_ranks(runs, variance) @ weights**2
-    covariance = within / n**2
-    if len(by_query) > 1:
-        off = by_query - query_mean
-        flat = off.transpose(1, 0, 2).reshape(len(runs.systems), -1)
-        within = within + flat @ flat.T / (len(off) - 1)
-        means = off.mean(axis=2)
-        covariance = covariance + means.T @ means / (len(off) - 1)
-        query_variance = query_variance + off.var(axis=0, ddof=1)
+    query_mean = np.concatenate([part.query_mean for part in parts], axis=1)
+    given = np.asarray(sum(part.given for part in parts))
+    covariance = given / n**2
+    draws = np.asarray(sum(part.total for part in parts)) / n
+    if len(draws) > 1:
+        off = draws - query_mean.mean(axis=1)
+        covariance = covariance + off.T @ off / (len(draws) - 1)
+    within = given + np.asarray(sum(part.across for part in parts))
     return Joint(
         mean=query_mean.mean(axis=1),
         covariance=covariance,
         between=between_queries(query_mean, within, covariance),
         query_mean=query_mean,
-        query_variance=query_variance,
+        query_variance=np.concatenate([part.query_variance for part in parts], axis=1),
     )
 
 

@@ -10,15 +10,17 @@ from scipy.sparse import csr_array
 
 from probeval.arrays import Bools, Floats, Ints
 from probeval.data.judgments import Judgments
+from probeval.data.pool import QueryBlock
 from probeval.data.runs import Runs
 from probeval.metrics import Metric
+from probeval.relevance.dependence import Dependence
 from probeval.relevance.distribution import RelevanceDistribution
-from probeval.relevance.inference.dependence import Dependence
 from probeval.relevance.online import Prediction
 from probeval.scores import Ranking, Scores
-from probeval.scores.draws import BATCH, drawn_lists
+from probeval.scores.draws import BATCH, drawn_lists, score_blocks
 from probeval.scores.moments import rank_weights
-from probeval.streams import RANKING, stream
+from probeval.streams import RANKING, query_streams, stream
+from probeval.threads import in_order
 
 __all__ = ["Knowledge", "effective_weights"]
 
@@ -95,8 +97,8 @@ class Knowledge:
     @cached_property
     def gain_moments(self) -> tuple[Floats, Floats]:
         """The mean of each pair's gain, and its variance given the model's parameters, shapes (pair,)."""
-        mean, variance = self.relevance.moments(self.gains)
-        return mean.mean(axis=0) if self.relevance.has_posterior else mean, variance
+        summary = self.relevance.gain_summary(self.gains)
+        return summary.mean, summary.variance
 
     @cached_property
     def gain_variance(self) -> Floats:
@@ -134,19 +136,24 @@ def effective_weights(
     n_queries = max(len(runs.queries), 1)
     if metric.is_linear:
         return np.asarray(rank_weights(runs, metric.weights(relevance.scale, runs.depth)).T.toarray() / n_queries)
-    codes = relevance.sample(SAMPLE, rng)
-    size = max(1, BATCH // max(runs.pairs.size, 1))
-    parts = (codes[at : at + size] for at in range(0, SAMPLE, size))
-    scores = np.concatenate([metric.scores(drawn_lists(runs, relevance, part)) for part in parts])
-    out = np.zeros((len(runs.pool), len(runs.systems)))
-    edges = np.searchsorted(runs.pool.query, np.arange(n_queries + 1))
-    for q in range(len(runs.queries)):
-        mine = slice(int(edges[q]), int(edges[q + 1]))
-        x = gains[codes[:, mine]]
-        x = x - x.mean(axis=0)
-        y = scores[:, :, q] - scores[:, :, q].mean(axis=0)
-        out[mine] = _ridge(x, y) / n_queries
-    return out
+    seed = int(rng.integers(2**63))
+
+    def slopes(block: QueryBlock) -> Floats:
+        mine, lists = relevance.part(block), runs.part(block)
+        codes = mine.sample_from(query_streams(seed, block.queries), SAMPLE)
+        size = max(1, BATCH // max(lists.pairs.size, 1))
+        parts = (codes[at : at + size] for at in range(0, SAMPLE, size))
+        scores = np.concatenate([metric.scores(drawn_lists(lists, mine, part)) for part in parts])
+        out = np.zeros((len(lists.pool), len(lists.systems)))
+        for q in range(len(lists.queries)):
+            pairs = lists.pool.pairs_of(q)
+            x = gains[codes[:, pairs]]
+            x = x - x.mean(axis=0)
+            y = scores[:, :, q] - scores[:, :, q].mean(axis=0)
+            out[pairs] = _ridge(x, y) / n_queries
+        return out
+
+    return np.concatenate(list(in_order(slopes, score_blocks(runs, relevance, SAMPLE))))
 
 
 def _ridge(x: Floats, y: Floats) -> Floats:

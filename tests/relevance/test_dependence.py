@@ -9,8 +9,8 @@ import pytest
 
 from probeval.data import Judgments, Scale, synthetic_campaign
 from probeval.relevance import FallbackModel, Hierarchical, HierarchicalPrior, RelevanceDistribution, Uniform
-from probeval.relevance.effects.normal import Normal
-from probeval.relevance.inference.dependence import Drawn, Linearised, Unrelated
+from probeval.relevance.normal import Normal
+from probeval.relevance.dependence import Drawn, Linearised, Unrelated
 from probeval.relevance.inference.design import Design
 from probeval.relevance.inference.laplace import fit_laplace
 from probeval.relevance.online import Prediction, follow

@@ -21,7 +21,7 @@ from probeval.relevance import (
     proportional_odds,
     training_data,
 )
-from probeval.relevance.inference.likelihood import level_probabilities
+from probeval.relevance.effects.cutpoints import level_probabilities
 from probeval.relevance.learning.diagnostics import calibration
 
 

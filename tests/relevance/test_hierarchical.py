@@ -10,11 +10,11 @@ from scipy.optimize import minimize
 from probeval.data import Judgments, Scale, as_runs, synthetic_campaign
 from probeval.errors import ModelError
 from probeval.relevance import Hierarchical, HierarchicalPrior
-from probeval.relevance.effects.normal import Normal
+from probeval.relevance.normal import Normal
 from probeval.relevance.inference import laplace
 from probeval.relevance.inference.design import Design, stretched
 from probeval.relevance.inference.laplace import Problem, fit_laplace
-from probeval.relevance.inference.likelihood import level_probabilities
+from probeval.relevance.effects.cutpoints import level_probabilities
 from probeval.relevance.inference.sampling import Normals, draw_effects, predictors
 from probeval.relevance.learning.campaign import CampaignEstimate, ModelSpec, _next, learn, predictive
 from probeval.scores import evaluate

@@ -8,13 +8,8 @@ from scipy.optimize import approx_fprime, minimize
 from scipy.special import expit
 
 from probeval.errors import ModelError
-from probeval.relevance.inference.likelihood import (
-    Observations,
-    SeparationError,
-    _Problem,
-    fit_cumulative,
-    level_probabilities,
-)
+from probeval.relevance.effects.cutpoints import level_probabilities
+from probeval.relevance.models.cumulative import Observations, SeparationError, _Problem, fit_cumulative
 
 CUTS = {2: [0.3], 3: [0.8, -0.9], 4: [1.5, 0.2, -1.0]}
 

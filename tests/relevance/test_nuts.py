@@ -19,11 +19,11 @@ from probeval.data import Collection, Scale, read_campaign, synthetic_campaign
 from probeval.errors import ModelError, ProbevalWarning
 from probeval.features import compute_features, feature_names
 from probeval.relevance.distribution import RelevanceDistribution
-from probeval.relevance.effects.normal import Normal
+from probeval.relevance.normal import Normal
 from probeval.relevance.effects.prior import HierarchicalPrior
 from probeval.relevance.inference.design import Design
 from probeval.relevance.inference.laplace import fit_laplace
-from probeval.relevance.inference.likelihood import level_probabilities
+from probeval.relevance.effects.cutpoints import level_probabilities
 from probeval.relevance.inference.nuts import Layout, NutsFit, _log_likelihood, _model, fit_nuts
 from probeval.scores import evaluate
 

@@ -13,7 +13,7 @@ from probeval.data import Collection, Judgments, Metadata, Scale, synthetic_camp
 from probeval.errors import FeatureError, ModelError
 from probeval.features import compute_features
 from probeval.relevance import FittedOrdinal, OrdinalModel, training_data
-from probeval.relevance.inference.likelihood import Observations, fit_cumulative
+from probeval.relevance.models.cumulative import Observations, fit_cumulative
 
 TERMS = ("log(fSYS)", "aDOC", "fSYS:bRANK")
 

@@ -22,7 +22,7 @@ from probeval.relevance import (
     load_card,
     training_data,
 )
-from probeval.relevance.inference.likelihood import level_probabilities
+from probeval.relevance.effects.cutpoints import level_probabilities
 from probeval.relevance.learning.fit import TEXT_JUD
 
 TEXT = ("clef-ehealth2018-irtask1", "touche2022-task2", "trec-covid-round1", "trec-dl2019-passage", "trec8-adhoc")

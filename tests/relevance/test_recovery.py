@@ -7,7 +7,7 @@ import pytest
 
 from probeval.data import Judgments, Scale, synthetic_campaign
 from probeval.relevance import Hierarchical, HierarchicalPrior
-from probeval.relevance.effects.normal import Normal
+from probeval.relevance.normal import Normal
 from probeval.relevance.inference.design import Design
 from probeval.relevance.inference.laplace import Problem
 from probeval.relevance.inference.sampling import Normals, draw_effects, predictors

@@ -11,7 +11,7 @@ import numpy as np
 from probeval.arrays import Floats
 from probeval.data.evidence import LabelTable
 from probeval.data.pool import Pool
-from probeval.relevance.effects.normal import Normal
+from probeval.relevance.normal import Normal
 
 __all__ = ["LabelWorth"]
 

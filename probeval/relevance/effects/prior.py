@@ -6,10 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from probeval.relevance.effects import effects_named
+from probeval.relevance.effects.effect import Effect
 from probeval.relevance.effects.labels import LabelWorth
-from probeval.relevance.effects.normal import Normal
+from probeval.relevance.normal import Normal
 
 __all__ = ["HierarchicalPrior"]
+
+RENAMED = {"stretch": "cutpoint_scale"}  # effects that older cards call otherwise
 
 
 @dataclass(frozen=True)
@@ -26,8 +30,7 @@ class HierarchicalPrior:
         The priors of the first cutpoint, of the gaps between cutpoints by number of levels, and of a gap of a number of
         levels never seen.
     log_sds
-        The prior of the log standard deviation of each effect: ``query``, ``slope``, ``team``, ``system``,
-        ``interaction``, ``stretch``, and ``group:COLUMN`` for groupings of documents.
+        The prior of the log standard deviation of each effect, by its name: the model has the effects that stand here.
     labels
         What labels by machines are worth; None where that was not learned, and labels are then not looked at.
     """
@@ -43,9 +46,9 @@ class HierarchicalPrior:
     labels: LabelWorth | None = None
 
     @property
-    def groups(self) -> tuple[str, ...]:
-        """The groupings of documents that have effects."""
-        return tuple(name.removeprefix("group:") for name in self.log_sds if name.startswith("group:"))
+    def effects(self) -> tuple[Effect, ...]:
+        """The effects of the model, in its order."""
+        return effects_named(self.log_sds)
 
     def cut_priors(self, n_levels: int) -> tuple[Normal, ...]:
         """The priors of the first cutpoint and of the gaps after it."""
@@ -76,7 +79,7 @@ class HierarchicalPrior:
             first_cut=Normal(*map(float, data["first_cut"])),
             gaps={int(n): tuple(Normal(*map(float, g)) for g in gaps) for n, gaps in data["gaps"].items()},
             gap=Normal(*map(float, data["gap"])),
-            log_sds={name: Normal(*map(float, n)) for name, n in data["log_sds"].items()},
+            log_sds={RENAMED.get(k, k): Normal(*map(float, n)) for k, n in data["log_sds"].items()},
             labels=None if data["labels"] is None else LabelWorth.from_dict(data["labels"]),
         )
 

@@ -1,117 +1,100 @@
-r"""The hierarchical model: what it says. [hier]
+r"""A campaign as the hierarchical model sees it. [hier]
 
 .. math:: \text{logit}\,P(R_d \ge \ell) = \alpha_{q\ell} + x_d\beta + u_q + t_q\,\text{pop}_d
-          + \frac{1}{\sqrt{n_d}} \sum_{s \ni d} (a_s + c_{sq} + m_{\text{team}(s)}) + w_{q,\text{group}(d)},\quad
-          \alpha_{q\ell} = \bar\alpha + e^{v_q} (\alpha_\ell - \bar\alpha)
+          + \frac{1}{\sqrt{n_d}} \sum_{s \ni d} (a_s + c_{sq} + m_{\text{team}(s)}) + w_{q,\text{group}(d)}
 
-A query can be hard throughout (u) and follow popularity more or less (t); a system can be better than it is popular
-(a), its team too (m), and differently so on each query (c); a group of documents can suit a query (w); the grades of a
-query can lie closer together or farther apart than those of others (v). System and team effects sum to zero. The
-:math:`n_d` systems that retrieved a document count by the root of their number: that a good system has it says much,
-whoever else has it too. Past campaigns give the prior of everything, variances included, for a campaign not yet seen;
-the judgments at hand go on from there. The modules of :mod:`probeval.relevance.inference` compute it.
+Each summand after :math:`x_d\beta` is an effect (:mod:`probeval.relevance.effects`). Past campaigns give the prior of
+everything, variances included; the judgments at hand go on from there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import pandas as pd
 
 from probeval.arrays import Floats, Ints, frozen
 from probeval.data.collection import Collection
 from probeval.data.pool import Pool
 from probeval.data.scale import Scale
-from probeval.errors import ModelError
 from probeval.features import compute_features, feature_names
-from probeval.features.external import groups_in_queries
-from probeval.relevance.effects.labels import LOGISTIC
-from probeval.relevance.effects.normal import Normal
+from probeval.relevance.effects.effect import CampaignView, Columns, Effect
+from probeval.relevance.effects.labels import LOGISTIC, LabelWorth
 from probeval.relevance.effects.prior import HierarchicalPrior
+from probeval.relevance.normal import Normal
 
-__all__ = ["Design", "stretched"]
+__all__ = ["Design", "DesignedEffect"]
 
-POPULARITY = "log(fSYS)"
-GLOBAL, STRETCH = ("team", "system"), "stretch"
+
+@dataclass(frozen=True, eq=False)
+class DesignedEffect:
+    """An effect in one campaign: its columns, and the prior of its log standard deviation."""
+
+    effect: Effect
+    columns: Columns
+    log_sd: Normal
+
+    @property
+    def name(self) -> str:
+        """The effect's."""
+        return self.effect.name
 
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """A campaign as the model sees it: what each effect adds to each pair's logit.
+    """What each coefficient of the model adds to each pair's logit, and the priors of all of them.
 
     Parameters
     ----------
     pool, scale
         The pairs, and their grades.
-    terms, coefficients
-        Standardised terms, shape (pair, term), labels at their end; and the prior of each one's coefficient.
-    cuts, log_sds
-        The priors of the first cutpoint and the gaps, and of the effects' log standard deviations.
-    team, system
-        What each team and system weighs in each pair, centred so that effects sum to zero, shapes (pair, team) and
-        (pair, system).
-    local
-        For each effect that lives within one query, its columns, shape (pair, column).
+    terms, term_names, coefficients
+        Standardised terms, shape (pair, term), labels at their end; their names; the prior of each one's coefficient.
+    cuts
+        The priors of the first cutpoint and of the gaps after it.
+    effects
+        The effects that this campaign can show, in the order of the model.
+    coords
+        The names along each axis of their coefficients.
     """
 
     pool: Pool
     scale: Scale
     terms: Floats
+    term_names: tuple[str, ...]
     coefficients: tuple[Normal, ...]
     cuts: tuple[Normal, ...]
-    log_sds: Mapping[str, Normal]
-    team: Floats
-    system: Floats
-    local: Mapping[str, Floats]
+    effects: tuple[DesignedEffect, ...]
+    coords: Mapping[str, Sequence[str]]
 
     def __post_init__(self) -> None:
-        for name in ("terms", "team", "system"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
+        object.__setattr__(self, "terms", frozen(self.terms))
 
     @classmethod
     def of(cls, prior: HierarchicalPrior, collection: Collection, *, depth: int, scale: Scale) -> Design:
-        """The design of a campaign's pairs in the top ``depth``; without teams, every system is one of its own."""
-        if collection.runs.teams is None:
-            collection = replace(collection, runs=collection.runs.with_teams({}))
-        table = compute_features(collection, feature_names((*prior.terms, POPULARITY)), depth=depth, scale=scale)
-        runs = collection.runs.top(depth)
+        """The design of a campaign's pairs in the top ``depth``; a system without a team is one of its own."""
+        view = CampaignView.of(collection, depth=depth, scale=scale)
+        table = compute_features(view.collection, feature_names(prior.terms), depth=depth, scale=scale)
         standard = (table.design(prior.terms) - np.array(prior.centre)) / np.array(prior.spread)
-        popular = table.design([POPULARITY])
-        system, query, rank = np.nonzero(runs.retrieved)
-        weight = np.zeros((len(runs.pool), len(runs.systems)))
-        weight[runs.pairs[system, query, rank], system] = 1.0
-        weight /= np.sqrt(weight.sum(axis=1, keepdims=True))
-        weight -= weight.mean(axis=1, keepdims=True)
-        team = pd.factorize(np.array(runs.teams, dtype=object))[0]
-        teams = weight @ np.eye(int(team.max(initial=0)) + 1)[team]
-        local = {
-            "query": np.ones((len(runs.pool), 1)),
-            "slope": popular - popular.mean(),
-            "interaction": weight,
-            **{f"group:{column}": _members(collection, column, runs.pool) for column in prior.groups},
-        }
-        terms, coefficients, log_sds = np.nan_to_num(standard), prior.coefficients, prior.log_sds
-        cuts = prior.cut_priors(len(scale.levels))
-        if prior.labels is not None and collection.labels is not None:
-            sources = collection.labels.sources
-            terms = np.concatenate([terms, prior.labels.standardised(collection.labels, runs.pool)], axis=1)
-            # What labels explain is no longer there for the other terms and the effects to explain.
-            explained = prior.labels.weights(sources)[1]
-            coefficients = tuple(Normal(c.mean * (1 - explained), c.sd) for c in coefficients)
-            log_sds = {
-                k: n if k == STRETCH else Normal(n.mean + np.log(1 - explained) / 2, n.sd) for k, n in log_sds.items()
-            }
-            # Labels were learned without the effects, which are noise to them: with the effects they are sharper.
-            columns = {**local, "team": teams, "system": weight}
-            noise = sum(log_sds[k].square * float((f**2).sum(axis=1).mean()) for k, f in columns.items())
-            sharper = float(np.sqrt(1 + noise / LOGISTIC))
-            coefficients += tuple(c.times(sharper) for c in prior.labels.coefficients(sources))
-            known = prior.labels.cut_priors(len(scale.levels), explained)
-            cuts = cuts if known is None else tuple(c.times(sharper) for c in known)
-        return cls(runs.pool, scale, terms, coefficients, cuts, log_sds, teams, weight, local)
+        existing = [effect for effect in prior.effects if effect.exists(scale)]
+        coords: dict[str, Sequence[str]] = {"query": [str(q) for q in view.runs.queries]}
+        for effect in existing:
+            coords |= effect.coords(view)
+        plain = cls(
+            pool=view.runs.pool,
+            scale=scale,
+            terms=np.nan_to_num(standard),
+            term_names=prior.terms,
+            coefficients=prior.coefficients,
+            cuts=prior.cut_priors(len(scale.levels)),
+            effects=tuple(DesignedEffect(e, e.columns(view), prior.log_sds[e.name]) for e in existing),
+            coords=coords,
+        )
+        if prior.labels is None or collection.labels is None:
+            return plain
+        return _with_labels(plain, prior.labels, collection)
 
     @property
     def n_levels(self) -> int:
@@ -119,51 +102,66 @@ class Design:
         return len(self.scale.levels)
 
     @property
-    def kinds(self) -> tuple[str, ...]:
-        """The kinds of effects, each with a variance; a scale of two levels has nothing to stretch."""
-        kinds = (*self.local, *GLOBAL, *((STRETCH,) if self.n_levels > 2 else ()))
-        missing = [kind for kind in kinds if kind not in self.log_sds]
-        if missing:
-            raise ModelError(f"The prior has no variance for {', '.join(missing)}.")
-        return kinds
+    def names(self) -> tuple[str, ...]:
+        """The names of the effects, in the order of their log standard deviations."""
+        return tuple(e.name for e in self.effects)
+
+    def position(self, name: str) -> int:
+        """Where an effect stands among them."""
+        return self.names.index(name)
 
     @cached_property
-    def global_columns(self) -> Floats:
-        """Terms, teams and systems side by side, shape (pair, column)."""
-        return frozen(np.concatenate([self.terms, self.team, self.system], axis=1))
+    def of_campaign(self) -> tuple[DesignedEffect, ...]:
+        """The effects with one vector of coefficients."""
+        return tuple(e for e in self.effects if e.effect.scope == "campaign")
+
+    @cached_property
+    def of_query(self) -> tuple[DesignedEffect, ...]:
+        """The effects on predictors with a vector of coefficients per query."""
+        return tuple(e for e in self.effects if e.effect.scope == "query" and e.effect.acts_on == "predictor")
+
+    @cached_property
+    def level(self) -> DesignedEffect | None:
+        """The effect that adds the same to every pair of a query."""
+        return next((e for e in self.of_query if e.effect.constant), None)
+
+    @cached_property
+    def cutpoint_scale(self) -> DesignedEffect | None:
+        """The effect on cutpoints, where the scale has any to draw apart."""
+        return next((e for e in self.effects if e.effect.acts_on == "cutpoints"), None)
+
+    def campaign_rows(self, pairs: Ints) -> Floats:
+        """The columns of the terms and of the campaign's effects, for some pairs, shape (n, column)."""
+        return np.concatenate([self.terms[pairs], *(e.columns.rows(pairs) for e in self.of_campaign)], axis=1)
 
 
-def _members(collection: Collection, column: str, pool: Pool) -> Floats:
-    """Which of its query's groups each pair is in, one column a group, numbered within each query."""
-    number = groups_in_queries(collection.metadata, column, pool)
-    first = np.full(len(pool.queries), np.iinfo(np.int64).max)
-    known = number >= 0
-    np.minimum.at(first, pool.query[known], number[known])
-    within: Ints = np.where(known, number - first[pool.query], -1)
-    return np.equal(within[:, None], np.arange(int(within.max(initial=0)) + 1)).astype(float)
-
-
-def stretched(first: Floats, gaps: Floats, stretch: Floats) -> Floats:
-    """Every query's cutpoints: the campaign's, drawn apart or together around their middle.
-
-    Parameters
-    ----------
-    first, gaps
-        The first cutpoint and the gaps after it, shapes (draw,) and (draw, gap).
-    stretch
-        By how much, as a logarithm, shape (draw, query).
-
-    Returns
-    -------
-    The cutpoints, shape (draw, query, cut).
-
-    Examples
-    --------
-    >>> stretched(np.array([1.0]), np.array([[2.0]]), np.log([[1.0, 1.5]]))
-    array([[[ 1. , -1. ],
-            [ 1.5, -1.5]]])
-    """
-    below = -np.cumsum(np.pad(gaps, ((0, 0), (1, 0))), axis=1)
-    middle = below.mean(axis=1, keepdims=True)
-    apart = np.exp(stretch)[..., None] * (below - middle)[:, None, :]
-    return np.asarray((first[:, None] + middle)[:, None, :] + apart)
+def _with_labels(design: Design, worth: LabelWorth, collection: Collection) -> Design:
+    """The design with labels by machines as further terms."""
+    assert collection.labels is not None
+    sources = collection.labels.sources
+    # What labels explain is no longer there for the other terms and the effects to explain.
+    explained = worth.weights(sources)[1]
+    less = float(np.log(1 - explained) / 2)
+    effects = tuple(
+        DesignedEffect(e.effect, e.columns, Normal(e.log_sd.mean + less, e.log_sd.sd))
+        if e.effect.acts_on == "predictor"
+        else e
+        for e in design.effects
+    )
+    # Labels were learned without the effects, which are noise to them: with the effects they are sharper.
+    noise = sum(e.log_sd.square * float(e.columns.squares.mean()) for e in effects if e.effect.acts_on == "predictor")
+    sharper = float(np.sqrt(1 + noise / LOGISTIC))
+    known = worth.cut_priors(design.n_levels, explained)
+    return Design(
+        pool=design.pool,
+        scale=design.scale,
+        terms=np.concatenate([design.terms, worth.standardised(collection.labels, design.pool)], axis=1),
+        term_names=(*design.term_names, *(f"label {source}" for source in sources)),
+        coefficients=(
+            *(Normal(c.mean * (1 - explained), c.sd) for c in design.coefficients),
+            *(c.times(sharper) for c in worth.coefficients(sources)),
+        ),
+        cuts=design.cuts if known is None else tuple(c.times(sharper) for c in known),
+        effects=effects,
+        coords=design.coords,
+    )

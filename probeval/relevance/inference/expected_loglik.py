@@ -1,125 +1,197 @@
-r"""The log-likelihood of judged pairs, averaged over what is not known of their logits.
+r"""The log-likelihood of judged pairs, in the mean over what is not known of their logits.
 
 A pair at level :math:`\ell` has the log-likelihood :math:`\log(F(h) - F(l))`, with :math:`h` and :math:`l` its logits
-of reaching this level and the next, and :math:`F` the logistic function. It is averaged over the normal spread of the
-pair's linear predictor and of its query's stretch by Gauss and Hermite's rule.
+of reaching this level and the next, and :math:`F` the logistic function. The mean is over the normal spread of the
+pair's linear predictor and of its query's cutpoint scale, by Gauss and Hermite's rule.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit
 
 from probeval.arrays import Floats, Ints
+from probeval.relevance.effects.cutpoints import gap_columns
 
-__all__ = ["Averaged", "Slopes", "Spread", "State"]
-
-State = tuple[Floats, Floats, Floats, Floats]  # stretch factors, logits above and below, probabilities
-
-
-def _rule(n: int) -> tuple[Floats, Floats]:
-    nodes, weights = np.polynomial.hermite_e.hermegauss(n)
-    return nodes, weights / weights.sum()
+__all__ = ["Derivatives", "ExpectedLogLikelihood", "Logits", "Parameters", "Spread"]
 
 
-PREDICTOR, STRETCHED, KNOWN = _rule(5), _rule(3), _rule(1)  # nodes and weights
+class Rule(NamedTuple):
+    """Nodes and weights of a quadrature under the standard normal."""
+
+    nodes: Floats
+    weights: Floats
+
+    @classmethod
+    def of(cls, n: int) -> Rule:
+        """Gauss and Hermite's with so many nodes."""
+        nodes, weights = np.polynomial.hermite_e.hermegauss(n)
+        return cls(nodes, weights / weights.sum())
+
+
+PREDICTOR = Rule.of(5)  # over a predictor: more nodes change no score in the third digit
+SCALE = Rule.of(3)  # over a cutpoint scale, which is known better than predictors are
+KNOWN = Rule.of(1)  # where there is no cutpoint scale
 LEAST = 1e-150  # a probability whose inverse can still be squared
 
 
 @dataclass(frozen=True, eq=False)
-class Spread:
-    """Posterior standard deviations, of each judged pair's linear predictor and of each judged query's stretch.
+class Parameters:
+    """Where the log-likelihood is looked at.
 
-    ``tied`` is what of a pair's predictor moves with its query's stretch, as the predictor's change for one sd of it.
+    Parameters
+    ----------
+    first, gaps
+        The first cutpoint, and the gaps after it, shape (gap,).
+    log_scale
+        The cutpoint scale of each judged query, shape (query,).
+    predictor
+        The linear predictor of each judged pair, shape (judged,).
+    """
+
+    first: float
+    gaps: Floats
+    log_scale: Floats
+    predictor: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """Posterior standard deviations, of each judged pair's linear predictor and of each judged query's cutpoint scale.
+
+    ``tied`` is what of a pair's predictor moves with its query's scale, as the predictor's change for one sd of it.
     """
 
     predictor: Floats
     tied: Floats
-    stretch: Floats
+    scale: Floats
+
+    @classmethod
+    def none(cls, n_pairs: int, n_queries: int) -> Spread:
+        """Everything known."""
+        return cls(np.zeros(n_pairs), np.zeros(n_pairs), np.zeros(n_queries))
 
     def towards(self, other: Spread, share: float) -> Spread:
         """What lies between this and another."""
-        parts = ((self.predictor, other.predictor), (self.tied, other.tied), (self.stretch, other.stretch))
-        return Spread(*(a + share * (b - a) for a, b in parts))
+        pairs = ((getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
+        return Spread(*(a + share * (b - a) for a, b in pairs))
 
     def differs(self, other: Spread) -> float:
         """The largest difference from another."""
-        parts = ((self.predictor, other.predictor), (self.tied, other.tied), (self.stretch, other.stretch))
-        return max(float(np.abs(a - b).max(initial=0.0)) for a, b in parts)
+        pairs = ((getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
+        return max(float(np.abs(a - b).max(initial=0.0)) for a, b in pairs)
+
+
+class Logits(NamedTuple):
+    """What a value and its derivatives share, by node of the scale, node of the predictor, and judged pair."""
+
+    factor: Floats  # of each pair's cutpoints, shape (scale node, judged)
+    high: Floats  # logits of reaching the level, shape (scale node, predictor node, judged)
+    low: Floats  # and the next
+    p: Floats  # F(high) - F(low)
 
 
 @dataclass(frozen=True, eq=False)
-class Slopes:
-    """Derivatives of the mean log-likelihood; "cut" effects are the first cutpoint, the gaps and the stretches.
+class Derivatives:
+    r"""Of the expected log-likelihood. Second ones are negative, so that they are information.
 
-    Cutpoints are not linear in gaps and stretches, so the information is Gauss and Newton's; ``bend`` is what it lacks
-    for each stretch.
+    Cutpoints are not linear in gaps and scales, so that information is Gauss and Newton's; ``bend`` is what it lacks
+    for each scale: as :math:`\partial^2 \alpha_{q\ell} / \partial v_q^2 = \partial \alpha_{q\ell} / \partial
+    v_q`, that is the slope itself.
     """
 
-    slope: Floats  # in each pair's predictor, shape (judged,)
-    curve: Floats  # the negative second derivative
-    cross: Floats  # the same, mixed with the cut effects, shape (judged, cut effect)
-    gradient: Floats  # in the cut effects
-    information: Floats  # in the cut effects, shape (cut effect, cut effect)
-    bend: Floats  # shape (stretch,)
+    predictor: Floats  # shape (judged,)
+    scale: Floats  # shape (query,)
+    cuts: Floats  # in the first cutpoint and the gaps, shape (cut,)
+    predictor_twice: Floats  # shape (judged,)
+    scale_twice: Floats  # shape (query,)
+    cuts_twice: Floats  # shape (cut, cut)
+    predictor_scale: Floats  # shape (judged,)
+    predictor_cuts: Floats  # shape (judged, cut)
+    scale_cuts: Floats  # shape (query, cut)
+
+    @property
+    def bend(self) -> Floats:
+        """What the information on each scale is too large by, shape (query,)."""
+        return self.scale
 
 
-class Averaged:
-    """Judged pairs at their levels, each with the place of its query among the judged ones."""
+class ExpectedLogLikelihood:
+    """Judged pairs at their levels, each with the place of its query among the judged ones.
 
-    def __init__(self, level: Ints, place: Ints, *, n_cuts: int, n_stretches: int) -> None:
-        self.level, self.place, self.n_cuts, self.n_stretches = level, place, n_cuts, n_stretches
-        # Each cutpoint is the first one less the gaps before it; the ends of the scale have none.
-        below = -np.tri(n_cuts)[:, 1:]
-        self.middle = below.mean(axis=0)
-        self.scale = below - self.middle  # each cutpoint's distance from their middle, as a sum of gaps
-        ends = np.pad(self.scale, ((1, 1), (0, 0)))
-        self.apart = ends[level], ends[level + 1]  # those of the cutpoints above and below each pair
-        self.rule = STRETCHED if n_stretches else KNOWN
+    Parameters
+    ----------
+    level, place
+        Of each judged pair, shape (judged,).
+    n_cuts, n_scales
+        How many cutpoints there are, and how many judged queries with a cutpoint scale (all, or none).
+    """
 
-    def value(self, cuts: Floats, predictor: Floats, spread: Spread) -> tuple[float, State]:
-        """The mean log-likelihood given the cut effects and the pairs' predictors, and what the slopes are made of."""
-        first, gaps, stretch = cuts[0], cuts[1 : self.n_cuts], cuts[self.n_cuts :]
+    def __init__(self, level: Ints, place: Ints, *, n_cuts: int, n_scales: int) -> None:
+        self.level, self.place, self.n_cuts, self.n_scales = level, place, n_cuts, n_scales
+        self.middle, apart = gap_columns(n_cuts)
+        ends = np.pad(apart, ((1, 1), (0, 0)))  # the ends of the scale have no cutpoint
+        self.apart_high, self.apart_low = ends[level], ends[level + 1]
+        self.rule = SCALE if n_scales else KNOWN
+
+    def value(self, at: Parameters, spread: Spread) -> tuple[float, Logits]:
+        """The expected log-likelihood, and what its derivatives are made of."""
         factor = np.ones((1, len(self.level)))
-        if self.n_stretches:
-            factor = np.exp(stretch + self.rule[0][:, None] * spread.stretch)[:, self.place]
+        if self.n_scales:
+            factor = np.exp(at.log_scale + self.rule.nodes[:, None] * spread.scale)[:, self.place]
         own = np.sqrt(np.maximum(spread.predictor**2 - spread.tied**2, 0.0))
-        eta = first + self.middle @ gaps + predictor + PREDICTOR[0][:, None] * own
-        tied = self.rule[0][:, None] * spread.tied
-        above, below = (eta + (tied + factor * (a @ gaps))[:, None, :] for a in self.apart)
+        eta = at.first + self.middle @ at.gaps + at.predictor + PREDICTOR.nodes[:, None] * own
+        tied = self.rule.nodes[:, None] * spread.tied
+        above, below = (eta + (tied + factor * (a @ at.gaps))[:, None, :] for a in (self.apart_high, self.apart_low))
         high = np.where(self.level == 0, np.inf, above)
         low = np.where(self.level == self.n_cuts, -np.inf, below)
         p = np.maximum(expit(high) * expit(-low) * -np.expm1(low - high), LEAST)  # F(high) - F(low), without cancelling
-        return float(self.rule[1] @ np.log(p).sum(axis=2) @ PREDICTOR[1]), (factor, high, low, p)
+        value = float(self.rule.weights @ np.log(p).sum(axis=2) @ PREDICTOR.weights)
+        return value, Logits(factor, high, low, p)
 
-    def slopes(self, cuts: Floats, state: State) -> Slopes:
+    def derivatives(self, at: Parameters, logits: Logits) -> Derivatives:
         """The derivatives there."""
-        factor, high, low, p = state
-        parts = np.einsum("iyxn,x->yin", _pointwise(high, low, p), PREDICTOR[1])
-        slope, curve = self.rule[1] @ parts[:, 0], self.rule[1] @ parts[:, 1]
-        # One row a node and pair: all that the cut effects' derivatives are summed over.
-        rows = (self.rule[1][:, None, None] * parts[:, 2:]).transpose(1, 0, 2).reshape(7, factor.size, 1)
-        cross_high, cross_low, twice_high, twice_low, both, a, b = rows
-        above, below = (self._columns(factor, apart, cuts) for apart in self.apart)
-        cross = (cross_high * above + cross_low * below).reshape(*factor.shape, above.shape[1]).sum(axis=0)
-        information = above.T @ (twice_high * above - both * below) + below.T @ (twice_low * below - both * above)
-        gradient = (above.T @ a - below.T @ b)[:, 0]
-        return Slopes(slope, np.maximum(curve, 0.0), cross, gradient, information, gradient[self.n_cuts :].copy())
+        weight = self.rule.weights[:, None]
+        parts = np.einsum("iyxn,x->iyn", _pointwise(logits), PREDICTOR.weights)
+        slope, curve, cross_high, cross_low, twice_high, twice_low, both, a, b = weight * parts
+        # The slopes of both logits in the first cutpoint and the gaps, shape (node, judged, cut), and in the scale.
+        high, low = (self._in_cuts(logits.factor, apart) for apart in (self.apart_high, self.apart_low))
+        high_scale, low_scale = (logits.factor * (apart @ at.gaps) for apart in (self.apart_high, self.apart_low))
+        # Information in the logits times their slopes in the cuts.
+        from_high = twice_high[..., None] * high - both[..., None] * low
+        from_low = twice_low[..., None] * low - both[..., None] * high
+        scale_twice = high_scale * (twice_high * high_scale - 2 * both * low_scale) + twice_low * low_scale**2
+        scale_cuts = high_scale[..., None] * from_high + low_scale[..., None] * from_low
+        return Derivatives(
+            predictor=slope.sum(axis=0),
+            scale=self._by_query((high_scale * a - low_scale * b).sum(axis=0)),
+            cuts=np.einsum("ync,yn->c", high, a) - np.einsum("ync,yn->c", low, b),
+            predictor_twice=np.maximum(curve.sum(axis=0), 0.0),
+            scale_twice=self._by_query(scale_twice.sum(axis=0)),
+            cuts_twice=np.einsum("ync,ynd->cd", high, from_high) + np.einsum("ync,ynd->cd", low, from_low),
+            predictor_scale=(cross_high * high_scale + cross_low * low_scale).sum(axis=0) * (self.n_scales > 0),
+            predictor_cuts=(cross_high[..., None] * high + cross_low[..., None] * low).sum(axis=0),
+            scale_cuts=np.stack([self._by_query(c) for c in scale_cuts.sum(axis=0).T], axis=1),
+        )
 
-    def _columns(self, factor: Floats, apart: Floats, cuts: Floats) -> Floats:
-        """The slopes of logits in the cut effects, node by node, shape (node and pair, cut effect)."""
-        out = np.zeros((*factor.shape, self.n_cuts + self.n_stretches))
+    def _in_cuts(self, factor: Floats, apart: Floats) -> Floats:
+        """The slopes of a logit in the first cutpoint and the gaps, shape (node, judged, cut)."""
+        out = np.empty((*factor.shape, self.n_cuts))
         out[..., 0] = 1.0
-        out[..., 1 : self.n_cuts] = self.middle + factor[..., None] * apart
-        if self.n_stretches:
-            out[:, np.arange(len(self.level)), self.n_cuts + self.place] = factor * (apart @ cuts[1 : self.n_cuts])
-        return out.reshape(factor.size, out.shape[2])
+        out[..., 1:] = self.middle + factor[..., None] * apart
+        return out
+
+    def _by_query(self, values: Floats) -> Floats:
+        """The sums over each query's judged pairs, shape (query,); empty where there are no cutpoint scales."""
+        return np.bincount(self.place, values, minlength=self.n_scales).astype(float) if self.n_scales else np.empty(0)
 
 
-def _pointwise(high: Floats, low: Floats, p: Floats) -> Floats:
+def _pointwise(logits: Logits) -> Floats:
     """What the derivatives are made of: all that must be averaged, shape (9, ..)."""
+    high, low, p = logits.high, logits.low, logits.p
     f_high, f_low = expit(high), expit(low)
     a, b = f_high * expit(-high) / p, f_low * expit(-low) / p
     c_high, c_low = a * (1 - 2 * f_high), b * (1 - 2 * f_low)

@@ -1,290 +1,341 @@
 r"""The hierarchical model by NUTS (PyMC), for the final analysis: slow, and free of Laplace's normal approximation.
 
-Only what the judgments speak of is sampled. The effects of one kind within one query enter its judged pairs as
+Only what the judgments speak of is sampled. The coefficients of an effect within one query enter its judged pairs as
 :math:`F b` with :math:`b \sim N(0, \sigma^2 I)`; with :math:`F = U S V'` that is :math:`\sigma U S z`, as many standard
 normal :math:`z` as :math:`F` has rank. The other directions of :math:`b`, and the effects of queries without judgments,
-keep their prior given :math:`\sigma`, and are drawn from it afterwards. Team and system effects go the same way, with
-all pairs as one block; their columns sum to zero, so the direction that is aliased with the cutpoints is never sampled.
-Query effects are sampled as their mean, which joins the first cutpoint, and zero-sum differences.
+keep their prior given :math:`\sigma`, and are drawn from it afterwards. Effects of the campaign go the same way, with
+all pairs as one block; zero-sum columns never reach the direction that the cutpoints have. The effect that is constant
+within queries is sampled as its mean, which joins the first cutpoint, and zero-sum differences.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit, log_expit
+from scipy.special import expit
 
 from probeval.arrays import Codes, Floats, Ints
 from probeval.bayes import NutsDiagnostics, arviz_data, diagnose, load, sample
+from probeval.data.pool import QueryBlock
 from probeval.errors import ModelError
-from probeval.relevance.effects.normal import Normal
-from probeval.relevance.effects.prior import HierarchicalPrior
-from probeval.relevance.inference.design import GLOBAL, STRETCH, Design, stretched
+from probeval.relevance.effects.cutpoints import cutpoints, log_probability
+from probeval.relevance.inference.design import Design, DesignedEffect
+from probeval.relevance.inference.posterior import Draws, Posterior
+from probeval.relevance.normal import Normal
+from probeval.streams import query_streams
 
-__all__ = ["NutsDiagnostics", "NutsFit", "fit_nuts"]
+__all__ = ["NutsDiagnostics", "NutsPosterior", "SampledPairs", "fit_nuts"]
 
 FLAT = 1e-9  # a singular value below this share of the largest is none
+CAMPAIGN = -1  # stands for the campaign among blocks of queries
+
+
+class Directions(NamedTuple):
+    """The directions of an effect's coefficients that some judged pairs can tell apart.
+
+    ``basis`` has orthonormal columns, shape (column, direction); coordinates begin at ``start`` among all that are
+    sampled.
+    """
+
+    basis: Floats
+    start: int
+
+    @property
+    def where(self) -> slice:
+        """The coordinates."""
+        return slice(self.start, self.start + self.basis.shape[1])
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class SampledPairs:
     """The judged pairs in the directions that they can tell apart.
 
     Parameters
     ----------
-    design, prior
-        The campaign with the priors of all parts of the model, and what the past teaches, for the names of terms.
-    kinds
-        The kinds of effects, in the order of their log standard deviations.
+    design
+        The campaign with the priors of all parts of the model.
     pairs, level
         The judged pairs, and their levels, shape (judged,).
-    bases
-        For each kind and block (query, or all pairs at once for global effects) the directions that are sampled, as
-        orthonormal columns, shape (column, direction), and where their coordinates begin.
-    coordinate_kind
-        The kind of each sampled coordinate, shape (coordinate,).
+    queries
+        The queries with judged pairs. The effect that is constant within queries has the last coordinates.
+    directions
+        For each effect on predictors, those of each block: a query's position, or CAMPAIGN.
+    coordinate_effect
+        The position of each sampled coordinate's effect, shape (coordinate,).
     weight, place
         What coordinates add to each judged pair's logit, and which ones these are, shape (judged, slot).
-    queries
-        The queries with judged pairs: their effects are the last coordinates.
     """
 
     design: Design
-    prior: HierarchicalPrior
-    kinds: tuple[str, ...]
     pairs: Ints
     level: Ints
-    bases: Mapping[str, tuple[tuple[Floats, int], ...]]
-    coordinate_kind: Ints
+    queries: Ints
+    directions: Mapping[str, Mapping[int, Directions]]
+    coordinate_effect: Ints
     weight: Floats
     place: Ints
-    queries: Ints
 
     @classmethod
-    def of(cls, design: Design, prior: HierarchicalPrior, judged: Codes) -> Layout:
+    def of(cls, design: Design, judged: Codes) -> SampledPairs:
         """Lay out the judged pairs (grades as positions on the scale, negative where there is none)."""
-        kinds = design.kinds
         pairs = np.flatnonzero(judged >= 0)
         query = design.pool.query[pairs]
         queries = np.unique(query)
-        bases: dict[str, tuple[tuple[Floats, int], ...]] = {}
-        coordinate_kind: list[int] = []
+        directions: dict[str, dict[int, Directions]] = {}
+        coordinate_effect: list[int] = []
         weights, places = [], []
-        for i, kind in enumerate(kinds):
-            if kind in ("query", STRETCH):
+        for effect in (*design.of_query, *design.of_campaign):
+            if effect is design.level:
                 continue
-            columns = _columns(design, kind)[pairs]
-            block = np.zeros(len(pairs), dtype=np.int64) if kind in GLOBAL else query
-            mine, parts = [], []
-            for b in range(1 if kind in GLOBAL else len(design.pool.queries)):
-                rows = np.flatnonzero(block == b)
-                scores, basis = _directions(columns[rows])
-                mine.append((basis, len(coordinate_kind)))
-                parts.append((rows, scores, len(coordinate_kind)))
-                coordinate_kind += [i] * basis.shape[1]
+            columns = effect.columns.rows(pairs)
+            blocks = {int(q): np.flatnonzero(query == q) for q in queries}
+            if effect.effect.scope == "campaign":
+                blocks = {CAMPAIGN: np.arange(len(pairs))}
+            mine = directions.setdefault(effect.name, {})
+            parts = []
+            for block, rows in blocks.items():
+                basis = _basis(columns[rows])
+                mine[block] = Directions(basis, len(coordinate_effect))
+                parts.append((rows, columns[rows] @ basis, mine[block].where))
+                coordinate_effect += [design.position(effect.name)] * basis.shape[1]
             width = max((scores.shape[1] for _, scores, _ in parts), default=0)
             weight, place = np.zeros((len(pairs), width)), np.full((len(pairs), width), -1)
-            for rows, scores, first in parts:
+            for rows, scores, where in parts:
                 weight[rows, : scores.shape[1]] = scores
-                place[rows, : scores.shape[1]] = first + np.arange(scores.shape[1])
-            bases[kind] = tuple(mine)
+                place[rows, : scores.shape[1]] = np.arange(where.start, where.stop)
             weights.append(weight)
             places.append(place)
-        weights.append(np.ones((len(pairs), 1)))
-        places.append(len(coordinate_kind) + np.searchsorted(queries, query)[:, None])
+        weights.append(np.full((len(pairs), 1), float(design.level is not None)))
+        places.append(len(coordinate_effect) + np.searchsorted(queries, query)[:, None])
         place = np.concatenate(places, axis=1)
-        last = len(coordinate_kind) + len(queries)  # stands for the coordinate that is always 0
         return cls(
             design=design,
-            prior=prior,
-            kinds=kinds,
             pairs=pairs,
             level=design.scale.level_of(judged)[pairs].astype(np.int64),
-            bases=bases,
-            coordinate_kind=np.array(coordinate_kind, dtype=np.int64),
-            weight=np.concatenate(weights, axis=1),
-            place=np.where(place < 0, last, place),
             queries=queries,
+            directions=directions,
+            coordinate_effect=np.array(coordinate_effect, dtype=np.int64),
+            weight=np.concatenate(weights, axis=1),
+            place=np.where(place < 0, len(coordinate_effect) + len(queries), place),  # the coordinate that is always 0
         )
-
-    @property
-    def cuts(self) -> tuple[Normal, ...]:
-        """The priors of the first cutpoint and of the gaps after it."""
-        return self.design.cuts
-
-    @property
-    def query_kind(self) -> int:
-        """Where the queries are among the kinds."""
-        return self.kinds.index("query")
 
     @property
     def query(self) -> Ints:
         """Where each judged pair's query is among the queries with judged pairs, shape (judged,)."""
         return np.searchsorted(self.queries, self.design.pool.query[self.pairs])
 
+    @property
+    def sizes(self) -> dict[str, int]:
+        """How many there are of each parameter that may be absent."""
+        return {
+            "gaps": len(self.design.cuts) - 1,
+            "coefficients": len(self.design.coefficients),
+            "z": len(self.coordinate_effect),
+            "level": len(self.queries),
+            "cutpoint_scale": len(self.queries),
+        }
+
 
 @dataclass(frozen=True, eq=False)
-class NutsFit:
+class NutsPosterior(Posterior):
     """The posterior as draws of NUTS.
 
     Parameters
     ----------
-    layout
+    sampled
         The judged pairs as they were sampled.
     chains
-        The sampled parameters, each of shape (chain, draw, ..): ``log_sd`` of each kind, ``intercept`` (the first
-        cutpoint and the mean of the judged queries' effects), ``gaps``, ``coefficients``, ``z`` (coordinates of effects
-        in units of their standard deviation), ``query`` (zero-sum) and ``stretch`` (of the judged queries, likewise).
+        The sampled parameters, each of shape (chain, draw, ..): ``log_sd`` of each effect, ``intercept`` (the first
+        cutpoint and the mean level of the judged queries), ``gaps``, ``coefficients``, ``z`` (coordinates of effects in
+        units of their standard deviation), ``level`` (zero-sum) and ``cutpoint_scale`` (of the judged queries,
+        likewise).
     statistics
         What the sampler said of each draw, each of shape (chain, draw).
     """
 
-    layout: Layout
+    sampled: SampledPairs
     chains: Mapping[str, Floats]
     statistics: Mapping[str, Floats]
 
     def __repr__(self) -> str:
         n_chains, n_draws = self.chains["log_sd"].shape[:2]
-        return f"<NutsFit: {n_chains} chains of {n_draws:,} draws, {len(self.layout.pairs):,} judged pairs>"
+        return f"<NutsPosterior: {n_chains} chains of {n_draws:,} draws, {len(self.sampled.pairs):,} judged pairs>"
+
+    @property
+    def design(self) -> Design:
+        """The campaign."""
+        return self.sampled.design
 
     @property
     def log_sds(self) -> Mapping[str, Normal]:
-        """The posterior of each kind's log standard deviation, in normal form."""
-        values = self._flat("log_sd")
-        moments = zip(values.mean(axis=0), values.std(axis=0), strict=True)
-        return {k: Normal(float(m), float(s)) for k, (m, s) in zip(self.layout.kinds, moments, strict=True)}
+        """The posterior of each effect's log standard deviation, in normal form."""
+        values = self.flat("log_sd")
+        moments = zip(self.design.names, values.mean(axis=0), values.std(axis=0), strict=True)
+        return {name: Normal(float(m), float(s)) for name, m, s in moments}
 
     def diagnostics(self) -> NutsDiagnostics:
         """R-hat, bulk ESS and divergences; warns where they say that the draws are not to be trusted."""
         return diagnose(self.chains, self.statistics)
 
-    def draw(self, n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
-        """Draws of every pair's linear predictor and every query's cutpoints, shapes (n, pair) and (n, query, cut).
-
-        Each draw of the chains is used once before any is used again.
-        """
-        total = len(self._flat("log_sd"))
+    def draw(self, n: int, rng: np.random.Generator) -> NutsDraws:
+        """Joint draws; each draw of the chains is used once before any is used again."""
+        total = len(self.flat("log_sd"))
         rounds = [rng.permutation(total) for _ in range(-(-n // total))]
-        eta, cuts, _ = self._complete(np.concatenate(rounds)[:n] if n else np.empty(0, dtype=np.int64), rng)
-        return eta, cuts
+        return NutsDraws.of(self, np.concatenate([np.empty(0, dtype=np.int64), *rounds])[:n], rng)
 
     def to_arviz(self, *, rng: np.random.Generator | None = None) -> Any:
         """ArviZ's form: posterior, posterior predictive, log-likelihood, sampler statistics, observed data.
 
-        ``rng`` draws what was not sampled (effects that no judgment speaks of, predictions); seed 0 when not given.
+        Every effect is there under its name, with named dims. ``rng`` draws what was not sampled (effects that no
+        judgment speaks of, predictions); seed 0 when not given.
         """
         rng = np.random.default_rng(0) if rng is None else rng
-        layout, design = self.layout, self.layout.design
+        design, pairs = self.design, self.sampled.pairs
         shape = self.chains["log_sd"].shape[:2]
-        eta, cuts, effects = self._complete(np.arange(shape[0] * shape[1]), rng)
-        eta = eta[:, layout.pairs]
-        cuts = cuts[:, design.pool.query[layout.pairs]]
-        log_likelihood = _log_likelihood(eta, cuts, layout.level)
-        reach = expit(eta[..., None] + cuts)
-        predicted = (rng.random(eta.shape)[..., None] < reach).sum(axis=-1)
-        n_labels = design.terms.shape[1] - len(layout.prior.terms)
+        drawn = NutsDraws.of(self, np.arange(shape[0] * shape[1]), rng)
+        whole = QueryBlock(slice(0, len(design.pool.queries)), slice(0, len(design.pool)))
+        eta, cuts = drawn.block(whole)
+        eta, cuts = eta[:, pairs], cuts[:, design.pool.query[pairs]]
+        log_likelihood = log_probability(eta, cuts, self.sampled.level)
+        predicted = (rng.random(eta.shape)[..., None] < expit(eta[..., None] + cuts)).sum(axis=-1)
         posterior = {
-            "cutpoint": effects["cutpoint"],
-            "coefficient": self._flat("coefficients"),
-            "sd": np.exp(self._flat("log_sd")),
-            "query_effect": effects["query"],
-            "slope_effect": effects["slope"],
-            "stretch_effect": effects["stretch"],
-            "team_effect": effects["team"],
-            "system_effect": effects["system"],
+            "cutpoint": cutpoints(drawn.first, self.flat("gaps"), np.zeros((drawn.n, 1)))[:, 0],
+            "coefficient": self.flat("coefficients"),
+            "sd": np.exp(self.flat("log_sd")),
         }
+        dims = {"cutpoint": ["cut"], "coefficient": ["term"], "sd": ["effect"], "level": ["pair"]}
+        local = drawn.local(whole)
+        for effect in design.effects:
+            name = f"{effect.name}_effect"
+            of_query = effect.effect.scope == "query"
+            values = np.moveaxis(local[effect.name] if of_query else drawn.of_campaign[effect.name], -1, 0)
+            values = values - (values @ effect.columns.share)[..., None]  # zero-sum columns leave the mean open: none
+            posterior[name] = values if effect.effect.dims else values[..., 0]
+            dims[name] = [*(["query"] * of_query), *effect.effect.dims]
         groups = {
             "posterior": {k: v.reshape(*shape, *v.shape[1:]) for k, v in posterior.items()},
             "posterior_predictive": {"level": predicted.reshape(*shape, -1)},
             "log_likelihood": {"level": log_likelihood.reshape(*shape, -1)},
             "sample_stats": dict(self.statistics),
-            "observed_data": {"level": layout.level},
+            "observed_data": {"level": self.sampled.level},
         }
-        pair = [f"{q} {d}" for q, d in _names(design, layout.pairs)]
         coords = {
-            "cut": np.arange(1, len(layout.cuts) + 1),
-            "term": [*layout.prior.terms, *(f"label {i + 1}" for i in range(n_labels))],
-            "kind": list(layout.kinds),
-            "query": [str(q) for q in design.pool.queries],
-            "team": np.arange(design.team.shape[1]),
-            "system": np.arange(design.system.shape[1]),
-            "pair": pair,
-        }
-        dims = {
-            "cutpoint": ["cut"],
-            "coefficient": ["term"],
-            "sd": ["kind"],
-            "query_effect": ["query"],
-            "slope_effect": ["query"],
-            "stretch_effect": ["query"],
-            "team_effect": ["team"],
-            "system_effect": ["system"],
-            "level": ["pair"],
+            "cut": np.arange(1, len(design.cuts) + 1),
+            "term": list(design.term_names),
+            "effect": list(design.names),
+            "pair": [" ".join(design.pool.label(int(p))) for p in pairs],
+            **{name: list(labels) for name, labels in design.coords.items()},
         }
         return arviz_data(groups, coords, dims)
 
-    def _flat(self, name: str) -> Floats:
+    def flat(self, name: str) -> Floats:
         """A sampled parameter with the chains end to end, shape (draw, ..)."""
         values = self.chains[name]
         return np.asarray(values.reshape(values.shape[0] * values.shape[1], *values.shape[2:]))
 
-    def _complete(self, rows: Ints, rng: np.random.Generator) -> tuple[Floats, Floats, dict[str, Floats]]:
-        """The linear predictors, cutpoints and effects of some draws, with what was not sampled drawn from its prior.
 
-        Effects have shape (draw, query) for queries, slopes and stretches, (draw, column) for teams and systems.
-        """
-        layout, design = self.layout, self.layout.design
-        sds = dict(zip(layout.kinds, np.exp(self._flat("log_sd")[rows]).T, strict=True))
-        z = self._flat("z")[rows]
-        first = self._first_cut(rows, sds["query"], rng)
-        eta = self._flat("coefficients")[rows] @ design.terms.T
-        hard = rng.standard_normal((len(rows), len(design.pool.queries))) * sds["query"][:, None]
-        if len(layout.queries):
-            rest = self._flat("intercept")[rows] - first
-            hard[:, layout.queries] = self._flat("query")[rows] * sds["query"][:, None] + rest[:, None]
-        eta += hard[:, design.pool.query]
-        stretch = rng.standard_normal(hard.shape)
-        stretch[:, layout.queries] = self._flat("stretch")[rows]
-        stretch *= sds.get(STRETCH, np.zeros(len(rows)))[:, None]
-        gaps = self._flat("gaps")[rows]
-        effects = {
-            "query": hard,
-            "slope": np.zeros_like(hard),
-            "stretch": stretch,
-            "cutpoint": stretched(first, gaps, np.zeros((len(rows), 1)))[:, 0],
+@dataclass(frozen=True, eq=False)
+class NutsDraws(Draws):
+    """Some draws of the chains, with what was not sampled drawn from its prior.
+
+    Parameters
+    ----------
+    posterior, rows
+        The chains, and which of their draws, shape (n,).
+    first
+        The first cutpoint, shape (n,).
+    of_campaign
+        The coefficients of the campaign's effects, shape (column, n).
+    seed
+        Where the random numbers of queries come from.
+    """
+
+    posterior: NutsPosterior
+    rows: Ints
+    first: Floats
+    of_campaign: Mapping[str, Floats]
+    seed: int
+
+    @classmethod
+    def of(cls, posterior: NutsPosterior, rows: Ints, rng: np.random.Generator) -> NutsDraws:
+        """These draws of the chains."""
+        design, sampled = posterior.design, posterior.sampled
+        log_sd, z = posterior.flat("log_sd")[rows], posterior.flat("z")[rows]
+        first = _first_cut(posterior, rows, rng)
+        campaign = {}
+        for effect in design.of_campaign:
+            normals = rng.standard_normal((effect.columns.n_columns, len(rows)))
+            seen = sampled.directions[effect.name][CAMPAIGN]
+            sd = np.exp(log_sd[:, design.position(effect.name)])
+            campaign[effect.name] = _completed(normals, seen, z) * sd
+        return cls(posterior, rows, first, campaign, int(rng.integers(2**63)))
+
+    @property
+    def n(self) -> int:
+        """How many."""
+        return len(self.rows)
+
+    @property
+    def design(self) -> Design:
+        """The campaign."""
+        return self.posterior.design
+
+    def campaign(self) -> Mapping[str, Floats]:
+        """The campaign's parameters by name, shapes (parameter, n)."""
+        sampled = {name: self.posterior.flat(name)[self.rows].T for name in ("gaps", "coefficients")}
+        return {"first_cut": self.first[None], **sampled, **self.of_campaign}
+
+    def local(self, block: QueryBlock) -> dict[str, Floats]:
+        """The coefficients of a block's queries by effect, shape (query, column, n)."""
+        effects = [e for e in self.design.effects if e.effect.scope == "query"]
+        out = {
+            e.name: np.empty((block.queries.stop - block.queries.start, e.columns.n_columns, self.n)) for e in effects
         }
-        edges = np.searchsorted(design.pool.query, np.arange(len(design.pool.queries) + 1))
-        for kind, bases in layout.bases.items():
-            columns = _columns(design, kind)
-            for b, (basis, start) in enumerate(bases):
-                mine = slice(None) if kind in GLOBAL else slice(edges[b], edges[b + 1])
-                effect = rng.standard_normal((len(rows), columns.shape[1]))
-                effect += (z[:, start : start + basis.shape[1]] - effect @ basis) @ basis.T
-                effect *= sds[kind][:, None]
-                eta[:, mine] += effect @ columns[mine].T
-                if kind == "slope":
-                    effects["slope"][:, b] = effect[:, 0]
-                elif kind in GLOBAL:
-                    effects[kind] = effect - effect.mean(axis=1, keepdims=True)
-        return eta, stretched(first, gaps, stretch), effects
+        for i, rng in enumerate(query_streams(self.seed, block.queries)):
+            for effect in effects:
+                out[effect.name][i] = self._of_query(effect, block.queries.start + i, rng)
+        return out
 
-    def _first_cut(self, rows: Ints, sd: Floats, rng: np.random.Generator) -> Floats:
-        """The first cutpoint given its sum with the mean effect of the judged queries, both normal, shape (draw,)."""
-        intercept, n = self._flat("intercept")[rows], len(self.layout.queries)
-        if n == 0:
-            return intercept
-        first = self.layout.cuts[0]
-        own, others = first.sd**2, sd**2 / n
-        mean = first.mean + own / (own + others) * (intercept - first.mean)
-        return np.asarray(mean + np.sqrt(own * others / (own + others)) * rng.standard_normal(len(rows)))
+    def _of_query(self, effect: DesignedEffect, query: int, rng: np.random.Generator) -> Floats:
+        """The coefficients of one query, shape (column, n)."""
+        posterior, sampled = self.posterior, self.posterior.sampled
+        normals = rng.standard_normal((effect.columns.n_columns, self.n))
+        sd = np.exp(posterior.flat("log_sd")[self.rows, self.design.position(effect.name)])
+        at = int(np.searchsorted(sampled.queries, query))
+        if at == len(sampled.queries) or sampled.queries[at] != query:
+            return np.asarray(normals * sd)
+        if effect is self.design.cutpoint_scale:
+            return np.asarray(posterior.flat("cutpoint_scale")[self.rows, at] * sd)[None]
+        if effect is self.design.level:
+            mean = posterior.flat("intercept")[self.rows] - self.first
+            return np.asarray(posterior.flat("level")[self.rows, at] * sd + mean)[None]
+        return np.asarray(
+            _completed(normals, sampled.directions[effect.name][query], posterior.flat("z")[self.rows]) * sd
+        )
+
+
+def _completed(normals: Floats, seen: Directions, z: Floats) -> Floats:
+    """Coefficients from the prior, shape (column, n), with the sampled coordinates in the directions that have them."""
+    return np.asarray(normals + seen.basis @ (z[:, seen.where].T - seen.basis.T @ normals))
+
+
+def _first_cut(posterior: NutsPosterior, rows: Ints, rng: np.random.Generator) -> Floats:
+    """The first cutpoint given its sum with the mean level of the judged queries, both normal, shape (n,)."""
+    intercept, level = posterior.flat("intercept")[rows], posterior.design.level
+    if level is None or not len(posterior.sampled.queries):
+        return intercept
+    first = posterior.design.cuts[0]
+    variance = np.exp(2 * posterior.flat("log_sd")[rows, posterior.design.position(level.name)])
+    own, others = first.sd**2, variance / len(posterior.sampled.queries)
+    mean = first.mean + own / (own + others) * (intercept - first.mean)
+    return np.asarray(mean + np.sqrt(own * others / (own + others)) * rng.standard_normal(len(rows)))
 
 
 def fit_nuts(
     design: Design,
-    prior: HierarchicalPrior,
     judged: Codes,
     *,
     rng: np.random.Generator,
@@ -293,28 +344,28 @@ def fit_nuts(
     chains: int = 2,
     target_accept: float = 0.9,
     progress: bool = False,
-) -> NutsFit:
+) -> NutsPosterior:
     """Sample the model given the judged pairs (grades as positions on the scale, negative where there is none).
 
     Warns where R-hat, the effective sample size or divergences say that the draws are not to be trusted.
 
     Parameters
     ----------
-    design, prior, judged
-        The campaign, what the past teaches, and what is judged, shape (pair,).
+    design, judged
+        The campaign, and the judgments, shape (pair,).
     rng
         Where the sampler's seed comes from.
     draws, tune, chains, target_accept
-        Draws a chain to keep and, before them, to tune on; how many chains; how careful the steps are. Twice 2,000
+        Draws per chain to keep and, before them, to tune on; how many chains; how careful the steps are. Twice 2,000
         draws are what R-hat below 1.01 takes where hundreds of effects are sampled.
     progress
         Whether to show a progress bar.
     """
     if draws < 4 or chains < 1 or tune < 0:
         raise ModelError(f"NUTS needs at least a chain of 4 draws, got {chains} of {draws} after {tune}.")
-    layout = Layout.of(design, prior, judged)
+    sampled = SampledPairs.of(design, judged)
     parameters, statistics = sample(
-        _model(layout),
+        pymc_model(sampled),
         draws=draws,
         tune=tune,
         chains=chains,
@@ -322,103 +373,67 @@ def fit_nuts(
         random_seed=int(rng.integers(2**31)),
         progressbar=progress,
     )
-    shape = parameters["log_sd"].shape[:2]
-    empty = {
-        "gaps": len(layout.cuts) - 1,
-        "coefficients": design.terms.shape[1],
-        "z": len(layout.coordinate_kind),
-        "query": len(layout.queries),
-        "stretch": len(layout.queries),
-    }
-    for name, size in empty.items():
-        parameters.setdefault(name, np.zeros((*shape, size)))
-    fit = NutsFit(layout, parameters, statistics)
-    fit.diagnostics()
-    return fit
+    for name, size in sampled.sizes.items():
+        parameters.setdefault(name, np.zeros((*parameters["log_sd"].shape[:2], size)))
+    posterior = NutsPosterior(sampled, parameters, statistics)
+    posterior.diagnostics()
+    return posterior
 
 
-def _columns(design: Design, kind: str) -> Floats:
-    """What each effect of a kind adds to each pair's logit, shape (pair, column)."""
-    return np.asarray(design.local[kind] if kind in design.local else getattr(design, kind))
+def _basis(columns: Floats) -> Floats:
+    """The directions of the coefficients that reach some rows, as orthonormal columns, shape (column, direction).
 
-
-def _directions(columns: Floats) -> tuple[Floats, Floats]:
-    """The directions of the effects that reach some rows: what each adds to each row, and the orthonormal directions.
-
-    >>> scores, basis = _directions(np.array([[2.0, 0.0, 0.0], [1.0, 0.0, 0.0]]))
-    >>> scores.T, abs(basis.T)
-    (array([[2., 1.]]), array([[1., 0., 0.]]))
+    >>> abs(_basis(np.array([[2.0, 0.0, 0.0], [1.0, 0.0, 0.0]]))).T
+    array([[1., 0., 0.]])
     """
     if not columns.size:
-        return np.zeros((len(columns), 0)), np.zeros((columns.shape[1], 0))
+        return np.zeros((columns.shape[1], 0))
     _, size, turned = np.linalg.svd(columns, full_matrices=False)
     basis = turned[size > FLAT * max(float(size[0]), FLAT)].T
-    basis = basis * np.where(basis.sum(axis=0) < 0, -1.0, 1.0)
-    return columns @ basis, basis
+    return np.asarray(basis * np.where(basis.sum(axis=0) < 0, -1.0, 1.0))
 
 
-def _log_likelihood(eta: Floats, cuts: Floats, level: Ints) -> Floats:
-    """The log probability of each judged level, shape (draw, judged), its cutpoints of shape (draw, judged, cut).
-
-    With u and v the logits of reaching the level and the next, F(u) - F(v) = F(u) F(-v) (1 - exp(v - u)), which does
-    not cancel.
-    """
-    top, pair = cuts.shape[2], np.arange(len(level))
-    out = np.where(level > 0, log_expit(eta + cuts[:, pair, np.maximum(level - 1, 0)]), 0.0)
-    out = out + np.where(level < top, log_expit(-eta - cuts[:, pair, np.minimum(level, top - 1)]), 0.0)
-    between = np.flatnonzero((level > 0) & (level < top))
-    gap = cuts[:, between, level[between] - 1] - cuts[:, between, level[between]]
-    out[:, between] += np.log(-np.expm1(-gap))
-    return np.asarray(out)
-
-
-def _names(design: Design, pairs: Ints) -> list[tuple[str, str]]:
-    pool = design.pool
-    return [(str(pool.queries[q]), str(pool.docs[d])) for q, d in zip(pool.query[pairs], pool.doc[pairs], strict=True)]
-
-
-def _model(layout: Layout) -> Any:
+def pymc_model(sampled: SampledPairs) -> Any:
     """The model of the judged pairs in PyMC."""
     pm, pt = load("pymc"), load("pytensor.tensor")
-    design, kinds = layout.design, layout.kinds
-    first, *gap_priors = layout.cuts
-    n_queries, n_coordinates = len(layout.queries), len(layout.coordinate_kind)
+    design, n_queries = sampled.design, len(sampled.queries)
+    first, *gap_priors = design.cuts
+
+    def normals(priors: Any) -> tuple[Floats, Floats]:
+        return np.array([p.mean for p in priors]), np.array([p.sd for p in priors])
+
     with pm.Model() as model:
-        scales = [design.log_sds[kind] for kind in kinds]
-        log_sd = pm.Normal("log_sd", np.array([p.mean for p in scales]), np.array([p.sd for p in scales]))
-        sd = pt.exp(log_sd)
-        mean_sd = pt.sqrt(first.sd**2 + sd[layout.query_kind] ** 2 / n_queries) if n_queries else first.sd
-        intercept = pm.Normal("intercept", first.mean, mean_sd)
-        gap = None
-        if gap_priors:
-            mean, spread = np.array([p.mean for p in gap_priors]), np.array([p.sd for p in gap_priors])
-            gap = pm.TruncatedNormal("gaps", mean, spread, lower=0.0)
-        eta = intercept
+        sd = pt.exp(pm.Normal("log_sd", *normals([e.log_sd for e in design.effects])))
+        level_sd = None if design.level is None else sd[design.position(design.level.name)]
+        mean_sd: Any = first.sd
+        if level_sd is not None and n_queries:
+            mean_sd = pt.sqrt(first.sd**2 + level_sd**2 / n_queries)
+        eta = pm.Normal("intercept", first.mean, mean_sd)
+        gap = pm.TruncatedNormal("gaps", *normals(gap_priors), lower=0.0) if gap_priors else None
         if design.coefficients:
-            mean, spread = (np.array([getattr(p, name) for p in design.coefficients]) for name in ("mean", "sd"))
-            eta = eta + design.terms[layout.pairs] @ pm.Normal("coefficients", mean, spread)
+            eta = eta + design.terms[sampled.pairs] @ pm.Normal("coefficients", *normals(design.coefficients))
         parts = []
-        if n_coordinates:
-            parts.append(pm.Normal("z", 0.0, 1.0, shape=n_coordinates) * sd[layout.coordinate_kind])
-        if n_queries > 1:
-            parts.append(pm.ZeroSumNormal("query", 1.0, shape=n_queries) * sd[layout.query_kind])
-        elif n_queries == 1:
-            parts.append(np.zeros(1))  # its effect is all in the intercept
+        if len(sampled.coordinate_effect):
+            z = pm.Normal("z", 0.0, 1.0, shape=len(sampled.coordinate_effect))
+            parts.append(z * sd[sampled.coordinate_effect])
+        if n_queries > 1 and level_sd is not None:
+            parts.append(pm.ZeroSumNormal("level", 1.0, shape=n_queries) * level_sd)
+        else:
+            parts.append(np.zeros(n_queries))  # the effect of a single query is all in the intercept
         if n_queries:
-            coordinates = pt.concatenate([*parts, np.zeros(1)])
-            eta = eta + (layout.weight * coordinates[layout.place]).sum(axis=1)
-            stretch = None
-            if STRETCH in kinds:
-                log_stretch = pm.Normal("stretch", 0.0, 1.0, shape=n_queries) * sd[kinds.index(STRETCH)]
-                stretch = pt.exp(log_stretch)[layout.query]
-            pm.Potential("judged", _log_probability(eta, gap, stretch, layout))
+            eta = eta + (sampled.weight * pt.concatenate([*parts, np.zeros(1)])[sampled.place]).sum(axis=1)
+            factor = None
+            if design.cutpoint_scale is not None:
+                scale_sd = sd[design.position(design.cutpoint_scale.name)]
+                factor = pt.exp(pm.Normal("cutpoint_scale", 0.0, 1.0, shape=n_queries) * scale_sd)[sampled.query]
+            pm.Potential("judged", _log_likelihood(eta, gap, factor, sampled))
     return model
 
 
-def _log_probability(eta: Any, gap: Any, stretch: Any, layout: Layout) -> Any:
-    """As :func:`_log_likelihood`, in PyTensor and summed; ``eta`` holds the first cutpoint."""
+def _log_likelihood(eta: Any, gap: Any, factor: Any, sampled: SampledPairs) -> Any:
+    """As :func:`log_probability`, in PyTensor and summed; ``eta`` holds the first cutpoint."""
     pt = load("pytensor.tensor")
-    level, top = layout.level, len(layout.cuts)
+    level, top = sampled.level, len(sampled.design.cuts)
     some, below = np.flatnonzero(level > 0), np.flatnonzero(level < top)
     total = pt.as_tensor(0.0)
     if gap is None:
@@ -426,11 +441,12 @@ def _log_probability(eta: Any, gap: Any, stretch: Any, layout: Layout) -> Any:
     cuts = pt.concatenate([np.zeros(1), -pt.cumsum(gap)])
     middle = cuts.mean()
     apart = cuts - middle
+    factor = pt.ones(len(level)) if factor is None else factor
     if len(some):
-        total -= pt.softplus(-(eta[some] + middle + stretch[some] * apart[level[some] - 1])).sum()
+        total -= pt.softplus(-(eta[some] + middle + factor[some] * apart[level[some] - 1])).sum()
     if len(below):
-        total -= pt.softplus(eta[below] + middle + stretch[below] * apart[level[below]]).sum()
+        total -= pt.softplus(eta[below] + middle + factor[below] * apart[level[below]]).sum()
     between = np.flatnonzero((level > 0) & (level < top))
     if len(between):
-        total += pt.log1mexp(-gap[level[between] - 1] * stretch[between]).sum()
+        total += pt.log1mexp(-gap[level[between] - 1] * factor[between]).sum()
     return total

@@ -1,116 +1,194 @@
-r"""Draws around a mode of the hierarchical model: its effects, and what they make of every pair.
+r"""Draws around the centres of Laplace's method.
 
-The draws are centred: with :math:`z_i` standard normal, :math:`\sqrt{n/(n-1)}\,(z_i - \bar z)` has mean 0 whatever
-the seed. Effects are linear in them, so that averages over draws are exact to first order, and two seeds agree.
+Campaign first, then each query given the campaign, by Matheron's rule: with :math:`x_0` a draw of the query's local
+parameters from their prior, and :math:`\epsilon` noise whose precision is the information :math:`H` of the judgments,
+
+.. math:: x = \hat x - L C\,\delta g + x_0 - K (K + H^{-1})^{-1} (x_0 + \epsilon)
+
+is one from their posterior. It is computed in effects, which move by :math:`\sigma^2 F' w`, so that pairs without
+judgment follow. Draws are centred: with :math:`z_i` standard normal, :math:`\sqrt{n/(n-1)}\,(z_i - \bar z)` has mean 0
+whatever the seed. Effects are linear in them, so that means over draws are exact to first order, and two seeds agree.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
 from probeval.arrays import Floats, Ints
-from probeval.relevance.inference.design import STRETCH, stretched
+from probeval.data.pool import QueryBlock
+from probeval.relevance.inference.blocks import Arrow, Problem
+from probeval.relevance.inference.design import Design
+from probeval.relevance.inference.newton import Mode
+from probeval.relevance.inference.posterior import Draws
+from probeval.streams import query_streams
 
-if TYPE_CHECKING:
-    from probeval.relevance.inference.laplace import Mode, Problem
-
-__all__ = ["Effects", "Normals", "draw_effects", "predictors"]
+__all__ = ["LaplaceDraws"]
 
 
 @dataclass(frozen=True, eq=False)
-class Effects:
-    """Draws of effects, the draw last.
+class LaplaceDraws(Draws):
+    """Draws around several centres, those of one after those of the other, given out in random order.
 
     Parameters
     ----------
-    shared
-        Of the campaign, shape (effect, draw).
-    stretch
-        Of every query, shape (query, draw).
-    local
-        Of every query, by kind, shapes (query, column, draw).
+    problem, modes
+        The judged pairs, and the centres.
+    parts
+        The draws of each centre.
+    moved
+        The campaign's parameters less their centre, shape (parameter, draw).
+    order
+        The order in which draws are given out, shape (draw,).
+    seed
+        Where the random numbers of queries come from.
     """
 
-    shared: Floats
-    stretch: Floats
-    local: Mapping[str, Floats]
-
-    def __getitem__(self, draws: Ints) -> Effects:
-        """Some of the draws."""
-        local = {kind: values[..., draws] for kind, values in self.local.items()}
-        return Effects(self.shared[..., draws], self.stretch[..., draws], local)
+    problem: Problem
+    modes: Sequence[Mode]
+    parts: Sequence[slice]
+    moved: Floats
+    order: Ints
+    seed: int
 
     @classmethod
-    def joined(cls, parts: Sequence[Effects]) -> Effects:
-        """The draws of all parts, one after the other."""
-        return cls(
-            np.concatenate([p.shared for p in parts], axis=-1),
-            np.concatenate([p.stretch for p in parts], axis=-1),
-            {kind: np.concatenate([p.local[kind] for p in parts], axis=-1) for kind in parts[0].local},
-        )
+    def of(
+        cls, problem: Problem, modes: Sequence[Mode], weights: Floats, n: int, rng: np.random.Generator
+    ) -> LaplaceDraws:
+        """So many draws, shared out as the weights say."""
+        ends = np.round(np.cumsum(weights) * n).astype(int)
+        ends[-1] = n
+        parts = [slice(int(a), int(b)) for a, b in zip([0, *ends], ends, strict=False)]
+        seed = int(rng.integers(2**63))
+        moved = _centred(rng.standard_normal((problem.layout.size, n)))
+        for mode, mine in zip(modes, parts, strict=True):
+            moved[:, mine] = solve_triangular(mode.schur.T, moved[:, mine], lower=False)
+        return cls(problem, modes, parts, moved, rng.permutation(n), seed)
+
+    @property
+    def n(self) -> int:
+        """How many."""
+        return len(self.order)
+
+    @property
+    def design(self) -> Design:
+        """The campaign."""
+        return self.problem.design
+
+    def campaign(self) -> Mapping[str, Floats]:
+        """The campaign's parameters by name, shapes (parameter, n), centre by centre."""
+        out = self.moved.copy()
+        for mode, mine in zip(self.modes, self.parts, strict=True):
+            out[:, mine] += mode.campaign[:, None]
+        return {name: out[where] for name, where in self.problem.layout.blocks.items()}
+
+    def block(self, block: QueryBlock) -> tuple[Floats, Floats]:
+        """The linear predictors of a block's pairs, and its queries' cutpoints, in random order."""
+        eta, cuts = super().block(block)
+        return eta[self.order], cuts[self.order]
+
+    def local(self, block: QueryBlock) -> Mapping[str, Floats]:
+        """The coefficients of a block's queries by effect, shape (query, column, draw), centre by centre."""
+        effects = [e for e in self.design.effects if e.effect.scope == "query"]
+        sizes = [e.columns.n_columns for e in effects]
+        # Per query: normals for its effects, then for the noise of its judged pairs and of its cutpoint scale.
+        n_judged = self.problem.n_coordinates[block.queries]
+        normals = [
+            rng.standard_normal((sum(sizes) + judged, self.n))
+            for rng, judged in zip(query_streams(self.seed, block.queries), n_judged.tolist(), strict=True)
+        ]
+        prior = _centred(np.array([z[: sum(sizes)] for z in normals]))
+        columns = np.split(prior, np.cumsum(sizes)[:-1], axis=1)
+        out = {effect.name: part for effect, part in zip(effects, columns, strict=True)}
+        for mode, mine in zip(self.modes, self.parts, strict=True):
+            for effect, log_sd in zip(self.design.effects, mode.log_sd, strict=True):
+                if effect.name in out:
+                    out[effect.name][..., mine] *= np.exp(log_sd)
+        for number, stack in enumerate(self.problem.blocks):
+            first, after = np.searchsorted(stack.queries, [block.queries.start, block.queries.stop]).tolist()
+            if first < after:
+                some = slice(first, after)
+                at = stack.queries[some] - block.queries.start
+                noise = _centred(np.array([normals[q][sum(sizes) :] for q in at]))
+                for mode, mine in zip(self.modes, self.parts, strict=True):
+                    if mine.start < mine.stop:
+                        prior_draws = {name: values[at][..., mine] for name, values in out.items()}
+                        moved = self._given_judgments(mode, number, some, prior_draws, noise[..., mine], mine)
+                        for name, values in moved.items():
+                            out[name][at, :, mine] = values
+        return out
+
+    def _given_judgments(
+        self, mode: Mode, number: int, some: slice, prior: Mapping[str, Floats], noise: Floats, mine: slice
+    ) -> dict[str, Floats]:
+        """Draws of the effects of some queries of a block, from draws of their prior, shapes (query, column, draw)."""
+        stack = self.problem.blocks[number]
+        variances = dict(zip(self.design.names, np.exp(2 * mode.log_sd).tolist(), strict=True))
+        seen = Observed.of(self.problem, mode, number, some, variances)
+        factors = {name: factor[some] for name, factor in stack.factors.items()}
+        spread = {name: np.full(len(noise), variances[name]) for name in factors}
+        drawn = dict(prior)
+        if self.design.cutpoint_scale is not None:
+            name = self.design.cutpoint_scale.name
+            drawn[name] = prior[name] * np.sqrt(seen.scale_variance / variances[name])[:, None, None]
+            spread[name] = seen.scale_variance
+        at_judged = np.asarray(sum(factors[name] @ values for name, values in drawn.items()))
+        said = seen.arrow.times(at_judged) + seen.noise(noise)
+        weight = seen.weight[..., None] - seen.pushed @ self.moved[:, mine]
+        weight += seen.arrow.times(seen.covariance @ said) - said
+        return {
+            name: values + spread[name][:, None, None] * (factors[name].transpose(0, 2, 1) @ weight)
+            for name, values in drawn.items()
+        }
 
 
 @dataclass(frozen=True, eq=False)
-class Normals:
-    """Standard normal draws of all that is uncertain, centred: of each effect, and of each judged pair's noise."""
+class Observed:
+    """What judgments say of some queries' local parameters, as information that a noise can have.
 
-    effects: Effects
-    noise: Floats
+    The bend of a cutpoint scale is no information: it loosens the prior instead, which leaves the posterior as it is.
+    """
+
+    arrow: Arrow  # H without the bend
+    covariance: Floats  # L
+    pushed: Floats  # K^-1 L C
+    weight: Floats  # K^-1 times the centre
+    scale_variance: Floats  # of each cutpoint scale's prior, with the bend, shape (query,)
 
     @classmethod
-    def of(cls, problem: Problem, n: int, rng: np.random.Generator) -> Normals:
-        """So many draws."""
+    def of(cls, problem: Problem, mode: Mode, number: int, some: slice, variances: Mapping[str, float]) -> Observed:
+        """Of some queries of a block."""
+        stack, arrow = problem.blocks[number], mode.arrows[number]
+        diagonal, arm = arrow.diagonal[some].copy(), arrow.arm[some]
+        weight = stack.stack(mode.weight)[some].copy()
+        scale_variance = np.empty(0)
+        if problem.design.cutpoint_scale is not None:
+            bend = mode.bend[problem.places[number]][some]
+            scale_variance = 1 / (1 / variances[problem.design.cutpoint_scale.name] - bend)
+            diagonal[:, -1] += bend
+            weight[:, -1] = stack.stack(mode.local)[some, -1] / scale_variance
+        whole = Arrow(diagonal, arm)
+        pushed = stack.stack(mode.cross)[some] - whole.times(stack.stack(mode.followed)[some])
+        return cls(whole, mode.covariances[number][some], pushed, weight, scale_variance)
 
-        def draws(*shape: int) -> Floats:
-            z = rng.standard_normal((*shape, n))
-            return np.asarray((z - z.mean(axis=-1, keepdims=True)) * np.sqrt(n / (n - 1))) if n > 1 else z
+    def noise(self, z: Floats) -> Floats:
+        r"""Noise of covariance :math:`H` from standard normals, shape (query, coordinate, draw).
 
-        n_queries = len(problem.design.pool.queries)
-        shared, stretch = draws(problem.n_effects), draws(n_queries)
-        local = {kind: draws(n_queries, f.shape[1]) for kind, f in problem.design.local.items()}
-        return cls(Effects(shared, stretch, local), draws(len(problem.pairs)))
-
-    def __getitem__(self, draws: slice) -> Normals:
-        """Some of the draws."""
-        at = np.arange(self.noise.shape[-1])[draws]
-        return Normals(self.effects[at], self.noise[:, draws])
-
-
-def draw_effects(problem: Problem, mode: Mode, normals: Normals) -> Effects:
-    """Draws of the effects around a mode, those of pairs not judged from the prior."""
-    z = normals.effects
-    moved = solve_triangular(mode.schur.T, z.shared, lower=False)
-    effects = mode.effects[:, None] + moved
-    sds = dict(zip(problem.kinds, np.exp(mode.log_sd), strict=True))
-    stretch = z.stretch * sds.get(STRETCH, 0.0)
-    stretch[problem.queries[: problem.stretch.stop - problem.stretch.start]] = effects[problem.stretch]
-    local = {kind: values * sds[kind] for kind, values in z.local.items()}
-    # Local effects from the prior, set right by what the judged pairs were seen to be: the process with noise of
-    # precision D.
-    noise = normals.noise * np.sqrt(mode.curve)[:, None]
-    shift = mode.weight[:, None] - mode.pushed @ moved
-    for block, covariance in zip(problem.blocks, mode.local, strict=True):
-        curve = block.stack(mode.curve)[..., None]
-        at = np.asarray(sum(f @ local[kind][block.queries] for kind, f in block.factors.items()))
-        seen = curve * at + block.stack(noise)
-        weight = block.stack(shift) - seen + curve * (covariance @ seen)
-        for kind, f in block.factors.items():
-            local[kind][block.queries] += sds[kind] ** 2 * (f.transpose(0, 2, 1) @ weight)
-    return Effects(np.delete(effects, problem.stretch, axis=0), stretch, local)
+        With :math:`d` the diagonal and :math:`a` the arm, the pairs have :math:`\sqrt{d}\,z`, and the cutpoint scale
+        :math:`\sum_i (a_i/\sqrt{d_i})\, z_i` and what is then left of its own.
+        """
+        root = np.sqrt(self.arrow.diagonal)
+        out = root[..., None] * z
+        if len(self.scale_variance):
+            tied = np.divide(self.arrow.arm, root, out=np.zeros_like(root), where=root > 0)
+            left = np.sqrt(np.maximum(self.arrow.diagonal[:, -1] - (tied**2).sum(axis=1), 0.0))
+            out[:, -1] = np.einsum("qi,qin->qn", tied, z) + left[:, None] * z[:, -1]
+        return np.asarray(out)
 
 
-def predictors(problem: Problem, effects: Effects) -> tuple[Floats, Floats]:
-    """Every pair's linear predictor and every query's cutpoints, shapes (draw, pair) and (draw, query, cut)."""
-    design, cut = problem.design, problem.cut
-    eta = effects.shared[cut.stop :].T @ design.global_columns.T
-    edges = np.searchsorted(design.pool.query, np.arange(len(effects.stretch) + 1))
-    for q, (a, b) in enumerate(pairwise(edges)):
-        for kind, columns in design.local.items():
-            eta[:, a:b] += effects.local[kind][q].T @ columns[a:b].T
-    return eta, stretched(effects.shared[0], effects.shared[1 : cut.stop].T, effects.stretch.T)
+def _centred(z: Floats) -> Floats:
+    n = z.shape[-1]
+    return np.asarray((z - z.mean(axis=-1, keepdims=True)) * np.sqrt(n / (n - 1))) if n > 1 else z

@@ -9,8 +9,9 @@ import pandas as pd
 
 from probeval.arrays import Floats
 from probeval.errors import ModelError
-from probeval.relevance.inference.likelihood import Observations, fit_cumulative, level_probabilities
+from probeval.relevance.effects.cutpoints import level_probabilities
 from probeval.relevance.models.base import Finding
+from probeval.relevance.models.cumulative import Observations, fit_cumulative
 from probeval.relevance.models.ordinal import FittedOrdinal, OrdinalModel, TrainingData
 
 __all__ = ["Diagnostics", "cross_validate", "diagnose", "likelihood_ratios", "predict_data", "proportional_odds"]

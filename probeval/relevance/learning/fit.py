@@ -11,8 +11,10 @@ from probeval.data.evidence import LabelTable
 from probeval.data.judgments import Judgments
 from probeval.errors import ModelError
 from probeval.relevance.cards.card import Card
-from probeval.relevance.learning.campaign import ModelSpec, learn, learn_labels, predictive
+from probeval.relevance.learning.campaign import ModelSpec, estimate_campaign
 from probeval.relevance.learning.diagnostics import cross_validate, diagnose, likelihood_ratios, proportional_odds
+from probeval.relevance.learning.labels import learn_labels
+from probeval.relevance.learning.prior import pooled_prior
 from probeval.relevance.models.base import FittedModel
 from probeval.relevance.models.baseline import Empirical
 from probeval.relevance.models.hierarchical import Hierarchical
@@ -25,8 +27,8 @@ __all__ = ["TEXT_JUD", "TEXT_OUT", "fit_card", "fit_hierarchical", "hierarchical
 TEXT_OUT = (("log(fSYS)", "fTEAM"), ("log(fSYS)",))
 TEXT_JUD = tuple((*terms, "dSYS", "aDOC") for terms in TEXT_OUT) + TEXT_OUT
 
-TEXT_VOCABULARY = ModelSpec(("log(fSYS)", "fTEAM"), centre=(-3.5, 0.1), spread=(1.25, 0.1))
-MUSIC_VOCABULARY = ModelSpec(
+TEXT_SPEC = ModelSpec(("log(fSYS)", "fTEAM"), centre=(-3.5, 0.1), spread=(1.25, 0.1))
+MUSIC_SPEC = ModelSpec(
     ("log(fSYS)", "f[artist]", "s[genre]", "f[genre]"),
     centre=(-2.3, 0.03, 0.4, 0.25),
     spread=(0.7, 0.05, 0.5, 0.2),
@@ -36,11 +38,9 @@ MUSIC_VOCABULARY = ModelSpec(
 T = TypeVar("T")
 
 
-def vocabulary_of(collection: Collection) -> ModelSpec:
+def spec_of(collection: Collection) -> ModelSpec:
     """What the hierarchical model looks at in a campaign: groups of documents where there are any."""
-    return (
-        MUSIC_VOCABULARY if set(MUSIC_VOCABULARY.groups) <= set(collection.has.get("metadata", ())) else TEXT_VOCABULARY
-    )
+    return MUSIC_SPEC if set(MUSIC_SPEC.groups) <= set(collection.has.get("metadata", ())) else TEXT_SPEC
 
 
 def fit_hierarchical(
@@ -65,9 +65,8 @@ def fit_hierarchical(
     """
     if not collections:
         raise ModelError("No campaign was given to learn from.")
-    vocabulary = vocabulary_of(collections[0])
-    lessons = [learn(collection, vocabulary, depth=depth) for collection in progress(collections)]
-    prior = predictive(lessons, vocabulary)
+    spec = spec_of(collections[0])
+    prior = pooled_prior([estimate_campaign(c, spec, depth=depth) for c in progress(collections)], spec)
     return Hierarchical(prior if labelled is None else replace(prior, labels=learn_labels(*labelled)))
 
 

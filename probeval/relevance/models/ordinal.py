@@ -14,8 +14,9 @@ from probeval.data.collection import Collection
 from probeval.data.scale import Scale
 from probeval.errors import FeatureError, ModelError, ProbevalWarning
 from probeval.features import compute_features, feature_names, needs
-from probeval.relevance.inference.likelihood import Observations, SeparationError, fit_cumulative, level_probabilities
+from probeval.relevance.effects.cutpoints import level_probabilities
 from probeval.relevance.models.base import Finding
+from probeval.relevance.models.cumulative import Observations, SeparationError, fit_cumulative
 
 __all__ = ["FittedOrdinal", "OrdinalModel", "TrainingData", "training_data"]
 

@@ -16,7 +16,7 @@ from scipy.special import expit
 from probeval.arrays import Floats, Ints
 from probeval.errors import ModelError
 
-__all__ = ["CumulativeFit", "Observations", "SeparationError", "fit_cumulative", "level_probabilities"]
+__all__ = ["CumulativeFit", "Observations", "SeparationError", "fit_cumulative"]
 
 ITERATIONS = 100
 TOLERANCE = 1e-10  # on Newton's decrement, in units of log-likelihood
@@ -24,17 +24,6 @@ PSEUDO = 0.5  # observations of each level added where one was never seen
 LOOSE = 1e3  # a standard error, in logits a standard deviation of the term, past which nothing is known
 FAR = 35.0  # a logit past which a probability is 0 or 1 for all that a computer can tell
 SAME = 1e-12  # what is left of a term once the others are known, of its square, below which it says nothing of its own
-
-
-def level_probabilities(cuts: Floats, eta: Floats) -> Floats:
-    """P(level) for linear predictors ``eta`` of any shape, shape (.., level). [ord]
-
-    >>> np.round(level_probabilities(np.array([-1.4351, -3.5205]), np.array([2.7132])), 3)
-    array([[0.218, 0.474, 0.308]])
-    """
-    reach = expit(eta[..., None] + cuts)
-    edge = np.ones((*reach.shape[:-1], 1))
-    return np.asarray(-np.diff(np.concatenate([edge, reach, 0 * edge], axis=-1), axis=-1))
 
 
 class SeparationError(ModelError):

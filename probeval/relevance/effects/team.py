@@ -1,0 +1,32 @@
+r"""Teams: systems of one team share part of their quality."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from probeval.relevance.effects.effect import CampaignView, Columns, Effect
+
+__all__ = ["Team"]
+
+
+class Team(Effect):
+    r"""A team's systems can be good together: :math:`\frac{1}{\sqrt{n_d}} \sum_{s \ni d} m_{\text{team}(s)}`."""
+
+    name = "team"
+    scope = "campaign"
+    dims = ("team",)
+
+    def columns(self, view: CampaignView) -> Columns:
+        """The teams of the systems that retrieved the pair, zero-sum over systems."""
+        systems = view.membership
+        place = {team: i for i, team in enumerate(view.teams)}
+        of_system = [place[team] for team in view.runs.teams or ()]
+        member = csr_array((np.ones(len(of_system)), (np.arange(len(of_system)), of_system)))
+        return Columns(csr_array(systems.weights @ member), systems.level, np.asarray(member.T @ systems.share))
+
+    def coords(self, view: CampaignView) -> Mapping[str, Sequence[str]]:
+        """The teams."""
+        return {"team": view.teams}

@@ -1,0 +1,266 @@
+r"""Judged pairs laid out in blocks of queries: the parameters of the campaign, and those of each query.
+
+What belongs to a query is in that query's block, so that the campaign's block does not grow with queries:
+
+- the *campaign's parameters* :math:`g`: first cutpoint, gaps, coefficients of terms, effects of the campaign;
+- the *local parameters* :math:`x` of each query with judgments: the sum of its effects at each judged pair, a Gaussian
+  process with covariance :math:`\sum_k \sigma_k^2 F_k F_k'`, and its cutpoint scale, which is one more coordinate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+
+from probeval.arrays import Codes, Floats, Ints
+from probeval.relevance.inference.design import Design
+from probeval.relevance.inference.expected_loglik import ExpectedLogLikelihood, Parameters, Spread
+
+__all__ = ["Arrow", "Block", "Layout", "Point", "Prior", "Problem", "Start"]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The blocks of the campaign's parameters by name: ``first_cut``, ``gaps``, ``coefficients``, and each effect."""
+
+    blocks: Mapping[str, slice]
+
+    @classmethod
+    def of(cls, design: Design) -> Layout:
+        """One after the other."""
+        sizes = {"first_cut": 1, "gaps": len(design.cuts) - 1, "coefficients": design.terms.shape[1]}
+        sizes |= {e.name: e.columns.n_columns for e in design.of_campaign}
+        ends = np.cumsum([0, *sizes.values()]).tolist()
+        return cls({name: slice(a, b) for name, (a, b) in zip(sizes, pairwise(ends), strict=True)})
+
+    def __getitem__(self, name: str) -> slice:
+        return self.blocks[name]
+
+    @property
+    def size(self) -> int:
+        """How many parameters there are."""
+        return int(max(block.stop for block in self.blocks.values()))
+
+    @property
+    def cuts(self) -> slice:
+        """The first cutpoint and the gaps."""
+        return slice(self["first_cut"].start, self["gaps"].stop)
+
+    @property
+    def columns(self) -> slice:
+        """All that is linear in the pairs' predictors: coefficients and effects."""
+        return slice(self["coefficients"].start, self.size)
+
+
+@dataclass(frozen=True, eq=False)
+class Arrow:
+    """Symmetric matrices whose entries stand on the diagonal and in the last row and column alone.
+
+    Such is the information on a query's local parameters: pairs meet only in the cutpoint scale, the last of them.
+
+    Parameters
+    ----------
+    diagonal, arm
+        Shape (query, coordinate); the arm is 0 at its end.
+    """
+
+    diagonal: Floats
+    arm: Floats
+
+    def times(self, x: Floats) -> Floats:
+        """Each matrix times another, shape (query, coordinate, column)."""
+        out = self.diagonal[..., None] * x + self.arm[..., None] * x[:, -1:, :]
+        out[:, -1, :] += np.einsum("qi,qic->qc", self.arm, x)
+        return np.asarray(out)
+
+    def dense(self) -> Floats:
+        """As full matrices, shape (query, coordinate, coordinate)."""
+        return self.times(np.broadcast_to(np.eye(self.arm.shape[1]), (len(self.arm), *([self.arm.shape[1]] * 2))))
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Queries with as many judged pairs as one another: their place in the local parameters, as a stack of matrices.
+
+    Parameters
+    ----------
+    where
+        Their local parameters among all.
+    queries
+        Positions in the pool.
+    width
+        Local parameters of each: its judged pairs, and its cutpoint scale.
+    factors
+        :math:`F` of each effect within queries, shape (query, coordinate, column).
+    """
+
+    where: slice
+    queries: Ints
+    width: int
+    factors: Mapping[str, Floats]
+
+    @cached_property
+    def grams(self) -> Mapping[str, Floats]:
+        """:math:`F F'` of each effect, shape (query, coordinate, coordinate)."""
+        return {name: f @ f.transpose(0, 2, 1) for name, f in self.factors.items()}
+
+    def stack(self, values: Floats) -> Floats:
+        """What local parameters have, query by query, shape (query, coordinate, ..)."""
+        return values[self.where].reshape(len(self.queries), self.width, *values.shape[1:])
+
+    def covariance(self, variances: Mapping[str, float]) -> Floats:
+        """:math:`K` given the effects' variances, shape (query, coordinate, coordinate)."""
+        return np.asarray(sum(variances[name] * gram for name, gram in self.grams.items()))
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """The prior given the variances: of the campaign's parameters, and of the local ones by block."""
+
+    mean: Floats
+    precision: Floats
+    covariances: Sequence[Floats]  # K
+    scale_precision: float  # of a cutpoint scale
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """Where Newton's method stands."""
+
+    campaign: Floats
+    local: Floats
+    weight: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Where a refit starts from, for all pairs and queries, judged or not; ``points`` of the variances too."""
+
+    log_sd: Floats
+    campaign: Floats
+    weight: Floats  # of each pair, shape (pair,)
+    log_scale: Floats  # shape (query,)
+    spread: Spread  # shapes (pair,), (pair,), (query,)
+    points: tuple[Start, ...] = ()
+
+
+class Problem:
+    """A campaign's judged pairs, laid out query by query, in blocks of queries with as many judged pairs.
+
+    Parameters
+    ----------
+    design
+        The campaign with the priors of all parts of the model.
+    judged
+        Grades as positions on the scale, negative where there is none, shape (pair,).
+    """
+
+    def __init__(self, design: Design, judged: Codes) -> None:
+        self.design, self.layout = design, Layout.of(design)
+        rows = np.flatnonzero(judged >= 0)
+        query = design.pool.query[rows]
+        count = np.bincount(query, minlength=len(design.pool.queries))
+        self.pairs: Ints = rows[np.lexsort((rows, query, count[query]))]
+        self.level = design.scale.level_of(judged[self.pairs]).astype(np.int64)
+        self.rows = design.campaign_rows(self.pairs)
+        self.scaled = design.cutpoint_scale is not None
+        self.blocks = tuple(self._blocks(count))
+        self.queries: Ints = np.concatenate([np.empty(0, dtype=np.int64), *(b.queries for b in self.blocks)])
+        self.place: Ints = np.repeat(np.arange(len(self.queries)), count[self.queries])
+        # Each query's local parameters: its judged pairs, then its cutpoint scale.
+        self.at_pair: Ints = np.arange(len(self.pairs)) + self.place * self.scaled
+        self.at_scale: Ints = np.cumsum(count[self.queries] + 1) - 1 if self.scaled else np.empty(0, dtype=np.int64)
+        self.n_local = len(self.at_pair) + len(self.at_scale)
+        self.n_coordinates: Ints = np.where(count > 0, count + self.scaled, 0)  # of each query of the pool
+        ends = np.cumsum([len(b.queries) for b in self.blocks]).tolist()
+        self.places = [slice(a, b) for a, b in pairwise([0, *ends])]  # each block's queries among the judged ones
+        self.likelihood = ExpectedLogLikelihood(
+            self.level, self.place, n_cuts=len(design.cuts), n_scales=len(self.at_scale)
+        )
+
+    def _blocks(self, count: Ints) -> list[Block]:
+        rows = {e.name: e.columns.rows(self.pairs) for e in self.design.of_query}
+        out, pair, local = [], 0, 0
+        for size in np.unique(count[count > 0]).tolist():
+            queries = np.flatnonzero(count == size)
+            width = size + self.scaled
+            factors = {}
+            for name, f in rows.items():
+                factors[name] = np.zeros((len(queries), width, f.shape[1]))
+                factors[name][:, :size] = f[pair : pair + size * len(queries)].reshape(len(queries), size, -1)
+            if self.design.cutpoint_scale is not None:
+                scale = np.zeros((len(queries), width, 1))
+                scale[:, -1] = 1.0
+                factors[self.design.cutpoint_scale.name] = scale
+            out.append(Block(slice(local, local + width * len(queries)), queries, width, factors))
+            pair, local = pair + size * len(queries), local + width * len(queries)
+        return out
+
+    def given(self, log_sd: Floats) -> Prior:
+        """The prior given the effects' log standard deviations."""
+        design, layout = self.design, self.layout
+        variances = dict(zip(design.names, np.exp(2 * log_sd).tolist(), strict=True))
+        mean, precision = np.zeros(layout.size), np.empty(layout.size)
+        for where, priors in ((layout.cuts, design.cuts), (layout["coefficients"], design.coefficients)):
+            mean[where] = [p.mean for p in priors]
+            precision[where] = [p.sd**-2.0 for p in priors]
+        for effect in design.of_campaign:
+            precision[layout[effect.name]] = 1 / variances[effect.name]
+        scale = design.cutpoint_scale
+        return Prior(
+            mean,
+            precision,
+            [block.covariance(variances) for block in self.blocks],
+            1.0 if scale is None else 1 / variances[scale.name],
+        )
+
+    def times(self, matrices: Sequence[Floats], values: Floats) -> Floats:
+        """Each query's matrix times what its local parameters have, shape as ``values``."""
+        wide = values if values.ndim == 2 else values[:, None]
+        out = np.empty_like(wide)
+        for block, matrix in zip(self.blocks, matrices, strict=True):
+            out[block.where] = (matrix @ block.stack(wide)).reshape(-1, wide.shape[1])
+        return out.reshape(values.shape)
+
+    def arrow_times(self, arrows: Sequence[Arrow], values: Floats) -> Floats:
+        """Each query's arrow times what its local parameters have, shape as ``values``."""
+        wide = values if values.ndim == 2 else values[:, None]
+        out = np.empty_like(wide)
+        for block, arrow in zip(self.blocks, arrows, strict=True):
+            out[block.where] = arrow.times(block.stack(wide)).reshape(-1, wide.shape[1])
+        return out.reshape(values.shape)
+
+    def by_query(self, values: Floats) -> Floats:
+        """The sums over each query's judged pairs, shape (query, ..)."""
+        first = np.flatnonzero(np.diff(self.place, prepend=-1))
+        return np.add.reduceat(values, first, axis=0) if len(first) else values
+
+    def parameters(self, point: Point) -> Parameters:
+        """The point as the log-likelihood sees it."""
+        layout = self.layout
+        return Parameters(
+            first=float(point.campaign[layout["first_cut"]][0]),
+            gaps=point.campaign[layout["gaps"]],
+            log_scale=point.local[self.at_scale],
+            predictor=self.rows @ point.campaign[layout.columns] + point.local[self.at_pair],
+        )
+
+    def begin(self, prior: Prior, start: Start | None, *, averaged: bool) -> tuple[Point, Spread]:
+        """The first point, and the spreads there: the prior's centre, or where an earlier fit ended."""
+        spread = Spread.none(len(self.pairs), len(self.at_scale))
+        if start is None:
+            return Point(prior.mean, np.zeros(self.n_local), np.zeros(self.n_local)), spread
+        scales = self.queries[: len(self.at_scale)]
+        weight = np.empty(self.n_local)
+        weight[self.at_pair] = start.weight[self.pairs]
+        weight[self.at_scale] = start.log_scale[scales] * prior.scale_precision
+        if averaged:
+            blur = start.spread.predictor[self.pairs]
+            known = max(np.count_nonzero(blur), 1)
+            blur = np.where(blur > 0, blur, blur.sum() / known)  # judged since then: as the others
+            spread = Spread(blur, start.spread.tied[self.pairs], start.spread.scale[scales])
+        return Point(start.campaign, self.times(prior.covariances, weight), weight), spread

@@ -1,0 +1,276 @@
+r"""The centre of the posterior given the variances, by Newton's method with one block per query.
+
+With :math:`g` the campaign's parameters, :math:`x` the local ones and :math:`K` their prior covariance
+(:mod:`probeval.relevance.inference.blocks`), the objective is the expected log-likelihood :math:`\ell(g, x)` less
+:math:`\frac12 (g-\mu)'P(g-\mu) + \frac12 x'K^{-1}x`. As :math:`K` may be singular, :math:`w = K^{-1}x` goes along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from probeval.arrays import Floats, Ints
+from probeval.errors import ModelError
+from probeval.relevance.inference.blocks import Arrow, Point, Prior, Problem, Start
+from probeval.relevance.inference.expected_loglik import Derivatives, Logits, Parameters, Spread
+
+__all__ = ["Mode", "find_mode", "start_from"]
+
+STEPS = 60  # of Newton's method; a handful is usual
+EAGER = 2  # steps in which spreads follow the centre at once: the first ones go far
+FOLLOWING = 20  # steps in which spreads follow half way: centre and spread can chase one another, then only one moves
+ENOUGH = 0.25  # the share of the promised gain that a step must bring
+SHORTEST = 1e-6  # a step that is taken whatever it brings: rounding, not the step, is what fails then
+TOLERANCE = 0.05  # what may be left to gain at the end, in units of log-likelihood: far below what draws can tell
+BLUR = 0.06  # what may be left to change in any spread at the end, in logits
+LEAST_GAP = 0.02  # between cutpoints, where a grade was never seen and the best gap would be none at all
+HELD = 1e6  # the precision of a gap that is held there
+LOOSEST = 0.5  # the share of its prior precision that a cutpoint scale may lose to its bend: its peak is never lost
+
+
+@dataclass(frozen=True, eq=False)
+class Mode:
+    """The centre given the variances, with what draws around it need. Local parameters are in the problem's order."""
+
+    log_sd: Floats
+    campaign: Floats  # g
+    local: Floats  # x
+    weight: Floats  # w = K^-1 x
+    spread: Spread
+    arrows: Sequence[Arrow]  # H, the information on x, one stack per block
+    bend: Floats  # what is taken off H for each cutpoint scale, shape (query,)
+    covariances: Sequence[Floats]  # L = (K^-1 + H)^-1, of x given g
+    cross: Floats  # C, the information on x and g together, shape (local, campaign)
+    followed: Floats  # L C: how x gives way to g
+    pushed: Floats  # K^-1 L C = C - H L C: the same in weights
+    schur: Floats  # the Cholesky factor of the information on g, x integrated out
+    log_evidence: float
+
+
+@dataclass(frozen=True, eq=False)
+class Expansion:
+    """The objective to second order around a point; names as in :class:`Mode`."""
+
+    value: float
+    derivatives: Derivatives
+    campaign_slope: Floats  # of the objective
+    local_slope: Floats  # of the log-likelihood alone
+    arrows: Sequence[Arrow]
+    bend: Floats
+    covariances: Sequence[Floats]
+    cross: Floats
+    followed: Floats
+    pushed: Floats
+    schur: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """Where Newton's method wants to go, and twice what it expects to gain there."""
+
+    move: Point
+    decrement: float
+
+
+def find_mode(problem: Problem, log_sd: Floats, start: Start | None = None, *, averaged: bool = True) -> Mode:
+    """The centre of the posterior given the variances.
+
+    The mode of the posterior shrinks what it says of pairs that are judged once. So the log-likelihood is taken in the
+    mean over each judged pair's own posterior, whose spread is found along with the centre; the plain mode where not
+    ``averaged``.
+    """
+    prior = problem.given(log_sd)
+    point, spread = problem.begin(prior, start, averaged=averaged)
+    for number in range(STEPS):
+        here = linearise(problem, prior, point, spread)
+        step = newton_step(problem, here, point)
+        closed = closed_gaps(problem, prior, point, step)
+        if len(closed):
+            prior, point = hold(prior, point, closed)
+            continue
+        wider = posterior_spread(problem, here) if averaged else spread
+        held = number >= FOLLOWING
+        settled = step.decrement < TOLERANCE and (held or wider.differs(spread) < BLUR)
+        point = line_search(problem, prior, point, spread, here.value, step, settled=settled)
+        spread = spread.towards(wider, 1.0 if settled or number < EAGER else 0.0 if held else 0.5)
+        if settled:
+            evidence = log_evidence(problem, prior, here, step, spread)
+            return Mode(
+                log_sd,
+                point.campaign,
+                point.local,
+                point.weight,
+                spread,
+                here.arrows,
+                here.bend,
+                here.covariances,
+                here.cross,
+                here.followed,
+                here.pushed,
+                here.schur,
+                evidence,
+            )
+    raise ModelError(f"Newton's method did not settle in {STEPS} steps.")
+
+
+def start_from(problem: Problem, mode: Mode) -> Start:
+    """A mode as the start of another fit, of more judgments perhaps."""
+    log_scale, scale = np.zeros((2, len(problem.design.pool.queries)))
+    weight, blur, tied = np.zeros((3, len(problem.design.pool)))
+    scales = problem.queries[: len(problem.at_scale)]
+    log_scale[scales], scale[scales] = mode.local[problem.at_scale], mode.spread.scale
+    weight[problem.pairs] = mode.weight[problem.at_pair]
+    blur[problem.pairs], tied[problem.pairs] = mode.spread.predictor, mode.spread.tied
+    return Start(mode.log_sd, mode.campaign, weight, log_scale, Spread(blur, tied, scale))
+
+
+def objective(problem: Problem, prior: Prior, point: Point, spread: Spread) -> tuple[float, Parameters, Logits]:
+    r""":math:`\ell(g, x) - \frac12 (g-\mu)'P(g-\mu) - \frac12 x'K^{-1}x`, and what its derivatives are made of."""
+    at = problem.parameters(point)
+    value, logits = problem.likelihood.value(at, spread)
+    penalty = prior.precision @ (point.campaign - prior.mean) ** 2 + point.weight @ point.local
+    return value - float(penalty) / 2, at, logits
+
+
+def linearise(problem: Problem, prior: Prior, point: Point, spread: Spread) -> Expansion:
+    r"""The objective to second order: :math:`L = (I + KH)^{-1}K` of each query, and the campaign's Schur complement.
+
+    With :math:`H`, :math:`C` and :math:`G` the information on local parameters, on both kinds together, and on the
+    campaign's, the information on the campaign's alone is :math:`G + P - C'LC`.
+    """
+    value, at, logits = objective(problem, prior, point, spread)
+    seen = problem.likelihood.derivatives(at, logits)
+    rows, cuts = problem.rows, problem.layout.cuts
+    bend = np.minimum(seen.bend, LOOSEST * prior.scale_precision)
+    slope, diagonal, arm = np.zeros((3, problem.n_local))
+    slope[problem.at_pair], slope[problem.at_scale] = seen.predictor, seen.scale
+    diagonal[problem.at_pair], diagonal[problem.at_scale] = seen.predictor_twice, seen.scale_twice - bend
+    arm[problem.at_pair] = seen.predictor_scale
+    arrows = [Arrow(block.stack(diagonal), block.stack(arm)) for block in problem.blocks]
+    cross = np.empty((problem.n_local, problem.layout.size))
+    cross[problem.at_pair] = np.concatenate([seen.predictor_cuts, rows * seen.predictor_twice[:, None]], axis=1)
+    if problem.scaled:
+        sums = problem.by_query(rows * seen.predictor_scale[:, None])
+        cross[problem.at_scale] = np.concatenate([seen.scale_cuts, sums], axis=1)
+    covariances = [
+        np.asarray(np.linalg.solve(np.eye(k.shape[1]) + arrow.times(k).transpose(0, 2, 1), k))
+        for arrow, k in zip(arrows, prior.covariances, strict=True)
+    ]
+    followed = problem.times(covariances, cross)
+    pushed = cross - problem.arrow_times(arrows, followed)
+    information = np.zeros((problem.layout.size,) * 2)  # its lower triangle is enough
+    information[cuts, cuts] = seen.cuts_twice - cross[:, cuts].T @ followed[:, cuts]
+    information[problem.layout.columns] = rows.T @ pushed[problem.at_pair]
+    information[np.diag_indices_from(information)] += prior.precision
+    return Expansion(
+        value=value,
+        derivatives=seen,
+        campaign_slope=np.concatenate([seen.cuts, rows.T @ seen.predictor])
+        - prior.precision * (point.campaign - prior.mean),
+        local_slope=slope,
+        arrows=arrows,
+        bend=bend,
+        covariances=covariances,
+        cross=cross,
+        followed=followed,
+        pushed=pushed,
+        schur=np.asarray(np.linalg.cholesky(information)),
+    )
+
+
+def newton_step(problem: Problem, here: Expansion, point: Point) -> Step:
+    r"""To the maximum of the expansion.
+
+    With :math:`t = \nabla_x \ell + Hx`, the local parameters would go to :math:`Lt` by themselves. So
+    :math:`S\,\delta g = \nabla_g - C'(Lt - x)` with :math:`S` the Schur complement, and then
+    :math:`x + \delta x = L(t - C\,\delta g)`, whose weights are :math:`t - C\,\delta g - H(x + \delta x)`.
+    """
+    target = here.local_slope + problem.arrow_times(here.arrows, point.local)
+    alone = problem.times(here.covariances, target) - point.local
+    campaign = _solve(here.schur, here.campaign_slope - here.cross.T @ alone)
+    right = target - here.cross @ campaign
+    ahead = problem.times(here.covariances, right)
+    local = ahead - point.local
+    weight = right - problem.arrow_times(here.arrows, ahead) - point.weight
+    decrement = here.campaign_slope @ campaign + (here.local_slope - point.weight) @ local
+    return Step(Point(campaign, local, weight), float(decrement))
+
+
+def closed_gaps(problem: Problem, prior: Prior, point: Point, step: Step) -> Ints:
+    """The gaps that a step would close for good, where a grade was never seen; those that are held already aside."""
+    gaps = np.arange(*problem.layout["gaps"].indices(problem.layout.size))
+    small = (point.campaign[gaps] < 2 * LEAST_GAP) & (prior.precision[gaps] < HELD)
+    return gaps[small & ((point.campaign + step.move.campaign)[gaps] < LEAST_GAP)]
+
+
+def hold(prior: Prior, point: Point, gaps: Ints) -> tuple[Prior, Point]:
+    """These gaps held at the least there can be."""
+    mean, precision, campaign = prior.mean.copy(), prior.precision.copy(), point.campaign.copy()
+    mean[gaps], precision[gaps], campaign[gaps] = LEAST_GAP, HELD, LEAST_GAP
+    return replace(prior, mean=mean, precision=precision), replace(point, campaign=campaign)
+
+
+def line_search(
+    problem: Problem, prior: Prior, point: Point, spread: Spread, value: float, step: Step, *, settled: bool
+) -> Point:
+    """The longest of the steps 1, 1/2, 1/4, .. that keeps gaps open and brings its share of what was promised."""
+    size = 1.0
+    while True:
+        there = Point(
+            point.campaign + size * step.move.campaign,
+            point.local + size * step.move.local,
+            point.weight + size * step.move.weight,
+        )
+        if np.all(there.campaign[problem.layout["gaps"]] > 0):
+            if settled or size < SHORTEST:
+                return there
+            if objective(problem, prior, there, spread)[0] >= value + ENOUGH * size * step.decrement:
+                return there
+        size /= 2
+
+
+def posterior_spread(problem: Problem, here: Expansion) -> Spread:
+    """The posterior standard deviations of what the log-likelihood is averaged over; gaps are taken as known."""
+    inverse = solve_triangular(here.schur, np.eye(len(here.schur)), lower=True, check_finite=False)
+    moved = -here.followed  # of local parameters with the campaign's
+    moved[problem.at_pair, problem.layout["first_cut"].start] += 1.0
+    moved[problem.at_pair, problem.layout.columns] += problem.rows
+    moved = moved @ inverse.T
+    diagonal, with_scale = np.empty((2, problem.n_local))
+    for block, covariance in zip(problem.blocks, here.covariances, strict=True):
+        diagonal[block.where] = np.diagonal(covariance, axis1=1, axis2=2).ravel()
+        with_scale[block.where] = covariance[:, :, -1].ravel()
+    variance = (moved**2).sum(axis=1) + diagonal
+    predictor, scale = np.sqrt(variance[problem.at_pair]), np.sqrt(variance[problem.at_scale])
+    tied = np.zeros(len(predictor))
+    if problem.scaled:
+        both = (moved[problem.at_pair] * moved[problem.at_scale][problem.place]).sum(axis=1)
+        tied = (both + with_scale[problem.at_pair]) / scale[problem.place]
+    return Spread(predictor, tied, scale)
+
+
+def log_evidence(problem: Problem, prior: Prior, here: Expansion, step: Step, spread: Spread) -> float:
+    r"""The log marginal likelihood of the variances.
+
+    :math:`\max + \frac12 \log|P| - \frac12 \log|I + KH| - \frac12 \log|S|`, and half the trace of the information times
+    the posterior covariance, which the expected log-likelihood is below its value at the centre by.
+    """
+    seen = here.derivatives
+    traced = seen.predictor_twice @ spread.predictor**2 + (seen.scale_twice - seen.bend) @ spread.scale**2
+    if problem.scaled:
+        traced += 2 * seen.predictor_scale @ (spread.tied * spread.scale[problem.place])
+    opened = (
+        np.eye(k.shape[1]) + arrow.times(k).transpose(0, 2, 1)
+        for arrow, k in zip(here.arrows, prior.covariances, strict=True)
+    )
+    log_det = sum(float(np.linalg.slogdet(o)[1].sum()) for o in opened)
+    halves = step.decrement + np.log(prior.precision).sum() - log_det + traced
+    return float(here.value + halves / 2 - np.log(np.diag(here.schur)).sum())
+
+
+def _solve(factor: Floats, right: Floats) -> Floats:
+    return np.asarray(solve_triangular(factor.T, solve_triangular(factor, right, lower=True), lower=False))

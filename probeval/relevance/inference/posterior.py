@@ -1,0 +1,90 @@
+"""What both inferences return: a posterior of the hierarchical model, and joint draws of it by blocks of queries."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+
+import numpy as np
+
+from probeval.arrays import Floats
+from probeval.data.pool import QueryBlock
+from probeval.relevance.effects.cutpoints import cutpoints, level_probabilities
+from probeval.relevance.inference.design import Design
+from probeval.relevance.normal import Normal
+
+__all__ = ["Draws", "Posterior"]
+
+
+class Draws(ABC):
+    """Joint draws of the model's parameters, as what they make of pairs. Nothing of all pairs at once is kept.
+
+    The random numbers of a query depend on the query alone, so that blocks of any size give the same draws.
+    """
+
+    @property
+    @abstractmethod
+    def n(self) -> int:
+        """How many."""
+
+    @property
+    @abstractmethod
+    def design(self) -> Design:
+        """The campaign."""
+
+    @abstractmethod
+    def campaign(self) -> Mapping[str, Floats]:
+        """The campaign's parameters by name: ``first_cut``, ``gaps``, ``coefficients``, and each of its effects.
+
+        Shapes (parameter, n).
+        """
+
+    @abstractmethod
+    def local(self, block: QueryBlock) -> Mapping[str, Floats]:
+        """The coefficients of a block's queries by effect, shape (query, column, n)."""
+
+    def block(self, block: QueryBlock) -> tuple[Floats, Floats]:
+        """The linear predictors of a block's pairs, and its queries' cutpoints: (n, pair) and (n, query, cut)."""
+        design, campaign, local = self.design, self.campaign(), self.local(block)
+        query = design.pool.query[block.pairs] - block.queries.start
+        eta = design.terms[block.pairs] @ campaign["coefficients"]
+        for effect in design.of_campaign:
+            eta += effect.columns.take(block.pairs).times(campaign[effect.name])
+        for effect in design.of_query:
+            eta += effect.columns.take(block.pairs).times_by_query(local[effect.name], query)
+        log_scale = np.zeros((block.queries.stop - block.queries.start, self.n))
+        if design.cutpoint_scale is not None:
+            log_scale = local[design.cutpoint_scale.name][:, 0]
+        return np.ascontiguousarray(eta.T), cutpoints(campaign["first_cut"][0], campaign["gaps"].T, log_scale.T)
+
+    def whole(self) -> tuple[Floats, Floats]:
+        """The same for the whole pool."""
+        pool = self.design.pool
+        return self.block(QueryBlock(slice(0, len(pool.queries)), slice(0, len(pool))))
+
+    def probabilities(self, block: QueryBlock) -> Floats:
+        """P(level) of a block's pairs under each draw, shape (n, pair, level)."""
+        eta, cuts = self.block(block)
+        query = self.design.pool.query[block.pairs] - block.queries.start
+        out = np.empty((*eta.shape, cuts.shape[2] + 1))
+        for drawn, e, c in zip(out, eta, cuts, strict=True):  # a draw at a time stays in the processor's cache
+            drawn[:] = level_probabilities(c[query], e)
+        return out
+
+
+class Posterior(ABC):
+    """The hierarchical model given a campaign's judgments."""
+
+    @property
+    @abstractmethod
+    def design(self) -> Design:
+        """The campaign with the priors of all parts of the model."""
+
+    @property
+    @abstractmethod
+    def log_sds(self) -> Mapping[str, Normal]:
+        """The posterior of each effect's log standard deviation, in normal form."""
+
+    @abstractmethod
+    def draw(self, n: int, rng: np.random.Generator) -> Draws:
+        """Joint draws."""

@@ -1,0 +1,83 @@
+"""The pooled prior: what several past campaigns teach about the next one.
+
+Coefficients, cutpoints and variances differ from campaign to campaign far beyond their standard errors, so the prior of
+the next campaign is not their mean but the predictive: between-campaign spread included, itself uncertain as campaigns
+are few.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from probeval.errors import ModelError
+from probeval.relevance.effects.prior import HierarchicalPrior
+from probeval.relevance.learning.campaign import CampaignEstimate, ModelSpec
+from probeval.relevance.normal import Normal
+
+__all__ = ["pooled_prior"]
+
+# Half-normal scales of the between-campaign standard deviations.
+BETWEEN_COEFFICIENTS = 0.5  # logits per sd of the term
+BETWEEN_CUTS = 1.0  # logits: campaigns differ most in how much is relevant
+BETWEEN_GAPS = 0.5  # logits
+BETWEEN_LOG_SDS = 0.4  # half as large again, or two thirds
+GRID = np.linspace(0.0, 4.0, 81)  # of between-campaign sds, in units of their scale
+NO_GAP = Normal(1.5, 0.75)  # the prior of a gap where all past campaigns had two levels
+MANY = 10  # scales of so many levels have narrower gaps, which say nothing of short scales
+
+
+def pooled_prior(estimates: Sequence[CampaignEstimate], spec: ModelSpec) -> HierarchicalPrior:
+    """The prior for a campaign not yet seen."""
+    if not estimates:
+        raise ModelError("No campaign was given to learn from.")
+    sizes = sorted({estimate.n_levels for estimate in estimates if estimate.n_levels > 2})
+    gaps = {
+        n: tuple(_next([at[i] for at in _gaps(estimates, n)], BETWEEN_GAPS, positive=True) for i in range(n - 2))
+        for n in sizes
+    }
+    every = [gap for estimate in estimates if estimate.n_levels < MANY for gap in estimate.gaps]
+    return HierarchicalPrior(
+        terms=spec.terms,
+        centre=spec.centre,
+        spread=spec.spread,
+        coefficients=tuple(
+            _next([estimate.coefficients[i] for estimate in estimates], BETWEEN_COEFFICIENTS)
+            for i in range(len(spec.terms))
+        ),
+        first_cut=_next([estimate.first_cut for estimate in estimates], BETWEEN_CUTS),
+        gaps=gaps,
+        gap=_next(every, BETWEEN_GAPS, positive=True) if every else NO_GAP,
+        log_sds={
+            effect.name: _next(
+                [e.log_sds[effect.name] for e in estimates if effect.name in e.log_sds] or [effect.unseen],
+                BETWEEN_LOG_SDS,
+            )
+            for effect in spec.effects
+        },
+    )
+
+
+def _gaps(estimates: Sequence[CampaignEstimate], n_levels: int) -> list[tuple[Normal, ...]]:
+    return [estimate.gaps for estimate in estimates if estimate.n_levels == n_levels]
+
+
+def _next(seen: Sequence[Normal], scale: float, *, positive: bool = False) -> Normal:
+    r"""The predictive of one more campaign's value, in normal form.
+
+    Values are normal around a mean with between-campaign sd :math:`\tau`, which has a half-normal prior of the given
+    scale; the mean has a flat one. :math:`\tau` is integrated over a grid.
+    """
+    value, error = np.array([n.mean for n in seen]), np.array([n.sd for n in seen])
+    tau = GRID[1:] * scale
+    precision = 1 / (error**2 + tau[:, None] ** 2)
+    mean = (precision * value).sum(axis=1) / precision.sum(axis=1)
+    log_weight = np.log(precision).sum(axis=1) / 2 - np.log(precision.sum(axis=1)) / 2
+    log_weight -= (precision * (value - mean[:, None]) ** 2).sum(axis=1) / 2 + (tau / scale) ** 2 / 2
+    weight = np.exp(log_weight - log_weight.max())
+    weight /= weight.sum()
+    centre = float(weight @ mean)
+    variance = float(weight @ (tau**2 + 1 / precision.sum(axis=1) + (mean - centre) ** 2))
+    sd = float(np.sqrt(variance))
+    return Normal(centre, min(sd, centre / 2) if positive and centre > 0 else sd)
