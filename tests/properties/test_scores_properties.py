@@ -15,6 +15,7 @@ from probeval.data import Judgments, Runs, Scale, as_runs
 from probeval.metrics import Lists, Metric, parse
 from probeval.metrics.lists import gather
 from probeval.relevance import RelevanceDistribution
+from probeval.relevance.distribution import Table
 from probeval.scores import evaluate
 from probeval.scores.exact import enumerate_scores
 
@@ -139,7 +140,7 @@ def test_documents_at_the_same_rank_of_both_cancel_in_the_difference(case, name,
     for pair in shared:  # believe anything of them
         weight = np.array([random.random() + 1e-3 for _ in relevance.levels])
         probability[pair] = weight / weight.sum()
-    before, after = (evaluate(runs, one, name) for one in (relevance, replace(relevance, probability=probability)))
+    before, after = (evaluate(runs, one, name) for one in (relevance, replace(relevance, source=Table(probability))))
     first, second = (scores["a"] - scores["b"] for scores in (before, after))
     assert first.mean() == pytest.approx(second.mean(), abs=CLOSE)
     assert first.variance() == pytest.approx(second.variance(), abs=CLOSE)

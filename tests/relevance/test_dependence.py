@@ -9,10 +9,10 @@ import pytest
 
 from probeval.data import Judgments, Scale, synthetic_campaign
 from probeval.relevance import FallbackModel, Hierarchical, HierarchicalPrior, RelevanceDistribution, Uniform
-from probeval.relevance.normal import Normal
 from probeval.relevance.dependence import Drawn, Linearised, Unrelated
 from probeval.relevance.inference.design import Design
 from probeval.relevance.inference.laplace import fit_laplace
+from probeval.relevance.normal import Normal
 from probeval.relevance.online import Prediction, follow
 
 DEPTH = 5
@@ -30,7 +30,7 @@ PRIOR = HierarchicalPrior(
         "interaction": Normal(-0.5, 0.2),
         "team": Normal(-0.7, 0.2),
         "system": Normal(-0.8, 0.2),
-        "stretch": Normal(-1.0, 0.2),
+        "cutpoint_scale": Normal(-1.0, 0.2),
     },
 )
 
@@ -69,7 +69,7 @@ def test_its_three_questions_have_one_answer(scale):
 def test_it_is_the_posterior_of_the_predictor_times_the_slopes():
     scale, n = Scale.binary(), 20_000
     found, fit, _ = linearised(scale)
-    eta, cuts = fit.draw(n, np.random.default_rng(6))
+    eta, cuts = fit.draw(n, np.random.default_rng(6)).whole()
     predictor = np.cov((eta + cuts[:, 0]).T)
     expected = found.slope[:, None] * predictor * found.slope
     # A sample covariance misses by about sqrt((C_ij^2 + C_ii C_jj)/n), and there are 5,000 of them here.

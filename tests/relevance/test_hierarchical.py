@@ -10,17 +10,20 @@ from scipy.optimize import minimize
 from probeval.data import Judgments, Scale, as_runs, synthetic_campaign
 from probeval.errors import ModelError
 from probeval.relevance import Hierarchical, HierarchicalPrior
+from probeval.relevance.effects.cutpoints import cutpoints, level_probabilities
+from probeval.relevance.inference import newton
+from probeval.relevance.inference.blocks import Problem
+from probeval.relevance.inference.design import Design
+from probeval.relevance.inference.laplace import fit_laplace, influence
+from probeval.relevance.inference.newton import find_mode
+from probeval.relevance.inference.sampling import LaplaceDraws
+from probeval.relevance.learning.campaign import CampaignEstimate, ModelSpec, estimate_campaign
+from probeval.relevance.learning.prior import _next, pooled_prior
 from probeval.relevance.normal import Normal
-from probeval.relevance.inference import laplace
-from probeval.relevance.inference.design import Design, stretched
-from probeval.relevance.inference.laplace import Problem, fit_laplace
-from probeval.relevance.effects.cutpoints import level_probabilities
-from probeval.relevance.inference.sampling import Normals, draw_effects, predictors
-from probeval.relevance.learning.campaign import CampaignEstimate, ModelSpec, _next, learn, predictive
 from probeval.scores import evaluate
 
 GRADED = Scale.graded(2)
-KINDS = ("query", "slope", "interaction", "team", "system", "stretch")
+KINDS = ("query", "slope", "interaction", "team", "system", "cutpoint_scale")
 PRIOR = HierarchicalPrior(
     terms=("log(fSYS)", "fTEAM"),
     centre=(-1.5, 0.3),
@@ -55,32 +58,40 @@ def problem_of(n=30, *, scale=GRADED, prior=PRIOR):
 
 
 class Explicit:
-    """The same posterior with every effect written out, for the tests only."""
+    """The same posterior with every coefficient written out, for the tests only.
+
+    Parameters: the campaign's, the cutpoint scales of the judged queries, then the coefficients of every query.
+    """
 
     def __init__(self, problem, log_sd):
         self.problem = problem
         design = problem.design
-        sds = dict(zip(problem.kinds, np.exp(log_sd), strict=True))
+        sds = dict(zip(design.names, np.exp(log_sd), strict=True))
+        every = np.arange(len(design.pool))
         blocks, precision = [], []
-        for kind, columns in design.local.items():
+        for effect in design.of_query:
             for query in range(len(design.pool.queries)):
-                mine = (design.pool.query == query)[:, None] * columns
-                blocks.append(mine)
-                precision += [sds[kind] ** -2] * columns.shape[1]
-        self.local = np.concatenate(blocks, axis=1)
-        mean, shared = problem.global_prior(log_sd)
-        self.mean = np.concatenate([mean, np.zeros(self.local.shape[1])])
-        self.precision = np.concatenate([shared, precision])
-        self.columns = np.concatenate([design.global_columns, self.local], axis=1)
-        self.n_cuts, self.n_cut_effects = len(problem.cuts), problem.stretch.stop
+                blocks.append((design.pool.query == query)[:, None] * effect.columns.rows(every))
+                precision += [sds[effect.name] ** -2] * effect.columns.n_columns
+        prior = problem.given(log_sd)
+        scales = np.full(len(problem.at_scale), sds["cutpoint_scale"] ** -2)
+        self.n_campaign, self.n_cuts = problem.layout.size, len(design.cuts)
+        self.scales = slice(self.n_campaign, self.n_campaign + len(scales))
+        self.mean = np.concatenate([prior.mean, np.zeros(len(scales) + len(precision))])
+        self.precision = np.concatenate([prior.precision, scales, precision])
+        self.columns = np.concatenate([design.campaign_rows(every), *blocks], axis=1)
+
+    def linear(self, theta):
+        """The coefficients of the columns."""
+        return np.concatenate([theta[..., self.n_cuts : self.n_campaign], theta[..., self.scales.stop :]], axis=-1)
 
     def value(self, theta):
         gaps = theta[1 : self.n_cuts]
         if np.any(gaps <= 0):
             return np.inf
         problem = self.problem
-        cuts = stretched(theta[:1], gaps[None], theta[None, problem.stretch])[0, problem.place]
-        eta = self.columns[problem.pairs] @ theta[self.n_cut_effects :]
+        cuts = cutpoints(theta[:1], gaps[None], theta[None, self.scales])[0, problem.place]
+        eta = self.columns[problem.pairs] @ self.linear(theta)
         p = level_probabilities(cuts, eta)[np.arange(len(eta)), problem.level]
         return -np.log(p).sum() + (self.precision * (theta - self.mean) ** 2).sum() / 2
 
@@ -109,48 +120,81 @@ def solved():
     collection = few(campaign(systems=3, queries=3, depth=3), 10)
     design = Design.of(PRIOR, collection, depth=3, scale=GRADED)
     problem = Problem(design, collection.judgments.on(design.pool).codes(GRADED))
-    log_sd = np.array([p.mean for p in problem.log_sd_priors])
+    log_sd = prior_means(problem)
     explicit = Explicit(problem, log_sd)
     best = minimize(explicit.value, explicit.mean, method="BFGS", options={"gtol": 1e-7, "maxiter": 2000}).x
     return problem, log_sd, explicit, best
 
 
+def prior_means(problem):
+    return np.array([effect.log_sd.mean for effect in problem.design.effects])
+
+
 def centre(problem, mode):
     """The predictors of the judged pairs at a mode."""
-    process = problem.times(problem.covariance(mode.log_sd), mode.weight)
-    return problem.rows @ mode.effects[problem.stretch.stop :] + process
+    return problem.rows @ mode.campaign[problem.layout.columns] + mode.local[problem.at_pair]
 
 
 def test_the_plain_mode_is_that_of_the_explicit_effects(solved, monkeypatch):
-    monkeypatch.setattr(laplace, "TOLERANCE", 1e-9)
+    monkeypatch.setattr(newton, "TOLERANCE", 1e-9)
     problem, log_sd, explicit, best = solved
-    mode = problem.mode(log_sd, averaged=False)
-    np.testing.assert_allclose(mode.effects, best[: problem.n_effects], atol=2e-4)
-    expected = explicit.columns[problem.pairs] @ best[explicit.n_cut_effects :]
-    np.testing.assert_allclose(centre(problem, mode), expected, atol=5e-4)
+    mode = find_mode(problem, log_sd, averaged=False)
+    np.testing.assert_allclose(mode.campaign, best[: explicit.n_campaign], atol=2e-4)
+    np.testing.assert_allclose(mode.local[problem.at_scale], best[explicit.scales], atol=2e-4)
+    np.testing.assert_allclose(
+        centre(problem, mode), explicit.columns[problem.pairs] @ explicit.linear(best), atol=5e-4
+    )
+    # The weights that go along are K^-1 x.
+    covariances = problem.given(log_sd).covariances
+    np.testing.assert_allclose(problem.times(covariances, mode.weight), mode.local, atol=1e-8)
 
 
 def test_the_evidence_is_laplaces_over_the_explicit_effects(solved):
     problem, log_sd, explicit, best = solved
     _, log_det = np.linalg.slogdet(explicit.hessian(best))
     by_hand = -explicit.value(best) - log_det / 2 + np.log(explicit.precision).sum() / 2
-    # What gaps and stretches do to the curvature together is left out.
-    assert problem.mode(log_sd, averaged=False).log_evidence == pytest.approx(by_hand, abs=0.03)
+    # What gaps and cutpoint scales do to the curvature together is left out.
+    assert find_mode(problem, log_sd, averaged=False).log_evidence == pytest.approx(by_hand, abs=0.03)
 
 
 def test_draws_have_the_explicit_posteriors_moments(solved):
     problem, log_sd, explicit, best = solved
-    width = explicit.n_cut_effects
-    covariance = np.linalg.inv(explicit.hessian(best))[width:, width:]
-    normals = Normals.of(problem, 20_000, np.random.default_rng(3))
-    drawn = draw_effects(problem, problem.mode(log_sd, averaged=False), normals)
-    eta, _ = predictors(problem, drawn)
+    covariance = explicit.linear(explicit.linear(np.linalg.inv(explicit.hessian(best))).T)
+    mode = find_mode(problem, log_sd, averaged=False)
+    drawn = LaplaceDraws.of(problem, [mode], np.ones(1), 20_000, np.random.default_rng(3))
+    eta, cuts = drawn.whole()
     expected = explicit.columns @ covariance @ explicit.columns.T
-    np.testing.assert_allclose(eta.mean(axis=0), explicit.columns @ best[width:], atol=0.06)
+    np.testing.assert_allclose(eta.mean(axis=0), explicit.columns @ explicit.linear(best), atol=0.06)
     np.testing.assert_allclose(np.cov(eta.T), expected, atol=0.12 * expected.max())
-    stretch = drawn.stretch[problem.queries].mean(axis=1)
-    np.testing.assert_allclose(drawn.shared[: explicit.n_cuts].mean(axis=1), best[: explicit.n_cuts], atol=0.05)
-    np.testing.assert_allclose(stretch, best[problem.stretch], atol=0.05)
+    np.testing.assert_allclose(drawn.campaign()["first_cut"].mean(), best[0], atol=0.05)
+    apart = cuts[..., 0] - cuts[..., 1]
+    assert (apart > 0).all()
+    unscaled = drawn.campaign()["gaps"][0][drawn.order]
+    log_scale = np.log(apart / unscaled[:, None])[:, problem.queries]
+    of_scales = np.linalg.inv(explicit.hessian(best))[explicit.scales, explicit.scales]
+    np.testing.assert_allclose(log_scale.mean(axis=0), best[explicit.scales], atol=0.05)
+    np.testing.assert_allclose(np.cov(log_scale.T), of_scales, atol=0.01)
+
+
+def test_blocks_of_any_size_give_the_same_draws():
+    collection = few(campaign(), 30)
+    posterior = Hierarchical(PRIOR).infer(collection, depth=5, scale=GRADED)
+    eta, cuts = posterior.draw(50, np.random.default_rng(1)).whole()
+    drawn = posterior.draw(50, np.random.default_rng(1))
+    parts = [drawn.block(block) for block in posterior.design.pool.blocks(20)]
+    assert len(parts) > 3
+    np.testing.assert_allclose(np.concatenate([e for e, _ in parts], axis=1), eta, atol=1e-12)
+    np.testing.assert_allclose(np.concatenate([c for _, c in parts], axis=1), cuts, atol=1e-12)
+
+
+def test_the_campaigns_block_does_not_grow_with_queries():
+    small, large = (
+        Problem(design, full.judgments.on(design.pool).codes(GRADED))
+        for full in (campaign(queries=5), campaign(queries=50))
+        for design in [Design.of(PRIOR, full, depth=5, scale=GRADED)]
+    )
+    assert small.layout == large.layout
+    assert list(small.layout.blocks) == ["first_cut", "gaps", "coefficients", "team", "system"]
 
 
 def test_the_centre_undoes_the_shrinkage_of_the_plain_mode(solved):
@@ -166,8 +210,8 @@ def test_the_centre_undoes_the_shrinkage_of_the_plain_mode(solved):
     weight = np.exp(log_weight - log_weight.max())
     weight /= weight.sum()
     assert 1 / (weight**2).sum() > 2_000  # effective draws
-    exact = weight @ (theta[:, explicit.n_cut_effects :] @ explicit.columns[problem.pairs].T)
-    plain, mended = (centre(problem, problem.mode(log_sd, averaged=a)) for a in (False, True))
+    exact = weight @ (explicit.linear(theta) @ explicit.columns[problem.pairs].T)
+    plain, mended = (centre(problem, find_mode(problem, log_sd, averaged=a)) for a in (False, True))
     assert np.abs(mended - exact).mean() < 0.6 * np.abs(plain - exact).mean()
 
 
@@ -178,36 +222,54 @@ def test_a_query_whose_grades_lie_apart_is_found_out():
     codes = np.array(collection.judgments.on(design.pool).codes(GRADED))
     first, second = design.pool.query == 0, design.pool.query == 1
     codes[first], codes[second] = np.where(np.arange(first.sum()) % 2, 0, 2), 1
-    _, cuts = fit_laplace(design, codes).draw(400, np.random.default_rng(0))
+    _, cuts = fit_laplace(design, codes).draw(400, np.random.default_rng(0)).whole()
     gap = (cuts[..., 0] - cuts[..., 1]).mean(axis=0)
     assert gap[0] < gap[2:].min()
     assert gap[1] > gap[2:].max()
 
 
-def test_two_levels_have_nothing_to_stretch():
+def test_two_levels_have_no_cutpoint_scale():
     graded, binary = (Design.of(PRIOR, campaign(), depth=5, scale=s) for s in (GRADED, Scale.binary()))
-    assert graded.kinds == (*binary.kinds, "stretch")
-    lessons = [CampaignEstimate("past", 2, PRIOR.coefficients, PRIOR.first_cut, (), without_stretch())]
-    assert predictive(lessons, ModelSpec(PRIOR.terms, PRIOR.centre, PRIOR.spread)).log_sds["stretch"].sd > 0.4
-
-
-def without_stretch():
-    return {kind: n for kind, n in PRIOR.log_sds.items() if kind != "stretch"}
+    assert graded.names == (*binary.names, "cutpoint_scale")
+    known = {name: n for name, n in PRIOR.log_sds.items() if name != "cutpoint_scale"}
+    estimates = [CampaignEstimate("past", 2, PRIOR.coefficients, PRIOR.first_cut, (), known)]
+    pooled = pooled_prior(estimates, ModelSpec(PRIOR.terms, PRIOR.centre, PRIOR.spread))
+    assert pooled.log_sds["cutpoint_scale"].sd > 0.4
 
 
 def test_effects_of_systems_and_teams_sum_to_zero():
     design = problem_of().design
-    for columns in (design.system, design.local["interaction"]):
-        np.testing.assert_allclose(columns.sum(axis=1), 0, atol=1e-12)
-    np.testing.assert_allclose(design.team.sum(axis=1), 0, atol=1e-12)
+    every = np.arange(len(design.pool))
+    for effect in design.effects:
+        if effect.name in ("team", "system", "interaction"):
+            np.testing.assert_allclose(effect.columns.rows(every).sum(axis=1), 0, atol=1e-12)
+
+
+def test_columns_have_one_matrix_however_they_are_asked():
+    design = problem_of().design
+    pool, rng = design.pool, np.random.default_rng(0)
+    every = np.arange(len(pool))
+    for effect in design.effects:
+        dense, n = effect.columns.rows(every), effect.columns.n_columns
+        np.testing.assert_allclose(effect.columns.squares, (dense**2).sum(axis=1), atol=1e-12)
+        b = rng.standard_normal((n, 3))
+        np.testing.assert_allclose(effect.columns.times(b), dense @ b, atol=1e-12)
+        by_query = rng.standard_normal((len(pool.queries), n, 3))
+        expected = np.einsum("dc,dcn->dn", dense, by_query[pool.query])
+        np.testing.assert_allclose(effect.columns.times_by_query(by_query, pool.query), expected, atol=1e-12)
+        x = rng.standard_normal((len(pool), 2))
+        same = (dense @ dense.T) * (pool.query[:, None] == pool.query)
+        np.testing.assert_allclose(effect.columns.gram_by_query(x, pool.query, len(pool.queries)), same @ x, atol=1e-10)
+        part = pool.pairs_of(2)
+        np.testing.assert_allclose(effect.columns.take(part).rows(np.arange(part.stop - part.start)), dense[part])
 
 
 def test_the_slope_of_the_evidence_points_where_it_grows():
     problem = problem_of(60)
-    log_sd = np.array([p.mean for p in problem.log_sd_priors])
-    _, _, pull = problem.influence(problem.mode(log_sd))
-    for i, kind in enumerate(problem.kinds):
-        up, down = (problem.mode(log_sd + s * np.eye(len(log_sd))[i]).log_evidence for s in (0.4, -0.4))
+    log_sd = prior_means(problem)
+    pull = influence(problem, find_mode(problem, log_sd)).slope
+    for i, kind in enumerate(problem.design.names):
+        up, down = (find_mode(problem, log_sd + s * np.eye(len(log_sd))[i]).log_evidence for s in (0.4, -0.4))
         if abs(up - down) > 0.5:  # Laplace's slope leaves out how the curvature moves: only clear cases count
             assert np.sign(pull[i]) == np.sign(up - down), kind
 
@@ -215,10 +277,11 @@ def test_the_slope_of_the_evidence_points_where_it_grows():
 def test_a_warm_start_ends_where_a_cold_one_does():
     collection = few(campaign(), 40)
     model = Hierarchical(PRIOR)
-    cold = model.fit(collection, depth=5, scale=GRADED)
-    warm = model.fit(collection, depth=5, scale=GRADED, start=cold.start)
+    design = model.design(collection, depth=5, scale=GRADED)
+    cold = model.refit(collection, design)
+    warm = model.refit(collection, design, start=cold.start)
     np.testing.assert_allclose(warm.best.log_evidence, cold.best.log_evidence, atol=0.1)
-    np.testing.assert_allclose(warm.best.effects, cold.best.effects, atol=0.1)
+    np.testing.assert_allclose(warm.best.campaign, cold.best.campaign, atol=0.1)
 
 
 def test_pairs_of_a_query_and_of_a_system_hang_together_before_any_judgment():
@@ -302,10 +365,17 @@ def test_the_same_seed_gives_the_same_bytes():
     assert once.probability.tobytes() == again.probability.tobytes()
 
 
-def test_a_variance_without_a_prior_is_refused():
+def test_the_model_has_the_effects_that_its_prior_names():
     prior = replace(PRIOR, log_sds={k: n for k, n in PRIOR.log_sds.items() if k != "team"})
-    with pytest.raises(ModelError, match="no variance for team"):
-        problem_of(prior=prior)
+    assert problem_of(prior=prior).design.names == ("query", "slope", "interaction", "system", "cutpoint_scale")
+    strange = replace(PRIOR, log_sds={**PRIOR.log_sds, "weather": Normal(0.0, 1.0)})
+    with pytest.raises(ModelError, match="No effect weather"):
+        problem_of(prior=strange)
+
+
+def test_an_unknown_inference_is_refused():
+    with pytest.raises(ModelError, match=r"No inference 'nut': laplace, nuts\. Did you mean 'nuts'"):
+        Hierarchical(PRIOR, inference="nut")
 
 
 def test_the_predictive_is_wider_the_more_campaigns_differ():
@@ -318,9 +388,9 @@ def test_the_predictive_is_wider_the_more_campaigns_differ():
 
 
 def test_learning_finds_a_strong_effect_and_a_weak_one():
-    vocabulary = ModelSpec(PRIOR.terms, PRIOR.centre, PRIOR.spread)
-    lessons = [learn(campaign(seed, systems=10, queries=25, depth=8), vocabulary, depth=8) for seed in range(3)]
-    prior = predictive(lessons, vocabulary)
+    spec = ModelSpec(PRIOR.terms, PRIOR.centre, PRIOR.spread)
+    estimates = [estimate_campaign(campaign(seed, systems=10, queries=25, depth=8), spec, depth=8) for seed in range(3)]
+    prior = pooled_prior(estimates, spec)
     # The generator's own: query .9, slope .3 (standardised popularity), popularity .9.
     assert np.exp(prior.log_sds["query"].mean) == pytest.approx(0.9, rel=0.35)
     assert prior.log_sds["slope"].mean < prior.log_sds["query"].mean
@@ -336,9 +406,11 @@ def test_the_prior_survives_a_card(tmp_path):
 @pytest.mark.slow
 def test_intervals_of_scores_cover_campaigns_drawn_from_the_model():
     """Over replications, 90% intervals hold the truth at about that rate (three standard errors of 40 x 8 systems)."""
-    vocabulary = ModelSpec(PRIOR.terms, PRIOR.centre, PRIOR.spread)
+    spec = ModelSpec(PRIOR.terms, PRIOR.centre, PRIOR.spread)
     model = Hierarchical(
-        predictive([learn(campaign(100 + s, systems=8, queries=15), vocabulary, depth=5) for s in range(5)], vocabulary)
+        pooled_prior(
+            [estimate_campaign(campaign(100 + s, systems=8, queries=15), spec, depth=5) for s in range(5)], spec
+        )
     )
     held = []
     for seed in range(40):
@@ -362,7 +434,7 @@ def test_a_grade_that_is_never_seen_settles():
     grades = np.where(known.grade > 0, 2.0, 0.0)
     extreme = replace(collection, judgments=replace(known, grade=grades))
     loose = replace(PRIOR, gap=Normal(1.2, 2.0))
-    fit = Hierarchical(loose).fit(extreme, depth=5, scale=GRADED)
-    assert fit.best.effects[1] == pytest.approx(laplace.LEAST_GAP, rel=0.01)
+    fit = Hierarchical(loose).infer(extreme, depth=5, scale=GRADED)
+    assert fit.best.campaign[1] == pytest.approx(newton.LEAST_GAP, rel=0.01)
     middle = Hierarchical(loose).distribution(replace(extreme, judgments=None), fit, np.random.default_rng(0))
     assert middle.probability[..., 1].mean() < 0.02

@@ -19,12 +19,12 @@ from probeval.data import Collection, Scale, read_campaign, synthetic_campaign
 from probeval.errors import ModelError, ProbevalWarning
 from probeval.features import compute_features, feature_names
 from probeval.relevance.distribution import RelevanceDistribution
-from probeval.relevance.normal import Normal
+from probeval.relevance.effects.cutpoints import level_probabilities, log_probability
 from probeval.relevance.effects.prior import HierarchicalPrior
 from probeval.relevance.inference.design import Design
 from probeval.relevance.inference.laplace import fit_laplace
-from probeval.relevance.effects.cutpoints import level_probabilities
-from probeval.relevance.inference.nuts import Layout, NutsFit, _log_likelihood, _model, fit_nuts
+from probeval.relevance.inference.nuts import NutsDraws, NutsPosterior, SampledPairs, fit_nuts, pymc_model
+from probeval.relevance.normal import Normal
 from probeval.scores import evaluate
 
 TERMS = ("log(fSYS)", "fTEAM")
@@ -34,7 +34,7 @@ LOG_SDS = {
     "team": Normal(-0.3, 0.5),
     "system": Normal(-0.35, 0.35),
     "interaction": Normal(-0.4, 0.3),
-    "stretch": Normal(-1.0, 0.3),
+    "cutpoint_scale": Normal(-1.0, 0.3),
 }
 
 
@@ -83,13 +83,13 @@ def judged(campaign, design) -> Codes:
     )
 
 
-def from_prior(layout: Layout, shape: tuple[int, int], rng: np.random.Generator) -> NutsFit:
+def from_prior(layout: SampledPairs, shape: tuple[int, int], rng: np.random.Generator) -> NutsPosterior:
     """A fit whose chains are the prior's: what NUTS would give if the judgments said nothing."""
-    scales = [layout.design.log_sds[kind] for kind in layout.kinds]
+    scales = [effect.log_sd for effect in layout.design.effects]
     log_sd = rng.normal([p.mean for p in scales], [p.sd for p in scales], (*shape, len(scales)))
-    first, *gaps = layout.cuts
+    first, *gaps = layout.design.cuts
     n = len(layout.queries)
-    own = np.exp(log_sd[..., layout.query_kind]) / np.sqrt(n) if n else np.zeros(shape)
+    own = np.exp(log_sd[..., layout.design.position("query")]) / np.sqrt(n) if n else np.zeros(shape)
     query = rng.standard_normal((*shape, n))
     gap = rng.normal([g.mean for g in gaps], [g.sd for g in gaps], (*shape, len(gaps)))
     chains = {
@@ -97,26 +97,31 @@ def from_prior(layout: Layout, shape: tuple[int, int], rng: np.random.Generator)
         "intercept": rng.normal(first.mean, np.hypot(first.sd, own)),
         "gaps": np.abs(gap),  # nearly never below 0
         "coefficients": rng.normal(
-            [c.mean for c in layout.prior.coefficients], [c.sd for c in layout.prior.coefficients], (*shape, len(TERMS))
+            [c.mean for c in layout.design.coefficients],
+            [c.sd for c in layout.design.coefficients],
+            (*shape, len(TERMS)),
         ),
-        "z": rng.standard_normal((*shape, len(layout.coordinate_kind))),
-        "query": query - (query.mean(axis=-1, keepdims=True) if n else 0.0),
-        "stretch": rng.standard_normal((*shape, n)),
+        "z": rng.standard_normal((*shape, len(layout.coordinate_effect))),
+        "level": query - (query.mean(axis=-1, keepdims=True) if n else 0.0),
+        "cutpoint_scale": rng.standard_normal((*shape, n)),
     }
-    return NutsFit(layout, chains, {"diverging": np.zeros(shape, dtype=bool)})
+    return NutsPosterior(layout, chains, {"diverging": np.zeros(shape, dtype=bool)})
 
 
 def prior_draws(
     design: Design, prior: HierarchicalPrior, n: int, rng: np.random.Generator
 ) -> tuple[Floats, Floats, Floats]:
     """The model as it is written, effect by effect: linear predictors, cutpoints, log standard deviations."""
-    kinds = design.kinds
+    kinds = design.names
+    every = np.arange(len(design.pool))
     log_sd = np.column_stack([rng.normal(prior.log_sds[k].mean, prior.log_sds[k].sd, n) for k in kinds])
     sds = dict(zip(kinds, np.exp(log_sd).T, strict=True))
     eta = rng.normal([c.mean for c in prior.coefficients], [c.sd for c in prior.coefficients], (n, 2)) @ design.terms.T
-    for kind, columns in (("team", design.team), ("system", design.system)):
-        eta += sds[kind][:, None] * (rng.standard_normal((n, columns.shape[1])) @ columns.T)
-    for kind, columns in design.local.items():
+    for effect in design.of_campaign:
+        columns = effect.columns.rows(every)
+        eta += sds[effect.name][:, None] * (rng.standard_normal((n, columns.shape[1])) @ columns.T)
+    for effect in design.of_query:
+        kind, columns = effect.name, effect.columns.rows(every)
         for q in range(len(design.pool.queries)):
             mine = design.pool.query == q
             eta[:, mine] += sds[kind][:, None] * (rng.standard_normal((n, columns.shape[1])) @ columns[mine].T)
@@ -127,7 +132,7 @@ def prior_draws(
     shared = np.column_stack(cuts)[:, None, :]
     factor = np.ones((n, len(design.pool.queries), 1))
     if gaps:
-        factor = np.exp(sds["stretch"][:, None, None] * rng.standard_normal(factor.shape))
+        factor = np.exp(sds["cutpoint_scale"][:, None, None] * rng.standard_normal(factor.shape))
     middle = shared.mean(axis=2, keepdims=True)
     return eta, middle + factor * (shared - middle), log_sd
 
@@ -136,11 +141,13 @@ def prior_draws(
 
 
 def test_every_kind_is_sampled_in_as_few_directions_as_the_judged_pairs_tell_apart(design, prior, judged):
-    layout = Layout.of(design, prior, judged)
-    count = {kind: int(np.sum(layout.coordinate_kind == i)) for i, kind in enumerate(layout.kinds)}
-    for kind, columns in (("team", design.team), ("system", design.system)):
-        assert count[kind] == np.linalg.matrix_rank(columns[judged >= 0])
-    for kind, columns in design.local.items():
+    layout = SampledPairs.of(design, judged)
+    count = {kind: int(np.sum(layout.coordinate_effect == i)) for i, kind in enumerate(layout.design.names)}
+    every = np.arange(len(design.pool))
+    for effect in design.of_campaign:
+        assert count[effect.name] == np.linalg.matrix_rank(effect.columns.rows(every)[judged >= 0])
+    for effect in design.of_query:
+        kind, columns = effect.name, effect.columns.rows(every)
         blocks = [columns[(design.pool.query == q) & (judged >= 0)] for q in range(3)]
         assert count[kind] == (0 if kind == "query" else sum(np.linalg.matrix_rank(b) for b in blocks))
     assert layout.queries.tolist() == [0, 1, 2]
@@ -148,24 +155,24 @@ def test_every_kind_is_sampled_in_as_few_directions_as_the_judged_pairs_tell_apa
 
 def test_drawn_predictors_of_judged_pairs_are_the_sampled_ones(design, prior, judged):
     # What the sampler saw of a judged pair, the intercept included, is what a draw says of it, first cutpoint included.
-    layout = Layout.of(design, prior, judged)
+    layout = SampledPairs.of(design, judged)
     fit = from_prior(layout, (1, 40), np.random.default_rng(0))
     values = {name: v[0] for name, v in fit.chains.items()}
     sd = np.exp(values["log_sd"])
     coordinates = np.concatenate(
         [
-            values["z"] * sd[:, layout.coordinate_kind],
-            values["query"] * sd[:, [layout.query_kind]],
+            values["z"] * sd[:, layout.coordinate_effect],
+            values["level"] * sd[:, [layout.design.position("query")]],
             np.zeros((40, 1)),
         ],
         axis=1,
     )
     sampled = values["intercept"][:, None] + values["coefficients"] @ design.terms[layout.pairs].T
     sampled += (coordinates[:, layout.place] * layout.weight).sum(axis=-1)
-    eta, cuts, effects = fit._complete(np.arange(40), np.random.default_rng(1))
-    np.testing.assert_allclose(eta[:, layout.pairs] + effects["cutpoint"][:, :1], sampled, atol=1e-12)
-    np.testing.assert_allclose(-np.diff(effects["cutpoint"], axis=1), values["gaps"], atol=1e-12)
-    factor = np.exp(values["stretch"] * sd[:, [layout.kinds.index("stretch")]])
+    drawn = NutsDraws.of(fit, np.arange(40), np.random.default_rng(1))
+    eta, cuts = drawn.whole()
+    np.testing.assert_allclose(eta[:, layout.pairs] + drawn.first[:, None], sampled, atol=1e-12)
+    factor = np.exp(values["cutpoint_scale"] * sd[:, [layout.design.names.index("cutpoint_scale")]])
     gaps = -np.diff(cuts[:, layout.queries], axis=2)
     np.testing.assert_allclose(gaps, factor[..., None] * values["gaps"][:, None], atol=1e-12)
 
@@ -175,8 +182,8 @@ def test_draws_of_the_prior_have_the_priors_moments(design, prior, judged, n_jud
     keep = judged.copy()
     keep[np.flatnonzero(judged >= 0)[n_judged:]] = -1
     n = 20_000
-    fit = from_prior(Layout.of(design, prior, keep), (2, n // 2), np.random.default_rng(n_judged))
-    eta, cuts = fit.draw(n, np.random.default_rng(5))
+    fit = from_prior(SampledPairs.of(design, keep), (2, n // 2), np.random.default_rng(n_judged))
+    eta, cuts = fit.draw(n, np.random.default_rng(5)).whole()
     expected, expected_cuts, _ = prior_draws(design, prior, n, np.random.default_rng(6))
     both, both_expected = (
         np.concatenate([e, c.mean(axis=2), np.log(c[..., 0] - c[..., 1])], axis=1)
@@ -195,61 +202,61 @@ def test_log_likelihood_is_that_of_the_level_probabilities():
     eta, level = 2 * rng.standard_normal((30, 8)), rng.integers(4, size=8)
     cuts = -np.cumsum(rng.exponential(size=(30, 8, 3)), axis=2)
     p = level_probabilities(cuts, eta)
-    np.testing.assert_allclose(_log_likelihood(eta, cuts, level), np.log(p[:, np.arange(8), level]), atol=1e-10)
+    np.testing.assert_allclose(log_probability(eta, cuts, level), np.log(p[:, np.arange(8), level]), atol=1e-10)
     # Far out, where probabilities round to 0 or 1, it still has the right slope: -800 logits cost 800.
-    far = _log_likelihood(np.array([[800.0]]), np.array([[[0.0, -1.0]]]), np.array([0]))
+    far = log_probability(np.array([[800.0]]), np.array([[[0.0, -1.0]]]), np.array([0]))
     assert far[0, 0] == pytest.approx(-800.0)
 
 
 def test_the_pymc_model_has_the_models_log_posterior(design, prior, judged):
-    layout = Layout.of(design, prior, judged)
-    model = _model(layout)
+    layout = SampledPairs.of(design, judged)
+    model = pymc_model(layout)
     value = model.compile_logp(jacobian=False, mode="FAST_COMPILE")
-    outputs = model.replace_rvs_by_values([model["gaps"], model["query"]])
+    outputs = model.replace_rvs_by_values([model["gaps"], model["level"]])
     constrained = model.compile_fn(outputs, inputs=model.value_vars, mode="FAST_COMPILE", on_unused_input="ignore")
     rng = np.random.default_rng(0)
-    n_queries, n_gaps = len(layout.queries), len(layout.cuts) - 1
+    n_queries, n_gaps = len(layout.queries), len(layout.design.cuts) - 1
     differences = []
-    kept = ("log_sd", "intercept", "coefficients", "z", "stretch")
+    kept = ("log_sd", "intercept", "coefficients", "z", "cutpoint_scale")
     for _ in range(4):
         point = {k: v + 0.5 * rng.standard_normal(np.shape(v)) for k, v in model.initial_point().items()}
         gaps, query = constrained(point)
         assert query.sum() == pytest.approx(0.0, abs=1e-9)
         sd = np.exp(point["log_sd"])
-        scales = [prior.log_sds[kind] for kind in layout.kinds]
+        scales = [prior.log_sds[kind] for kind in layout.design.names]
         expected = sum(-(((x - p.mean) / p.sd) ** 2) / 2 for x, p in zip(point["log_sd"], scales, strict=True))
         expected -= (
             sum(((x - p.mean) / p.sd) ** 2 for x, p in zip(point["coefficients"], prior.coefficients, strict=True)) / 2
         )
-        expected -= (point["z"] @ point["z"] + query @ query + point["stretch"] @ point["stretch"]) / 2
-        own = prior.first_cut.sd**2 + sd[layout.query_kind] ** 2 / n_queries
+        expected -= (point["z"] @ point["z"] + query @ query + point["cutpoint_scale"] @ point["cutpoint_scale"]) / 2
+        own = prior.first_cut.sd**2 + sd[layout.design.position("query")] ** 2 / n_queries
         expected -= (point["intercept"] - prior.first_cut.mean) ** 2 / own / 2 + np.log(own) / 2
         expected -= np.sum(((gaps - prior.gap.mean) / prior.gap.sd) ** 2) / 2
         expected -= n_gaps * log_ndtr(prior.gap.mean / prior.gap.sd)
         # The judged pairs, through a draw whose sum with the first cutpoint is what the sampler saw.
         chains = {name: np.asarray(point[name])[None, None] for name in kept}
-        fit = NutsFit(layout, {**chains, "gaps": gaps[None, None], "query": query[None, None]}, {})
-        eta, cuts, _ = fit._complete(np.zeros(1, dtype=np.int64), rng)
+        fit = NutsPosterior(layout, {**chains, "gaps": gaps[None, None], "level": query[None, None]}, {})
+        eta, cuts = NutsDraws.of(fit, np.zeros(1, dtype=np.int64), rng).whole()
         p = level_probabilities(cuts[:, design.pool.query], eta)[0, layout.pairs, layout.level]
         differences.append(float(value(point)) - expected - np.log(p).sum())
     np.testing.assert_allclose(differences, differences[0], atol=1e-8)  # constants of the densities are left out
 
 
 def test_draws_use_every_draw_of_the_chains_before_any_twice(design, prior, judged):
-    fit = from_prior(Layout.of(design, prior, judged), (2, 25), np.random.default_rng(0))
+    fit = from_prior(SampledPairs.of(design, judged), (2, 25), np.random.default_rng(0))
     gap = np.sort(fit.chains["gaps"][..., 0].ravel())
-    fit.chains["stretch"][:] = 0.0
-    _, cuts = fit.draw(50, np.random.default_rng(1))
+    fit.chains["cutpoint_scale"][:] = 0.0
+    _, cuts = fit.draw(50, np.random.default_rng(1)).whole()
     np.testing.assert_allclose(np.sort(cuts[:, 0, 0] - cuts[:, 0, 1]), gap, atol=1e-12)
-    _, cuts = fit.draw(120, np.random.default_rng(1))
+    _, cuts = fit.draw(120, np.random.default_rng(1)).whole()
     used = np.searchsorted(gap, cuts[:, 0, 0] - cuts[:, 0, 1] - 1e-9)
     assert set(np.bincount(used, minlength=50)) == {2, 3}
-    eta, cuts = fit.draw(0, np.random.default_rng(1))
+    eta, cuts = fit.draw(0, np.random.default_rng(1)).whole()
     assert (eta.shape, cuts.shape) == ((0, len(design.pool)), (0, 4, 2))
 
 
 def test_diagnostics_find_chains_that_stuck_apart_or_diverged(design, prior, judged):
-    fit = from_prior(Layout.of(design, prior, judged), (2, 1000), np.random.default_rng(0))
+    fit = from_prior(SampledPairs.of(design, judged), (2, 1000), np.random.default_rng(0))
     found = fit.diagnostics()  # no warning, which would be an error here
     assert found.problems == ()
     assert found.ess > 1000
@@ -266,15 +273,27 @@ def test_diagnostics_find_chains_that_stuck_apart_or_diverged(design, prior, jud
 
 
 def test_arviz_data_have_the_groups_that_checks_need(design, prior, judged):
-    fit = from_prior(Layout.of(design, prior, judged), (2, 500), np.random.default_rng(0))
+    fit = from_prior(SampledPairs.of(design, judged), (2, 500), np.random.default_rng(0))
     data = fit.to_arviz()
     level, cut = data["log_likelihood"]["level"], data["posterior"]["cutpoint"]
     assert level.shape == (2, 500, 6)
     assert bool((cut[..., 0] > cut[..., 1]).all())
     np.testing.assert_allclose(data["posterior"]["system_effect"].sum("system"), 0.0, atol=1e-12)
-    np.testing.assert_allclose(data["posterior"]["sd"].sel(kind="team"), np.exp(fit.chains["log_sd"][..., -3]))
+    shapes = {
+        "query_effect": {"query": 4},
+        "slope_effect": {"query": 4},
+        "interaction_effect": {"query": 4, "system": 5},
+        "group:source_effect": {"query": 4, "group:source": 3},
+        "team_effect": {"team": 2},
+        "system_effect": {"system": 5},
+        "cutpoint_scale_effect": {"query": 4},
+    }
+    for name, sizes in shapes.items():  # every effect, with named dims
+        assert dict(data["posterior"][name].sizes) == {"chain": 2, "draw": 500, **sizes}
+    assert list(data["posterior"].coords["system"].values) == list(design.coords["system"])
+    np.testing.assert_allclose(data["posterior"]["sd"].sel(effect="team"), np.exp(fit.chains["log_sd"][..., -3]))
     # Predictions follow the probabilities that the log-likelihood is of.
-    observed = fit.layout.level
+    observed = fit.sampled.level
     hit = (data["posterior_predictive"]["level"].values == observed).mean(axis=(0, 1))
     np.testing.assert_allclose(hit, np.exp(level.values).mean(axis=(0, 1)), atol=5 * np.sqrt(0.25 / 1000))
     np.testing.assert_array_equal(data["observed_data"]["level"].values, observed)
@@ -287,11 +306,8 @@ def test_arviz_data_have_the_groups_that_checks_need(design, prior, judged):
 
 
 def test_impossible_requests_say_what_is_wrong(design, prior, judged):
-    teamless = replace(design, log_sds={k: v for k, v in prior.log_sds.items() if k != "team"})
-    with pytest.raises(ModelError, match="no variance for team"):
-        fit_nuts(teamless, prior, judged, rng=np.random.default_rng(0))
     with pytest.raises(ModelError, match="at least a chain of 4 draws, got 2 of 1"):
-        fit_nuts(design, prior, judged, draws=1, rng=np.random.default_rng(0))
+        fit_nuts(design, judged, draws=1, rng=np.random.default_rng(0))
 
 
 # With sampling
@@ -314,19 +330,19 @@ def test_nuts_agrees_with_weighted_draws_of_the_prior(campaign, prior, design, j
     n = 300_000
     eta, cuts, log_sd = prior_draws(design, prior, n, np.random.default_rng(1))
     seen = np.flatnonzero(judged >= 0)
-    log_weight = _log_likelihood(
+    log_weight = log_probability(
         eta[:, seen], cuts[:, design.pool.query[seen]], design.scale.level_of(judged)[seen].astype(np.int64)
     ).sum(axis=1)
     weight = np.exp(log_weight - log_weight.max())
     weight /= weight.sum()
     assert 1 / (weight @ weight) > 5_000  # effective draws of the oracle
     with caplog.at_level(logging.INFO):
-        fit = fit_nuts(design, prior, judged, draws=3000, tune=1000, rng=np.random.default_rng(2))
+        fit = fit_nuts(design, judged, draws=3000, tune=1000, rng=np.random.default_rng(2))
     assert capfd.readouterr() == ("", "")
     assert not caplog.records
     found = fit.diagnostics()
     assert found.ess > 1500
-    ours, our_cuts = fit.draw(6000, np.random.default_rng(3))
+    ours, our_cuts = fit.draw(6000, np.random.default_rng(3)).whole()
     pairs_of_cuts = (our_cuts.reshape(6000, -1), cuts.reshape(n, -1))
     for drawn, expected in ((ours, eta), pairs_of_cuts, (fit.chains["log_sd"].reshape(6000, -1), log_sd)):
         mean, sd = weighted(expected, weight)
@@ -336,7 +352,7 @@ def test_nuts_agrees_with_weighted_draws_of_the_prior(campaign, prior, design, j
 
 
 @pytest.fixture(scope="module")
-def deep_learning(data) -> tuple[Collection, HierarchicalPrior, Design, Codes]:
+def deep_learning(data) -> tuple[Collection, Design, Codes]:
     """DL 2019, all 37 systems at depth 10, a tenth of the pool judged at random."""
     if not (data / "trec-dl2019-passage").is_dir():
         pytest.skip("trec-dl2019-passage is not in the data folder")
@@ -346,7 +362,7 @@ def deep_learning(data) -> tuple[Collection, HierarchicalPrior, Design, Codes]:
     design = Design.of(prior, collection, depth=10, scale=scale)
     graded = np.flatnonzero(collection.judgments.on(design.pool).codes(scale) >= 0)
     keep = np.random.default_rng(0).permutation(graded)[: round(0.1 * len(design.pool))]
-    return collection, prior, design, some_judged(collection, design, keep)
+    return collection, design, some_judged(collection, design, keep)
 
 
 def score_moments(
@@ -366,9 +382,9 @@ def score_moments(
 
 @pytest.mark.validation
 def test_nuts_is_sound_and_quick_on_a_real_campaign(deep_learning):
-    _, prior, design, judged = deep_learning
+    _, design, judged = deep_learning
     start = time.perf_counter()
-    fit = fit_nuts(design, prior, judged, rng=np.random.default_rng(1))  # as it comes
+    fit = fit_nuts(design, judged, rng=np.random.default_rng(1))  # as it comes
     seconds = time.perf_counter() - start
     found = fit.diagnostics()
     assert found.rhat < 1.01
@@ -380,10 +396,10 @@ def test_nuts_is_sound_and_quick_on_a_real_campaign(deep_learning):
 
 @pytest.mark.validation
 def test_laplace_is_near_nuts_on_a_real_campaign(deep_learning):
-    collection, prior, design, judged = deep_learning
-    nuts = fit_nuts(design, prior, judged, draws=5000, rng=np.random.default_rng(1))
+    collection, design, judged = deep_learning
+    nuts = fit_nuts(design, judged, draws=5000, rng=np.random.default_rng(1))
     assert nuts.diagnostics().ess >= 2000
-    drawn = nuts.draw(10_000, np.random.default_rng(2))
+    drawn = nuts.draw(10_000, np.random.default_rng(2)).whole()
     parts = iter(np.split(np.arange(10_000), 20))
 
     def next_part(n: int) -> tuple[Floats, Floats]:
@@ -392,6 +408,6 @@ def test_laplace_is_near_nuts_on_a_real_campaign(deep_learning):
 
     mean, sd = score_moments(collection, design, judged, next_part, 10_000)
     laplace, rng = fit_laplace(design, judged), np.random.default_rng(3)
-    own_mean, own_sd = score_moments(collection, design, judged, lambda n: laplace.draw(n, rng), 10_000)
+    own_mean, own_sd = score_moments(collection, design, judged, lambda n: laplace.draw(n, rng).whole(), 10_000)
     assert np.sqrt(np.mean((own_mean - mean) ** 2)) <= 0.02 * mean.std()
     np.testing.assert_allclose(own_sd / sd, 1.0, atol=0.1)

@@ -7,10 +7,11 @@ import pytest
 
 from probeval.data import Judgments, Scale, synthetic_campaign
 from probeval.relevance import Hierarchical, HierarchicalPrior
-from probeval.relevance.normal import Normal
+from probeval.relevance.inference.blocks import Problem
 from probeval.relevance.inference.design import Design
-from probeval.relevance.inference.laplace import Problem
-from probeval.relevance.inference.sampling import Normals, draw_effects, predictors
+from probeval.relevance.inference.newton import find_mode
+from probeval.relevance.inference.sampling import LaplaceDraws
+from probeval.relevance.normal import Normal
 from probeval.scores import evaluate
 
 SCALE = Scale.graded(2)
@@ -28,7 +29,7 @@ PRIOR = HierarchicalPrior(
         "interaction": Normal(0.0, 0.3),
         "team": Normal(-0.3, 0.35),
         "system": Normal(-0.35, 0.35),
-        "stretch": Normal(-1.0, 0.3),
+        "cutpoint_scale": Normal(-1.0, 0.3),
     },
 )
 SHARE = 0.3
@@ -40,14 +41,14 @@ def drawn_campaign(seed):
     collection = synthetic_campaign(rng, systems=10, queries=15, depth=10, docs=40)
     design = Design.of(PRIOR, collection, depth=10, scale=SCALE)
     problem = Problem(design, np.full(len(design.pool), -1, dtype=np.int16))
-    log_sd = np.array([rng.normal(p.mean, p.sd) for p in problem.log_sd_priors])
+    log_sd = np.array([rng.normal(e.log_sd.mean, e.log_sd.sd) for e in design.effects])
     # Nothing is judged: a draw around the mode is one of the prior.
-    eta, cuts = predictors(problem, draw_effects(problem, problem.mode(log_sd), Normals.of(problem, 1, rng)))
+    eta, cuts = LaplaceDraws.of(problem, [find_mode(problem, log_sd)], np.ones(1), 1, rng).whole()
     reach = rng.logistic(size=eta.shape[1])[:, None] + eta[0][:, None] + cuts[0, design.pool.query]
     level = (reach > 0).sum(axis=1)
     judgments = Judgments.coded(design.pool, np.arange(len(design.pool)), SCALE.values[level])
     judged = rng.permutation(len(design.pool))[: int(SHARE * len(design.pool))]
-    return replace(collection, judgments=judgments), judged, dict(zip(problem.kinds, log_sd, strict=True))
+    return replace(collection, judgments=judgments), judged, dict(zip(design.names, log_sd, strict=True))
 
 
 def coverage(replications):
@@ -58,7 +59,7 @@ def coverage(replications):
     for seed in range(replications):
         full, judged, drawn = drawn_campaign(seed)
         few = replace(full, judgments=full.judgments.take(judged))
-        fit = model.fit(few, depth=10, scale=SCALE)
+        fit = model.infer(few, depth=10, scale=SCALE)
         for kind, stated in fit.log_sds.items():
             kinds[kind].append(abs(drawn[kind] - stated.mean) <= z * stated.sd)
         runs = full.runs.top(10)

@@ -9,17 +9,17 @@ import pytest
 
 from probeval.data import Scale
 from probeval.errors import DataError, MetricError, ScoreError
-from probeval.metrics import parse
+from probeval.relevance import distribution
 from probeval.scores import draws as module
 from probeval.scores import evaluate
-from probeval.scores.draws import score_draws
 
 
 @pytest.mark.parametrize("posterior", [None, 7])
 def test_batches_change_nothing(campaign, believe, monkeypatch, posterior):
     relevance = believe(campaign.runs, Scale.graded(2), 1, draws=posterior)
     whole = evaluate(campaign.runs, relevance, "nDCG@5", n=50, rng=np.random.default_rng(5))
-    monkeypatch.setattr(module, "BATCH", 3 * campaign.runs.pairs.size)  # three draws at a time, two at the end
+    monkeypatch.setattr(module, "BATCH", 100)  # a few draws at a time
+    monkeypatch.setattr(distribution, "BLOCK", 1000)  # and a few queries
     pieces = evaluate(campaign.runs, relevance, "nDCG@5", n=50, rng=np.random.default_rng(5))
     np.testing.assert_allclose(pieces.joint.draws, whole.joint.draws, atol=1e-15)
     for name in ("mean", "covariance", "between", "query_mean", "query_variance"):
@@ -28,7 +28,8 @@ def test_batches_change_nothing(campaign, believe, monkeypatch, posterior):
 
 def test_what_is_kept_of_the_draws_is_right(campaign, believe):
     relevance = believe(campaign.runs, Scale.graded(2), 1)
-    every = np.concatenate(list(score_draws(campaign.runs, relevance, parse("AP"), 40, np.random.default_rng(5))))
+    kept = evaluate(campaign.runs, relevance, "AP", n=40, rng=np.random.default_rng(5), per_query=True)
+    every = kept.joint.query_draws
     joint = evaluate(campaign.runs, relevance, "AP", n=40, rng=np.random.default_rng(5)).joint
     np.testing.assert_allclose(joint.draws, every.mean(axis=2), atol=1e-15)
     np.testing.assert_allclose(joint.mean, every.mean(axis=(0, 2)), atol=1e-15)
@@ -72,7 +73,8 @@ def test_systems_see_the_same_draw(tiny, believe):
     # a and b share d1 and d2 and hold them at ranks 1 and 2: P@2 of both is the same in every draw on q1.
     runs, _ = tiny
     relevance = believe(runs, Scale.binary(), 1)
-    every = np.concatenate(list(score_draws(runs, relevance, parse("P@2"), 30, np.random.default_rng(5))))
+    rng = np.random.default_rng(5)
+    every = evaluate(runs, relevance, "P@2", method="draws", n=30, rng=rng, per_query=True).joint.query_draws
     np.testing.assert_array_equal(every[:, 0, 0], every[:, 1, 0])
     assert every[:, 0, 0].std() > 0
 

@@ -90,7 +90,7 @@ class Columns:
         ``query`` is the position of each pair's query among them, shape (pair,).
         """
         n_queries, _, n_draws = coefficients.shape
-        out = self._wide(query, n_queries) @ coefficients.reshape(-1, n_draws)
+        out = self._wide(query, n_queries) @ coefficients.reshape(n_queries * self.n_columns, n_draws)
         if self.share.any():
             out -= self.level[:, None] * np.einsum("c,qcn->qn", self.share, coefficients)[query]
         return np.asarray(out)

@@ -36,8 +36,7 @@ CAMPAIGN = -1  # stands for the campaign among blocks of queries
 class Directions(NamedTuple):
     """The directions of an effect's coefficients that some judged pairs can tell apart.
 
-    ``basis`` has orthonormal columns, shape (column, direction); coordinates begin at ``start`` among all that are
-    sampled.
+    ``basis`` has orthonormal columns, shape (column, direction); its coordinates begin at ``start`` among all.
     """
 
     basis: Floats
@@ -149,9 +148,8 @@ class NutsPosterior(Posterior):
         The judged pairs as they were sampled.
     chains
         The sampled parameters, each of shape (chain, draw, ..): ``log_sd`` of each effect, ``intercept`` (the first
-        cutpoint and the mean level of the judged queries), ``gaps``, ``coefficients``, ``z`` (coordinates of effects in
-        units of their standard deviation), ``level`` (zero-sum) and ``cutpoint_scale`` (of the judged queries,
-        likewise).
+        cutpoint and the mean level of the judged queries), ``gaps``, ``coefficients``, and in units of their standard
+        deviation ``z`` (coordinates of effects), ``level`` (zero-sum) and ``cutpoint_scale`` of the judged queries.
     statistics
         What the sampler said of each draw, each of shape (chain, draw).
     """

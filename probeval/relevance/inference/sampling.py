@@ -83,6 +83,7 @@ class LaplaceDraws(Draws):
         out = self.moved.copy()
         for mode, mine in zip(self.modes, self.parts, strict=True):
             out[:, mine] += mode.campaign[:, None]
+        out[self.problem.layout["gaps"]] = np.abs(out[self.problem.layout["gaps"]])  # the normal's tail knows no end
         return {name: out[where] for name, where in self.problem.layout.blocks.items()}
 
     def block(self, block: QueryBlock) -> tuple[Floats, Floats]:
