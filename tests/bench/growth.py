@@ -231,7 +231,9 @@ def wide(folder: Path, data: Path, limits: Limits) -> list[Cost]:
         common = [syndl / "runs", "--metric", METRIC, "--scale", "graded:3"]
         some = ["--qrels", folder / "sample.txt"]
         replay = ["--qrels", syndl / "qrels.txt.gz", "--policy", "gain", "--jobs", "1"]
-        batches = ["--batch", str(BATCH), "--until", repr(BATCH * BATCHES / pairs)]
+        # A course goes on to its last checkpoint, and may end 100 judgments past its stop.
+        batches = ["--batch", str(BATCH), "--until", repr(BATCH * BATCHES / pairs), "--checkpoints", "0"]
+        batches += ["--stop", f"budget={BATCH * BATCHES}"]
         measure(f"{syndl.name}, {WIDE:,} judgments", "evaluate", *common, *some)
         measure(f"{syndl.name}, {WIDE:,} judgments", "next", *common, *some, "-n", NEXT)
         measure(f"{syndl.name}, {BATCHES} batches of {BATCH}", "simulate", *common, *replay, *batches)
