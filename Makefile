@@ -39,6 +39,7 @@ bench: .venv/dev
 	$(BIN)/python tests/bench/foundation.py
 	$(BIN)/python tests/bench/scores.py
 	$(BIN)/python tests/bench/relevance.py
+	$(BIN)/python tests/bench/growth.py
 
 validate: .venv/dev
 	$(BIN)/python -m pytest -m validation

@@ -6,6 +6,7 @@ import ast
 import importlib
 import json
 import pkgutil
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +19,8 @@ import probeval
 PACKAGE = Path(probeval.__file__).parent
 MODULES = sorted(PACKAGE.rglob("*.py"))
 MOST_LINES = 450
+MOST_MODULES = 8  # of a folder of relevance, __init__.py aside
+ARCHITECTURE = Path(__file__).parents[1] / "docs" / "architecture.md"
 
 # DESIGN section 2: what each part may import, itself aside. What stands below a part's neighbour is open to it too.
 BASE = {"errors", "arrays", "streams", "threads"}
@@ -170,3 +173,62 @@ def test_errors_are_drawn_as_they_are():
         assert name in errors.__doc__
         assert name in errors.__all__
         assert value is errors.ProbevalError or value.__bases__ == (errors.ProbevalError,)
+
+
+def drawn(drawing: str) -> list[str]:
+    """The paths that a drawing of folders names: two spaces per level, files and folders first, then what they are."""
+    paths, above = [], [""]
+    for line in filter(str.strip, drawing.splitlines()):
+        level = (len(line) - len(line.lstrip())) // 2
+        names = re.match(r"\s*((?:\w+(?:\.py|/)(?:\s+|$))*)", line)[1].split()
+        assert names, f"names no file or folder: {line!r}"
+        assert level < len(above), f"stands too far to the right: {line!r}"
+        paths += [above[level] + name for name in names]
+        above = [*above[: level + 1], above[level] + names[0]]
+    return paths
+
+
+def test_the_scan_reads_a_drawing():
+    drawing = """
+probeval/
+  errors.py       what is raised, as in other.py
+  metrics/        measures
+    linear.py  ratio.py     the kernels
+    inner/
+      deep.py
+  web/
+    page.py  templates/     pages
+models/           data
+"""
+    assert drawn(drawing) == [
+        "probeval/",
+        "probeval/errors.py",
+        "probeval/metrics/",
+        "probeval/metrics/linear.py",
+        "probeval/metrics/ratio.py",
+        "probeval/metrics/inner/",
+        "probeval/metrics/inner/deep.py",
+        "probeval/web/",
+        "probeval/web/page.py",
+        "probeval/web/templates/",
+        "models/",
+    ]
+
+
+def test_the_tree_is_drawn_as_it_is():
+    page = ARCHITECTURE.read_text(encoding="utf-8")
+    paths = drawn(re.search(r"## The tree\n+```text\n(.*?)```", page, re.DOTALL)[1])
+    assert len(set(paths)) == len(paths), "a file is drawn twice"
+    homes = {path: (PACKAGE.parent if path.startswith("probeval/") else ARCHITECTURE.parents[1]) for path in paths}
+    gone = [path for path in paths if not (homes[path] / path).exists()]
+    assert not gone, f"docs/architecture.md draws what is not there: {', '.join(gone)}"
+    modules = {path.relative_to(PACKAGE.parent).as_posix() for path in MODULES if path.name != "__init__.py"}
+    missing = sorted(modules - set(paths))
+    assert not missing, f"docs/architecture.md does not draw {', '.join(missing)}"
+
+
+def test_folders_of_relevance_are_small():
+    relevance = PACKAGE / "relevance"
+    for folder in (relevance, *(path for path in relevance.rglob("*") if path.is_dir())):
+        names = [path.name for path in folder.glob("*.py") if path.name != "__init__.py"]
+        assert len(names) <= MOST_MODULES, f"{folder.name}/ has {len(names)} modules: {', '.join(sorted(names))}"
