@@ -38,7 +38,7 @@ from probeval.data.files import suffix
 from probeval.errors import ProbevalError, did_you_mean
 from probeval.metrics import Measured, Metric, measure
 from probeval.scores.evaluate import as_metric
-from probeval.streams import BELIEF, SCORES, stream
+from probeval.streams import Purpose, stream
 
 if TYPE_CHECKING:
     from probeval.reliability import Observed, Pairwise, Posterior
@@ -226,7 +226,7 @@ def _compare(
     from probeval.reliability import compare as compare_systems
     from probeval.reliability import compare_bayes
 
-    rng = np.random.default_rng(asked.seed)
+    rng = stream(asked.seed)
     result: Pairwise | Posterior
     if asked.bayes:
         result = talk.warned(lambda: _checked(compare_bayes(scores, level=asked.level, rope=asked.rope, rng=rng)))
@@ -348,10 +348,14 @@ def _by_draws(
     scale = choice.scale if gain is None else choice.scale.with_gain(gain.value)
     runs = collection.runs.top(depth or found.metric.cutoff or collection.runs.depth)
     relevance = talk.warned(
-        lambda: choice.model.predict(collection, depth=runs.depth, scale=scale, rng=stream(asked.seed, BELIEF))
+        lambda: choice.model.predict(
+            collection, depth=runs.depth, scale=scale, rng=stream(asked.seed, Purpose.PREDICTION)
+        )
     )
     at = [runs.systems.index(s) for s in systems]
-    drawn = score_draws(runs.on(relevance.pool), relevance, found.metric, asked.draws, stream(asked.seed, SCORES))
+    drawn = score_draws(
+        runs.on(relevance.pool), relevance, found.metric, asked.draws, stream(asked.seed, Purpose.SCORES)
+    )
     better, worse = probability_significant((batch[:, at] for batch in drawn), alpha=1 - asked.level)
     return better + worse
 

@@ -18,6 +18,7 @@ from probeval.cli.output import Talk, write_csv, write_json, write_table
 from probeval.data import Collection, Judgments, synthetic_campaign, write_campaign, write_qrels
 from probeval.data.synthetic import Effects
 from probeval.metrics import measure
+from probeval.streams import stream
 
 if TYPE_CHECKING:
     from probeval.relevance import Choice
@@ -56,7 +57,7 @@ def demo(
     Example: probeval demo
     """
     talk = Talk(quiet=quiet)
-    campaign = synthetic_campaign(np.random.default_rng(seed), docs=DOCS, effects=EFFECTS)
+    campaign = synthetic_campaign(stream(seed), docs=DOCS, effects=EFFECTS)
     write_campaign(campaign, folder)
     talk(
         f"A synthetic campaign (no real systems, queries or documents) is in {folder}/: {len(campaign.runs.systems)} "

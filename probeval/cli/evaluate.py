@@ -46,7 +46,7 @@ from probeval.scores import Ranking
 from probeval.scores import evaluate as evaluate_scores
 from probeval.scores.evaluate import as_metric
 from probeval.scores.score import TIE
-from probeval.streams import BELIEF, RANKING, SCORES, stream
+from probeval.streams import Purpose, stream
 
 __all__ = ["evaluate"]
 
@@ -105,7 +105,9 @@ def evaluate(
     for one in metrics:
         pool_depth = depth or one.cutoff or collection.runs.depth
         relevance = talk.warned(
-            lambda at=pool_depth: choice.model.predict(collection, depth=at, scale=grades, rng=stream(seed, BELIEF))  # type: ignore[misc]
+            lambda at=pool_depth: choice.model.predict(  # type: ignore[misc]
+                collection, depth=at, scale=grades, rng=stream(seed, Purpose.PREDICTION)
+            )
         )
         scores = evaluate_scores(
             collection.runs.top(pool_depth),
@@ -115,9 +117,9 @@ def evaluate(
             target=target.value,
             family=family and family.value,
             n=draws,
-            rng=stream(seed, SCORES),
+            rng=stream(seed, Purpose.SCORES),
         )
-        rankings.append(scores.ranking(rng=stream(seed, RANKING)))
+        rankings.append(scores.ranking(rng=stream(seed, Purpose.RANKING)))
         _say_alike(talk, collection, pool_depth, rankings[-1])
     if plot is not None:
         _plot(rankings[0], plot, level, talk)

@@ -19,6 +19,7 @@ from probeval.satisfaction import Satisfaction, SatMapping, mapping_for, publish
 from probeval.scores import Ranking, Score, Scores
 from probeval.selection import Judging, Stage, Verdict
 from probeval.simulation.forecast import Forecast, forecast
+from probeval.streams import Purpose, stream
 
 __all__ = ["TARGET", "Effect", "Evaluation", "begin", "follow"]
 
@@ -116,7 +117,7 @@ class Evaluation:
         scores = self.by_query
         assert scores.joint.query_draws is not None
         uncertain = len(scores.joint.query_draws) > 1
-        rng = np.random.default_rng([self.stage.judging.seed, 9])
+        rng = stream(self.stage.judging.seed, Purpose.STUDY)
         return gstudy(scores, interval="bootstrap" if uncertain else None, rng=rng)
 
     @cached_property
@@ -131,7 +132,7 @@ class Evaluation:
         """What more judgments are expected to bring; None where nothing is open."""
         if not self.stage.open.any() or len(self.scores.systems) < 2:
             return None
-        rng = np.random.default_rng([self.stage.judging.seed, 10])
+        rng = stream(self.stage.judging.seed, Purpose.FORECAST)
         return forecast(self.stage, target=TARGET, paths=PATHS, most=AHEAD, rng=rng)
 
     @cached_property

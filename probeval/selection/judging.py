@@ -22,7 +22,7 @@ from probeval.selection.batch import choose
 from probeval.selection.goals import Goal
 from probeval.selection.knowledge import Knowledge
 from probeval.selection.policies import find_policy
-from probeval.streams import BELIEF, SCORES, stream
+from probeval.streams import Purpose, stream
 from probeval.threads import one_thread
 
 __all__ = ["EXPLORE", "Judging", "Stage"]
@@ -119,7 +119,9 @@ class Judging:
         if last is not None and len(judgments) - last.learned < self.refresh:
             return Stage(self, judgments, last.belief.knowing(judgments), last.learned)
         belief = self.follower.after(
-            judgments if len(judgments) else None, stream(self.seed, BELIEF), last=None if last is None else last.belief
+            judgments if len(judgments) else None,
+            stream(self.seed, Purpose.PREDICTION),
+            last=None if last is None else last.belief,
         )
         return Stage(self, judgments, belief, len(judgments))
 
@@ -150,7 +152,7 @@ class Stage:
         """All that a policy looks at."""
         judging = self.judging
         assert isinstance(judging.metric, Metric)
-        rng = stream(judging.seed, SCORES)
+        rng = stream(judging.seed, Purpose.SCORES)
         scores = evaluate(
             judging.runs, self.belief.relevance, judging.metric, family=judging.family, n=judging.draws, rng=rng
         )
