@@ -45,8 +45,8 @@ from probeval.relevance import choose_model
 from probeval.scores import Ranking
 from probeval.scores import evaluate as evaluate_scores
 from probeval.scores.evaluate import as_metric
-from probeval.scores.score import TIE
 from probeval.streams import Purpose, stream
+from probeval.ties import TIE
 
 __all__ = ["evaluate"]
 

@@ -16,10 +16,9 @@ from probeval.data.scale import Scale
 from probeval.metrics.bounds import bounds
 from probeval.metrics.lists import Lists
 from probeval.metrics.metric import Metric, parse
+from probeval.ties import TIE
 
 __all__ = ["Measured", "measure"]
-
-TIE = 1e-12  # a smaller difference is a tie
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,6 +20,7 @@ from probeval.scores import Ranking, Score, Scores
 from probeval.selection import Judging, Stage, Verdict
 from probeval.simulation.forecast import Forecast, forecast
 from probeval.streams import Purpose, stream
+from probeval.ties import TIE
 
 __all__ = ["TARGET", "Effect", "Evaluation", "begin", "follow"]
 
@@ -46,7 +47,7 @@ class Effect:
         """From the distribution of a difference."""
         low, high = difference.interval(level)
         below = difference.cdf(0.0)
-        tie = difference.standard_deviation() == 0 and abs(difference.mean()) < 1e-12
+        tie = difference.standard_deviation() == 0 and abs(difference.mean()) < TIE
         return cls(difference.mean(), (high - low) / 2, 1.0 if tie else 2 * min(below, 1 - below))
 
     def __str__(self) -> str:

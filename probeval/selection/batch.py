@@ -8,11 +8,11 @@ import numpy as np
 
 from probeval.arrays import Bools, Floats, Ints
 from probeval.errors import SelectionError
-from probeval.scores.score import TIE
 from probeval.selection.goals import Goal
 from probeval.selection.knowledge import Knowledge
 from probeval.selection.policies import find_policy, gain, worth
 from probeval.streams import Purpose, stream
+from probeval.ties import TIE
 
 __all__ = ["SHORT_LIST", "choose", "in_turn"]
 

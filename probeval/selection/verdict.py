@@ -12,9 +12,9 @@ from scipy.special import ndtri
 
 from probeval.arrays import Bools
 from probeval.scores import Ranking, evaluate
-from probeval.scores.score import TIE
 from probeval.selection.judging import Stage
 from probeval.streams import Purpose, stream
+from probeval.ties import TIE
 
 __all__ = ["Verdict", "fairness"]
 
