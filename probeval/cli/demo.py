@@ -121,7 +121,7 @@ def _tell(campaign: Collection, n: int, seed: int, show: bool, talk: Talk) -> St
     from probeval.selection import Judging, Stopping, Verdict
 
     assert campaign.judgments is not None
-    blind, scale = replace(campaign, judgments=None), campaign.judgments.scale()
+    blind, scale = replace(campaign, judgments=None), campaign.scale()
     choice = choose_model(None, blind, scale=scale)
     judging = Judging(blind, choice.model, METRIC, policy="gain", scale=scale, seed=seed)
     before = talk.warned(judging.begin)

@@ -265,7 +265,7 @@ def observe_assessors(
 
     Crossed (s x q x h) where the same assessors judged all queries, else nested (s x (h:q)).
     """
-    scale = judgments.scale() if scale is None else scale
+    scale = judgments.scale(scale)
     parts = []
     for number, name in enumerate(judgments.assessors):
         mine = judgments.take(judgments.assessor == number)

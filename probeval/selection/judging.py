@@ -12,7 +12,6 @@ from probeval.data.judgments import Judgments
 from probeval.data.pool import Pool
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
-from probeval.errors import SelectionError
 from probeval.metrics import Metric
 from probeval.relevance.models.base import Predicts
 from probeval.relevance.online import OnlineModel, Prediction, follow
@@ -90,12 +89,7 @@ class Judging:
     def __post_init__(self) -> None:
         find_policy(self.policy)
         metric, goal = as_metric(self.metric), Goal.parse(self.goal)
-        judgments = self.collection.judgments
-        scale = self.scale
-        if scale is None:
-            if judgments is None or not len(judgments):
-                raise SelectionError("Without judgments the scale of the grades must be named.")
-            scale = judgments.scale()
+        scale = self.collection.scale(self.scale)
         depth = self.depth or metric.cutoff or self.collection.runs.depth
         runs = self.collection.runs.top(depth)
         goal.check(runs.systems)

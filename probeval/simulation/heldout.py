@@ -82,10 +82,9 @@ class HeldOut:
             Where no system is judged so far.
         """
         kept = collection.judged_systems(depth, share=-1.0 if systems == "all" else JUDGED)
-        assert kept.judgments is not None
-        scale = kept.judgments.scale()
+        scale = kept.scale()
         pool = kept.runs.top(depth).pool
-        judged = kept.judgments.on(pool).codes(scale) >= 0
+        judged = kept.codes_on(pool, scale) >= 0
         queries: Ids = pool.queries[np.unique(pool.query[judged])]
         kept = restrict(kept, queries)
         assert kept.judgments is not None

@@ -104,7 +104,7 @@ def _scale(collection: Collection, scale: Scale | None, card: Card | None) -> tu
     if scale is not None:
         return scale, "named"
     if collection.judgments is not None and len(collection.judgments):
-        return collection.judgments.scale(), "inferred from the judgments"
+        return collection.scale(), "inferred from the judgments"
     if card is not None and card.scale != "any":
         return Scale.parse(card.scale), f"that of {card.name}"
     return Scale.binary(), "assumed, as nothing says otherwise"
