@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from probeval.data.collection import Collection
 from probeval.data.scale import Scale
-from probeval.relevance.cards.card import Card, load_card
+from probeval.relevance.cards.card import Card
+from probeval.relevance.cards.store import load_card
 from probeval.relevance.models.base import FallbackModel, Predicts
 from probeval.relevance.models.baseline import Empirical, Uniform
 
