@@ -20,10 +20,10 @@ from probeval.metrics import Metric, measure, parse
 from probeval.relevance import FallbackModel, load_card
 from probeval.relevance.learning.fit import text_chain
 from probeval.scores import Scores, evaluate
+from probeval.ties import TIE, signs
 
 PAGE = Path(__file__).parents[1] / "docs" / "evidence-nojudgments.md"
 DRAWS, SEEDS, LEVEL = 2000, 50, 0.95
-TIE = 1e-12
 NOT_SAID = float("nan")
 
 # As Table 8.1 of Urbano (2013) names them, and as they are named here.
@@ -59,7 +59,7 @@ def agreement(said: np.ndarray, true: np.ndarray) -> dict[str, float]:
     """Accuracy (a tie on one side counts half), tau-a, rho and errors of one order of scores against another."""
     upper = np.triu_indices(len(said), k=1)
     gap_said, gap_true = ((x[:, None] - x)[upper] for x in (said, true))
-    a, b = (np.sign(np.where(np.abs(g) < TIE, 0.0, g)) for g in (gap_said, gap_true))
+    a, b = (signs(g) for g in (gap_said, gap_true))
     return {
         "accuracy": float(np.where(a == b, 1.0, np.where(a * b == 0, 0.5, 0.0)).mean()),
         "tau": float((a * b).mean()),

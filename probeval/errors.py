@@ -10,7 +10,7 @@
     ├── ModelError     a model that cannot be fitted, loaded or applied
     ├── ReliabilityError  a study that the scores cannot carry
     ├── SatisfactionError  no mapping to satisfaction, or answers that none can be fitted to
-    ├── ScaleError     a grade that the scale does not have, or no such scale
+    ├── ScaleError     a grade that the scale does not have, no such scale, or none named
     ├── ScoreError     a question that a distribution of scores cannot answer
     ├── SelectionError no such policy, goal or stopping rule, or none that fits
     └── StoreError     a store of campaigns that cannot be opened, read or written
@@ -84,7 +84,7 @@ class SatisfactionError(ProbevalError):
 
 
 class ScaleError(ProbevalError):
-    """A grade that the scale does not have, or no such scale."""
+    """A grade that the scale does not have, no such scale, or none named."""
 
 
 class ScoreError(ProbevalError):

@@ -7,10 +7,8 @@ one is there. It can always be computed again from the log.
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,8 +18,7 @@ from probeval.campaign.setup import Setup
 from probeval.campaign.state import State
 from probeval.data.collection import Collection
 from probeval.data.judgments import Judgments
-from probeval.relevance import choose_model
-from probeval.relevance.cards.card import read_card
+from probeval.relevance import Card, choose_model
 
 if TYPE_CHECKING:
     from probeval.relevance.models.base import Predicts
@@ -30,7 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["AHEAD", "Advisor", "Outlook", "judgments_left", "way_come"]
 
 AHEAD = 200  # pairs proposed in advance
-CARD = "card.json"
 LEVEL = 0.95
 MEMORY = 20  # outlooks that an estimate goes by
 FEWEST = 20  # judgments between the first outlook and the last, before which an estimate means nothing
@@ -155,9 +151,7 @@ class Advisor:
     def _model(self, setup: Setup, collection: Collection) -> Predicts:
         if self._card is None:
             return choose_model(setup.model, collection, scale=setup.scale).model
-        with tempfile.TemporaryDirectory() as folder:
-            Path(folder, CARD).write_bytes(self._card)
-            return read_card(Path(folder)).model
+        return Card.from_dict(json.loads(self._card)).model
 
 
 def _grew(before: Judgments, after: Judgments) -> bool:

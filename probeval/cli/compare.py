@@ -38,7 +38,7 @@ from probeval.data.files import suffix
 from probeval.errors import ProbevalError, did_you_mean
 from probeval.metrics import Measured, Metric, measure
 from probeval.scores.evaluate import as_metric
-from probeval.streams import BELIEF, SCORES, stream
+from probeval.streams import Purpose, stream
 
 if TYPE_CHECKING:
     from probeval.reliability import Observed, Pairwise, Posterior
@@ -205,7 +205,7 @@ def _measured(
     collection: Collection, metric: Metric, named: Scale | None, gain: GainName | None, depth: int | None, talk: Talk
 ) -> Measured:
     assert collection.judgments is not None
-    scale = named or collection.judgments.scale()
+    scale = collection.judgments.scale(named)
     scale = scale if gain is None else scale.with_gain(gain.value)
     found = measure(collection.runs, collection.judgments, metric, scale=scale, depth=depth)
     say_unjudged(talk, collection, found.queries)
@@ -226,7 +226,7 @@ def _compare(
     from probeval.reliability import compare as compare_systems
     from probeval.reliability import compare_bayes
 
-    rng = np.random.default_rng(asked.seed)
+    rng = stream(asked.seed)
     result: Pairwise | Posterior
     if asked.bayes:
         result = talk.warned(lambda: _checked(compare_bayes(scores, level=asked.level, rope=asked.rope, rng=rng)))
@@ -312,7 +312,7 @@ def _by_rules(collection: Collection, found: Measured, systems: list[str], level
     at = [found.systems.index(s) for s in systems]
     if found.metric.is_linear:
         runs = collection.runs.top(found.metric.cutoff or collection.runs.depth).select(systems)
-        codes = collection.judgments.on(runs.pool).codes(found.scale)
+        codes = collection.codes_on(runs.pool, found.scale)
         asked = np.isin(runs.queries, found.queries)
         low, high = (end[:, asked] for end in difference_bounds(runs, codes, found.metric, found.scale))
     else:
@@ -348,10 +348,12 @@ def _by_draws(
     scale = choice.scale if gain is None else choice.scale.with_gain(gain.value)
     runs = collection.runs.top(depth or found.metric.cutoff or collection.runs.depth)
     relevance = talk.warned(
-        lambda: choice.model.predict(collection, depth=runs.depth, scale=scale, rng=stream(asked.seed, BELIEF))
+        lambda: choice.model.predict(
+            collection, depth=runs.depth, scale=scale, rng=stream(asked.seed, Purpose.PREDICTION)
+        )
     )
     at = [runs.systems.index(s) for s in systems]
-    rng = stream(asked.seed, SCORES)
+    rng = stream(asked.seed, Purpose.SCORES)
     scores = evaluate_scores(runs, relevance, found.metric, method="draws", n=asked.draws, rng=rng, per_query=True)
     assert scores.joint.query_draws is not None
     better, worse = probability_significant([scores.joint.query_draws[:, at]], alpha=1 - asked.level)

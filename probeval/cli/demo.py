@@ -18,6 +18,7 @@ from probeval.cli.output import Talk, write_csv, write_json, write_table
 from probeval.data import Collection, Judgments, synthetic_campaign, write_campaign, write_qrels
 from probeval.data.synthetic import Effects
 from probeval.metrics import measure
+from probeval.streams import stream
 
 if TYPE_CHECKING:
     from probeval.relevance import Choice
@@ -56,7 +57,7 @@ def demo(
     Example: probeval demo
     """
     talk = Talk(quiet=quiet)
-    campaign = synthetic_campaign(np.random.default_rng(seed), docs=DOCS, effects=EFFECTS)
+    campaign = synthetic_campaign(stream(seed), docs=DOCS, effects=EFFECTS)
     write_campaign(campaign, folder)
     talk(
         f"A synthetic campaign (no real systems, queries or documents) is in {folder}/: {len(campaign.runs.systems)} "
@@ -120,7 +121,7 @@ def _tell(campaign: Collection, n: int, seed: int, show: bool, talk: Talk) -> St
     from probeval.selection import Judging, Stopping, Verdict
 
     assert campaign.judgments is not None
-    blind, scale = replace(campaign, judgments=None), campaign.judgments.scale()
+    blind, scale = replace(campaign, judgments=None), campaign.scale()
     choice = choose_model(None, blind, scale=scale)
     judging = Judging(blind, choice.model, METRIC, policy="gain", scale=scale, seed=seed)
     before = talk.warned(judging.begin)

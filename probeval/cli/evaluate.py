@@ -45,8 +45,8 @@ from probeval.relevance import choose_model
 from probeval.scores import Ranking
 from probeval.scores import evaluate as evaluate_scores
 from probeval.scores.evaluate import as_metric
-from probeval.scores.score import TIE
-from probeval.streams import BELIEF, RANKING, SCORES, stream
+from probeval.streams import Purpose, stream
+from probeval.ties import TIE
 
 __all__ = ["evaluate"]
 
@@ -105,7 +105,9 @@ def evaluate(
     for one in metrics:
         pool_depth = depth or one.cutoff or collection.runs.depth
         relevance = talk.warned(
-            lambda at=pool_depth: choice.model.predict(collection, depth=at, scale=grades, rng=stream(seed, BELIEF))  # type: ignore[misc]
+            lambda at=pool_depth: choice.model.predict(  # type: ignore[misc]
+                collection, depth=at, scale=grades, rng=stream(seed, Purpose.PREDICTION)
+            )
         )
         scores = evaluate_scores(
             collection.runs.top(pool_depth),
@@ -115,9 +117,9 @@ def evaluate(
             target=target.value,
             family=family and family.value,
             n=draws,
-            rng=stream(seed, SCORES),
+            rng=stream(seed, Purpose.SCORES),
         )
-        rankings.append(scores.ranking(rng=stream(seed, RANKING)))
+        rankings.append(scores.ranking(rng=stream(seed, Purpose.RANKING)))
         _say_alike(talk, collection, pool_depth, rankings[-1])
     if plot is not None:
         _plot(rankings[0], plot, level, talk)
@@ -197,7 +199,7 @@ def _classical(
         raise ProbevalError("Without a model there is nothing to go by but judgments: give --qrels FILE.")
     if plot is not None:
         raise ProbevalError("--plot draws probabilities, and --model none has none. Name a model.")
-    grades = named or judgments.scale()
+    grades = judgments.scale(named)
     grades = grades if gain is None else grades.with_gain(gain)
     results = [measure(collection.runs, judgments, one, scale=grades, depth=depth) for one in metrics]
     _say(talk, results[0], collection, inferred=named is None)

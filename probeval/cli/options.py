@@ -189,7 +189,8 @@ Method = Annotated[
     MethodName | None, typer.Option("--method", help="moments for linear measures and draws for others when not given.")
 ]
 Family = Annotated[
-    FamilyName | None, typer.Option("--family", help="normal for moments and empirical for draws when not given.")
+    FamilyName | None,
+    typer.Option("--family", help="empirical for draws on these queries, else normal, when not given."),
 ]
 Gain = Annotated[GainName | None, typer.Option("--gain", help="What a grade is worth: itself, or 2^grade - 1.")]
 Depth = Annotated[

@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import typer
 
 from probeval.cli.options import GainName
@@ -20,7 +19,7 @@ from probeval.data.files import suffix
 from probeval.errors import ProbevalError
 from probeval.metrics import Metric, measure
 from probeval.scores.evaluate import as_metric
-from probeval.streams import BELIEF, SCORES, stream
+from probeval.streams import Purpose, stream
 
 if TYPE_CHECKING:
     from probeval.reliability import Design, GStudy, Observed
@@ -123,7 +122,7 @@ def studied(source: Source, talk: Talk) -> Iterator[Studied]:
         whole = scores if source.components is None else scores.split_systems(source.components)
         run = partial(
             gstudy, whole, method=source.method.value, interval=source.interval and source.interval.value,
-            drop=source.drop, n=source.draws, rng=np.random.default_rng(source.seed),
+            drop=source.drop, n=source.draws, rng=stream(source.seed),
         )  # fmt: skip
         yield Studied(name, talk.warned(run), pool)
 
@@ -158,7 +157,7 @@ def _judged(
 
     if collection.judgments is None:
         raise ProbevalError("Runs need judgments (--qrels FILE), or a model that speaks without them (--model NAME).")
-    scale = named or collection.judgments.scale()
+    scale = collection.judgments.scale(named)
     scale = scale if source.gain is None else scale.with_gain(source.gain.value)
     found = measure(collection.runs, collection.judgments, metric, scale=scale, depth=source.depth)
     if found.judged_pairs < found.pool:
@@ -191,11 +190,11 @@ def _modelled(
     scale = choice.scale if source.gain is None else choice.scale.with_gain(source.gain.value)
     depth = source.depth or metric.cutoff or collection.runs.depth
     relevance = talk.warned(
-        lambda: choice.model.predict(collection, depth=depth, scale=scale, rng=stream(source.seed, BELIEF))
+        lambda: choice.model.predict(collection, depth=depth, scale=scale, rng=stream(source.seed, Purpose.PREDICTION))
     )
     scores = evaluate(
         collection.runs.top(depth), relevance, metric, method="draws", per_query=True, n=source.draws,
-        rng=stream(source.seed, SCORES),
+        rng=stream(source.seed, Purpose.SCORES),
     )  # fmt: skip
     talk(f"{metric}: {scores.judged:,} of {scores.pool:,} pairs judged, {source.draws:,} joint draws.")
     return observe(scores), scores.pool / len(scores.queries)

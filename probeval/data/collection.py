@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from probeval.arrays import Floats
+from probeval.arrays import Codes, Floats
 from probeval.data.evidence import LabelTable, Metadata, Vectors, read_labels, read_metadata
 from probeval.data.exchange import read_mteb
 from probeval.data.files import PREDICTIONS, find, run_files, stem, suffix, write_bytes
@@ -31,7 +31,7 @@ from probeval.data.trec import (
     write_qrels,
     write_run,
 )
-from probeval.errors import DataError
+from probeval.errors import DataError, ScaleError
 
 __all__ = ["Collection", "read_campaign", "read_judgments", "read_runs", "read_teams", "write_campaign"]
 
@@ -79,6 +79,25 @@ class Collection:
             **({"labels": self.labels.sources} if self.labels is not None else {}),
             **({"vectors": ()} if self.vectors is not None else {}),
         }
+
+    def scale(self, named: Scale | None = None) -> Scale:
+        """The scale of the grades: the one named, else that of the judgments.
+
+        Raises
+        ------
+        ScaleError
+            Where neither is there.
+        """
+        if named is not None:
+            return named
+        if self.judgments is None or not len(self.judgments):
+            raise ScaleError("Without judgments the scale of the grades must be named.")
+        return self.judgments.scale()
+
+    def codes_on(self, pool: Pool, scale: Scale) -> Codes:
+        """One grade for each pair of a pool as its position on ``scale``, negative where there is none."""
+        judgments = Judgments.none(pool) if self.judgments is None else self.judgments
+        return judgments.codes_on(pool, scale)
 
     def judged_systems(self, depth: int, *, share: float = JUDGED) -> Collection:
         """The collection with only the systems that have more than ``share`` of their top ``depth`` judged."""

@@ -144,9 +144,13 @@ class Judgments:
             query, doc = self.pool.label(int(bad))
             raise ScaleError(f"Query {query!r}, document {doc!r}: {error}") from None
 
-    def scale(self) -> Scale:
-        """The scale that the grades suggest (see :meth:`Scale.infer`)."""
-        return Scale.infer(self.grade)
+    def codes_on(self, pool: Pool, scale: Scale, *, rule: str = "median") -> Codes:
+        """One grade for each pair of another pool as its position on ``scale``, negative where there is none."""
+        return self.on(pool).codes(scale, rule=rule)
+
+    def scale(self, named: Scale | None = None) -> Scale:
+        """The scale of the grades: the one named, else the one that they suggest (see :meth:`Scale.infer`)."""
+        return Scale.infer(self.grade) if named is None else named
 
     def on(self, pool: Pool) -> Judgments:
         """The same events on another pool; those whose pair it lacks are left out."""

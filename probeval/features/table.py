@@ -95,8 +95,8 @@ def relevance_of(judgments: Judgments | None, pool: Pool, scale: Scale | None = 
     """The judged relevance of each pair of a pool, grade over top grade, NaN where unjudged, shape (pair,)."""
     if judgments is None:
         return np.full(len(pool), np.nan)
-    scale = judgments.scale() if scale is None else scale
-    return np.append(scale.values / scale.values[-1], [np.nan] * 3)[judgments.on(pool).codes(scale)]
+    scale = judgments.scale(scale)
+    return np.append(scale.values / scale.values[-1], [np.nan] * 3)[judgments.codes_on(pool, scale)]
 
 
 def _unknown(table: FeatureTable, name: FeatureName, judged: JudgedFeatures | None) -> int:

@@ -16,10 +16,9 @@ from probeval.data.scale import Scale
 from probeval.metrics.bounds import bounds
 from probeval.metrics.lists import Lists
 from probeval.metrics.metric import Metric, parse
+from probeval.ties import TIE
 
 __all__ = ["Measured", "measure"]
-
-TIE = 1e-12  # a smaller difference is a tie
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,10 +173,10 @@ def measure(
     b          1   0.5     0.5    0.5    1.0
     """
     metric = parse(metric) if isinstance(metric, str) else metric
-    scale = judgments.scale() if scale is None else scale
+    scale = judgments.scale(scale)
     runs = runs.top(depth or metric.cutoff or runs.depth)
     lists, queries = Lists.judged(runs, judgments, scale, rule=rule)
-    open_pairs = judgments.on(runs.pool).codes(scale, rule=rule) < 0
+    open_pairs = judgments.codes_on(runs.pool, scale, rule=rule) < 0
     rows = np.flatnonzero(np.isin(runs.queries, queries))
     open_in_query = np.bincount(runs.pool.query, open_pairs, minlength=len(runs.queries)).astype(np.int64)[rows]
     outside = open_in_query - lists.top(metric.cutoff).unjudged.sum(axis=-1)

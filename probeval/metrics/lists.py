@@ -63,7 +63,7 @@ class Lists:
             raise DataError(
                 f"no query in common: the runs answer {_some(runs.queries)}, the judgments are for {_some(row)}."
             )
-        codes = judgments.on(runs.pool).codes(scale, rule=rule)
+        codes = judgments.codes_on(runs.pool, scale, rule=rule)
         lists = cls(scale, gather(codes, runs.pairs[:, common]), offered[[row[runs.queries[i]] for i in common]])
         return lists, runs.queries[common]
 

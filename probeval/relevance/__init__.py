@@ -1,7 +1,8 @@
 """P(grade) for every pair, judged or not."""
 
-from probeval.relevance.cards.card import Card, card_names, load_card, read_card, write_card
+from probeval.relevance.cards.card import Card
 from probeval.relevance.cards.choose import Choice, choose_model
+from probeval.relevance.cards.store import card_names, load_card, read_card, write_card
 from probeval.relevance.dependence import Dependence
 from probeval.relevance.distribution import RelevanceDistribution
 from probeval.relevance.effects.prior import HierarchicalPrior

@@ -176,7 +176,7 @@ class RelevanceDistribution:
 
     def with_judgments(self, judgments: Judgments) -> RelevanceDistribution:
         """The same distribution with these pairs certain."""
-        codes = judgments.on(self.pool).codes(self.scale)
+        codes = judgments.codes_on(self.pool, self.scale)
         inside = judgments.pool.within(self.pool) >= 0
         query = self.pool.query_positions(judgments.pool.queries)[judgments.pool.query]
         outside = np.where(inside | (query < 0), UNJUDGED, judgments.codes(self.scale)).astype(np.int16)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from probeval.arrays import Floats
 from probeval.errors import ReliabilityError, did_you_mean
-from probeval.reliability.correlation import signs
+from probeval.ties import signs
 
 __all__ = ["LEVELS", "WEIGHTS", "krippendorff_alpha", "pair_labels", "weighted_kappa"]
 

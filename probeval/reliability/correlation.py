@@ -1,6 +1,6 @@
 r"""How alike two orders of the same systems are: Kendall's tau, Spearman's rho, AP correlation, rank-biased overlap.
 
-Scores go in, higher being better; scores that differ by less than a tie (:data:`probeval.scores.score.TIE`) are tied.
+Scores go in, higher being better; scores that differ by less than a tie (:data:`probeval.ties.TIE`) are tied.
 A correlation that is not defined (fewer than two systems, or nothing but ties where ties are discounted) is NaN.
 """
 
@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike
 
 from probeval.arrays import Bools, Floats
 from probeval.errors import ReliabilityError
-from probeval.scores.score import TIE
+from probeval.ties import TIE, signs
 
-__all__ = ["Overlap", "agreements", "ap_correlation", "kendall", "rank", "rank_biased_overlap", "signs", "spearman"]
+__all__ = ["Overlap", "agreements", "ap_correlation", "kendall", "rank", "rank_biased_overlap", "spearman"]
 
 VARIANTS = ("a", "b")
 DECIMALS = round(-np.log10(TIE))
@@ -226,11 +226,6 @@ def rank(values: ArrayLike, *, ties: str = "min", descending: bool = True) -> Fl
     out = np.empty_like(flat)
     np.put_along_axis(out, order, first, axis=-1)
     return out
-
-
-def signs(difference: Floats) -> Floats:
-    """-1, 0 or 1, a difference below :data:`~probeval.scores.score.TIE` being 0."""
-    return np.sign(np.where(np.abs(difference) < TIE, 0.0, difference))
 
 
 def _paired(x: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:

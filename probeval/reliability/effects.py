@@ -10,7 +10,8 @@ from scipy.special import nctdtrinc, ndtri, stdtr, stdtrit
 from probeval.arrays import Floats
 from probeval.errors import ReliabilityError
 from probeval.reliability.paired import describe
-from probeval.scores.score import TIE, within
+from probeval.scores.score import within
+from probeval.ties import TIE
 
 __all__ = ["EffectSizes", "equivalence_test", "mean_effect", "standardised_effect", "superiority"]
 

@@ -14,7 +14,7 @@ from probeval.arrays import Floats
 from probeval.errors import ReliabilityError, did_you_mean
 from probeval.reliability.correlation import rank
 from probeval.reliability.paired import SAMPLES, pair_index
-from probeval.scores.score import TIE
+from probeval.ties import TIE
 
 __all__ = [
     "CORRECTIONS",

@@ -20,6 +20,7 @@ from probeval.errors import DataError, ProbevalWarning, ReliabilityError, did_yo
 from probeval.metrics import Measured, Metric, measure
 from probeval.reliability.designs import Design
 from probeval.scores import Scores
+from probeval.ties import TIE
 
 __all__ = ["Observed", "observe", "observe_assessors", "read_scores"]
 
@@ -193,7 +194,7 @@ class Observed:
         if self.design.objects != ("system",):
             raise ReliabilityError(f"Only whole systems can be dropped, and {self.design} has parts of systems.")
         means = np.nanmean(np.moveaxis(self.values, 1, 0).reshape(self.values.shape[1], -1), axis=1)
-        return self.take("system", means >= np.quantile(means, share) - 1e-12)
+        return self.take("system", means >= np.quantile(means, share) - TIE)
 
     def split_systems(self, pattern: str) -> Observed:
         """The same scores over the components that systems are named by.
@@ -264,7 +265,7 @@ def observe_assessors(
 
     Crossed (s x q x h) where the same assessors judged all queries, else nested (s x (h:q)).
     """
-    scale = judgments.scale() if scale is None else scale
+    scale = judgments.scale(scale)
     parts = []
     for number, name in enumerate(judgments.assessors):
         mine = judgments.take(judgments.assessor == number)

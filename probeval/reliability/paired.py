@@ -1,7 +1,7 @@
 r"""Five tests of whether two systems differ on the population of queries, each for all pairs of systems at once.
 
 Every test takes differences, shape (.., pair, query), and gives a statistic and a two-sided p-value a pair. A query on
-which a system has no score (NaN) is left out of its pairs. Differences below :data:`~probeval.scores.score.TIE` are
+which a system has no score (NaN) is left out of its pairs. Differences below :data:`~probeval.ties.TIE` are
 none. Two systems without any difference have p = 1; where the number of queries allows no test, p is NaN.
 """
 
@@ -15,7 +15,7 @@ from scipy.special import bdtr, ndtr, stdtr
 from probeval.arrays import Bools, Floats, Ints
 from probeval.errors import ReliabilityError, did_you_mean
 from probeval.reliability.correlation import rank
-from probeval.scores.score import TIE
+from probeval.ties import TIE
 
 __all__ = [
     "SAMPLES",

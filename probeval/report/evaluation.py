@@ -19,6 +19,8 @@ from probeval.satisfaction import Satisfaction, SatMapping, mapping_for, publish
 from probeval.scores import Ranking, Score, Scores
 from probeval.selection import Judging, Stage, Verdict
 from probeval.simulation.forecast import Forecast, forecast
+from probeval.streams import Purpose, stream
+from probeval.ties import TIE
 
 __all__ = ["TARGET", "Effect", "Evaluation", "begin", "follow"]
 
@@ -45,7 +47,7 @@ class Effect:
         """From the distribution of a difference."""
         low, high = difference.interval(level)
         below = difference.cdf(0.0)
-        tie = difference.standard_deviation() == 0 and abs(difference.mean()) < 1e-12
+        tie = difference.standard_deviation() == 0 and abs(difference.mean()) < TIE
         return cls(difference.mean(), (high - low) / 2, 1.0 if tie else 2 * min(below, 1 - below))
 
     def __str__(self) -> str:
@@ -116,7 +118,7 @@ class Evaluation:
         scores = self.by_query
         assert scores.joint.query_draws is not None
         uncertain = len(scores.joint.query_draws) > 1
-        rng = np.random.default_rng([self.stage.judging.seed, 9])
+        rng = stream(self.stage.judging.seed, Purpose.STUDY)
         return gstudy(scores, interval="bootstrap" if uncertain else None, rng=rng)
 
     @cached_property
@@ -131,7 +133,7 @@ class Evaluation:
         """What more judgments are expected to bring; None where nothing is open."""
         if not self.stage.open.any() or len(self.scores.systems) < 2:
             return None
-        rng = np.random.default_rng([self.stage.judging.seed, 10])
+        rng = stream(self.stage.judging.seed, Purpose.FORECAST)
         return forecast(self.stage, target=TARGET, paths=PATHS, most=AHEAD, rng=rng)
 
     @cached_property

@@ -25,6 +25,7 @@ from probeval.errors import ProbevalWarning, ReliabilityError
 from probeval.reliability import GStudy, gstudy
 from probeval.scores import Scores, evaluate
 from probeval.selection import Stage
+from probeval.streams import Purpose, stream
 
 __all__ = ["Milestone", "as_judged", "draw_queries", "milestone", "milestone_table"]
 
@@ -64,7 +65,7 @@ def draw_queries(stage: Stage, *, n: int = 1000) -> Scores:
     """Joint draws of the score of every system on every query, as studies of reliability and of users need."""
     runs = stage.judging.runs
     most = max(2, MOST // max(len(runs.systems) * len(runs.queries), 1))
-    rng = np.random.default_rng([stage.judging.seed, len(stage.judgments), 8])
+    rng = stream(stage.judging.seed, len(stage.judgments), Purpose.QUERY_SCORES)
     return evaluate(
         runs, stage.belief.relevance, stage.scores.metric, method="draws", per_query=True, n=min(n, most), rng=rng
     )

@@ -19,7 +19,7 @@ from probeval.satisfaction.distributions import fit_scores
 from probeval.satisfaction.mapping import SatMapping
 from probeval.satisfaction.preferences import Agreement
 from probeval.scores import Scores
-from probeval.scores.score import TIE
+from probeval.ties import signs
 
 __all__ = ["Estimate", "Noticed", "Satisfaction", "satisfied_users"]
 
@@ -293,7 +293,7 @@ def _p_positive(values: Floats, target: str) -> float:
     draws = values.mean(axis=1)
     sd = 0.0 if target == "collection" else _sd_of_mean(values)
     if sd == 0:
-        return float((np.sign(np.where(np.abs(draws) < TIE, 0.0, draws)) + 1).mean() / 2)
+        return float((signs(draws) + 1).mean() / 2)
     return float(stdtr(values.shape[1] - 1, draws.mean() / sd))
 
 

@@ -3,6 +3,7 @@
 from probeval.scores.compare import Comparison, Ranking
 from probeval.scores.evaluate import METHODS, evaluate
 from probeval.scores.joint import Joint
-from probeval.scores.score import Score, Scores
+from probeval.scores.score import Score
+from probeval.scores.scores import Scores
 
 __all__ = ["METHODS", "Comparison", "Joint", "Ranking", "Score", "Scores", "evaluate"]

@@ -5,14 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from scipy.special import ndtr, stdtr
 
 from probeval.arrays import Floats, Ints, frozen
-from probeval.scores.score import TIE, Score, Scores
+from probeval.scores.score import Score
+from probeval.ties import TIE, signs
+
+if TYPE_CHECKING:
+    from probeval.scores.scores import Scores
 
 __all__ = ["Comparison", "Ranking"]
 
@@ -97,7 +101,7 @@ class Ranking:
     @cached_property
     def p_better(self) -> Floats:
         """P(the row's system is better than the column's), ties on neither side, shape (system, system)."""
-        if self.scores.family == "empirical" and self.scores.target == "collection":
+        if self.scores.family == "empirical":
             better = [(self.draws[:, [i]] - self.draws > TIE).mean(axis=0) for i in range(self.draws.shape[1])]
             return np.array(better)
         mean, sd = self.scores.difference_moments()
@@ -143,8 +147,8 @@ class Ranking:
             return np.ones(len(self.draws))
         total = np.zeros(len(self.draws))
         for i in range(n):
-            said = np.sign(_flat(self.scores.mean[i] - self.scores.mean))
-            true = np.sign(_flat(self.draws[:, [i]] - self.draws))
+            said = signs(self.scores.mean[i] - self.scores.mean)
+            true = signs(self.draws[:, [i]] - self.draws)
             total += true @ said
         return np.asarray(total / (n * (n - 1)))
 
@@ -214,8 +218,3 @@ class Ranking:
             rows = scores.to_pandas().itertuples(index=False)
             result["queries"] = [{"system": s, "query": q, "mean": m, "sd": d} for s, q, m, d in rows]
         return result
-
-
-def _flat(difference: Floats) -> Floats:
-    """Differences with ties exactly 0."""
-    return np.where(np.abs(difference) <= TIE, 0.0, difference)

@@ -12,7 +12,7 @@ from probeval.scores.draws import draw_scores
 from probeval.scores.exact import exact
 from probeval.scores.joint import Joint
 from probeval.scores.moments import moments, taylor
-from probeval.scores.score import Scores
+from probeval.scores.scores import Scores, usual_family
 
 __all__ = ["METHODS", "as_metric", "evaluate"]
 
@@ -51,7 +51,7 @@ def evaluate(
     target
         ``"collection"``: these queries. ``"population"``: the queries are a sample, and that counts too.
     family
-        ``"normal"``, ``"t"`` or ``"empirical"``; normal for moments, empirical for draws.
+        ``"normal"``, ``"t"`` or ``"empirical"``; empirical for draws on these queries, else normal.
     n, rng
         How many draws, and from which generator (seed 0 when not given).
     per_query
@@ -84,7 +84,7 @@ def evaluate(
         joint=joint,
         method=method,
         target=target,
-        family=("normal" if joint.draws is None else "empirical") if family is None else family,
+        family=usual_family(joint, target) if family is None else family,
         pool=len(relevance.pool),
         judged=int(relevance.certain.sum()),
     )

@@ -1,197 +1,22 @@
-"""Scores as random variables: one joint distribution, of which every score and difference is a view."""
+"""A score as a random variable: a view of the joint distribution of all of them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
-from probeval.arrays import Floats, Ids, Ints
-from probeval.errors import ScoreError, did_you_mean
-from probeval.metrics import Metric
-from probeval.scores.joint import Joint
+from probeval.arrays import Floats
+from probeval.errors import ScoreError
+from probeval.ties import TIE
 
 if TYPE_CHECKING:
-    from probeval.scores.compare import Comparison, Ranking
+    from probeval.scores.scores import Scores
 
-__all__ = ["TIE", "Score", "Scores", "within"]
-
-TIE = 1e-12  # a smaller difference is a tie
-TARGETS = ("collection", "population")
-FAMILIES = ("normal", "t", "empirical")
-
-
-@dataclass(frozen=True, eq=False)
-class Scores:
-    """The joint distribution of all systems' mean scores.
-
-    Parameters
-    ----------
-    metric, systems, queries
-        What was measured, of whom, on what.
-    joint
-        Means, covariances and perhaps draws.
-    method
-        The route: ``"moments"``, ``"draws"``, ``"exact"`` or ``"taylor"``.
-    target
-        ``"collection"``: these queries, uncertain because relevance is. ``"population"``: also because other queries
-        could have been drawn.
-    family
-        The shape that probabilities and intervals take: ``"normal"``, ``"t"`` (Q - 1 degrees of freedom) or
-        ``"empirical"`` (from the draws).
-    pool, judged
-        How many pairs the systems retrieved, and how many of them are judged.
-
-    Examples
-    --------
-    >>> from probeval import as_judgments, as_runs
-    >>> from probeval.data import Collection, Scale
-    >>> from probeval.relevance import FallbackModel, Uniform
-    >>> from probeval.scores import evaluate
-    >>> runs = as_runs({"a": {"q": {"d1": 2, "d2": 1}}, "b": {"q": {"d2": 2, "d3": 1}}})
-    >>> relevance = FallbackModel([Uniform()]).predict(Collection("", runs), depth=2, scale=Scale.binary())
-    >>> scores = evaluate(runs, relevance, "P@2")
-    >>> scores["a"].mean(), round(scores["a"].standard_deviation(), 4)
-    (0.5, 0.3536)
-    >>> (scores["a"] - scores["a"]).variance()
-    0.0
-    """
-
-    metric: Metric
-    systems: tuple[str, ...]
-    queries: Ids
-    joint: Joint
-    method: str
-    target: str
-    family: str
-    pool: int
-    judged: int
-
-    def __post_init__(self) -> None:
-        if self.target not in TARGETS:
-            raise ScoreError(f"A target is 'collection' or 'population', got {self.target!r}.")
-        if self.family not in FAMILIES or (self.family == "empirical" and self.joint.draws is None):
-            raise ScoreError(f"A family is 'normal' or 't', or 'empirical' where there are draws; got {self.family!r}.")
-        if self.target == "population" and len(self.queries) < 2:
-            raise ScoreError("One query says nothing of the population of queries. Use target='collection'.")
-
-    def __repr__(self) -> str:
-        return f"<Scores: {self.metric} of {len(self.systems)} systems on {len(self.queries)} queries, {self.method}>"
-
-    def __getitem__(self, system: str) -> Score:
-        if system not in self.systems:
-            raise ScoreError(f"No system {system!r}.{did_you_mean(system, self.systems)}")
-        return Score(self, np.eye(len(self.systems))[self.systems.index(system)])
-
-    @property
-    def mean(self) -> Floats:
-        """The mean score of each system, shape (system,)."""
-        return self.joint.mean
-
-    @property
-    def covariance(self) -> Floats:
-        """The covariance of the mean scores under the target, shape (system, system)."""
-        if self.target == "collection":
-            return self.joint.covariance
-        return np.asarray(self.joint.covariance + self.joint.between)
-
-    @property
-    def order(self) -> Ints:
-        """The systems by falling mean, as positions; tied ones stay in the order of the runs, shape (system,)."""
-        return np.argsort(-np.round(self.mean, 12), kind="stable")
-
-    @property
-    def standard_deviation(self) -> Floats:
-        """The standard deviation of each system's mean score under the target, shape (system,)."""
-        return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
-
-    def with_target(self, target: str) -> Scores:
-        """The same scores for another target."""
-        return replace(self, target=target)
-
-    def sample(self, n: int, rng: np.random.Generator) -> Floats:
-        """Joint draws of all mean scores under the target, shape (n, system)."""
-        if self.joint.draws is None:
-            return _normal(self.mean, self.covariance, n, rng)
-        drawn = self.joint.draws[rng.integers(len(self.joint.draws), size=n)]
-        if self.target == "collection":
-            return drawn
-        return drawn + _normal(np.zeros(len(self.systems)), self.joint.between, n, rng)
-
-    def draws(self, rng: np.random.Generator, *, n: int = 10_000) -> Floats:
-        """The joint draws that were made, or as many normal ones, shape (draw, system)."""
-        if self.joint.draws is not None and self.target == "collection":
-            return self.joint.draws
-        return self.sample(n, rng)
-
-    def difference_moments(self) -> tuple[Floats, Floats]:
-        """Mean and standard deviation of every difference, first system less second, shape (system, system)."""
-        covariance = self.covariance
-        if np.isnan(covariance).any() and len(self.systems) > 1:
-            raise ScoreError(f"The {self.method} route is marginal: differences need method='draws'.")
-        own = np.diag(covariance)
-        variance = np.maximum(own[:, None] + own - 2 * covariance, 0.0)
-        variance[variance < TIE * np.maximum(own[:, None] + own, TIE)] = 0.0
-        return self.mean[:, None] - self.mean, np.sqrt(variance)
-
-    def compare(self, a: str, b: str, *, rope: float = 0.0) -> Comparison:
-        """How ``a`` compares with ``b``; differences up to ``rope`` count as none."""
-        from probeval.scores.compare import Comparison
-
-        return Comparison(self[a] - self[b], a, b, rope)
-
-    def ranking(self, *, rng: np.random.Generator | None = None, n: int = 10_000) -> Ranking:
-        """The order of the systems, and how sure it is."""
-        from probeval.scores.compare import Ranking
-
-        return Ranking(self, self.draws(np.random.default_rng(0) if rng is None else rng, n=n))
-
-    def intervals(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """The ends of each system's central interval, shapes (system,)."""
-        low, high = np.array([self[s].interval(level) for s in self.systems]).T
-        return low, high
-
-    def halfwidth(self, level: float = 0.95) -> float:
-        """Half the width of the widest of these intervals."""
-        low, high = self.intervals(level)
-        return float((high - low).max() / 2)
-
-    def table(self, *, level: float = 0.95) -> pd.DataFrame:
-        """Systems by falling mean: rank (ties share one), mean, sd, lower, upper.
-
-        For the population of queries also the two parts of sd: sd_judging (relevance is not known) and sd_sampling
-        (other queries could have been drawn).
-        """
-        low, high = self.intervals(level)
-        frame = pd.DataFrame(
-            {
-                "mean": self.mean,
-                "sd": self.standard_deviation,
-                "lower": low,
-                "upper": high,
-            },
-            index=pd.Index(self.systems, name="system"),
-        )
-        if self.target == "population":
-            frame["sd_judging"], frame["sd_sampling"] = self._parts
-        frame.insert(0, "rank", (-frame["mean"].round(12)).rank(method="min").astype(int))
-        return frame.sort_values("rank", kind="stable")
-
-    @property
-    def _parts(self) -> tuple[Floats, Floats]:
-        """The standard deviation that comes from judging, and that from sampling queries, each of shape (system,)."""
-        judging, sampling = (np.diag(m) for m in (self.joint.covariance, self.joint.between))
-        return np.sqrt(np.maximum(judging, 0.0)), np.sqrt(np.maximum(sampling, 0.0))
-
-    def to_pandas(self) -> pd.DataFrame:
-        """One row a system and query: system, query, mean, sd (of judging alone)."""
-        index = pd.MultiIndex.from_product([self.systems, list(self.queries)], names=["system", "query"])
-        columns = {"mean": self.joint.query_mean.ravel(), "sd": np.sqrt(self.joint.query_variance).ravel()}
-        return pd.DataFrame(columns, index=index).reset_index()
+__all__ = ["Score", "within"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,7 +76,7 @@ class Score:
 
     def cdf(self, x: float) -> float:
         """P(score <= x)."""
-        if self.scores.family == "empirical" and self.scores.target == "collection":
+        if self.scores.family == "empirical":
             return float((self._draws() <= x + TIE).mean())
         sd = self.standard_deviation()
         if sd == 0:
@@ -264,7 +89,7 @@ class Score:
         if not 0 < level < 1:
             raise ScoreError(f"A level is a probability between 0 and 1, got {level:g}.")
         tail = (1 - level) / 2
-        if self.scores.family == "empirical" and self.scores.target == "collection":
+        if self.scores.family == "empirical":
             low, high = np.quantile(self._draws(), [tail, 1 - tail])
             return float(low), float(high)
         z = -float(stdtrit(self._freedom, tail) if self.scores.family == "t" else ndtri(tail))
@@ -298,14 +123,3 @@ def within(limits: tuple[float, float], mean: ArrayLike, low: ArrayLike, high: A
     """
     least, most = limits
     return np.maximum(low, np.minimum(mean, least)), np.minimum(high, np.maximum(mean, most))
-
-
-def _normal(mean: Floats, covariance: Floats, n: int, rng: np.random.Generator) -> Floats:
-    """Joint normal draws; the covariance may be singular."""
-    if np.isnan(covariance).any():
-        raise ScoreError("Only marginals are known here: joint draws need method='draws'.")
-    value, vector = np.linalg.eigh(covariance)
-    # Rounding leaves a null direction with a tiny variance, whose root would tell identical systems apart.
-    noise = 10 * len(value) * np.finfo(float).eps * value.max(initial=0.0)
-    root = vector * np.sqrt(np.where(value > noise, value, 0.0))
-    return np.asarray(mean + rng.standard_normal((n, len(mean))) @ root.T)

@@ -8,10 +8,11 @@ import numpy as np
 
 from probeval.arrays import Bools, Floats, Ints
 from probeval.errors import SelectionError
-from probeval.scores.score import TIE
 from probeval.selection.goals import Goal
 from probeval.selection.knowledge import Knowledge
 from probeval.selection.policies import find_policy, gain, worth
+from probeval.streams import Purpose, stream
+from probeval.ties import TIE
 
 __all__ = ["SHORT_LIST", "choose", "in_turn"]
 
@@ -134,7 +135,7 @@ def _explore(knowledge: Knowledge, open_: Bools, n: int) -> Ints:
     n_queries = len(knowledge.runs.queries)
     size = np.maximum(np.bincount(query, minlength=n_queries), 1)
     done = np.bincount(query, weights=knowledge.judged.astype(float), minlength=n_queries)
-    key = np.random.default_rng([knowledge.seed, 0]).random(len(query))
+    key = stream(knowledge.seed, Purpose.ORDER).random(len(query))
     out: list[int] = []
     pairs = np.flatnonzero(open_)
     for _ in range(n):

@@ -12,7 +12,6 @@ from probeval.data.judgments import Judgments
 from probeval.data.pool import Pool
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
-from probeval.errors import SelectionError
 from probeval.metrics import Metric
 from probeval.relevance.models.base import Predicts
 from probeval.relevance.online import OnlineModel, Prediction, follow
@@ -22,7 +21,7 @@ from probeval.selection.batch import choose
 from probeval.selection.goals import Goal
 from probeval.selection.knowledge import Knowledge
 from probeval.selection.policies import find_policy
-from probeval.streams import BELIEF, SCORES, stream
+from probeval.streams import Purpose, stream
 from probeval.threads import one_thread
 
 __all__ = ["EXPLORE", "Judging", "Stage"]
@@ -90,12 +89,7 @@ class Judging:
     def __post_init__(self) -> None:
         find_policy(self.policy)
         metric, goal = as_metric(self.metric), Goal.parse(self.goal)
-        judgments = self.collection.judgments
-        scale = self.scale
-        if scale is None:
-            if judgments is None or not len(judgments):
-                raise SelectionError("Without judgments the scale of the grades must be named.")
-            scale = judgments.scale()
+        scale = self.collection.scale(self.scale)
         depth = self.depth or metric.cutoff or self.collection.runs.depth
         runs = self.collection.runs.top(depth)
         goal.check(runs.systems)
@@ -119,7 +113,9 @@ class Judging:
         if last is not None and len(judgments) - last.learned < self.refresh:
             return Stage(self, judgments, last.belief.knowing(judgments), last.learned)
         belief = self.follower.after(
-            judgments if len(judgments) else None, stream(self.seed, BELIEF), last=None if last is None else last.belief
+            judgments if len(judgments) else None,
+            stream(self.seed, Purpose.PREDICTION),
+            last=None if last is None else last.belief,
         )
         return Stage(self, judgments, belief, len(judgments))
 
@@ -150,7 +146,7 @@ class Stage:
         """All that a policy looks at."""
         judging = self.judging
         assert isinstance(judging.metric, Metric)
-        rng = stream(judging.seed, SCORES)
+        rng = stream(judging.seed, Purpose.SCORES)
         scores = evaluate(
             judging.runs, self.belief.relevance, judging.metric, family=judging.family, n=judging.draws, rng=rng
         )

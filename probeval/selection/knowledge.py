@@ -19,7 +19,7 @@ from probeval.relevance.online import Prediction
 from probeval.scores import Ranking, Scores
 from probeval.scores.draws import BATCH, drawn_lists, score_blocks
 from probeval.scores.moments import rank_weights
-from probeval.streams import RANKING, query_streams, stream
+from probeval.streams import Purpose, query_streams, stream
 from probeval.threads import in_order
 
 __all__ = ["Knowledge", "effective_weights"]
@@ -66,9 +66,9 @@ class Knowledge:
     @cached_property
     def ranking(self) -> Ranking:
         """The ranking now."""
-        return self.scores.ranking(rng=stream(self.seed, RANKING), n=DRAWS)
+        return self.scores.ranking(rng=stream(self.seed, Purpose.RANKING), n=DRAWS)
 
-    def stream(self, *purpose: int) -> np.random.Generator:
+    def stream(self, *purpose: Purpose) -> np.random.Generator:
         """Randomness for a purpose, the same whenever this much is judged."""
         return stream(self.seed, len(self.judgments), *purpose)
 
@@ -92,7 +92,7 @@ class Knowledge:
     @cached_property
     def weights(self) -> Floats:
         """What a unit of gain of each pair adds to each system's mean score, shape (pair, system)."""
-        return effective_weights(self.runs, self.relevance, self.metric, self.gains, self.stream(2))
+        return effective_weights(self.runs, self.relevance, self.metric, self.gains, self.stream(Purpose.WEIGHTS))
 
     @cached_property
     def gain_moments(self) -> tuple[Floats, Floats]:

@@ -18,9 +18,10 @@ from scipy.special import ndtri
 from probeval.arrays import Bools, Floats
 from probeval.errors import SelectionError, did_you_mean
 from probeval.scores.moments import rank_weights
-from probeval.scores.score import TIE
 from probeval.selection.goals import Goal
 from probeval.selection.knowledge import Knowledge
+from probeval.streams import Purpose, stream
+from probeval.ties import TIE
 
 __all__ = ["POLICIES", "Policy", "comparison_weights", "find_policy", "laplacian", "worth"]
 
@@ -40,7 +41,7 @@ def _form(columns: Floats, matrix: Floats) -> Floats:
 
 def random(knowledge: Knowledge, goal: Goal) -> Floats:
     """In an order drawn once for the whole campaign."""
-    return np.random.default_rng([knowledge.seed, 0]).random(len(knowledge.runs.pool))
+    return stream(knowledge.seed, Purpose.ORDER).random(len(knowledge.runs.pool))
 
 
 def depth(knowledge: Knowledge, goal: Goal) -> Floats:

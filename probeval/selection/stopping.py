@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from probeval.errors import SelectionError, did_you_mean
+from probeval.ties import TIE
 
 if TYPE_CHECKING:
     from probeval.selection.judging import Stage
@@ -175,7 +176,7 @@ def _number(name: str, sign: str, value: str) -> float:
 
 
 def _holds(name: str, value: float, target: float) -> bool:
-    return value <= target + 1e-12 if name in AT_MOST else value >= target - 1e-12
+    return value <= target + TIE if name in AT_MOST else value >= target - TIE
 
 
 def _share(name: str, value: float, target: float) -> float:

@@ -12,9 +12,9 @@ from scipy.special import ndtri
 
 from probeval.arrays import Bools
 from probeval.scores import Ranking, evaluate
-from probeval.scores.score import TIE
 from probeval.selection.judging import Stage
-from probeval.streams import BELIEF, SCORES, stream
+from probeval.streams import Purpose, stream
+from probeval.ties import TIE
 
 __all__ = ["Verdict", "fairness"]
 
@@ -115,7 +115,9 @@ def _without(stage: Stage, own: Bools) -> Any:
     kept = judgments.take((position < 0) | ~own[position])
     judging = stage.judging
     # The same randomness as for the stage itself, so that what differs is the judgments.
-    belief = judging.follower.after(kept if len(kept) else None, stream(judging.seed, BELIEF), last=stage.belief)
+    belief = judging.follower.after(
+        kept if len(kept) else None, stream(judging.seed, Purpose.PREDICTION), last=stage.belief
+    )
     return evaluate(
-        judging.runs, belief.relevance, judging.metric, n=judging.draws, rng=stream(judging.seed, SCORES)
+        judging.runs, belief.relevance, judging.metric, n=judging.draws, rng=stream(judging.seed, Purpose.SCORES)
     ).mean

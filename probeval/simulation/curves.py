@@ -10,6 +10,7 @@ import pandas as pd
 
 from probeval.simulation.points import Point
 from probeval.simulation.rules import Ruled
+from probeval.ties import TIE
 
 __all__ = ["LASTS", "TAU", "Course", "Simulation", "Step", "lasting"]
 
@@ -34,7 +35,7 @@ def lasting(steps: Sequence[Step], tau: float = TAU, lasts: int = LASTS, *, exha
     """
     first: int | None = None
     for step in steps:
-        if not step.tau >= tau - 1e-12:  # not known, for a single system
+        if not step.tau >= tau - TIE:  # not known, for a single system
             first = None
         elif first is None:
             first = step.judged

@@ -19,8 +19,8 @@ from scipy.special import ndtr, ndtri, stdtrit
 from probeval.arrays import Codes, Floats, Ints, frozen
 from probeval.data.judgments import Judgments
 from probeval.errors import ProbevalWarning, SelectionError
-from probeval.scores.score import TIE
 from probeval.selection import Stage
+from probeval.ties import TIE
 
 __all__ = ["Forecast", "forecast"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,8 +15,9 @@ from probeval.data.scale import Scale, count_at_least
 from probeval.errors import DataError, did_you_mean
 from probeval.metrics import Lists, Metric
 from probeval.metrics.lists import gather
+from probeval.streams import Purpose, stream
 
-__all__ = ["HeldOut", "Split", "restrict", "split", "stream"]
+__all__ = ["HeldOut", "Split", "restrict", "split"]
 
 
 def restrict(collection: Collection, queries: Iterable[str]) -> Collection:
@@ -82,10 +82,9 @@ class HeldOut:
             Where no system is judged so far.
         """
         kept = collection.judged_systems(depth, share=-1.0 if systems == "all" else JUDGED)
-        assert kept.judgments is not None
-        scale = kept.judgments.scale()
+        scale = kept.scale()
         pool = kept.runs.top(depth).pool
-        judged = kept.judgments.on(pool).codes(scale) >= 0
+        judged = kept.codes_on(pool, scale) >= 0
         queries: Ids = pool.queries[np.unique(pool.query[judged])]
         kept = restrict(kept, queries)
         assert kept.judgments is not None
@@ -190,13 +189,8 @@ def _has_no_like(held: HeldOut) -> bool:
 
 def _halves(held: HeldOut, number: int, seed: int) -> Split:
     queries = held.collection.runs.queries
-    order = stream(seed, held.collection.name, number // 2, 0).permutation(len(queries))
+    order = stream(seed, held.collection.name, number // 2, Purpose.ORDER).permutation(len(queries))
     half = len(queries) // 2
     first, second = (restrict(held.collection, queries[np.sort(part)]) for part in (order[:half], order[half:]))
     train, test = (first, second) if number % 2 == 0 else (second, first)
     return Split((held.collection.name, number), [train], HeldOut.of(test, depth=held.depth), number)
-
-
-def stream(seed: int, name: str, *numbers: int) -> np.random.Generator:
-    """A stream of its own for each purpose, whatever else is run beside it."""
-    return np.random.default_rng([seed, zlib.crc32(name.encode()), *numbers])

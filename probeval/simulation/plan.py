@@ -26,6 +26,7 @@ from probeval.scores import evaluate
 from probeval.scores.evaluate import as_metric
 from probeval.selection import Judging
 from probeval.simulation.forecast import LASTS, PATHS, Forecast, forecast
+from probeval.streams import Purpose, stream
 
 __all__ = ["TARGETS", "Plan", "Planned", "Prices", "parse_targets", "plan", "resize"]
 
@@ -298,7 +299,7 @@ def plan(
     courses = iter(progress(range(len(work) * paths)))
     options = []
     for n, depth, k, with_labels in work:
-        sized = resize(collection, n, np.random.default_rng([seed, n]))
+        sized = resize(collection, n, stream(seed, n))
         sized = sized if with_labels else replace(sized, labels=None)
         judging = Judging(sized, model, measured, scale=scale, depth=depth, explore=0.0, seed=seed)
         stage = judging.begin()
@@ -312,7 +313,7 @@ def plan(
             paths=paths,
             noise=noise,
             n_jobs=n_jobs,
-            rng=np.random.default_rng([seed, n, depth]),
+            rng=stream(seed, n, depth),
             progress=lambda these: islice(courses, len(these)),
         )
         options.append(
@@ -373,7 +374,7 @@ def _study(
     collection: Collection, model: Predicts, metric: Metric, scale: Scale | None, depth: int, seed: int
 ) -> GStudy:
     """The variance components of the scores as they are known now, one decomposition a joint draw."""
-    rng = np.random.default_rng([seed, 9])
+    rng = stream(seed, Purpose.STUDY)
     relevance = model.predict(collection, depth=depth, scale=scale, rng=rng)
     scores = evaluate(
         collection.runs.top(depth), relevance, metric, method="draws", n=STUDY_DRAWS, rng=rng, per_query=True

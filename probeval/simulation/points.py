@@ -10,11 +10,11 @@ from scipy.special import ndtri, stdtrit
 
 from probeval.arrays import Bools, Floats, Ints
 from probeval.errors import ScoreError
-from probeval.reliability.correlation import signs, spearman
+from probeval.reliability.correlation import spearman
 from probeval.reliability.paired import differences, pair_index, t_test
 from probeval.reliability.twoway import signed
 from probeval.scores import Ranking, Scores
-from probeval.scores.score import TIE
+from probeval.ties import TIE, signs
 
 __all__ = ["BINS", "Bins", "Point", "measure_point", "significant_pairs", "tau_and_accuracy"]
 
@@ -241,7 +241,7 @@ def significant_pairs(query_truth: Floats) -> Bools:
 def _centred_interval(scores: Scores, level: float) -> tuple[Floats, Floats]:
     """The interval of each system's score less the mean over systems, shapes (system,)."""
     tail = (1 - level) / 2
-    if scores.family == "empirical" and scores.target == "collection":
+    if scores.family == "empirical":
         drawn = scores.joint.draws
         assert drawn is not None
         low, high = np.quantile(drawn - drawn.mean(axis=1, keepdims=True), [tail, 1 - tail], axis=0)

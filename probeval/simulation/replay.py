@@ -16,9 +16,10 @@ from probeval.metrics import Metric
 from probeval.relevance.models.base import Predicts
 from probeval.selection import Judging, Stage, Stopping
 from probeval.simulation.curves import LASTS, TAU, Course, Step, lasting
-from probeval.simulation.heldout import HeldOut, stream
+from probeval.simulation.heldout import HeldOut
 from probeval.simulation.points import Point, measure_point, significant_pairs, tau_and_accuracy
 from probeval.simulation.rules import Ruled, apply_rules
+from probeval.streams import Purpose, stream
 
 __all__ = ["Assessor", "replay"]
 
@@ -108,7 +109,7 @@ def replay(
     most = min(ceil(until * pool - 1e-9), len(held.known))
     offered = np.zeros(pool, dtype=bool)
     offered[held.known] = True
-    assessor = Assessor.of(held, noise=noise, rng=stream(seed, held.collection.name, 5))
+    assessor = Assessor.of(held, noise=noise, rng=stream(seed, held.collection.name, Purpose.SLIPS))
     judging = Judging(
         replace(held.collection, judgments=None), model, metric, policy=policy, goal=goal, scale=held.scale,
         depth=held.depth, explore=explore, offered=offered, refresh=refresh or 1, family=family, draws=draws,
@@ -127,7 +128,9 @@ def replay(
         warnings.simplefilter("ignore", ProbevalWarning)  # what files lack is said once, when they are read
         stage = judging.begin()
         if pilot:
-            start = stream(seed, held.collection.name, 8).permutation(held.known)[: ceil(pilot * pool - 1e-9)]
+            start = stream(seed, held.collection.name, Purpose.PILOT).permutation(held.known)[
+                : ceil(pilot * pool - 1e-9)
+            ]
             judged += start.tolist()
             stage = stage.after(assessor.judge(held, judged))
         while True:
@@ -180,7 +183,7 @@ def _step(stage: Stage, true: Floats, significant: Bools, judged: int) -> Step:
 def _point(stage: Stage, true: Floats, by_query: Floats, seed: int) -> Point:
     drawn = stage.scores.joint.draws
     if drawn is None:
-        drawn = stage.scores.sample(NULL, np.random.default_rng([seed, len(stage.judgments), 6]))
+        drawn = stage.scores.sample(NULL, stream(seed, len(stage.judgments), Purpose.NULL))
     return measure_point(stage.scores, true, draws=drawn, query_truth=by_query)
 
 

@@ -15,9 +15,10 @@ from probeval.metrics import Metric
 from probeval.relevance.models.base import Predicts
 from probeval.scores import evaluate
 from probeval.scores.evaluate import as_metric
-from probeval.simulation.heldout import HeldOut, split, stream
+from probeval.simulation.heldout import HeldOut, split
 from probeval.simulation.points import Point, measure_point
 from probeval.simulation.trials import Trial, Validation
+from probeval.streams import stream
 
 __all__ = ["CHECKPOINTS", "MODELS", "Fit", "validate"]
 

@@ -322,6 +322,8 @@ def test_errors_are_one_line(probeval, folder, tmp_path, put):
     linear = ["evaluate", folder / "runs", *INDEPENDENT, "--metric", "DCG@5", "--quiet"]
     expect_refusal(probeval(*linear, "--method", "taylor"), "Taylor route is for ratios")
     expect_refusal(probeval(*linear, "--family", "empirical"), "A family is")
+    drawn = ["--method", "draws", "--family", "empirical", "--target", "population"]
+    expect_refusal(probeval(*linear, *drawn), "Use family='normal' or 't', or target='collection'")
     expect_refusal(probeval(*linear, "--qrels", put("other", "x1 0 d1 1\n")), "no query in common", "'x1'")
     one = "".join(f"q1 Q0 d{i} {i} {9 - i} t\n" for i in range(1, 6))
     expect_refusal(

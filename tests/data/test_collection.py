@@ -5,8 +5,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from probeval.data import Collection, LabelTable, Pool, Runs, read_campaign, read_teams, write_campaign
-from probeval.errors import DataError
+from probeval.data import (
+    UNJUDGED,
+    Collection,
+    Judgments,
+    LabelTable,
+    Pool,
+    Runs,
+    Scale,
+    read_campaign,
+    read_teams,
+    write_campaign,
+)
+from probeval.errors import DataError, ScaleError
 
 # The figures of the campaigns' README: systems, teams, queries, judgments, scale.
 CAMPAIGNS = {
@@ -144,3 +155,23 @@ def test_pools_are_apart(small):
     more = small.judgments.on(small.runs.pool.union(Pool.of(["q1"], ["zz"])))
     assert len(more.pool) == len(small.runs.pool) + 1
     assert np.isnan(more.grades()).sum() == 1
+
+
+def test_the_scale_is_the_one_named_else_that_of_the_judgments(small):
+    assert small.scale() == small.judgments.scale() == small.judgments.scale(None)
+    assert small.scale(Scale.graded(4)) == small.judgments.scale(Scale.graded(4)) == Scale.graded(4)
+    for judgments in (None, Judgments.none(small.runs.pool)):
+        bare = replace(small, judgments=judgments)
+        assert bare.scale(Scale.binary()) == Scale.binary()
+        with pytest.raises(ScaleError, match=r"^Without judgments the scale of the grades must be named\.$"):
+            bare.scale()
+
+
+def test_codes_on_a_pool_are_those_of_the_judgments_there(small):
+    pool, scale = small.runs.top(2).pool, small.scale()
+    expected = small.judgments.on(pool).codes(scale)
+    np.testing.assert_array_equal(small.codes_on(pool, scale), expected)
+    np.testing.assert_array_equal(small.judgments.codes_on(pool, scale), expected)
+    nothing = replace(small, judgments=None).codes_on(pool, scale)
+    assert nothing.dtype == expected.dtype
+    assert nothing.tolist() == [UNJUDGED] * len(pool)

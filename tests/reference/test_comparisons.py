@@ -230,7 +230,7 @@ def test_rules_with_judgments_missing(mirex):
     campaign, measured = mirex
     scale = campaign.judgments.scale()
     runs = campaign.runs.top(5)
-    full = campaign.judgments.on(runs.pool).codes(scale)
+    full = campaign.judgments.codes_on(runs.pool, scale)
     reference = compare(measured, correction="none")
     runs = runs.select(reference.systems)
     order = np.random.default_rng(1).permutation(len(full))

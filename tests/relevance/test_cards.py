@@ -14,7 +14,7 @@ from probeval.data import Collection, synthetic_campaign, write_campaign
 from probeval.errors import ModelError
 from probeval.features import FeatureName, feature_names
 from probeval.relevance import Card, Empirical, FittedOrdinal, Hierarchical, Uniform, card_names, fit_card, load_card
-from probeval.relevance.cards.card import read_card, write_card
+from probeval.relevance.cards.store import read_card, write_card
 
 SHIPPED = [
     "mirex-jud-broad-published",
@@ -135,6 +135,21 @@ def test_a_damaged_card_is_refused(card, put, name):
     assert str(error.value).startswith(f"{path}: ")
     assert said in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", sorted(CHANGES))
+def test_damaged_data_is_refused_without_a_file_too(card, name):
+    change, said = CHANGES[name]
+    with pytest.raises(ModelError) as error:
+        Card.from_dict(json.loads(damaged(card, change)))
+    assert said in str(error.value)
+
+
+def test_a_card_is_its_data(card):
+    assert Card.from_dict(json.loads(json.dumps(card.to_dict()))).to_dict() == card.to_dict()
+    for data in ([1], None, "card", {}):
+        with pytest.raises(ModelError, match=r"^not a model card: it names no schema\.$"):
+            Card.from_dict(data)
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[1]", b"null", b'"card"', b"\x80\x04\x95pickle"])

@@ -9,7 +9,7 @@ import pytest
 
 from probeval.arrays import objects
 from probeval.data import Collection, Judgments, Metadata, Scale, synthetic_campaign
-from probeval.errors import ModelError, ProbevalWarning
+from probeval.errors import ModelError, ProbevalWarning, ScaleError
 from probeval.relevance import Empirical, FallbackModel, FittedOrdinal, Uniform
 from probeval.relevance.models.base import as_model
 
@@ -65,7 +65,7 @@ def test_a_chain_that_falls_silent_says_so(small):
 
 
 def test_the_scale_must_come_from_somewhere(small):
-    with pytest.raises(ModelError, match="scale of the grades must be named"):
+    with pytest.raises(ScaleError, match="scale of the grades must be named"):
         CHAIN.predict(Collection("bare", small.runs), depth=8)
     assert CHAIN.predict(small, depth=8).scale == BROAD
 

@@ -65,7 +65,7 @@ def test_all_judged_leaves_nothing_open(small):
     metric = parse("DCG@5")
     runs = small.runs.top(5)
     scale = small.judgments.scale()
-    low, high = difference_bounds(runs, small.judgments.on(runs.pool).codes(scale), metric, scale)
+    low, high = difference_bounds(runs, small.judgments.codes_on(runs.pool, scale), metric, scale)
     scores = measure(runs, small.judgments, metric, scale=scale).values
     np.testing.assert_allclose(low, high, atol=1e-12)
     np.testing.assert_allclose(low, differences(scores, *pair_index(len(scores))), atol=1e-12)
@@ -96,7 +96,7 @@ def test_rules_refuse():
 def test_rules_and_probabilities_on_a_campaign_judged_in_part():
     made = synthetic_campaign(np.random.default_rng(2), systems=8, queries=30, depth=5)
     runs, metric, scale = made.runs.top(5), parse("CG@5"), made.judgments.scale()
-    full = made.judgments.on(runs.pool).codes(scale)
+    full = made.judgments.codes_on(runs.pool, scale)
     rng = np.random.default_rng(4)
     fewer, known = (np.where(rng.random(len(full)) < share, full, -1).astype(np.int16) for share in (0.9, 0.99))
     gap = differences(measure(runs, made.judgments, metric, scale=scale).values, *pair_index(8))
@@ -127,7 +127,7 @@ def test_a_certain_campaign_has_certain_probabilities():
 def test_judgments_of_some_pairs_only():
     runs = campaign()
     judged = as_judgments({"p": {"v": 2, "x": 0}, "q": {"v": 1}})
-    codes = judged.on(runs.pool).codes(SCALE)
+    codes = judged.codes_on(runs.pool, SCALE)
     low, high = difference_bounds(runs, codes, parse("CG@4"), SCALE)
     assert (low < high).any()
     assert (low <= high).all()

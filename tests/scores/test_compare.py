@@ -152,7 +152,7 @@ def test_the_population_is_less_sure():
     near, far = normal().ranking(), normal(target="population").ranking()
     assert far.confidence < near.confidence - 0.1
     assert far.p_better[1, 0] == pytest.approx(stats.norm.cdf(0.1 / np.sqrt(2 * (SD**2 + 0.01))), abs=1e-12)
-    both = normal(draws=np.tile(MEAN, (50, 1)), family="empirical", target="population", covariance=np.zeros((3, 3)))
+    both = normal(draws=np.tile(MEAN, (50, 1)), family="normal", target="population", covariance=np.zeros((3, 3)))
     ranking = both.ranking(rng=np.random.default_rng(1), n=20_000)
     assert ranking.p_better[1, 0] == pytest.approx(stats.norm.cdf(0.1 / np.sqrt(0.02)), abs=1e-12)
     assert np.all(ranking.p_best > 0)

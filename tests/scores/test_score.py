@@ -86,6 +86,21 @@ def test_distribution_of_draws_is_theirs(by):
     assert score.interval(0.8) == pytest.approx(tuple(np.quantile(drawn, [0.1, 0.9])))
 
 
+def test_draws_of_these_queries_make_a_normal_for_the_population(by, part_judged, believe):
+    scores = by["draws"]
+    of_all = scores.with_target("population")
+    assert (of_all.family, scores.with_target("collection").family) == ("normal", "empirical")
+    assert of_all.with_target("collection").family == "empirical"
+    normal = stats.norm(of_all[A].mean(), of_all[A].standard_deviation())
+    assert of_all[A].cdf(0.5) == pytest.approx(normal.cdf(0.5), abs=1e-12)
+    relevance = believe(part_judged.runs, Scale.graded(2), 1)
+    asked = {"method": "draws", "target": "population", "n": 20}
+    assert evaluate(part_judged.runs, relevance, "DCG@5", **asked).family == "normal"
+    assert evaluate(part_judged.runs, relevance, "DCG@5", **asked, family="t").with_target("collection").family == "t"
+    with pytest.raises(ScoreError, match="Use family='normal' or 't', or target='collection'"):
+        evaluate(part_judged.runs, relevance, "DCG@5", **asked, family="empirical")
+
+
 def test_the_population_adds_the_spread_between_queries(by):
     for scores in by.values():
         of_all = scores.with_target("population")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from probeval.data import Judgments, Scale
-from probeval.errors import SelectionError
+from probeval.errors import ScaleError, SelectionError
 from probeval.relevance import FallbackModel, Uniform
 from probeval.selection import EXPLORE, Judging
 
@@ -54,7 +54,7 @@ def test_slips_are_found_before_any_work(full, options, message):
 
 
 def test_grades_must_be_known(full):
-    with pytest.raises(SelectionError, match=r"Without judgments the scale of the grades must be named\."):
+    with pytest.raises(ScaleError, match=r"Without judgments the scale of the grades must be named\."):
         Judging(replace(full, judgments=None), MODEL, "P@3")
 
 

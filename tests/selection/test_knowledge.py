@@ -12,6 +12,7 @@ from probeval.metrics import parse
 from probeval.relevance import FallbackModel, RelevanceDistribution, Uniform
 from probeval.scores.draws import drawn_lists
 from probeval.selection.knowledge import RIDGE, _ridge, effective_weights
+from probeval.streams import Purpose
 
 
 def uniform(full, scale, judged=0):
@@ -70,8 +71,8 @@ def test_known_things(stage):
     np.testing.assert_allclose(mean, frame["mean"])
     assert knowledge.best_rank.min() == 0
     assert (knowledge.gain_variance >= variance).all()
-    a, b = (knowledge.stream(1).random() for _ in range(2))
-    assert a == b != knowledge.stream(2).random()
+    a, b = (knowledge.stream(Purpose.RANKING).random() for _ in range(2))
+    assert a == b != knowledge.stream(Purpose.WEIGHTS).random()
 
 
 def test_both_forms_of_the_ridge_are_one():

@@ -1,16 +1,13 @@
-"""Fitted models as data: a JSON card with the numbers, a README beside it, never pickle."""
+"""Fitted models as data: every number of them, what they were fitted on, and what they are not good for."""
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-from probeval.data.files import write_bytes
-from probeval.errors import FeatureError, ModelError, did_you_mean
+from probeval.errors import FeatureError, ModelError
 from probeval.features import FeatureName, feature_names
 from probeval.relevance.effects.prior import HierarchicalPrior
 from probeval.relevance.models.base import FallbackModel, FittedModel
@@ -18,11 +15,10 @@ from probeval.relevance.models.baseline import Empirical, Uniform
 from probeval.relevance.models.hierarchical import Hierarchical
 from probeval.relevance.models.ordinal import FittedOrdinal
 
-__all__ = ["Card", "card_names", "load_card", "read_card", "write_card"]
+__all__ = ["Card"]
 
-SCHEMA = 1
-FILE = "card.json"
-SHELVES = (Path(__file__).parents[2] / "models", Path(__file__).parents[3] / "models")  # in a wheel; in a checkout
+SCHEMA = 2  # 1 called the cutpoint scale of a query its stretch
+READABLE = (1, 2)
 
 
 @dataclass(frozen=True)
@@ -97,6 +93,39 @@ class Card:
             "made": self.made,
         }
 
+    @classmethod
+    def from_dict(cls, data: Any) -> Card:
+        """The card from plain data.
+
+        Raises
+        ------
+        ModelError
+            Where it is none, damaged, or of another version.
+        """
+        if not isinstance(data, Mapping) or "schema" not in data:
+            raise ModelError("not a model card: it names no schema.")
+        if data["schema"] not in READABLE:
+            raise ModelError(
+                f"schema {data['schema']!r} is not known here (this version reads up to {SCHEMA}). Update probeval."
+            )
+        try:
+            return cls(
+                name=data["name"],
+                title=data["title"],
+                models=_models(data["models"]),
+                scale=data["scale"],
+                depth=int(data["depth"]),
+                training=data["training"],
+                evaluation=data["evaluation"],
+                limits=tuple(data["limits"]),
+                made=data["made"],
+            )
+        except KeyError as error:
+            raise ModelError(f"a damaged model card: it lacks {error}. Get it again.") from None
+        except (TypeError, ValueError, AttributeError, FeatureError) as error:
+            what = " ".join(str(error).rstrip(".").split())
+            raise ModelError(f"a damaged model card: {what}. Get it again.") from None
+
     def readme(self) -> str:
         """The card for people."""
         lines = [f"# {self.name}", "", self.title, "", f"Scale: {self.scale}. Pools to depth {self.depth}.", ""]
@@ -125,47 +154,6 @@ class Card:
         if self.made:
             lines += ["## How it was made", "", self.made, ""]
         return "\n".join(lines)
-
-
-def write_card(card: Card, folder: Path) -> None:
-    """Write ``card.json`` and its README into a folder."""
-    text = json.dumps(card.to_dict(), indent=1, ensure_ascii=False)
-    write_bytes(folder / FILE, (text + "\n").encode())
-    write_bytes(folder / "README.md", card.readme().encode())
-
-
-def read_card(path: Path) -> Card:
-    """Read a card from its folder or file."""
-    file = path / FILE if path.is_dir() else path
-    try:
-        data = json.loads(file.read_bytes())
-    except OSError as error:
-        raise ModelError(f"{file}: cannot be read: {error.strerror or error}.") from None
-    except ValueError as error:
-        raise ModelError(f"{file}: not a model card: {error}.") from None
-    if not isinstance(data, dict) or "schema" not in data:
-        raise ModelError(f"{file}: not a model card: it names no schema.")
-    if data["schema"] != SCHEMA:
-        raise ModelError(
-            f"{file}: schema {data['schema']!r} is not known here (this version reads {SCHEMA}). Update probeval."
-        )
-    try:
-        return Card(
-            name=data["name"],
-            title=data["title"],
-            models=_models(data["models"]),
-            scale=data["scale"],
-            depth=int(data["depth"]),
-            training=data["training"],
-            evaluation=data["evaluation"],
-            limits=tuple(data["limits"]),
-            made=data["made"],
-        )
-    except KeyError as error:
-        raise ModelError(f"{file}: a damaged model card: it lacks {error}. Get it again.") from None
-    except (TypeError, ValueError, AttributeError, FeatureError) as error:
-        what = " ".join(str(error).rstrip(".").split())
-        raise ModelError(f"{file}: a damaged model card: {what}. Get it again.") from None
 
 
 def _models(data: Sequence[Mapping[str, Any]]) -> list[FittedModel | Hierarchical]:
@@ -259,28 +247,3 @@ def _facts(facts: Mapping[str, Any], indent: str = "") -> list[str]:
         else:
             lines.append(f"{indent}- {key}: {value:.4g}" if isinstance(value, float) else f"{indent}- {key}: {value}")
     return lines
-
-
-def _shelf() -> dict[str, Path]:
-    """The cards that ship, by name."""
-    found: dict[str, Path] = {}
-    for shelf in SHELVES:
-        for file in sorted(shelf.glob(f"*/{FILE}")):
-            found.setdefault(file.parent.name, file)
-    return found
-
-
-def card_names() -> list[str]:
-    """The names of the cards that ship."""
-    return sorted(_shelf())
-
-
-def load_card(name: str) -> Card:
-    """A card that ships, by name, or any card, by the path of its folder or file."""
-    shelf = _shelf()
-    if name in shelf:
-        return read_card(shelf[name])
-    path = Path(name)
-    if path.exists():
-        return read_card(path)
-    raise ModelError(f"No model {name!r}.{did_you_mean(name, shelf)} 'probeval models' lists those that ship.")

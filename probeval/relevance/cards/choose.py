@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from probeval.data.collection import Collection
 from probeval.data.scale import Scale
-from probeval.relevance.cards.card import Card, load_card
+from probeval.relevance.cards.card import Card
+from probeval.relevance.cards.store import load_card
 from probeval.relevance.models.base import FallbackModel, Predicts
 from probeval.relevance.models.baseline import Empirical, Uniform
 
@@ -104,7 +105,7 @@ def _scale(collection: Collection, scale: Scale | None, card: Card | None) -> tu
     if scale is not None:
         return scale, "named"
     if collection.judgments is not None and len(collection.judgments):
-        return collection.judgments.scale(), "inferred from the judgments"
+        return collection.scale(), "inferred from the judgments"
     if card is not None and card.scale != "any":
         return Scale.parse(card.scale), f"that of {card.name}"
     return Scale.binary(), "assumed, as nothing says otherwise"

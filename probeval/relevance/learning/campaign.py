@@ -86,7 +86,7 @@ def estimate_campaign(collection: Collection, spec: ModelSpec, *, depth: int) ->
         warnings.simplefilter("ignore", ProbevalWarning)  # a missing term counts as average here
         design = Design.of(spec.vague(), collection, depth=depth, scale=scale)
     with one_thread():
-        posterior = fit_laplace(design, collection.judgments.on(design.pool).codes(scale), points=1)
+        posterior = fit_laplace(design, collection.codes_on(design.pool, scale), points=1)
     mode, layout = posterior.best, posterior.problem.layout
     error = np.sqrt((np.linalg.inv(mode.schur) ** 2).sum(axis=0))
 

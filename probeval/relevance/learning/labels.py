@@ -20,7 +20,7 @@ def learn_labels(labels: LabelTable, judgments: Judgments, *, complete: float = 
     what made them speak.
     """
     scale = judgments.scale()
-    codes = judgments.on(labels.pool).codes(scale)
+    codes = judgments.codes_on(labels.pool, scale)
     values = labels.values[codes >= 0]
     kept = [
         i

@@ -99,10 +99,7 @@ class FallbackModel:
         rng
             Not used: a chain has no posterior to draw from.
         """
-        if scale is None:
-            if collection.judgments is None:
-                raise ModelError("Without judgments the scale of the grades must be named.")
-            scale = collection.judgments.scale()
+        scale = collection.scale(scale)
         pool = collection.runs.top(depth).pool
         probability, levels, _ = self.probabilities(collection, depth=depth, scale=scale)
         return RelevanceDistribution.of(pool, scale, probability, levels=levels, judgments=collection.judgments)

@@ -66,7 +66,7 @@ class Empirical:
             if collection.judgments is None:
                 raise ModelError(f"{collection.name}: there are no judgments to learn from.")
             scale = collection.judgments.scale()
-            level = scale.level_of(collection.judgments.on(collection.runs.top(depth).pool).codes(scale))
+            level = scale.level_of(collection.codes_on(collection.runs.top(depth).pool, scale))
             count = np.bincount(level[level >= 0], minlength=len(scale.levels)) + 0.5
             found.setdefault(len(count), []).append(count / count.sum())
         return cls({n: tuple(float(x) for x in np.mean(shares, axis=0)) for n, shares in sorted(found.items())})

@@ -8,9 +8,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from probeval.arrays import Codes
 from probeval.data.collection import Collection
-from probeval.data.scale import UNJUDGED, Scale
+from probeval.data.scale import Scale
 from probeval.errors import ModelError, did_you_mean
 from probeval.relevance.distribution import RelevanceDistribution
 from probeval.relevance.effects.prior import HierarchicalPrior
@@ -64,7 +63,7 @@ class Hierarchical:
 
     def design(self, collection: Collection, *, depth: int, scale: Scale | None = None) -> Design:
         """A campaign as the model sees it, whatever is judged of it."""
-        return Design.of(self.prior, collection, depth=depth, scale=_scale(collection, scale))
+        return Design.of(self.prior, collection, depth=depth, scale=collection.scale(scale))
 
     def infer(
         self,
@@ -98,12 +97,12 @@ class Hierarchical:
         from probeval.relevance.inference.nuts import fit_nuts  # PyMC is slow to load
 
         rng = np.random.default_rng(0) if rng is None else rng
-        return fit_nuts(design, _judged(collection, design), rng=rng, **options)
+        return fit_nuts(design, collection.codes_on(design.pool, design.scale), rng=rng, **options)
 
     def refit(self, collection: Collection, design: Design, *, start: Start | None = None) -> LaplacePosterior:
         """The posterior by Laplace's method on a design made before; ``start`` from an earlier one makes it quick."""
         with one_thread():
-            return fit_laplace(design, _judged(collection, design), start=start)
+            return fit_laplace(design, collection.codes_on(design.pool, design.scale), start=start)
 
     def predict(
         self,
@@ -141,17 +140,3 @@ class Hierarchical:
     def from_dict(cls, data: Mapping[str, Any]) -> Hierarchical:
         """The model from plain data."""
         return cls(HierarchicalPrior.from_dict(data["prior"]))
-
-
-def _judged(collection: Collection, design: Design) -> Codes:
-    if collection.judgments is None:
-        return np.full(len(design.pool), UNJUDGED, dtype=np.int16)
-    return collection.judgments.on(design.pool).codes(design.scale)
-
-
-def _scale(collection: Collection, scale: Scale | None) -> Scale:
-    if scale is not None:
-        return scale
-    if collection.judgments is None or not len(collection.judgments):
-        raise ModelError("Without judgments the scale of the grades must be named.")
-    return collection.judgments.scale()

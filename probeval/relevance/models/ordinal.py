@@ -72,16 +72,15 @@ def training_data(collections: Iterable[Collection], terms: Sequence[str], *, de
     parts: list[TrainingData] = []
     n_queries = 0
     for number, collection in enumerate(collections):
-        judgments = collection.judgments
-        if judgments is None:
+        if collection.judgments is None:
             raise ModelError(f"{collection.name}: there are no judgments to learn from.")
-        scale = judgments.scale()
+        scale = collection.judgments.scale()
         if collection.runs.teams is None:  # every system is a team of its own
             collection = replace(collection, runs=collection.runs.with_teams({}))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ProbevalWarning)  # what is missing is counted below
             table = compute_features(collection, feature_names(terms), depth=depth, scale=scale)
-        codes = judgments.on(table.pool).codes(scale)
+        codes = collection.codes_on(table.pool, scale)
         x = table.design(terms)
         rows = np.flatnonzero((codes >= 0) & np.isfinite(x).all(axis=1))
         parts.append(

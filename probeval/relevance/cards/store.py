@@ -1,0 +1,60 @@
+"""Cards on disk: a folder with ``card.json`` and a README, never pickle; and those that ship, by name."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from probeval.data.files import write_bytes
+from probeval.errors import ModelError, did_you_mean
+from probeval.relevance.cards.card import Card
+
+__all__ = ["card_names", "load_card", "read_card", "write_card"]
+
+FILE = "card.json"
+SHELVES = (Path(__file__).parents[2] / "models", Path(__file__).parents[3] / "models")  # in a wheel; in a checkout
+
+
+def write_card(card: Card, folder: Path) -> None:
+    """Write ``card.json`` and its README into a folder."""
+    text = json.dumps(card.to_dict(), indent=1, ensure_ascii=False)
+    write_bytes(folder / FILE, (text + "\n").encode())
+    write_bytes(folder / "README.md", card.readme().encode())
+
+
+def read_card(path: Path) -> Card:
+    """Read a card from its folder or file."""
+    file = path / FILE if path.is_dir() else path
+    try:
+        return Card.from_dict(json.loads(file.read_bytes()))
+    except OSError as error:
+        raise ModelError(f"{file}: cannot be read: {error.strerror or error}.") from None
+    except ValueError as error:
+        raise ModelError(f"{file}: not a model card: {error}.") from None
+    except ModelError as error:
+        raise ModelError(f"{file}: {error}") from None
+
+
+def _shelf() -> dict[str, Path]:
+    """The cards that ship, by name."""
+    found: dict[str, Path] = {}
+    for shelf in SHELVES:
+        for file in sorted(shelf.glob(f"*/{FILE}")):
+            found.setdefault(file.parent.name, file)
+    return found
+
+
+def card_names() -> list[str]:
+    """The names of the cards that ship."""
+    return sorted(_shelf())
+
+
+def load_card(name: str) -> Card:
+    """A card that ships, by name, or any card, by the path of its folder or file."""
+    shelf = _shelf()
+    if name in shelf:
+        return read_card(shelf[name])
+    path = Path(name)
+    if path.exists():
+        return read_card(path)
+    raise ModelError(f"No model {name!r}.{did_you_mean(name, shelf)} 'probeval models' lists those that ship.")
