@@ -111,7 +111,7 @@ class Scores:
         return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
 
     def with_target(self, target: str) -> Scores:
-        """The same scores for another target, normal or empirical as is usual for it (:func:`usual_family`)."""
+        """The same scores for another target; unless it is t, the family is the usual one of that target."""
         if target == self.target:
             return self
         return replace(
