@@ -38,7 +38,7 @@ from probeval.data.files import suffix
 from probeval.errors import ProbevalError, did_you_mean
 from probeval.metrics import Measured, Metric, measure
 from probeval.scores.evaluate import as_metric
-from probeval.streams import Purpose, stream
+from probeval.streams import stream
 
 if TYPE_CHECKING:
     from probeval.reliability import Observed, Pairwise, Posterior
@@ -338,7 +338,7 @@ def _by_draws(
     """P(significant when all is judged) of each pair, from joint draws of the scores."""
     from probeval.relevance import choose_model
     from probeval.reliability import probability_significant
-    from probeval.scores import evaluate as evaluate_scores
+    from probeval.scores import score_collection
 
     choice = choose_model(asked.model, collection, scale=named)
     talk(f"Model {choice.name}: {choice.why} Scale {choice.scale} ({choice.scale_from}).")
@@ -346,15 +346,13 @@ def _by_draws(
     if seen:
         talk(f"These judgments are those of {seen}, which {choice.name} was fitted on: it has seen the answers.")
     scale = choice.scale if gain is None else choice.scale.with_gain(gain.value)
-    runs = collection.runs.top(depth or found.metric.cutoff or collection.runs.depth)
-    relevance = talk.warned(
-        lambda: choice.model.predict(
-            collection, depth=runs.depth, scale=scale, rng=stream(asked.seed, Purpose.PREDICTION)
+    (scores,) = talk.warned(
+        lambda: score_collection(
+            choice.model, collection, [found.metric], depth=depth, scale=scale, seed=asked.seed,
+            method="draws", per_query=True, n=asked.draws,
         )
-    )
-    at = [runs.systems.index(s) for s in systems]
-    rng = stream(asked.seed, Purpose.SCORES)
-    scores = evaluate_scores(runs, relevance, found.metric, method="draws", n=asked.draws, rng=rng, per_query=True)
+    )  # fmt: skip
+    at = [scores.systems.index(s) for s in systems]
     assert scores.joint.query_draws is not None
     better, worse = probability_significant([scores.joint.query_draws[:, at]], alpha=1 - asked.level)
     return better + worse

@@ -15,6 +15,8 @@ from probeval.cli.options import (
     Family,
     Format,
     Gain,
+    Inference,
+    InferenceName,
     Labels,
     Level,
     MetadataFile,
@@ -42,8 +44,7 @@ from probeval.data.collection import JUDGED
 from probeval.errors import ProbevalError
 from probeval.metrics import Measured, Metric, measure
 from probeval.relevance import choose_model
-from probeval.scores import Ranking
-from probeval.scores import evaluate as evaluate_scores
+from probeval.scores import Ranking, score_collection
 from probeval.scores.evaluate import as_metric
 from probeval.streams import Purpose, stream
 from probeval.ties import TIE
@@ -58,6 +59,7 @@ def evaluate(
     metadata: MetadataFile = None,
     labels: Labels = None,
     model: ModelName = None,
+    inference: Inference = InferenceName.laplace,
     level: Level = 0.95,
     target: Target = TargetName.collection,
     method: Method = None,
@@ -94,33 +96,30 @@ def evaluate(
         _classical(collection, metrics, named, gain and gain.value, depth, per_query, form, talk, plot)
         return
     _refuse_strangers(collection)
-    choice = choose_model(model, collection, scale=named)
+    choice = choose_model(model, collection, scale=named, inference=inference.value)
     talk(f"Model {choice.name}: {choice.why} Scale {choice.scale} ({choice.scale_from}).")
     seen = choice.fitted_on(collection)
     if seen:
         talk(f"These judgments are those of {seen}, which {choice.name} was fitted on: it has seen the answers.")
     _say_open(talk, collection)
     grades = choice.scale if gain is None else choice.scale.with_gain(gain.value)
-    rankings: list[Ranking] = []
-    for one in metrics:
-        pool_depth = depth or one.cutoff or collection.runs.depth
-        relevance = talk.warned(
-            lambda at=pool_depth: choice.model.predict(  # type: ignore[misc]
-                collection, depth=at, scale=grades, rng=stream(seed, Purpose.PREDICTION)
-            )
-        )
-        scores = evaluate_scores(
-            collection.runs.top(pool_depth),
-            relevance,
-            one,
+    scored = talk.warned(
+        lambda: score_collection(
+            choice.model,
+            collection,
+            metrics,
+            depth=depth,
+            scale=grades,
+            seed=seed,
             method=method and method.value,
             target=target.value,
             family=family and family.value,
             n=draws,
-            rng=stream(seed, Purpose.SCORES),
         )
-        rankings.append(scores.ranking(rng=stream(seed, Purpose.RANKING)))
-        _say_alike(talk, collection, pool_depth, rankings[-1])
+    )
+    rankings = [scores.ranking(rng=stream(seed, Purpose.RANKING)) for scores in scored]
+    for ranking in rankings:
+        _say_alike(talk, collection, depth or ranking.scores.metric.cutoff or collection.runs.depth, ranking)
     if plot is not None:
         _plot(rankings[0], plot, level, talk)
     _write_rankings(rankings, choice.name, level, per_query, form, talk)

@@ -19,6 +19,8 @@ __all__ = [
     "Format",
     "Gain",
     "GoalName",
+    "Inference",
+    "InferenceName",
     "Jobs",
     "Labels",
     "LabelsFrom",
@@ -92,6 +94,13 @@ class MethodName(StrEnum):
     draws = "draws"
     exact = "exact"
     taylor = "taylor"
+
+
+class InferenceName(StrEnum):
+    """How the posterior of the hierarchical model is computed."""
+
+    laplace = "laplace"
+    nuts = "nuts"
 
 
 class FamilyName(StrEnum):
@@ -187,6 +196,13 @@ Target = Annotated[
 ]
 Method = Annotated[
     MethodName | None, typer.Option("--method", help="moments for linear measures and draws for others when not given.")
+]
+Inference = Annotated[
+    InferenceName,
+    typer.Option(
+        "--inference",
+        help="How the hierarchical model is computed: laplace, in seconds; nuts, by sampling, in minutes.",
+    ),
 ]
 Family = Annotated[
     FamilyName | None,

@@ -17,6 +17,8 @@ from probeval.cli.options import (
     Format,
     Gain,
     GainName,
+    Inference,
+    InferenceName,
     Labels,
     Level,
     MappingName,
@@ -64,6 +66,7 @@ def report(
     metadata: MetadataFile = None,
     labels: Labels = None,
     model: ModelName = None,
+    inference: Inference = InferenceName.laplace,
     out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="Where the report is written.")] = Path(
         "probeval-report.html"
     ),
@@ -125,7 +128,9 @@ def report(
             )
         else:
             kind = "evaluation"
-            page = _evaluation(collection, metric, model, level, draws, named, gain, depth, seed, command, users, talk)
+            page = _evaluation(
+                collection, metric, model, inference, level, draws, named, gain, depth, seed, command, users, talk
+            )
     if title is not None:
         from dataclasses import replace
 
@@ -174,6 +179,7 @@ def _evaluation(
     collection: Collection,
     metric: str,
     model: str | None,
+    inference: InferenceName,
     level: float,
     draws: int,
     named: Scale | None,
@@ -191,7 +197,7 @@ def _evaluation(
 
     if model == "none":
         raise ProbevalError("A report speaks of uncertainty, which needs a model: uniform, hierarchical or a card.")
-    choice = choose_model(model, collection, scale=named)
+    choice = choose_model(model, collection, scale=named, inference=inference.value)
     talk(f"Model {choice.name}: {choice.why} Scale {choice.scale} ({choice.scale_from}).")
     choice = choice if gain is None else replace(choice, scale=choice.scale.with_gain(gain.value))
     found = talk.warned(

@@ -19,7 +19,7 @@ from probeval.data.files import suffix
 from probeval.errors import ProbevalError
 from probeval.metrics import Metric, measure
 from probeval.scores.evaluate import as_metric
-from probeval.streams import Purpose, stream
+from probeval.streams import stream
 
 if TYPE_CHECKING:
     from probeval.reliability import Design, GStudy, Observed
@@ -178,7 +178,7 @@ def _modelled(
     """Joint draws of the scores, with a model for what is not judged."""
     from probeval.relevance import choose_model
     from probeval.reliability import observe
-    from probeval.scores import evaluate
+    from probeval.scores import score_collection
 
     if "assessor" in design.conditions:
         raise ProbevalError("A model speaks of relevance, not of assessors: use --model none, or --design 's x q'.")
@@ -188,13 +188,11 @@ def _modelled(
     if seen:
         talk(f"These judgments are those of {seen}, which {choice.name} was fitted on: it has seen the answers.")
     scale = choice.scale if source.gain is None else choice.scale.with_gain(source.gain.value)
-    depth = source.depth or metric.cutoff or collection.runs.depth
-    relevance = talk.warned(
-        lambda: choice.model.predict(collection, depth=depth, scale=scale, rng=stream(source.seed, Purpose.PREDICTION))
-    )
-    scores = evaluate(
-        collection.runs.top(depth), relevance, metric, method="draws", per_query=True, n=source.draws,
-        rng=stream(source.seed, Purpose.SCORES),
+    (scores,) = talk.warned(
+        lambda: score_collection(
+            choice.model, collection, [metric], depth=source.depth, scale=scale, seed=source.seed,
+            method="draws", per_query=True, n=source.draws,
+        )
     )  # fmt: skip
     talk(f"{metric}: {scores.judged:,} of {scores.pool:,} pairs judged, {source.draws:,} joint draws.")
     return observe(scores), scores.pool / len(scores.queries)

@@ -70,9 +70,13 @@ class OnlineModel:
     def after(
         self, judgments: Judgments | None, rng: np.random.Generator, *, last: Prediction | None = None
     ) -> Prediction:
-        """The prediction with these judgments; ``last`` is the one with fewer."""
+        """The prediction with these judgments; ``last`` is the one with fewer.
+
+        The first is by the model's own inference. Refits are by Laplace's method, as a sampler would start over.
+        """
         now = replace(self.collection, judgments=judgments)
-        if self.design is None:
+        sampled = isinstance(self.model, Hierarchical) and self.model.inference == "nuts"
+        if self.design is None or (sampled and last is None):
             return Prediction(self.model.predict(now, depth=self.depth, scale=self.scale, rng=rng))
         assert isinstance(self.model, Hierarchical)
         start = last.posterior.start if last is not None and last.posterior is not None else None
@@ -83,11 +87,7 @@ class OnlineModel:
 def follow(model: Predicts, collection: Collection, *, depth: int, scale: Scale) -> OnlineModel:
     """A model that follows a campaign."""
     design = None
-    # A design that looks at judgments has to be made anew with every one, and a sampler starts anew anyway.
-    if (
-        isinstance(model, Hierarchical)
-        and model.inference == "laplace"
-        and "judgments" not in needs(feature_names(model.terms))
-    ):
+    # A design that looks at judgments has to be made anew with every one.
+    if isinstance(model, Hierarchical) and "judgments" not in needs(feature_names(model.terms)):
         design = model.design(collection, depth=depth, scale=scale)
     return OnlineModel(model, collection, depth, scale, design)

@@ -173,12 +173,10 @@ def begin(
     level, draws, seed, mapping
         As in :class:`Evaluation`; how many joint draws; same seed, same report.
     """
-    shared = {"scale": choice.scale, "depth": depth, "draws": draws, "seed": seed}
-    stage = Judging(collection, choice.model, metric, **shared).begin()  # type: ignore[arg-type]
+    stage = Judging(collection, choice.model, metric, scale=choice.scale, depth=depth, draws=draws, seed=seed).begin()
     marks: list[Milestone] = []
     if stage.scores.judged:
-        nothing = replace(collection, judgments=None)
-        marks.append(milestone(Judging(nothing, choice.model, metric, **shared).begin()))  # type: ignore[arg-type]
+        marks.append(milestone(_with_nothing_judged(stage)))
     marks.append(milestone(stage))
     return Evaluation(stage, choice, tuple(marks), level=level, mapping=mapping)
 
@@ -196,8 +194,7 @@ def follow(
 
     ``progress`` goes over the numbers of judgments at which there is one.
     """
-    judging = stage.judging
-    step = replace(judging, collection=replace(judging.collection, judgments=None)).begin()
+    step = _with_nothing_judged(stage)
     marks = [milestone(step)]
     for n in progress(sorted({int(m) for m in np.linspace(0, len(judgments), MARKS + 1)} - {0, len(judgments)})):
         step = step.after(judgments.take(np.arange(n)))
@@ -205,3 +202,7 @@ def follow(
     if len(judgments):
         marks.append(milestone(stage))
     return Evaluation(stage, choice, tuple(marks), ordered=True, level=level, mapping=mapping)
+
+
+def _with_nothing_judged(stage: Stage) -> Stage:
+    return stage.judging.stage(Judgments.none(stage.judging.pool), last=stage.belief)

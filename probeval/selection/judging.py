@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from probeval.arrays import Bools, Ints
@@ -107,16 +107,12 @@ class Judging:
     def begin(self) -> Stage:
         """Where it starts: with the judgments of the collection."""
         judgments = self.collection.judgments
-        return self._stage(Judgments.none(self.pool) if judgments is None else judgments, None)
+        return self.stage(Judgments.none(self.pool) if judgments is None else judgments)
 
-    def _stage(self, judgments: Judgments, last: Stage | None) -> Stage:
-        if last is not None and len(judgments) - last.learned < self.refresh:
-            return Stage(self, judgments, last.belief.knowing(judgments), last.learned)
-        belief = self.follower.after(
-            judgments if len(judgments) else None,
-            stream(self.seed, Purpose.PREDICTION),
-            last=None if last is None else last.belief,
-        )
+    def stage(self, judgments: Judgments, *, last: Prediction | None = None) -> Stage:
+        """The stage with these judgments; ``last`` is a prediction with others, to start from."""
+        now = judgments if len(judgments) else None
+        belief = self.follower.after(now, stream(self.seed, Purpose.PREDICTION), last=last)
         return Stage(self, judgments, belief, len(judgments))
 
 
@@ -186,4 +182,6 @@ class Stage:
 
     def after(self, judgments: Judgments) -> Stage:
         """The stage with these judgments: all so far, the new ones among them."""
-        return self.judging._stage(judgments, self)
+        if len(judgments) - self.learned < self.judging.refresh:
+            return replace(self, judgments=judgments, belief=self.belief.knowing(judgments))
+        return self.judging.stage(judgments, last=self.belief)

@@ -11,9 +11,8 @@ import pandas as pd
 from scipy.special import ndtri
 
 from probeval.arrays import Bools
-from probeval.scores import Ranking, evaluate
+from probeval.scores import Ranking
 from probeval.selection.judging import Stage
-from probeval.streams import Purpose, stream
 from probeval.ties import TIE
 
 __all__ = ["Verdict", "fairness"]
@@ -113,11 +112,5 @@ def _without(stage: Stage, own: Bools) -> Any:
     judgments = stage.judgments
     position = judgments.pool.within(stage.judging.pool)[judgments.pair]
     kept = judgments.take((position < 0) | ~own[position])
-    judging = stage.judging
     # The same randomness as for the stage itself, so that what differs is the judgments.
-    belief = judging.follower.after(
-        kept if len(kept) else None, stream(judging.seed, Purpose.PREDICTION), last=stage.belief
-    )
-    return evaluate(
-        judging.runs, belief.relevance, judging.metric, n=judging.draws, rng=stream(judging.seed, Purpose.SCORES)
-    ).mean
+    return stage.judging.stage(kept, last=stage.belief).scores.mean

@@ -22,7 +22,7 @@ from probeval.errors import SelectionError, did_you_mean
 from probeval.metrics import Metric
 from probeval.relevance.models.base import Predicts
 from probeval.reliability import GStudy, gstudy, power_of
-from probeval.scores import evaluate
+from probeval.scores import score_collection
 from probeval.scores.evaluate import as_metric
 from probeval.selection import Judging
 from probeval.simulation.forecast import LASTS, PATHS, Forecast, forecast
@@ -374,12 +374,10 @@ def _study(
     collection: Collection, model: Predicts, metric: Metric, scale: Scale | None, depth: int, seed: int
 ) -> GStudy:
     """The variance components of the scores as they are known now, one decomposition a joint draw."""
-    rng = stream(seed, Purpose.STUDY)
-    relevance = model.predict(collection, depth=depth, scale=scale, rng=rng)
-    scores = evaluate(
-        collection.runs.top(depth), relevance, metric, method="draws", n=STUDY_DRAWS, rng=rng, per_query=True
+    (scores,) = score_collection(
+        model, collection, [metric], depth=depth, scale=scale, seed=seed, method="draws", n=STUDY_DRAWS, per_query=True
     )
-    return gstudy(scores, rng=rng)
+    return gstudy(scores, rng=stream(seed, Purpose.STUDY))
 
 
 def _noise(scale: Scale, metric: Metric, disagreement: float) -> float:

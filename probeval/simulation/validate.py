@@ -13,12 +13,12 @@ from probeval.data.collection import Collection
 from probeval.errors import DataError, ModelError, ProbevalWarning, did_you_mean
 from probeval.metrics import Metric
 from probeval.relevance.models.base import Predicts
-from probeval.scores import evaluate
+from probeval.scores import score_collection
 from probeval.scores.evaluate import as_metric
 from probeval.simulation.heldout import HeldOut, split
 from probeval.simulation.points import Point, measure_point
 from probeval.simulation.trials import Trial, Validation
-from probeval.streams import stream
+from probeval.streams import Purpose, stream
 
 __all__ = ["CHECKPOINTS", "MODELS", "Fit", "validate"]
 
@@ -193,7 +193,7 @@ def _judge(
 ) -> list[Trial]:
     """One order of judging, by every model and measure."""
     name, runs = held.collection.name, held.collection.runs.top(held.depth)
-    order = stream(seed, name, number, 1).permutation(held.known)
+    order = stream(seed, name, number, Purpose.ORDER).permutation(held.known)
     truths = {metric: held.truth(metric) for metric in metrics}
     points: dict[tuple[str, Metric], list[Point]] = {}
     for at, checkpoint in enumerate(checkpoints):
@@ -201,12 +201,12 @@ def _judge(
         for model, fitted in models.items():
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ProbevalWarning)
-                relevance = fitted.predict(
-                    so_far, depth=held.depth, scale=held.scale, rng=stream(seed, name, number, 2, at)
-                )
-            for i, (metric, truth) in enumerate(truths.items()):
-                rng = stream(seed, name, number, 3, at, i)
-                scores = evaluate(runs, relevance, metric, n=draws, rng=rng)
+                scored = score_collection(
+                    fitted, so_far, metrics, depth=held.depth, scale=held.scale, seed=seed, keys=(name, number, at),
+                    n=draws,
+                )  # fmt: skip
+            for scores, (metric, truth) in zip(scored, truths.items(), strict=True):
+                rng = stream(seed, name, number, at, Purpose.RANKING)
                 drawn = scores.sample(draws, rng) if scores.joint.draws is None else scores.joint.draws
                 point = measure_point(scores, truth.mean(axis=1), draws=drawn, query_truth=truth)
                 points.setdefault((model, metric), []).append(point)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from probeval.data.collection import Collection
 from probeval.data.scale import Scale
+from probeval.errors import ModelError
 from probeval.relevance.cards.card import Card
 from probeval.relevance.cards.store import load_card
 from probeval.relevance.models.base import FallbackModel, Predicts
 from probeval.relevance.models.baseline import Empirical, Uniform
+from probeval.relevance.models.hierarchical import Hierarchical, Inference
 
 __all__ = ["Choice", "choose_model"]
 
@@ -52,7 +54,9 @@ class Choice:
         return next((name for name, print_ in self.card.fingerprints.items() if print_ == mine), None)
 
 
-def choose_model(name: str | None, collection: Collection, *, scale: Scale | None = None) -> Choice:
+def choose_model(
+    name: str | None, collection: Collection, *, scale: Scale | None = None, inference: Inference = "laplace"
+) -> Choice:
     """The model that a name means for this campaign; the best that fits it without a name.
 
     Parameters
@@ -64,6 +68,8 @@ def choose_model(name: str | None, collection: Collection, *, scale: Scale | Non
         Runs, and whatever judgments and metadata there are.
     scale
         The scale of the grades, where it is named; else that of the judgments, else the card's, else binary.
+    inference
+        How the posterior of a hierarchical model is computed: ``"laplace"`` or ``"nuts"``.
     """
     card: Card | None = None
     model: Predicts
@@ -80,6 +86,10 @@ def choose_model(name: str | None, collection: Collection, *, scale: Scale | Non
         else:
             card = load_card(name)
         model = card.model
+    if isinstance(model, Hierarchical):
+        model = replace(model, inference=inference)
+    elif inference != "laplace":
+        raise ModelError(f"Only a hierarchical model has a posterior to sample, and {name!r} is none.")
     known, source = _scale(collection, scale, card)
     label = name if name in ("uniform", "empirical") or card is None else card.name
     return Choice(str(label), model, why, known, source, card)

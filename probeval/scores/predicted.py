@@ -1,0 +1,66 @@
+"""Predict, then evaluate: from a model and a collection to scores, one prediction for all measures of a depth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from probeval.data.collection import Collection
+from probeval.data.scale import Scale
+from probeval.metrics import Metric
+from probeval.relevance.distribution import RelevanceDistribution
+from probeval.relevance.models.base import Predicts
+from probeval.scores.evaluate import evaluate
+from probeval.scores.scores import Scores
+from probeval.streams import Purpose, stream
+
+__all__ = ["score_collection"]
+
+
+def score_collection(
+    model: Predicts,
+    collection: Collection,
+    metrics: Sequence[Metric],
+    *,
+    depth: int | None = None,
+    scale: Scale | None = None,
+    seed: int = 0,
+    keys: Sequence[int | str] = (),
+    **options: Any,
+) -> list[Scores]:
+    """The scores of a collection's systems by several measures.
+
+    Parameters
+    ----------
+    model, collection
+        What predicts relevance, and of what.
+    metrics
+        The measures. Those of one depth share one prediction.
+    depth, scale
+        How many ranks are pooled (each measure's cutoff, else the whole runs, when not given), and the grades.
+    seed, keys
+        Where randomness starts, and what tells this collection from others under the same seed.
+    options
+        Of :func:`probeval.scores.evaluate`: ``method``, ``target``, ``family``, ``n``, ``per_query``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from probeval.data import synthetic_campaign
+    >>> from probeval.metrics import parse
+    >>> from probeval.relevance import FallbackModel, Uniform
+    >>> campaign = synthetic_campaign(np.random.default_rng(1), systems=4, queries=3, depth=5)
+    >>> score_collection(FallbackModel([Uniform()]), campaign, [parse("DCG@5"), parse("nDCG@5")])
+    [<Scores: DCG@5 of 4 systems on 3 queries, moments>, <Scores: nDCG@5 of 4 systems on 3 queries, draws>]
+    """
+    predicted: dict[int, RelevanceDistribution] = {}
+    out = []
+    for metric in metrics:
+        at = depth or metric.cutoff or collection.runs.depth
+        if at not in predicted:
+            predicted[at] = model.predict(
+                collection, depth=at, scale=scale, rng=stream(seed, *keys, Purpose.PREDICTION)
+            )
+        rng = stream(seed, *keys, Purpose.SCORES)
+        out.append(evaluate(collection.runs.top(at), predicted[at], metric, rng=rng, **options))
+    return out
