@@ -65,21 +65,24 @@ class Arrow:
     Parameters
     ----------
     diagonal, arm
-        Shape (query, coordinate); the arm is 0 at its end.
+        Shape (query, coordinate); the arm is 0 at its end, and None where there are no cutpoint scales.
     """
 
     diagonal: Floats
-    arm: Floats
+    arm: Floats | None
 
     def times(self, x: Floats) -> Floats:
         """Each matrix times another, shape (query, coordinate, column)."""
-        out = self.diagonal[..., None] * x + self.arm[..., None] * x[:, -1:, :]
-        out[:, -1, :] += np.einsum("qi,qic->qc", self.arm, x)
-        return np.asarray(out)
+        out = self.diagonal[..., None] * x
+        if self.arm is not None:
+            out += self.arm[..., None] * x[:, -1:, :]
+            out[:, -1, :] += np.einsum("qi,qic->qc", self.arm, x)
+        return out
 
     def dense(self) -> Floats:
         """As full matrices, shape (query, coordinate, coordinate)."""
-        return self.times(np.broadcast_to(np.eye(self.arm.shape[1]), (len(self.arm), *([self.arm.shape[1]] * 2))))
+        n_queries, width = self.diagonal.shape
+        return self.times(np.broadcast_to(np.eye(width), (n_queries, width, width)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,9 +175,12 @@ class Problem:
         self.queries: Ints = np.concatenate([np.empty(0, dtype=np.int64), *(b.queries for b in self.blocks)])
         self.place: Ints = np.repeat(np.arange(len(self.queries)), count[self.queries])
         # Each query's local parameters: its judged pairs, then its cutpoint scale.
-        self.at_pair: Ints = np.arange(len(self.pairs)) + self.place * self.scaled
-        self.at_scale: Ints = np.cumsum(count[self.queries] + 1) - 1 if self.scaled else np.empty(0, dtype=np.int64)
-        self.n_local = len(self.at_pair) + len(self.at_scale)
+        self.at_pair: Ints | slice = slice(None)
+        self.at_scale: Ints = np.empty(0, dtype=np.int64)
+        if self.scaled:
+            self.at_pair = np.arange(len(self.pairs)) + self.place
+            self.at_scale = np.cumsum(count[self.queries] + 1) - 1
+        self.n_local = len(self.pairs) + len(self.at_scale)
         self.n_coordinates: Ints = np.where(count > 0, count + self.scaled, 0)  # of each query of the pool
         ends = np.cumsum([len(b.queries) for b in self.blocks]).tolist()
         self.places = [slice(a, b) for a, b in pairwise([0, *ends])]  # each block's queries among the judged ones
@@ -226,18 +232,32 @@ class Problem:
             out[block.where] = (matrix @ block.stack(wide)).reshape(-1, wide.shape[1])
         return out.reshape(values.shape)
 
-    def arrow_times(self, arrows: Sequence[Arrow], values: Floats) -> Floats:
-        """Each query's arrow times what its local parameters have, shape as ``values``."""
+    def information_times(self, diagonal: Floats, arm: Floats, values: Floats) -> Floats:
+        """The information on local parameters, an arrow per query, times what they have, shape as ``values``.
+
+        ``diagonal`` is of all local parameters, ``arm`` of the judged pairs with their query's cutpoint scale.
+        """
         wide = values if values.ndim == 2 else values[:, None]
-        out = np.empty_like(wide)
-        for block, arrow in zip(self.blocks, arrows, strict=True):
-            out[block.where] = arrow.times(block.stack(wide)).reshape(-1, wide.shape[1])
+        out = diagonal[:, None] * wide
+        if self.scaled:
+            out[self.at_pair] += arm[:, None] * wide[self.at_scale][self.place]
+            out[self.at_scale] += self.by_query(arm[:, None] * wide[self.at_pair])
         return out.reshape(values.shape)
+
+    def arrows(self, diagonal: Floats, arm: Floats) -> list[Arrow]:
+        """The same information as a stack of matrices per block."""
+        whole = np.zeros(self.n_local)
+        whole[self.at_pair] = arm
+        return [Arrow(block.stack(diagonal), block.stack(whole) if self.scaled else None) for block in self.blocks]
 
     def by_query(self, values: Floats) -> Floats:
         """The sums over each query's judged pairs, shape (query, ..)."""
-        first = np.flatnonzero(np.diff(self.place, prepend=-1))
-        return np.add.reduceat(values, first, axis=0) if len(first) else values
+        return np.add.reduceat(values, self._first, axis=0) if len(self.queries) else values
+
+    @cached_property
+    def _first(self) -> Ints:
+        """The first judged pair of each query with any."""
+        return np.flatnonzero(np.diff(self.place, prepend=-1))
 
     def parameters(self, point: Point) -> Parameters:
         """The point as the log-likelihood sees it."""

@@ -22,6 +22,7 @@ from probeval.relevance.inference.newton import Mode, find_mode, start_from
 from probeval.relevance.inference.posterior import Posterior
 from probeval.relevance.inference.sampling import LaplaceDraws
 from probeval.relevance.normal import Normal
+from probeval.threads import in_order
 
 __all__ = ["LaplacePosterior", "fit_laplace"]
 
@@ -30,6 +31,7 @@ LONGEST = 0.7  # a step of it, on the log scale: a doubling, so that it does not
 SETTLED = 0.02  # a step that ends it: two per cent of a standard deviation
 LEAST_USED = 0.1  # of the curvature: an effect that the data say nothing of keeps to its prior
 POINTS = 6  # at which the variances are integrated: more change no score in the third digit
+MANY = 500  # judged pairs from which the points are shared out over the cores: below, threads cost more than they save
 LEAST_WEIGHT = 1e-12  # of a point, so that each has one
 
 
@@ -115,7 +117,9 @@ def fit_laplace(
         return LaplacePosterior(problem, mode, (mode,), np.ones(1), errors)
     offsets = _spread_points(points, len(mean))
     starts = (start_from(problem, mode),) * points if start is None or len(start.points) != points else start.points
-    modes = tuple(find_mode(problem, mode.log_sd + errors * z, s) for z, s in zip(offsets, starts, strict=True))
+    settings = [(mode.log_sd + errors * z, s) for z, s in zip(offsets, starts, strict=True)]
+    spread_out = in_order if len(problem.pairs) >= MANY else map
+    modes = tuple(spread_out(lambda setting: find_mode(problem, *setting), settings))
     # Importance weights: the posterior over the normal that the points were drawn from.
     log_weight = np.array([m.log_evidence - np.sum(((m.log_sd - mean) / sd) ** 2) / 2 for m in modes])
     log_weight += (offsets**2).sum(axis=1) / 2

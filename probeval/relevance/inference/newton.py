@@ -59,6 +59,7 @@ class Expansion:
     derivatives: Derivatives
     campaign_slope: Floats  # of the objective
     local_slope: Floats  # of the log-likelihood alone
+    diagonal: Floats  # of H
     arrows: Sequence[Arrow]
     bend: Floats
     covariances: Sequence[Floats]
@@ -146,11 +147,10 @@ def linearise(problem: Problem, prior: Prior, point: Point, spread: Spread) -> E
     seen = problem.likelihood.derivatives(at, logits)
     rows, cuts = problem.rows, problem.layout.cuts
     bend = np.minimum(seen.bend, LOOSEST * prior.scale_precision)
-    slope, diagonal, arm = np.zeros((3, problem.n_local))
+    slope, diagonal = np.empty((2, problem.n_local))
     slope[problem.at_pair], slope[problem.at_scale] = seen.predictor, seen.scale
     diagonal[problem.at_pair], diagonal[problem.at_scale] = seen.predictor_twice, seen.scale_twice - bend
-    arm[problem.at_pair] = seen.predictor_scale
-    arrows = [Arrow(block.stack(diagonal), block.stack(arm)) for block in problem.blocks]
+    arrows = problem.arrows(diagonal, seen.predictor_scale)
     cross = np.empty((problem.n_local, problem.layout.size))
     cross[problem.at_pair] = np.concatenate([seen.predictor_cuts, rows * seen.predictor_twice[:, None]], axis=1)
     if problem.scaled:
@@ -161,7 +161,7 @@ def linearise(problem: Problem, prior: Prior, point: Point, spread: Spread) -> E
         for arrow, k in zip(arrows, prior.covariances, strict=True)
     ]
     followed = problem.times(covariances, cross)
-    pushed = cross - problem.arrow_times(arrows, followed)
+    pushed = cross - problem.information_times(diagonal, seen.predictor_scale, followed)
     information = np.zeros((problem.layout.size,) * 2)  # its lower triangle is enough
     information[cuts, cuts] = seen.cuts_twice - cross[:, cuts].T @ followed[:, cuts]
     information[problem.layout.columns] = rows.T @ pushed[problem.at_pair]
@@ -172,6 +172,7 @@ def linearise(problem: Problem, prior: Prior, point: Point, spread: Spread) -> E
         campaign_slope=np.concatenate([seen.cuts, rows.T @ seen.predictor])
         - prior.precision * (point.campaign - prior.mean),
         local_slope=slope,
+        diagonal=diagonal,
         arrows=arrows,
         bend=bend,
         covariances=covariances,
@@ -189,13 +190,14 @@ def newton_step(problem: Problem, here: Expansion, point: Point) -> Step:
     :math:`S\,\delta g = \nabla_g - C'(Lt - x)` with :math:`S` the Schur complement, and then
     :math:`x + \delta x = L(t - C\,\delta g)`, whose weights are :math:`t - C\,\delta g - H(x + \delta x)`.
     """
-    target = here.local_slope + problem.arrow_times(here.arrows, point.local)
+    arm = here.derivatives.predictor_scale
+    target = here.local_slope + problem.information_times(here.diagonal, arm, point.local)
     alone = problem.times(here.covariances, target) - point.local
     campaign = _solve(here.schur, here.campaign_slope - here.cross.T @ alone)
     right = target - here.cross @ campaign
     ahead = problem.times(here.covariances, right)
     local = ahead - point.local
-    weight = right - problem.arrow_times(here.arrows, ahead) - point.weight
+    weight = right - problem.information_times(here.diagonal, arm, ahead) - point.weight
     decrement = here.campaign_slope @ campaign + (here.local_slope - point.weight) @ local
     return Step(Point(campaign, local, weight), float(decrement))
 
@@ -236,20 +238,21 @@ def line_search(
 def posterior_spread(problem: Problem, here: Expansion) -> Spread:
     """The posterior standard deviations of what the log-likelihood is averaged over; gaps are taken as known."""
     inverse = solve_triangular(here.schur, np.eye(len(here.schur)), lower=True, check_finite=False)
-    moved = -here.followed  # of local parameters with the campaign's
-    moved[problem.at_pair, problem.layout["first_cut"].start] += 1.0
-    moved[problem.at_pair, problem.layout.columns] += problem.rows
+    moved = -here.followed[problem.at_pair]  # the predictors with the campaign's parameters
+    moved[:, problem.layout["first_cut"].start] += 1.0
+    moved[:, problem.layout.columns] += problem.rows
     moved = moved @ inverse.T
     diagonal, with_scale = np.empty((2, problem.n_local))
     for block, covariance in zip(problem.blocks, here.covariances, strict=True):
         diagonal[block.where] = np.diagonal(covariance, axis1=1, axis2=2).ravel()
         with_scale[block.where] = covariance[:, :, -1].ravel()
-    variance = (moved**2).sum(axis=1) + diagonal
-    predictor, scale = np.sqrt(variance[problem.at_pair]), np.sqrt(variance[problem.at_scale])
-    tied = np.zeros(len(predictor))
-    if problem.scaled:
-        both = (moved[problem.at_pair] * moved[problem.at_scale][problem.place]).sum(axis=1)
-        tied = (both + with_scale[problem.at_pair]) / scale[problem.place]
+    predictor = np.sqrt(np.einsum("ij,ij->i", moved, moved) + diagonal[problem.at_pair])
+    if not problem.scaled:
+        return Spread(predictor, np.zeros(len(predictor)), np.empty(0))
+    scales = -here.followed[problem.at_scale] @ inverse.T
+    scale = np.sqrt(np.einsum("ij,ij->i", scales, scales) + diagonal[problem.at_scale])
+    both = np.einsum("ij,ij->i", moved, scales[problem.place]) + with_scale[problem.at_pair]
+    tied = both / scale[problem.place]
     return Spread(predictor, tied, scale)
 
 

@@ -163,7 +163,7 @@ class Observed:
     def of(cls, problem: Problem, mode: Mode, number: int, some: slice, variances: Mapping[str, float]) -> Observed:
         """Of some queries of a block."""
         stack, arrow = problem.blocks[number], mode.arrows[number]
-        diagonal, arm = arrow.diagonal[some].copy(), arrow.arm[some]
+        diagonal = arrow.diagonal[some].copy()
         weight = stack.stack(mode.weight)[some].copy()
         scale_variance = np.empty(0)
         if problem.design.cutpoint_scale is not None:
@@ -171,7 +171,7 @@ class Observed:
             scale_variance = 1 / (1 / variances[problem.design.cutpoint_scale.name] - bend)
             diagonal[:, -1] += bend
             weight[:, -1] = stack.stack(mode.local)[some, -1] / scale_variance
-        whole = Arrow(diagonal, arm)
+        whole = Arrow(diagonal, None if arrow.arm is None else arrow.arm[some])
         pushed = stack.stack(mode.cross)[some] - whole.times(stack.stack(mode.followed)[some])
         return cls(whole, mode.covariances[number][some], pushed, weight, scale_variance)
 
@@ -183,7 +183,7 @@ class Observed:
         """
         root = np.sqrt(self.arrow.diagonal)
         out = root[..., None] * z
-        if len(self.scale_variance):
+        if self.arrow.arm is not None:
             tied = np.divide(self.arrow.arm, root, out=np.zeros_like(root), where=root > 0)
             left = np.sqrt(np.maximum(self.arrow.diagonal[:, -1] - (tied**2).sum(axis=1), 0.0))
             out[:, -1] = np.einsum("qi,qin->qn", tied, z) + left[:, None] * z[:, -1]
