@@ -11,7 +11,6 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import probeval
-from probeval.data import Effects
 from probeval.plots import plot_components, plot_dstudy, save
 from probeval.relevance import FallbackModel
 from probeval.relevance.learning.fit import text_chain
@@ -19,11 +18,11 @@ from probeval.reliability import dstudy, gstudy
 from probeval.scores import evaluate
 
 METRIC = "nDCG@10"
-EFFECTS = Effects(team=1.6, system=1.6)
+EFFECTS = {"team": 1.6, "system": 1.6}
 
 
 def campaign_of(seed: int) -> probeval.Collection:
-    return replace(probeval.synthetic_campaign(np.random.default_rng(seed), effects=EFFECTS), name=str(seed))
+    return replace(probeval.synthetic_campaign(np.random.default_rng(seed), sds=EFFECTS), name=str(seed))
 
 
 def draw(path: Path) -> None:

@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 
 import probeval
-from probeval.data.synthetic import Effects
 from probeval.plots import plot_milestones, save
 from probeval.relevance import choose_model
 from probeval.report import Milestone, milestone, milestone_table
@@ -25,7 +24,7 @@ SEEDS = range(5)
 
 def judge(seed: int) -> tuple[list[Milestone], list[float]]:
     """What is stated after each batch, and the tau with the order that full judgments give."""
-    campaign = probeval.synthetic_campaign(np.random.default_rng(seed), docs=200, effects=Effects(team=2.0, system=1.5))
+    campaign = probeval.synthetic_campaign(np.random.default_rng(seed), docs=200, sds={"team": 2.0, "system": 1.5})
     blind, scale = replace(campaign, judgments=None), campaign.judgments.scale()
     choice = choose_model(None, blind, scale=scale)
     judging = Judging(blind, choice.model, METRIC, scale=scale, seed=seed)

@@ -3,6 +3,8 @@
 Runs and whatever judgments there are go in; every score comes out with how sure it is.
 """
 
+from typing import Any
+
 from probeval.data import (
     Collection,
     Judgments,
@@ -14,7 +16,6 @@ from probeval.data import (
     read_campaign,
     read_judgments,
     read_runs,
-    synthetic_campaign,
     write_campaign,
 )
 from probeval.errors import DataError, MetricError, ProbevalError, ScaleError
@@ -45,3 +46,12 @@ __all__ = [
     "synthetic_campaign",
     "write_campaign",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Names whose modules take longer to load are loaded when they are asked for."""
+    if name == "synthetic_campaign":
+        from probeval.relevance.synthetic import synthetic_campaign
+
+        return synthetic_campaign
+    raise AttributeError(f"module 'probeval' has no attribute {name!r}")

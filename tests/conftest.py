@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from probeval.data import Collection, synthetic_campaign
+from probeval.data import Collection
+from probeval.relevance import synthetic_campaign
 
 
 def _folder(variable: str) -> Path:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -138,10 +139,15 @@ def test_no_two_modules_of_a_part_import_each_other():
 
 def test_all_is_sorted_and_is_the_public_face():
     public = {
-        name for name, value in vars(probeval).items() if not name.startswith("_") and not isinstance(value, ModuleType)
+        name
+        for name, value in vars(probeval).items()
+        if not name.startswith("_") and not isinstance(value, ModuleType) and value is not Any
     }
     assert probeval.__all__ == sorted(probeval.__all__)
-    assert set(probeval.__all__) == public | {"__version__"}
+    assert public | {"__version__"} <= set(probeval.__all__)
+    assert all(hasattr(probeval, name) for name in probeval.__all__)  # some load late
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = probeval.nothing
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))

@@ -15,9 +15,9 @@ import typer
 
 from probeval.cli.options import Format, OutputFormat, Quiet, Seed
 from probeval.cli.output import Talk, write_csv, write_json, write_table
-from probeval.data import Collection, Judgments, synthetic_campaign, write_campaign, write_qrels
-from probeval.data.synthetic import Effects
+from probeval.data import Collection, Judgments, write_campaign, write_qrels
 from probeval.metrics import measure
+from probeval.relevance import synthetic_campaign
 from probeval.streams import stream
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["demo"]
 
 METRIC = "nDCG@10"
-DOCS, EFFECTS = 200, Effects(team=2.0, system=1.5)  # systems that differ enough for sixty judgments to tell
+DOCS, EFFECTS = 200, {"team": 2.0, "system": 1.5}  # systems that differ enough for sixty judgments to tell
 BATCH = 10
 STOP = 0.95
 NEXT = """\
@@ -57,7 +57,7 @@ def demo(
     Example: probeval demo
     """
     talk = Talk(quiet=quiet)
-    campaign = synthetic_campaign(stream(seed), docs=DOCS, effects=EFFECTS)
+    campaign = synthetic_campaign(stream(seed), docs=DOCS, sds=EFFECTS)
     write_campaign(campaign, folder)
     talk(
         f"A synthetic campaign (no real systems, queries or documents) is in {folder}/: {len(campaign.runs.systems)} "

@@ -7,7 +7,6 @@ from probeval.data.judgments import Judgments
 from probeval.data.pool import Pool
 from probeval.data.runs import Runs
 from probeval.data.scale import ABSENT, POOLED, UNJUDGED, Scale
-from probeval.data.synthetic import Effects, synthetic_campaign
 from probeval.data.tables import as_judgments, as_runs
 from probeval.data.trec import write_qrels, write_run
 
@@ -16,7 +15,6 @@ __all__ = [
     "POOLED",
     "UNJUDGED",
     "Collection",
-    "Effects",
     "Judgments",
     "LabelTable",
     "Metadata",
@@ -36,7 +34,6 @@ __all__ = [
     "read_runs",
     "read_teams",
     "read_umbrela",
-    "synthetic_campaign",
     "write_campaign",
     "write_qrels",
     "write_run",

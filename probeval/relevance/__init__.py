@@ -20,6 +20,7 @@ from probeval.relevance.models.baseline import Empirical, Uniform
 from probeval.relevance.models.hierarchical import Hierarchical
 from probeval.relevance.models.ordinal import FittedOrdinal, OrdinalModel, TrainingData, training_data
 from probeval.relevance.online import OnlineModel, Prediction, follow
+from probeval.relevance.synthetic import synthetic_campaign
 
 __all__ = [
     "Card",
@@ -52,6 +53,7 @@ __all__ = [
     "predict_data",
     "proportional_odds",
     "read_card",
+    "synthetic_campaign",
     "training_data",
     "write_card",
 ]

@@ -251,7 +251,8 @@ class RelevanceDistribution:
             for block in self.blocks(self.n_draws * len(self.levels))
             if kept[block.pairs].any()
         ]
-        values = np.concatenate(parts, axis=-2) if parts else self.probability[..., :0, :]
+        none = np.empty((*([self.n_draws] * self.has_posterior), 0, len(self.levels)))
+        values = np.concatenate([none, *parts], axis=-2)
         return replace(self, pool=pool, source=Table(values), judged=self.judged[kept], beyond=beyond)
 
     def to_pandas(self) -> pd.DataFrame:

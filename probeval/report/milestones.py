@@ -91,7 +91,8 @@ def milestone(stage: Stage, *, n: int = 300) -> Milestone:
     Examples
     --------
     >>> from dataclasses import replace
-    >>> from probeval.data import Scale, synthetic_campaign
+    >>> from probeval.data import Scale
+    >>> from probeval.relevance import synthetic_campaign
     >>> from probeval.relevance import FallbackModel, Uniform
     >>> from probeval.selection import Judging
     >>> campaign = synthetic_campaign(np.random.default_rng(1), systems=4, queries=6, depth=5)

@@ -59,7 +59,7 @@ def evaluate(
 
     Examples
     --------
-    >>> from probeval.data import synthetic_campaign
+    >>> from probeval.relevance import synthetic_campaign
     >>> from probeval.relevance import FallbackModel, Uniform
     >>> campaign = synthetic_campaign(np.random.default_rng(1), systems=4, queries=3, depth=5)
     >>> scores = evaluate(campaign.runs, FallbackModel([Uniform()]).predict(campaign, depth=5), "nDCG@5")

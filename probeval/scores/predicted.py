@@ -46,7 +46,7 @@ def score_collection(
     Examples
     --------
     >>> import numpy as np
-    >>> from probeval.data import synthetic_campaign
+    >>> from probeval.relevance import synthetic_campaign
     >>> from probeval.metrics import parse
     >>> from probeval.relevance import FallbackModel, Uniform
     >>> campaign = synthetic_campaign(np.random.default_rng(1), systems=4, queries=3, depth=5)

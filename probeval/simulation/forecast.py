@@ -150,7 +150,7 @@ def forecast(
 
     Examples
     --------
-    >>> from probeval.data import synthetic_campaign
+    >>> from probeval.relevance import synthetic_campaign
     >>> from probeval.relevance import load_card
     >>> from probeval.selection import Judging
     >>> campaign = synthetic_campaign(np.random.default_rng(1), systems=4, queries=6, depth=5)

@@ -181,7 +181,7 @@ def resize(collection: Collection, n: int, rng: np.random.Generator) -> Collecti
     With fewer, some of them at random; with more, all of them and as many again as needed drawn from them under new
     names, retrieved alike and judged not at all.
 
-    >>> from probeval.data import synthetic_campaign
+    >>> from probeval.relevance import synthetic_campaign
     >>> campaign = synthetic_campaign(np.random.default_rng(1), systems=4, queries=3, depth=5)
     >>> [len(resize(campaign, n, np.random.default_rng(0)).runs.queries) for n in (2, 3, 5)]
     [2, 3, 5]

@@ -140,7 +140,7 @@ def measure_point(
 
     Examples
     --------
-    >>> from probeval.data import synthetic_campaign
+    >>> from probeval.relevance import synthetic_campaign
     >>> from probeval.relevance import FallbackModel, Uniform
     >>> from probeval.scores import evaluate
     >>> campaign = synthetic_campaign(np.random.default_rng(1), systems=4, queries=3, depth=5)

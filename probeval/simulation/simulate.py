@@ -113,7 +113,7 @@ def simulate(
     Examples
     --------
     >>> import numpy as np
-    >>> from probeval.data import synthetic_campaign
+    >>> from probeval.relevance import synthetic_campaign
     >>> campaign = synthetic_campaign(np.random.default_rng(1), systems=5, queries=6, depth=5)
     >>> result = simulate(campaign, metric="DCG@5", policies=["mtc:uniform", "random:uniform"], batch=5)
     >>> result.summary()["stopped"].tolist()

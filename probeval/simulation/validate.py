@@ -133,7 +133,7 @@ def validate(
     Examples
     --------
     >>> from dataclasses import replace
-    >>> from probeval.data import synthetic_campaign
+    >>> from probeval.relevance import synthetic_campaign
     >>> past = [
     ...     replace(synthetic_campaign(np.random.default_rng(i), systems=4, queries=6, depth=5), name=f"past-{i}")
     ...     for i in range(2)

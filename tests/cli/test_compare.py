@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from probeval.data import Collection, synthetic_campaign, write_campaign
+from probeval.data import Collection, write_campaign
 from probeval.data.judgments import Judgments
+from probeval.relevance import synthetic_campaign
 
 SCORES = np.random.default_rng(5).uniform(0.1, 0.5, size=(3, 12)) + np.array([[0.0], [0.02], [0.3]])
 
@@ -172,7 +173,8 @@ def test_what_users_notice(probeval, tmp_path):
 
     import numpy as np
 
-    from probeval.data import synthetic_campaign, write_campaign
+    from probeval.data import write_campaign
+    from probeval.relevance import synthetic_campaign
 
     write_campaign(synthetic_campaign(np.random.default_rng(2), systems=3, queries=12, depth=5), tmp_path / "c")
     asked = ("compare", tmp_path / "c" / "runs", "--qrels", tmp_path / "c" / "qrels.txt", "--format", "json")

@@ -13,8 +13,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from probeval.data import Collection, synthetic_campaign, write_campaign, write_qrels
+from probeval.data import Collection, write_campaign, write_qrels
 from probeval.metrics import measure
+from probeval.relevance import synthetic_campaign
 
 INDEPENDENT = ("--model", "independent")  # the best that takes pairs as independent; a later --model overrides it
 SYSTEM = {"system", "rank", "mean", "sd", "lower", "upper", "p_best"}

@@ -7,7 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from probeval.data import synthetic_campaign, write_campaign
+from probeval.data import write_campaign
+from probeval.relevance import synthetic_campaign
 
 MATRIX = "topic,a,b,c,d\n" + "".join(
     f"{q},{','.join(f'{v:.4f}' for v in row)}\n"

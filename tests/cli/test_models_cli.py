@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from probeval.data import Scale, synthetic_campaign, write_campaign
+from probeval.data import Scale, write_campaign
 from probeval.features import DEFINITIONS, compute_features
-from probeval.relevance import card_names, load_card, read_card
+from probeval.relevance import card_names, load_card, read_card, synthetic_campaign
 
 
 @pytest.fixture(scope="module")

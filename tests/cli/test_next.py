@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from probeval.data import read_campaign, synthetic_campaign, write_campaign, write_qrels
+from probeval.data import read_campaign, write_campaign, write_qrels
+from probeval.relevance import synthetic_campaign
 
 
 @pytest.fixture(scope="module")

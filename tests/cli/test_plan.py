@@ -7,7 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from probeval.data import synthetic_campaign, write_campaign
+from probeval.data import write_campaign
+from probeval.relevance import synthetic_campaign
 
 
 @pytest.fixture

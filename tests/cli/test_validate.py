@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from probeval.data import Scale, read_campaign, synthetic_campaign, write_campaign
+from probeval.data import Scale, read_campaign, write_campaign
+from probeval.relevance import synthetic_campaign
 from probeval.simulation import MARKS, validate
 
 

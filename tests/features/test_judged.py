@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from probeval.data import Collection, Judgments, Runs, Scale, read_campaign, synthetic_campaign
+from probeval.data import Collection, Judgments, Runs, Scale, read_campaign
 from probeval.features import JudgedFeatures, compute_features, judged_features, relevance_of
+from probeval.relevance import synthetic_campaign
 
 NAMES = ["aSYS", "dSYS", "aDOC", "nDOC", "a[source]"]
 

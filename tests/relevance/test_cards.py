@@ -10,10 +10,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from probeval.data import Collection, synthetic_campaign, write_campaign
+from probeval.data import Collection, write_campaign
 from probeval.errors import ModelError
 from probeval.features import FeatureName, feature_names
-from probeval.relevance import Card, Empirical, FittedOrdinal, Hierarchical, Uniform, card_names, fit_card, load_card
+from probeval.relevance import (
+    Card,
+    Empirical,
+    FittedOrdinal,
+    Hierarchical,
+    Uniform,
+    card_names,
+    fit_card,
+    load_card,
+    synthetic_campaign,
+)
 from probeval.relevance.cards.store import read_card, write_card
 
 SHIPPED = [

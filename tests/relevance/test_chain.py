@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from probeval.arrays import objects
-from probeval.data import Collection, Judgments, Metadata, Scale, synthetic_campaign
+from probeval.data import Collection, Judgments, Metadata, Scale
 from probeval.errors import ModelError, ProbevalWarning, ScaleError
-from probeval.relevance import Empirical, FallbackModel, FittedOrdinal, Uniform
+from probeval.relevance import Empirical, FallbackModel, FittedOrdinal, Uniform, synthetic_campaign
 from probeval.relevance.models.base import as_model
 
 BROAD = Scale.graded(2)

@@ -7,8 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from probeval.data import Judgments, Scale, synthetic_campaign
-from probeval.relevance import FallbackModel, Hierarchical, HierarchicalPrior, RelevanceDistribution, Uniform
+from probeval.data import Judgments, Scale
+from probeval.relevance import (
+    FallbackModel,
+    Hierarchical,
+    HierarchicalPrior,
+    RelevanceDistribution,
+    Uniform,
+    synthetic_campaign,
+)
 from probeval.relevance.dependence import Drawn, Linearised, Unrelated
 from probeval.relevance.inference.design import Design
 from probeval.relevance.inference.laplace import fit_laplace

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from probeval.data import Scale, synthetic_campaign
+from probeval.data import Scale
 from probeval.errors import ModelError
 from probeval.relevance import (
     OrdinalModel,
@@ -19,6 +19,7 @@ from probeval.relevance import (
     likelihood_ratios,
     predict_data,
     proportional_odds,
+    synthetic_campaign,
     training_data,
 )
 from probeval.relevance.effects.cutpoints import level_probabilities

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from scipy.optimize import minimize
 
-from probeval.data import Judgments, Scale, as_runs, synthetic_campaign
+from probeval.data import Judgments, Scale, as_runs
 from probeval.errors import ModelError
-from probeval.relevance import Hierarchical, HierarchicalPrior
+from probeval.relevance import Hierarchical, HierarchicalPrior, synthetic_campaign
 from probeval.relevance.effects.cutpoints import cutpoints, level_probabilities
 from probeval.relevance.inference import newton
 from probeval.relevance.inference.blocks import Problem

@@ -15,9 +15,10 @@ from scipy.special import log_ndtr
 
 from probeval.arrays import Codes, Floats
 from probeval.bayes import NutsDiagnostics, load
-from probeval.data import Collection, Scale, read_campaign, synthetic_campaign
+from probeval.data import Collection, Scale, read_campaign
 from probeval.errors import ModelError, ProbevalWarning
 from probeval.features import compute_features, feature_names
+from probeval.relevance import synthetic_campaign
 from probeval.relevance.distribution import RelevanceDistribution
 from probeval.relevance.effects.cutpoints import level_probabilities, log_probability
 from probeval.relevance.effects.prior import HierarchicalPrior

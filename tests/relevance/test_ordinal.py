@@ -9,10 +9,10 @@ import pytest
 from scipy.special import expit
 
 from probeval.arrays import objects
-from probeval.data import Collection, Judgments, Metadata, Scale, synthetic_campaign
+from probeval.data import Collection, Judgments, Metadata, Scale
 from probeval.errors import FeatureError, ModelError
 from probeval.features import compute_features
-from probeval.relevance import FittedOrdinal, OrdinalModel, training_data
+from probeval.relevance import FittedOrdinal, OrdinalModel, synthetic_campaign, training_data
 from probeval.relevance.models.cumulative import Observations, fit_cumulative
 
 TERMS = ("log(fSYS)", "aDOC", "fSYS:bRANK")

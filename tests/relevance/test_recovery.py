@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from probeval.data import Judgments, Scale, synthetic_campaign
-from probeval.relevance import Hierarchical, HierarchicalPrior
+from probeval.data import Judgments, Scale
+from probeval.relevance import Hierarchical, HierarchicalPrior, synthetic_campaign
 from probeval.relevance.inference.blocks import Problem
 from probeval.relevance.inference.design import Design
 from probeval.relevance.inference.newton import find_mode

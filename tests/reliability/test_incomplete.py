@@ -7,10 +7,11 @@ from itertools import product
 import numpy as np
 import pytest
 
-from probeval.data import Scale, as_judgments, as_runs, synthetic_campaign
+from probeval.data import Scale, as_judgments, as_runs
 from probeval.errors import ReliabilityError
 from probeval.metrics import Lists, measure, parse
 from probeval.metrics.lists import gather
+from probeval.relevance import synthetic_campaign
 from probeval.reliability.incomplete import difference_bounds, probability_significant, rules
 from probeval.reliability.paired import differences, pair_index, t_test
 from probeval.reliability.twoway import signed, two_way

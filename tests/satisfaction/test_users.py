@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from probeval.data import Collection, Scale, synthetic_campaign
+from probeval.data import Collection, Scale
 from probeval.errors import SatisfactionError
 from probeval.metrics import measure
-from probeval.relevance import FallbackModel, Uniform
+from probeval.relevance import FallbackModel, Uniform, synthetic_campaign
 from probeval.satisfaction import Satisfaction, SatMapping, load_agreement, load_mapping, satisfied_users
 from probeval.scores import evaluate
 

@@ -9,10 +9,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from probeval.data import Collection, Judgments, Runs, Scale, synthetic_campaign
+from probeval.data import Collection, Judgments, Runs, Scale
 from probeval.metrics import Lists, Metric
 from probeval.metrics.lists import gather
-from probeval.relevance import RelevanceDistribution
+from probeval.relevance import RelevanceDistribution, synthetic_campaign
 
 
 def beliefs(runs: Runs, scale: Scale, seed: int, *, draws: int | None = None, judgments=None) -> RelevanceDistribution:

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from probeval.data import Collection, Scale, as_runs, synthetic_campaign
-from probeval.relevance import FallbackModel, Uniform, load_card
+from probeval.data import Collection, Scale, as_runs
+from probeval.relevance import FallbackModel, Uniform, load_card, synthetic_campaign
 from probeval.selection import Judging, Stage
 
 UNIFORM = FallbackModel([Uniform()])

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
-from probeval.data import Collection, Scale, synthetic_campaign
-from probeval.relevance import FallbackModel, Uniform
+from probeval.data import Collection, Scale
+from probeval.relevance import FallbackModel, Uniform, synthetic_campaign
 
 
 def _campaign(name: str, seed: int, *, scale: Scale | None = None, metadata: bool = False, **sizes: int) -> Collection:

@@ -7,9 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from probeval.data import synthetic_campaign
 from probeval.errors import SelectionError
-from probeval.relevance import load_card
+from probeval.relevance import load_card, synthetic_campaign
 from probeval.selection import Judging
 from probeval.simulation import Forecast, forecast
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from probeval.data import Scale, synthetic_campaign
+from probeval.data import Scale
 from probeval.data.evidence import LabelTable
 from probeval.errors import SelectionError
-from probeval.relevance import load_card
+from probeval.relevance import load_card, synthetic_campaign
 from probeval.simulation import Prices, plan, resize
 from probeval.simulation.plan import parse_targets
 

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from probeval.campaign import Campaign
-from probeval.data import Collection, Scale, synthetic_campaign
+from probeval.data import Collection, Scale
+from probeval.relevance import synthetic_campaign
 from probeval.web import Assessor, Board, Document, Limiter, Roster, application
 from tests.campaign.conftest import postgres, store  # noqa: F401
 from tests.web.asking import Client

@@ -22,7 +22,8 @@ import numpy as np
 import pytest
 
 from probeval.campaign import Campaign, Judged, Leased, Released, Skipped, Withdrawn
-from probeval.data import Collection, Scale, read_campaign, synthetic_campaign
+from probeval.data import Collection, Scale, read_campaign
+from probeval.relevance import synthetic_campaign
 from probeval.web import Assessor
 from probeval.web.forms import Form
 from tests.web.served import Judge, Served

@@ -28,6 +28,7 @@ class CutpointScale(Effect):
     name = "cutpoint_scale"
     scope = "query"
     acts_on = "cutpoints"
+    typical = 0.3
 
     def columns(self, view: CampaignView) -> Columns:
         """Every pair of the query has its cutpoints."""

@@ -190,6 +190,8 @@ class Effect(ABC):
         The prior of the log standard deviation before any campaign is known.
     unseen
         The same for a new campaign where no past one could tell.
+    typical
+        The standard deviation that synthetic campaigns have.
     """
 
     name: str
@@ -199,6 +201,7 @@ class Effect(ABC):
     dims: tuple[str, ...] = ()
     vague: ClassVar[Normal] = Normal(-0.5, 1.0)
     unseen: ClassVar[Normal] = Normal(-1.0, 0.5)
+    typical: ClassVar[float]
 
     @abstractmethod
     def columns(self, view: CampaignView) -> Columns:

@@ -29,6 +29,7 @@ class Group(Effect):
 
     column: str
     scope = "query"
+    typical = 0.6
 
     @property
     def name(self) -> str:  # type: ignore[override]

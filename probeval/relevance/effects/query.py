@@ -16,6 +16,7 @@ class QueryDifficulty(Effect):
     name = "query"
     scope = "query"
     constant = True
+    typical = 0.9
 
     def columns(self, view: CampaignView) -> Columns:
         """The same for every pair of the query."""
@@ -27,6 +28,7 @@ class PopularitySlope(Effect):
 
     name = "slope"
     scope = "query"
+    typical = 0.3
 
     def columns(self, view: CampaignView) -> Columns:
         """The pair's popularity."""

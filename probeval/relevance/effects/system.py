@@ -32,6 +32,7 @@ class System(OfSystems):
 
     name = "system"
     scope = "campaign"
+    typical = 0.4
 
 
 class SystemOnQuery(OfSystems):
@@ -39,3 +40,4 @@ class SystemOnQuery(OfSystems):
 
     name = "interaction"
     scope = "query"
+    typical = 0.4

@@ -18,6 +18,7 @@ class Team(Effect):
     name = "team"
     scope = "campaign"
     dims = ("team",)
+    typical = 0.5
 
     def columns(self, view: CampaignView) -> Columns:
         """The teams of the systems that retrieved the pair, zero-sum over systems."""

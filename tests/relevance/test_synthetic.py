@@ -3,8 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from probeval.data import Effects, Scale, synthetic_campaign, write_campaign
-from probeval.data.synthetic import _centred
+from probeval.data import Scale, write_campaign
+from probeval.errors import ModelError
+from probeval.relevance import synthetic_campaign
+from probeval.relevance.effects import model_effects
 
 
 def draw(seed: int, **sizes):
@@ -69,18 +71,23 @@ def test_one_system_one_query():
     assert len(campaign.judgments) == 4
 
 
-def test_system_effects_sum_to_zero():
-    # The hierarchical model's system effects are centred, over systems and on every query.
-    values = np.random.default_rng(0).normal(size=(6, 3))
-    np.testing.assert_allclose(_centred(values).sum(axis=0), 0, atol=1e-12)
-
-
 def test_the_share_of_relevant_pairs_follows_the_effects():
     # Without effects each of the about 7,000 pairs is relevant with this probability: 4 standard errors are .024.
-    none = dict.fromkeys(("popularity", "query", "slope", "team", "system", "interaction", "group"), 0.0)
+    none = {effect.name: 0.0 for effect in model_effects(["source"])}
     for share in (0.2, 0.5):
-        campaign = draw(6, queries=150, effects=Effects(**none, relevant=share))
+        campaign = draw(6, queries=150, sds=none, popularity=0.0, relevant=share)
         assert np.mean(campaign.judgments.grades() >= 1) == pytest.approx(share, abs=0.024)
+
+
+def test_an_effect_can_be_made_larger_and_an_unknown_one_is_refused():
+    def spread(**sds):
+        campaign = draw(7, queries=60, sds={"query": 0.0, **sds})
+        relevant = campaign.judgments.grades() >= 1
+        return np.std([relevant[campaign.runs.pool.pairs_of(q)].mean() for q in range(60)])
+
+    assert spread(query=2.0) > 1.5 * spread()
+    with pytest.raises(ModelError, match=r"No effect 'teams'.*Did you mean 'team'"):
+        draw(7, sds={"teams": 1.0})
 
 
 def test_popular_documents_are_more_often_relevant():
