@@ -170,8 +170,9 @@ class Pool:
 
     def take(self, keep: Bools) -> Pool:
         """The pairs that ``keep`` marks, on the same queries."""
-        docs, doc = np.unique(self.doc[keep], return_inverse=True)
-        return Pool(self.queries, self.docs[docs], self.query[keep], doc)
+        used = np.zeros(len(self.docs), dtype=bool)
+        used[self.doc[keep]] = True
+        return Pool(self.queries, self.docs[used], self.query[keep], (np.cumsum(used) - 1)[self.doc[keep]])
 
     def to_pandas(self) -> pd.DataFrame:
         """A table of the pairs: query, doc."""

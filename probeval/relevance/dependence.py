@@ -12,13 +12,16 @@ from typing import Protocol
 
 import numpy as np
 from scipy.linalg import solve_triangular
+from scipy.sparse import csr_array
 
 from probeval.arrays import Floats, Ints
-from probeval.relevance.distribution import RelevanceDistribution
+from probeval.data.pool import QueryBlock
+from probeval.relevance.distribution import BLOCK, RelevanceDistribution
 from probeval.relevance.effects.cutpoints import gap_columns
 from probeval.relevance.inference.blocks import Problem
 from probeval.relevance.inference.laplace import LaplacePosterior, resolvents
 from probeval.relevance.inference.newton import Mode
+from probeval.threads import in_order
 
 __all__ = ["Dependence", "Drawn", "Linearised", "Unrelated"]
 
@@ -104,8 +107,8 @@ class Linearised:
         The judged pairs, and the posterior at the best setting of the variances.
     slope, scale_slope
         :math:`s` and :math:`e`, 0 for judged pairs, shapes (pair,).
-    shared
-        The part of the campaign's parameters, as a factor: its square is their covariance, shape (pair, parameter).
+    apart
+        The slopes in the gaps, less what the middle of the cutpoints has of them, shape (pair, gap).
     to_local
         :math:`T` of each query with judgments, by query, shapes (pair, coordinate).
     """
@@ -114,30 +117,109 @@ class Linearised:
     mode: Mode
     slope: Floats
     scale_slope: Floats
-    shared: Floats
+    apart: Floats
     to_local: dict[int, Floats]
 
     @classmethod
     def of(cls, posterior: LaplacePosterior, relevance: RelevanceDistribution, gains: Floats) -> Linearised:
         """From a posterior and the distribution that was drawn from it."""
         problem, mode = posterior.problem, posterior.best
-        design, layout = problem.design, problem.layout
+        design = problem.design
         by_cut = relevance.gain_summary(gains).steepness
         slope = by_cut.sum(axis=1)
         log_scale = np.zeros(len(design.pool.queries))
         log_scale[problem.queries[: len(problem.at_scale)]] = mode.local[problem.at_scale]
-        middle, apart = gap_columns(len(design.cuts))
-        drawn_apart = np.exp(log_scale)[design.pool.query, None] * (by_cut @ apart)
-        scale_slope = drawn_apart @ mode.campaign[layout["gaps"]]
-        rows = np.empty((len(slope), layout.size))
-        rows[:, layout["first_cut"]] = slope[:, None]
-        rows[:, layout["gaps"]] = slope[:, None] * middle + drawn_apart
-        rows[:, layout.columns] = slope[:, None] * design.campaign_rows(np.arange(len(slope)))
-        to_local = _to_local(problem, mode, slope, scale_slope)
-        for (query, t), where in zip(to_local.items(), _coordinates(problem), strict=True):
-            rows[_pairs(problem, query)] -= t @ mode.pushed[where]  # the local parameters give way
-        shared = solve_triangular(mode.schur, rows.T, lower=True, overwrite_b=True).T
-        return cls(problem, mode, slope, scale_slope, shared, to_local)
+        apart = np.exp(log_scale)[design.pool.query, None] * (by_cut @ gap_columns(len(design.cuts)).apart)
+        scale_slope = apart @ mode.campaign[problem.layout["gaps"]]
+        return cls(problem, mode, slope, scale_slope, apart, _to_local(problem, mode, slope, scale_slope))
+
+    @cached_property
+    def _middle(self) -> Floats:
+        return gap_columns(len(self.problem.design.cuts)).middle
+
+    @cached_property
+    def _root(self) -> Floats:
+        """A root of the covariance of the campaign's parameters: its transpose times itself is that."""
+        size = self.problem.layout.size
+        return np.asarray(solve_triangular(self.mode.schur, np.eye(size), lower=True))
+
+    def _campaign_rows(self, pairs: Ints) -> Floats:
+        """:math:`A` of some pairs, the local parameters giving way, shape (n, parameter)."""
+        layout, slope = self.problem.layout, self.slope[pairs, None]
+        rows = np.empty((len(pairs), layout.size))
+        rows[:, layout["first_cut"]] = slope
+        rows[:, layout["gaps"]] = slope * self._middle + self.apart[pairs]
+        rows[:, layout.columns] = slope * self.problem.design.campaign_rows(pairs)
+        query = self.problem.design.pool.query[pairs]
+        for q in np.unique(query).tolist():
+            if q in self.to_local:
+                mine = np.flatnonzero(query == q)
+                t = self.to_local[q][pairs[mine] - _pairs(self.problem, q).start]
+                rows[mine] -= t @ self.mode.pushed[self._coordinates[q]]
+        return rows
+
+    def _toward_campaign(self, block: QueryBlock, columns: Floats) -> Floats:
+        """The transpose of :math:`A` times the columns of a block's pairs, shape (parameter, column)."""
+        design, layout, mine = self.problem.design, self.problem.layout, columns[block.pairs]
+        scaled = self.slope[block.pairs, None] * mine
+        total = scaled.sum(axis=0)
+        out = np.empty((layout.size, columns.shape[1]))
+        out[layout["first_cut"]] = total
+        out[layout["gaps"]] = np.outer(self._middle, total) + self.apart[block.pairs].T @ mine
+        out[layout["coefficients"]] = design.terms[block.pairs].T @ scaled
+        for effect in design.of_campaign:
+            out[layout[effect.name]] = effect.columns.take(block.pairs).transposed_times(scaled)
+        for query in self._judged(block):
+            pushed = self.mode.pushed[self._coordinates[query]]
+            out -= pushed.T @ (self.to_local[query].T @ columns[_pairs(self.problem, query)])
+        return out
+
+    def _times_block(self, block: QueryBlock, columns: Floats, campaign: Floats) -> Floats:
+        """A block's rows of the covariance matrix times the columns, ``campaign`` being what these say of the rest."""
+        design, layout = self.problem.design, self.problem.layout
+        query, n_queries = (
+            design.pool.query[block.pairs] - block.queries.start,
+            block.queries.stop - block.queries.start,
+        )
+        slope, gaps = self.slope[block.pairs, None], campaign[layout["gaps"]]
+        out = design.terms[block.pairs] @ campaign[layout["coefficients"]]
+        out += campaign[layout["first_cut"]] + self._middle @ gaps
+        for effect in design.of_campaign:
+            out += effect.columns.take(block.pairs).times(campaign[layout[effect.name]])
+        scaled = slope * columns[block.pairs]
+        for effect in design.of_query:
+            inner = effect.columns.take(block.pairs).gram_by_query(scaled, query, n_queries)
+            out += np.multiply(inner, self._variances[effect.name], out=inner)
+        out *= slope
+        out += self.apart[block.pairs] @ gaps
+        if self._scale_variance:
+            entries = (self.scale_slope[block.pairs], query, np.arange(len(query) + 1))
+            scales = csr_array(entries, shape=(len(query), n_queries))
+            out += self._scale_variance * np.asarray(scales @ np.asarray(scales.T @ columns[block.pairs]))
+        for judged in self._judged(block):
+            mine, t = _pairs(self.problem, judged), self.to_local[judged]
+            known = self._resolvents[judged] @ (t.T @ columns[mine])
+            known += self.mode.pushed[self._coordinates[judged]] @ campaign
+            out[mine.start - block.pairs.start : mine.stop - block.pairs.start] -= t @ known
+        return np.asarray(out)
+
+    def _judged(self, block: QueryBlock) -> list[int]:
+        """The queries of a block that have judgments."""
+        return [query for query in range(block.queries.start, block.queries.stop) if query in self.to_local]
+
+    def _blocks(self, n_columns: int) -> list[QueryBlock]:
+        return self.problem.design.pool.blocks(max(BLOCK // max(n_columns, self.problem.layout.size), 1))
+
+    @cached_property
+    def _coordinates(self) -> dict[int, slice]:
+        """The local parameters of each query with judgments."""
+        blocks = self.problem.blocks
+        first = (range(block.where.start, block.where.stop, block.width) for block in blocks)
+        return {
+            int(q): slice(at, at + block.width)
+            for block, starts in zip(blocks, first, strict=True)
+            for q, at in zip(block.queries, starts, strict=True)
+        }
 
     @cached_property
     def _variances(self) -> dict[str, float]:
@@ -154,7 +236,7 @@ class Linearised:
         stacks = zip(self.problem.blocks, resolvents(self.mode), strict=True)
         return {int(q): r for block, stack in stacks for q, r in zip(block.queries, stack, strict=True)}
 
-    @property
+    @cached_property
     def variance(self) -> Floats:
         """Of each pair's expected gain, shape (pair,)."""
         effects = self.problem.design.of_query
@@ -162,28 +244,24 @@ class Linearised:
         own = self.slope**2 * within + self.scale_slope**2 * self._scale_variance
         for query, t in self.to_local.items():
             own[_pairs(self.problem, query)] -= ((t @ self._resolvents[query]) * t).sum(axis=1)
-        return np.asarray((self.shared**2).sum(axis=1) + np.maximum(own, 0.0))
+
+        def of_campaign(block: QueryBlock) -> Floats:
+            moved = self._campaign_rows(np.arange(block.pairs.start, block.pairs.stop)) @ self._root.T
+            return np.asarray(np.einsum("ij,ij->i", moved, moved))
+
+        return np.concatenate(list(in_order(of_campaign, self._blocks(1)))) + np.maximum(own, 0.0)
 
     def times(self, columns: Floats) -> Floats:
-        """The covariance matrix times some columns, shape (pair, column)."""
-        pool = self.problem.design.pool
-        out = self.shared @ (self.shared.T @ columns)
-        scaled = self.slope[:, None] * columns
-        for effect in self.problem.design.of_query:
-            inner = effect.columns.gram_by_query(scaled, pool.query, len(pool.queries))
-            out += (self._variances[effect.name] * self.slope)[:, None] * inner
-        if self._scale_variance:
-            sums = np.zeros((len(pool.queries), columns.shape[1]))
-            np.add.at(sums, pool.query, self.scale_slope[:, None] * columns)
-            out += self._scale_variance * self.scale_slope[:, None] * sums[pool.query]
-        for query, t in self.to_local.items():
-            mine = _pairs(self.problem, query)
-            out[mine] -= t @ (self._resolvents[query] @ (t.T @ columns[mine]))
-        return np.asarray(out)
+        """The covariance matrix times some columns, shape (pair, column), by blocks of queries."""
+        blocks = self._blocks(columns.shape[1])
+        toward = np.asarray(sum(in_order(lambda block: self._toward_campaign(block, columns), blocks)))
+        campaign = self._root.T @ (self._root @ toward)
+        return np.concatenate(list(in_order(lambda block: self._times_block(block, columns, campaign), blocks)))
 
     def between(self, pairs: Ints) -> Floats:
         """The covariance matrix of some pairs, shape (n, n)."""
-        out = self.shared[pairs] @ self.shared[pairs].T
+        moved = self._campaign_rows(pairs) @ self._root.T
+        out = moved @ moved.T
         rows = {e.name: e.columns.rows(pairs) for e in self.problem.design.of_query}
         query = self.problem.design.pool.query[pairs]
         for q in np.unique(query).tolist():
@@ -205,15 +283,6 @@ def _variances(problem: Problem, mode: Mode) -> dict[str, float]:
 def _pairs(problem: Problem, query: int) -> slice:
     """The pairs of a query."""
     return problem.design.pool.pairs_of(query)
-
-
-def _coordinates(problem: Problem) -> list[slice]:
-    """The local parameters of each query with judgments, block by block."""
-    return [
-        slice(first, first + block.width)
-        for block in problem.blocks
-        for first in range(block.where.start, block.where.stop, block.width)
-    ]
 
 
 def _to_local(problem: Problem, mode: Mode, slope: Floats, scale_slope: Floats) -> dict[int, Floats]:

@@ -20,7 +20,7 @@ from probeval.threads import in_order
 
 __all__ = ["GainSummary", "Probabilities", "RelevanceDistribution", "Table"]
 
-KEPT = 16_000_000  # probabilities of a whole pool that are kept (128 MB); more are made by blocks, and dropped
+KEPT = 24_000_000  # probabilities of a whole pool that are kept (192 MB); more are made by blocks, and dropped
 BLOCK = 2_000_000  # numbers that one block may take in any one array: 16 MB
 
 

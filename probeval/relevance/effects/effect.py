@@ -84,16 +84,30 @@ class Columns:
             out -= np.multiply.outer(self.level, self.share @ coefficients)
         return np.asarray(out)
 
+    def transposed_times(self, values: Floats) -> Floats:
+        """The transpose times what the pairs have, shape (column, n)."""
+        out = self.weights.T @ values
+        if self.share.any():
+            out -= np.multiply.outer(self.share, self.level @ values)
+        return np.asarray(out)
+
     def times_by_query(self, coefficients: Floats, query: Ints) -> Floats:
         """What coefficients of queries, shape (query, column, draw), add to each pair, shape (pair, draw).
 
-        ``query`` is the position of each pair's query among them, shape (pair,).
+        ``query`` is the position of each pair's query among them, rising, shape (pair,).
         """
         n_queries, _, n_draws = coefficients.shape
         out = self._wide(query, n_queries) @ coefficients.reshape(n_queries * self.n_columns, n_draws)
         if self.share.any():
-            out -= self.level[:, None] * np.einsum("c,qcn->qn", self.share, coefficients)[query]
+            out -= self._levels(query, n_queries) @ np.einsum("c,qcn->qn", self.share, coefficients)
         return np.asarray(out)
+
+    def gram_by_query(self, values: Floats, query: Ints, n_queries: int) -> Floats:
+        """Within each query, these columns times their transpose times what the pairs have, shape (pair, n)."""
+        inner = (self._wide(query, n_queries).T @ values).reshape(n_queries, self.n_columns, values.shape[1])
+        if self.share.any():
+            inner -= self.share[:, None] * (self._levels(query, n_queries).T @ values)[:, None, :]
+        return self.times_by_query(inner, query)
 
     def _wide(self, query: Ints, n_queries: int) -> csr_array:
         """The sparse part with columns of its own for each query, shape (pair, query and column)."""
@@ -101,15 +115,9 @@ class Columns:
         shape = (len(query), n_queries * self.n_columns)
         return csr_array((self.weights.data, at, self.weights.indptr), shape=shape)
 
-    def gram_by_query(self, values: Floats, query: Ints, n_queries: int) -> Floats:
-        """Within each query, these columns times their transpose times what the pairs have, shape (pair, column)."""
-        wide = self._wide(query, n_queries)
-        inner = (wide.T @ values).reshape(n_queries, self.n_columns, values.shape[1])
-        if self.share.any():
-            edges = np.searchsorted(query, np.arange(n_queries + 1))
-            running = np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(self.level[:, None] * values, axis=0)])
-            inner -= self.share[:, None] * np.diff(running[edges], axis=0)[:, None, :]
-        return self.times_by_query(inner, query)
+    def _levels(self, query: Ints, n_queries: int) -> csr_array:
+        """The level of each pair in the column of its query, shape (pair, query)."""
+        return csr_array((self.level, query, np.arange(len(query) + 1)), shape=(len(query), n_queries))
 
     @cached_property
     def squares(self) -> Floats:
