@@ -95,3 +95,23 @@ def test_an_id_that_is_no_string_is_refused(bad):
 def test_columns_of_different_length_are_refused():
     with pytest.raises(DataError, match="2 queries need as many docs, got 1"):
         Pool.of(["q", "q"], ["d"])
+
+
+def test_blocks_hold_whole_queries_and_no_more_pairs_than_asked():
+    rng = np.random.default_rng(0)
+    query = [f"q{i:02d}" for i in range(12) for _ in range(int(rng.integers(1, 9)))]
+    pool = Pool.of(query, [f"d{i}" for i in range(len(query))])
+    for most in (1, 5, 11, 1000):
+        blocks = pool.blocks(most)
+        assert [b.queries.start for b in blocks[1:]] == [b.queries.stop for b in blocks[:-1]]
+        assert (blocks[0].pairs.start, blocks[-1].pairs.stop) == (0, len(pool))
+        for block in blocks:
+            n = block.pairs.stop - block.pairs.start
+            assert n <= most or block.queries.stop - block.queries.start == 1
+            assert set(pool.query[block.pairs]) == set(range(block.queries.start, block.queries.stop))
+            part = pool.part(block)
+            assert [part.label(i) for i in range(n)] == [
+                pool.label(i) for i in range(block.pairs.start, block.pairs.stop)
+            ]
+    assert Pool.of([], []).blocks(3) == []
+    assert pool.label(pool.pairs_of(3).start)[0] == "q03"

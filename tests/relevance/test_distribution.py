@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
 from probeval.data import Judgments, Pool, Scale
 from probeval.errors import ModelError
-from probeval.relevance import RelevanceDistribution
+from probeval.relevance import RelevanceDistribution, distribution, synthetic_campaign
+from probeval.scores import evaluate
 
 POOL = Pool.of(["q", "q", "r", "r"], ["1", "2", "1", "3"])
 BROAD = Scale.graded(2)
@@ -115,3 +118,60 @@ def test_a_table():
 def test_wrong_shapes_are_refused():
     with pytest.raises(ModelError, match=r"4 pairs and 3 levels .* got shape \(4, 2\)"):
         RelevanceDistribution.of(POOL, BROAD, P[:, :2])
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """Probabilities that are made when they are asked for, and how many at the most at once."""
+
+    values: np.ndarray
+    sizes: list[int]
+
+    @property
+    def n(self) -> int:
+        return len(self.values)
+
+    def probabilities(self, block):
+        self.sizes.append(block.pairs.stop - block.pairs.start)
+        return self.values[:, block.pairs]
+
+
+def test_a_large_pool_is_never_held_at_once_and_gives_the_same_numbers(monkeypatch):
+    campaign = synthetic_campaign(np.random.default_rng(1), systems=5, queries=20, depth=5, docs=15)
+    runs, scale = campaign.runs, Scale.graded(2)
+    rng = np.random.default_rng(2)
+    p = rng.dirichlet([1, 1, 1], size=(6, len(runs.pool)))
+    few = campaign.judgments.take(np.arange(0, len(campaign.judgments), 7))
+    kept = RelevanceDistribution.of(runs.pool, scale, p, judgments=few)
+    monkeypatch.setattr(distribution, "KEPT", 10)
+    monkeypatch.setattr(distribution, "BLOCK", 600)
+    source = Counted(p, [])
+    lazy = RelevanceDistribution.of(runs.pool, scale, source, judgments=few)
+    assert lazy.source is source
+    for name in ("DCG@5", "nDCG@5"):
+        a, b = (evaluate(runs, one, name, n=40, rng=np.random.default_rng(3)) for one in (kept, lazy))
+        np.testing.assert_allclose(a.mean, b.mean, atol=1e-14)
+        np.testing.assert_allclose(a.covariance, b.covariance, atol=1e-14)
+        np.testing.assert_allclose(a.joint.between, b.joint.between, atol=1e-14)
+    for a, b in zip(kept.gain_summary(scale.gains), lazy.gain_summary(scale.gains), strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-14)
+    some = np.array([3, 40, 41])
+    np.testing.assert_allclose(lazy.take(some).probability, kept.take(some).probability)
+    assert lazy.take(np.empty(0, dtype=np.int64)).probability.shape == (6, 0, 3)
+    assert max(source.sizes) <= 40 < len(runs.pool)
+
+
+def test_the_summary_is_that_of_the_moments():
+    campaign = synthetic_campaign(np.random.default_rng(1), systems=4, queries=3, depth=4)
+    pool, scale = campaign.runs.pool, Scale.graded(2)
+    p = np.random.default_rng(2).dirichlet([1, 1, 1], size=(5, len(pool)))
+    relevance = RelevanceDistribution.of(pool, scale, p, judgments=campaign.judgments.take(np.arange(4)))
+    mean, variance = relevance.moments(scale.gains)
+    summary = relevance.gain_summary(scale.gains)
+    np.testing.assert_allclose(summary.mean, mean.mean(axis=0))
+    np.testing.assert_allclose(summary.variance, variance)
+    reach = np.stack(
+        [p[..., 1] + p[..., 2], p[..., 2]], axis=-1
+    )  # P(at least 1), P(at least 2); gains are a unit apart
+    expected = np.where(relevance.certain[:, None], 0.0, (reach * (1 - reach)).mean(axis=0))
+    np.testing.assert_allclose(summary.steepness, expected, atol=1e-15)

@@ -6,16 +6,19 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.optimize import minimize
+from scipy.sparse import csr_array
 
 from probeval.data import Judgments, Scale, as_runs
 from probeval.errors import ModelError
-from probeval.relevance import Hierarchical, HierarchicalPrior, synthetic_campaign
+from probeval.relevance import Hierarchical, HierarchicalPrior, effects, synthetic_campaign
 from probeval.relevance.effects.cutpoints import cutpoints, level_probabilities
+from probeval.relevance.effects.effect import Columns, Effect
 from probeval.relevance.inference import newton
 from probeval.relevance.inference.blocks import Problem
 from probeval.relevance.inference.design import Design
 from probeval.relevance.inference.laplace import fit_laplace, influence
 from probeval.relevance.inference.newton import find_mode
+from probeval.relevance.inference.nuts import SampledPairs
 from probeval.relevance.inference.sampling import LaplaceDraws
 from probeval.relevance.learning.campaign import CampaignEstimate, ModelSpec, estimate_campaign
 from probeval.relevance.learning.prior import _next, pooled_prior
@@ -438,3 +441,31 @@ def test_a_grade_that_is_never_seen_settles():
     assert fit.best.campaign[1] == pytest.approx(newton.LEAST_GAP, rel=0.01)
     middle = Hierarchical(loose).distribution(replace(extreme, judgments=None), fit, np.random.default_rng(0))
     assert middle.probability[..., 1].mean() < 0.02
+
+
+class BestRank(Effect):
+    """A query can care more or less for the best rank that a document has."""
+
+    name = "best_rank"
+    scope = "query"
+    typical = 0.2
+
+    def columns(self, view):
+        best = np.full(len(view.runs.pool), view.runs.depth)
+        system, query, rank = np.nonzero(view.runs.retrieved)
+        np.minimum.at(best, view.runs.pairs[system, query, rank], rank)
+        return Columns.of(csr_array((best - best.mean())[:, None] / view.runs.depth))
+
+
+def test_a_new_effect_is_a_class_and_a_line_in_the_list(monkeypatch):
+    before = effects.model_effects
+    monkeypatch.setattr(effects, "model_effects", lambda groups=(): (*before(groups), BestRank()))
+    prior = replace(PRIOR, log_sds={**PRIOR.log_sds, "best_rank": Normal(0.0, 0.5)})
+    collection = few(campaign(), 40)
+    posterior = Hierarchical(prior).infer(collection, depth=5, scale=GRADED)
+    assert posterior.design.names[-1] == "best_rank"
+    assert posterior.log_sds["best_rank"].sd < 0.5
+    eta, _ = posterior.draw(50, np.random.default_rng(0)).whole()
+    assert np.isfinite(eta).all()
+    sampled = SampledPairs.of(posterior.design, collection.codes_on(posterior.design.pool, GRADED))
+    assert (sampled.coordinate_effect == posterior.design.position("best_rank")).any()
