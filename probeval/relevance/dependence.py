@@ -128,7 +128,7 @@ class Linearised:
         by_cut = relevance.gain_summary(gains).steepness
         slope = by_cut.sum(axis=1)
         log_scale = np.zeros(len(design.pool.queries))
-        log_scale[problem.queries[: len(problem.at_scale)]] = mode.local[problem.at_scale]
+        log_scale[problem.scaled_queries] = mode.local[problem.at_scale]
         apart = np.exp(log_scale)[design.pool.query, None] * (by_cut @ gap_columns(len(design.cuts)).apart)
         scale_slope = apart @ mode.campaign[problem.layout["gaps"]]
         return cls(problem, mode, slope, scale_slope, apart, _to_local(problem, mode, slope, scale_slope))

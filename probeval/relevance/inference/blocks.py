@@ -254,6 +254,11 @@ class Problem:
         """The sums over each query's judged pairs, shape (query, ..)."""
         return np.add.reduceat(values, self._first, axis=0) if len(self.queries) else values
 
+    @property
+    def scaled_queries(self) -> Ints:
+        """The judged queries with a cutpoint scale: all of them, or none."""
+        return self.queries if self.scaled else np.empty(0, dtype=np.int64)
+
     @cached_property
     def _first(self) -> Ints:
         """The first judged pair of each query with any."""
@@ -274,7 +279,7 @@ class Problem:
         spread = Spread.none(len(self.pairs), len(self.at_scale))
         if start is None:
             return Point(prior.mean, np.zeros(self.n_local), np.zeros(self.n_local)), spread
-        scales = self.queries[: len(self.at_scale)]
+        scales = self.scaled_queries
         weight = np.empty(self.n_local)
         weight[self.at_pair] = start.weight[self.pairs]
         weight[self.at_scale] = start.log_scale[scales] * prior.scale_precision

@@ -99,21 +99,20 @@ def find_mode(problem: Problem, log_sd: Floats, start: Start | None = None, *, a
         point = line_search(problem, prior, point, spread, here.value, step, settled=settled)
         spread = spread.towards(wider, 1.0 if settled or number < EAGER else 0.0 if held else 0.5)
         if settled:
-            evidence = log_evidence(problem, prior, here, step, spread)
             return Mode(
-                log_sd,
-                point.campaign,
-                point.local,
-                point.weight,
-                spread,
-                here.arrows,
-                here.bend,
-                here.covariances,
-                here.cross,
-                here.followed,
-                here.pushed,
-                here.schur,
-                evidence,
+                log_sd=log_sd,
+                campaign=point.campaign,
+                local=point.local,
+                weight=point.weight,
+                spread=spread,
+                arrows=here.arrows,
+                bend=here.bend,
+                covariances=here.covariances,
+                cross=here.cross,
+                followed=here.followed,
+                pushed=here.pushed,
+                schur=here.schur,
+                log_evidence=log_evidence(problem, prior, here, step, spread),
             )
     raise ModelError(f"Newton's method did not settle in {STEPS} steps.")
 
@@ -122,7 +121,7 @@ def start_from(problem: Problem, mode: Mode) -> Start:
     """A mode as the start of another fit, of more judgments perhaps."""
     log_scale, scale = np.zeros((2, len(problem.design.pool.queries)))
     weight, blur, tied = np.zeros((3, len(problem.design.pool)))
-    scales = problem.queries[: len(problem.at_scale)]
+    scales = problem.scaled_queries
     log_scale[scales], scale[scales] = mode.local[problem.at_scale], mode.spread.scale
     weight[problem.pairs] = mode.weight[problem.at_pair]
     blur[problem.pairs], tied[problem.pairs] = mode.spread.predictor, mode.spread.tied
