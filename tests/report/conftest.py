@@ -8,8 +8,15 @@ import numpy as np
 import pytest
 
 from probeval.data import Collection
-from probeval.relevance import Choice, choose_model
+from probeval.relevance import Choice, choose_model, synthetic_campaign
 from probeval.report import Evaluation, Page, begin, report_evaluation
+
+
+@pytest.fixture(scope="session")
+def small() -> Collection:
+    """A synthetic campaign whose systems differ: 6 systems, 5 queries, 8 ranks, every pair judged on 0-2."""
+    sds = {"team": 1.5, "system": 1.5}
+    return synthetic_campaign(np.random.default_rng(7), systems=6, queries=5, depth=8, docs=20, groups=3, sds=sds)
 
 
 @pytest.fixture(scope="session")

@@ -12,10 +12,18 @@ from probeval.data import Collection, Scale
 from probeval.relevance import FallbackModel, Uniform, synthetic_campaign
 
 
-def _campaign(name: str, seed: int, *, scale: Scale | None = None, metadata: bool = False, **sizes: int) -> Collection:
+def _campaign(
+    name: str,
+    seed: int,
+    *,
+    scale: Scale | None = None,
+    metadata: bool = False,
+    sds: dict[str, float] | None = None,
+    **sizes: int,
+) -> Collection:
     """A synthetic campaign; without groups unless asked for."""
     sizes = {"systems": 5, "queries": 8, "depth": 8, "docs": 20, "groups": 3, **sizes}
-    made = synthetic_campaign(np.random.default_rng(seed), scale=scale, **sizes)
+    made = synthetic_campaign(np.random.default_rng(seed), scale=scale, sds=sds, **sizes)
     return replace(made, name=name, metadata=made.metadata if metadata else None)
 
 

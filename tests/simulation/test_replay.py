@@ -21,7 +21,8 @@ DCG = parse("DCG@5")
 
 @pytest.fixture(scope="module")
 def held(campaign):
-    return HeldOut.of(campaign("one", 1), depth=5)
+    """A campaign some of whose comparisons are significant."""
+    return HeldOut.of(campaign("one", 1, sds={"team": 1.5, "system": 1.5}), depth=5)
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +77,7 @@ def test_a_point_is_what_is_stated_with_these_judgments(held):
 
 
 def test_it_ends_when_it_has_stopped_and_tau_lasts(campaign):
-    made = HeldOut.of(campaign("long", 6, systems=2, queries=60), depth=5)
+    made = HeldOut.of(campaign("long", 4, systems=2, queries=60), depth=5)
     course = run(made, batch=10, stop="confidence=.7")
     assert course.stop is not None
     good = course.judgments_to_tau90
