@@ -242,10 +242,10 @@ documents called relevant at random, those that many systems retrieved more ofte
 
 ## Texts: one campaign out
 
-The fallback model of `probeval.relevance.learning.fit.text_chain` is fitted on the other four of five campaigns and applied to
-the systems whose top 10 is judged. *Counting systems* gives every document the number of systems that retrieved it,
-or the square root of that number. *Random judgments* are given the true rate of relevance, which nobody would know.
-A pair of the pool that nobody judged counts as grade 0.
+The fallback model of `probeval.relevance.learning.fit.text_chain` is fitted on the other four of five campaigns and
+applied to the systems whose top 10 is judged. *Counting systems* gives every document the number of systems that
+retrieved it, or the square root of that number. *Random judgments* are given the true rate of relevance, which nobody
+would know. A pair of the pool that nobody judged counts as grade 0.
 """
 
 TAIL = """\
