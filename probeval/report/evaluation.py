@@ -52,7 +52,7 @@ class Effect:
 
     def __str__(self) -> str:
         p = "p < 0.001" if self.p < 0.001 else f"p = {self.p:.3f}"
-        return f"{self.value:.4f} ± {self.half_width:.4f} ({p})"
+        return f"{self.value:z.4f} ± {self.half_width:.4f} ({p})"  # z: no minus before zeros
 
 
 @dataclass(frozen=True, eq=False)

@@ -92,6 +92,5 @@ class Goal:
         """How sure the goal's answer is: the mean confidence of its comparisons; P(best) for the best system."""
         if self.kind == "best":
             return float(ranking.p_best.max())
-        matters = np.triu(self.comparisons(ranking), k=1)
-        total = matters.sum()
-        return float((matters * ranking.pair_confidence).sum() / total) if total else 1.0
+        matters = np.triu(self.comparisons(ranking), k=1) > 0
+        return float(ranking.pair_confidence[matters].mean()) if matters.any() else 1.0

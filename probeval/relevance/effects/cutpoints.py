@@ -49,8 +49,8 @@ class GapColumns(NamedTuple):
 def gap_columns(n_cuts: int) -> GapColumns:
     """The columns of the gaps for so many cutpoints.
 
-    >>> gap_columns(3).apart @ np.array([1.0, 1.0])
-    array([ 1.,  0., -1.])
+    >>> gap_columns(2).apart @ np.array([1.0])
+    array([ 0.5, -0.5])
     """
     below = -np.tri(n_cuts)[:, 1:]  # each cutpoint is the first one less the gaps before it
     middle = below.mean(axis=0)
