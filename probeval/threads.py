@@ -6,8 +6,9 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from functools import cache
+from threading import Lock
 from typing import Any, TypeVar
 
 __all__ = ["in_order", "one_thread"]
@@ -16,8 +17,16 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-def one_thread() -> AbstractContextManager[Any]:
+_lock = Lock()
+_users = 0
+_limit: Any = None
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
     """Within it, BLAS uses one thread; afterwards as many as before. For many small matrices one is faster than two.
+
+    The limit is the process's: it begins with the first user and ends with the last, whichever thread they are in.
 
     Examples
     --------
@@ -26,7 +35,18 @@ def one_thread() -> AbstractContextManager[Any]:
     ...     float((np.eye(2) @ np.ones(2)).sum())
     2.0
     """
-    return _libraries().limit(limits=1, user_api="blas")  # type: ignore[no-any-return]
+    global _users, _limit
+    with _lock:
+        if _users == 0:
+            _limit = _libraries().limit(limits=1, user_api="blas")
+        _users += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _users -= 1
+            if _users == 0:
+                _limit.restore_original_limits()
 
 
 @cache
@@ -53,10 +73,15 @@ def in_order(work: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
     if workers < 2:
         yield from map(work, items)
         return
-    with one_thread(), ThreadPoolExecutor(workers) as executor:
+
+    def alone(item: T) -> R:
+        with one_thread():
+            return work(item)
+
+    with ThreadPoolExecutor(workers) as executor:
         waiting: deque[Future[R]] = deque()
         for item in items:
-            waiting.append(executor.submit(work, item))
+            waiting.append(executor.submit(alone, item))
             if len(waiting) > workers:
                 yield waiting.popleft().result()
         while waiting:

@@ -6,8 +6,9 @@ import threading
 import time
 
 import pytest
+from threadpoolctl import threadpool_info
 
-from probeval.threads import in_order
+from probeval.threads import in_order, one_thread
 
 
 def test_results_come_in_the_order_of_the_items_whoever_is_first():
@@ -44,3 +45,28 @@ def test_an_error_in_a_thread_reaches_the_caller():
 
     with pytest.raises(ValueError, match="three"):
         list(in_order(fail, range(10)))
+
+
+def blas_threads() -> list[int]:
+    return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+
+def test_the_limit_of_one_thread_ends_with_its_last_user():
+    import scipy.linalg  # noqa: F401
+
+    before = blas_threads()
+    inside, leave = threading.Event(), threading.Event()
+
+    def other() -> None:
+        with one_thread():
+            inside.set()
+            leave.wait(5)
+
+    thread = threading.Thread(target=other)
+    with one_thread():
+        thread.start()
+        inside.wait(5)
+    assert set(blas_threads()) == {1}  # the other is still at work
+    leave.set()
+    thread.join()
+    assert blas_threads() == before

@@ -122,6 +122,11 @@ class Pool:
             first = after
         return out
 
+    @property
+    def whole(self) -> QueryBlock:
+        """All of it as one block."""
+        return QueryBlock(slice(0, len(self.queries)), slice(0, len(self)))
+
     def part(self, block: QueryBlock) -> Pool:
         """The pairs of a block, on its queries alone."""
         query = self.query[block.pairs] - block.queries.start

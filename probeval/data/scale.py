@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -203,7 +204,7 @@ def count_at_least(codes: Codes, query: Ints, n_queries: int, n_grades: int) -> 
     ``codes`` has shape (.., pair), negative where there is no grade; ``query`` has shape (pair,).
     """
     cells = n_queries * n_grades
-    flat = codes.reshape(-1, codes.shape[-1])
+    flat = codes.reshape(math.prod(codes.shape[:-1]), codes.shape[-1])
     counts = np.empty((len(flat), cells), dtype=np.int64)
     for row, drawn in zip(counts, flat, strict=True):
         known = drawn >= 0

@@ -223,7 +223,7 @@ class Linearised:
 
     @cached_property
     def _variances(self) -> dict[str, float]:
-        return _variances(self.problem, self.mode)
+        return self.problem.design.variances(self.mode.log_sd)
 
     @cached_property
     def _scale_variance(self) -> float:
@@ -245,6 +245,8 @@ class Linearised:
         for query, t in self.to_local.items():
             own[_pairs(self.problem, query)] -= ((t @ self._resolvents[query]) * t).sum(axis=1)
 
+        _ = self._middle, self._root, self._coordinates  # once, before threads ask for them
+
         def of_campaign(block: QueryBlock) -> Floats:
             moved = self._campaign_rows(np.arange(block.pairs.start, block.pairs.stop)) @ self._root.T
             return np.asarray(np.einsum("ij,ij->i", moved, moved))
@@ -253,6 +255,7 @@ class Linearised:
 
     def times(self, columns: Floats) -> Floats:
         """The covariance matrix times some columns, shape (pair, column), by blocks of queries."""
+        _ = self._middle, self._variances, self._resolvents, self._coordinates  # once, before threads ask for them
         blocks = self._blocks(columns.shape[1])
         toward = np.asarray(sum(in_order(lambda block: self._toward_campaign(block, columns), blocks)))
         campaign = self._root.T @ (self._root @ toward)
@@ -276,10 +279,6 @@ class Linearised:
         return np.asarray(out)
 
 
-def _variances(problem: Problem, mode: Mode) -> dict[str, float]:
-    return dict(zip(problem.design.names, np.exp(2 * mode.log_sd).tolist(), strict=True))
-
-
 def _pairs(problem: Problem, query: int) -> slice:
     """The pairs of a query."""
     return problem.design.pool.pairs_of(query)
@@ -287,7 +286,8 @@ def _pairs(problem: Problem, query: int) -> slice:
 
 def _to_local(problem: Problem, mode: Mode, slope: Floats, scale_slope: Floats) -> dict[int, Floats]:
     """:math:`T`, the prior covariance of each judged query's expected gains with its local parameters, by query."""
-    variances, design = _variances(problem, mode), problem.design
+    design = problem.design
+    variances = design.variances(mode.log_sd)
     queries = [int(q) for block in problem.blocks for q in block.queries]
     if not queries:
         return {}

@@ -21,7 +21,7 @@ from probeval.threads import in_order
 __all__ = ["GainSummary", "Probabilities", "RelevanceDistribution", "Table"]
 
 KEPT = 24_000_000  # probabilities of a whole pool that are kept (192 MB); more are made by blocks, and dropped
-BLOCK = 2_000_000  # numbers that one block may take in any one array: 16 MB
+BLOCK = 2_000_000  # numbers that one block may take in any one array: 16 MB, on each core
 
 
 class Probabilities(Protocol):
@@ -124,7 +124,7 @@ class RelevanceDistribution:
         else:
             source = probability
             if (source.n or 1) * len(pool) * len(levels) <= KEPT:
-                source = Table(frozen(source.probabilities(_whole(pool))))
+                source = Table(frozen(source.probabilities(pool.whole)))
         unjudged = np.full(len(pool), UNJUDGED, dtype=np.int16)
         beyond = np.zeros((len(pool.queries), len(scale)), dtype=np.int64)
         blank = cls(pool, scale, levels, source, unjudged, beyond)
@@ -152,7 +152,7 @@ class RelevanceDistribution:
     @property
     def probability(self) -> Floats:
         """P(level) of the whole pool, shape (pair, level), or (draw, pair, level) with a posterior."""
-        return self.source.probabilities(_whole(self.pool))
+        return self.source.probabilities(self.pool.whole)
 
     @property
     def certain(self) -> Bools:
@@ -264,7 +264,3 @@ class RelevanceDistribution:
         table = self.pool.to_pandas().assign(judged=self.certain, mean=mean, sd=np.sqrt(variance))
         columns = {f"p{self.scale.values[c]:g}": probability[:, i] for i, c in enumerate(self.levels)}
         return table.assign(**columns)
-
-
-def _whole(pool: Pool) -> QueryBlock:
-    return QueryBlock(slice(0, len(pool.queries)), slice(0, len(pool)))

@@ -7,6 +7,7 @@ its popularity and of the model's effects, with coefficients drawn anew.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -69,6 +70,8 @@ def synthetic_campaign(
     >>> campaign.runs
     <Runs: 4 systems, 3 queries, depth 5, 35 pairs>
     """
+    if min(systems, queries, depth, docs, groups) < 1 or not 0 < relevant < 1:
+        raise ModelError("A campaign has at least one system, query, rank, document and group, and 0 < relevant < 1.")
     scale = Scale.graded(2) if scale is None else scale
     names = tuple(f"system-{i + 1:02d}" for i in range(systems))
     team = np.minimum(np.arange(systems) * 2 // 5, max(systems * 2 // 5 - 1, 0))
@@ -80,7 +83,7 @@ def synthetic_campaign(
     view = CampaignView.of(collection, depth=max(runs.depth, 1), scale=scale)
     grade = _grades(rng, view, popularity, relevant, {} if sds is None else sds)
     judgments = Judgments.coded(runs.pool, np.arange(len(runs.pool)), scale.values[grade])
-    return Collection(collection.name, collection.runs, judgments, metadata)
+    return replace(collection, judgments=judgments)
 
 
 def _runs(rng: np.random.Generator, names: tuple[str, ...], team: Ints, queries: int, depth: int, docs: int) -> Runs:

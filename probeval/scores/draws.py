@@ -32,7 +32,7 @@ def drawn_lists(runs: Runs, relevance: RelevanceDistribution, codes: Codes) -> L
 
 def score_blocks(runs: Runs, relevance: RelevanceDistribution, n: int) -> list[QueryBlock]:
     """Blocks of queries for ``n`` draws of their grades at all ranks, and for what the grades are drawn from."""
-    ranks = -(-runs.pairs.size // max(len(runs.pool), 1))  # per pair
+    ranks = -(-runs.pairs.size // max(len(runs.pool), 1))  # per pair; their codes take a quarter of a float
     return relevance.blocks(max(n * ranks // 2, relevance.n_draws * len(relevance.levels)))
 
 
@@ -118,18 +118,26 @@ def draw_scores(
         streams = query_streams(seed, block.queries)
         return BlockScores.of(runs.part(block), relevance.part(block), metric, n, streams, keep=per_query)
 
-    parts = list(in_order(score, score_blocks(runs, relevance, n)))
-    draws = np.asarray(sum(part.total for part in parts)) / n_queries
+    n_systems = len(runs.systems)
+    draws, products = np.zeros((n, n_systems)), np.zeros((n_systems, n_systems))
+    means, variances, kept = [], [], []
+    for part in in_order(score, score_blocks(runs, relevance, n)):
+        draws += part.total / n_queries
+        products += part.products
+        means.append(part.mean)
+        variances.append(part.variance)
+        if part.draws is not None:
+            kept.append(part.draws)
     centre = draws[0] + (draws - draws[0]).mean(axis=0)
     off = draws - centre
     # Over draws, the mean between-query covariance: products less those of the means.
-    between = (np.asarray(sum(part.products for part in parts)) - n_queries * draws.T @ draws) / n
+    between = (products - n_queries * draws.T @ draws) / n
     return Joint(
         mean=centre,
         covariance=off.T @ off / max(n - 1, 1),
         between=between / (n_queries * (n_queries - 1)) if n_queries > 1 else np.full(between.shape, np.nan),
-        query_mean=np.concatenate([part.mean for part in parts], axis=1),
-        query_variance=np.concatenate([part.variance for part in parts], axis=1),
+        query_mean=np.concatenate(means, axis=1),
+        query_variance=np.concatenate(variances, axis=1),
         draws=draws,
-        query_draws=np.concatenate([p.draws for p in parts if p.draws is not None], axis=2) if per_query else None,
+        query_draws=np.concatenate(kept, axis=2) if per_query else None,
     )

@@ -79,23 +79,36 @@ def moments(runs: Runs, relevance: RelevanceDistribution, metric: Metric) -> Joi
     the second term being 0 for a model without a posterior.
     """
     weights, gains = metric.weights(relevance.scale, runs.depth), metric.gains(relevance.scale)
-    blocks = relevance.blocks(relevance.n_draws * max(len(relevance.levels), -(-len(runs.systems) // 10)))
-    parts = list(in_order(lambda b: BlockMoments.of(runs.part(b), relevance.part(b), gains, weights), blocks))
-    n = len(runs.queries)
-    query_mean = np.concatenate([part.query_mean for part in parts], axis=1)
-    given = np.asarray(sum(part.given for part in parts))
+    # A block's scores, by draw, system and query, take less than its probabilities unless systems are very many.
+    per_pair = max(len(relevance.levels), -(-len(runs.systems) * len(runs.queries) // max(len(runs.pool), 1)))
+    n, n_systems = len(runs.queries), len(runs.systems)
+    draws, given, across = (
+        np.zeros((relevance.n_draws, n_systems)),
+        np.zeros((n_systems,) * 2),
+        np.zeros((n_systems,) * 2),
+    )
+    means, variances = [], []
+    for part in in_order(
+        lambda b: BlockMoments.of(runs.part(b), relevance.part(b), gains, weights),
+        relevance.blocks(relevance.n_draws * per_pair),
+    ):
+        draws += part.total / n
+        given += part.given
+        across += part.across
+        means.append(part.query_mean)
+        variances.append(part.query_variance)
+    query_mean = np.concatenate(means, axis=1)
     covariance = given / n**2
-    draws = np.asarray(sum(part.total for part in parts)) / n
     if len(draws) > 1:
         off = draws - query_mean.mean(axis=1)
         covariance = covariance + off.T @ off / (len(draws) - 1)
-    within = given + np.asarray(sum(part.across for part in parts))
+    within = given + across
     return Joint(
         mean=query_mean.mean(axis=1),
         covariance=covariance,
         between=between_queries(query_mean, within, covariance),
         query_mean=query_mean,
-        query_variance=np.concatenate([part.query_variance for part in parts], axis=1),
+        query_variance=np.concatenate(variances, axis=1),
     )
 
 

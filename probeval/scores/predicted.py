@@ -56,7 +56,7 @@ def score_collection(
     predicted: dict[int, RelevanceDistribution] = {}
     out = []
     for metric in metrics:
-        at = depth or metric.cutoff or collection.runs.depth
+        at = (metric.cutoff or collection.runs.depth) if depth is None else depth
         if at not in predicted:
             predicted[at] = model.predict(
                 collection, depth=at, scale=scale, rng=stream(seed, *keys, Purpose.PREDICTION)

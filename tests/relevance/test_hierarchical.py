@@ -172,7 +172,7 @@ def test_draws_have_the_explicit_posteriors_moments(solved):
     np.testing.assert_allclose(drawn.campaign()["first_cut"].mean(), best[0], atol=0.05)
     apart = cuts[..., 0] - cuts[..., 1]
     assert (apart > 0).all()
-    unscaled = drawn.campaign()["gaps"][0][drawn.order]
+    unscaled = drawn.campaign()["gaps"][0]
     log_scale = np.log(apart / unscaled[:, None])[:, problem.queries]
     of_scales = np.linalg.inv(explicit.hessian(best))[explicit.scales, explicit.scales]
     np.testing.assert_allclose(log_scale.mean(axis=0), best[explicit.scales], atol=0.05)
@@ -469,3 +469,11 @@ def test_a_new_effect_is_a_class_and_a_line_in_the_list(monkeypatch):
     assert np.isfinite(eta).all()
     sampled = SampledPairs.of(posterior.design, collection.codes_on(posterior.design.pool, GRADED))
     assert (sampled.coordinate_effect == posterior.design.position("best_rank")).any()
+
+
+def test_what_the_model_cannot_do_without_is_said():
+    alone = replace(PRIOR, log_sds={"team": Normal(0.0, 1.0)})
+    with pytest.raises(ModelError, match="needs an effect of queries"):
+        problem_of(prior=alone)
+    with pytest.raises(ModelError, match="chains: for a sampler"):
+        Hierarchical(PRIOR).infer(campaign(), depth=5, scale=GRADED, chains=4)

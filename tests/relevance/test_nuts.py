@@ -103,7 +103,7 @@ def from_prior(layout: SampledPairs, shape: tuple[int, int], rng: np.random.Gene
             (*shape, len(TERMS)),
         ),
         "z": rng.standard_normal((*shape, len(layout.coordinate_effect))),
-        "level": query - (query.mean(axis=-1, keepdims=True) if n else 0.0),
+        "difference": query - (query.mean(axis=-1, keepdims=True) if n else 0.0),
         "cutpoint_scale": rng.standard_normal((*shape, n)),
     }
     return NutsPosterior(layout, chains, {"diverging": np.zeros(shape, dtype=bool)})
@@ -163,7 +163,7 @@ def test_drawn_predictors_of_judged_pairs_are_the_sampled_ones(design, prior, ju
     coordinates = np.concatenate(
         [
             values["z"] * sd[:, layout.coordinate_effect],
-            values["level"] * sd[:, [layout.design.position("query")]],
+            values["difference"] * sd[:, [layout.design.position("query")]],
             np.zeros((40, 1)),
         ],
         axis=1,
@@ -213,7 +213,7 @@ def test_the_pymc_model_has_the_models_log_posterior(design, prior, judged):
     layout = SampledPairs.of(design, judged)
     model = pymc_model(layout)
     value = model.compile_logp(jacobian=False, mode="FAST_COMPILE")
-    outputs = model.replace_rvs_by_values([model["gaps"], model["level"]])
+    outputs = model.replace_rvs_by_values([model["gaps"], model["difference"]])
     constrained = model.compile_fn(outputs, inputs=model.value_vars, mode="FAST_COMPILE", on_unused_input="ignore")
     rng = np.random.default_rng(0)
     n_queries, n_gaps = len(layout.queries), len(layout.design.cuts) - 1
@@ -236,7 +236,7 @@ def test_the_pymc_model_has_the_models_log_posterior(design, prior, judged):
         expected -= n_gaps * log_ndtr(prior.gap.mean / prior.gap.sd)
         # The judged pairs, through a draw whose sum with the first cutpoint is what the sampler saw.
         chains = {name: np.asarray(point[name])[None, None] for name in kept}
-        fit = NutsPosterior(layout, {**chains, "gaps": gaps[None, None], "level": query[None, None]}, {})
+        fit = NutsPosterior(layout, {**chains, "gaps": gaps[None, None], "difference": query[None, None]}, {})
         eta, cuts = NutsDraws.of(fit, np.zeros(1, dtype=np.int64), rng).whole()
         p = level_probabilities(cuts[:, design.pool.query], eta)[0, layout.pairs, layout.level]
         differences.append(float(value(point)) - expected - np.log(p).sum())

@@ -107,3 +107,9 @@ def test_systems_of_one_team_agree_more():
             shared = np.mean([len(a & b) for a, b in zip(sets[i], sets[j], strict=True)])
             overlap[runs.teams[i] == runs.teams[j]].append(shared)
     assert min(overlap[True]) > max(overlap[False])
+
+
+@pytest.mark.parametrize("wrong", [{"systems": 0}, {"groups": 0}, {"relevant": 1.0}])
+def test_impossible_campaigns_are_refused(wrong):
+    with pytest.raises(ModelError, match="at least one system"):
+        draw(0, **wrong)

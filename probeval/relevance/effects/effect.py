@@ -21,7 +21,7 @@ from probeval.arrays import Floats, Ints, frozen
 from probeval.data.collection import Collection
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
-from probeval.features import compute_features
+from probeval.features import compute_features, feature_names
 from probeval.relevance.normal import Normal
 
 __all__ = ["CampaignView", "Columns", "Effect", "Scope", "Target"]
@@ -42,7 +42,7 @@ class Columns:
     ----------
     weights
         :math:`W`, shape (pair, column).
-    level, share
+    offset, share
         :math:`r` and :math:`s`, shapes (pair,) and (column,).
 
     Examples
@@ -56,7 +56,7 @@ class Columns:
     """
 
     weights: csr_array
-    level: Floats
+    offset: Floats
     share: Floats
 
     @classmethod
@@ -71,24 +71,24 @@ class Columns:
 
     def rows(self, pairs: Ints) -> Floats:
         """Some of the pairs as a dense matrix, shape (n, column)."""
-        return np.asarray(self.weights[pairs].toarray() - np.outer(self.level[pairs], self.share))
+        return np.asarray(self.weights[pairs].toarray() - np.outer(self.offset[pairs], self.share))
 
     def take(self, pairs: slice) -> Columns:
         """Some of the pairs."""
-        return Columns(self.weights[pairs], self.level[pairs], self.share)
+        return Columns(self.weights[pairs], self.offset[pairs], self.share)
 
     def times(self, coefficients: Floats) -> Floats:
         """What coefficients of the campaign, shape (column, draw), add to each pair, shape (pair, draw)."""
         out = self.weights @ coefficients
         if self.share.any():
-            out -= np.multiply.outer(self.level, self.share @ coefficients)
+            out -= np.multiply.outer(self.offset, self.share @ coefficients)
         return np.asarray(out)
 
     def transposed_times(self, values: Floats) -> Floats:
         """The transpose times what the pairs have, shape (column, n)."""
         out = self.weights.T @ values
         if self.share.any():
-            out -= np.multiply.outer(self.share, self.level @ values)
+            out -= np.multiply.outer(self.share, self.offset @ values)
         return np.asarray(out)
 
     def times_by_query(self, coefficients: Floats, query: Ints) -> Floats:
@@ -99,14 +99,14 @@ class Columns:
         n_queries, _, n_draws = coefficients.shape
         out = self._wide(query, n_queries) @ coefficients.reshape(n_queries * self.n_columns, n_draws)
         if self.share.any():
-            out -= self._levels(query, n_queries) @ np.einsum("c,qcn->qn", self.share, coefficients)
+            out -= self._offsets(query, n_queries) @ np.einsum("c,qcn->qn", self.share, coefficients)
         return np.asarray(out)
 
     def gram_by_query(self, values: Floats, query: Ints, n_queries: int) -> Floats:
         """Within each query, these columns times their transpose times what the pairs have, shape (pair, n)."""
         inner = (self._wide(query, n_queries).T @ values).reshape(n_queries, self.n_columns, values.shape[1])
         if self.share.any():
-            inner -= self.share[:, None] * (self._levels(query, n_queries).T @ values)[:, None, :]
+            inner -= self.share[:, None] * (self._offsets(query, n_queries).T @ values)[:, None, :]
         return self.times_by_query(inner, query)
 
     def _wide(self, query: Ints, n_queries: int) -> csr_array:
@@ -115,16 +115,16 @@ class Columns:
         shape = (len(query), n_queries * self.n_columns)
         return csr_array((self.weights.data, at, self.weights.indptr), shape=shape)
 
-    def _levels(self, query: Ints, n_queries: int) -> csr_array:
-        """The level of each pair in the column of its query, shape (pair, query)."""
-        return csr_array((self.level, query, np.arange(len(query) + 1)), shape=(len(query), n_queries))
+    def _offsets(self, query: Ints, n_queries: int) -> csr_array:
+        """The offset of each pair in the column of its query, shape (pair, query)."""
+        return csr_array((self.offset, query, np.arange(len(query) + 1)), shape=(len(query), n_queries))
 
     @cached_property
     def squares(self) -> Floats:
         """The sum of each pair's squares: its variance for coefficients of variance 1, shape (pair,)."""
         own = np.asarray(self.weights.power(2).sum(axis=1)).ravel()
         cross = self.weights @ self.share
-        return np.asarray(own - 2 * self.level * cross + self.level**2 * float(self.share @ self.share))
+        return np.asarray(own - 2 * self.offset * cross + self.offset**2 * float(self.share @ self.share))
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,9 +163,9 @@ class CampaignView:
     @cached_property
     def popularity(self) -> Floats:
         """The log share of systems that retrieved each pair, centred, shape (pair,)."""
-        values = compute_features(self.collection, [POPULARITY[4:-1]], depth=self.depth, scale=self.scale)
+        values = compute_features(self.collection, feature_names((POPULARITY,)), depth=self.depth, scale=self.scale)
         popular = values.design([POPULARITY])[:, 0]
-        return frozen(np.asarray(popular - popular.mean()))
+        return frozen(np.asarray(popular - (popular.mean() if len(popular) else 0.0)))
 
     @cached_property
     def membership(self) -> Columns:

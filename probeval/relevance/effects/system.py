@@ -1,7 +1,8 @@
 r"""Systems: how good each is beyond its popularity, on all queries and on single ones.
 
 The :math:`n_d` systems that retrieved a document count by the root of their number: a good system says much of a
-document, whoever else has it too. Effects are zero-sum over systems, as what is common to all is the cutpoints'.
+document, whoever else has it too. Effects are zero-sum over systems: what is common to all of them is a function of
+popularity.
 """
 
 from __future__ import annotations

@@ -25,8 +25,9 @@ class Team(Effect):
         systems = view.membership
         place = {team: i for i, team in enumerate(view.teams)}
         of_system = [place[team] for team in view.runs.teams or ()]
-        member = csr_array((np.ones(len(of_system)), (np.arange(len(of_system)), of_system)))
-        return Columns(csr_array(systems.weights @ member), systems.level, np.asarray(member.T @ systems.share))
+        shape = (len(of_system), len(place))
+        member = csr_array((np.ones(len(of_system)), (np.arange(len(of_system)), of_system)), shape=shape)
+        return Columns(csr_array(systems.weights @ member), systems.offset, np.asarray(member.T @ systems.share))
 
     def coords(self, view: CampaignView) -> Mapping[str, Sequence[str]]:
         """The teams."""

@@ -209,7 +209,7 @@ class Problem:
     def given(self, log_sd: Floats) -> Prior:
         """The prior given the effects' log standard deviations."""
         design, layout = self.design, self.layout
-        variances = dict(zip(design.names, np.exp(2 * log_sd).tolist(), strict=True))
+        variances = design.variances(log_sd)
         mean, precision = np.zeros(layout.size), np.empty(layout.size)
         for where, priors in ((layout.cuts, design.cuts), (layout["coefficients"], design.coefficients)):
             mean[where] = [p.mean for p in priors]

@@ -19,6 +19,7 @@ from probeval.arrays import Floats, Ints, frozen
 from probeval.data.collection import Collection
 from probeval.data.pool import Pool
 from probeval.data.scale import Scale
+from probeval.errors import ModelError
 from probeval.features import compute_features, feature_names
 from probeval.relevance.effects.effect import CampaignView, Columns, Effect
 from probeval.relevance.effects.labels import LOGISTIC, LabelWorth
@@ -71,6 +72,11 @@ class Design:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "terms", frozen(self.terms))
+        on_cutpoints = [e for e in self.effects if e.effect.acts_on == "cutpoints"]
+        if len(on_cutpoints) > 1 or any(e.effect.scope != "query" for e in on_cutpoints):
+            raise ModelError("Cutpoints can have one effect, and it is of queries.")
+        if not self.of_query:
+            raise ModelError("The model needs an effect of queries on predictors, such as 'query'.")
 
     @classmethod
     def of(cls, prior: HierarchicalPrior, collection: Collection, *, depth: int, scale: Scale) -> Design:
@@ -106,6 +112,10 @@ class Design:
         """The names of the effects, in the order of their log standard deviations."""
         return tuple(e.name for e in self.effects)
 
+    def variances(self, log_sd: Floats) -> dict[str, float]:
+        """The variance of each effect, by name."""
+        return dict(zip(self.names, np.exp(2 * log_sd).tolist(), strict=True))
+
     def position(self, name: str) -> int:
         """Where an effect stands among them."""
         return self.names.index(name)
@@ -121,7 +131,7 @@ class Design:
         return tuple(e for e in self.effects if e.effect.scope == "query" and e.effect.acts_on == "predictor")
 
     @cached_property
-    def level(self) -> DesignedEffect | None:
+    def constant_effect(self) -> DesignedEffect | None:
         """The effect that adds the same to every pair of a query."""
         return next((e for e in self.of_query if e.effect.constant), None)
 

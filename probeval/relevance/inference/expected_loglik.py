@@ -2,7 +2,7 @@ r"""The log-likelihood of judged pairs, in the mean over what is not known of th
 
 A pair at level :math:`\ell` has the log-likelihood :math:`\log(F(h) - F(l))`, with :math:`h` and :math:`l` its logits
 of reaching this level and the next, and :math:`F` the logistic function. The mean is over the normal spread of the
-pair's linear predictor and of its query's cutpoint scale, by Gauss and Hermite's rule.
+pair's linear predictor and of its query's cutpoint scale, by Gauss-Hermite quadrature.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Rule(NamedTuple):
 
     @classmethod
     def of(cls, n: int) -> Rule:
-        """Gauss and Hermite's with so many nodes."""
+        """Gauss-Hermite quadrature with so many nodes."""
         nodes, weights = np.polynomial.hermite_e.hermegauss(n)
         return cls(nodes, weights / weights.sum())
 
@@ -62,7 +62,7 @@ class Parameters:
 class Spread:
     """Posterior standard deviations, of each judged pair's linear predictor and of each judged query's cutpoint scale.
 
-    ``tied`` is what of a pair's predictor moves with its query's scale, as the predictor's change for one sd of it.
+    ``tied`` is the part of a predictor's spread that goes with its query's scale: its change per sd of the scale.
     """
 
     predictor: Floats
@@ -96,9 +96,9 @@ class Logits(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Derivatives:
-    r"""Of the expected log-likelihood. Second ones are negative, so that they are information.
+    r"""Of the expected log-likelihood. Second derivatives have their sign reversed, so that they are information.
 
-    Cutpoints are not linear in gaps and scales, so that information is Gauss and Newton's; ``bend`` is what it lacks
+    Cutpoints are not linear in gaps and scales, so this is the Gauss-Newton approximation; ``bend`` is what it lacks
     for each scale: as :math:`\partial^2 \alpha_{q\ell} / \partial v_q^2 = \partial \alpha_{q\ell} / \partial
     v_q`, that is the slope itself.
     """

@@ -57,6 +57,10 @@ class LaplacePosterior(Posterior):
     weights: Floats
     log_sd_errors: Floats
 
+    def __repr__(self) -> str:
+        n = len(self.problem.pairs)
+        return f"<LaplacePosterior: {n:,} judged pairs, {len(self.modes)} points of the variances>"
+
     @property
     def design(self) -> Design:
         """The campaign."""

@@ -259,9 +259,9 @@ def log_evidence(problem: Problem, prior: Prior, here: Expansion, step: Step, sp
     r"""The log marginal likelihood of the variances.
 
     :math:`\max + \frac12 \log|P| - \frac12 \log|I + KH| - \frac12 \log|S|`, and half the trace of the information times
-    the posterior covariance, which the expected log-likelihood is below its value at the centre by.
+    the posterior covariance: the amount by which the expected log-likelihood falls below its value at the centre.
     """
-    seen = here.derivatives
+    seen = here.derivatives  # the bend here is the true one, not the capped one of H
     traced = seen.predictor_twice @ spread.predictor**2 + (seen.scale_twice - seen.bend) @ spread.scale**2
     if problem.scaled:
         traced += 2 * seen.predictor_scale @ (spread.tied * spread.scale[problem.place])

@@ -86,13 +86,12 @@ class SampledPairs:
         directions: dict[str, dict[int, Directions]] = {}
         coordinate_effect: list[int] = []
         weights, places = [], []
+        of_queries = {int(q): np.flatnonzero(query == q) for q in queries}
         for effect in (*design.of_query, *design.of_campaign):
-            if effect is design.level:
+            if effect is design.constant_effect:
                 continue
             columns = effect.columns.rows(pairs)
-            blocks = {int(q): np.flatnonzero(query == q) for q in queries}
-            if effect.effect.scope == "campaign":
-                blocks = {CAMPAIGN: np.arange(len(pairs))}
+            blocks = of_queries if effect.effect.scope == "query" else {CAMPAIGN: np.arange(len(pairs))}
             mine = directions.setdefault(effect.name, {})
             parts = []
             for block, rows in blocks.items():
@@ -107,7 +106,7 @@ class SampledPairs:
                 place[rows, : scores.shape[1]] = np.arange(where.start, where.stop)
             weights.append(weight)
             places.append(place)
-        weights.append(np.full((len(pairs), 1), float(design.level is not None)))
+        weights.append(np.full((len(pairs), 1), float(design.constant_effect is not None)))
         places.append(len(coordinate_effect) + np.searchsorted(queries, query)[:, None])
         place = np.concatenate(places, axis=1)
         return cls(
@@ -133,7 +132,7 @@ class SampledPairs:
             "gaps": len(self.design.cuts) - 1,
             "coefficients": len(self.design.coefficients),
             "z": len(self.coordinate_effect),
-            "level": len(self.queries),
+            "difference": len(self.queries),
             "cutpoint_scale": len(self.queries),
         }
 
@@ -149,7 +148,7 @@ class NutsPosterior(Posterior):
     chains
         The sampled parameters, each of shape (chain, draw, ..): ``log_sd`` of each effect, ``intercept`` (the first
         cutpoint and the mean level of the judged queries), ``gaps``, ``coefficients``, and in units of their standard
-        deviation ``z`` (coordinates of effects), ``level`` (zero-sum) and ``cutpoint_scale`` of the judged queries.
+        deviation ``z`` (coordinates of effects), ``difference`` (zero-sum) and ``cutpoint_scale`` of judged queries.
     statistics
         What the sampler said of each draw, each of shape (chain, draw).
     """
@@ -194,7 +193,7 @@ class NutsPosterior(Posterior):
         design, pairs = self.design, self.sampled.pairs
         shape = self.chains["log_sd"].shape[:2]
         drawn = NutsDraws.of(self, np.arange(shape[0] * shape[1]), rng)
-        whole = QueryBlock(slice(0, len(design.pool.queries)), slice(0, len(design.pool)))
+        whole = design.pool.whole
         eta, cuts = drawn.block(whole)
         eta, cuts = eta[:, pairs], cuts[:, design.pool.query[pairs]]
         log_likelihood = log_probability(eta, cuts, self.sampled.level)
@@ -307,9 +306,9 @@ class NutsDraws(Draws):
             return np.asarray(normals * sd)
         if effect is self.design.cutpoint_scale:
             return np.asarray(posterior.flat("cutpoint_scale")[self.rows, at] * sd)[None]
-        if effect is self.design.level:
+        if effect is self.design.constant_effect:
             mean = posterior.flat("intercept")[self.rows] - self.first
-            return np.asarray(posterior.flat("level")[self.rows, at] * sd + mean)[None]
+            return np.asarray(posterior.flat("difference")[self.rows, at] * sd + mean)[None]
         return np.asarray(
             _completed(normals, sampled.directions[effect.name][query], posterior.flat("z")[self.rows]) * sd
         )
@@ -322,7 +321,7 @@ def _completed(normals: Floats, seen: Directions, z: Floats) -> Floats:
 
 def _first_cut(posterior: NutsPosterior, rows: Ints, rng: np.random.Generator) -> Floats:
     """The first cutpoint given its sum with the mean level of the judged queries, both normal, shape (n,)."""
-    intercept, level = posterior.flat("intercept")[rows], posterior.design.level
+    intercept, level = posterior.flat("intercept")[rows], posterior.design.constant_effect
     if level is None or not len(posterior.sampled.queries):
         return intercept
     first = posterior.design.cuts[0]
@@ -402,7 +401,7 @@ def pymc_model(sampled: SampledPairs) -> Any:
 
     with pm.Model() as model:
         sd = pt.exp(pm.Normal("log_sd", *normals([e.log_sd for e in design.effects])))
-        level_sd = None if design.level is None else sd[design.position(design.level.name)]
+        level_sd = None if design.constant_effect is None else sd[design.position(design.constant_effect.name)]
         mean_sd: Any = first.sd
         if level_sd is not None and n_queries:
             mean_sd = pt.sqrt(first.sd**2 + level_sd**2 / n_queries)
@@ -415,7 +414,7 @@ def pymc_model(sampled: SampledPairs) -> Any:
             z = pm.Normal("z", 0.0, 1.0, shape=len(sampled.coordinate_effect))
             parts.append(z * sd[sampled.coordinate_effect])
         if n_queries > 1 and level_sd is not None:
-            parts.append(pm.ZeroSumNormal("level", 1.0, shape=n_queries) * level_sd)
+            parts.append(pm.ZeroSumNormal("difference", 1.0, shape=n_queries) * level_sd)
         else:
             parts.append(np.zeros(n_queries))  # the effect of a single query is all in the intercept
         if n_queries:

@@ -17,9 +17,10 @@ __all__ = ["Draws", "Posterior"]
 
 
 class Draws(ABC):
-    """Joint draws of the model's parameters, as what they make of pairs. Nothing of all pairs at once is kept.
+    """Joint draws of the model's parameters, as the linear predictors and cutpoints that they imply.
 
-    The random numbers of a query depend on the query alone, so that blocks of any size give the same draws.
+    Nothing of all pairs at once is kept. The random numbers of a query depend on its position in the pool alone, so
+    blocks of any size give the same draws.
     """
 
     @property
@@ -59,8 +60,7 @@ class Draws(ABC):
 
     def whole(self) -> tuple[Floats, Floats]:
         """The same for the whole pool."""
-        pool = self.design.pool
-        return self.block(QueryBlock(slice(0, len(pool.queries)), slice(0, len(pool))))
+        return self.block(self.design.pool.whole)
 
     def probabilities(self, block: QueryBlock) -> Floats:
         """P(level) of a block's pairs under each draw, shape (n, pair, level)."""

@@ -63,7 +63,7 @@ class LaplaceDraws(Draws):
         ends[-1] = n
         parts = [slice(int(a), int(b)) for a, b in zip([0, *ends], ends, strict=False)]
         seed = int(rng.integers(2**63))
-        moved = _centred(rng.standard_normal((problem.layout.size, n)))
+        moved = _centred(rng.standard_normal((problem.layout.size, n)), parts)
         for mode, mine in zip(modes, parts, strict=True):
             moved[:, mine] = solve_triangular(mode.schur.T, moved[:, mine], lower=False)
         return cls(problem, modes, parts, moved, rng.permutation(n), seed)
@@ -79,20 +79,15 @@ class LaplaceDraws(Draws):
         return self.problem.design
 
     def campaign(self) -> Mapping[str, Floats]:
-        """The campaign's parameters by name, shapes (parameter, n), centre by centre."""
+        """The campaign's parameters by name, shapes (parameter, n)."""
         out = self.moved.copy()
         for mode, mine in zip(self.modes, self.parts, strict=True):
             out[:, mine] += mode.campaign[:, None]
-        out[self.problem.layout["gaps"]] = np.abs(out[self.problem.layout["gaps"]])  # the normal's tail knows no end
-        return {name: out[where] for name, where in self.problem.layout.blocks.items()}
-
-    def block(self, block: QueryBlock) -> tuple[Floats, Floats]:
-        """The linear predictors of a block's pairs, and its queries' cutpoints, in random order."""
-        eta, cuts = super().block(block)
-        return eta[self.order], cuts[self.order]
+        out[self.problem.layout["gaps"]] = np.abs(out[self.problem.layout["gaps"]])  # a normal draw can be negative
+        return {name: out[where][:, self.order] for name, where in self.problem.layout.blocks.items()}
 
     def local(self, block: QueryBlock) -> Mapping[str, Floats]:
-        """The coefficients of a block's queries by effect, shape (query, column, draw), centre by centre."""
+        """The coefficients of a block's queries by effect, shape (query, column, draw)."""
         effects = [e for e in self.design.effects if e.effect.scope == "query"]
         sizes = [e.columns.n_columns for e in effects]
         # Per query: normals for its effects, then for the noise of its judged pairs and of its cutpoint scale.
@@ -101,7 +96,7 @@ class LaplaceDraws(Draws):
             rng.standard_normal((sum(sizes) + judged, self.n))
             for rng, judged in zip(query_streams(self.seed, block.queries), n_judged.tolist(), strict=True)
         ]
-        prior = _centred(np.array([z[: sum(sizes)] for z in normals]))
+        prior = _centred(np.array([z[: sum(sizes)] for z in normals]), self.parts)
         columns = np.split(prior, np.cumsum(sizes)[:-1], axis=1)
         out = {effect.name: part for effect, part in zip(effects, columns, strict=True)}
         for mode, mine in zip(self.modes, self.parts, strict=True):
@@ -113,21 +108,21 @@ class LaplaceDraws(Draws):
             if first < after:
                 some = slice(first, after)
                 at = stack.queries[some] - block.queries.start
-                noise = _centred(np.array([normals[q][sum(sizes) :] for q in at]))
+                noise = _centred(np.array([normals[q][sum(sizes) :] for q in at]), self.parts)
                 for mode, mine in zip(self.modes, self.parts, strict=True):
                     if mine.start < mine.stop:
                         prior_draws = {name: values[at][..., mine] for name, values in out.items()}
                         moved = self._given_judgments(mode, number, some, prior_draws, noise[..., mine], mine)
                         for name, values in moved.items():
                             out[name][at, :, mine] = values
-        return out
+        return {name: values[..., self.order] for name, values in out.items()}
 
     def _given_judgments(
         self, mode: Mode, number: int, some: slice, prior: Mapping[str, Floats], noise: Floats, mine: slice
     ) -> dict[str, Floats]:
         """Draws of the effects of some queries of a block, from draws of their prior, shapes (query, column, draw)."""
         stack = self.problem.blocks[number]
-        variances = dict(zip(self.design.names, np.exp(2 * mode.log_sd).tolist(), strict=True))
+        variances = self.design.variances(mode.log_sd)
         seen = Observed.of(self.problem, mode, number, some, variances)
         factors = {name: factor[some] for name, factor in stack.factors.items()}
         spread = {name: np.full(len(noise), variances[name]) for name in factors}
@@ -190,6 +185,12 @@ class Observed:
         return np.asarray(out)
 
 
-def _centred(z: Floats) -> Floats:
-    n = z.shape[-1]
-    return np.asarray((z - z.mean(axis=-1, keepdims=True)) * np.sqrt(n / (n - 1))) if n > 1 else z
+def _centred(z: Floats, parts: Sequence[slice]) -> Floats:
+    """Normals, shape (.., draw), of which each centre's have mean 0."""
+    out = z.copy()
+    for part in parts:
+        n = part.stop - part.start
+        if n > 1:
+            mine = z[..., part]
+            out[..., part] = (mine - mine.mean(axis=-1, keepdims=True)) * np.sqrt(n / (n - 1))
+    return out

@@ -22,8 +22,8 @@ from probeval.threads import one_thread
 __all__ = ["CampaignEstimate", "ModelSpec", "estimate_campaign"]
 
 VAGUE_COEFFICIENT = Normal(0.0, 2.0)  # per sd of its term, in logits: nothing seen so far was beyond 1.8
-VAGUE_CUT = Normal(0.0, 4.0)  # from one relevant document in fifty to one in one
-VAGUE_GAP = Normal(1.0, 2.0)
+VAGUE_CUT = Normal(0.0, 4.0)  # one sd either way is 2% to 98% relevant
+VAGUE_GAP = Normal(1.0, 2.0)  # logits: nothing seen so far was beyond 3
 
 
 @dataclass(frozen=True)

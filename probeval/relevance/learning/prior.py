@@ -22,9 +22,9 @@ __all__ = ["pooled_prior"]
 BETWEEN_COEFFICIENTS = 0.5  # logits per sd of the term
 BETWEEN_CUTS = 1.0  # logits: campaigns differ most in how much is relevant
 BETWEEN_GAPS = 0.5  # logits
-BETWEEN_LOG_SDS = 0.4  # half as large again, or two thirds
-GRID = np.linspace(0.0, 4.0, 81)  # of between-campaign sds, in units of their scale
-NO_GAP = Normal(1.5, 0.75)  # the prior of a gap where all past campaigns had two levels
+BETWEEN_LOG_SDS = 0.4  # a factor of 1.5 either way
+GRID = np.linspace(0.05, 4.0, 80)  # of between-campaign sds, in units of their scale
+DEFAULT_GAP = Normal(1.5, 0.75)  # the prior of a gap where all past campaigns had two levels
 MANY = 10  # scales of so many levels have narrower gaps, which say nothing of short scales
 
 
@@ -48,7 +48,7 @@ def pooled_prior(estimates: Sequence[CampaignEstimate], spec: ModelSpec) -> Hier
         ),
         first_cut=_next([estimate.first_cut for estimate in estimates], BETWEEN_CUTS),
         gaps=gaps,
-        gap=_next(every, BETWEEN_GAPS, positive=True) if every else NO_GAP,
+        gap=_next(every, BETWEEN_GAPS, positive=True) if every else DEFAULT_GAP,
         log_sds={
             effect.name: _next(
                 [e.log_sds[effect.name] for e in estimates if effect.name in e.log_sds] or [effect.unseen],
@@ -70,7 +70,7 @@ def _next(seen: Sequence[Normal], scale: float, *, positive: bool = False) -> No
     scale; the mean has a flat one. :math:`\tau` is integrated over a grid.
     """
     value, error = np.array([n.mean for n in seen]), np.array([n.sd for n in seen])
-    tau = GRID[1:] * scale
+    tau = GRID * scale
     precision = 1 / (error**2 + tau[:, None] ** 2)
     mean = (precision * value).sum(axis=1) / precision.sum(axis=1)
     log_weight = np.log(precision).sum(axis=1) / 2 - np.log(precision.sum(axis=1)) / 2

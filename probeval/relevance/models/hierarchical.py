@@ -93,6 +93,8 @@ class Hierarchical:
         model = self if inference is None else replace(self, inference=inference)
         design = self.design(collection, depth=depth, scale=scale)
         if model.inference == "laplace":
+            if options:
+                raise ModelError(f"{', '.join(options)}: for a sampler. Use inference='nuts'.")
             return self.refit(collection, design)
         from probeval.relevance.inference.nuts import fit_nuts  # PyMC is slow to load
 
