@@ -41,6 +41,15 @@ class Table:
 
     values: Floats
 
+    @classmethod
+    def of(cls, source: Probabilities, pool: Pool, n_levels: int) -> Table:
+        """All that a source makes, block by block."""
+        values = np.empty((*(() if source.n is None else (source.n,)), len(pool), n_levels))
+        blocks = pool.blocks(max(BLOCK // ((source.n or 1) * n_levels), 1))
+        for block, part in zip(blocks, in_order(source.probabilities, blocks), strict=True):
+            values[..., block.pairs, :] = part
+        return cls(frozen(values))
+
     @property
     def n(self) -> int | None:
         """How many draws there are."""
@@ -124,7 +133,7 @@ class RelevanceDistribution:
         else:
             source = probability
             if (source.n or 1) * len(pool) * len(levels) <= KEPT:
-                source = Table(frozen(source.probabilities(pool.whole)))
+                source = Table.of(source, pool, len(levels))
         unjudged = np.full(len(pool), UNJUDGED, dtype=np.int16)
         beyond = np.zeros((len(pool.queries), len(scale)), dtype=np.int64)
         blank = cls(pool, scale, levels, source, unjudged, beyond)
