@@ -69,10 +69,10 @@ def test_outputs_alone(mirex):
     # Published for 2011, Fine: RMSE .250 and mean variance .0545.
     relevance = relevance_of(mirex.judgments, mirex.runs.top(5).pool)
     with pytest.warns(ProbevalWarning, match="for 43"):
-        said, levels, speaker = load_card("mirex-out-fine").model.probabilities(mirex, depth=5, scale=FINE)
-    assert np.bincount(speaker).tolist() == [6279, 43]
+        said, levels, chosen = load_card("mirex-out-fine").model.probabilities(mirex, depth=5, scale=FINE)
+    assert np.bincount(chosen).tolist() == [6279, 43]
     mean, variance = moments(said, levels)
-    for rows in (speaker == 0, speaker >= 0):  # with and without the 43 pairs that have no metadata
+    for rows in (chosen == 0, chosen >= 0):  # with and without the 43 pairs that have no metadata
         assert 0.244 <= rmse(mean[rows], relevance[rows]) <= 0.253
         assert 0.053 <= variance[rows].mean() <= 0.059
 

@@ -1,4 +1,4 @@
-"""What every relevance model does, and the chain that uses the most informed one that can speak."""
+"""The protocols of relevance models, and the fallback to the first of several that applies to a pair."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Finding:
 
 
 class Predicts(Protocol):
-    """What gives every pair of a campaign its distribution: a chain, or a model with a posterior."""
+    """What gives every pair of a campaign its distribution: a fallback model, or one with a posterior."""
 
     def predict(
         self,
@@ -97,7 +97,7 @@ class FallbackModel:
         scale
             The scale of the grades; inferred from the judgments when not given.
         rng
-            Not used: a chain has no posterior to draw from.
+            Not used: there is no posterior to draw from.
         """
         scale = collection.scale(scale)
         pool = collection.runs.top(depth).pool
@@ -107,25 +107,25 @@ class FallbackModel:
     def probabilities(
         self, collection: Collection, *, depth: int, scale: Scale
     ) -> tuple[Floats, Codes, np.ndarray[tuple[int], np.dtype[np.int64]]]:
-        """P(level) of every pair, what the levels stand for, and which model spoke for each pair."""
-        said: list[tuple[Floats, Codes]] = []
-        speaker: np.ndarray[tuple[int], np.dtype[np.int64]] | None = None
+        """P(level) of every pair, what the levels stand for, and which model each pair has it from."""
+        found: list[tuple[Floats, Codes]] = []
+        chosen: np.ndarray[tuple[int], np.dtype[np.int64]] | None = None
         for i, model in enumerate(self.models):
             given = model.probabilities(collection, depth=depth, scale=scale)
-            said.append((given, model.levels(scale)))
+            found.append((given, model.levels(scale)))
             can = ~np.isnan(given).any(axis=-1)
-            speaker = np.where(can, i, -1) if speaker is None else np.where((speaker < 0) & can, i, speaker)
-            if np.all(speaker >= 0):
+            chosen = np.where(can, i, -1) if chosen is None else np.where((chosen < 0) & can, i, chosen)
+            if np.all(chosen >= 0):
                 break
-        if speaker is None or np.any(speaker < 0):
-            n = 0 if speaker is None else int((speaker < 0).sum())
-            raise ModelError(f"No model of the chain can say anything of {n:,} pairs. End the chain with Uniform().")
-        levels = np.unique(np.concatenate([at for i, (_, at) in enumerate(said) if np.any(speaker == i)]))
-        out = np.zeros((len(speaker), len(levels)))
-        for i, (given, at) in enumerate(said):
-            rows = np.flatnonzero(speaker == i)
+        if chosen is None or np.any(chosen < 0):
+            n = 0 if chosen is None else int((chosen < 0).sum())
+            raise ModelError(f"No model applies to {n:,} pairs. End the list of models with Uniform().")
+        levels = np.unique(np.concatenate([at for i, (_, at) in enumerate(found) if np.any(chosen == i)]))
+        out = np.zeros((len(chosen), len(levels)))
+        for i, (given, at) in enumerate(found):
+            rows = np.flatnonzero(chosen == i)
             out[np.ix_(rows, np.searchsorted(levels, at))] = given[rows] if len(rows) else 0.0
-        return out, levels.astype(np.int16), speaker
+        return out, levels.astype(np.int16), chosen
 
     def check(self) -> list[Finding]:
         """What is wrong with its models, and what to do."""
@@ -138,7 +138,7 @@ class FallbackModel:
 
 
 def as_model(model: FallbackModel | FittedModel | Iterable[FittedModel]) -> FallbackModel:
-    """A chain of one or more models."""
+    """One or more models as one."""
     if isinstance(model, FallbackModel):
         return model
     return FallbackModel(list(model)) if isinstance(model, Iterable) else FallbackModel([model])

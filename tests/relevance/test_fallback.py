@@ -36,31 +36,31 @@ def holes(small) -> Collection:
 
 def test_the_most_informed_that_can_speaks(holes):
     with pytest.warns(ProbevalWarning, match="missing is not zero"):
-        found, levels, speaker = CHAIN.probabilities(holes, depth=8, scale=BROAD)
+        found, levels, chosen = CHAIN.probabilities(holes, depth=8, scale=BROAD)
     pool = holes.runs.pool
     grouped = holes.metadata.codes("source", pool.docs)[pool.doc] >= 0
-    np.testing.assert_array_equal(speaker, np.where(pool.query == 0, 0, np.where(grouped, 1, 2)))
-    assert set(speaker) == {0, 1, 2}
+    np.testing.assert_array_equal(chosen, np.where(pool.query == 0, 0, np.where(grouped, 1, 2)))
+    assert set(chosen) == {0, 1, 2}
     assert levels.tolist() == [0, 1, 2]
     for i, model in enumerate((JUD, GROUP, OUT)):
-        rows = speaker == i
+        rows = chosen == i
         with pytest.warns(ProbevalWarning) if i == 1 else np.errstate():
             np.testing.assert_array_equal(found[rows], model.probabilities(holes, depth=8, scale=BROAD)[rows])
 
 
 def test_without_anything_the_last_speaks(small):
     bare = Collection("bare", small.runs)
-    found, _, speaker = FallbackModel([JUD, GROUP, Uniform()]).probabilities(bare, depth=8, scale=BROAD)
-    assert set(speaker) == {2}
+    found, _, chosen = FallbackModel([JUD, GROUP, Uniform()]).probabilities(bare, depth=8, scale=BROAD)
+    assert set(chosen) == {2}
     np.testing.assert_allclose(found, 1 / 3)
 
 
 def test_a_chain_that_falls_silent_says_so(small):
     bare = Collection("bare", small.runs)
     n = len(small.runs.top(8).pool)
-    with pytest.raises(ModelError, match=rf"anything of {n} pairs. End the chain with Uniform"):
+    with pytest.raises(ModelError, match=rf"No model applies to {n} pairs\. End the list of models with Uniform"):
         FallbackModel([JUD, GROUP]).probabilities(bare, depth=8, scale=BROAD)
-    with pytest.raises(ModelError, match="End the chain"):
+    with pytest.raises(ModelError, match=r"No model applies to \d+ pairs\. End the list of models with Uniform"):
         FallbackModel([]).predict(bare, depth=8, scale=BROAD)
 
 
@@ -88,15 +88,15 @@ def test_bins_and_the_uniform_side_by_side():
     first = campaign.judgments.take(campaign.judgments.pool.query[campaign.judgments.pair] == 0)
     some = replace(campaign, judgments=first.take(np.arange(len(first)) > 0))
     chain = FallbackModel([ordinal("aDOC", tuple(np.linspace(3, -3, 9))), Uniform()])
-    found, levels, speaker = chain.probabilities(some, depth=5, scale=scale)
+    found, levels, chosen = chain.probabilities(some, depth=5, scale=scale)
     assert levels.tolist() == list(range(101))
     np.testing.assert_allclose(found.sum(axis=1), 1)
-    np.testing.assert_allclose(found[speaker == 1], 1 / 101)
-    binned = found[speaker == 0]
+    np.testing.assert_allclose(found[chosen == 1], 1 / 101)
+    binned = found[chosen == 0]
     assert np.flatnonzero(binned.any(axis=0)).tolist() == list(range(5, 100, 10))
     mean, variance = chain.predict(some, depth=5, scale=scale).moments(scale.values)
-    np.testing.assert_allclose(mean[speaker == 1], 50)
-    np.testing.assert_allclose(variance[speaker == 1], 850)
+    np.testing.assert_allclose(mean[chosen == 1], 50)
+    np.testing.assert_allclose(variance[chosen == 1], 850)
     # Where only the ordinal model speaks, only its levels are there.
     alone = chain.probabilities(replace(campaign, judgments=campaign.judgments), depth=5, scale=scale)
     assert alone[1].tolist() == list(range(5, 100, 10))
