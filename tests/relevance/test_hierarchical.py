@@ -6,19 +6,16 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.optimize import minimize
-from scipy.sparse import csr_array
 
 from probeval.data import Judgments, Scale, as_runs
 from probeval.errors import ModelError
-from probeval.relevance import Hierarchical, HierarchicalPrior, effects, synthetic_campaign
+from probeval.relevance import Hierarchical, HierarchicalPrior, synthetic_campaign
 from probeval.relevance.effects.cutpoints import cutpoints, level_probabilities
-from probeval.relevance.effects.effect import Columns, Effect
 from probeval.relevance.inference import newton
 from probeval.relevance.inference.blocks import Problem
 from probeval.relevance.inference.design import Design
 from probeval.relevance.inference.laplace import fit_laplace, influence
 from probeval.relevance.inference.newton import find_mode
-from probeval.relevance.inference.nuts import SampledPairs
 from probeval.relevance.inference.sampling import LaplaceDraws
 from probeval.relevance.learning.campaign import CampaignEstimate, ModelSpec, estimate_campaign
 from probeval.relevance.learning.prior import _next, pooled_prior
@@ -240,33 +237,6 @@ def test_two_levels_have_no_cutpoint_scale():
     assert pooled.log_sds["cutpoint_scale"].sd > 0.4
 
 
-def test_effects_of_systems_and_teams_sum_to_zero():
-    design = problem_of().design
-    every = np.arange(len(design.pool))
-    for effect in design.effects:
-        if effect.name in ("team", "system", "interaction"):
-            np.testing.assert_allclose(effect.columns.rows(every).sum(axis=1), 0, atol=1e-12)
-
-
-def test_columns_have_one_matrix_however_they_are_asked():
-    design = problem_of().design
-    pool, rng = design.pool, np.random.default_rng(0)
-    every = np.arange(len(pool))
-    for effect in design.effects:
-        dense, n = effect.columns.rows(every), effect.columns.n_columns
-        np.testing.assert_allclose(effect.columns.squares, (dense**2).sum(axis=1), atol=1e-12)
-        b = rng.standard_normal((n, 3))
-        np.testing.assert_allclose(effect.columns.times(b), dense @ b, atol=1e-12)
-        by_query = rng.standard_normal((len(pool.queries), n, 3))
-        expected = np.einsum("dc,dcn->dn", dense, by_query[pool.query])
-        np.testing.assert_allclose(effect.columns.times_by_query(by_query, pool.query), expected, atol=1e-12)
-        x = rng.standard_normal((len(pool), 2))
-        same = (dense @ dense.T) * (pool.query[:, None] == pool.query)
-        np.testing.assert_allclose(effect.columns.gram_by_query(x, pool.query, len(pool.queries)), same @ x, atol=1e-10)
-        part = pool.pairs_of(2)
-        np.testing.assert_allclose(effect.columns.take(part).rows(np.arange(part.stop - part.start)), dense[part])
-
-
 def test_the_slope_of_the_evidence_points_where_it_grows():
     problem = problem_of(60)
     log_sd = prior_means(problem)
@@ -368,14 +338,6 @@ def test_the_same_seed_gives_the_same_bytes():
     assert once.probability.tobytes() == again.probability.tobytes()
 
 
-def test_the_model_has_the_effects_that_its_prior_names():
-    prior = replace(PRIOR, log_sds={k: n for k, n in PRIOR.log_sds.items() if k != "team"})
-    assert problem_of(prior=prior).design.names == ("query", "slope", "interaction", "system", "cutpoint_scale")
-    strange = replace(PRIOR, log_sds={**PRIOR.log_sds, "weather": Normal(0.0, 1.0)})
-    with pytest.raises(ModelError, match="No effect weather"):
-        problem_of(prior=strange)
-
-
 def test_an_unknown_inference_is_refused():
     with pytest.raises(ModelError, match=r"No inference 'nut': laplace, nuts\. Did you mean 'nuts'"):
         Hierarchical(PRIOR, inference="nut")
@@ -441,34 +403,6 @@ def test_a_grade_that_is_never_seen_settles():
     assert fit.best.campaign[1] == pytest.approx(newton.LEAST_GAP, rel=0.01)
     middle = Hierarchical(loose).distribution(replace(extreme, judgments=None), fit, np.random.default_rng(0))
     assert middle.probability[..., 1].mean() < 0.02
-
-
-class BestRank(Effect):
-    """A query can care more or less for the best rank that a document has."""
-
-    name = "best_rank"
-    scope = "query"
-    typical = 0.2
-
-    def columns(self, view):
-        best = np.full(len(view.runs.pool), view.runs.depth)
-        system, query, rank = np.nonzero(view.runs.retrieved)
-        np.minimum.at(best, view.runs.pairs[system, query, rank], rank)
-        return Columns.of(csr_array((best - best.mean())[:, None] / view.runs.depth))
-
-
-def test_a_new_effect_is_a_class_and_a_line_in_the_list(monkeypatch):
-    before = effects.model_effects
-    monkeypatch.setattr(effects, "model_effects", lambda groups=(): (*before(groups), BestRank()))
-    prior = replace(PRIOR, log_sds={**PRIOR.log_sds, "best_rank": Normal(0.0, 0.5)})
-    collection = few(campaign(), 40)
-    posterior = Hierarchical(prior).infer(collection, depth=5, scale=GRADED)
-    assert posterior.design.names[-1] == "best_rank"
-    assert posterior.log_sds["best_rank"].sd < 0.5
-    eta, _ = posterior.draw(50, np.random.default_rng(0)).whole()
-    assert np.isfinite(eta).all()
-    sampled = SampledPairs.of(posterior.design, collection.codes_on(posterior.design.pool, GRADED))
-    assert (sampled.coordinate_effect == posterior.design.position("best_rank")).any()
 
 
 def test_what_the_model_cannot_do_without_is_said():

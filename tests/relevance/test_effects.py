@@ -1,0 +1,104 @@
+"""Effects: one matrix however it is asked for, the list that everything goes through, one more from outside."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from probeval.data import Scale
+from probeval.errors import ModelError
+from probeval.relevance import Hierarchical, HierarchicalPrior, effects, synthetic_campaign
+from probeval.relevance.effects.effect import Columns, Effect
+from probeval.relevance.inference.design import Design
+from probeval.relevance.inference.nuts import SampledPairs
+from probeval.relevance.normal import Normal
+
+GRADED = Scale.graded(2)
+PRIOR = HierarchicalPrior(
+    terms=("log(fSYS)", "fTEAM"),
+    centre=(-1.5, 0.3),
+    spread=(0.8, 0.2),
+    coefficients=(Normal(0.7, 0.4), Normal(0.1, 0.3)),
+    first_cut=Normal(-0.6, 1.0),
+    gaps={},
+    gap=Normal(1.2, 0.4),
+    log_sds={effect.name: Normal(-0.6, 0.4) for effect in effects.model_effects(["source"])},
+)
+
+
+@pytest.fixture(scope="module")
+def campaign():
+    made = synthetic_campaign(np.random.default_rng(0), systems=6, queries=7, depth=5)
+    some = np.random.default_rng(0).permutation(len(made.judgments))[:40]
+    return replace(made, judgments=made.judgments.take(some))
+
+
+def design_of(collection, prior=PRIOR):
+    return Design.of(prior, collection, depth=5, scale=GRADED)
+
+
+def test_effects_of_systems_and_teams_sum_to_zero(campaign):
+    design = design_of(campaign)
+    every = np.arange(len(design.pool))
+    for effect in design.effects:
+        if effect.name in ("team", "system", "interaction"):
+            np.testing.assert_allclose(effect.columns.rows(every).sum(axis=1), 0, atol=1e-12)
+
+
+def test_columns_have_one_matrix_however_they_are_asked(campaign):
+    design = design_of(campaign)
+    pool, rng = design.pool, np.random.default_rng(0)
+    every = np.arange(len(pool))
+    for effect in design.effects:
+        dense, n = effect.columns.rows(every), effect.columns.n_columns
+        np.testing.assert_allclose(effect.columns.squares, (dense**2).sum(axis=1), atol=1e-12)
+        b = rng.standard_normal((n, 3))
+        np.testing.assert_allclose(effect.columns.times(b), dense @ b, atol=1e-12)
+        by_query = rng.standard_normal((len(pool.queries), n, 3))
+        expected = np.einsum("dc,dcn->dn", dense, by_query[pool.query])
+        np.testing.assert_allclose(effect.columns.times_by_query(by_query, pool.query), expected, atol=1e-12)
+        x = rng.standard_normal((len(pool), 2))
+        same = (dense @ dense.T) * (pool.query[:, None] == pool.query)
+        np.testing.assert_allclose(effect.columns.gram_by_query(x, pool.query, len(pool.queries)), same @ x, atol=1e-10)
+        part = pool.pairs_of(2)
+        np.testing.assert_allclose(effect.columns.take(part).rows(np.arange(part.stop - part.start)), dense[part])
+
+
+def test_the_model_has_the_effects_that_its_prior_names(campaign):
+    prior = replace(PRIOR, log_sds={k: n for k, n in PRIOR.log_sds.items() if k != "team"})
+    assert design_of(campaign, prior).names == (
+        "query", "slope", "interaction", "group:source", "system", "cutpoint_scale",
+    )  # fmt: skip
+    strange = replace(PRIOR, log_sds={**PRIOR.log_sds, "weather": Normal(0.0, 1.0)})
+    with pytest.raises(ModelError, match="No effect weather"):
+        design_of(campaign, strange)
+
+
+class BestRank(Effect):
+    """A query can care more or less for the best rank that a document has."""
+
+    name = "best_rank"
+    scope = "query"
+    typical = 0.2
+
+    def columns(self, view):
+        best = np.full(len(view.runs.pool), view.runs.depth)
+        system, query, rank = np.nonzero(view.runs.retrieved)
+        np.minimum.at(best, view.runs.pairs[system, query, rank], rank)
+        return Columns.of(csr_array((best - best.mean())[:, None] / view.runs.depth))
+
+
+def test_a_new_effect_is_a_class_and_a_line_in_the_list(campaign, monkeypatch):
+    before = effects.model_effects
+    monkeypatch.setattr(effects, "model_effects", lambda groups=(): (*before(groups), BestRank()))
+    prior = replace(PRIOR, log_sds={**PRIOR.log_sds, "best_rank": Normal(0.0, 0.5)})
+    posterior = Hierarchical(prior).infer(campaign, depth=5, scale=GRADED)
+    assert posterior.design.names[-1] == "best_rank"
+    assert posterior.log_sds["best_rank"].sd < 0.5
+    eta, _ = posterior.draw(50, np.random.default_rng(0)).whole()
+    assert np.isfinite(eta).all()
+    sampled = SampledPairs.of(posterior.design, campaign.codes_on(posterior.design.pool, GRADED))
+    assert (sampled.coordinate_effect == posterior.design.position("best_rank")).any()
