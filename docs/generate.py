@@ -14,7 +14,7 @@ from typer.models import ArgumentInfo, OptionInfo
 
 from probeval.cli.app import app, root
 from probeval.metrics import REGISTRY, Metric
-from probeval.metrics.metric import Definition, Parameter
+from probeval.metrics.metric import MetricDefinition, Parameter
 
 __all__ = ["commands", "options", "pages"]
 
@@ -48,7 +48,7 @@ def _measures() -> Iterator[str]:
         yield from _measure(REGISTRY[name])
 
 
-def _measure(definition: Definition) -> Iterator[str]:
+def _measure(definition: MetricDefinition) -> Iterator[str]:
     yield ""
     yield f"(measure-{definition.name.lower()})="
     yield f"## {definition.name}"
@@ -70,7 +70,7 @@ def _measure(definition: Definition) -> Iterator[str]:
             yield f"| `{name}` | {_default(parameter)} | {_values(parameter)} | {parameter.doc} |"
 
 
-def _variants(definition: Definition) -> dict[str, Metric]:
+def _variants(definition: MetricDefinition) -> dict[str, Metric]:
     """The measure under each of its norms, by how that is written."""
     norm = definition.parameters.get("norm")
     if norm is None:
@@ -81,7 +81,7 @@ def _variants(definition: Definition) -> dict[str, Metric]:
     }
 
 
-def _linear(definition: Definition) -> str:
+def _linear(definition: MetricDefinition) -> str:
     answers = {how: metric.is_linear for how, metric in _variants(definition).items()}
     if len(set(answers.values())) == 1:
         return "yes" if next(iter(answers.values())) else "no"
@@ -90,7 +90,7 @@ def _linear(definition: Definition) -> str:
     )
 
 
-def _bounds(definition: Definition) -> Iterator[str]:
+def _bounds(definition: MetricDefinition) -> Iterator[str]:
     answers = {how: BOUNDS[definition.bounds(metric)] for how, metric in _variants(definition).items()}
     if len(set(answers.values())) == 1:
         yield f"Bounds: {next(iter(answers.values()))}."

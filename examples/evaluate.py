@@ -27,7 +27,7 @@ def main() -> None:
     print("nDCG@10 with half of the judgments")
     print(partial.table().round(4).head(3), end="\n\n")
 
-    pairs = partial.document()["pairs"]
+    pairs = partial.to_dict()["pairs"]
     settled = sum(pair["p_better"] is not None for pair in pairs)
     print(f"{settled} of {len(pairs)} comparisons are settled whatever the other half says.")
 

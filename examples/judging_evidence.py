@@ -1,6 +1,6 @@
 """Write docs/evidence-judging.md and its pictures: `python examples/judging_evidence.py DATA KEEP [PART...]`.
 
-Courses are kept in the folder KEEP as they are made, so that a run that was broken off goes on where it was. Parts:
+Trajectories are kept in the folder KEEP as they are made, so that a broken run resumes where it stopped. Parts:
 `ranking`, `explore`, `labels`, `scores`, `seeds`, `plan`; all of them when none is named.
 """
 
@@ -16,11 +16,11 @@ import pandas as pd
 from probeval.data import read_campaign
 from probeval.data.evidence import read_graded_labels
 from probeval.metrics import parse
-from probeval.plots import plot_courses, save
+from probeval.plots import plot_trajectories, save
 from probeval.relevance import choose_model, fit_hierarchical
 from probeval.selection import Judging
-from probeval.simulation import MODELS, Assessor, HeldOut, Simulation, forecast, replay
-from probeval.simulation.curves import lasting
+from probeval.simulation import MODELS, HeldOut, SimulatedAssessor, Simulation, forecast, replay
+from probeval.simulation.trajectory import lasting
 
 DOCS = Path(__file__).parents[1] / "docs"
 TEXT = ("trec8-adhoc", "trec-dl2019-passage", "clef-ehealth2018-irtask1", "trec-covid-round1", "touche2022-task2")
@@ -41,7 +41,7 @@ confidence first reaches .95. Random order is the median of five seeds, looked a
 
 
 class Work:
-    """Campaigns, models and courses, each made once."""
+    """Campaigns, models and trajectories, each made once."""
 
     def __init__(self, data: Path, keep: Path) -> None:
         self.data, self.keep = data, keep
@@ -75,9 +75,9 @@ class Work:
 
         return self.kept(f"model-{name}-{kind}", fit)
 
-    def course(self, name, policy, kind, *, metric="DCG@10", label="", **settings):
+    def trajectory(self, name, policy, kind, *, metric="DCG@10", label="", **settings):
         settings = {"batch": 10, "checkpoints": SHARES, "until": UNTIL, "seed": 0, **settings}
-        key = f"course-{name}-{policy}-{kind}-{metric}-{label}-{settings['seed']}"
+        key = f"trajectory-{name}-{policy}-{kind}-{metric}-{label}-{settings['seed']}"
         model = self.model(name, kind)
         return self.kept(
             key, lambda: replay(self.held(name), model, parse(metric), policy=policy, name=kind, **settings)
@@ -96,10 +96,10 @@ def _cell(value: object) -> str:
     return "-" if value is None else str(value)
 
 
-def summary(course, pool):
-    stop = course.document()["stop"]
+def summary(trajectory, pool):
+    stop = trajectory.to_dict()["stop"]
     return {
-        "to tau .9": course.judgments_to_tau90 or f"> {int(UNTIL * pool)}",
+        "to tau .9": trajectory.judgments_to_tau90 or f"> {int(UNTIL * pool)}",
         "stop": stop["judged"],
         "accuracy there": stop["accuracy"],
         "tau there": stop["tau"],
@@ -112,13 +112,13 @@ def ranking(work: Work) -> str:
     for name in TRIED:
         pool = len(work.held(name).pool)
         far = 0.25 if pool > 10_000 else 0.4
-        gain = work.course(name, "gain", "hierarchical")
-        mtc = work.course(name, "mtc", "independent", explore=0.0)
-        chance = [work.course(name, "random", "hierarchical", batch=50, until=far, seed=s) for s in range(5)]
-        for label, course in (("gain, hierarchical", gain), ("mtc, independent", mtc)):
-            rows.append({"campaign": name, "policy": label, **summary(course, pool)})
+        gain = work.trajectory(name, "gain", "hierarchical")
+        mtc = work.trajectory(name, "mtc", "independent", explore=0.0)
+        chance = [work.trajectory(name, "random", "hierarchical", batch=50, until=far, seed=s) for s in range(5)]
+        for label, trajectory in (("gain, hierarchical", gain), ("mtc, independent", mtc)):
+            rows.append({"campaign": name, "policy": label, **summary(trajectory, pool)})
         arrived = [c.judgments_to_tau90 or np.inf for c in chance]
-        stops = [c.document()["stop"] for c in chance]
+        stops = [c.to_dict()["stop"] for c in chance]
         middle = float(np.median(arrived))
         rows.append(
             {
@@ -147,7 +147,9 @@ def ranking(work: Work) -> str:
                     "rules' F": gain.rules[i].f,
                 }
             )
-        save(plot_courses(Simulation((gain, mtc, *chance))), DOCS / "_static" / PICTURES[TRIED.index(name)], dpi=60)
+        save(
+            plot_trajectories(Simulation((gain, mtc, *chance))), DOCS / "_static" / PICTURES[TRIED.index(name)], dpi=60
+        )
     page += table(pd.DataFrame(rows)) + "\nAlong the way, by `gain` in its own order:\n\n" + table(pd.DataFrame(points))
     return page + "".join(f"\n![{name}](_static/{picture})\n" for name, picture in zip(TRIED, PICTURES, strict=True))
 
@@ -159,16 +161,16 @@ def explore(work: Work) -> str:
         for kind in ("hierarchical", "independent"):
             for share in (0.0, 0.1, 0.2):
                 for seed in range(2):
-                    course = work.course(
+                    trajectory = work.trajectory(
                         name, "gain", kind, explore=share, seed=seed, label=f"explore{share}", checkpoints=SHARES[:5]
                     )
-                    arrived = course.judgments_to_tau90 or int(UNTIL * pool)
+                    arrived = trajectory.judgments_to_tau90 or int(UNTIL * pool)
                     rows.append({"campaign": name, "model": kind, "explore": share, "to tau .9": float(arrived),
-                                 "stop": float(course.document()["stop"]["judged"]),
-                                 "accuracy there": course.document()["stop"]["accuracy"]})  # fmt: skip
+                                 "stop": float(trajectory.to_dict()["stop"]["judged"]),
+                                 "accuracy there": trajectory.to_dict()["stop"]["accuracy"]})  # fmt: skip
     shown = pd.DataFrame(rows).groupby(["campaign", "model", "explore"], sort=False).mean().reset_index()
     return (
-        "## Does exploration pay?\n\nMeans over two seeds; a single course moves by a hundred judgments and more.\n\n"
+        "## Does exploration pay?\n\nMeans over two seeds; single trajectories vary by a hundred judgments.\n\n"
         + table(shown)
     )
 
@@ -181,7 +183,7 @@ def labels(work: Work) -> str:
     model = work.kept("model-labels", lambda: fit_hierarchical(past, depth=10, labelled=graded))
     rows = []
     for metric in ("DCG@10", "nDCG@10"):
-        course = work.kept(
+        trajectory = work.kept(
             f"labels-{metric}",
             lambda metric=metric: replay(
                 held,
@@ -195,10 +197,10 @@ def labels(work: Work) -> str:
                 draws=500,
             ),
         )
-        stop = course.document()["stop"]
+        stop = trajectory.to_dict()["stop"]
         rows.append({"measure": metric, "stop": stop["judged"], "share": stop["fraction"],
                      "accuracy there": stop["accuracy"], "tau there": stop["tau"],
-                     "tau at none": course.points[0].tau})  # fmt: skip
+                     "tau at none": trajectory.points[0].tau})  # fmt: skip
     return "## With labels by language models (DL 2019)\n\n" + table(pd.DataFrame(rows))
 
 
@@ -208,16 +210,18 @@ def scores(work: Work) -> str:
         pool = len(work.held(name).pool)
         for metric in ("DCG@10", "nDCG@10") if pool < 10_000 else ("DCG@10",):
             for policy, kind in (("variance", "independent"), ("variance", "hierarchical"), ("gain", "hierarchical")):
-                course = work.course(
+                trajectory = work.trajectory(
                     name, policy, kind, metric=metric, goal="scores", stop="halfwidth=.05", label="scores",
                     checkpoints=(), draws=300, batch=20,
                 )  # fmt: skip
-                rows.append({"campaign": name, "measure": metric, "policy": f"{policy}, {kind}", **_absolute(course)})
+                rows.append(
+                    {"campaign": name, "measure": metric, "policy": f"{policy}, {kind}", **_absolute(trajectory)}
+                )
     held = work.mirex()
     for metric in ("CG@5", "nDCG@5"):
         for model in ("mirex-jud-fine-published",):
             chosen = choose_model(model, replace(held.collection, judgments=None), scale=held.scale).model
-            course = work.kept(
+            trajectory = work.kept(
                 f"mirex-scores-{metric}-{model}",
                 lambda metric=metric, model=model, chosen=chosen: replay(
                     held, chosen, parse(metric), policy="variance", name=model, goal="scores", stop="halfwidth=.05",
@@ -225,7 +229,7 @@ def scores(work: Work) -> str:
                 ),
             )  # fmt: skip
             rows.append(
-                {"campaign": "mirex2011", "measure": metric, "policy": f"variance, {model}", **_absolute(course)}
+                {"campaign": "mirex2011", "measure": metric, "policy": f"variance, {model}", **_absolute(trajectory)}
             )
     note = (
         "Every 95% half-width at most .05, in batches of twenty. Published for MIREX 2011 Fine, with corrected "
@@ -234,11 +238,11 @@ def scores(work: Work) -> str:
     return f"## Absolute scores to a half-width of .05\n\n{note}\n\n" + table(pd.DataFrame(rows))
 
 
-def _absolute(course):
-    stop = course.document()["stop"]
-    if course.at_stop is None:
+def _absolute(trajectory):
+    stop = trajectory.to_dict()["stop"]
+    if trajectory.at_stop is None:
         return {"stop": f"> {stop['judged']}", "share": None, "mean error": None, "coverage": None}
-    point = course.at_stop
+    point = trajectory.at_stop
     return {"stop": stop["judged"], "share": stop["fraction"], "mean error": point.mae, "coverage": point.coverage}
 
 
@@ -252,17 +256,18 @@ def seeds(work: Work) -> str:
         ("mtc-thesis", "mirex-jud-fine", 20),
     ):
         chosen = choose_model(model, plain, scale=held.scale).model
-        course = work.kept(
+        trajectory = work.kept(
             f"mirex-{policy}-{model}",
             lambda chosen=chosen, policy=policy, model=model, refresh=refresh: replay(
                 held, chosen, parse("CG@5"), policy=policy, name=model, batch=1, refresh=refresh, explore=0.0,
                 checkpoints=SHARES, stop="confidence=.95",
             ),
         )  # fmt: skip
-        stop = course.document()["stop"]
-        rows.append({"policy": policy, "model": model, "at .90": course.reaches(0.9), "at .95": course.reaches(0.95),
+        stop = trajectory.to_dict()["stop"]
+        rows.append({"policy": policy, "model": model,
+                     "at .90": trajectory.reaches(0.9), "at .95": trajectory.reaches(0.95),
                      "accuracy there": stop["accuracy"], "tau there": stop["tau"],
-                     "all significant right": course.significant})  # fmt: skip
+                     "all significant right": trajectory.significant})  # fmt: skip
     published = (
         "Published: .90 and .95 at 1,304 and 2,234 judgments for the uniform prior, all significant comparisons right "
         "at 1,611; .95 at 123 judgments, accuracy .935, tau .869 for learned models."
@@ -278,20 +283,21 @@ def plans(work: Work) -> str:
         held, model = work.held(name), work.model(name, "hierarchical")
         for seed in range(SEEDS):
             # Past the target, so that it can be seen to hold.
-            course = work.course(name, "gain", "hierarchical", pilot=PILOT, seed=seed, label="pilot", checkpoints=(),
+            trajectory = work.trajectory(name, "gain", "hierarchical", pilot=PILOT, seed=seed, label="pilot",
+                                         checkpoints=(),
                                  stop="confidence=.96")  # fmt: skip
-            first = lasting([replace(s, tau=s.confidence) for s in course.steps], 0.95, 100)
+            first = lasting([replace(s, tau=s.confidence) for s in trajectory.steps], 0.95, 100)
             n = int(np.ceil(PILOT * len(held.pool)))
 
-            def ahead(held=held, model=model, course=course, n=n, seed=seed):
-                pilot = Assessor.of(held).judge(held, course.order[:n])
+            def ahead(held=held, model=model, trajectory=trajectory, n=n, seed=seed):
+                pilot = SimulatedAssessor.of(held).judge(held, trajectory.order[:n])
                 offered = np.isin(np.arange(len(held.pool)), held.known)
                 judging = Judging(replace(held.collection, judgments=pilot), model, "DCG@10", scale=held.scale,
                                   depth=10, offered=offered, explore=0.0, seed=seed)  # fmt: skip
                 return forecast(judging.begin(), n_jobs=2).needed(0.95)
 
             said = work.kept(f"plan-{name}-{seed}", ahead)
-            right = next((s.accuracy for s in course.steps if s.judged == first), float("nan"))
+            right = next((s.accuracy for s in trajectory.steps if s.judged == first), float("nan"))
             rows.append({"campaign": name, "seed": seed, "true": float(first or np.nan), **said, "accuracy": right})
     frame = pd.DataFrame(rows)
     error = (frame["judgments"] - frame["true"]).abs() / frame["true"]

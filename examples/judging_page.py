@@ -102,7 +102,7 @@ def draw(folder: Path, program: str) -> list[Path]:
                 page = browser.new_page(**view)
                 page.goto(address)
                 if name == "judging-desktop.png":
-                    page.locator("#course summary").click()
+                    page.locator("#curve summary").click()
                 page.screenshot(path=folder / name)
         browser.close()
     return [folder / name for name in VIEWS]

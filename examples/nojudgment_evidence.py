@@ -118,7 +118,7 @@ def random_judgments(runs: Runs, judgments: Judgments, metric: Metric, scale: Sc
 def counting(runs: Runs, metric: Metric, power: float) -> np.ndarray:
     """Every document worth a power of the number of systems that retrieved it, and nothing else."""
     count = np.bincount(runs.pairs[runs.retrieved], minlength=len(runs.pool)) ** power
-    return (np.append(count, 0.0)[runs.pairs] @ metric.shape(runs.depth)).mean(axis=1)
+    return (np.append(count, 0.0)[runs.pairs] @ metric.rank_weights(runs.depth)).mean(axis=1)
 
 
 def music_rows(data: Path, oracles: Path) -> list[Row]:

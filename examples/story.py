@@ -14,7 +14,7 @@ import numpy as np
 import probeval
 from probeval.plots import plot_milestones, save
 from probeval.relevance import choose_model
-from probeval.report import Milestone, milestone, milestone_table
+from probeval.reports import Milestone, milestone, milestone_table
 from probeval.selection import Judging
 from probeval.simulation import tau_and_accuracy
 
@@ -30,29 +30,29 @@ def judge(seed: int) -> tuple[list[Milestone], list[float]]:
     judging = Judging(blind, choice.model, METRIC, scale=scale, seed=seed)
     true = probeval.measure(campaign.runs, campaign.judgments, METRIC).values.mean(axis=1)
     grades = campaign.judgments.on(judging.pool).grades()
-    stage, judged, marks, taus = judging.begin(), [], [], []
+    state, judged, marks, taus = judging.begin(), [], [], []
     while True:
-        marks.append(milestone(stage))
-        taus.append(tau_and_accuracy(stage.scores.mean, true)[0])
+        marks.append(milestone(state))
+        taus.append(tau_and_accuracy(state.scores.mean, true)[0])
         if len(judged) >= MOST:
             return marks, taus
-        judged += stage.next(BATCH).tolist()
+        judged += state.next(BATCH).tolist()
         at = np.array(judged)
-        stage = stage.after(probeval.Judgments.coded(judging.pool, at, grades[at]))
+        state = state.after(probeval.Judgments.coded(judging.pool, at, grades[at]))
 
 
 def main(path: Path) -> None:
-    courses = [judge(seed) for seed in SEEDS]
+    trajectories = [judge(seed) for seed in SEEDS]
     print("seed  judged  confidence  erho2   phi  expected tau   tau")
-    for seed, (marks, taus) in zip(SEEDS, courses, strict=True):
+    for seed, (marks, taus) in zip(SEEDS, trajectories, strict=True):
         for mark, tau in ((marks[0], taus[0]), (marks[-1], taus[-1])):
             figures = f"{mark.confidence:10.2f}  {mark.erho2:5.2f}  {mark.phi:4.2f}  {mark.expected_tau:12.2f}"
             print(f"{seed:4d}  {mark.judged:6d}  {figures}  {tau:4.2f}")
     for at, when in ((0, "before"), (-1, "after")):
-        said = np.mean([marks[at].expected_tau for marks, _ in courses])
-        taus = [tau[at] for _, tau in courses]
+        said = np.mean([marks[at].expected_tau for marks, _ in trajectories])
+        taus = [tau[at] for _, tau in trajectories]
         print(f"{when}: expected tau {said:.2f}, tau {np.mean(taus):.2f} ({min(taus):.2f} to {max(taus):.2f})")
-    save(plot_milestones(milestone_table(courses[0][0])), path, dpi=110)
+    save(plot_milestones(milestone_table(trajectories[0][0])), path, dpi=110)
     print(f"Wrote {path}.")
 
 

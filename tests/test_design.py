@@ -49,10 +49,10 @@ MAY_IMPORT = {
     "simulation": ABOVE_SELECTION | {"reliability"},
     "campaign": ABOVE_SELECTION | {"reliability"},
     "plots": RESULTS,
-    "report": RESULTS | {"plots"},
-    "web": RESULTS | {"plots", "report"},
-    "cli": RESULTS | {"plots", "report", "web", "__init__"},
-    "__init__": RESULTS | {"plots", "report"},
+    "reports": RESULTS | {"plots"},
+    "web": RESULTS | {"plots", "reports"},
+    "cli": RESULTS | {"plots", "reports", "web", "__init__"},
+    "__init__": RESULTS | {"plots", "reports"},
 }
 
 

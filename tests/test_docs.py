@@ -221,7 +221,7 @@ PARTS = (
     "reliability",
     "satisfaction",
     "plots",
-    "report",
+    "reports",
     "errors",
 )
 

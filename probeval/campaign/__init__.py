@@ -22,8 +22,8 @@ from probeval.campaign.events import (
     Withdrawn,
 )
 from probeval.campaign.exchange import EXPORTS, IMPORTS, Incoming, read_incoming, read_texts
-from probeval.campaign.outlook import Outlook
 from probeval.campaign.setup import Setup
+from probeval.campaign.snapshot import ModelSnapshot
 from probeval.campaign.state import State, fold
 from probeval.campaign.status import Share, Status
 from probeval.campaign.store import Store
@@ -45,7 +45,7 @@ __all__ = [
     "Judged",
     "Labelled",
     "Leased",
-    "Outlook",
+    "ModelSnapshot",
     "QueriesChanged",
     "Refresher",
     "Released",

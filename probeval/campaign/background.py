@@ -20,18 +20,18 @@ NICE = 10
 
 
 class Refresher:
-    """Keeps a campaign's outlook fresh while a block runs: whenever judgments have come, a worker refreshes it.
+    """Keeps a campaign's snapshot fresh while a block runs: whenever judgments have come, a worker refreshes it.
 
     Parameters
     ----------
     campaign
-        Whose outlook; it sees each new one by itself.
+        Whose snapshot; it sees each new one by itself.
     pause
         Seconds between looks for new judgments.
     executor
         Who works: a process of its own when not given.
     tell
-        Is told what went wrong in the worker, in words; the page goes on with the last outlook.
+        Is told what went wrong in the worker, in words; the page goes on with the last snapshot.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def begin() -> None:
 
 
 def refresh(store: str, name: str) -> int:
-    """Refresh a campaign's outlook, in a worker; the number of events that it knows of."""
+    """Refresh a campaign's snapshot, in a worker; the number of events that it knows of."""
     key = (store, name)
     if key not in _open:
         _open[key] = Campaign.open(store, name=name)

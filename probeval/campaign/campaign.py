@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from probeval.campaign.archive import pack_labels, unpack
+from probeval.campaign.creation import check_settings, found
 from probeval.campaign.decisions import Task, as_events, as_grade, as_name, as_text, as_texts, lease, lease_new
 from probeval.campaign.events import (
     Adjudicated,
@@ -33,10 +34,9 @@ from probeval.campaign.events import (
     Withdrawn,
 )
 from probeval.campaign.exchange import Incoming, export_text, read_incoming
-from probeval.campaign.founding import check_settings, found
 from probeval.campaign.log import Log
-from probeval.campaign.outlook import Advisor, Outlook
 from probeval.campaign.setup import Setup
+from probeval.campaign.snapshot import ModelRunner, ModelSnapshot
 from probeval.campaign.state import FOR_MODELS, State
 from probeval.campaign.status import Status, status_of
 from probeval.campaign.store import Store
@@ -46,7 +46,7 @@ from probeval.data.pool import Pool
 from probeval.data.scale import Scale
 from probeval.errors import CampaignError, did_you_mean
 from probeval.scores import Ranking
-from probeval.selection import Stage
+from probeval.selection import JudgingState
 
 __all__ = ["Campaign"]
 
@@ -57,15 +57,15 @@ class Campaign:
     """A judging campaign: a log of events in a store, and the runs that it is about.
 
     Any number of threads and processes may use one campaign. ``next``, ``record`` and the other steps run no model:
-    pairs come from the queue of the last :class:`Outlook`, which :meth:`refresh` makes, apart.
+    pairs come from the queue of the last :class:`ModelSnapshot`, which :meth:`refresh` makes, apart.
 
     :meth:`create` makes one, :meth:`open` opens one.
     """
 
     def __init__(self, log: Log) -> None:
         self._log = log
-        self._outlook: Outlook | None = None
-        self._advisor: tuple[tuple[Labelled, ...], Advisor] | None = None
+        self._snapshot: ModelSnapshot | None = None
+        self._runner: tuple[tuple[Labelled, ...], ModelRunner] | None = None
 
     @classmethod
     def create(
@@ -165,13 +165,13 @@ class Campaign:
         return self._log.store.url, self.setup.name
 
     @property
-    def outlook(self) -> Outlook | None:
+    def snapshot(self) -> ModelSnapshot | None:
         """What the model said last, here or in another process; None before the first time."""
-        known = self._outlook
-        row = self._log.store.outlook(self._log.key, after=-1 if known is None else known.number)
+        known = self._snapshot
+        row = self._log.store.snapshot(self._log.key, after=-1 if known is None else known.number)
         if row is not None:
-            self._outlook = Outlook.from_row(row)
-        return self._outlook
+            self._snapshot = ModelSnapshot.from_row(row)
+        return self._snapshot
 
     @property
     def queries(self) -> Mapping[str, str]:
@@ -199,46 +199,46 @@ class Campaign:
 
     def status(self) -> Status:
         """How it goes: what is done, who did it, how far they agree, what is left. Runs no model."""
-        state, outlook = self.state, self.outlook
+        state, snapshot = self.state, self.snapshot
         return status_of(
             state,
             pool=self._popular,
             now=self._log.clock(),
-            outlook=outlook,
-            behind=0 if outlook is None else self._behind(outlook),
+            snapshot=snapshot,
+            behind=0 if snapshot is None else self._behind(snapshot),
             curve=[(point["judged"], point["progress"]) for point in self.curve()],
         )
 
     def curve(self) -> list[dict[str, Any]]:
-        """Time, judged pairs, confidence and progress of every outlook so far."""
+        """Time, judged pairs, confidence and progress of every snapshot so far."""
         return self._log.store.curve(self._log.key)
 
     def log(self, after: int = 0) -> list[Event]:
         """The events after a number."""
         return self._log.store.events(self._log.key, after)
 
-    def stage(self) -> Stage:
+    def judging_state(self) -> JudgingState:
         """The judging as it stands: what is believed, how the scores stand. Runs the model."""
-        return self._advice().stage(self.state)
+        return self._model_runner().judging_state(self.state)
 
     def evaluate(self) -> Ranking:
         """The ranking as it stands. Runs the model."""
-        return self.stage().ranking
+        return self.judging_state().ranking
 
-    def refresh(self) -> Outlook:
+    def refresh(self) -> ModelSnapshot:
         """Run the model on the judgments so far, and keep what it says for everybody. Slow: do it apart.
 
         A campaign that stays open starts from its last fit.
         """
-        outlook = self._advice().outlook(self.state, now=self._log.clock())
-        self._log.store.add_outlook(self._log.key, outlook.row())
-        return outlook
+        snapshot = self._model_runner().snapshot(self.state, now=self._log.clock())
+        self._log.store.add_snapshot(self._log.key, snapshot.row())
+        return snapshot
 
     @property
     def is_behind(self) -> bool:
-        """Whether the last outlook does not know of all judgments, or there is none."""
-        outlook = self.outlook
-        return outlook is None or outlook.number < self.state.changed
+        """Whether the last snapshot does not know of all judgments, or there is none."""
+        snapshot = self.snapshot
+        return snapshot is None or snapshot.number < self.state.changed
 
     def next(self, assessor: str, *, n: int = 1) -> list[Task]:
         """The pairs that are this assessor's to judge now, up to ``n``.
@@ -345,7 +345,7 @@ class Campaign:
         by: str,
         path: str | Path,
         *,
-        form: str | None = None,
+        file_format: str | None = None,
         assessor: str | None = None,
         machines: Names[str] = (),
         docs: Mapping[str, str] | None = None,
@@ -357,7 +357,7 @@ class Campaign:
         file, who, now = Path(path), as_name(by, "whoever imports a file"), self._log.clock()
         found = read_incoming(
             file,
-            form,
+            file_format,
             queries=self.queries,
             scale=self.scale,
             assessor=assessor,
@@ -376,9 +376,9 @@ class Campaign:
         self._log.advance(decide, parts={} if found.labels is None else {part: pack_labels(found.labels)})
         return found
 
-    def export(self, form: str = "qrels") -> str:
+    def export(self, file_format: str = "qrels") -> str:
         """Judgments, or the whole log, as a file's text: one of :data:`probeval.campaign.EXPORTS`."""
-        return export_text(self.state, form, self.log() if form == "log" else ())
+        return export_text(self.state, file_format, self.log() if file_format == "log" else ())
 
     def serving(self) -> AbstractContextManager[None]:
         """Be the only server of an SQLite store while the block runs; another is refused."""
@@ -401,19 +401,19 @@ class Campaign:
         return [Task(e.query, e.doc, state.texts.get(e.query, ""), e.until) for e in held]
 
     def _proposed(self) -> list[Pair]:
-        outlook = self.outlook
-        return list(chain(() if outlook is None else outlook.queue, self._popular))
+        snapshot = self.snapshot
+        return list(chain(() if snapshot is None else snapshot.queue, self._popular))
 
-    def _behind(self, outlook: Outlook) -> int:
-        """How many events an outlook should have known of."""
-        new = self.log(outlook.number)
+    def _behind(self, snapshot: ModelSnapshot) -> int:
+        """How many events an snapshot should have known of."""
+        new = self.log(snapshot.number)
         return sum(isinstance(event, FOR_MODELS) for event in new)
 
-    def _advice(self) -> Advisor:
+    def _model_runner(self) -> ModelRunner:
         labels = self.state.labels
-        if self._advisor is None or self._advisor[0] != labels:
-            self._advisor = labels, Advisor(self.collection, card=self._part("card"))
-        return self._advisor[1]
+        if self._runner is None or self._runner[0] != labels:
+            self._runner = labels, ModelRunner(self.collection, card=self._part("card"))
+        return self._runner[1]
 
     def _pair(self, query: str, doc: str) -> dict[str, str]:
         if (query, doc) not in self._retrieved:

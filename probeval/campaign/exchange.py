@@ -73,7 +73,7 @@ class Incoming:
 
 def read_incoming(
     path: Path,
-    form: str | None = None,
+    file_format: str | None = None,
     *,
     queries: Mapping[str, str],
     scale: Scale,
@@ -87,7 +87,7 @@ def read_incoming(
     ----------
     path
         The file.
-    form
+    file_format
         One of :data:`IMPORTS`; told from the file when not given.
     queries
         The campaign's queries: texts by id, empty where unknown. Quepid and UMBRELA name queries by their text.
@@ -100,17 +100,17 @@ def read_incoming(
     docs
         Texts of documents by id, where UMBRELA's answers have no ids.
     """
-    form = form or _form(path)
-    if form not in IMPORTS:
-        raise DataError(f"No format {form!r}: {', '.join(IMPORTS)}.{did_you_mean(form, IMPORTS)}")
+    file_format = file_format or _form(path)
+    if file_format not in IMPORTS:
+        raise DataError(f"No format {file_format!r}: {', '.join(IMPORTS)}.{did_you_mean(file_format, IMPORTS)}")
     texts = {query: text for query, text in queries.items() if text} or None
     given, labels = NOTHING, None
-    if form == "umbrela":
+    if file_format == "umbrela":
         labels = read_umbrela(path, queries=texts, docs=docs)
-    elif form == "labels":
+    elif file_format == "labels":
         labels = read_labels(path)
     else:
-        given = read_quepid(path, queries=texts) if form == "quepid" else read_judgments(path, scale=scale)
+        given = read_quepid(path, queries=texts) if file_format == "quepid" else read_judgments(path, scale=scale)
         given = replace(
             given, assessors=tuple(who or assessor or stem(path).removesuffix(".txt") for who in given.assessors)
         )
@@ -203,22 +203,22 @@ def cell_text(value: object) -> str:
     return "" if value is None or value != value else str(value)
 
 
-def export_text(state: State, form: str, log: Sequence[Event] = ()) -> str:
+def export_text(state: State, file_format: str, log: Sequence[Event] = ()) -> str:
     """The judgments of a campaign, or its whole log, as a file's text: one of :data:`EXPORTS`."""
-    if form == "qrels":
+    if file_format == "qrels":
         lines = [
             f"{row.query} {'adjudicated' if (row.query, row.doc) in state.adjudicated else 0} {row.doc} {row.grade:g}"
-            for row in state.judgments.to_pandas().sort_values(["query", "doc"]).itertuples(index=False)
+            for row in state.judgments.to_frame().sort_values(["query", "doc"]).itertuples(index=False)
         ]
         return "".join(f"{line}\n" for line in lines)
-    if form == "log":
+    if file_format == "log":
         return "".join(json.dumps(_event(event), ensure_ascii=False) + "\n" for event in log)
     rows = export_rows(state)
-    if form == "jsonl":
+    if file_format == "jsonl":
         return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    if form == "csv":
+    if file_format == "csv":
         return str(pd.DataFrame(rows, columns=list(COLUMNS)).to_csv(index=False, lineterminator="\n"))
-    raise DataError(f"No format {form!r}: {', '.join(EXPORTS)}.{did_you_mean(form, EXPORTS)}")
+    raise DataError(f"No format {file_format!r}: {', '.join(EXPORTS)}.{did_you_mean(file_format, EXPORTS)}")
 
 
 def export_rows(state: State) -> list[dict[str, Any]]:

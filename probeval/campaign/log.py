@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from probeval.campaign.decisions import as_name
 from probeval.campaign.events import Event
 from probeval.campaign.state import State, fold
-from probeval.campaign.store import Decide, Step, Store
+from probeval.campaign.store import Decide, PendingDecision, Store
 from probeval.errors import CampaignError
 
 __all__ = ["Log"]
@@ -32,7 +32,7 @@ class Log:
     def __init__(self, store: Store, key: int, clock: Callable[[], float]) -> None:
         self.store, self.key, self.clock = store, key, clock
         self._turn = threading.Condition()
-        self._waiting: list[Step] = []
+        self._waiting: list[PendingDecision] = []
         self._writing = False
         self._state = State()
 
@@ -57,7 +57,7 @@ class Log:
 
         Threads that come while another writes go together after it, with one write to disk for all of them.
         """
-        step = Step(decide, parts or {})
+        step = PendingDecision(decide, parts or {})
         with self._turn:
             self._waiting.append(step)
             while self._writing and not step.is_done:
@@ -69,7 +69,7 @@ class Log:
             self._write(together)
         return step.outcome()
 
-    def _write(self, steps: Sequence[Step]) -> None:
+    def _write(self, steps: Sequence[PendingDecision]) -> None:
         try:
             self._keep(self.store.advance(self.key, self._state, steps))
         except BaseException as error:

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from probeval.arrays import Floats
-from probeval.campaign.outlook import Outlook, judgments_left, way_come
 from probeval.campaign.setup import Setup
+from probeval.campaign.snapshot import ModelSnapshot, judgments_left, way_come
 from probeval.campaign.state import State
 from probeval.data.scale import Scale
 from probeval.reliability.agreement import krippendorff_alpha
@@ -75,14 +75,14 @@ class Status:
         Pairs that several assessors judged, and Krippendorff's alpha over them (NaN where it is not defined).
     assessors
         What each one has done.
-    outlook
+    snapshot
         What the model said last, or None.
     behind
         Judgments that came, changed or went since.
     seconds
         The median time a judgment takes.
     way
-        How much of the way to the target is done, from 0 at the first outlook to 1; None before that.
+        How much of the way to the target is done, from 0 at the first snapshot to 1; None before that.
     left
         How many more judgments until the stopping rule says stop, by estimate; None where unknown.
     """
@@ -102,7 +102,7 @@ class Status:
     shared: int
     alpha: float
     assessors: tuple[Share, ...]
-    outlook: Outlook | None
+    snapshot: ModelSnapshot | None
     behind: int
     seconds: float
     way: float | None
@@ -112,7 +112,7 @@ class Status:
         return "\n".join(self._sentences())
 
     def _sentences(self) -> Iterator[str]:
-        setup, outlook = self.setup, self.outlook
+        setup, snapshot = self.setup, self.snapshot
         yield f"{setup.name}: {setup.metric}, scale {setup.scale}, model {setup.model}, policy {setup.policy}."
         yield f"{self.judged:,} of {self.pool:,} pairs judged; {self.leased:,} being judged now."
         if self.overlap:
@@ -121,13 +121,13 @@ class Status:
             yield f"Krippendorff's alpha {self.alpha:.3f} over {self.shared:,} pairs that several judged."
         if self.disagreements or self.adjudicated:
             yield f"{self.disagreements:,} disagreements to settle, {self.adjudicated:,} settled."
-        if outlook is None:
+        if snapshot is None:
             yield "The model has not looked at it yet."
             return
         since = f", {self.behind:,} changes ago" if self.behind else ""
-        yield f"Confidence {outlook.confidence:.3f}, expected tau {outlook.expected_tau:.3f}{since}."
-        if outlook.reached:
-            yield f"Target met: {'; '.join(outlook.reasons)}."
+        yield f"Confidence {snapshot.confidence:.3f}, expected tau {snapshot.expected_tau:.3f}{since}."
+        if snapshot.reached:
+            yield f"Target met: {'; '.join(snapshot.reasons)}."
         elif self.left is None:
             yield f"Target {setup.stopping}: {self.way:.0%} of the way."
         else:
@@ -139,12 +139,12 @@ class Status:
         """The assessors, one row each."""
         return pd.DataFrame([asdict(share) for share in self.assessors], columns=list(Share.__dataclass_fields__))
 
-    def document(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """As plain data for JSON."""
-        plain = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in ("setup", "outlook")}
-        outlook = None if self.outlook is None else {k: v for k, v in asdict(self.outlook).items() if k != "queue"}
+        plain = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in ("setup", "snapshot")}
+        snapshot = None if self.snapshot is None else {k: v for k, v in asdict(self.snapshot).items() if k != "queue"}
         setup = {**self.setup.to_dict(), "scale": str(self.setup.scale)}
-        return {**setup, **plain, "assessors": self.table().to_dict("records"), "outlook": outlook}
+        return {**setup, **plain, "assessors": self.table().to_dict("records"), "snapshot": snapshot}
 
 
 def status_of(
@@ -152,11 +152,11 @@ def status_of(
     *,
     pool: Sequence[tuple[str, str]],
     now: float,
-    outlook: Outlook | None,
+    snapshot: ModelSnapshot | None,
     behind: int,
     curve: Sequence[tuple[int, float]],
 ) -> Status:
-    """How a campaign goes, from its state, the pairs of its pool, and judged pairs and progress of every outlook."""
+    """How a campaign goes, from its state, the pairs of its pool, and judged pairs and progress of every snapshot."""
     setup = state.settings
     who, _, grades = state.table()
     several = (~np.isnan(grades)).sum(axis=0) > 1
@@ -180,7 +180,7 @@ def status_of(
         shared=int(several.sum()),
         alpha=krippendorff_alpha(grades, level=_level(setup.scale)) if several.any() else float("nan"),
         assessors=tuple(_share(state, name, grades, at, times[name]) for at, name in enumerate(who)),
-        outlook=outlook,
+        snapshot=snapshot,
         behind=behind,
         seconds=float(np.median(every)) if every.size else float("nan"),
         way=way_come(curve),

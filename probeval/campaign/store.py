@@ -26,9 +26,9 @@ except ImportError:
     raise StoreError("Campaigns need SQLAlchemy: pip install 'probeval[web]'.") from None
 
 if TYPE_CHECKING:
-    from probeval.campaign.founding import Foundation
+    from probeval.campaign.creation import Creation
 
-__all__ = ["MIGRATIONS", "SCHEMA", "Decide", "Step", "Store"]
+__all__ = ["MIGRATIONS", "SCHEMA", "Decide", "PendingDecision", "Store"]
 
 SCHEMA = 1
 MIGRATIONS: dict[int, Callable[[sa.Connection], None]] = {}  # from a version to the next
@@ -70,7 +70,7 @@ PART = sa.Table(
     sa.Column("name", sa.Text, primary_key=True),
     sa.Column("content", sa.LargeBinary, nullable=False),
 )
-OUTLOOK = sa.Table(
+SNAPSHOT = sa.Table(
     "probeval_outlook",
     TABLES,
     _of_campaign(),
@@ -83,7 +83,7 @@ OUTLOOK = sa.Table(
 )
 
 
-class Step:
+class PendingDecision:
     """A decision that waits for its turn, and then what came of it.
 
     Parameters
@@ -171,7 +171,7 @@ class Store:
             raise StoreError(f"{self.name}: no campaign {name!r}.{did_you_mean(name, known)}")
         return known[name]
 
-    def add(self, foundation: Foundation) -> int:
+    def add(self, foundation: Creation) -> int:
         """A new campaign, whole or not at all; its key."""
         name = foundation.setup.name
         with self._writing() as connection:
@@ -189,7 +189,7 @@ class Store:
         with self._reading() as connection:
             return self._events(connection, campaign, after)
 
-    def advance(self, campaign: int, state: State, steps: Sequence[Step]) -> State:
+    def advance(self, campaign: int, state: State, steps: Sequence[PendingDecision]) -> State:
         """Take several steps in one transaction: each decides on the state after the one before it.
 
         Parameters
@@ -227,29 +227,29 @@ class Store:
             mine = (PART.c.campaign == campaign) & (PART.c.name == name)
             return connection.execute(sa.select(PART.c.content).where(mine)).scalar()
 
-    def add_outlook(self, campaign: int, row: Mapping[str, Any]) -> None:
+    def add_snapshot(self, campaign: int, row: Mapping[str, Any]) -> None:
         """Keep what the model says now; of older ones only the figures stay."""
-        mine = OUTLOOK.c.campaign == campaign
+        mine = SNAPSHOT.c.campaign == campaign
         with self._writing() as connection:
             self._hold(connection, campaign)
-            newest = connection.execute(sa.select(sa.func.max(OUTLOOK.c.number)).where(mine)).scalar()
+            newest = connection.execute(sa.select(sa.func.max(SNAPSHOT.c.number)).where(mine)).scalar()
             if newest is not None and newest > row["number"]:
                 return  # somebody else has seen more
-            connection.execute(sa.delete(OUTLOOK).where(mine & (OUTLOOK.c.number == row["number"])))
-            connection.execute(sa.update(OUTLOOK).where(mine).values(body=None))
-            connection.execute(sa.insert(OUTLOOK).values(campaign=campaign, **row))
+            connection.execute(sa.delete(SNAPSHOT).where(mine & (SNAPSHOT.c.number == row["number"])))
+            connection.execute(sa.update(SNAPSHOT).where(mine).values(body=None))
+            connection.execute(sa.insert(SNAPSHOT).values(campaign=campaign, **row))
 
-    def outlook(self, campaign: int, after: int = -1) -> Mapping[str, Any] | None:
-        """The latest outlook, where it looks at more than the first ``after`` events."""
-        mine = (OUTLOOK.c.campaign == campaign) & (OUTLOOK.c.number > after) & OUTLOOK.c.body.is_not(None)
+    def snapshot(self, campaign: int, after: int = -1) -> Mapping[str, Any] | None:
+        """The latest snapshot, where it looks at more than the first ``after`` events."""
+        mine = (SNAPSHOT.c.campaign == campaign) & (SNAPSHOT.c.number > after) & SNAPSHOT.c.body.is_not(None)
         with self._reading() as connection:
-            row = connection.execute(sa.select(OUTLOOK).where(mine)).mappings().first()
+            row = connection.execute(sa.select(SNAPSHOT).where(mine)).mappings().first()
             return None if row is None else {**row}
 
     def curve(self, campaign: int) -> list[dict[str, Any]]:
-        """The figures of every outlook, in order: number, time, judged, confidence, progress."""
-        figures = [column for column in OUTLOOK.c if column.name not in ("campaign", "body")]
-        mine = sa.select(*figures).where(OUTLOOK.c.campaign == campaign).order_by(OUTLOOK.c.number)
+        """The figures of every snapshot, in order: number, time, judged, confidence, progress."""
+        figures = [column for column in SNAPSHOT.c if column.name not in ("campaign", "body")]
+        mine = sa.select(*figures).where(SNAPSHOT.c.campaign == campaign).order_by(SNAPSHOT.c.number)
         with self._reading() as connection:
             return [dict(row) for row in connection.execute(mine).mappings()]
 

@@ -68,11 +68,11 @@ class Verbs(TyperGroup):
         try:
             return super().invoke(ctx)
         except UsageError as error:
-            error.message += _advice(error)
+            error.message += _model_runner(error)
             raise
 
 
-def _advice(error: Any) -> str:
+def _model_runner(error: Any) -> str:
     """What to do about a wrong usage, where that can be told."""
     if error.message.startswith("No such command") and "Did you mean" not in error.message:
         return f" There are {', '.join(error.ctx.command.list_commands(error.ctx))}."

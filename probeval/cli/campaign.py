@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import pandas as pd
 import typer
 
+from probeval.cli.assessor_texts import guideline, guideline_text, queries, texts_known
 from probeval.cli.options import (
     Depth,
     Format,
@@ -32,7 +33,6 @@ from probeval.cli.options import (
 from probeval.cli.output import Talk, write, write_csv, write_json, write_table
 from probeval.cli.sources import collect
 from probeval.cli.stores import By, Name, StorePlace, opened_campaign
-from probeval.cli.told import guideline, guideline_text, queries, texts_known
 from probeval.data import Scale
 from probeval.data.files import write_bytes
 from probeval.errors import ProbevalError
@@ -64,7 +64,7 @@ class ImportForm(StrEnum):
     labels = "labels"
 
 
-Assessor = Annotated[str, typer.Option("--assessor", metavar="NAME", help="Who judges.")]
+AssessorName = Annotated[str, typer.Option("--assessor", metavar="NAME", help="Who judges.")]
 QueryId = Annotated[str | None, typer.Argument(metavar="[QUERY]", help="The id of the query.")]
 DocId = Annotated[str | None, typer.Argument(metavar="[DOC]", help="The id of the document.")]
 Grade = Annotated[float | None, typer.Argument(metavar="[GRADE]", help="A grade of the campaign's scale.")]
@@ -110,7 +110,7 @@ def create(
     order: Order = OrderName.trec_eval,
     name: Annotated[str, typer.Option("--name", metavar="NAME", help="Of the campaign.")] = "campaign",
     by: By = "owner",
-    form: Format = OutputFormat.table,
+    output_format: Format = OutputFormat.table,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
@@ -148,7 +148,7 @@ def create(
         lease=lease * 60,
         seed=seed,
     ) as made:
-        _write_status(made.status(), form)
+        _write_status(made.status(), output_format)
         told = made.queries
     talk(texts_known(told, store))
     place = shlex.quote(store)
@@ -162,7 +162,7 @@ def status(
     refresh: Annotated[
         bool, typer.Option("--refresh", help="Run the model first, where it does not know of all judgments.")
     ] = False,
-    form: Format = OutputFormat.table,
+    output_format: Format = OutputFormat.table,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
@@ -174,19 +174,19 @@ def status(
     with opened_campaign(store, name, read_only=not refresh) as opened:
         if refresh and opened.is_behind:
             talk.warned(opened.refresh)
-        _write_status(opened.status(), form)
+        _write_status(opened.status(), output_format)
 
 
 @campaign.command("next")
 def next_tasks(
     store: StorePlace,
-    assessor: Assessor,
+    assessor: AssessorName,
     n: Annotated[int, typer.Option("-n", "--number", min=1, help="How many pairs.")] = 1,
     name: Name = None,
     refresh: Annotated[
         bool, typer.Option("--refresh/--no-refresh", help="Run the model first, where it does not know all judgments.")
     ] = True,
-    form: Format = OutputFormat.table,
+    output_format: Format = OutputFormat.table,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
@@ -198,22 +198,24 @@ def next_tasks(
     with opened_campaign(store, name) as opened:
         if refresh and opened.is_behind:
             talk.warned(opened.refresh)
-        outlook = opened.outlook
-        if outlook is not None and outlook.reached:
-            talk(f"The target is met ({'; '.join(outlook.reasons)}): nothing more needs to be judged.")
+        snapshot = opened.snapshot
+        if snapshot is not None and snapshot.reached:
+            talk(f"The target is met ({'; '.join(snapshot.reasons)}): nothing more needs to be judged.")
         tasks = opened.next(assessor, n=n)
         if not tasks:
             talk(f"Nothing is left for {assessor}.")
         rows = [{"query": t.query, "doc": t.doc, "text": t.text, "until": t.until} for t in tasks]
         frame = pd.DataFrame(rows, columns=["query", "doc", "text", "until"])
         shown = frame.assign(until=pd.to_datetime(frame["until"].round(), unit="s").astype(str))
-        write(shown if form is OutputFormat.table else frame, {"assessor": assessor, "next": rows}, form)
+        write(
+            shown if output_format is OutputFormat.table else frame, {"assessor": assessor, "next": rows}, output_format
+        )
 
 
 @campaign.command()
 def record(
     store: StorePlace,
-    assessor: Assessor,
+    assessor: AssessorName,
     query: QueryId = None,
     doc: DocId = None,
     grade: Grade = None,
@@ -225,7 +227,7 @@ def record(
     comment: Annotated[str | None, typer.Option("--comment", metavar="TEXT", help="Leave a remark.")] = None,
     token: Token = None,
     name: Name = None,
-    form: Format = OutputFormat.table,
+    output_format: Format = OutputFormat.table,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
@@ -246,7 +248,7 @@ def record(
             elif skip:
                 done.append(opened.skip(assessor, query, doc, token=token))
         rows = [_event(event) for event in done]
-        write(pd.DataFrame(rows), rows[0] if len(rows) == 1 else rows, form)
+        write(pd.DataFrame(rows), rows[0] if len(rows) == 1 else rows, output_format)
 
 
 @campaign.command()
@@ -259,7 +261,7 @@ def adjudicate(
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why.")] = "",
     token: Token = None,
     name: Name = None,
-    form: Format = OutputFormat.table,
+    output_format: Format = OutputFormat.table,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
@@ -273,12 +275,16 @@ def adjudicate(
             rows = _disagreements(opened)
             if not rows:
                 talk("Nobody disagrees, or all of it is settled.")
-            write(pd.DataFrame(rows, columns=["query", "doc", "grades", "comments"]), {"disagreements": rows}, form)
+            write(
+                pd.DataFrame(rows, columns=["query", "doc", "grades", "comments"]),
+                {"disagreements": rows},
+                output_format,
+            )
             return
         if doc is None or grade is None:
             raise ProbevalError("Give QUERY, DOC and GRADE, or none of them to list what is to be settled.")
         row = _event(opened.adjudicate(by, query, doc, grade, reason=reason, token=token))
-        write(pd.DataFrame([row]), row, form)
+        write(pd.DataFrame([row]), row, output_format)
 
 
 campaign.command()(guideline)
@@ -333,7 +339,7 @@ def import_file(
     ] = None,
     by: By = "owner",
     name: Name = None,
-    form: Format = OutputFormat.table,
+    output_format: Format = OutputFormat.table,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
@@ -350,7 +356,7 @@ def import_file(
         found = opened.import_file(
             by,
             file,
-            form=None if kind is None else kind.value,
+            file_format=None if kind is None else kind.value,
             assessor=assessor,
             machines=machine or [],
             docs=None if docs is None else read_texts(docs, "doc"),
@@ -363,14 +369,14 @@ def import_file(
         "labelled": 0 if found.labels is None else len(found.labels.pool),
         "machines": "" if found.labels is None else ", ".join(found.labels.sources),
     }
-    write(pd.DataFrame([row]), row, form)
+    write(pd.DataFrame([row]), row, output_format)
 
 
-def _write_status(status: Status, form: OutputFormat) -> None:
+def _write_status(status: Status, output_format: OutputFormat) -> None:
     table = status.table()
-    if form is OutputFormat.json:
-        write_json(status.document())
-    elif form is OutputFormat.csv:
+    if output_format is OutputFormat.json:
+        write_json(status.to_dict())
+    elif output_format is OutputFormat.csv:
         write_csv(table)
     else:
         typer.echo(str(status))

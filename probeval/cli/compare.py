@@ -41,7 +41,7 @@ from probeval.scores.evaluate import as_metric
 from probeval.streams import stream
 
 if TYPE_CHECKING:
-    from probeval.reliability import Observed, Pairwise, Posterior
+    from probeval.reliability import Observed, Pairwise, ScorePosterior
 
 __all__ = ["compare"]
 
@@ -149,7 +149,7 @@ def compare(
             "--plot", metavar="FILE", help="Draw all pairs, and beside it FILE-ranks, the critical differences."
         ),
     ] = None,
-    form: Format = OutputFormat.table,
+    output_format: Format = OutputFormat.table,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
@@ -175,7 +175,7 @@ def compare(
 
         if model is not None or qrels is not None:
             raise ProbevalError("A table of scores stands by itself: --qrels and --model go with runs and --metric.")
-        _compare(asked, read_scores(path), None, pd.DataFrame(), form, plot, talk)
+        _compare(asked, read_scores(path), None, pd.DataFrame(), output_format, plot, talk)
         return
     if metric is None:
         both = " and --qrels FILE" if qrels is None else ""
@@ -198,7 +198,7 @@ def compare(
     if model is not None:
         more["p_significant"] = _by_draws(asked, collection, found, systems, named, gain, depth, talk)
     more = pd.concat([more, _by_users(found, systems, mapping, level)], axis=1)
-    _compare(asked, found, str(one), more, form, plot, talk)
+    _compare(asked, found, str(one), more, output_format, plot, talk)
 
 
 def _measured(
@@ -219,7 +219,7 @@ def _compare(
     scores: Observed | Measured,
     name: str | None,
     more: pd.DataFrame,
-    form: OutputFormat,
+    output_format: OutputFormat,
     plot: Path | None,
     talk: Talk,
 ) -> None:
@@ -227,7 +227,7 @@ def _compare(
     from probeval.reliability import compare_bayes
 
     rng = stream(asked.seed)
-    result: Pairwise | Posterior
+    result: Pairwise | ScorePosterior
     if asked.bayes:
         result = talk.warned(lambda: _checked(compare_bayes(scores, level=asked.level, rope=asked.rope, rng=rng)))
     else:
@@ -245,12 +245,12 @@ def _compare(
         pairs = pairs[(pairs["a"] == asked.against) | (pairs["b"] == asked.against)]
     if plot is not None:
         _plot(result, plot, talk)
-    if form is OutputFormat.json:
-        document: dict[str, Any] = result.document()
+    if output_format is OutputFormat.json:
+        document: dict[str, Any] = result.to_dict()
         rows = pairs.assign(report=_reports(result)[pairs.index]) if not asked.bayes else pairs
         document["pairs"] = rows.to_dict(orient="records")
         write_json(document if name is None else {"metric": name, **document})
-    elif form is OutputFormat.csv:
+    elif output_format is OutputFormat.csv:
         write_csv(pairs)
     else:
         _say(result, talk)
@@ -258,19 +258,19 @@ def _compare(
         write_table(_shown(result, pairs), title="\nPairs")
 
 
-def _checked(posterior: Posterior) -> Posterior:
+def _checked(posterior: ScorePosterior) -> ScorePosterior:
     """The posterior, its diagnostics looked at: they warn."""
     _ = posterior.diagnostics
     return posterior
 
 
-def _reports(result: Pairwise | Posterior) -> Any:
+def _reports(result: Pairwise | ScorePosterior) -> Any:
     from probeval.reliability import Pairwise
 
     return np.array(result.report(), dtype=object) if isinstance(result, Pairwise) else None
 
 
-def _shown(result: Pairwise | Posterior, pairs: pd.DataFrame) -> pd.DataFrame:
+def _shown(result: Pairwise | ScorePosterior, pairs: pd.DataFrame) -> pd.DataFrame:
     """The columns that people read."""
     reports = _reports(result)
     if reports is None:
@@ -280,7 +280,7 @@ def _shown(result: Pairwise | Posterior, pairs: pd.DataFrame) -> pd.DataFrame:
     return left.join(pairs[[c for c in kept if c in pairs.columns]])
 
 
-def _say(result: Pairwise | Posterior, talk: Talk) -> None:
+def _say(result: Pairwise | ScorePosterior, talk: Talk) -> None:
     from probeval.reliability import COMPARISONS, CORRECTIONS, TESTS, Pairwise
 
     if not isinstance(result, Pairwise):
@@ -383,7 +383,7 @@ def _by_users(found: Measured, systems: list[str], mapping: str | None, level: f
     return pd.DataFrame(rows)
 
 
-def _plot(result: Pairwise | Posterior, path: Path, talk: Talk) -> None:
+def _plot(result: Pairwise | ScorePosterior, path: Path, talk: Talk) -> None:
     from probeval.plots import plot_critical, plot_tests
     from probeval.reliability import Pairwise
 

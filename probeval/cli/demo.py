@@ -22,8 +22,8 @@ from probeval.streams import stream
 
 if TYPE_CHECKING:
     from probeval.relevance import Choice
-    from probeval.report import Milestone
-    from probeval.selection import Stage
+    from probeval.reports import Milestone
+    from probeval.selection import JudgingState
 
 __all__ = ["demo"]
 
@@ -48,7 +48,7 @@ def demo(
             "--judgments", min=0, help="How many pairs the automatic assessor judges; 0 writes the campaign alone."
         ),
     ] = 60,
-    form: Format = OutputFormat.table,
+    output_format: Format = OutputFormat.table,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
@@ -65,14 +65,14 @@ def demo(
     )
     if judgments == 0:
         return
-    story = _tell(campaign, judgments, seed, form is OutputFormat.table, talk)
-    assert story.stage.judgments is not None
-    write_qrels(folder / "judged.txt", story.stage.judgments)
+    story = _tell(campaign, judgments, seed, output_format is OutputFormat.table, talk)
+    assert story.state.judgments is not None
+    write_qrels(folder / "judged.txt", story.state.judgments)
     page = _report(story, folder, seed, talk)
-    if form is OutputFormat.csv:
+    if output_format is OutputFormat.csv:
         write_csv(pd.DataFrame([asdict(mark) for mark in story.marks]))
-    elif form is OutputFormat.json:
-        write_json(story.document() | {"report": str(page)})
+    elif output_format is OutputFormat.json:
+        write_json(story.to_dict() | {"report": str(page)})
     _what_next(talk, folder, page)
 
 
@@ -82,8 +82,8 @@ class Story:
 
     campaign: Collection
     choice: Choice
-    before: Stage
-    stage: Stage
+    before: JudgingState
+    state: JudgingState
     marks: tuple[Milestone, ...]
 
     @property
@@ -95,21 +95,21 @@ class Story:
 
         assert self.campaign.judgments is not None
         full = measure(self.campaign.runs, self.campaign.judgments, METRIC)
-        tau, accuracy = tau_and_accuracy(self.stage.scores.mean, full.values.mean(axis=1))
+        tau, accuracy = tau_and_accuracy(self.state.scores.mean, full.values.mean(axis=1))
         study = gstudy(full, interval="none")
         reliable = {name: study.coefficient(name).value for name in ("erho2", "phi")}
-        ahead, true = self.stage.ranking.p_better, full.values.mean(axis=1)
-        decided = Verdict.of(self.stage.ranking).decided & (ahead > ahead.T)
+        ahead, true = self.state.ranking.p_better, full.values.mean(axis=1)
+        decided = Verdict.of(self.state.ranking).decided & (ahead > ahead.T)
         right = decided & (true[:, None] > true)
         return {"tau": tau, "accuracy": accuracy, **reliable, "decided": int(decided.sum()), "right": int(right.sum())}
 
-    def document(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The story as plain data for JSON."""
         return {
             "model": self.choice.name,
-            "before": self.before.ranking.document(),
+            "before": self.before.ranking.to_dict(),
             "milestones": [asdict(mark) for mark in self.marks],
-            "after": self.stage.ranking.document(),
+            "after": self.state.ranking.to_dict(),
             "truth": self.truth,
         }
 
@@ -117,7 +117,7 @@ class Story:
 def _tell(campaign: Collection, n: int, seed: int, show: bool, talk: Talk) -> Story:
     """Rank, judge batch by batch, stop."""
     from probeval.relevance import choose_model
-    from probeval.report import milestone
+    from probeval.reports import milestone
     from probeval.selection import Judging, Stopping, Verdict
 
     assert campaign.judgments is not None
@@ -136,19 +136,19 @@ def _tell(campaign: Collection, n: int, seed: int, show: bool, talk: Talk) -> St
     )
     rule = Stopping.parse(f"confidence={STOP},budget={n}")
     marks = []
-    for stage in _stages(before, campaign.judgments, n):
-        marks.append(milestone(stage))
+    for state in _states(before, campaign.judgments, n):
+        marks.append(milestone(state))
         if show:
             _show(marks[-1], first=len(marks) == 1)
-        check = rule.check(stage)
+        check = rule.check(state)
         if check.reached:
             talk(f"\n3. Stop: {'; '.join(check.reasons)}.")
             break
-    choice = choose_model(None, replace(blind, judgments=stage.judgments), scale=scale)  # now it goes by these too
-    story = Story(campaign, choice, before, stage, tuple(marks))
+    choice = choose_model(None, replace(blind, judgments=state.judgments), scale=scale)  # now it goes by these too
+    story = Story(campaign, choice, before, state, tuple(marks))
     if show:
-        write_table(stage.ranking.table().reset_index(), title=f"\n{METRIC}, {stage.scores.judged} pairs judged")
-    talk(f"   {Verdict.of(stage.ranking)}")
+        write_table(state.ranking.table().reset_index(), title=f"\n{METRIC}, {state.scores.judged} pairs judged")
+    talk(f"   {Verdict.of(state.ranking)}")
     truth = story.truth
     talk(
         f"   All {len(campaign.judgments):,} judgments, kept back until now: tau {truth['tau']:.3f} with this order, "
@@ -159,16 +159,16 @@ def _tell(campaign: Collection, n: int, seed: int, show: bool, talk: Talk) -> St
     return story
 
 
-def _stages(stage: Stage, answers: Judgments, n: int) -> Iterator[Stage]:
+def _states(state: JudgingState, answers: Judgments, n: int) -> Iterator[JudgingState]:
     """The judging from nothing on, batch by batch, until ``n`` pairs or all are judged."""
-    pool = stage.judging.pool
+    pool = state.judging.pool
     grades, judged = answers.on(pool).grades(), list[int]()
-    yield stage
+    yield state
     while len(judged) < min(n, len(pool)):
-        judged += stage.next(min(BATCH, n - len(judged))).tolist()
+        judged += state.next(min(BATCH, n - len(judged))).tolist()
         at = np.array(judged, dtype=np.int64)
-        stage = stage.after(Judgments.coded(pool, at, grades[at]))
-        yield stage
+        state = state.after(Judgments.coded(pool, at, grades[at]))
+        yield state
 
 
 def _show(mark: Milestone, *, first: bool) -> None:
@@ -180,10 +180,10 @@ def _show(mark: Milestone, *, first: bool) -> None:
 
 
 def _report(story: Story, folder: Path, seed: int, talk: Talk) -> Path:
-    from probeval.report import Evaluation, report_evaluation, write_report
+    from probeval.reports import Evaluation, report_evaluation, write_report
 
-    found = Evaluation(story.stage, story.choice, story.marks, ordered=True)
-    command = f"probeval demo --folder {folder} --judgments {story.stage.scores.judged} --seed {seed}"
+    found = Evaluation(story.state, story.choice, story.marks, ordered=True)
+    command = f"probeval demo --folder {folder} --judgments {story.state.scores.judged} --seed {seed}"
     page = talk.warned(
         lambda: report_evaluation(found, title="Demo: a synthetic campaign", command=command, made={"policy": "gain"})
     )

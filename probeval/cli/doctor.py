@@ -34,7 +34,7 @@ PARTS_WITH_FILES = ("web", "report")
 
 
 @dataclass(frozen=True)
-class Check:
+class InstallationCheck:
     """One thing looked at: ``status`` is ok, optional (an extra that is not there) or missing."""
 
     what: str
@@ -43,7 +43,7 @@ class Check:
     note: str
 
 
-def doctor(form: Format = OutputFormat.table, seed: Seed = 0, quiet: Quiet = False) -> None:
+def doctor(output_format: Format = OutputFormat.table, seed: Seed = 0, quiet: Quiet = False) -> None:
     """Look at the installation: versions, extras, models and templates; say what is missing and how to get it.
 
     Example: probeval doctor
@@ -51,7 +51,7 @@ def doctor(form: Format = OutputFormat.table, seed: Seed = 0, quiet: Quiet = Fal
     checks = [*_python(), *_packages(), *_extras(), *_files()]
     broken = [check.what for check in checks if check.status == "missing"]
     rows = [asdict(check) for check in checks]
-    write(pd.DataFrame(rows), {"version": __version__, "ok": not broken, "checks": rows}, form)
+    write(pd.DataFrame(rows), {"version": __version__, "ok": not broken, "checks": rows}, output_format)
     Talk(quiet=quiet)(
         f"Missing: {', '.join(broken)}." if broken else "All that is required is here. Try: probeval demo"
     )
@@ -59,47 +59,51 @@ def doctor(form: Format = OutputFormat.table, seed: Seed = 0, quiet: Quiet = Fal
         raise typer.Exit(1)
 
 
-def _python() -> Iterator[Check]:
-    yield Check("probeval", __version__, "ok", str(files("probeval")))
+def _python() -> Iterator[InstallationCheck]:
+    yield InstallationCheck("probeval", __version__, "ok", str(files("probeval")))
     wanted = metadata.metadata("probeval")["Requires-Python"]
     fits = _fits(platform.python_version(), wanted)
-    yield Check("python", platform.python_version(), "ok" if fits else "missing", f"needs {wanted}")
+    yield InstallationCheck("python", platform.python_version(), "ok" if fits else "missing", f"needs {wanted}")
 
 
-def _packages() -> Iterator[Check]:
+def _packages() -> Iterator[InstallationCheck]:
     for name, wanted in _requirements(None):
         found = _version(name)
         good = found is not None and _fits(found, wanted)
         advice = f"needs {wanted}" if good else f"pip install '{name}{wanted}'"
-        yield Check(name, found or "-", "ok" if good else "missing", advice)
+        yield InstallationCheck(name, found or "-", "ok" if good else "missing", advice)
 
 
-def _extras() -> Iterator[Check]:
+def _extras() -> Iterator[InstallationCheck]:
     for extra, purpose in EXTRAS.items():
         lacking = [name for name, wanted in _requirements(extra) if not _fits(_version(name), wanted)]
         found = [f"{name} {_version(name)}" for name, _ in _requirements(extra) if name not in lacking]
         note = f"{purpose}: pip install 'probeval[{extra}]'" if lacking else purpose
-        yield Check(f"[{extra}]", ", ".join(found) or "-", "optional" if lacking else "ok", note)
+        yield InstallationCheck(f"[{extra}]", ", ".join(found) or "-", "optional" if lacking else "ok", note)
     compiler = shutil.which("g++") or shutil.which("clang++")
     note = "faster sampling; without one numba or nutpie is used"
-    yield Check("C++ compiler", compiler or "-", "ok" if compiler else "optional", note)
+    yield InstallationCheck("C++ compiler", compiler or "-", "ok" if compiler else "optional", note)
 
 
-def _files() -> Iterator[Check]:
+def _files() -> Iterator[InstallationCheck]:
     """What ships beside the code: a wheel that was built wrongly lacks it."""
     again = "pip install --force-reinstall probeval"
     try:
         cards = [load_card(name).name for name in card_names()]
     except ProbevalError as error:
         cards, again = [], str(error)
-    yield Check("models", f"{len(cards)} cards", "ok" if cards else "missing", "probeval models" if cards else again)
+    yield InstallationCheck(
+        "models", f"{len(cards)} cards", "ok" if cards else "missing", "probeval models" if cards else again
+    )
     mappings = len(published_mappings())
-    yield Check("satisfaction", f"{mappings} mappings", "ok" if mappings else "missing", "published, music similarity")
+    yield InstallationCheck(
+        "satisfaction", f"{mappings} mappings", "ok" if mappings else "missing", "published, music similarity"
+    )
     for part in PARTS_WITH_FILES:
         folder = files("probeval") / part
         if folder.is_dir():
             n = sum(not item.name.endswith((".py", ".pyc")) for item in _below(folder))
-            yield Check(f"{part} templates", f"{n} files", "ok" if n else "missing", "" if n else again)
+            yield InstallationCheck(f"{part} templates", f"{n} files", "ok" if n else "missing", "" if n else again)
 
 
 def _below(folder: Traversable) -> Iterator[Traversable]:

@@ -89,7 +89,7 @@ def dstudy(
     plot: Annotated[
         Path | None, typer.Option("--plot", metavar="FILE", help="Draw reliability against the number of queries.")
     ] = None,
-    form: Format = OutputFormat.table,
+    output_format: Format = OutputFormat.table,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
@@ -122,7 +122,7 @@ def dstudy(
     }
     if plot is not None:
         _plot(studies, plot, talk)
-    _write(studies, form, talk)
+    _write(studies, output_format, talk)
 
 
 def _numbers(option: str, text: str) -> list[int]:
@@ -145,19 +145,19 @@ def _target(text: str) -> list[tuple[str, float]]:
     return [(name.strip(), value)] if name else [("erho2", value), ("phi", value)]
 
 
-def _write(studies: dict[str | None, DStudy], form: OutputFormat, talk: Talk) -> None:
-    if form is OutputFormat.json:
-        documents = [{**({} if name is None else {"metric": name}), **s.document()} for name, s in studies.items()]
+def _write(studies: dict[str | None, DStudy], output_format: OutputFormat, talk: Talk) -> None:
+    if output_format is OutputFormat.json:
+        documents = [{**({} if name is None else {"metric": name}), **s.to_dict()} for name, s in studies.items()]
         write_json(documents[0] if len(documents) == 1 else {"results": documents})
         return
     for i, (name, study) in enumerate(studies.items()):
         table = study.table()
-        if form is OutputFormat.csv:
+        if output_format is OutputFormat.csv:
             write_csv(table if len(studies) == 1 else table.assign(metric=name), header=i == 0)
             continue
         write_table(_tidy(table[[c for c in SHOWN if c in table.columns]]), title=_title(name, i))
         write_table(_tidy(study.needed_table()), title="\nQueries needed")
-    if form is OutputFormat.table and studies:
+    if output_format is OutputFormat.table and studies:
         first = next(iter(studies.values()))
         if first.study.uncertainty:
             kind = f"{first.level:.0%} intervals ({first.study.interval})"

@@ -75,7 +75,7 @@ def evaluate(
         Path | None,
         typer.Option("--plot", metavar="FILE", help="Draw the ranking by the first measure, and beside it FILE-pairs."),
     ] = None,
-    form: Format = OutputFormat.table,
+    output_format: Format = OutputFormat.table,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
@@ -93,7 +93,7 @@ def evaluate(
     if systems is Systems.judged:
         collection = _judged(collection, depth or metrics[0].cutoff or collection.runs.depth, talk)
     if model == "none":
-        _classical(collection, metrics, named, gain and gain.value, depth, per_query, form, talk, plot)
+        _classical(collection, metrics, named, gain and gain.value, depth, per_query, output_format, talk, plot)
         return
     _refuse_strangers(collection)
     choice = choose_model(model, collection, scale=named, inference=inference.value)
@@ -122,27 +122,27 @@ def evaluate(
         _say_alike(talk, collection, depth or ranking.scores.metric.cutoff or collection.runs.depth, ranking)
     if plot is not None:
         _plot(rankings[0], plot, level, talk)
-    _write_rankings(rankings, choice.name, level, per_query, form, talk)
+    _write_rankings(rankings, choice.name, level, per_query, output_format, talk)
 
 
 def _write_rankings(
-    rankings: list[Ranking], model: str, level: float, per_query: bool, form: OutputFormat, talk: Talk
+    rankings: list[Ranking], model: str, level: float, per_query: bool, output_format: OutputFormat, talk: Talk
 ) -> None:
-    if form is OutputFormat.json:
+    if output_format is OutputFormat.json:
         documents = []
         for ranking in rankings:
             _say_known(talk, ranking, level, alone=len(rankings) == 1)
-            document = ranking.document(level=level, per_query=per_query)
+            document = ranking.to_dict(level=level, per_query=per_query)
             documents.append({"metric": document.pop("metric"), "model": model, **document})
         write_json(documents[0] if len(documents) == 1 else {"results": documents})
         return
     for i, ranking in enumerate(rankings):
         scores = ranking.scores
-        frame = scores.to_pandas() if per_query else ranking.table(level=level).reset_index()
-        if form is OutputFormat.table and i:
+        frame = scores.to_frame() if per_query else ranking.table(level=level).reset_index()
+        if output_format is OutputFormat.table and i:
             talk("")
         _say_known(talk, ranking, level, alone=len(rankings) == 1)
-        if form is OutputFormat.csv:
+        if output_format is OutputFormat.csv:
             write_csv(frame.assign(metric=str(scores.metric)) if len(rankings) > 1 else frame, header=i == 0)
         else:
             write_table(frame, title=str(scores.metric))
@@ -189,7 +189,7 @@ def _classical(
     gain: str | None,
     depth: int | None,
     per_query: bool,
-    form: OutputFormat,
+    output_format: OutputFormat,
     talk: Talk,
     plot: Path | None,
 ) -> None:
@@ -202,12 +202,12 @@ def _classical(
     grades = grades if gain is None else grades.with_gain(gain)
     results = [measure(collection.runs, judgments, one, scale=grades, depth=depth) for one in metrics]
     _say(talk, results[0], collection, inferred=named is None)
-    if form is OutputFormat.json:
-        documents: list[dict[str, Any]] = [result.document(per_query=per_query) for result in results]
+    if output_format is OutputFormat.json:
+        documents: list[dict[str, Any]] = [result.to_dict(per_query=per_query) for result in results]
         write_json(documents[0] if len(documents) == 1 else {"results": documents})
         return
-    frames = [(result, result.to_pandas() if per_query else result.table().reset_index()) for result in results]
-    if form is OutputFormat.csv:
+    frames = [(result, result.to_frame() if per_query else result.table().reset_index()) for result in results]
+    if output_format is OutputFormat.csv:
         write_csv(pd.concat([f.assign(metric=str(r.metric)) for r, f in frames]) if len(frames) > 1 else frames[0][1])
         return
     for i, (result, frame) in enumerate(frames):

@@ -26,7 +26,7 @@ def features(
     metadata: MetadataFile = None,
     labels: Labels = None,
     depth: Depth = None,
-    form: Format = OutputFormat.csv,
+    output_format: Format = OutputFormat.csv,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
@@ -39,8 +39,8 @@ def features(
     talk = Talk(quiet=quiet)
     collection = collect(runs, qrels=qrels, metadata=metadata, labels=labels, talk=talk)
     table = talk.warned(lambda: compute_features(collection, names or _possible(collection.has), depth=depth or DEPTH))
-    frame = table.to_pandas()
-    write(frame, frame.to_dict("records"), form)
+    frame = table.to_frame()
+    write(frame, frame.to_dict("records"), output_format)
 
 
 def _possible(has: dict[str, tuple[str, ...]]) -> list[str]:

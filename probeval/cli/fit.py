@@ -48,7 +48,7 @@ def fit(
         ),
     ] = None,
     depth: Depth = None,
-    form: Format = OutputFormat.table,
+    output_format: Format = OutputFormat.table,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
@@ -100,7 +100,7 @@ def fit(
             {"effect": k, "median sd": float(np.exp(n.mean)), "log sd": n.sd}
             for k, n in card.model.prior.log_sds.items()
         ]
-        write(pd.DataFrame(rows), card.to_dict(), form)
+        write(pd.DataFrame(rows), card.to_dict(), output_format)
         return
     rows = [
         {"model": model, "held out by": by.removeprefix("held out by "), "campaign": campaign, **figures}
@@ -109,7 +109,7 @@ def fit(
         if by.startswith("held out")
         for campaign, figures in campaigns_.items()
     ]
-    write(pd.DataFrame(rows), card.to_dict(), form)
+    write(pd.DataFrame(rows), card.to_dict(), output_format)
 
 
 def _read(path: Path, depth: int, talk: Talk) -> Collection:

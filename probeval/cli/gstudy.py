@@ -75,7 +75,7 @@ def gstudy(
             help="Draw the shares of variance, and beside it FILE-posterior where there are draws.",
         ),
     ] = None,
-    form: Format = OutputFormat.table,
+    output_format: Format = OutputFormat.table,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
@@ -94,17 +94,19 @@ def gstudy(
     studies = {one.name: one.study for one in studied(named, talk)}
     if plot is not None:
         _plot(studies, plot, level, talk)
-    _write(studies, form, target, level, talk)
+    _write(studies, output_format, target, level, talk)
 
 
-def _write(studies: dict[str | None, GStudy], form: OutputFormat, target: float, level: float, talk: Talk) -> None:
-    if form is OutputFormat.json:
-        documents = [_named(name, study.document(target=target, level=level)) for name, study in studies.items()]
+def _write(
+    studies: dict[str | None, GStudy], output_format: OutputFormat, target: float, level: float, talk: Talk
+) -> None:
+    if output_format is OutputFormat.json:
+        documents = [_named(name, study.to_dict(target=target, level=level)) for name, study in studies.items()]
         write_json(documents[0] if len(documents) == 1 else {"results": documents})
         return
     for i, (name, study) in enumerate(studies.items()):
         table = study.table(level=level).reset_index()
-        if form is OutputFormat.csv:
+        if output_format is OutputFormat.csv:
             write_csv(table if len(studies) == 1 else table.assign(metric=name), header=i == 0)
             continue
         sizes = ", ".join(f"{facet} {n:g}" for facet, n in study.sizes.items())

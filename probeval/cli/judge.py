@@ -8,10 +8,10 @@ from typing import Annotated
 import pandas as pd
 import typer
 
+from probeval.cli.assessor_texts import no_texts
 from probeval.cli.options import Format, OutputFormat, Quiet, Seed
 from probeval.cli.output import Talk, write
 from probeval.cli.stores import Name, StorePlace, opened_campaign
-from probeval.cli.told import no_texts
 from probeval.errors import ProbevalError
 
 __all__ = ["judge"]
@@ -50,7 +50,7 @@ def judge(
     ] = None,
     key: Annotated[Path | None, typer.Option("--key", metavar="FILE", help="The certificate's key.")] = None,
     name: Name = None,
-    form: Format = OutputFormat.table,
+    output_format: Format = OutputFormat.table,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
@@ -77,7 +77,7 @@ def judge(
 
         def ready(address: str) -> None:
             row = {"url": address, "campaign": campaign.setup.name}
-            write(pd.DataFrame([row]), row, form)
+            write(pd.DataFrame([row]), row, output_format)
             if known is None:
                 talk("No texts of documents: assessors will see ids alone. Give them with --docs FILE")
             if not campaign.state.texts:

@@ -18,7 +18,7 @@ models = typer.Typer(help="List the models that ship, or show one.", invoke_with
 
 @models.callback(invoke_without_command=True)
 def list_models(
-    context: typer.Context, form: Format = OutputFormat.table, seed: Seed = 0, quiet: Quiet = False
+    context: typer.Context, output_format: Format = OutputFormat.table, seed: Seed = 0, quiet: Quiet = False
 ) -> None:
     """List the models that ship; ``probeval models show NAME`` shows one.
 
@@ -37,13 +37,13 @@ def list_models(
         }
         for card in map(load_card, card_names())
     ]
-    write(pd.DataFrame(rows), rows, form)
+    write(pd.DataFrame(rows), rows, output_format)
 
 
 @models.command("show")
 def show(
     name: Annotated[str, typer.Argument(help="A model that ships, or the path of a card.")],
-    form: Format = OutputFormat.table,
+    output_format: Format = OutputFormat.table,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
@@ -52,7 +52,7 @@ def show(
     Example: probeval models show text-jud
     """
     card = load_card(name)
-    if form is OutputFormat.json:
+    if output_format is OutputFormat.json:
         write_json(card.to_dict())
     else:
         typer.echo(card.readme(), nl=False)

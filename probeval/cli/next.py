@@ -33,7 +33,7 @@ from probeval.cli.sources import collect
 from probeval.data import Scale
 from probeval.errors import ProbevalError
 from probeval.relevance import choose_model
-from probeval.selection import POLICIES, Judging, Stage, Stopping, Verdict, fairness
+from probeval.selection import POLICIES, Judging, JudgingState, Stopping, Verdict, fairness
 
 __all__ = ["next_pairs"]
 
@@ -65,7 +65,7 @@ def next_pairs(
     fair: Annotated[
         bool, typer.Option("--fairness", help="Say instead how much of each team's documents was judged.")
     ] = False,
-    form: Format = OutputFormat.table,
+    output_format: Format = OutputFormat.table,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
@@ -91,41 +91,41 @@ def next_pairs(
         explore=explore,
         seed=seed,
     )
-    stage = talk.warned(judging.begin)
-    verdict = Verdict.of(stage.ranking)
-    check = rule.check(stage)
-    talk(f"{stage.scores.judged:,} of {stage.scores.pool:,} pairs judged, confidence {stage.ranking.confidence:.3f}.")
+    state = talk.warned(judging.begin)
+    verdict = Verdict.of(state.ranking)
+    check = rule.check(state)
+    talk(f"{state.scores.judged:,} of {state.scores.pool:,} pairs judged, confidence {state.ranking.confidence:.3f}.")
     talk(str(verdict))
     if fair:
-        report = fairness(stage, progress=lambda teams: talk.track(teams, "Leaving teams out"))
-        write(report, {"teams": report.to_dict("records")}, form)
+        report = fairness(state, progress=lambda teams: talk.track(teams, "Leaving teams out"))
+        write(report, {"teams": report.to_dict("records")}, output_format)
         return
     if check.reached:
         talk(f"The target is met ({'; '.join(check.reasons)}): nothing needs to be judged. Set another with --stop.")
-    elif not stage.open.any():
+    elif not state.open.any():
         talk("Every pair is judged.")
-    left = rule.left(len(stage.judgments))
-    table = _table(stage, 0 if check.reached else n if left is None else min(n, left))
+    left = rule.left(len(state.judgments))
+    table = _table(state, 0 if check.reached else n if left is None else min(n, left))
     document = {
         "metric": str(judging.metric),
         "model": choice.name,
         "policy": policy,
         "goal": str(judging.goal),
-        "pool": stage.scores.pool,
-        "judged": stage.scores.judged,
-        "confidence": stage.ranking.confidence,
+        "pool": state.scores.pool,
+        "judged": state.scores.judged,
+        "confidence": state.ranking.confidence,
         "stop": {"reached": check.reached, "reasons": list(check.reasons), "values": check.values},
         "comparisons": verdict.counts(),
         "next": table.to_dict("records"),
     }
-    write(table, document, form)
+    write(table, document, output_format)
 
 
-def _table(stage: Stage, n: int) -> pd.DataFrame:
+def _table(state: JudgingState, n: int) -> pd.DataFrame:
     """One row a pair: query, doc, the expected grade and its sd, how many systems retrieved it, the best rank."""
-    pairs = stage.next(n)
-    known = stage.belief.relevance.take(pairs).to_pandas().iloc[pairs.argsort().argsort()]
-    systems = stage.knowledge.retrieved[:, pairs].sum(axis=0).astype(int)
+    pairs = state.next(n)
+    known = state.prediction.relevance.take(pairs).to_frame().iloc[pairs.argsort().argsort()]
+    systems = state.context.retrieved[:, pairs].sum(axis=0).astype(int)
     return pd.DataFrame(
         {
             "query": known["query"].to_numpy(),
@@ -133,6 +133,6 @@ def _table(stage: Stage, n: int) -> pd.DataFrame:
             "grade": known["mean"].to_numpy(),
             "sd": known["sd"].to_numpy(),
             "systems": systems,
-            "best_rank": stage.knowledge.best_rank[pairs] + 1,
+            "best_rank": state.context.best_rank[pairs] + 1,
         }
     )

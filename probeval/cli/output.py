@@ -106,11 +106,11 @@ def _cell(value: Any, decimals: int) -> str:
     return "-" if value is None else str(value)
 
 
-def write(frame: pd.DataFrame, document: Any, form: OutputFormat, *, title: str | None = None) -> None:
+def write(frame: pd.DataFrame, document: Any, output_format: OutputFormat, *, title: str | None = None) -> None:
     """The same result in the form that was asked for."""
-    if form is OutputFormat.json:
+    if output_format is OutputFormat.json:
         write_json(document)
-    elif form is OutputFormat.csv:
+    elif output_format is OutputFormat.csv:
         write_csv(frame)
     else:
         write_table(frame, title=title)

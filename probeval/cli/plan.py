@@ -76,9 +76,9 @@ def plan(
     gain: Gain = None,
     order: Order = OrderName.trec_eval,
     plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="FILE", help="Draw the expected course of the first option.")
+        Path | None, typer.Option("--plot", metavar="FILE", help="Draw the expected trajectory of the first option.")
     ] = None,
-    form: Format = OutputFormat.table,
+    output_format: Format = OutputFormat.table,
     jobs: Jobs = 2,
     seed: Seed = 0,
     quiet: Quiet = False,
@@ -115,7 +115,7 @@ def plan(
             prices=Prices(judgment=price, seconds=seconds, query=query_price, label=label_price),
             n_jobs=jobs,
             seed=seed,
-            progress=lambda courses: talk.track(courses, "Planning (a few minutes)"),
+            progress=lambda trajectories: talk.track(trajectories, "Planning (a few minutes)"),
         )
     )
     _say(result, talk)
@@ -123,9 +123,9 @@ def plan(
         from probeval.plots import plot_forecast
 
         write_pictures({plot: plot_forecast(result.options[0].ahead, target=result.targets.get("confidence"))}, talk)
-    if form is OutputFormat.json:
-        write_json(result.document())
-    elif form is OutputFormat.csv:
+    if output_format is OutputFormat.json:
+        write_json(result.to_dict())
+    elif output_format is OutputFormat.csv:
         write_csv(result.table())
     else:
         talk(

@@ -39,7 +39,7 @@ from probeval.data import Collection, Scale
 from probeval.errors import ProbevalError
 
 if TYPE_CHECKING:
-    from probeval.report import Page
+    from probeval.reports import Page
     from probeval.satisfaction import SatMapping
 
 __all__ = ["report"]
@@ -93,7 +93,7 @@ def report(
     gain: Gain = None,
     depth: Depth = None,
     order: Order = OrderName.trec_eval,
-    form: Format = OutputFormat.table,
+    output_format: Format = OutputFormat.table,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
@@ -101,7 +101,7 @@ def report(
 
     Example: probeval report runs/ --qrels judged.txt --metric nDCG@10 -o report.html
     """
-    from probeval.report import read_simulation, report_simulation, write_report
+    from probeval.reports import read_simulation, report_simulation, write_report
     from probeval.satisfaction import load_mapping
 
     talk = Talk(quiet=quiet)
@@ -136,11 +136,11 @@ def report(
 
         page = replace(page, title=title)
     write_report(page, out)
-    _say(page, kind, out, form)
+    _say(page, kind, out, output_format)
     talk(f"The report is in {out}: open it in a browser.")
 
 
-def _say(page: Page, kind: str, out: Path, form: OutputFormat) -> None:
+def _say(page: Page, kind: str, out: Path, output_format: OutputFormat) -> None:
     """The figures that one looks for first, and the paragraph for a paper."""
     figures = pd.DataFrame(page.figures, columns=["what", "value", "note"])
     document: dict[str, Any] = {
@@ -152,7 +152,7 @@ def _say(page: Page, kind: str, out: Path, form: OutputFormat) -> None:
         "sections": [section.title for section in page.sections],
         "paragraph": page["paper"].parts[0].text,  # type: ignore[union-attr]
     }
-    write(figures, document, form, title=page.lead)
+    write(figures, document, output_format, title=page.lead)
 
 
 def _is_store(place: str) -> bool:
@@ -167,7 +167,7 @@ def _is_store(place: str) -> bool:
 
 def _campaign(store: str, name: str | None, level: float, command: str, users: SatMapping | None, talk: Talk) -> Page:
     from probeval.campaign import Campaign
-    from probeval.report import report_campaign
+    from probeval.reports import report_campaign
 
     with Campaign.open(store, name=name, read_only=True) as opened:
         return talk.warned(
@@ -193,7 +193,7 @@ def _evaluation(
     from dataclasses import replace
 
     from probeval.relevance import choose_model
-    from probeval.report import begin, report_evaluation
+    from probeval.reports import begin, report_evaluation
 
     if model == "none":
         raise ProbevalError("A report speaks of uncertainty, which needs a model: uniform, hierarchical or a card.")
@@ -230,7 +230,7 @@ def _simulation(
     command: str,
     talk: Talk,
 ) -> Page:
-    from probeval.report import report_simulation
+    from probeval.reports import report_simulation
     from probeval.simulation import simulate
 
     if collection.judgments is None:

@@ -75,7 +75,7 @@ def simulate(
     stop: Stop = "confidence=.95",
     batch: Annotated[int, typer.Option("--batch", min=1, help="How many judgments between two choices.")] = 1,
     checkpoints: Checkpoints = "0,.01,.02,.05,.1,.2",
-    until: Annotated[float, typer.Option("--until", help="The share of the pool at which a course ends.")] = 1.0,
+    until: Annotated[float, typer.Option("--until", help="The share of the pool at which a trajectory ends.")] = 1.0,
     explore: Explore = None,
     refresh: Annotated[
         int | None,
@@ -103,7 +103,7 @@ def simulate(
         Path | None,
         typer.Option("--plot", metavar="FILE", help="Draw accuracy, tau, calibration and error against judgments."),
     ] = None,
-    form: Format = OutputFormat.table,
+    output_format: Format = OutputFormat.table,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
@@ -152,16 +152,16 @@ def simulate(
     )
     if plot is not None:
         _plot(result, plot, talk)
-    if form is OutputFormat.json:
-        write_json(result.document())
-    elif form is OutputFormat.csv:
+    if output_format is OutputFormat.json:
+        write_json(result.to_dict())
+    elif output_format is OutputFormat.csv:
         write_csv(result.table())
     else:
-        write_table(result.table()[list(SHOWN)], title=f"{result.courses[0].metric} along the way")
+        write_table(result.table()[list(SHOWN)], title=f"{result.trajectories[0].metric} along the way")
         write_table(result.summary(), title=f"\nAt the stop ({stop or 'none'}), or at the end")
 
 
 def _plot(result: Simulation, path: Path, talk: Talk) -> None:
-    from probeval.plots import plot_courses
+    from probeval.plots import plot_trajectories
 
-    write_pictures({path: plot_courses(result)}, talk)
+    write_pictures({path: plot_trajectories(result)}, talk)

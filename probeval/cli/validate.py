@@ -52,7 +52,7 @@ def validate(
             "--plot", metavar="FILE", help="Draw accuracy against confidence, and beside it FILE-checkpoints."
         ),
     ] = None,
-    form: Format = OutputFormat.table,
+    output_format: Format = OutputFormat.table,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
@@ -84,11 +84,11 @@ def validate(
     )
     if plot is not None:
         _plot(result, plot, talk)
-    if form is OutputFormat.json:
-        write_json(result.document())
+    if output_format is OutputFormat.json:
+        write_json(result.to_dict())
         return
     table = result.table()
-    if form is OutputFormat.csv:
+    if output_format is OutputFormat.csv:
         write_csv(table)
         return
     write_table(table[list(SHOWN)], title=f"Means over {seeds} order{'s' * (seeds > 1)} of judging")

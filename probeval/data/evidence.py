@@ -54,7 +54,7 @@ class Metadata:
         table = {doc: number.get(group, -1) for doc, group in zip(self.docs, groups, strict=True)}
         return np.fromiter((table.get(doc, -1) for doc in docs), dtype=np.int64, count=len(docs))
 
-    def to_pandas(self) -> pd.DataFrame:
+    def to_frame(self) -> pd.DataFrame:
         """One row a document: doc, and a column a grouping."""
         return pd.DataFrame({"doc": self.docs, **self.groups})
 
@@ -92,9 +92,9 @@ class LabelTable:
         """The labels of another pool's pairs, NaN where there are none, shape (pair, source)."""
         return _or_missing(self.values, pool.within(self.pool))
 
-    def to_pandas(self) -> pd.DataFrame:
+    def to_frame(self) -> pd.DataFrame:
         """One row a pair: query, doc, and a column a source."""
-        return self.pool.to_pandas().assign(**dict(zip(self.sources, self.values.T, strict=True)))
+        return self.pool.to_frame().assign(**dict(zip(self.sources, self.values.T, strict=True)))
 
 
 @dataclass(frozen=True, eq=False)

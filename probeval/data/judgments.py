@@ -180,9 +180,9 @@ class Judgments:
         )
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
-    def to_pandas(self) -> pd.DataFrame:
+    def to_frame(self) -> pd.DataFrame:
         """A table of the events: query, doc, grade, assessor, time."""
-        table = self.pool.to_pandas().iloc[self.pair].reset_index(drop=True)
+        table = self.pool.to_frame().iloc[self.pair].reset_index(drop=True)
         return table.assign(grade=self.grade, assessor=objects(self.assessors)[self.assessor], time=self.time)
 
 

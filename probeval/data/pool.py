@@ -179,7 +179,7 @@ class Pool:
         used[self.doc[keep]] = True
         return Pool(self.queries, self.docs[used], self.query[keep], (np.cumsum(used) - 1)[self.doc[keep]])
 
-    def to_pandas(self) -> pd.DataFrame:
+    def to_frame(self) -> pd.DataFrame:
         """A table of the pairs: query, doc."""
         return pd.DataFrame({"query": self.queries[self.query], "doc": self.docs[self.doc]})
 

@@ -250,7 +250,7 @@ class Runs:
             first_rank=float(np.exp(np.log(first).mean())) if first.size else float("nan"),
         )
 
-    def to_pandas(self) -> pd.DataFrame:
+    def to_frame(self) -> pd.DataFrame:
         """A table of all lists: system, query, doc, rank, score."""
         s, q, r = np.nonzero(self.retrieved)
         pair = self.pairs[s, q, r]

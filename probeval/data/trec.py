@@ -129,7 +129,7 @@ def write_run(path: str | PathLike[str], runs: Runs, system: str) -> None:
     Scores are written in full. Lists without scores get falling ones, so that the order survives. White space in the
     system's name becomes ``_`` in the tag.
     """
-    table = runs.select([system]).to_pandas()
+    table = runs.select([system]).to_frame()
     _check_writable(Path(path), queries=table["query"], docs=table["doc"])
     tag = "_".join(system.split()) or "run"
     scores = table["score"].where(table["score"].notna(), runs.depth + 1.0 - table["rank"])
@@ -142,7 +142,7 @@ def write_run(path: str | PathLike[str], runs: Runs, system: str) -> None:
 
 def write_qrels(path: str | PathLike[str], judgments: Judgments) -> None:
     """Write judgments as TREC qrels, one line an assessor and pair (the latest); gzipped for a name in ``.gz``."""
-    table = judgments.to_pandas()
+    table = judgments.to_frame()
     table = table.assign(assessor=table["assessor"].where(table["assessor"] != "", "0"))
     table = table.drop_duplicates(["query", "doc", "assessor"], keep="last")
     _check_writable(Path(path), queries=table["query"], docs=table["doc"], assessors=table["assessor"])

@@ -18,7 +18,7 @@ __all__ = ["DEFINITIONS", "FeatureName", "FeatureTable", "factors", "feature_nam
 
 
 @dataclass(frozen=True)
-class Definition:
+class FeatureDefinition:
     """What a feature means to an evaluator, and what it is computed from.
 
     Parameters
@@ -45,32 +45,38 @@ class Definition:
 DEFINITIONS = {
     d.name.removesuffix("[column]") + ("[]" if d.takes_column else ""): d
     for d in (
-        Definition("fSYS", "share of the systems with the document in their top k", ("outputs",), deep=True),
-        Definition("fTEAM", "share of the teams with the document in their top k", ("teams",), deep=True),
-        Definition(
+        FeatureDefinition("fSYS", "share of the systems with the document in their top k", ("outputs",), deep=True),
+        FeatureDefinition("fTEAM", "share of the teams with the document in their top k", ("teams",), deep=True),
+        FeatureDefinition(
             "OV", "distinct pairs / (k systems queries): one number a campaign, 1 where no list overlaps", ("outputs",)
         ),
-        Definition("aRANK", "mean rank among the systems that retrieved the document", ("outputs",)),
-        Definition("bRANK", "best rank among the systems", ("outputs",)),
-        Definition("rSUM", "mean over all systems of 1/rank, 0 where not retrieved", ("outputs",), deep=True),
-        Definition("rRF", "mean over all systems of 61/(60 + rank), 0 where not retrieved", ("outputs",), deep=True),
-        Definition("pRANK", "percentile of rSUM among the documents of the query", ("outputs",), deep=True),
-        Definition(
+        FeatureDefinition("aRANK", "mean rank among the systems that retrieved the document", ("outputs",)),
+        FeatureDefinition("bRANK", "best rank among the systems", ("outputs",)),
+        FeatureDefinition("rSUM", "mean over all systems of 1/rank, 0 where not retrieved", ("outputs",), deep=True),
+        FeatureDefinition(
+            "rRF", "mean over all systems of 61/(60 + rank), 0 where not retrieved", ("outputs",), deep=True
+        ),
+        FeatureDefinition("pRANK", "percentile of rSUM among the documents of the query", ("outputs",), deep=True),
+        FeatureDefinition(
             "zSCORE",
             "mean retrieval score, standardised within each list, of the systems that retrieved it",
             ("outputs",),
         ),
-        Definition("s[column]", "1 if the document's group is the query's own, else 0", ("metadata",)),
-        Definition("f[column]", "share of the query's distinct documents in the document's group", ("metadata",)),
-        Definition("label[column]", "a label by a machine, as given", ("labels",)),
-        Definition("aSYS", "mean relevance of the judged documents of the systems that retrieved it", ("judgments",)),
-        Definition("dSYS", "aSYS less the mean relevance of all other judged documents", ("judgments",)),
-        Definition("aDOC", "mean relevance of the query's other judged documents", ("judgments",)),
-        Definition("nDOC", "log(1 + the number of the query's other judged documents)", ("judgments",)),
-        Definition(
+        FeatureDefinition("s[column]", "1 if the document's group is the query's own, else 0", ("metadata",)),
+        FeatureDefinition(
+            "f[column]", "share of the query's distinct documents in the document's group", ("metadata",)
+        ),
+        FeatureDefinition("label[column]", "a label by a machine, as given", ("labels",)),
+        FeatureDefinition(
+            "aSYS", "mean relevance of the judged documents of the systems that retrieved it", ("judgments",)
+        ),
+        FeatureDefinition("dSYS", "aSYS less the mean relevance of all other judged documents", ("judgments",)),
+        FeatureDefinition("aDOC", "mean relevance of the query's other judged documents", ("judgments",)),
+        FeatureDefinition("nDOC", "log(1 + the number of the query's other judged documents)", ("judgments",)),
+        FeatureDefinition(
             "a[column]", "mean relevance of the query's other judged documents of its group", ("judgments", "metadata")
         ),
-        Definition("aSIM", "the grade whose judged documents are most like it", ("judgments", "vectors")),
+        FeatureDefinition("aSIM", "the grade whose judged documents are most like it", ("judgments", "vectors")),
     )
 }
 
@@ -109,7 +115,7 @@ class FeatureName:
         return name
 
     @property
-    def definition(self) -> Definition:
+    def definition(self) -> FeatureDefinition:
         """What it means."""
         return DEFINITIONS[self.stem + ("[]" if self.column else "")]
 
@@ -186,6 +192,6 @@ class FeatureTable:
         columns = [np.prod([transform(self[name]) for transform, name in factors(term)], axis=0) for term in terms]
         return np.stack(columns, axis=1) if columns else np.empty((len(self.pool), 0))
 
-    def to_pandas(self) -> pd.DataFrame:
+    def to_frame(self) -> pd.DataFrame:
         """A table with the ids: query, doc and a column a feature."""
-        return pd.concat([self.pool.to_pandas(), pd.DataFrame(self.values, columns=list(self.names))], axis=1)
+        return pd.concat([self.pool.to_frame(), pd.DataFrame(self.values, columns=list(self.names))], axis=1)

@@ -81,8 +81,10 @@ def _found(metric: Metric, lists: Lists, outside: Ints) -> tuple[Floats, Floats]
     least, most = (within + outside, within + outside) if every else (outside, within)
     for s in range(len(outside)):  # the number of relevant documents now differs from system to system
         one = replace(lists, codes=lists.codes[s : s + 1])
-        low[s] = metric.scores(replace(one.filled(0), supply=lists.supply + least[s][:, None]))[0]
-        high[s] = metric.scores(replace(one.filled(len(lists.scale) - 1), supply=lists.supply + most[s][:, None]))[0]
+        low[s] = metric.scores(replace(one.filled(0), relevant_counts=lists.relevant_counts + least[s][:, None]))[0]
+        high[s] = metric.scores(
+            replace(one.filled(len(lists.scale) - 1), relevant_counts=lists.relevant_counts + most[s][:, None])
+        )[0]
     return low, high
 
 
@@ -128,22 +130,22 @@ def _ratio(metric: Metric, lists: Lists, outside: Ints, *, highest: bool) -> Flo
     """
     sign = 1.0 if highest else -1.0
     codes = lists.codes.reshape(-1, lists.depth)
-    gains, shape = metric.gains(lists.scale), metric.shape(lists.depth)
+    gains, weights = metric.gains(lists.scale), metric.rank_weights(lists.depth)
     steps = np.diff(gains, prepend=0)
     open_ = (lists.unjudged).reshape(codes.shape)
     u = open_.sum(axis=1)
     n = np.arange(int(u.max(initial=0)) + 1)
     # D: open ranks first, in order from the end that matters; then running sums.
-    weight = np.where(open_, shape, 0.0)[:, :: 1 if highest else -1]
+    weight = np.where(open_, weights, 0.0)[:, :: 1 if highest else -1]
     pick = np.argsort(~open_[:, :: 1 if highest else -1], axis=1, kind="stable")[:, : len(n) - 1]
     placed = np.concatenate(
         [np.zeros((len(codes), 1)), np.cumsum(np.take_along_axis(weight, pick, axis=1), axis=1)], axis=1
     )
     missed = np.zeros_like(u) if highest else outside.reshape(-1)
-    known = np.broadcast_to(lists.supply, (*lists.codes.shape[:-1], len(gains))).reshape(-1, len(gains))
+    known = np.broadcast_to(lists.relevant_counts, (*lists.codes.shape[:-1], len(gains))).reshape(-1, len(gains))
     everything = known[:, 0] + u + outside.reshape(-1)  # all have at least the lowest grade, whatever it is worth
-    running = np.append(0, np.cumsum(metric.shape(max(int(everything.max(initial=0)), 1))))
-    base = np.append(gains, [0.0] * 3)[codes] @ shape
+    running = np.append(0, np.cumsum(metric.rank_weights(max(int(everything.max(initial=0)), 1))))
+    base = np.append(gains, [0.0] * 3)[codes] @ weights
 
     def level(grade: int) -> tuple[Floats, Floats]:
         """Numerator and denominator that a level adds for each n, shape (list, n)."""

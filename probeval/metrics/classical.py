@@ -74,7 +74,7 @@ class Measured:
         frame.insert(0, "rank", (-frame["mean"].round(12)).rank(method="min").astype(int))
         return frame.sort_values("rank", kind="stable")
 
-    def document(self, *, per_query: bool = False) -> dict[str, Any]:
+    def to_dict(self, *, per_query: bool = False) -> dict[str, Any]:
         """The result as plain data for JSON.
 
         The interval is what unjudged documents leave; a probability is given only where they cannot change it.
@@ -120,11 +120,11 @@ class Measured:
             ],
         }
         if per_query:
-            rows = self.to_pandas()[["system", "query", "value"]].itertuples(index=False)
+            rows = self.to_frame()[["system", "query", "value"]].itertuples(index=False)
             result["queries"] = [{"system": s, "query": q, "mean": v, "sd": 0.0} for s, q, v in rows]
         return result
 
-    def to_pandas(self) -> pd.DataFrame:
+    def to_frame(self) -> pd.DataFrame:
         """One row a system and query: system, query, value, lower, upper."""
         index = pd.MultiIndex.from_product([self.systems, list(self.queries)], names=["system", "query"])
         columns = {"value": self.values.ravel(), "lower": self.lower.ravel(), "upper": self.upper.ravel()}

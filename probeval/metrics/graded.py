@@ -40,10 +40,10 @@ def Q(metric: Metric, lists: Lists) -> Floats:
         return np.asarray((relevant * got / (rank * (1 + beta * gains[-1]))).sum(axis=-1) / k)
     steps = np.diff(gains, prepend=0)
     best = (
-        np.minimum(rank[:, None], lists.supply[..., None, :]) @ steps
+        np.minimum(rank[:, None], lists.relevant_counts[..., None, :]) @ steps
     )  # the ideal list's running gain, (.., query, rank)
     total = (relevant * got / (rank + beta * best[..., None, :, :])).sum(axis=-1)
-    n = lists.supply[..., None, :, 1]
+    n = lists.relevant_counts[..., None, :, 1]
     return divide(total, np.minimum(k, n) if metric["norm"] == "min" else n)
 
 
@@ -63,7 +63,7 @@ def GAP(metric: Metric, lists: Lists) -> Floats:
         total += (reached * np.cumsum(reached, axis=-1) / rank).sum(axis=-1)
     if metric["norm"] == "perfect":
         return total / (levels * (metric.cutoff or lists.depth))
-    offered = lists.supply if metric.cutoff is None else np.minimum(lists.supply, metric.cutoff)
+    offered = lists.relevant_counts if metric.cutoff is None else np.minimum(lists.relevant_counts, metric.cutoff)
     return divide(total, offered[..., None, :, 1:].sum(axis=-1))
 
 
@@ -79,6 +79,10 @@ def ADR(metric: Metric, lists: Lists) -> Floats:
     top = len(lists.scale) - 1
     total = np.zeros(lists.codes.shape[:-1])
     for i in range(1, k + 1):
-        due = top if metric["norm"] == "perfect" else (lists.supply[..., None, :, 1:] >= i).sum(axis=-1)[..., None]
+        due = (
+            top
+            if metric["norm"] == "perfect"
+            else (lists.relevant_counts[..., None, :, 1:] >= i).sum(axis=-1)[..., None]
+        )
         total += (lists.codes[..., :i] >= due).sum(axis=-1) / i
     return total / k

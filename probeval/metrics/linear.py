@@ -1,6 +1,6 @@
 """Weighted sums of gains: P, CG, DCG, SDCG, RBP, INSQ. [lin]
 
-A linear measure is one function of rank (its shape) and one of grade (its gain); ``norm`` says what it is divided by.
+A linear measure has rank weights and gains of grades; ``norm`` sets what their weighted sum is divided by.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["CG", "DCG", "INSQ", "RBP", "SDCG", "P"]
 def endless(metric: Metric, lists: Lists) -> Floats:
     """The score if all that is not judged, past the end too, had the top grade: score plus residual."""
     full = np.where(lists.codes < 0, np.int16(len(lists.scale) - 1), lists.codes)
-    return weighted_sum(metric, replace(lists, codes=full)) + 1 - float(metric.shape(lists.depth).sum())
+    return weighted_sum(metric, replace(lists, codes=full)) + 1 - float(metric.rank_weights(lists.depth).sum())
 
 
 P = define(
@@ -42,7 +42,7 @@ P = define(
     r"\frac{1}{k}\sum_{i\le k} 1(r_i \ge \ell)",
     parameters={"rel": REL},
     cutoff="required",
-    shape=lambda metric, depth: np.full(depth, 1 / (metric.cutoff or 1)),
+    rank_weights=lambda metric, depth: np.full(depth, 1 / (metric.cutoff or 1)),
     gains=graded_gains,
 )(weighted_sum)
 
@@ -51,7 +51,7 @@ CG = define(
     "cumulative gain",
     r"\sum_{i\le k} g(r_i) \,\big/\, k\, g_{\max}",
     parameters={"gain": GAIN, "norm": NORM},
-    shape=even,
+    rank_weights=even,
     gains=graded_gains,
     bounds=bounded_by_norm,
 )(weighted_sum)
@@ -61,7 +61,7 @@ DCG = define(
     'discounted cumulative gain, over that of a list of top grades (norm="none" for the raw sum)',
     r"\sum_{i\le k} \frac{g(r_i)}{\log_2(i+1)} \,\Big/\, \sum_{i\le k} \frac{g_{\max}}{\log_2(i+1)}",
     parameters={"gain": GAIN, "discount": DISCOUNT, "norm": NORM},
-    shape=discount,
+    rank_weights=discount,
     gains=graded_gains,
     bounds=bounded_by_norm,
 )(weighted_sum)
@@ -76,7 +76,7 @@ SDCG = define(
         "norm": Parameter("perfect", "by a list of top grades", ("perfect",)),
     },
     cutoff="required",
-    shape=discount,
+    rank_weights=discount,
     gains=graded_gains,
 )(weighted_sum)
 
@@ -92,7 +92,7 @@ RBP = define(
             None, "perfect: by a list of top grades; ideal: by the query's best list", ("perfect", "ideal")
         ),
     },
-    shape=persistence,
+    rank_weights=persistence,
     gains=graded_gains,
     ceiling=endless,
     bounds=bounded_by_norm,
@@ -103,7 +103,7 @@ INSQ = define(
     "inverse squares: a user who wants T relevant documents and grows more patient with depth",
     r"\sum_i \frac{g(r_i)}{g_{\max}} \frac{1}{\psi_1(2T)\,(i+2T-1)^2}",
     parameters={"T": WANTED, "rel": BINARY, "gain": GAIN},
-    shape=inverse_square,
+    rank_weights=inverse_square,
     gains=graded_gains,
     ceiling=endless,
 )(weighted_sum)

@@ -26,20 +26,20 @@ class Lists:
     codes
         The grade at each rank, shape (.., system, query, rank); negative where there is none
         (:data:`~probeval.data.scale.UNJUDGED`, :data:`~probeval.data.scale.ABSENT`, ..).
-    supply
+    relevant_counts
         The number of known pairs of each query with at least each grade, shape (.., query, grade).
         The ideal list follows from it without sorting.
 
     Examples
     --------
     >>> lists = Lists.of_grades([[3, 2, 3, 0, 1, 2]], Scale.graded(3))
-    >>> lists.supply
+    >>> lists.relevant_counts
     array([[6, 5, 4, 2]])
     """
 
     scale: Scale
     codes: Codes
-    supply: Ints
+    relevant_counts: Ints
 
     @classmethod
     def of_grades(cls, grades: object, scale: Scale, *, known: object | None = None) -> Lists:
@@ -68,8 +68,10 @@ class Lists:
         return lists, runs.queries[common]
 
     def __post_init__(self) -> None:
-        if self.supply.shape[-2:] != (self.codes.shape[-2], len(self.scale)):
-            raise DataError(f"Lists of shape {self.codes.shape} cannot have supply of shape {self.supply.shape}.")
+        if self.relevant_counts.shape[-2:] != (self.codes.shape[-2], len(self.scale)):
+            raise DataError(
+                f"Lists of shape {self.codes.shape} cannot have relevant_counts of shape {self.relevant_counts.shape}."
+            )
 
     @property
     def depth(self) -> int:
@@ -92,11 +94,11 @@ class Lists:
         return np.less(self.codes, 0) & self.retrieved
 
     def top(self, depth: int | None) -> Lists:
-        """The first ranks alone; the supply stays."""
+        """The first ranks alone; the relevant_counts stays."""
         return self if depth is None or depth >= self.depth else replace(self, codes=self.codes[..., :depth])
 
     def filled(self, code: int) -> Lists:
-        """The same lists with one grade for every unjudged document; the supply stays as it was."""
+        """The same lists with one grade for every unjudged document; the relevant_counts stays as it was."""
         return replace(self, codes=np.where(self.unjudged, np.int16(code), self.codes))
 
     def values(self, per_grade: Floats) -> Floats:
@@ -111,8 +113,8 @@ class Lists:
         """The number of known pairs with at least ``grade``, shape (.., 1, query): it broadcasts over systems."""
         level = self.scale.at_least(grade)
         if level == len(self.scale):
-            return np.zeros(self.supply.shape[:-1], dtype=np.int64)[..., None, :]
-        return self.supply[..., None, :, level]
+            return np.zeros(self.relevant_counts.shape[:-1], dtype=np.int64)[..., None, :]
+        return self.relevant_counts[..., None, :, level]
 
 
 def gather(codes: Codes, pairs: Ints) -> Codes:

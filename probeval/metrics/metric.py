@@ -19,7 +19,7 @@ from probeval.data.scale import Scale
 from probeval.errors import MetricError, did_you_mean
 from probeval.metrics.lists import Lists
 
-__all__ = ["REGISTRY", "Definition", "Metric", "define", "parse"]
+__all__ = ["REGISTRY", "Metric", "MetricDefinition", "define", "parse"]
 
 Value = str | float | int | None
 Kernel = Callable[["Metric", Lists], Floats]
@@ -55,7 +55,7 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Definition:
+class MetricDefinition:
     """A measure's entry in the registry.
 
     Parameters
@@ -70,7 +70,7 @@ class Definition:
         Whether ``@k`` is ``"optional"``, ``"required"`` or ``"none"``.
     kernel
         The score of every list.
-    shape
+    rank_weights
         For a weighted sum of gains: the weight of each of so many ranks, before any normalisation.
     gains
         The gain of each grade, where the measure uses gains.
@@ -90,14 +90,14 @@ class Definition:
     parameters: Mapping[str, Parameter]
     cutoff: str
     kernel: Kernel
-    shape: Callable[[Metric, int], Floats] | None
+    rank_weights: Callable[[Metric, int], Floats] | None
     gains: Callable[[Metric, Scale], Floats] | None
     ceiling: Kernel | None
     bounds: Callable[[Metric], str | None]
     limits: tuple[float, float]
 
 
-REGISTRY: dict[str, Definition] = {}
+REGISTRY: dict[str, MetricDefinition] = {}
 
 # What other tools call these, for the hint in an error.
 ALIASES = {
@@ -146,7 +146,7 @@ class Metric:
             object.__setattr__(self, "cutoff", int(self.cutoff))
 
     @property
-    def definition(self) -> Definition:
+    def definition(self) -> MetricDefinition:
         """The measure's entry in the registry."""
         if self.name not in REGISTRY:
             raise _unknown(self.name)
@@ -193,7 +193,7 @@ class Metric:
     @property
     def is_linear(self) -> bool:
         """Whether the score is a weighted sum of the gains in the list, whatever else the query had to offer."""
-        return self.definition.shape is not None and self.parameters.get("norm") != "ideal"
+        return self.definition.rank_weights is not None and self.parameters.get("norm") != "ideal"
 
     @property
     def limits(self) -> tuple[float, float]:
@@ -205,24 +205,24 @@ class Metric:
         least, most = self.definition.limits
         return least, math.inf if self.parameters.get("norm") == "none" else most
 
-    def shape(self, depth: int) -> Floats:
+    def rank_weights(self, depth: int) -> Floats:
         """The weight of each rank before any normalisation, 0 past the cutoff, shape (depth,)."""
-        if self.definition.shape is None:
+        if self.definition.rank_weights is None:
             raise MetricError(f"{self} is not a weighted sum of gains.")
-        shape = self.definition.shape(self, depth)
-        shape[self.cutoff or depth :] = 0
-        return shape
+        weights = self.definition.rank_weights(self, depth)
+        weights[self.cutoff or depth :] = 0
+        return weights
 
     def weights(self, scale: Scale, depth: int) -> Floats:
         """What a unit of gain is worth at each rank, shape (depth,): the score is ``gains @ weights``. [lin]"""
         if not self.is_linear:
             raise MetricError(f"{self} is not linear in the gains, so its ranks have no fixed weights.")
-        shape = self.shape(depth)
+        weights = self.rank_weights(depth)
         norm = self.parameters.get("norm")
         if norm == "none":
-            return shape
+            return weights
         top = float(self.gains(scale).max()) or 1.0
-        return shape / (top * self.shape(self.cutoff or depth).sum() if norm == "perfect" else top)
+        return weights / (top * self.rank_weights(self.cutoff or depth).sum() if norm == "perfect" else top)
 
     def gains(self, scale: Scale) -> Floats:
         """The gain of each grade as the measure sees it, shape (grade,)."""
@@ -238,7 +238,7 @@ def define(
     *,
     parameters: Mapping[str, Parameter] | None = None,
     cutoff: str = "optional",
-    shape: Callable[[Metric, int], Floats] | None = None,
+    rank_weights: Callable[[Metric, int], Floats] | None = None,
     gains: Callable[[Metric, Scale], Floats] | None = None,
     ceiling: Kernel | None = None,
     bounds: str | Callable[[Metric], str | None] | None = "monotone",
@@ -248,8 +248,8 @@ def define(
 
     def register(kernel: Kernel) -> Metric:
         how = bounds if callable(bounds) else lambda _: bounds
-        REGISTRY[name] = Definition(
-            name, summary, formula, parameters or {}, cutoff, kernel, shape, gains, ceiling, how, limits
+        REGISTRY[name] = MetricDefinition(
+            name, summary, formula, parameters or {}, cutoff, kernel, rank_weights, gains, ceiling, how, limits
         )
         return Metric(name)
 

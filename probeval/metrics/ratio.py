@@ -21,19 +21,20 @@ def weighted_sum(metric: Metric, lists: Lists) -> Floats:
     if metric.is_linear:
         return np.asarray(gain @ metric.weights(lists.scale, lists.depth))
     return divide(
-        gain @ metric.shape(lists.depth), ideal(metric, metric.gains(lists.scale), lists.supply)[..., None, :]
+        gain @ metric.rank_weights(lists.depth),
+        ideal(metric, metric.gains(lists.scale), lists.relevant_counts)[..., None, :],
     )
 
 
-def ideal(metric: Metric, gains: Floats, supply: Ints) -> Floats:
+def ideal(metric: Metric, gains: Floats, relevant_counts: Ints) -> Floats:
     r"""The weighted gains of each query's best list, shape (.., query).
 
     With :math:`N_\ell` the number of known pairs of at least grade :math:`\ell` and :math:`C` the running sum of the
     rank weights, the sorted list is worth :math:`\sum_\ell (g_\ell - g_{\ell-1})\, C(\min(k, N_\ell))`: no sorting.
     """
-    running = np.append(0, np.cumsum(metric.shape(max(int(supply.max(initial=0)), 1))))
+    running = np.append(0, np.cumsum(metric.rank_weights(max(int(relevant_counts.max(initial=0)), 1))))
     steps = np.diff(gains, prepend=0)
-    out: Floats = running[supply] @ steps
+    out: Floats = running[relevant_counts] @ steps
     return out
 
 
@@ -47,7 +48,7 @@ nDCG = define(
     "DCG over that of the query's best list",
     r"\sum_{i\le k} \frac{g(r_i)}{\log_2(i+1)} \,\Big/\, \sum_{i\le k} \frac{g(r_{I_i})}{\log_2(i+1)}",
     parameters={"gain": GAIN, "discount": DISCOUNT, "norm": IDEAL},
-    shape=discount,
+    rank_weights=discount,
     gains=graded_gains,
     bounds=bounded_by_norm,
 )(weighted_sum)

@@ -70,7 +70,7 @@ def expected(metric: Metric, lists: Lists, start: Ints) -> Floats:
         For a measure without such a form: average over :func:`permuted` lists instead.
     """
     groups, k = TieGroups(start), metric.cutoff or lists.depth
-    if metric.definition.shape is not None:
+    if metric.definition.rank_weights is not None:
         gain = groups.mean(lists.values(metric.gains(lists.scale)))
         return _over_norm(metric, lists, gain @ _weights(metric, lists))
     if metric.definition.bounds(metric) == "found":
@@ -92,7 +92,7 @@ def variance(metric: Metric, lists: Lists, start: Ints) -> Floats:
 
     .. math:: \sum_g \frac{\sum_{i\in g} (w_i-\bar w)^2 \sum_{d\in g} (x_d-\bar x)^2}{l_g - 1}
     """
-    if metric.definition.shape is None:
+    if metric.definition.rank_weights is None:
         raise MetricError(f"{metric} has no closed form under ties. Take the variance over permuted lists.")
     groups = TieGroups(start)
     gain = lists.values(metric.gains(lists.scale))
@@ -126,7 +126,11 @@ def permuted(lists: Lists, start: Ints, n: int, rng: np.random.Generator) -> Lis
     """Lists with ``n`` random orders of the tied groups on a new first axis."""
     groups = TieGroups(start)
     codes = [groups.reorder(lists, rng.random(lists.codes.shape)).codes for _ in range(n)]
-    return replace(lists, codes=np.stack(codes), supply=np.broadcast_to(lists.supply, (n, *lists.supply.shape)))
+    return replace(
+        lists,
+        codes=np.stack(codes),
+        relevant_counts=np.broadcast_to(lists.relevant_counts, (n, *lists.relevant_counts.shape)),
+    )
 
 
 def expected_sum_precision(p: Floats, start: Ints) -> Floats:
@@ -147,13 +151,13 @@ def expected_sum_precision(p: Floats, start: Ints) -> Floats:
 
 
 def _weights(metric: Metric, lists: Lists) -> Floats:
-    return metric.weights(lists.scale, lists.depth) if metric.is_linear else metric.shape(lists.depth)
+    return metric.weights(lists.scale, lists.depth) if metric.is_linear else metric.rank_weights(lists.depth)
 
 
 def _over_norm(metric: Metric, lists: Lists, total: Floats) -> Floats:
     if metric.is_linear:
         return total
-    return divide(total, ideal(metric, metric.gains(lists.scale), lists.supply)[..., None, :])
+    return divide(total, ideal(metric, metric.gains(lists.scale), lists.relevant_counts)[..., None, :])
 
 
 def _sum_precision(groups: TieGroups, relevant: Floats) -> Floats:

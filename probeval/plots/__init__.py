@@ -2,7 +2,7 @@
 
 from probeval.plots.calibration import plot_checkpoints, plot_reliability
 from probeval.plots.canvas import BLUE, GREEN, GREY, ORANGE, save
-from probeval.plots.curves import plot_course, plot_courses, plot_forecast
+from probeval.plots.curves import plot_forecast, plot_trajectories, plot_trajectory
 from probeval.plots.milestones import plot_milestones
 from probeval.plots.reliability import plot_components, plot_dstudy, plot_posterior
 from probeval.plots.satisfaction import plot_agreement, plot_mappings, plot_satisfaction
@@ -17,8 +17,6 @@ __all__ = [
     "plot_agreement",
     "plot_checkpoints",
     "plot_components",
-    "plot_course",
-    "plot_courses",
     "plot_critical",
     "plot_dstudy",
     "plot_forecast",
@@ -30,5 +28,7 @@ __all__ = [
     "plot_reliability",
     "plot_satisfaction",
     "plot_tests",
+    "plot_trajectories",
+    "plot_trajectory",
     "save",
 ]

@@ -33,7 +33,7 @@ def plot_reliability(validation: Validation, *, ax: Axes | None = None) -> Axes:
     ax.set_ylim(lowest - 0.02, 1.02)
     ax.set_xlabel("stated confidence that one system is better")
     ax.set_ylabel("share of these pairs that are in the true order")
-    campaigns = list(dict.fromkeys(trial.campaign for trial in validation.trials))
+    campaigns = list(dict.fromkeys(validation_run.campaign for validation_run in validation.validation_runs))
     ax.set_title(listed(campaigns), fontsize=9, loc="left")
     legend = ax.legend(loc="upper left", frameon=False)
     for handle in legend.legend_handles[1:]:

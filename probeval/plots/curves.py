@@ -11,9 +11,9 @@ from probeval.plots.canvas import BLUE, GREY, ORANGE, clean, colours, new_axes
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from probeval.simulation import Course, Forecast, Simulation
+    from probeval.simulation import Forecast, Simulation, Trajectory
 
-__all__ = ["plot_course", "plot_courses", "plot_forecast"]
+__all__ = ["plot_forecast", "plot_trajectories", "plot_trajectory"]
 
 FIGURES = {
     "accuracy": "pairs of systems in the true order",
@@ -23,28 +23,28 @@ FIGURES = {
 }
 
 
-def plot_course(simulation: Simulation, figure: str = "tau", *, ax: Axes | None = None) -> Axes:
+def plot_trajectory(simulation: Simulation, figure: str = "tau", *, ax: Axes | None = None) -> Axes:
     """One figure against the number of judgments, a line a policy and model: the median over seeds, its range shaded.
 
-    ``accuracy``, ``tau`` and ``confidence`` are drawn batch by batch, with a ring where the course stopped; the figures
+    ``accuracy``, ``tau`` and ``confidence`` are drawn batch by batch, with a ring at the stop; the figures
     of :class:`probeval.simulation.Point` at the checkpoints.
     """
     ax = new_axes(ax, 6.4, 4.0)
-    groups: dict[str, list[Course]] = {}
-    for course in simulation.courses:
-        groups.setdefault(course.label, []).append(course)
-    for colour, (label, courses) in zip(colours(), groups.items(), strict=False):
-        lines = [_line(course, figure) for course in courses]
+    groups: dict[str, list[Trajectory]] = {}
+    for trajectory in simulation.trajectories:
+        groups.setdefault(trajectory.label, []).append(trajectory)
+    for colour, (label, trajectories) in zip(colours(), groups.items(), strict=False):
+        lines = [_line(trajectory, figure) for trajectory in trajectories]
         grid = np.unique(np.concatenate([x for x, _ in lines]))
         values = np.array([np.interp(grid, x, y, right=np.nan) for x, y in lines])
         known = ~np.isnan(values).all(axis=0)
         grid, values = grid[known], values[:, known]
         ax.plot(grid, np.nanmedian(values, axis=0), color=colour, lw=1.6, label=label)
-        if len(courses) > 1:
+        if len(trajectories) > 1:
             low, high = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
             ax.fill_between(grid, low, high, color=colour, alpha=0.15, lw=0)
         if figure in ("accuracy", "tau", "confidence"):
-            stops = [c.stop for c in courses if c.stop is not None]
+            stops = [c.stop for c in trajectories if c.stop is not None]
             ax.plot([s.judged for s in stops], [getattr(s, figure) for s in stops], "o", mfc="white", mec=colour, ms=7)
     if figure == "calibration_excess":
         ax.axhline(0.0, color=GREY, lw=1, ls="--")
@@ -54,7 +54,7 @@ def plot_course(simulation: Simulation, figure: str = "tau", *, ax: Axes | None 
     return ax
 
 
-def plot_courses(simulation: Simulation) -> Axes:
+def plot_trajectories(simulation: Simulation) -> Axes:
     """Accuracy, tau, calibration and error of scores against judgments, side by side; a ring marks the stop."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -63,11 +63,11 @@ def plot_courses(simulation: Simulation) -> Axes:
     FigureCanvasAgg(figure)
     axes = figure.subplots(2, 2, sharex=True)
     for ax, name in zip(axes.ravel(), FIGURES, strict=True):
-        plot_course(simulation, name, ax=ax)
+        plot_trajectory(simulation, name, ax=ax)
     for ax in axes[0]:
         ax.set_xlabel("")
     axes[0, 0].legend(frameon=False, fontsize=8, loc="lower right")
-    first = simulation.courses[0]
+    first = simulation.trajectories[0]
     figure.suptitle(f"{first.metric}, {first.systems} systems, {first.pool:,} pairs", fontsize=10, x=0.02, ha="left")
     top: Axes = axes[0, 0]
     return top
@@ -76,7 +76,7 @@ def plot_courses(simulation: Simulation) -> Axes:
 def plot_forecast(
     forecast: Forecast, *, target: float | None = None, level: float = 0.9, ax: Axes | None = None
 ) -> Axes:
-    """The course that mean confidence is expected to take: its median, and the band that holds it with ``level``."""
+    """Forecast of mean confidence against judgments: its median, and its ``level`` band."""
     ax = new_axes(ax, 6.4, 4.0)
     table = forecast.table(level=level)
     ax.fill_between(table["judged"], table["lower"], table["upper"], color=BLUE, alpha=0.2, lw=0)
@@ -88,11 +88,11 @@ def plot_forecast(
         ax.plot([needed["judgments"]], [target], "o", color=ORANGE, ms=7)
     ax.set_xlabel("judgments")
     ax.set_ylabel("mean confidence")
-    ax.set_title(f"Expected course over {forecast.pool:,} pairs, {level:.0%} band", fontsize=10, loc="left")
+    ax.set_title(f"Expected trajectory over {forecast.pool:,} pairs, {level:.0%} band", fontsize=10, loc="left")
     clean(ax)
     return ax
 
 
-def _line(course: Course, figure: str) -> tuple[list[float], list[float]]:
-    rows = course.steps if figure in ("accuracy", "tau", "confidence") else course.points
+def _line(trajectory: Trajectory, figure: str) -> tuple[list[float], list[float]]:
+    rows = trajectory.steps if figure in ("accuracy", "tau", "confidence") else trajectory.points
     return [float(r.judged) for r in rows], [float(getattr(r, figure)) for r in rows]

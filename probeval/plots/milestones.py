@@ -16,7 +16,7 @@ __all__ = ["plot_milestones"]
 def plot_milestones(table: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     r"""Confidence, :math:`E\rho^2` and :math:`\Phi` against judgments, the last two with bands.
 
-    ``table`` has a row a milestone (:func:`probeval.report.milestone_table`).
+    ``table`` has a row a milestone (:func:`probeval.reports.milestone_table`).
     """
     ax = new_axes(ax, 6.4, 3.6)
     x = table["judged"]

@@ -37,7 +37,7 @@ def plot_mappings(mappings: Sequence[SatMapping], *, ax: Axes | None = None) -> 
 def plot_agreement(agreement: Agreement, *, ax: Axes | None = None) -> Axes:
     """What users prefer, by tenths of the difference in score between two lists."""
     ax = new_axes(ax, 5.6, 4.2)
-    table = agreement.to_pandas()
+    table = agreement.to_frame()
     x = (table["from"] + table["to"]) / 2
     parts = (
         ("better", "the list with the higher score", BLUE),

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.image import AxesImage
 
     from probeval.arrays import Floats
-    from probeval.reliability import Pairwise, Posterior
+    from probeval.reliability import Pairwise, ScorePosterior
 
 __all__ = ["plot_critical", "plot_tests"]
 
@@ -22,7 +22,7 @@ LEGIBLE = 20  # systems, so that their cells have room for numbers
 STRONGEST = 5.0  # -log10 p beyond which cells are equally dark
 
 
-def plot_tests(result: Pairwise | Posterior, *, ax: Axes | None = None) -> Axes:
+def plot_tests(result: Pairwise | ScorePosterior, *, ax: Axes | None = None) -> Axes:
     """Every pair of systems, best first: how strong the evidence is that the row's is better than the column's.
 
     Of tests, the corrected p on a log scale; blank where a pair is not told apart. Of a posterior, P(better by more

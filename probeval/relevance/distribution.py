@@ -18,7 +18,7 @@ from probeval.errors import ModelError
 from probeval.streams import query_streams
 from probeval.threads import in_order
 
-__all__ = ["GainSummary", "Probabilities", "RelevanceDistribution", "Table"]
+__all__ = ["GainSummary", "Probabilities", "ProbabilityTable", "RelevanceDistribution"]
 
 KEPT = 24_000_000  # probabilities of a whole pool that are kept (192 MB); more are made by blocks, and dropped
 BLOCK = 2_000_000  # numbers that one block may take in any one array: 16 MB, on each core
@@ -36,13 +36,13 @@ class Probabilities(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class ProbabilityTable:
     """Probabilities at hand, shape (pair, level) or (draw, pair, level)."""
 
     values: Floats
 
     @classmethod
-    def of(cls, source: Probabilities, pool: Pool, n_levels: int) -> Table:
+    def of(cls, source: Probabilities, pool: Pool, n_levels: int) -> ProbabilityTable:
         """All that a source makes, block by block."""
         values = np.empty((*(() if source.n is None else (source.n,)), len(pool), n_levels))
         blocks = pool.blocks(max(BLOCK // ((source.n or 1) * n_levels), 1))
@@ -129,11 +129,11 @@ class RelevanceDistribution:
                     f"{len(pool)} pairs and {len(levels)} levels need as many probabilities, "
                     f"got shape {probability.shape}."
                 )
-            source: Probabilities = Table(frozen(probability))
+            source: Probabilities = ProbabilityTable(frozen(probability))
         else:
             source = probability
             if (source.n or 1) * len(pool) * len(levels) <= KEPT:
-                source = Table.of(source, pool, len(levels))
+                source = ProbabilityTable.of(source, pool, len(levels))
         unjudged = np.full(len(pool), UNJUDGED, dtype=np.int16)
         beyond = np.zeros((len(pool.queries), len(scale)), dtype=np.int64)
         blank = cls(pool, scale, levels, source, unjudged, beyond)
@@ -178,7 +178,7 @@ class RelevanceDistribution:
             self.pool.part(block),
             self.scale,
             self.levels,
-            Table(self.source.probabilities(block)),
+            ProbabilityTable(self.source.probabilities(block)),
             self.judged[block.pairs],
             self.beyond[block.queries],
         )
@@ -262,14 +262,14 @@ class RelevanceDistribution:
         ]
         none = np.empty((*([self.n_draws] * self.has_posterior), 0, len(self.levels)))
         values = np.concatenate([none, *parts], axis=-2)
-        return replace(self, pool=pool, source=Table(values), judged=self.judged[kept], beyond=beyond)
+        return replace(self, pool=pool, source=ProbabilityTable(values), judged=self.judged[kept], beyond=beyond)
 
-    def to_pandas(self) -> pd.DataFrame:
+    def to_frame(self) -> pd.DataFrame:
         """A table: query, doc, judged, mean, sd, and P of each level (averaged over the posterior)."""
         mean, variance = self.moments(self.scale.values)
         if self.has_posterior:
             mean, variance = mean.mean(axis=0), variance + mean.var(axis=0)
         probability = self.probability.mean(axis=0) if self.has_posterior else self.probability
-        table = self.pool.to_pandas().assign(judged=self.certain, mean=mean, sd=np.sqrt(variance))
+        table = self.pool.to_frame().assign(judged=self.certain, mean=mean, sd=np.sqrt(variance))
         columns = {f"p{self.scale.values[c]:g}": probability[:, i] for i, c in enumerate(self.levels)}
         return table.assign(**columns)

@@ -13,7 +13,7 @@ from probeval.data.scale import Scale
 from probeval.features import feature_names, needs
 from probeval.relevance.dependence import Dependence, Drawn, Linearised, Unrelated
 from probeval.relevance.distribution import RelevanceDistribution
-from probeval.relevance.inference.design import Design
+from probeval.relevance.inference.design import ModelDesign
 from probeval.relevance.inference.laplace import LaplacePosterior
 from probeval.relevance.models.base import Predicts
 from probeval.relevance.models.hierarchical import Hierarchical
@@ -65,7 +65,7 @@ class OnlineModel:
     collection: Collection
     depth: int
     scale: Scale
-    design: Design | None = None
+    design: ModelDesign | None = None
 
     def after(
         self, judgments: Judgments | None, rng: np.random.Generator, *, last: Prediction | None = None

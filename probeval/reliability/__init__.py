@@ -4,8 +4,14 @@ from probeval.reliability.agreement import LEVELS, WEIGHTS, krippendorff_alpha, 
 from probeval.reliability.coefficients import COEFFICIENTS, Estimate
 from probeval.reliability.correlation import Overlap, agreements, ap_correlation, kendall, rank_biased_overlap, spearman
 from probeval.reliability.designs import Design
-from probeval.reliability.dstudy import MAPPINGS, DStudy, Needed, Point, dstudy
-from probeval.reliability.effects import EffectSizes, equivalence_test, mean_effect, standardised_effect, superiority
+from probeval.reliability.dstudy import MAPPINGS, DStudy, Needed, StudyPoint, dstudy
+from probeval.reliability.effect_sizes import (
+    EffectSizes,
+    equivalence_test,
+    mean_effect,
+    standardised_effect,
+    superiority,
+)
 from probeval.reliability.gstudy import INTERVALS, METHODS, GStudy, gstudy
 from probeval.reliability.incomplete import Decisions, difference_bounds, probability_significant, rules
 from probeval.reliability.multiple import (
@@ -32,7 +38,7 @@ from probeval.reliability.paired import (
     t_test,
     wilcoxon_test,
 )
-from probeval.reliability.posterior import FAMILIES, Posterior, compare_bayes
+from probeval.reliability.posterior import FAMILIES, ScorePosterior, compare_bayes
 from probeval.reliability.power import minimum_difference, power_of, queries_needed
 from probeval.reliability.significance import COMPARISONS, Pairwise, compare
 from probeval.reliability.splithalf import SplitHalf, split_half
@@ -61,9 +67,9 @@ __all__ = [
     "Observed",
     "Overlap",
     "Pairwise",
-    "Point",
-    "Posterior",
+    "ScorePosterior",
     "SplitHalf",
+    "StudyPoint",
     "TwoWay",
     "adjust",
     "agreements",

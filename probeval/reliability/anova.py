@@ -12,7 +12,7 @@ import numpy as np
 
 from probeval.arrays import Floats, frozen
 from probeval.errors import ReliabilityError
-from probeval.reliability.designs import Design, Effect
+from probeval.reliability.designs import Design, FacetSet
 
 __all__ = ["MeanSquares", "henderson", "mean_squares"]
 
@@ -41,7 +41,7 @@ class MeanSquares:
     @property
     def degrees(self) -> Floats:
         """The degrees of freedom of each effect, shape (effect,)."""
-        found: dict[Effect, int] = {}
+        found: dict[FacetSet, int] = {}
         for effect in self.design.effects:
             below = sum(df for other, df in found.items() if other < effect)
             found[effect] = self._levels(effect) - below - 1
@@ -65,7 +65,7 @@ class MeanSquares:
         """
         return np.asarray(np.linalg.solve(self.weights, self.values.T).T)
 
-    def _levels(self, effect: Effect) -> int:
+    def _levels(self, effect: FacetSet) -> int:
         return prod(n for f, n in zip(self.design.facets, self.sizes, strict=True) if f in effect)
 
 
@@ -89,7 +89,7 @@ def mean_squares(design: Design, values: Floats) -> MeanSquares:
 def effects(design: Design, values: Floats) -> list[Floats]:
     """What every level of every effect adds to the scores, shape (draw, *facets) with 1 where an effect has none."""
     mean = np.nanmean(values, axis=tuple(range(1, values.ndim)), keepdims=True)
-    found: dict[Effect, Floats] = {}
+    found: dict[FacetSet, Floats] = {}
     for effect in design.effects:
         part = _mean_over_others(design, values, effect) - mean
         for other, below in found.items():
@@ -131,7 +131,7 @@ def henderson(design: Design, values: Floats) -> Floats:
     return np.asarray(np.linalg.solve(matrix, np.stack(sums) / total).T)
 
 
-def _expected(design: Design, count: Floats, a: Effect, b: Effect) -> float:
+def _expected(design: Design, count: Floats, a: FacetSet, b: FacetSet) -> float:
     """The sum over the levels of ``a`` of the squared counts with ``b``, over the counts of ``a``."""
     n_ab = _sum_over_others(design, count, a | b)
     n_a = _sum_over_others(design, count, a)
@@ -139,15 +139,15 @@ def _expected(design: Design, count: Floats, a: Effect, b: Effect) -> float:
     return float(np.divide(squares, n_a, out=np.zeros_like(squares), where=n_a > 0).sum())
 
 
-def _others(design: Design, effect: Effect) -> tuple[int, ...]:
+def _others(design: Design, effect: FacetSet) -> tuple[int, ...]:
     return tuple(i + 1 for i, f in enumerate(design.facets) if f not in effect)
 
 
-def _sum_over_others(design: Design, values: Floats, effect: Effect) -> Floats:
+def _sum_over_others(design: Design, values: Floats, effect: FacetSet) -> Floats:
     return np.asarray(values.sum(axis=_others(design, effect), keepdims=True))
 
 
-def _mean_over_others(design: Design, values: Floats, effect: Effect) -> Floats:
+def _mean_over_others(design: Design, values: Floats, effect: FacetSet) -> Floats:
     """Means over the scores that there are, NaN where a level has none."""
     known = np.isfinite(values)
     count = _sum_over_others(design, known.astype(float), effect)

@@ -41,7 +41,7 @@ class Estimate:
         """The same through a rising function."""
         return Estimate(function(self.value), function(self.lower), function(self.upper))
 
-    def document(self) -> dict[str, float]:
+    def to_dict(self) -> dict[str, float]:
         """The estimate as plain data for JSON."""
         return {"value": self.value, "lower": self.lower, "upper": self.upper}
 

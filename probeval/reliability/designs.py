@@ -11,13 +11,13 @@ from math import prod
 
 from probeval.errors import ReliabilityError
 
-__all__ = ["Design", "Effect"]
+__all__ = ["Design", "FacetSet"]
 
 SHORT = {"s": "system", "q": "query", "t": "query", "topic": "query", "h": "assessor"}
 CONDITIONS = ("query", "assessor")  # what scores are averaged over; every other facet is part of a system
 RESIDUAL = "residual"
 
-Effect = frozenset[str]
+FacetSet = frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Design:
         return tuple(f for f in self.facets if f in CONDITIONS)
 
     @cached_property
-    def effects(self) -> tuple[Effect, ...]:
+    def effects(self) -> tuple[FacetSet, ...]:
         """Main effects, then interactions; a nested facet only together with what it is nested in.
 
         The last one has all facets: the interaction of the highest order, with whatever else is in a score.
@@ -107,19 +107,19 @@ class Design:
         """The name of each effect."""
         return (*(self._name(effect) for effect in self.effects[:-1]), RESIDUAL)
 
-    def _name(self, effect: Effect) -> str:
+    def _name(self, effect: FacetSet) -> str:
         outer = [f for f in self.facets if f in effect and not any(f in self.within.get(g, ()) for g in effect)]
         texts = [":".join((f, *self.within.get(f, ()))) for f in outer]
         return " x ".join(f"({t})" if ":" in t and len(texts) > 1 else t for t in texts)
 
-    def is_universe(self, effect: Effect) -> bool:
+    def is_universe(self, effect: FacetSet) -> bool:
         """Whether it is variance of the systems alone: what a study wants to see."""
         return not effect & set(CONDITIONS)
 
-    def is_relative(self, effect: Effect) -> bool:
+    def is_relative(self, effect: FacetSet) -> bool:
         """Whether it disturbs differences between systems."""
         return bool(effect & set(CONDITIONS)) and bool(effect - set(CONDITIONS))
 
-    def divisor(self, effect: Effect, sizes: Mapping[str, int]) -> int:
+    def divisor(self, effect: FacetSet, sizes: Mapping[str, int]) -> int:
         """How many independent draws of an effect a mean score over so many conditions averages."""
         return prod(sizes[f] for f in self.conditions if f in effect)

@@ -13,7 +13,7 @@ from probeval.errors import ReliabilityError, did_you_mean
 from probeval.reliability.coefficients import COEFFICIENTS, Estimate
 from probeval.reliability.gstudy import GStudy
 
-__all__ = ["MAPPINGS", "QUERIES", "DStudy", "Needed", "Point", "dstudy"]
+__all__ = ["MAPPINGS", "QUERIES", "DStudy", "Needed", "StudyPoint", "dstudy"]
 
 # What E rho^2 goes with on TREC data, as a power of it: Urbano, Marrero and Martin (SIGIR 2013). A rough guide.
 MAPPINGS = {"tau": 2.84729794, "tau_ap": 3.98652984, "power": 4.77902510}
@@ -21,7 +21,7 @@ QUERIES = (10, 25, 50, 100, 200, 400)
 
 
 @dataclass(frozen=True)
-class Point:
+class StudyPoint:
     """The reliability of a collection of one size.
 
     Parameters
@@ -55,10 +55,10 @@ class Point:
             found |= {name: e.value, f"{name}_lower": e.lower, f"{name}_upper": e.upper}
         return found
 
-    def document(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The point as plain data for JSON."""
         found: dict[str, Any] = dict(self.sizes) | ({} if self.judgments is None else {"judgments": self.judgments})
-        return found | {name: e.document() for name, e in self._estimates.items()}
+        return found | {name: e.to_dict() for name, e in self._estimates.items()}
 
 
 @dataclass(frozen=True)
@@ -85,9 +85,9 @@ class Needed:
         ends = {"queries": self.queries.value, "lower": self.queries.lower, "upper": self.queries.upper}
         return {"measure": self.measure, "target": self.target, **self.sizes, **ends}
 
-    def document(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The answer as plain data for JSON; null where no number of queries will do."""
-        whole = {name: None if not isfinite(x) else int(x) for name, x in self.queries.document().items()}
+        whole = {name: None if not isfinite(x) else int(x) for name, x in self.queries.to_dict().items()}
         return {"measure": self.measure, "target": self.target, **self.sizes, "queries": whole}
 
 
@@ -108,7 +108,7 @@ class DStudy:
     """
 
     study: GStudy
-    points: tuple[Point, ...]
+    points: tuple[StudyPoint, ...]
     needed: tuple[Needed, ...]
     level: float
 
@@ -120,7 +120,7 @@ class DStudy:
         """One row a target: measure, target, assessor where there are such, queries, lower, upper."""
         return pd.DataFrame([needed.row() for needed in self.needed])
 
-    def document(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The study as plain data for JSON."""
         return {
             "design": str(self.study.design),
@@ -129,8 +129,8 @@ class DStudy:
             "uncertainty": list(self.study.uncertainty),
             "level": self.level,
             "components": dict(self.study.components),
-            "points": [point.document() for point in self.points],
-            "needed": [needed.document() for needed in self.needed],
+            "points": [point.to_dict() for point in self.points],
+            "needed": [needed.to_dict() for needed in self.needed],
         }
 
 
@@ -178,11 +178,11 @@ def dstudy(
     return DStudy(study, tuple(points), tuple(needed), level)
 
 
-def _point(study: GStudy, n: int, other: Mapping[str, int], pool: float | None, level: float) -> Point:
+def _point(study: GStudy, n: int, other: Mapping[str, int], pool: float | None, level: float) -> StudyPoint:
     sizes = study.at(query=n, **other)
     erho2, phi = (study.coefficient(name, level=level, **sizes) for name in COEFFICIENTS)
     judgments = None if pool is None else pool * n * sizes.get("assessor", 1)
-    return Point(sizes, erho2, phi, judgments)
+    return StudyPoint(sizes, erho2, phi, judgments)
 
 
 def _needed(study: GStudy, name: str, target: float, other: Mapping[str, int], level: float) -> Needed:

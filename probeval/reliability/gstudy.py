@@ -160,7 +160,7 @@ class GStudy:
             frame["mean_square"], frame["degrees"] = self.squares.values[0], self.squares.degrees.astype(int)
         return frame
 
-    def document(self, *, target: float = 0.95, level: float = 0.95) -> dict[str, Any]:
+    def to_dict(self, *, target: float = 0.95, level: float = 0.95) -> dict[str, Any]:
         """The study as plain data for JSON."""
         needed = {name: self.queries_for(name, target, level=level) for name in ("erho2", "phi")}
         found: dict[str, Any] = {
@@ -173,8 +173,8 @@ class GStudy:
             "missing": self.missing,
             "components": dict(self.components),
             "share": self.share,
-            "erho2": self.coefficient("erho2", level=level).document(),
-            "phi": self.coefficient("phi", level=level).document(),
+            "erho2": self.coefficient("erho2", level=level).to_dict(),
+            "phi": self.coefficient("phi", level=level).to_dict(),
             "target": target,
             "queries_for": {name: _whole(e.value) for name, e in needed.items()},
             "queries_for_interval": {name: [_whole(e.lower), _whole(e.upper)] for name, e in needed.items()},

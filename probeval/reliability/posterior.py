@@ -29,7 +29,7 @@ from probeval.metrics import Measured
 from probeval.reliability.observed import Observed
 from probeval.reliability.significance import as_scores
 
-__all__ = ["FAMILIES", "Posterior", "compare_bayes"]
+__all__ = ["FAMILIES", "ScorePosterior", "compare_bayes"]
 
 FAMILIES = {
     "bounded": "scores from 0 to 1, both ends possible (ordered beta)",
@@ -42,7 +42,7 @@ LEAST = 0.5e-6  # of a score inside (0, 1): half of the last digit that most too
 
 
 @dataclass(frozen=True, eq=False)
-class Posterior:
+class ScorePosterior:
     """What is known of the systems' mean scores over the population of queries.
 
     Parameters
@@ -126,7 +126,7 @@ class Posterior:
     def _tails(self) -> tuple[float, float]:
         return (1 - self.level) / 2, (1 + self.level) / 2
 
-    def document(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The comparison as plain data for JSON."""
         found = self.diagnostics
         return {
@@ -193,7 +193,7 @@ def compare_bayes(
     tune: int = 500,
     chains: int = 2,
     rng: np.random.Generator | None = None,
-) -> Posterior:
+) -> ScorePosterior:
     """Learn all systems' means over the population of queries, jointly, from their scores on some queries.
 
     Systems share a spread, so their differences shrink where queries are few, and no correction for many pairs is
@@ -242,7 +242,7 @@ def compare_bayes(
     )
     if STANDARD in found:
         found["spread_effect"] = found.pop(STANDARD) * found["spread_sd"][..., None]
-    return Posterior(
+    return ScorePosterior(
         systems=tuple(names[i] for i in order),
         queries=tuple(queries),
         family=family,

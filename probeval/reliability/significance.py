@@ -14,7 +14,13 @@ from numpy.typing import ArrayLike
 from probeval.arrays import Bools, Floats, Ints
 from probeval.errors import ProbevalWarning, ReliabilityError, did_you_mean
 from probeval.metrics import Measured
-from probeval.reliability.effects import EffectSizes, equivalence_test, mean_effect, standardised_effect, superiority
+from probeval.reliability.effect_sizes import (
+    EffectSizes,
+    equivalence_test,
+    mean_effect,
+    standardised_effect,
+    superiority,
+)
 from probeval.reliability.multiple import Friedman, adjust, friedman, randomised_tukey, tukey_hsd
 from probeval.reliability.observed import Observed, observe
 from probeval.reliability.paired import SAMPLES, TESTS, differences, pair_index, run_test
@@ -153,7 +159,7 @@ class Pairwise:
             for value, half, p in zip(self.difference.value, halves, self.p, strict=True)
         ]
 
-    def document(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The comparison as plain data for JSON."""
         overall = self.friedman
         return {

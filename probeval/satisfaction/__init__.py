@@ -19,19 +19,19 @@ from probeval.satisfaction.preferences import (
     published_agreements,
     read_preferences,
 )
-from probeval.satisfaction.users import Estimate, Noticed, Satisfaction, satisfied_users
+from probeval.satisfaction.users import Noticed, Satisfaction, UserEstimate, satisfied_users
 
 __all__ = [
     "ANSWERS",
     "FAMILIES",
     "SHAPES",
     "Agreement",
-    "Estimate",
     "Fit",
     "Noticed",
     "Preferences",
     "SatMapping",
     "Satisfaction",
+    "UserEstimate",
     "agreement_for",
     "fit_mapping",
     "fit_scores",

@@ -103,7 +103,7 @@ class Agreement:
         seen = self.n > 0
         return float(np.sqrt(np.mean((self.worse[seen] / self.n[seen]) ** 2)))
 
-    def to_pandas(self) -> pd.DataFrame:
+    def to_frame(self) -> pd.DataFrame:
         """One row a tenth: from, to, n, better, neither, worse (shares; NaN without answers)."""
         n = np.where(self.n > 0, self.n, np.nan)
         edges = np.arange(TENTHS + 1) / TENTHS

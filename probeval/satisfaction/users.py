@@ -21,14 +21,14 @@ from probeval.satisfaction.preferences import Agreement
 from probeval.scores import Scores
 from probeval.ties import signs
 
-__all__ = ["Estimate", "Noticed", "Satisfaction", "satisfied_users"]
+__all__ = ["Noticed", "Satisfaction", "UserEstimate", "satisfied_users"]
 
 TARGETS = ("collection", "population")
 MOST_FITS = 100  # of the draws, evenly taken, whose fits are mixed into one distribution for a new query
 
 
 @dataclass(frozen=True)
-class Estimate:
+class UserEstimate:
     """A number with the interval that holds it."""
 
     mean: float
@@ -144,11 +144,11 @@ class Satisfaction:
             raise SatisfactionError(f"No system {system!r}.{did_you_mean(system, self.systems)}")
         return self.systems.index(system)
 
-    def p_sat(self, system: str, *, level: float = 0.95) -> Estimate:
+    def p_sat(self, system: str, *, level: float = 0.95) -> UserEstimate:
         """The mean over queries of P(Sat), with its t interval (Eqs 4.4 to 4.6)."""
         return _mean(self.values[:, self._at(system)], self.target, level)
 
-    def p_success(self, system: str, *, threshold: float = 0.5, level: float = 0.95) -> Estimate:
+    def p_success(self, system: str, *, threshold: float = 0.5, level: float = 0.95) -> UserEstimate:
         """The share of queries that satisfy more than ``threshold`` of users (Eq 4.8), with Wilson's interval."""
         return _share(self.values[:, self._at(system)] > threshold, self.target, level)
 
@@ -156,7 +156,7 @@ class Satisfaction:
         """P(k of n users are satisfied with the list of the query at this position), over all draws, shape (n + 1,)."""
         return np.asarray(satisfied_users(self.values[:, self._at(system), query], n).mean(axis=0))
 
-    def new_query(self, system: str, *, family: str = "empirical", level: float = 0.95) -> Estimate:
+    def new_query(self, system: str, *, family: str = "empirical", level: float = 0.95) -> UserEstimate:
         """P(Sat) on a query not seen yet: its mean, and the interval that holds it with probability ``level``.
 
         The distribution of scores is fitted (one of :data:`FAMILIES`) and mapped point by point, because a mapping
@@ -166,14 +166,14 @@ class Satisfaction:
         some = draws[np.linspace(0, len(draws) - 1, min(len(draws), MOST_FITS)).astype(int)]
         points = self.mapping(np.concatenate([fit_scores(draw, family).points() for draw in some]))
         low, high = np.quantile(points, _tails(level))
-        return Estimate(float(points.mean()), float(low), float(high))
+        return UserEstimate(float(points.mean()), float(low), float(high))
 
     def compare(self, a: str, b: str, *, level: float = 0.95) -> Noticed:
         """What a change from ``b`` to ``a`` means for users."""
         i, j = self._at(a), self._at(b)
         satisfied = self.values[:, i] - self.values[:, j]
         success = (self.values[:, i] > 0.5).astype(float) - (self.values[:, j] > 0.5)
-        prefer: Sequence[Estimate | None] = (None, None, None)
+        prefer: Sequence[UserEstimate | None] = (None, None, None)
         if self.agreement is not None:
             shares = self.agreement(self.scores[:, i] - self.scores[:, j])
             prefer = [_mean(share, self.target, level, inside=True) for share in shares]
@@ -209,7 +209,7 @@ class Satisfaction:
         frame = pd.DataFrame(rows, index=pd.Index(self.systems, name="system"))
         return frame.sort_values("p_sat", ascending=False, kind="stable")
 
-    def document(self, *, level: float = 0.95, family: str = "empirical") -> dict[str, Any]:
+    def to_dict(self, *, level: float = 0.95, family: str = "empirical") -> dict[str, Any]:
         """The table as plain data for JSON, with whose users these are."""
         return {
             "mapping": self.mapping.name,
@@ -240,15 +240,15 @@ class Noticed:
 
     a: str
     b: str
-    sat: Estimate
-    success: Estimate
+    sat: UserEstimate
+    success: UserEstimate
     p_better: float
-    prefer_a: Estimate | None = None
-    neither: Estimate | None = None
-    prefer_b: Estimate | None = None
+    prefer_a: UserEstimate | None = None
+    neither: UserEstimate | None = None
+    prefer_b: UserEstimate | None = None
 
     @property
-    def noticed(self) -> Estimate | None:
+    def noticed(self) -> UserEstimate | None:
         """P(a user prefers the list of the system that satisfies more users)."""
         return self.prefer_a if self.sat.mean >= 0 else self.prefer_b
 
@@ -261,10 +261,10 @@ class Noticed:
             f"{100 * self.prefer_b.mean:.0f} {self.b}, {100 * self.neither.mean:.0f} neither"
         )
 
-    def document(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The comparison as plain data for JSON."""
         return {
-            name: vars(value) if isinstance(value, Estimate) else value
+            name: vars(value) if isinstance(value, UserEstimate) else value
             for name, value in {**vars(self), "noticed": self.noticed}.items()
         }
 
@@ -276,16 +276,16 @@ def _tails(level: float) -> tuple[float, float]:
     return (1 - level) / 2, (1 + level) / 2
 
 
-def _mean(values: Floats, target: str, level: float, *, inside: bool = False) -> Estimate:
+def _mean(values: Floats, target: str, level: float, *, inside: bool = False) -> UserEstimate:
     """The mean over queries of values of shape (draw, query); for new queries with a t interval, cut if ``inside``."""
     draws = values.mean(axis=1)
     mean = float(draws.mean())
     if target == "collection":
         low, high = np.quantile(draws, _tails(level))
-        return Estimate(mean, float(low), float(high))
+        return UserEstimate(mean, float(low), float(high))
     half = float(stdtrit(values.shape[1] - 1, _tails(level)[1])) * _sd_of_mean(values)
     low, high = mean - half, mean + half
-    return Estimate(mean, max(low, 0.0), min(high, 1.0)) if inside else Estimate(mean, low, high)
+    return UserEstimate(mean, max(low, 0.0), min(high, 1.0)) if inside else UserEstimate(mean, low, high)
 
 
 def _p_positive(values: Floats, target: str) -> float:
@@ -303,7 +303,7 @@ def _sd_of_mean(values: Floats) -> float:
     return float((draws.var() + values.var(axis=1, ddof=1).mean() / values.shape[1]) ** 0.5)
 
 
-def _share(hits: Bools, target: str, level: float) -> Estimate:
+def _share(hits: Bools, target: str, level: float) -> UserEstimate:
     """The share of queries that hit, of shape (draw, query); for new queries Wilson's interval.
 
     Draws that disagree are worth fewer queries: as many as give the variance that draws and queries have together.
@@ -312,10 +312,10 @@ def _share(hits: Bools, target: str, level: float) -> Estimate:
     p, n = float(draws.mean()), float(hits.shape[1])
     if target == "collection":
         low, high = np.quantile(draws, _tails(level))
-        return Estimate(p, float(low), float(high))
+        return UserEstimate(p, float(low), float(high))
     variance = float(draws.var() + (draws * (1 - draws)).mean() / n)
     n = p * (1 - p) / variance if variance > 0 else n
     z = float(ndtri(_tails(level)[1]))
     centre = (p + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z / (1 + z**2 / n) * (p * (1 - p) / n + z**2 / (4 * n**2)) ** 0.5
-    return Estimate(p, max(centre - half, 0.0), min(centre + half, 1.0))
+    return UserEstimate(p, max(centre - half, 0.0), min(centre + half, 1.0))

@@ -180,7 +180,7 @@ class Ranking:
         )
         return self.scores.table(level=level).join(extra)
 
-    def document(self, *, level: float = 0.95, per_query: bool = False) -> dict[str, Any]:
+    def to_dict(self, *, level: float = 0.95, per_query: bool = False) -> dict[str, Any]:
         """The ranking as plain data for JSON."""
         scores = self.scores
         mean, sd = scores.difference_moments()
@@ -215,6 +215,6 @@ class Ranking:
             ],
         }
         if per_query:
-            rows = scores.to_pandas().itertuples(index=False)
+            rows = scores.to_frame().itertuples(index=False)
             result["queries"] = [{"system": s, "query": q, "mean": m, "sd": d} for s, q, m, d in rows]
         return result

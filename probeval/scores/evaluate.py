@@ -117,7 +117,7 @@ def _joint(
     if method == "exact":
         return exact(runs, relevance, metric)
     if method == "taylor":
-        if metric.is_linear or metric.definition.shape is None:
+        if metric.is_linear or metric.definition.rank_weights is None:
             raise ScoreError(f"The Taylor route is for ratios of weighted gains such as nDCG@10, not for {metric}.")
         return taylor(runs, relevance, metric)
     raise ScoreError(f"No method {method!r}: {', '.join(METHODS)}.{did_you_mean(method, METHODS)}")

@@ -15,10 +15,10 @@ from probeval.relevance.distribution import RelevanceDistribution
 from probeval.scores.joint import Joint, between_queries
 from probeval.threads import in_order
 
-__all__ = ["moments", "rank_weights", "taylor"]
+__all__ = ["moments", "taylor", "weight_matrix"]
 
 
-def rank_weights(runs: Runs, weights: Floats) -> csr_array:
+def weight_matrix(runs: Runs, weights: Floats) -> csr_array:
     """What a unit of gain of each pair adds to each system's sum over queries, shape (system, pair)."""
     system, query, rank = np.nonzero(runs.retrieved)
     shape = (len(runs.systems), len(runs.pool))
@@ -47,7 +47,7 @@ class BlockMoments(NamedTuple):
         draws = mean if relevance.has_posterior else mean[None]
         n_systems, n_queries = len(runs.systems), len(runs.queries)
         by_query = (list_weights(runs, weights) @ draws.T).reshape(n_systems, n_queries, len(draws))
-        matrix = rank_weights(runs, weights)
+        matrix = weight_matrix(runs, weights)
         given = np.asarray((matrix * variance) @ matrix.T.toarray())
         query_mean = by_query.mean(axis=2)
         query_variance = (list_weights(runs, weights**2) @ variance).reshape(n_systems, n_queries)
@@ -119,20 +119,20 @@ def taylor(runs: Runs, relevance: RelevanceDistribution, metric: Metric) -> Join
     independent:
     :math:`\text{Cov}(X_a/Y, X_b/Y) \approx \text{Cov}(X_a, X_b)/E[Y]^2 + E[X_a]E[X_b]\text{Var}[Y]/E[Y]^4`.
     """
-    shape = metric.shape(max(runs.depth, 1))
+    weights = metric.rank_weights(max(runs.depth, 1))
     mean, variance = relevance.moments(metric.gains(relevance.scale))
     if relevance.has_posterior:
         mean, variance = mean.mean(axis=0), variance + mean.var(axis=0)
     top, top_variance = _sorted_ideal(runs, relevance, mean, variance, metric)
-    numerator = at_ranks(runs, mean) @ shape
+    numerator = at_ranks(runs, mean) @ weights
     query_mean = divide(numerator, top)
     scaled = divide(np.ones_like(top), top)
-    matrix = rank_weights(runs, shape)
+    matrix = weight_matrix(runs, weights)
     weight = variance * (scaled**2)[runs.pool.query]
     relative = query_mean * np.sqrt(top_variance) * scaled
     within = np.asarray((matrix * weight) @ matrix.T.toarray()) + relative @ relative.T
     n = len(runs.queries)
-    query_variance = (at_ranks(runs, variance) @ shape**2) * scaled**2 + relative**2
+    query_variance = (at_ranks(runs, variance) @ weights**2) * scaled**2 + relative**2
     covariance = within / n**2
     return Joint(
         mean=query_mean.mean(axis=1),
@@ -158,7 +158,7 @@ def _sorted_ideal(
     query, mean, variance = query[order], mean[order], variance[order]
     sizes = np.bincount(query, minlength=n)
     rank = np.arange(len(query)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    weight = metric.shape(max(int(sizes.max(initial=0)), 1))[rank]
+    weight = metric.rank_weights(max(int(sizes.max(initial=0)), 1))[rank]
     first = np.bincount(query, weight * mean, minlength=n)
     second = np.bincount(query, weight**2 * variance, minlength=n)
     return first.astype(float), second.astype(float)

@@ -188,7 +188,7 @@ class Scores:
         judging, sampling = (np.diag(m) for m in (self.joint.covariance, self.joint.between))
         return np.sqrt(np.maximum(judging, 0.0)), np.sqrt(np.maximum(sampling, 0.0))
 
-    def to_pandas(self) -> pd.DataFrame:
+    def to_frame(self) -> pd.DataFrame:
         """One row a system and query: system, query, mean, sd (of judging alone)."""
         index = pd.MultiIndex.from_product([self.systems, list(self.queries)], names=["system", "query"])
         columns = {"mean": self.joint.query_mean.ravel(), "sd": np.sqrt(self.joint.query_variance).ravel()}

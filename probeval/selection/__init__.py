@@ -1,11 +1,11 @@
 """Which pair to judge next, and when to stop."""
 
 from probeval.selection.batch import choose
+from probeval.selection.context import SelectionContext
 from probeval.selection.goals import GOALS, Goal
-from probeval.selection.judging import EXPLORE, Judging, Stage
-from probeval.selection.knowledge import Knowledge
+from probeval.selection.judging import EXPLORE, Judging, JudgingState
 from probeval.selection.policies import POLICIES, Policy
-from probeval.selection.stopping import RULES, Check, Stopping
+from probeval.selection.stopping import RULES, Stopping, StoppingCheck
 from probeval.selection.verdict import Verdict, fairness
 
 __all__ = [
@@ -13,13 +13,13 @@ __all__ = [
     "GOALS",
     "POLICIES",
     "RULES",
-    "Check",
     "Goal",
     "Judging",
-    "Knowledge",
+    "JudgingState",
     "Policy",
-    "Stage",
+    "SelectionContext",
     "Stopping",
+    "StoppingCheck",
     "Verdict",
     "choose",
     "fairness",

@@ -8,8 +8,8 @@ import numpy as np
 
 from probeval.arrays import Bools, Floats, Ints
 from probeval.errors import SelectionError
+from probeval.selection.context import SelectionContext
 from probeval.selection.goals import Goal
-from probeval.selection.knowledge import Knowledge
 from probeval.selection.policies import find_policy, gain, worth
 from probeval.streams import Purpose, stream
 from probeval.ties import TIE
@@ -20,12 +20,12 @@ SHORT_LIST = 300  # pairs among which a batch is chosen
 DIGITS = 10  # values that agree to so many digits are tied
 
 
-def choose(knowledge: Knowledge, policy: str, n: int, *, goal: Goal, offered: Bools, explore: float = 0.0) -> Ints:
+def choose(context: SelectionContext, policy: str, n: int, *, goal: Goal, offered: Bools, explore: float = 0.0) -> Ints:
     """The next ``n`` pairs to judge, the best first; fewer where fewer are left. Ties go to the first in the pool.
 
     Parameters
     ----------
-    knowledge
+    context
         What is known.
     policy, goal
         How to choose, and to what end.
@@ -42,24 +42,24 @@ def choose(knowledge: Knowledge, policy: str, n: int, *, goal: Goal, offered: Bo
     if not 0 <= explore <= 1:
         raise SelectionError(f"The share of exploration is between 0 and 1, got {explore:g}.")
     find = find_policy(policy)
-    open_ = offered & ~knowledge.judged
+    open_ = offered & ~context.judged
     n = min(n, int(open_.sum()))
     if n == 0:
         return np.empty(0, dtype=np.int64)
-    start = len(knowledge.judgments)
+    start = len(context.judgments)
     # Judgment j explores when the running share passes a whole number: evenly spread, whatever the batches.
     exploring = np.floor((start + 1 + np.arange(n)) * explore) > np.floor((start + np.arange(n)) * explore)
     if policy == "random":
         exploring[:] = False
-    strays = _explore(knowledge, open_, int(exploring.sum()))
+    strays = _explore(context, open_, int(exploring.sum()))
     open_[strays] = False
     wanted = n - len(strays)
     if wanted == 0:
         chosen = np.empty(0, dtype=np.int64)
     elif find is gain and goal.kind != "relevant":
-        chosen = _together(knowledge, goal, open_, wanted)
+        chosen = _together(context, goal, open_, wanted)
     else:
-        chosen = _best(find(knowledge, goal), open_, wanted)
+        chosen = _best(find(context, goal), open_, wanted)
     out = np.empty(n, dtype=np.int64)
     out[exploring], out[~exploring] = strays, chosen
     return out
@@ -78,18 +78,18 @@ def _rounded(value: Floats) -> Floats:
     return np.round(value / top, DIGITS) if top > 0 else value
 
 
-def _together(knowledge: Knowledge, goal: Goal, open_: Bools, n: int) -> Ints:
+def _together(context: SelectionContext, goal: Goal, open_: Bools, n: int) -> Ints:
     """A batch by [gain], among the pairs that are worth most by themselves."""
-    first = gain(knowledge, goal)
+    first = gain(context, goal)
     if n == 1:
         return _best(first, open_, 1)
     pairs = np.sort(_best(first, open_, max(SHORT_LIST, 10 * n)))
     at = in_turn(
-        knowledge.covariance[pairs],
-        knowledge.gain_variance[pairs],
-        knowledge.dependence.between(pairs),
+        context.covariance[pairs],
+        context.gain_variance[pairs],
+        context.dependence.between(pairs),
         n,
-        lambda covariance, variance: worth(covariance, variance, knowledge, goal),
+        lambda covariance, variance: worth(covariance, variance, context, goal),
     )
     return np.asarray(pairs[at])
 
@@ -127,15 +127,15 @@ def in_turn(
     return np.array(out, dtype=np.int64)
 
 
-def _explore(knowledge: Knowledge, open_: Bools, n: int) -> Ints:
+def _explore(context: SelectionContext, open_: Bools, n: int) -> Ints:
     """Pairs at random, from the queries of which the smallest share is judged."""
     if n == 0:
         return np.empty(0, dtype=np.int64)
-    query = knowledge.runs.pool.query
-    n_queries = len(knowledge.runs.queries)
+    query = context.runs.pool.query
+    n_queries = len(context.runs.queries)
     size = np.maximum(np.bincount(query, minlength=n_queries), 1)
-    done = np.bincount(query, weights=knowledge.judged.astype(float), minlength=n_queries)
-    key = stream(knowledge.seed, Purpose.ORDER).random(len(query))
+    done = np.bincount(query, weights=context.judged.astype(float), minlength=n_queries)
+    key = stream(context.seed, Purpose.ORDER).random(len(query))
     out: list[int] = []
     pairs = np.flatnonzero(open_)
     for _ in range(n):

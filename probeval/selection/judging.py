@@ -18,13 +18,13 @@ from probeval.relevance.online import OnlineModel, Prediction, follow
 from probeval.scores import Ranking, Scores, evaluate
 from probeval.scores.evaluate import as_metric
 from probeval.selection.batch import choose
+from probeval.selection.context import SelectionContext
 from probeval.selection.goals import Goal
-from probeval.selection.knowledge import Knowledge
 from probeval.selection.policies import find_policy
 from probeval.streams import Purpose, stream
 from probeval.threads import one_thread
 
-__all__ = ["EXPLORE", "Judging", "Stage"]
+__all__ = ["EXPLORE", "Judging", "JudgingState"]
 
 EXPLORE = 0.1  # of the judgments of a policy that trusts its model
 TRUSTING = ("gain",)  # the published policies stay as they were published
@@ -65,8 +65,8 @@ class Judging:
     >>> from dataclasses import replace
     >>> campaign = replace(synthetic_campaign(np.random.default_rng(1), systems=4, queries=3, depth=5), judgments=None)
     >>> judging = Judging(campaign, FallbackModel([Uniform()]), "DCG@5", policy="mtc", scale=Scale.graded(2), explore=0)
-    >>> stage = judging.begin()
-    >>> [judging.pool.label(p) for p in stage.next(2)]
+    >>> state = judging.begin()
+    >>> [judging.pool.label(p) for p in state.next(2)]
     [('q1', 'd031'), ('q2', 'd148')]
     """
 
@@ -83,7 +83,7 @@ class Judging:
     family: str | None = None
     draws: int = 1000
     seed: int = 0
-    follower: OnlineModel = field(init=False, repr=False)
+    online: OnlineModel = field(init=False, repr=False)
     runs: Runs = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -95,7 +95,7 @@ class Judging:
         goal.check(runs.systems)
         explore = (EXPLORE if self.policy in TRUSTING else 0.0) if self.explore is None else self.explore
         settled = {"metric": metric, "goal": goal, "scale": scale, "depth": depth, "runs": runs, "explore": explore}
-        settled["follower"] = follow(self.model, self.collection, depth=depth, scale=scale)
+        settled["online"] = follow(self.model, self.collection, depth=depth, scale=scale)
         for name, value in settled.items():
             object.__setattr__(self, name, value)
 
@@ -104,20 +104,20 @@ class Judging:
         """The pairs."""
         return self.runs.pool
 
-    def begin(self) -> Stage:
+    def begin(self) -> JudgingState:
         """Where it starts: with the judgments of the collection."""
         judgments = self.collection.judgments
-        return self.stage(Judgments.none(self.pool) if judgments is None else judgments)
+        return self.state(Judgments.none(self.pool) if judgments is None else judgments)
 
-    def stage(self, judgments: Judgments, *, last: Prediction | None = None) -> Stage:
-        """The stage with these judgments; ``last`` is a prediction with others, to start from."""
+    def state(self, judgments: Judgments, *, last: Prediction | None = None) -> JudgingState:
+        """The state with these judgments; ``last`` is a prediction with others, to start from."""
         now = judgments if len(judgments) else None
-        belief = self.follower.after(now, stream(self.seed, Purpose.PREDICTION), last=last)
-        return Stage(self, judgments, belief, len(judgments))
+        prediction = self.online.after(now, stream(self.seed, Purpose.PREDICTION), last=last)
+        return JudgingState(self, judgments, prediction, len(judgments))
 
 
 @dataclass(frozen=True, eq=False)
-class Stage:
+class JudgingState:
     """A moment of the judging: what is judged and believed, how the scores stand, what comes next.
 
     Parameters
@@ -126,7 +126,7 @@ class Stage:
         What is being done.
     judgments
         What was judged so far, outside the pool too.
-    belief
+    prediction
         What the model says now.
     learned
         How many judgments the model has learned from.
@@ -134,19 +134,19 @@ class Stage:
 
     judging: Judging
     judgments: Judgments
-    belief: Prediction
+    prediction: Prediction
     learned: int
 
     @cached_property
-    def knowledge(self) -> Knowledge:
+    def context(self) -> SelectionContext:
         """All that a policy looks at."""
         judging = self.judging
         assert isinstance(judging.metric, Metric)
         rng = stream(judging.seed, Purpose.SCORES)
         scores = evaluate(
-            judging.runs, self.belief.relevance, judging.metric, family=judging.family, n=judging.draws, rng=rng
+            judging.runs, self.prediction.relevance, judging.metric, family=judging.family, n=judging.draws, rng=rng
         )
-        return Knowledge(judging.runs, self.judgments, self.belief, scores, judging.seed)
+        return SelectionContext(judging.runs, self.judgments, self.prediction, scores, judging.seed)
 
     @property
     def goal(self) -> Goal:
@@ -157,18 +157,18 @@ class Stage:
     @property
     def scores(self) -> Scores:
         """The scores of all systems, jointly."""
-        return self.knowledge.scores
+        return self.context.scores
 
     @property
     def ranking(self) -> Ranking:
         """The ranking, and how sure it is."""
-        return self.knowledge.ranking
+        return self.context.ranking
 
     @property
     def open(self) -> Bools:
         """The pairs that may still be judged, shape (pair,)."""
         offered = self.judging.offered
-        free = ~self.belief.relevance.certain
+        free = ~self.prediction.relevance.certain
         return free if offered is None else free & offered
 
     def next(self, n: int = 1, *, taken: Iterable[int] = ()) -> Ints:
@@ -178,10 +178,10 @@ class Stage:
         judging = self.judging
         assert judging.explore is not None
         with one_thread():
-            return choose(self.knowledge, judging.policy, n, goal=self.goal, offered=offered, explore=judging.explore)
+            return choose(self.context, judging.policy, n, goal=self.goal, offered=offered, explore=judging.explore)
 
-    def after(self, judgments: Judgments) -> Stage:
-        """The stage with these judgments: all so far, the new ones among them."""
+    def after(self, judgments: Judgments) -> JudgingState:
+        """The state with these judgments: all so far, the new ones among them."""
         if len(judgments) - self.learned < self.judging.refresh:
-            return replace(self, judgments=judgments, belief=self.belief.knowing(judgments))
-        return self.judging.stage(judgments, last=self.belief)
+            return replace(self, judgments=judgments, prediction=self.prediction.knowing(judgments))
+        return self.judging.state(judgments, last=self.prediction)

@@ -17,15 +17,15 @@ from scipy.special import ndtri
 
 from probeval.arrays import Bools, Floats
 from probeval.errors import SelectionError, did_you_mean
-from probeval.scores.moments import rank_weights
+from probeval.scores.moments import weight_matrix
+from probeval.selection.context import SelectionContext
 from probeval.selection.goals import Goal
-from probeval.selection.knowledge import Knowledge
 from probeval.streams import Purpose, stream
 from probeval.ties import TIE
 
 __all__ = ["POLICIES", "Policy", "comparison_weights", "find_policy", "laplacian", "worth"]
 
-Policy = Callable[[Knowledge, Goal], Floats]
+Policy = Callable[[SelectionContext, Goal], Floats]
 DISCOUNT = 0.9  # of what a run's earlier documents said of it, in the bandit
 
 
@@ -39,57 +39,57 @@ def _form(columns: Floats, matrix: Floats) -> Floats:
     return np.asarray(((columns @ matrix) * columns).sum(axis=1))
 
 
-def random(knowledge: Knowledge, goal: Goal) -> Floats:
+def random(context: SelectionContext, goal: Goal) -> Floats:
     """In an order drawn once for the whole campaign."""
-    return stream(knowledge.seed, Purpose.ORDER).random(len(knowledge.runs.pool))
+    return stream(context.seed, Purpose.ORDER).random(len(context.runs.pool))
 
 
-def depth(knowledge: Knowledge, goal: Goal) -> Floats:
+def depth(context: SelectionContext, goal: Goal) -> Floats:
     """Pooling: first what any system has at rank 1, then rank 2, and so on."""
-    return -knowledge.best_rank.astype(float)
+    return -context.best_rank.astype(float)
 
 
-def mtf(knowledge: Knowledge, goal: Goal) -> Floats:
+def mtf(context: SelectionContext, goal: Goal) -> Floats:
     """Move to front (Cormack, Palmer and Clarke 1998): runs that disappoint fall back.
 
     Query by query, the next document of the run with the fewest irrelevant ones among those it has offered so far.
     """
-    irrelevant = -_offered(knowledge, lambda relevant, age: np.where(relevant, 0.0, 1.0))
-    return _from_runs(knowledge, irrelevant)
+    irrelevant = -_offered(context, lambda relevant, age: np.where(relevant, 0.0, 1.0))
+    return _from_runs(context, irrelevant)
 
 
-def bandit(knowledge: Knowledge, goal: Goal) -> Floats:
+def bandit(context: SelectionContext, goal: Goal) -> Floats:
     r"""A non-stationary bandit (after Losada, Parapar and Barreiro 2017, MaxMean): runs are arms, relevance the reward.
 
     Query by query, the next document of the run with the highest mean of
     :math:`\text{Beta}(1 + \sum \rho^{t} r,\; 1 + \sum \rho^{t} (1 - r))` over the documents it has offered, the latest
     one counting most: runs become poorer as one goes down.
     """
-    good = _offered(knowledge, lambda relevant, age: relevant * DISCOUNT**age)
-    bad = _offered(knowledge, lambda relevant, age: (1 - relevant) * DISCOUNT**age)
-    return _from_runs(knowledge, (1 + good) / (2 + good + bad))
+    good = _offered(context, lambda relevant, age: relevant * DISCOUNT**age)
+    bad = _offered(context, lambda relevant, age: (1 - relevant) * DISCOUNT**age)
+    return _from_runs(context, (1 + good) / (2 + good + bad))
 
 
-def mtc(knowledge: Knowledge, goal: Goal) -> Floats:
+def mtc(context: SelectionContext, goal: Goal) -> Floats:
     r"""Minimal test collections, weights of 2012: :math:`\sum_{a<b} (1 - C_{ab})(1_{a \ni d} - 1_{b \ni d})^2`."""
-    doubt = (1 - knowledge.ranking.pair_confidence) * goal.comparisons(knowledge.ranking)
+    doubt = (1 - context.ranking.pair_confidence) * goal.comparisons(context.ranking)
     np.fill_diagonal(doubt, 0.0)
-    has = knowledge.retrieved
+    has = context.retrieved
     return np.asarray(_form(np.asarray(has.T.toarray()), laplacian(doubt)))
 
 
-def mtc_thesis(knowledge: Knowledge, goal: Goal) -> Floats:
+def mtc_thesis(context: SelectionContext, goal: Goal) -> Floats:
     r"""Minimal test collections, weights of the thesis: :math:`\sum_{a<b} |W_{ad} - W_{bd}|`.
 
     For nDCG and ideal RBP over the expected ideal list of the query, which :math:`W` then has no part in.
     """
-    metric, runs = knowledge.metric, knowledge.runs
-    if metric.definition.shape is None:
+    metric, runs = context.metric, context.runs
+    if metric.definition.rank_weights is None:
         raise SelectionError(f"mtc-thesis is for weighted sums of gains such as DCG@10, not for {metric}. Use gain.")
-    shape = metric.shape(max(runs.depth, 1))
-    cut = np.arange(len(shape)) < (metric.cutoff or len(shape))
-    weights = np.asarray(rank_weights(runs, shape * cut).T.toarray())
-    matters = goal.comparisons(knowledge.ranking)
+    at_rank = metric.rank_weights(max(runs.depth, 1))
+    cut = np.arange(len(at_rank)) < (metric.cutoff or len(at_rank))
+    weights = np.asarray(weight_matrix(runs, at_rank * cut).T.toarray())
+    matters = goal.comparisons(context.ranking)
     if goal.kind == "ranking":
         # Over all pairs: with values in rising order, the i-th of n adds (2i - n + 1) times itself.
         n = weights.shape[1]
@@ -99,84 +99,84 @@ def mtc_thesis(knowledge: Knowledge, goal: Goal) -> Floats:
         value = np.abs(weights[:, a] - weights[:, b]).sum(axis=1)
     if metric.is_linear:
         return np.asarray(value)
-    mean = knowledge.gain_moments[0]
+    mean = context.gain_moments[0]
     ideal = np.zeros(len(runs.queries))
     for q in range(len(runs.queries)):
-        best = np.sort(mean[runs.pool.query == q])[::-1][: len(shape)]
-        ideal[q] = best @ (shape * cut)[: len(best)]
+        best = np.sort(mean[runs.pool.query == q])[::-1][: len(at_rank)]
+        ideal[q] = best @ (at_rank * cut)[: len(best)]
     return np.asarray(value / np.maximum(ideal[runs.pool.query], TIE))
 
 
-def variance(knowledge: Knowledge, goal: Goal) -> Floats:
+def variance(context: SelectionContext, goal: Goal) -> Floats:
     r"""For absolute scores: :math:`\sum_{a \ni d} \text{Var}[\text{score}_a]`."""
-    return np.asarray(knowledge.retrieved.T @ np.diag(knowledge.scores.covariance))
+    return np.asarray(context.retrieved.T @ np.diag(context.scores.covariance))
 
 
-def uncertain(knowledge: Knowledge, goal: Goal) -> Floats:
+def uncertain(context: SelectionContext, goal: Goal) -> Floats:
     """The pair whose gain is least sure, whatever it means to the systems."""
-    return knowledge.gain_variance
+    return context.gain_variance
 
 
-def gain(knowledge: Knowledge, goal: Goal) -> Floats:
+def gain(context: SelectionContext, goal: Goal) -> Floats:
     r"""What a judgment is expected to settle, with all that it says of other pairs. [gain]
 
     With :math:`g_{da} = \text{Cov}(G_d, \text{score}_a)` the value is :math:`g_d' L g_d / \text{Var}[G_d]`, over
     comparisons of weight :math:`\omega_{ab} = \phi(z_{ab}) / \text{Var}[D_{ab}]`. For absolute scores
     :math:`\sum_a \text{Var}[\text{score}_a]\, g_{da}^2 / \text{Var}[G_d]`; for relevant documents the expected gain.
     """
-    return worth(knowledge.covariance, knowledge.gain_variance, knowledge, goal)
+    return worth(context.covariance, context.gain_variance, context, goal)
 
 
-def worth(covariance: Floats, variance: Floats, knowledge: Knowledge, goal: Goal) -> Floats:
+def worth(covariance: Floats, variance: Floats, context: SelectionContext, goal: Goal) -> Floats:
     """The value of pairs with these covariances with the scores, and these variances of their own."""
     if goal.kind == "relevant":
-        return knowledge.gain_moments[0]
+        return context.gain_moments[0]
     if goal.kind == "scores":
-        total = covariance**2 @ np.maximum(np.diag(knowledge.scores.covariance), 0.0)
+        total = covariance**2 @ np.maximum(np.diag(context.scores.covariance), 0.0)
     else:
-        total = _form(covariance, laplacian(comparison_weights(knowledge, goal)))
+        total = _form(covariance, laplacian(comparison_weights(context, goal)))
     return np.divide(total, variance, out=np.zeros(len(total)), where=variance > TIE)
 
 
-def comparison_weights(knowledge: Knowledge, goal: Goal) -> Floats:
+def comparison_weights(context: SelectionContext, goal: Goal) -> Floats:
     r"""How much each comparison is open: :math:`\phi(z)/\text{Var}[D]`, 0 where the difference is known."""
-    mean, sd = knowledge.scores.difference_moments()
+    mean, sd = context.scores.difference_moments()
     open_ = sd**2 > TIE
-    if knowledge.scores.family == "empirical":
+    if context.scores.family == "empirical":
         # Draws have no normal shape: z is what a normal difference of the same confidence would have.
-        better = knowledge.ranking.p_better
+        better = context.ranking.p_better
         z = ndtri(np.clip(better + (1 - better - better.T) / 2, 1e-6, 1 - 1e-6))
     else:
         z = np.divide(mean, sd, out=np.zeros_like(mean), where=open_)
     density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
     weights = np.divide(density, sd**2, out=np.zeros_like(sd), where=open_)
-    return np.asarray(weights * goal.comparisons(knowledge.ranking))
+    return np.asarray(weights * goal.comparisons(context.ranking))
 
 
-def _offered(knowledge: Knowledge, value: Callable[[Floats, Floats], Floats]) -> Floats:
+def _offered(context: SelectionContext, value: Callable[[Floats, Floats], Floats]) -> Floats:
     """What the judged documents say of each run on each query, the latest having age 0, shape (system, query)."""
-    runs, scale = knowledge.runs, knowledge.relevance.scale
-    codes = np.append(knowledge.relevance.judged, -1)[runs.pairs]  # (system, query, rank)
+    runs, scale = context.runs, context.relevance.scale
+    codes = np.append(context.relevance.judged, -1)[runs.pairs]  # (system, query, rank)
     seen: Bools = (codes >= 0) & runs.retrieved
     relevant = (np.append(scale.values, 0.0)[codes] > scale.values[0]).astype(float)
     age = seen.sum(axis=2, keepdims=True) - np.cumsum(seen, axis=2)
     return np.asarray(np.where(seen, value(relevant, age), 0.0).sum(axis=2))
 
 
-def _from_runs(knowledge: Knowledge, priority: Floats) -> Floats:
+def _from_runs(context: SelectionContext, priority: Floats) -> Floats:
     """Query by query in turn, the documents that runs of the highest priority would offer next."""
-    runs = knowledge.runs
+    runs = context.runs
     system, query, rank = np.nonzero(runs.retrieved)
     pair = runs.pairs[system, query, rank]
     # Highest priority first, then higher ranks, then runs as they come: the place of each pair in its query's queue.
     order = np.lexsort((system, rank, -priority[system, query], query))
-    order = order[~knowledge.judged[pair[order]]]
+    order = order[~context.judged[pair[order]]]
     _, first = np.unique(pair[order], return_index=True)
     queue = pair[order][np.sort(first)]
     n_queries = len(runs.queries)
     size = np.bincount(runs.pool.query[queue], minlength=n_queries)
     place = np.arange(len(queue)) - np.repeat(np.cumsum(size) - size, size)
-    done = np.bincount(runs.pool.query, weights=knowledge.judged.astype(float), minlength=n_queries)
+    done = np.bincount(runs.pool.query, weights=context.judged.astype(float), minlength=n_queries)
     value = np.full(len(runs.pool), -np.inf)
     value[queue] = -(done[runs.pool.query[queue]] + place)
     return value

@@ -12,9 +12,9 @@ from probeval.errors import SelectionError, did_you_mean
 from probeval.ties import TIE
 
 if TYPE_CHECKING:
-    from probeval.selection.judging import Stage
+    from probeval.selection.judging import JudgingState
 
-__all__ = ["RULES", "Check", "Stopping"]
+__all__ = ["RULES", "Stopping", "StoppingCheck"]
 
 LEVEL = 0.95  # of the intervals whose half-width is looked at
 
@@ -32,7 +32,7 @@ AT_MOST = ("halfwidth",)
 
 
 @dataclass(frozen=True)
-class Check:
+class StoppingCheck:
     """Whether to stop, and how far it is.
 
     Parameters
@@ -129,28 +129,28 @@ class Stopping:
             return target / self.price
         return target
 
-    def check(self, stage: Stage) -> Check:
-        """Where the rules stand at a stage of the judging."""
-        values = {name: self._value(name, stage) for name in RULES if name in self.names}
+    def check(self, state: JudgingState) -> StoppingCheck:
+        """Where the rules stand at a state of the judging."""
+        values = {name: self._value(name, state) for name in RULES if name in self.names}
         reasons, progress = [], 0.0
         for together in self.alternatives:
             held = [_holds(name, values[name], target) for name, target in together.items()]
             progress = max(progress, min(_share(name, values[name], target) for name, target in together.items()))
             if all(held):
                 reasons.append(" and ".join(_said(name, values[name], t) for name, t in together.items()))
-        return Check(bool(reasons), tuple(reasons), values, 1.0 if reasons else min(progress, 1.0))
+        return StoppingCheck(bool(reasons), tuple(reasons), values, 1.0 if reasons else min(progress, 1.0))
 
-    def _value(self, name: str, stage: Stage) -> float:
-        ranking, judged = stage.ranking, len(stage.judgments)
+    def _value(self, name: str, state: JudgingState) -> float:
+        ranking, judged = state.ranking, len(state.judgments)
         if name == "confidence":
-            return stage.goal.confidence(ranking) if stage.goal.compares else ranking.confidence
+            return state.goal.confidence(ranking) if state.goal.compares else ranking.confidence
         if name == "every":
-            matters = np.triu(stage.goal.comparisons(ranking), k=1) > 0
+            matters = np.triu(state.goal.comparisons(ranking), k=1) > 0
             return float(ranking.pair_confidence[matters].min()) if matters.any() else 1.0
         if name == "best":
             return float(ranking.p_best.max())
         if name == "halfwidth":
-            return stage.scores.halfwidth(LEVEL)
+            return state.scores.halfwidth(LEVEL)
         if name == "hours":
             assert self.seconds is not None
             return judged * self.seconds / 3600

@@ -12,7 +12,7 @@ from scipy.special import ndtri
 
 from probeval.arrays import Bools
 from probeval.scores import Ranking
-from probeval.selection.judging import Stage
+from probeval.selection.judging import JudgingState
 from probeval.ties import TIE
 
 __all__ = ["Verdict", "fairness"]
@@ -73,23 +73,23 @@ class Verdict:
         )
 
 
-def fairness(stage: Stage, *, progress: Callable[[Sequence[Any]], Iterable[Any]] = iter) -> pd.DataFrame:
+def fairness(state: JudgingState, *, progress: Callable[[Sequence[Any]], Iterable[Any]] = iter) -> pd.DataFrame:
     """One row a team (a system, where there are no teams): was it judged as much as the others, and what hangs on it?
 
     ``judged`` is the share of its pairs that are judged, ``own`` the number of pairs that it alone retrieved and
     ``own_judged`` the share of these. ``score`` is the mean score of its systems, ``left_out`` what it would be had the
     team not taken part in the pool (its own pairs not judged), ``shift`` how many places its best system would fall.
     """
-    runs = stage.judging.runs
+    runs = state.judging.runs
     teams = np.array(runs.systems if runs.teams is None else runs.teams, dtype=object)
-    certain, has = stage.belief.relevance.certain, stage.knowledge.retrieved.toarray() > 0
-    mean, rows = stage.scores.mean, []
+    certain, has = state.prediction.relevance.certain, state.context.retrieved.toarray() > 0
+    mean, rows = state.scores.mean, []
     names: list[str] = list(dict.fromkeys(teams))
     for team in progress(names):
         mine = teams == team
         pairs = has[mine].any(axis=0)
         own = pairs & ~has[~mine].any(axis=0)
-        left = mean if not (own & certain).any() else _without(stage, own)
+        left = mean if not (own & certain).any() else _without(state, own)
         best = int(np.flatnonzero(mine)[np.argmax(mean[mine])])
         rows.append(
             {
@@ -107,10 +107,10 @@ def fairness(stage: Stage, *, progress: Callable[[Sequence[Any]], Iterable[Any]]
     return pd.DataFrame(rows)
 
 
-def _without(stage: Stage, own: Bools) -> Any:
+def _without(state: JudgingState, own: Bools) -> Any:
     """The mean scores had these pairs not been judged, shape (system,)."""
-    judgments = stage.judgments
-    position = judgments.pool.within(stage.judging.pool)[judgments.pair]
+    judgments = state.judgments
+    position = judgments.pool.within(state.judging.pool)[judgments.pair]
     kept = judgments.take((position < 0) | ~own[position])
-    # The same randomness as for the stage itself, so that what differs is the judgments.
-    return stage.judging.stage(kept, last=stage.belief).scores.mean
+    # The same randomness as for the state itself, so that what differs is the judgments.
+    return state.judging.state(kept, last=state.prediction).scores.mean

@@ -1,15 +1,15 @@
 """What would have happened: campaigns judged again, in part, and held against their full judgments."""
 
-from probeval.simulation.curves import Course, Simulation, Step, lasting
 from probeval.simulation.forecast import Forecast, forecast
 from probeval.simulation.heldout import HeldOut, restrict
 from probeval.simulation.plan import TARGETS, Plan, Planned, Prices, plan, resize
 from probeval.simulation.points import BINS, Bins, Point, measure_point, tau_and_accuracy
-from probeval.simulation.replay import Assessor, replay
+from probeval.simulation.replay import SimulatedAssessor, replay
 from probeval.simulation.rules import Ruled, apply_rules
 from probeval.simulation.simulate import DEFAULTS, Contender, simulate
-from probeval.simulation.trials import MARKS, Trial, Validation
-from probeval.simulation.validate import CHECKPOINTS, MODELS, Fit, validate
+from probeval.simulation.trajectory import Simulation, Trajectory, TrajectoryStep, lasting
+from probeval.simulation.validate import CHECKPOINTS, MODELS, FitFunction, validate
+from probeval.simulation.validation import MARKS, Validation, ValidationRun
 
 __all__ = [
     "BINS",
@@ -18,11 +18,9 @@ __all__ = [
     "MARKS",
     "MODELS",
     "TARGETS",
-    "Assessor",
     "Bins",
     "Contender",
-    "Course",
-    "Fit",
+    "FitFunction",
     "Forecast",
     "HeldOut",
     "Plan",
@@ -30,10 +28,12 @@ __all__ = [
     "Point",
     "Prices",
     "Ruled",
+    "SimulatedAssessor",
     "Simulation",
-    "Step",
-    "Trial",
+    "Trajectory",
+    "TrajectoryStep",
     "Validation",
+    "ValidationRun",
     "apply_rules",
     "forecast",
     "lasting",

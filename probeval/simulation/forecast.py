@@ -1,8 +1,9 @@
 """What judging will bring, before it is done: truths drawn from the posterior, each judged as the policy would.
 
 A draw of all grades, jointly, is a way in which the campaign may turn out. The loop is run on it: choose, judge, learn,
-until confidence has reached its target and holds. Each draw gives a course of confidence, and all of them a forecast.
-Batches grow with what is judged, so that a course takes a dozen steps or two.
+until confidence has reached its target and holds. Each draw gives one trajectory of confidence; together they
+are the forecast.
+Batches grow with what is judged, so that a trajectory takes a dozen steps or two.
 """
 
 from __future__ import annotations
@@ -19,21 +20,21 @@ from scipy.special import ndtr, ndtri, stdtrit
 from probeval.arrays import Codes, Floats, Ints, frozen
 from probeval.data.judgments import Judgments
 from probeval.errors import ProbevalWarning, SelectionError
-from probeval.selection import Stage
+from probeval.selection import JudgingState
 from probeval.ties import TIE
 
 __all__ = ["Forecast", "forecast"]
 
 LEVEL = 0.9  # of the interval of a forecast
-PATHS, BATCH, GROWTH = 8, 10, 0.2  # courses; the least batch, and how it grows with what is judged
+PATHS, BATCH, GROWTH = 8, 10, 0.2  # trajectories; the least batch, and how it grows with what is judged
 DRAWS = 200  # of scores, where draws are made
 LASTS = 100  # judgments that confidence has to hold for
-DOUBT = 0.2  # sd on top of that between courses, of the logarithm: models are wrong beyond what they know
+DOUBT = 0.2  # sd on top of that between trajectories, of the logarithm: models are wrong beyond what they know
 
 
 @dataclass(frozen=True, eq=False)
 class Forecast:
-    """Courses that judging may take, one a path.
+    """Trajectories that judging may take, one a path.
 
     Parameters
     ----------
@@ -41,7 +42,7 @@ class Forecast:
         Numbers of judgments, those already made included, shape (step,).
     confidence, halfwidth
         The mean confidence over pairs of systems, and the widest 95% half-width of a score, shapes (path, step); past
-        its end a course stays as it was.
+        its end a trajectory stays as it was.
     pool
         How many pairs there are.
     """
@@ -102,7 +103,7 @@ class Forecast:
 
 
 def _first(judged: Ints, over: Floats, lasts: int, pool: int) -> float:
-    """Where a course first stays at or above zero for ``lasts`` more, between two steps in a straight line."""
+    """Where a trajectory first stays at or above zero for ``lasts`` more, between two steps in a straight line."""
     for i in np.flatnonzero(over >= -TIE):
         until = np.searchsorted(judged, judged[i] + lasts, side="right")
         if np.all(over[i:until] >= -TIE):
@@ -115,7 +116,7 @@ def _first(judged: Ints, over: Floats, lasts: int, pool: int) -> float:
 
 
 def forecast(
-    stage: Stage,
+    state: JudgingState,
     *,
     target: float = 0.95,
     halfwidth: float | None = None,
@@ -127,14 +128,14 @@ def forecast(
     rng: np.random.Generator | None = None,
     progress: Callable[[Sequence[Any]], Iterable[Any]] = iter,
 ) -> Forecast:
-    """Run the loop forward from a stage on truths drawn from what is believed there.
+    """Run the loop forward from a state on truths drawn from what is believed there.
 
     Parameters
     ----------
-    stage
+    state
         A moment of the judging: nothing judged, a pilot, or more.
     target, halfwidth, lasts
-        A course ends when mean confidence has held its target for ``lasts`` judgments, and no half-width is wider.
+        A trajectory ends when mean confidence has held its target for ``lasts`` judgments, and no half-width is wider.
     paths
         How many truths.
     most
@@ -146,7 +147,7 @@ def forecast(
     rng
         From which truths are drawn (seed 0 when not given).
     progress
-        Wraps the courses while they are run.
+        Wraps the trajectories while they are run.
 
     Examples
     --------
@@ -166,15 +167,15 @@ def forecast(
     from joblib import Parallel, delayed
 
     rng = np.random.default_rng(0) if rng is None else rng
-    quick = replace(stage.judging, draws=min(stage.judging.draws, DRAWS))
-    stage = replace(stage, judging=quick)
-    truths = stage.belief.relevance.sample(paths, rng, start=int(rng.integers(1_000_000)))
+    quick = replace(state.judging, draws=min(state.judging.draws, DRAWS))
+    state = replace(state, judging=quick)
+    truths = state.prediction.relevance.sample(paths, rng, start=int(rng.integers(1_000_000)))
     aims = {"target": target, "halfwidth": halfwidth, "lasts": lasts, "most": most, "noise": noise}
-    run = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(_track)(stage, truth, **aims) for truth in truths)
+    run = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(_track)(state, truth, **aims) for truth in truths)
     tracks = [track for _, track in zip(progress(range(paths)), run, strict=True)]
     judged = max((track[0] for track in tracks), key=len)
     confidence, width = (np.stack([_padded(track[i], len(judged)) for track in tracks]) for i in (1, 2))
-    return Forecast(np.array(judged), confidence, width, stage.scores.pool)
+    return Forecast(np.array(judged), confidence, width, state.scores.pool)
 
 
 def _padded(values: Sequence[float], n: int) -> Floats:
@@ -182,15 +183,22 @@ def _padded(values: Sequence[float], n: int) -> Floats:
 
 
 def _track(
-    stage: Stage, truth: Codes, *, target: float, halfwidth: float | None, lasts: int, most: int | None, noise: float
+    state: JudgingState,
+    truth: Codes,
+    *,
+    target: float,
+    halfwidth: float | None,
+    lasts: int,
+    most: int | None,
+    noise: float,
 ) -> tuple[list[int], list[float], list[float]]:
-    """One course: numbers judged, confidence and half-width at each step."""
-    judging = stage.judging
+    """One trajectory: numbers judged, confidence and half-width at each step."""
+    judging = state.judging
     assert judging.scale is not None
-    pool = stage.judgments.pool.union(judging.pool)
-    past, place, grades = stage.judgments.on(pool), judging.pool.within(pool), judging.scale.values[truth]
+    pool = state.judgments.pool.union(judging.pool)
+    past, place, grades = state.judgments.on(pool), judging.pool.within(pool), judging.scale.values[truth]
     made: list[int] = []
-    start = stage.scores.judged
+    start = state.scores.judged
     judged: list[int] = []
     confidence: list[float] = []
     width: list[float] = []
@@ -200,28 +208,28 @@ def _track(
         while True:
             n = start + len(made)
             judged.append(n)
-            for values, value in zip((confidence, width), _stated(stage, made, noise), strict=True):
+            for values, value in zip((confidence, width), _stated(state, made, noise), strict=True):
                 values.append(value)
             reached = confidence[-1] >= target and (halfwidth is None or width[-1] <= halfwidth)
             since = (n if since is None else since) if reached else None
-            left = int(stage.open.sum()) if most is None else min(most - len(made), int(stage.open.sum()))
+            left = int(state.open.sum()) if most is None else min(most - len(made), int(state.open.sum()))
             if left <= 0 or (since is not None and n >= since + lasts):
                 return judged, confidence, width
-            chosen = stage.next(min(max(BATCH, round(GROWTH * n)), left))
+            chosen = state.next(min(max(BATCH, round(GROWTH * n)), left))
             made += chosen.tolist()
-            stage = stage.after(
+            state = state.after(
                 Judgments.coded(
                     pool, np.concatenate([past.pair, place[made]]), np.concatenate([past.grade, grades[made]])
                 )
             )
 
 
-def _stated(stage: Stage, made: Sequence[int], noise: float) -> tuple[float, float]:
+def _stated(state: JudgingState, made: Sequence[int], noise: float) -> tuple[float, float]:
     """Mean confidence and the widest half-width, with what the assessors of these pairs add."""
-    scores = stage.scores
+    scores = state.scores
     if not noise:
-        return stage.ranking.confidence, scores.halfwidth()
-    weights = stage.knowledge.weights[list(made)]
+        return state.ranking.confidence, scores.halfwidth()
+    weights = state.context.weights[list(made)]
     covariance = scores.covariance + noise * weights.T @ weights
     own = np.diag(covariance)
     a, b = np.triu_indices(len(own), k=1)

@@ -124,8 +124,8 @@ class HeldOut:
     def truth(self, metric: Metric) -> Floats:
         """The true score of every system on every query, ideal lists from the pool alone, shape (system, query)."""
         runs = self.collection.runs.top(self.depth)
-        supply = count_at_least(self.codes, runs.pool.query, len(runs.queries), len(self.scale))
-        return metric.scores(Lists(self.scale, gather(self.codes, runs.pairs), supply))
+        relevant_counts = count_at_least(self.codes, runs.pool.query, len(runs.queries), len(self.scale))
+        return metric.scores(Lists(self.scale, gather(self.codes, runs.pairs), relevant_counts))
 
     def after(self, pairs: Ints) -> Collection:
         """The campaign with only these pairs of the pool judged."""

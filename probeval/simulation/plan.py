@@ -104,7 +104,7 @@ class Planned:
     cost, hours
         What the judgments still to be made cost, and how long they take.
     ahead
-        The course that judging is expected to take.
+        The trajectory that judging is expected to take.
     """
 
     queries: int
@@ -165,8 +165,8 @@ class Plan:
         """One row an option."""
         return pd.DataFrame([option.row() for option in self.options])
 
-    def document(self) -> dict[str, Any]:
-        """The plan as plain data for JSON, with the expected course of the first option."""
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as plain data for JSON, with the expected trajectory of the first option."""
         return {
             "targets": self.targets,
             "reached": self.best is not None,
@@ -284,7 +284,7 @@ def plan(
     paths, n_jobs, seed
         How many truths are drawn for each forecast, how many processes share them, and the seed.
     progress
-        Wraps the courses of all options while they are run.
+        Wraps the trajectories of all options while they are run.
     """
     measured = as_metric(metric)
     wanted = parse_targets(targets) if isinstance(targets, str) else targets
@@ -296,17 +296,17 @@ def plan(
     labelled = [True, False] if collection.labels is not None else [False]
     work = list(product(counts, ranks, assessors, labelled))
     study = _study(collection, model, measured, scale, ranks[0], seed) if set(wanted) & set(ABOUT_QUERIES) else None
-    courses = iter(progress(range(len(work) * paths)))
+    trajectories = iter(progress(range(len(work) * paths)))
     options = []
     for n, depth, k, with_labels in work:
         sized = resize(collection, n, stream(seed, n))
         sized = sized if with_labels else replace(sized, labels=None)
         judging = Judging(sized, model, measured, scale=scale, depth=depth, explore=0.0, seed=seed)
-        stage = judging.begin()
+        state = judging.begin()
         assert judging.scale is not None
         noise = _noise(judging.scale, measured, disagreement) / k
         ahead = forecast(
-            stage,
+            state,
             target=wanted.get("confidence", 0.5),
             halfwidth=wanted.get("halfwidth"),
             lasts=LASTS if "confidence" in wanted else 0,
@@ -314,12 +314,12 @@ def plan(
             noise=noise,
             n_jobs=n_jobs,
             rng=stream(seed, n, depth),
-            progress=lambda these: islice(courses, len(these)),
+            progress=lambda these: islice(trajectories, len(these)),
         )
         options.append(
-            _planned(ahead, wanted, study, prices, n, depth, k, with_labels, difference, len(stage.judgments))
+            _planned(ahead, wanted, study, prices, n, depth, k, with_labels, difference, len(state.judgments))
         )
-    next(courses, None)  # all are done
+    next(trajectories, None)  # all are done
     options.sort(key=lambda o: (not o.meets, o.cost, o.judgments))
     return Plan(wanted, tuple(options))
 

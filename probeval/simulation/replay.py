@@ -14,20 +14,20 @@ from probeval.data.judgments import Judgments
 from probeval.errors import ProbevalWarning, SelectionError
 from probeval.metrics import Metric
 from probeval.relevance.models.base import Predicts
-from probeval.selection import Judging, Stage, Stopping
-from probeval.simulation.curves import LASTS, TAU, Course, Step, lasting
+from probeval.selection import Judging, JudgingState, Stopping
 from probeval.simulation.heldout import HeldOut
 from probeval.simulation.points import Point, measure_point, significant_pairs, tau_and_accuracy
 from probeval.simulation.rules import Ruled, apply_rules
+from probeval.simulation.trajectory import LASTS, TAU, Trajectory, TrajectoryStep, lasting
 from probeval.streams import Purpose, stream
 
-__all__ = ["Assessor", "replay"]
+__all__ = ["SimulatedAssessor", "replay"]
 
 NULL = 1000  # truths drawn for the null of calibration
 
 
 @dataclass(frozen=True, eq=False)
-class Assessor:
+class SimulatedAssessor:
     """Who answers: the grades that a full set of judgments gives, with or without slips.
 
     Parameters
@@ -39,7 +39,7 @@ class Assessor:
     grades: Floats
 
     @classmethod
-    def of(cls, held: HeldOut, *, noise: float = 0.0, rng: np.random.Generator | None = None) -> Assessor:
+    def of(cls, held: HeldOut, *, noise: float = 0.0, rng: np.random.Generator | None = None) -> SimulatedAssessor:
         """The true grade of each pair; with probability ``noise`` any other of the scale."""
         if not 0 <= noise <= 1:
             raise SelectionError(f"Noise is the probability of a wrong grade, between 0 and 1; got {noise:g}.")
@@ -76,7 +76,7 @@ def replay(
     family: str | None = None,
     draws: int = 1000,
     seed: int = 0,
-) -> Course:
+) -> Trajectory:
     """Judge a campaign again, batch by batch, and hold what is stated against the truth.
 
     It goes on for 100 judgments past the stop, until every checkpoint is passed and tau has stayed at .9 for 100, or
@@ -101,7 +101,7 @@ def replay(
     noise
         The probability that the assessor slips.
     seed
-        Same seed, same course.
+        Same seed, same trajectory.
     """
     rule = Stopping.parse(stop)
     pool = len(held.pool)
@@ -109,7 +109,7 @@ def replay(
     most = min(ceil(until * pool - 1e-9), len(held.known))
     offered = np.zeros(pool, dtype=bool)
     offered[held.known] = True
-    assessor = Assessor.of(held, noise=noise, rng=stream(seed, held.collection.name, Purpose.SLIPS))
+    assessor = SimulatedAssessor.of(held, noise=noise, rng=stream(seed, held.collection.name, Purpose.SLIPS))
     judging = Judging(
         replace(held.collection, judgments=None), model, metric, policy=policy, goal=goal, scale=held.scale,
         depth=held.depth, explore=explore, offered=offered, refresh=refresh or 1, family=family, draws=draws,
@@ -119,44 +119,44 @@ def replay(
     true = truth.mean(axis=1)
     significant = significant_pairs(truth)
     judged: list[int] = []
-    steps: list[Step] = []
+    steps: list[TrajectoryStep] = []
     points: list[Point] = []
     ruled: list[Ruled] = []
-    stopped: tuple[Step, tuple[str, ...]] | None = None
+    stopped: tuple[TrajectoryStep, tuple[str, ...]] | None = None
     at_stop: Point | None = None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ProbevalWarning)  # what files lack is said once, when they are read
-        stage = judging.begin()
+        state = judging.begin()
         if pilot:
             start = stream(seed, held.collection.name, Purpose.PILOT).permutation(held.known)[
                 : ceil(pilot * pool - 1e-9)
             ]
             judged += start.tolist()
-            stage = stage.after(assessor.judge(held, judged))
+            state = state.after(assessor.judge(held, judged))
         while True:
-            step = _step(stage, true, significant, len(judged))
+            step = _step(state, true, significant, len(judged))
             steps.append(step)
             while targets and len(judged) >= targets[0]:
-                points.append(_point(stage, true, truth, seed))
-                ruled.append(apply_rules(stage, truth))
+                points.append(_point(state, true, truth, seed))
+                ruled.append(apply_rules(state, truth))
                 targets.pop(0)
             if stopped is None:
-                check = rule.check(stage)
+                check = rule.check(state)
                 if check.reached:
                     stopped = (step, check.reasons)
-                    at_stop = _point(stage, true, truth, seed)
+                    at_stop = _point(state, true, truth, seed)
             if len(judged) >= most and not targets:
                 break
             past_stop = stopped is not None and len(judged) >= stopped[0].judged + LASTS
             if past_stop and not targets and lasting(steps, TAU, LASTS) is not None:
                 break
             size = _size(len(judged), batch, targets, most, None if stopped else rule.left(len(judged)))
-            chosen = stage.next(size)
+            chosen = state.next(size)
             if not len(chosen):
                 break
             judged += chosen.tolist()
-            stage = stage.after(assessor.judge(held, judged))
-    return Course(
+            state = state.after(assessor.judge(held, judged))
+    return Trajectory(
         policy=policy,
         model=name,
         metric=str(metric),
@@ -174,17 +174,17 @@ def replay(
     )
 
 
-def _step(stage: Stage, true: Floats, significant: Bools, judged: int) -> Step:
-    tau, accuracy = tau_and_accuracy(stage.scores.mean, true)
-    _, right = tau_and_accuracy(stage.scores.mean, true, among=significant)
-    return Step(judged, stage.ranking.confidence, accuracy, tau, right)
+def _step(state: JudgingState, true: Floats, significant: Bools, judged: int) -> TrajectoryStep:
+    tau, accuracy = tau_and_accuracy(state.scores.mean, true)
+    _, right = tau_and_accuracy(state.scores.mean, true, among=significant)
+    return TrajectoryStep(judged, state.ranking.confidence, accuracy, tau, right)
 
 
-def _point(stage: Stage, true: Floats, by_query: Floats, seed: int) -> Point:
-    drawn = stage.scores.joint.draws
+def _point(state: JudgingState, true: Floats, by_query: Floats, seed: int) -> Point:
+    drawn = state.scores.joint.draws
     if drawn is None:
-        drawn = stage.scores.sample(NULL, stream(seed, len(stage.judgments), Purpose.NULL))
-    return measure_point(stage.scores, true, draws=drawn, query_truth=by_query)
+        drawn = state.scores.sample(NULL, stream(seed, len(state.judgments), Purpose.NULL))
+    return measure_point(state.scores, true, draws=drawn, query_truth=by_query)
 
 
 def _size(judged: int, batch: int, targets: Sequence[int], most: int, left: int | None) -> int:

@@ -1,4 +1,4 @@
-"""The four rules of 2012 along a course: which differences they take as significant, and how often they are right."""
+"""The four rules of 2012 along a trajectory: the differences they take as significant, and how often they are right."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from probeval.reliability.incomplete import difference_bounds, rules
 from probeval.reliability.paired import differences, pair_index, t_test
 from probeval.reliability.power import minimum_difference
 from probeval.reliability.twoway import signed, two_way
-from probeval.selection import Stage
+from probeval.selection import JudgingState
 
 __all__ = ["Ruled", "apply_rules"]
 
@@ -44,16 +44,16 @@ class Ruled:
         return asdict(self)
 
 
-def apply_rules(stage: Stage, query_truth: Floats) -> Ruled:
-    """The rules at a stage, against the true scores of every system on every query, shape (system, query)."""
-    runs, relevance, metric = stage.judging.runs, stage.belief.relevance, stage.knowledge.metric
+def apply_rules(state: JudgingState, query_truth: Floats) -> Ruled:
+    """The rules at a state, against the true scores of every system on every query, shape (system, query)."""
+    runs, relevance, metric = state.judging.runs, state.prediction.relevance, state.context.metric
     a, b = pair_index(len(runs.systems))
     lower, upper = difference_bounds(runs, relevance.judged, metric, relevance.scale)
     n = query_truth.shape[1]
     threshold = minimum_difference(sd=SD, n=n, tails=1) if n > 1 else None
-    mean = stage.scores.mean
+    mean = state.scores.mean
     said = rules(lower, upper, estimate=mean[a] - mean[b], threshold=threshold)
     gap = differences(query_truth, a, b)
     table = two_way(said.sign, signed(gap.mean(axis=-1), t_test(gap)[1]))
     spoken = float(np.mean(said.rule > 0)) if len(a) else float("nan")
-    return Ruled(len(stage.judgments), spoken, table.precision, table.recall, table.f)
+    return Ruled(len(state.judgments), spoken, table.precision, table.recall, table.f)

@@ -22,9 +22,9 @@ from probeval.scores.evaluate import as_metric
 from probeval.selection import POLICIES, Stopping
 from probeval.selection.goals import Goal
 from probeval.selection.policies import find_policy
-from probeval.simulation.curves import Course, Simulation
 from probeval.simulation.heldout import HeldOut
 from probeval.simulation.replay import replay
+from probeval.simulation.trajectory import Simulation, Trajectory
 from probeval.simulation.validate import MODELS
 
 __all__ = ["DEFAULTS", "Contender", "simulate"]
@@ -147,8 +147,8 @@ def simulate(
             (partial(replay, held, models[c.model], measured, policy=c.policy, name=c.model, seed=s, **settings))
             for c, s in work
         )
-        courses = tuple(course for _, course in zip(progress(work), made, strict=True))
-    return Simulation(courses)
+        trajectories = tuple(trajectory for _, trajectory in zip(progress(work), made, strict=True))
+    return Simulation(trajectories)
 
 
 def _refuse_answers(collection: Collection, fit: Sequence[Collection]) -> None:
@@ -186,7 +186,7 @@ def _model(
     return choice.model
 
 
-Run = Callable[[Iterable[Callable[[], Course]]], Iterator[Course]]
+Run = Callable[[Iterable[Callable[[], Trajectory]]], Iterator[Trajectory]]
 
 
 @contextmanager
@@ -209,5 +209,5 @@ def _parallel(n_jobs: int, scheduler: str | None) -> Iterator[Run]:
         yield lambda work: iter(Parallel()(delayed(_call)(w) for w in work))
 
 
-def _call(work: Callable[[], Course]) -> Course:
+def _call(work: Callable[[], Trajectory]) -> Trajectory:
     return work()

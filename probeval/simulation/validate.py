@@ -17,10 +17,10 @@ from probeval.scores import score_collection
 from probeval.scores.evaluate import as_metric
 from probeval.simulation.heldout import HeldOut, split
 from probeval.simulation.points import Point, measure_point
-from probeval.simulation.trials import Trial, Validation
+from probeval.simulation.validation import Validation, ValidationRun
 from probeval.streams import Purpose, stream
 
-__all__ = ["CHECKPOINTS", "MODELS", "Fit", "validate"]
+__all__ = ["CHECKPOINTS", "MODELS", "FitFunction", "validate"]
 
 METRICS = ("DCG", "nDCG")  # at the depth of the pool
 CHECKPOINTS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4)  # of the pool
@@ -28,7 +28,7 @@ DEPTH = 10
 DRAWS = 1000  # of scores, and of truths for the null: from 1,000 on, a p below .001 can be seen
 
 
-class Fit(Protocol):
+class FitFunction(Protocol):
     """How a model learns from past campaigns."""
 
     def __call__(self, collections: Sequence[Collection], *, depth: int) -> Predicts:
@@ -79,7 +79,7 @@ def _hierarchical(collections: Sequence[Collection], *, depth: int) -> Predicts:
     return fit_hierarchical(collections, depth=depth)
 
 
-MODELS: Mapping[str, Fit] = {
+MODELS: Mapping[str, FitFunction] = {
     "uniform": _uniform,
     "empirical": _empirical,
     "independent": _independent,
@@ -91,7 +91,7 @@ def validate(
     collections: Sequence[Collection],
     *,
     metrics: Sequence[Metric | str] | None = None,
-    models: Mapping[str, Fit] | Sequence[str] = ("independent", "hierarchical"),
+    models: Mapping[str, FitFunction] | Sequence[str] = ("independent", "hierarchical"),
     depth: int | None = None,
     checkpoints: Sequence[float] = CHECKPOINTS,
     seeds: int = 5,
@@ -164,19 +164,19 @@ def validate(
         for s in splits
     )
     work = progress([(s.held.collection.name, s.seed) for s in splits])
-    trials = [trial for _, found in zip(work, made, strict=True) for trial in found]
+    validation_runs = [validation_run for _, found in zip(work, made, strict=True) for validation_run in found]
     campaigns, names, measured = [c.name for c in collections], list(fits), list(map(str, parsed))
-    trials.sort(key=lambda t: (campaigns.index(t.campaign), names.index(t.model), measured.index(t.metric)))
-    return Validation(tuple(map(float, checkpoints)), tuple(trials))
+    validation_runs.sort(key=lambda t: (campaigns.index(t.campaign), names.index(t.model), measured.index(t.metric)))
+    return Validation(tuple(map(float, checkpoints)), tuple(validation_runs))
 
 
-def _fit(name: str) -> Fit:
+def _fit(name: str) -> FitFunction:
     if name not in MODELS:
         raise ModelError(f"No model {name!r} to fit: {', '.join(MODELS)}.{did_you_mean(name, MODELS)}")
     return MODELS[name]
 
 
-def _quiet(fit: Fit, collections: Sequence[Collection], *, depth: int) -> Predicts:
+def _quiet(fit: FitFunction, collections: Sequence[Collection], *, depth: int) -> Predicts:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ProbevalWarning)  # what files lack is said once, when they are read
         return fit(collections, depth=depth)
@@ -190,7 +190,7 @@ def _judge(
     number: int,
     seed: int,
     draws: int,
-) -> list[Trial]:
+) -> list[ValidationRun]:
     """One order of judging, by every model and measure."""
     name, runs = held.collection.name, held.collection.runs.top(held.depth)
     order = stream(seed, name, number, Purpose.ORDER).permutation(held.known)
@@ -211,6 +211,6 @@ def _judge(
                 point = measure_point(scores, truth.mean(axis=1), draws=drawn, query_truth=truth)
                 points.setdefault((model, metric), []).append(point)
     return [
-        Trial(name, model, str(metric), number, len(runs.systems), len(runs.pool), held.depth, tuple(found))
+        ValidationRun(name, model, str(metric), number, len(runs.systems), len(runs.pool), held.depth, tuple(found))
         for (model, metric), found in points.items()
     ]

@@ -25,7 +25,7 @@ class Standing:
     Parameters
     ----------
     status, curve
-        How it goes, and the course of its confidence.
+        How it goes, and its confidence over time.
     judged, known
         Pairs of the pool with a grade, and pairs with a judgment, then.
     """
@@ -133,7 +133,7 @@ class Board:
             wait = max(self._pause, (time.perf_counter() - began) / SHARE)
 
     def _is_old(self) -> bool:
-        known, outlook = self.standing.status, self._campaign.outlook
+        known, snapshot = self.standing.status, self._campaign.snapshot
         return self._campaign.state.number != known.events or (
-            outlook is not None and (known.outlook is None or outlook.number != known.outlook.number)
+            snapshot is not None and (known.snapshot is None or snapshot.number != known.snapshot.number)
         )

@@ -1,4 +1,4 @@
-"""Two pictures as numbers for SVG: the course of confidence, and intervals side by side. Templates draw them."""
+"""Two pictures as numbers for SVG: confidence over time, and intervals side by side. Templates draw them."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 
 from probeval.selection import Stopping
 
-__all__ = ["Course", "Interval", "course", "intervals", "target_confidence"]
+__all__ = ["Interval", "ProgressCurve", "intervals", "progress_curve", "target_confidence"]
 
-WIDTH, HEIGHT = 600.0, 120.0  # of the field of the course, in units of its own
+WIDTH, HEIGHT = 600.0, 120.0  # of the plotting area, in units of its own
 MOST = 200  # points that are drawn
 SURE = 1.0
 
 
 @dataclass(frozen=True)
-class Course:
+class ProgressCurve:
     """Confidence against judged pairs.
 
     Parameters
@@ -39,11 +39,11 @@ class Course:
     target_at: float | None
 
 
-def course(curve: Sequence[Mapping[str, Any]], stopping: str) -> Course | None:
-    """The course of confidence, outlook by outlook; None before judgments have come between two.
+def progress_curve(curve: Sequence[Mapping[str, Any]], stopping: str) -> ProgressCurve | None:
+    """Confidence over time, snapshot by snapshot; None before judgments have come between two.
 
     >>> curve = [{"judged": 0, "confidence": 0.5}, {"judged": 10, "confidence": 0.9}]
-    >>> course(curve, "confidence=.95").points
+    >>> progress_curve(curve, "confidence=.95").points
     '0.0,120.0 600.0,24.0'
     """
     if len({point["judged"] for point in curve}) < 2:
@@ -61,7 +61,7 @@ def course(curve: Sequence[Mapping[str, Any]], stopping: str) -> Course | None:
     target = target_confidence(stopping)
     across = [WIDTH * (n - first) / max(1, last - first) for n in judged]
     points = " ".join(f"{x:.1f},{height(y):.1f}" for x, y in zip(across, sure, strict=True))
-    return Course(points, lowest, sure[-1], first, last, None if target is None else round(height(target), 1))
+    return ProgressCurve(points, lowest, sure[-1], first, last, None if target is None else round(height(target), 1))
 
 
 def target_confidence(stopping: str) -> float | None:
@@ -90,7 +90,7 @@ class Interval:
 
 
 def intervals(systems: Sequence[Mapping[str, Any]]) -> list[Interval]:
-    """The systems of an outlook with their intervals on one axis."""
+    """The systems of an snapshot with their intervals on one axis."""
     if not systems:
         return []
     low, high = min(row["lower"] for row in systems), max(row["upper"] for row in systems)

@@ -26,7 +26,7 @@ from probeval.web.board import Board, Tally
 from probeval.web.documents import Document, Media
 from probeval.web.forms import Form, read_form
 from probeval.web.guard import Guard, Limiter
-from probeval.web.pictures import course, intervals, target_confidence
+from probeval.web.pictures import intervals, progress_curve, target_confidence
 
 __all__ = ["COOKIE", "application"]
 
@@ -255,9 +255,9 @@ class _Site:
             "judged": standing.judged_in(state),
             "mine": mine,
             "standing": standing,
-            "outlook": standing.status.outlook,
+            "snapshot": standing.status.snapshot,
             "share": standing.share(person.name),
-            "course": course(standing.curve, standing.status.setup.stopping),
+            "curve": progress_curve(standing.curve, standing.status.setup.stopping),
             "target": target_confidence(standing.status.setup.stopping),
         }
 
@@ -281,11 +281,11 @@ class _Site:
             self.board.look()
             state = self.campaign.state
             standing = self.standing(person, state, self.tally.own(person.name)[0])
-            outlook = standing["outlook"]
+            snapshot = standing["snapshot"]
             return self.render(
                 "overview.html",
                 person,
-                intervals=intervals(() if outlook is None else outlook.systems),
+                intervals=intervals(() if snapshot is None else snapshot.systems),
                 disagreements=[
                     (pair, sorted(state.latest(pair).values(), key=lambda j: j.by), state.comments.get(pair, ()))
                     for pair in (state.disagreements[:50] if person.owner else ())

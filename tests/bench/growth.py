@@ -231,7 +231,7 @@ def wide(folder: Path, data: Path, limits: Limits) -> list[Cost]:
         common = [syndl / "runs", "--metric", METRIC, "--scale", "graded:3"]
         some = ["--qrels", folder / "sample.txt"]
         replay = ["--qrels", syndl / "qrels.txt.gz", "--policy", "gain", "--jobs", "1"]
-        # A course goes on to its last checkpoint, and may end 100 judgments past its stop.
+        # A trajectory goes on to its last checkpoint, and may end 100 judgments past its stop.
         batches = ["--batch", str(BATCH), "--until", repr(BATCH * BATCHES / pairs), "--checkpoints", "0"]
         batches += ["--stop", f"budget={BATCH * BATCHES}"]
         measure(f"{syndl.name}, {WIDE:,} judgments", "evaluate", *common, *some)
@@ -282,13 +282,13 @@ def refit(folder: str) -> dict[str, float]:
     rows = judged_pairs(campaign, BEFORE + BATCH * REFITS, depth=DEPTH)
     first, *rest = (Judgments.rows(*(column[:n] for column in rows)) for n in range(BEFORE, len(rows[0]) + 1, BATCH))
     begun = replace(campaign, judgments=first)
-    stage = Judging(begun, choose_model(None, begun, scale=scale).model, METRIC, scale=scale).begin()
+    state = Judging(begun, choose_model(None, begun, scale=scale).model, METRIC, scale=scale).begin()
     taken = []
     for judgments in rest:
         start = time.perf_counter()
-        stage = stage.after(judgments)
+        state = state.after(judgments)
         taken.append(time.perf_counter() - start)
-    return {"seconds": statistics.median(taken), "pairs": len(stage.judging.pool)}
+    return {"seconds": statistics.median(taken), "pairs": len(state.judging.pool)}
 
 
 TASKS: dict[str, Callable[..., dict[str, float]]] = {"write": write, "sample": sample, "refit": refit}

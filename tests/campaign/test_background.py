@@ -1,4 +1,4 @@
-"""The worker that keeps outlooks fresh while people judge."""
+"""The worker that keeps snapshots fresh while people judge."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def _until(holds: Callable[[], bool], seconds: float) -> bool:
 def test_a_process_of_its_own_refreshes_whenever_judgments_come(make: Callable[..., Campaign]):
     campaign = make(clock=time.time, policy="depth")
     with Refresher(campaign, pause=0.05):
-        assert _until(lambda: campaign.outlook is not None, 60)
+        assert _until(lambda: campaign.snapshot is not None, 60)
         campaign.record("ann", *campaign.pool.label(0), 1)
         assert _until(lambda: not campaign.is_behind, 60)
-    assert campaign.outlook is not None
-    assert campaign.outlook.judged == 1
+    assert campaign.snapshot is not None
+    assert campaign.snapshot.judged == 1
     assert [point["judged"] for point in campaign.curve()] == [0, 1]
 
 

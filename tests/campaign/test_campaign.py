@@ -1,4 +1,4 @@
-"""A campaign from its first pair to its export: leases, overlap, undo, adjudication, agreement, outlooks."""
+"""A campaign from its first pair to its export: leases, overlap, undo, adjudication, agreement, snapshots."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from probeval.campaign import Campaign, Judged, Leased, Setup
-from probeval.campaign.outlook import judgments_left, way_come
+from probeval.campaign.snapshot import judgments_left, way_come
 from probeval.data import Collection, Scale, read_judgments
 from probeval.errors import CampaignError, MetricError, SelectionError
 from probeval.relevance import choose_model, write_card
@@ -259,22 +259,22 @@ def test_agreement_bias_and_adjudication_of_two_assessors(make: Callable[..., Ca
 
 def test_status_before_anything_is_judged(campaign: Campaign):
     status = campaign.status()
-    assert (status.judged, status.judgments, status.shared, status.left, status.outlook) == (0, 0, 0, None, None)
+    assert (status.judged, status.judgments, status.shared, status.left, status.snapshot) == (0, 0, 0, None, None)
     assert np.isnan(status.alpha)
     assert status.table().empty
-    json.dumps(status.document())
+    json.dumps(status.to_dict())
 
 
 def test_the_model_proposes_and_everybody_sees_it(campaign: Campaign, store: str):
     assert campaign.is_behind
     with Campaign.open(store) as other:  # as a process of its own would
-        outlook = other.refresh()
+        snapshot = other.refresh()
     assert not campaign.is_behind
-    assert campaign.outlook == outlook
-    assert outlook.judged == 0
-    assert [row["system"] for row in outlook.systems] == campaign.evaluate().order
+    assert campaign.snapshot == snapshot
+    assert snapshot.judged == 0
+    assert [row["system"] for row in snapshot.systems] == campaign.evaluate().order
     tasks = campaign.next("ann", n=3)
-    assert [(t.query, t.doc) for t in tasks] == list(outlook.queue[:3])
+    assert [(t.query, t.doc) for t in tasks] == list(snapshot.queue[:3])
     campaign.record("ann", tasks[0].query, tasks[0].doc, 1)
     assert campaign.is_behind
     assert campaign.status().behind == 1
@@ -288,8 +288,8 @@ def test_an_outlook_of_less_does_not_replace_one_of_more(campaign: Campaign):
     old = campaign.refresh()
     campaign.record("ann", *campaign.pool.label(0), 1)
     new = campaign.refresh()
-    campaign._log.store.add_outlook(campaign._log.key, old.row())
-    assert campaign._log.store.outlook(campaign._log.key)["number"] == new.number
+    campaign._log.store.add_snapshot(campaign._log.key, old.row())
+    assert campaign._log.store.snapshot(campaign._log.key)["number"] == new.number
     assert len(campaign.curve()) == 2
 
 
@@ -327,10 +327,10 @@ def test_what_is_left_is_unknown_until_twenty_judgments_were_seen_to_come():
 def test_judged_to_the_end_the_target_is_met_and_nothing_is_left(make: Callable[..., Campaign], small: Collection):
     campaign = make(stopping="confidence=.95")
     _judge_all(campaign, _truth(small), "ann", "bob")
-    outlook = campaign.refresh()
-    assert outlook.reached
-    assert outlook.confidence == 1
-    assert outlook.queue == ()
+    snapshot = campaign.refresh()
+    assert snapshot.reached
+    assert snapshot.confidence == 1
+    assert snapshot.queue == ()
     assert campaign.next("ann") == []
     assert campaign.status().left == 0
     assert small.judgments is not None

@@ -120,8 +120,8 @@ def test_label_tables_add_up_and_the_model_sees_them(make: Callable[..., Campaig
     before = campaign.refresh()
     docs = _docs(campaign, "q1", 4)
     first = "query\tdoc\tllm\n" + "".join(f"q1\t{doc}\t{i % 2}\n" for i, doc in enumerate(docs))
-    campaign.import_file("eve", put("one.tsv", first), form="labels")
-    campaign.import_file("eve", put("two.tsv", f"query\tdoc\tllm\tclicks\nq1\t{docs[0]}\t1\t.5\n"), form="labels")
+    campaign.import_file("eve", put("one.tsv", first), file_format="labels")
+    campaign.import_file("eve", put("two.tsv", f"query\tdoc\tllm\tclicks\nq1\t{docs[0]}\t1\t.5\n"), file_format="labels")
     labels = campaign.collection.labels
     assert labels is not None
     assert labels.sources == ("llm", "clicks")
@@ -155,7 +155,7 @@ def test_files_that_do_not_fit_are_refused_whole(campaign: Campaign, put: Put, n
         campaign.import_file("eve", put(name, text))
     assert campaign.state.number == 3
     with pytest.raises(DataError, match=r"No format 'qurels'.*Did you mean 'qrels'"):
-        campaign.import_file("eve", put(name, text), form="qurels")
+        campaign.import_file("eve", put(name, text), file_format="qurels")
 
 
 def test_the_log_is_exported_whole(campaign: Campaign):

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from probeval.report import evaluation
+from probeval.reports import evaluation
 
 COMMAND = [sys.executable, "-c", "from probeval.cli import main; main()", "demo"]
 

@@ -54,7 +54,7 @@ def test_json_is_that_of_the_library(run, folders):
     )  # fmt: skip
     document = json.loads(said.out)
     assert document["policies"][0]["points"][0]["rho"] is None  # all systems tied: it is not a number
-    plain = json.loads(json.dumps(expected.document()), parse_constant=lambda _: None)
+    plain = json.loads(json.dumps(expected.to_dict()), parse_constant=lambda _: None)
     assert document == plain
     assert [c["policy"] for c in document["policies"]] == ["mtc", "mtc", "random", "random"]
     first, second = said.err.splitlines()
@@ -64,10 +64,10 @@ def test_json_is_that_of_the_library(run, folders):
 
 def test_stop_is_never_null(run):
     for stop, reached in (("confidence=.8", True), ("budget=0", True), ("budget=100000", False), ("", False)):
-        course = json.loads(run("--stop", stop, "--format", "json").out)["policies"][0]
-        assert course["stop"]["reached"] is reached
-        assert isinstance(course["stop"]["judged"], int)
-        assert len(course["points"]) == 3
+        trajectory = json.loads(run("--stop", stop, "--format", "json").out)["policies"][0]
+        assert trajectory["stop"]["reached"] is reached
+        assert isinstance(trajectory["stop"]["judged"], int)
+        assert len(trajectory["points"]) == 3
 
 
 def test_csv_has_a_row_a_course_and_checkpoint(run):

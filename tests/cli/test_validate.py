@@ -47,7 +47,7 @@ def test_json_is_that_of_the_library(probeval, folders):
     expected = validate(
         [read_campaign(f) for f in folders], models=["independent"], depth=5, checkpoints=[0, 0.2], seeds=1, draws=20
     )
-    assert document == json.loads(json.dumps(expected.document()))
+    assert document == json.loads(json.dumps(expected.to_dict()))
     assert {c["campaign"] for c in document["campaigns"]} == {"first", "second", "third"}
     assert said.err.splitlines()[0].startswith("first: 5 of 5 systems are judged to depth 5; 6 queries, ")
     assert "partly: no system is judged to depth 5; it is only learned from.\n" in said.err

@@ -80,10 +80,10 @@ def test_a_store_has_its_judgments(campaign, name):
 
 
 def test_a_store_has_what_the_model_said_last(campaign, name):
-    expected, outlook = CAMPAIGNS[name]["outlook"], campaign.outlook
-    assert outlook is not None
-    assert (outlook.judged, outlook.confidence) == (expected["judged"], expected["confidence"])
-    assert outlook.systems[0]["system"] == expected["best"]
+    expected, snapshot = CAMPAIGNS[name]["snapshot"], campaign.snapshot
+    assert snapshot is not None
+    assert (snapshot.judged, snapshot.confidence) == (expected["judged"], expected["confidence"])
+    assert snapshot.systems[0]["system"] == expected["best"]
     assert len(campaign.curve()) == 2
 
 

@@ -73,8 +73,8 @@ def test_a_written_campaign_reads_back(tmp_path, whole):
     assert again.name == "synthetic"
     assert again.runs.systems == whole.runs.systems
     assert again.runs.teams == whole.runs.teams
-    assert again.runs.to_pandas().equals(whole.runs.to_pandas())
-    assert again.judgments.to_pandas().equals(whole.judgments.to_pandas())
+    assert again.runs.to_frame().equals(whole.runs.to_frame())
+    assert again.judgments.to_frame().equals(whole.judgments.to_frame())
     assert again.metadata.docs.tolist() == whole.metadata.docs.tolist()
     assert again.metadata.groups["source"].tolist() == whole.metadata.groups["source"].tolist()
     assert again.labels.sources == whole.labels.sources
@@ -113,7 +113,7 @@ def test_other_runs_in_the_folder_are_not_mixed_in(tmp_path, small):
     write_campaign(small, tmp_path)
     with pytest.raises(DataError, match=r"holds other runs already \(system-02.gz\)"):
         write_campaign(Collection("other", small.runs.select(["system-01"])), tmp_path)
-    assert read_campaign(tmp_path).runs.to_pandas().equals(small.runs.to_pandas())
+    assert read_campaign(tmp_path).runs.to_frame().equals(small.runs.to_frame())
 
 
 @pytest.mark.parametrize("name", ["../escape", "a/b", "..", ".hidden", "bm25.csv", "/abs"])

@@ -108,6 +108,6 @@ def test_metadata_of_a_real_campaign(data):
 
 def test_evidence_as_tables(put):
     metadata = read_metadata(put("metadata.tsv", "doc\tsite\n007\tx\n1e5\t\n"))
-    assert metadata.to_pandas().to_dict("list") == {"doc": ["007", "1e5"], "site": ["x", ""]}
+    assert metadata.to_frame().to_dict("list") == {"doc": ["007", "1e5"], "site": ["x", ""]}
     labels = read_labels(put("labels.tsv", "query\tdoc\tgpt\nq2\ta\t1\nq1\tb\t\n"))
-    assert labels.to_pandas().fillna(-1).to_numpy().tolist() == [["q1", "b", -1.0], ["q2", "a", 1.0]]
+    assert labels.to_frame().fillna(-1).to_numpy().tolist() == [["q1", "b", -1.0], ["q2", "a", 1.0]]

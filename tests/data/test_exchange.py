@@ -15,7 +15,7 @@ QUERIES = {"q1": "star wars", "q2": "=sum", "q3": "dogs"}
 
 def test_a_quepid_case(put):
     path = put("case.csv", 'query,docid,rating\nstar wars,11,3\nstar wars,007,0\n" =sum",11,1\ndogs\n')
-    frame = read_quepid(path, queries=QUERIES).to_pandas()
+    frame = read_quepid(path, queries=QUERIES).to_frame()
     assert frame[["query", "doc", "grade"]].to_numpy().tolist() == [["q1", "11", 3], ["q1", "007", 0], ["q2", "11", 1]]
 
 
@@ -39,7 +39,7 @@ def test_a_quepid_book_keeps_its_raters(put):
     book = put("book.json", json.dumps({"name": "b", "query_doc_pairs": pairs}))
     first, second = (read_quepid(p, queries=QUERIES) for p in (table, book))
     assert first.assessors == ("Ann", "bob@x.org")
-    assert first.to_pandas().drop(columns="time").equals(second.to_pandas().drop(columns="time"))
+    assert first.to_frame().drop(columns="time").equals(second.to_frame().drop(columns="time"))
     assert first.grades("min").tolist() == [2, 1]
 
 
@@ -124,7 +124,7 @@ def test_mteb_folders_in_both_layouts(put, tmp_path):
     put("all/c/SciFact_predictions.json", json.dumps(LISTS))  # as older versions and BEIR write it
     runs = read_mteb(tmp_path / "all", task="SciFact", split="test")
     assert runs.systems == ("org__small", "org__large", "c")
-    assert runs.to_pandas().query("system == 'c'")["doc"].tolist() == ["007", "7", "1e5"]
+    assert runs.to_frame().query("system == 'c'")["doc"].tolist() == ["007", "7", "1e5"]
 
 
 def test_read_runs_takes_prediction_files(put, tmp_path):

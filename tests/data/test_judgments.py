@@ -70,7 +70,7 @@ def test_a_grade_off_the_scale_names_the_pair():
 def test_on_another_pool():
     judged = Judgments.rows(["q1", "q2", "q2"], ["a", "a", "b"], [1, 2, 0], assessors=["x", "y", "x"])
     moved = judged.on(Pool.of(["q2", "q2"], ["a", "c"]))
-    assert moved.to_pandas()[["query", "doc", "grade", "assessor"]].values.tolist() == [["q2", "a", 2, "y"]]
+    assert moved.to_frame()[["query", "doc", "grade", "assessor"]].values.tolist() == [["q2", "a", 2, "y"]]
     assert moved.grades().tolist()[0] == 2
     assert np.isnan(moved.grades()[1])
     assert judged.on(judged.pool) is judged
@@ -79,8 +79,8 @@ def test_on_another_pool():
 def test_take_by_position_and_by_mask():
     judged = Judgments.rows(["q"] * 3, list("abc"), [0, 1, 2], times=[10, 20, 30])
     by_mask, by_place = judged.take(np.array([True, False, True])), judged.take(np.array([2, 0]))
-    assert by_mask.to_pandas()[["doc", "grade", "time"]].values.tolist() == [["a", 0, 10], ["c", 2, 30]]
-    assert by_place.to_pandas()["doc"].tolist() == ["c", "a"]
+    assert by_mask.to_frame()[["doc", "grade", "time"]].values.tolist() == [["a", 0, 10], ["c", 2, 30]]
+    assert by_place.to_frame()["doc"].tolist() == ["c", "a"]
     assert by_mask.pool is judged.pool
 
 

@@ -61,6 +61,6 @@ def test_a_control_character_is_refused_wherever_it_stands(put, mark):
 
 def test_other_blanks_part_columns_and_only_ends_of_line_part_rows(put):
     judged = read_judgments(put("qrels.txt", "q\v0\td1\f1\r\nq 0  d2 0  \r\n\r\n"))
-    assert judged.to_pandas()[["query", "doc", "grade"]].to_numpy().tolist() == [["q", "d1", 1.0], ["q", "d2", 0.0]]
+    assert judged.to_frame()[["query", "doc", "grade"]].to_numpy().tolist() == [["q", "d1", 1.0], ["q", "d2", 0.0]]
     with pytest.raises(DataError, match=r"qrels.txt:1: expected 4 columns"):
         read_judgments(put("qrels.txt", "q 0 d1\n1 q 0 d2 0\n"))

@@ -50,7 +50,7 @@ FORMS = {
 
 @pytest.mark.parametrize("form", FORMS)
 def test_runs_in_memory(form):
-    table = as_runs(FORMS[form]()).to_pandas()
+    table = as_runs(FORMS[form]()).to_frame()
     assert table.sort_values(["query", "rank"]).values.tolist() == ROWS
 
 
@@ -65,7 +65,7 @@ JUDGED = {
 
 @pytest.mark.parametrize("form", JUDGED)
 def test_judgments_in_memory(form):
-    table = as_judgments(JUDGED[form]()).to_pandas()[["query", "doc", "grade"]]
+    table = as_judgments(JUDGED[form]()).to_frame()[["query", "doc", "grade"]]
     assert table.sort_values(["query", "doc"]).values.tolist() == EVENTS
 
 
@@ -73,7 +73,7 @@ def test_ranx_itself():
     ranx = pytest.importorskip("ranx", reason="ranx is not installed")
     runs = as_runs([ranx.Run(RUN, name="bm25"), ranx.Run({"q1": {"007": 3.0}}, name="dense")])
     assert runs.systems == ("bm25", "dense")
-    assert runs.select(["bm25"]).to_pandas().sort_values(["query", "rank"]).values.tolist() == ROWS
+    assert runs.select(["bm25"]).to_frame().sort_values(["query", "rank"]).values.tolist() == ROWS
     judged = as_judgments(ranx.Qrels({"q1": {"007": 1, "NaN": 2}}))
     assert judged.grades().tolist() == [1, 2]
 
@@ -89,14 +89,14 @@ def test_ours_pass_through(small):
 
 def test_a_frame_may_have_ranks_or_order_alone():
     ranked = pd.DataFrame({"query": ["q", "q"], "doc": ["a", "b"], "rank": [2, 1]})
-    assert as_runs({"s": ranked}).to_pandas()["doc"].tolist() == ["b", "a"]
-    assert as_runs({"s": ranked.drop(columns="rank")}).to_pandas()["doc"].tolist() == ["a", "b"]
+    assert as_runs({"s": ranked}).to_frame()["doc"].tolist() == ["b", "a"]
+    assert as_runs({"s": ranked.drop(columns="rank")}).to_frame()["doc"].tolist() == ["a", "b"]
     assert np.isnan(as_runs({"s": ranked}).scores).all()
 
 
 def test_numbers_of_any_library_are_scores():
     runs = as_runs({"s": {"q": {"a": np.float32(0.5), "b": np.int64(2), "c": 1, "d": "1.5"}}})
-    assert runs.to_pandas().set_index("doc")["score"].to_dict() == {"b": 2, "d": 1.5, "c": 1, "a": 0.5}
+    assert runs.to_frame().set_index("doc")["score"].to_dict() == {"b": 2, "d": 1.5, "c": 1, "a": 0.5}
 
 
 def test_whole_numbers_as_ids_are_their_digits():

@@ -64,7 +64,7 @@ def test_take_keeps_the_queries_and_drops_unused_documents():
 
 
 def test_frame():
-    frame = Pool.of(["a", "b"], ["007", "NaN"]).to_pandas()
+    frame = Pool.of(["a", "b"], ["007", "NaN"]).to_frame()
     assert frame.to_dict("list") == {"query": ["a", "b"], "doc": ["007", "NaN"]}
 
 

@@ -109,8 +109,8 @@ def test_top_cuts_the_pool_too(small):
     top = small.runs.top(2)
     assert top.depth == 2
     assert np.unique(top.pairs).tolist() == list(range(len(top.pool)))
-    assert top.to_pandas().equals(small.runs.to_pandas().query("rank <= 2").reset_index(drop=True))
-    assert small.runs.top(99).to_pandas().equals(small.runs.to_pandas())
+    assert top.to_frame().equals(small.runs.to_frame().query("rank <= 2").reset_index(drop=True))
+    assert small.runs.top(99).to_frame().equals(small.runs.to_frame())
 
 
 @pytest.mark.parametrize("depth", [0, -1])
@@ -125,9 +125,9 @@ def test_select_keeps_order_teams_and_queries(small):
     assert chosen.systems == tuple(wanted)
     assert chosen.teams == tuple(small.runs.teams[small.runs.systems.index(s)] for s in wanted)
     assert chosen.queries.tolist() == small.runs.queries.tolist()
-    frame = small.runs.to_pandas()
+    frame = small.runs.to_frame()
     for system in wanted:
-        of, before = (f[f["system"] == system].reset_index(drop=True) for f in (chosen.to_pandas(), frame))
+        of, before = (f[f["system"] == system].reset_index(drop=True) for f in (chosen.to_frame(), frame))
         assert of.equals(before)
     assert set(np.unique(chosen.pairs)) == set(range(len(chosen.pool)))
     with pytest.raises(DataError, match=r"No system 'system-5'.*Did you mean 'system-05'"):
@@ -138,7 +138,7 @@ def test_on_a_larger_pool_the_lists_are_the_same(small):
     larger = small.runs.pool.union(Pool.of(["a0", "q1"], ["x", "x"]))
     moved = small.runs.on(larger)
     assert moved.pool is larger
-    assert moved.to_pandas().equals(small.runs.to_pandas())
+    assert moved.to_frame().equals(small.runs.to_frame())
     assert not moved.retrieved[:, 0].any()  # a query that no system answers
     assert small.runs.on(small.runs.pool) is small.runs
     with pytest.raises(DataError, match="has all of their pairs"):
@@ -148,7 +148,7 @@ def test_on_a_larger_pool_the_lists_are_the_same(small):
 def test_on_a_pool_that_lacks_a_query_without_pairs():
     runs = Runs.rows(["a", "b"], ["q1", "q2"], ["x", "y"], [1, 1]).select(["a"])
     moved = runs.on(Pool.of(["q1"], ["x"]))
-    assert moved.to_pandas().equals(runs.to_pandas())
+    assert moved.to_frame().equals(runs.to_frame())
 
 
 def test_teams(small):

@@ -42,7 +42,7 @@ def test_runs_from_every_kind_of_table(put, kind, squeeze):
     content = encode(RUNS, kind)
     path = put(f"runs.{kind}.gz", gzip.compress(content)) if squeeze else put(f"runs.{kind}", content)
     runs = read_runs(path)
-    assert runs.to_pandas().values.tolist() == RUN_ROWS
+    assert runs.to_frame().values.tolist() == RUN_ROWS
 
 
 @pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "parquet"])
@@ -50,7 +50,7 @@ def test_judgments_from_every_kind_of_table(put, kind):
     if kind == "parquet":
         pytest.importorskip("pyarrow")
     judged = read_judgments(put(f"qrels.{kind}", encode(QRELS, kind)))
-    assert judged.to_pandas().drop(columns="time").values.tolist() == [list(row.values()) for row in QRELS]
+    assert judged.to_frame().drop(columns="time").values.tolist() == [list(row.values()) for row in QRELS]
     assert judged.grades("max").tolist() == [2, 0]
 
 
@@ -78,7 +78,7 @@ def test_numbers_as_ids_keep_their_spelling(put):
 
 def test_beir_qrels(put):
     judged = read_judgments(put("qrels.tsv", "query-id\tcorpus-id\tscore\n1\t007\t1\n1\tMED-10\t2\n"))
-    assert judged.to_pandas()[["query", "doc", "grade"]].values.tolist() == [["1", "007", 1], ["1", "MED-10", 2]]
+    assert judged.to_frame()[["query", "doc", "grade"]].values.tolist() == [["1", "007", 1], ["1", "MED-10", 2]]
 
 
 @pytest.mark.parametrize("header", ["QID,Docno,Relevance", "topic,document_id,rel", "query_id, doc_id ,label"])
@@ -99,27 +99,27 @@ def test_columns_go_by_many_names(put, header):
 )
 def test_a_csv_in_any_dress(put, content):
     judged = read_judgments(put("qrels.csv", content))
-    assert judged.to_pandas()[["query", "doc", "grade"]].values.tolist() == [["q", "d", 1]]
+    assert judged.to_frame()[["query", "doc", "grade"]].values.tolist() == [["q", "d", 1]]
 
 
 def test_triples_stand_in_rank_order(put):
     path = put("triples.tsv", "b\tq\t2\nb\tq\t10\nb\tq\t1\na\tq\t1\n")
     runs = read_runs(path)
     assert runs.systems == ("b", "a")
-    assert runs.to_pandas().query("system == 'b'")["doc"].tolist() == ["2", "10", "1"]
+    assert runs.to_frame().query("system == 'b'")["doc"].tolist() == ["2", "10", "1"]
     assert np.isnan(runs.scores).all()
 
 
 @pytest.mark.parametrize("first", ["run", "score", "query", "doc", "system", "\n\na"])
 def test_a_triple_is_no_header_whatever_its_ids(put, first):
     runs = read_runs(put("triples.tsv", f"{first}\tq\td1\n{first.strip()}\tq\td2\n"))
-    assert runs.to_pandas().values[:, :3].tolist() == [[first.strip(), "q", "d1"], [first.strip(), "q", "d2"]]
+    assert runs.to_frame().values[:, :3].tolist() == [[first.strip(), "q", "d1"], [first.strip(), "q", "d2"]]
 
 
 def test_three_columns_with_a_header_are_no_triples(put):
     runs = read_runs(put("run.csv", "query,doc,rank\nq,d1,2\nq,d2,1\n"))
     assert runs.systems == ("run",)
-    assert runs.to_pandas()["doc"].tolist() == ["d2", "d1"]
+    assert runs.to_frame()["doc"].tolist() == ["d2", "d1"]
     assert len(read_runs(put("runs.tsv", "doc\tsystem\tquery\nd\ts\tq\n")).pool) == 1
 
 
@@ -131,14 +131,14 @@ def test_triples_of_mirex_are_its_runs(data):
 
 def test_rank_and_score_in_one_table(put):
     path = put("run.csv", "query,doc,rank,score\nq,a,1,1\nq,b,2,2\nq,c,3,2\n")
-    docs = {order: read_runs(path, order=order).to_pandas()["doc"].tolist() for order in ("trec_eval", "score", "rank")}
+    docs = {order: read_runs(path, order=order).to_frame()["doc"].tolist() for order in ("trec_eval", "score", "rank")}
     assert docs == {"trec_eval": ["c", "b", "a"], "score": ["b", "c", "a"], "rank": ["a", "b", "c"]}
 
 
 def test_scores_are_read_to_the_last_bit(put):
     scores = np.random.default_rng(5).normal(size=200) * 1e-7
     lines = "".join(f"q,d{i:03d},{v!r}\n" for i, v in enumerate(scores.tolist()))
-    frame = read_runs(put("run.csv", "query,doc,score\n" + lines)).to_pandas().sort_values("doc")
+    frame = read_runs(put("run.csv", "query,doc,score\n" + lines)).to_frame().sort_values("doc")
     assert frame["score"].tolist() == scores.tolist()
 
 

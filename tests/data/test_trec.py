@@ -14,11 +14,11 @@ BOM = b"\xef\xbb\xbf"
 
 
 def rows(runs: Runs) -> list[list]:
-    return runs.to_pandas()[["query", "doc", "rank", "score"]].values.tolist()
+    return runs.to_frame()[["query", "doc", "rank", "score"]].values.tolist()
 
 
 def events(judgments: Judgments) -> list[list]:
-    return judgments.to_pandas()[["query", "doc", "grade"]].values.tolist()
+    return judgments.to_frame()[["query", "doc", "grade"]].values.tolist()
 
 
 RUN_ROWS = [["q1", "d1", 1, 3.5], ["q1", "d2", 2, 2.5], ["q2", "d1", 1, -0.001]]
@@ -229,7 +229,7 @@ def test_a_written_run_reads_back(tmp_path, name):
     write_run(tmp_path / name, runs, "run")
     again = read_runs(tmp_path / name)
     assert again.pool == runs.pool
-    assert again.to_pandas().equals(runs.to_pandas())  # scores to the last bit
+    assert again.to_frame().equals(runs.to_frame())  # scores to the last bit
     assert (tmp_path / name).read_bytes().startswith(b"\x1f\x8b") == name.endswith(".gz")
 
 
@@ -250,7 +250,7 @@ def test_a_written_qrels_reads_back(tmp_path):
     judged = Judgments.rows(["q"] * 7, list("abcdefg"), grades, assessors=["x", "y"] * 3 + ["x"])
     write_qrels(tmp_path / "qrels.gz", judged)
     again = read_judgments(tmp_path / "qrels.gz")
-    assert again.to_pandas().drop(columns="time").equals(judged.to_pandas().drop(columns="time"))
+    assert again.to_frame().drop(columns="time").equals(judged.to_frame().drop(columns="time"))
 
 
 def test_a_written_qrels_keeps_the_latest_grade_of_each_assessor(tmp_path):

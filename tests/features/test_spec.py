@@ -83,7 +83,7 @@ def test_a_table_says_what_it_lacks():
 
 
 def test_a_table_with_ids(small):
-    frame = compute_features(small, ["fSYS", "bRANK"], depth=3).to_pandas()
+    frame = compute_features(small, ["fSYS", "bRANK"], depth=3).to_frame()
     assert list(frame.columns) == ["query", "doc", "fSYS", "bRANK"]
     assert frame["bRANK"].between(1, 3).all()
     assert frame[["query", "doc"]].apply(tuple, axis=1).is_monotonic_increasing

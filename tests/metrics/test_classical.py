@@ -98,7 +98,7 @@ def test_a_table_by_falling_mean_in_which_ties_share_a_rank():
 
 
 def test_the_frame_has_a_row_a_system_and_query(runs, judged):
-    frame = measure(runs, judged, "P@3").to_pandas()
+    frame = measure(runs, judged, "P@3").to_frame()
     assert list(frame.columns) == ["system", "query", "value", "lower", "upper"]
     rows = [tuple(row) for row in frame.itertuples(index=False)]
     assert [row[:2] for row in rows] == [("a", "q1"), ("a", "q2"), ("b", "q1"), ("b", "q2")]
@@ -107,7 +107,7 @@ def test_the_frame_has_a_row_a_system_and_query(runs, judged):
 
 def test_plain_data_for_json(runs, judged):
     found = measure(runs, judged, "P@3")
-    document = json.loads(json.dumps(found.document()))
+    document = json.loads(json.dumps(found.to_dict()))
     assert document["metric"] == "P@3"
     assert (document["model"], document["interval"], document["target"]) == ("none", "bounds", "collection")
     assert (document["scale"], document["pool"], document["judged"]) == ("graded:2", 7, 5)
@@ -122,20 +122,20 @@ def test_plain_data_for_json(runs, judged):
     assert [system["p_best"] for system in document["systems"]] == [None, 0]
     assert document["pairs"] == [{"a": "a", "b": "b", "mean": pytest.approx(1 / 3), "sd": 0.0, "p_better": None}]
     assert "queries" not in document
-    queries = found.document(per_query=True)["queries"]
+    queries = found.to_dict(per_query=True)["queries"]
     assert len(queries) == 4
     assert queries[0] == {"system": "a", "query": "q1", "mean": pytest.approx(2 / 3), "sd": 0.0}
 
 
 def test_a_settled_comparison_has_a_probability():
     runs = as_runs({"good": {"q": {"r": 2, "n": 1}}, "bad": {"q": {"n": 2, "m": 1}}, "same": {"q": {"n": 2, "r": 1}}})
-    document = measure(runs, as_judgments({"q": {"r": 1, "n": 0, "m": 0}}), "P@2").document()
+    document = measure(runs, as_judgments({"q": {"r": 1, "n": 0, "m": 0}}), "P@2").to_dict()
     assert document["confidence"] == 1
     better = {(pair["a"], pair["b"]): pair["p_better"] for pair in document["pairs"]}
     assert better == {("good", "bad"): 1, ("good", "same"): 0, ("bad", "same"): 0}
     # Two systems tie for the best: neither is better than all others.
     assert {s["system"]: s["p_best"] for s in document["systems"]} == {"good": 0, "same": 0, "bad": 0}
-    alone = measure(runs.select(["good", "bad"]), as_judgments({"q": {"r": 1, "n": 0, "m": 0}}), "P@2").document()
+    alone = measure(runs.select(["good", "bad"]), as_judgments({"q": {"r": 1, "n": 0, "m": 0}}), "P@2").to_dict()
     assert {s["system"]: s["p_best"] for s in alone["systems"]} == {"good": 1, "bad": 0}
 
 

@@ -219,8 +219,8 @@ def random_lists(rng: np.random.Generator, scale: Scale, n_systems: int = 3, n_q
             codes[s, q, : len(drawn)] = drawn
             words = {UNJUDGED: NOT_JUDGED, POOLED: IN_POOL}
             rows[s][q] = [words[c] if c < 0 else scale.grades[c] for c in drawn.tolist()]
-    supply = np.array([[sum(r >= grade for r in of_query) for grade in scale.grades] for of_query in known])
-    return Lists(scale, codes, supply), rows, known
+    relevant_counts = np.array([[sum(r >= grade for r in of_query) for grade in scale.grades] for of_query in known])
+    return Lists(scale, codes, relevant_counts), rows, known
 
 
 @pytest.mark.parametrize("name", MEASURES)
@@ -243,11 +243,11 @@ def test_a_leading_axis_of_draws_is_a_loop_over_draws(name):
     scale = Scale.graded(3)
     codes = rng.integers(-1, 4, (2, 5, 3, 4, 7)).astype(np.int16)
     counts = rng.integers(0, 4, (2, 5, 4, len(scale)))
-    supply = np.cumsum(counts[..., ::-1], axis=-1)[..., ::-1]
-    whole = metric.scores(Lists(scale, codes, supply))
+    relevant_counts = np.cumsum(counts[..., ::-1], axis=-1)[..., ::-1]
+    whole = metric.scores(Lists(scale, codes, relevant_counts))
     assert whole.shape == (2, 5, 3, 4)
     for i in np.ndindex(2, 5):
-        np.testing.assert_allclose(whole[i], metric.scores(Lists(scale, codes[i], supply[i])), atol=CLOSE)
+        np.testing.assert_allclose(whole[i], metric.scores(Lists(scale, codes[i], relevant_counts[i])), atol=CLOSE)
 
 
 # ---- the corners ----
@@ -294,7 +294,7 @@ def test_unjudged_is_not_zero():
     scale, nan = Scale.binary(), float("nan")
     known = [[1, 0, 0]]
     zero, unjudged = (Lists.of_grades([[x, 1]], scale, known=known) for x in (0, nan))
-    pooled = Lists(scale, np.array([[[POOLED, 1]]], dtype=np.int16), zero.supply)
+    pooled = Lists(scale, np.array([[[POOLED, 1]]], dtype=np.int16), zero.relevant_counts)
     for name, at_zero, at_unjudged, at_pooled in [
         ("Bpref", 0, 1, 1),  # above the relevant document stands a worse one, or one that nobody knows
         ("Judged", 1, 0.5, 0.5),
@@ -310,7 +310,10 @@ def test_unjudged_is_not_zero():
 def test_a_cutoff_past_the_end_changes_only_what_it_divides_by(name):
     metric = parse(name)
     lists = Lists.of_grades([[2, 0, 1]], Scale.graded(2), known=[[2, 2, 1, 1, 0]])
-    long, padded = metric @ 6, Lists(lists.scale, np.append(lists.codes, [[[ABSENT] * 3]], axis=2), lists.supply)
+    long, padded = (
+        metric @ 6,
+        Lists(lists.scale, np.append(lists.codes, [[[ABSENT] * 3]], axis=2), lists.relevant_counts),
+    )
     np.testing.assert_allclose(long.scores(lists), long.scores(padded), atol=CLOSE)
 
 
@@ -344,7 +347,7 @@ def test_weights_say_what_a_unit_of_gain_is_worth():
     np.testing.assert_allclose(parse('DCG(norm="none")@2').weights(scale, 3), [1, 1 / np.log2(3), 0])
     assert parse("DCG@10").weights(scale, 10).sum() == pytest.approx(1 / 2)
     with pytest.raises(MetricError, match="not a weighted sum"):
-        parse("AP").shape(3)
+        parse("AP").rank_weights(3)
     with pytest.raises(MetricError, match="not a function of gains"):
         parse("AP").gains(scale)
 

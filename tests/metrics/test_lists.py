@@ -40,7 +40,7 @@ def test_gather_puts_each_pairs_code_at_its_ranks():
 def test_grades_by_query_and_rank():
     lists = Lists.of_grades([[2, NAN, 0], [1, 1, -1]], Scale.graded(2), known=[[2, 2, 0], [1, 1, 0]])
     np.testing.assert_array_equal(lists.codes, [[[2, UNJUDGED, 0], [1, 1, POOLED]]])
-    np.testing.assert_array_equal(lists.supply, [[3, 2, 2], [3, 2, 0]])
+    np.testing.assert_array_equal(lists.relevant_counts, [[3, 2, 2], [3, 2, 0]])
     np.testing.assert_array_equal(lists.unjudged, [[[False, True, False], [False, False, True]]])
     assert lists.retrieved.all()
     assert lists.depth == 3
@@ -57,7 +57,7 @@ def test_the_top_keeps_what_the_query_had_to_offer():
     assert lists.top(9) is lists
     cut = lists.top(2)
     np.testing.assert_array_equal(cut.codes, [[[0, 1]]])
-    np.testing.assert_array_equal(cut.supply, lists.supply)
+    np.testing.assert_array_equal(cut.relevant_counts, lists.relevant_counts)
 
 
 def test_filling_touches_only_the_unjudged():
@@ -67,7 +67,7 @@ def test_filling_touches_only_the_unjudged():
 
 
 def test_lists_and_supply_must_fit():
-    with pytest.raises(DataError, match="cannot have supply"):
+    with pytest.raises(DataError, match="cannot have relevant_counts"):
         Lists(Scale.binary(), np.zeros((1, 2, 3), dtype=np.int16), np.zeros((1, 2), dtype=int))
     with pytest.raises(ScaleError, match="Grade 3 is not on the scale graded:2"):
         Lists.of_grades([[3]], Scale.graded(2))
@@ -79,7 +79,7 @@ def test_runs_meet_judgments_on_the_queries_that_have_both():
     lists, queries = Lists.judged(runs, judged, Scale.graded(2))
     assert list(queries) == ["q1", "q3"]  # q2 has no judgment, q4 no answer
     np.testing.assert_array_equal(lists.codes, [[[0, UNJUDGED], [ABSENT, ABSENT]], [[2, ABSENT], [UNJUDGED, ABSENT]]])
-    np.testing.assert_array_equal(lists.supply, [[3, 2, 1], [1, 1, 0]])
+    np.testing.assert_array_equal(lists.relevant_counts, [[3, 2, 1], [1, 1, 0]])
 
 
 def test_a_query_with_nothing_but_pooled_documents_is_not_judged():

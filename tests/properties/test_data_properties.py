@@ -105,7 +105,7 @@ def test_the_order_of_rows_does_not_matter(rows, random):
     shuffled = random.sample(rows, len(rows))
     one, other = Runs.rows(*columns(rows)), Runs.rows(*columns(shuffled))
     assert one.pool == other.pool
-    assert one.to_pandas().equals(other.select(one.systems).to_pandas())
+    assert one.to_frame().equals(other.select(one.systems).to_frame())
 
 
 @CALM
@@ -145,12 +145,12 @@ def test_judgments_survive_their_file(rows):
 def test_dicts_come_back_as_they_went(content):
     judged = as_judgments(content)
     back: dict[str, dict[str, int]] = {}
-    for query, doc, grade in judged.to_pandas()[["query", "doc", "grade"]].itertuples(index=False):
+    for query, doc, grade in judged.to_frame()[["query", "doc", "grade"]].itertuples(index=False):
         back.setdefault(query, {})[doc] = grade
     assert back == content
     runs = as_runs({"s": content})
     assert runs.pool == judged.pool
-    assert {(q, d): s for q, d, s in runs.to_pandas()[["query", "doc", "score"]].itertuples(index=False)} == {
+    assert {(q, d): s for q, d, s in runs.to_frame()[["query", "doc", "score"]].itertuples(index=False)} == {
         (q, d): g for q, docs in content.items() for d, g in docs.items()
     }
 
@@ -250,7 +250,7 @@ def test_a_spoilt_file_is_read_or_refused_in_one_line(name, edits, squeeze):
                 assert len(refusal.splitlines()) == 1
                 assert refusal.startswith(str(path))
             else:
-                assert len(result.to_pandas()) > 0
+                assert len(result.to_frame()) > 0
                 assert all(is_text(label) and label for label in result.pool.docs)
 
 
@@ -262,4 +262,4 @@ def test_any_bytes_are_read_or_refused(content, ending):
         path.write_bytes(content)
         for read in (read_runs, read_judgments):
             with contextlib.suppress(ProbevalError):
-                assert len(read(path).to_pandas()) > 0
+                assert len(read(path).to_frame()) > 0

@@ -23,8 +23,8 @@ some = settings(max_examples=100, deadline=None, derandomize=True)
 def one_list(scale: Scale, codes, known=()) -> Lists:
     """One list of one query; ``known`` holds the codes of the judged documents beside it."""
     judged = [c for c in [*codes, *known] if c >= 0]
-    supply = [[sum(c >= level for c in judged) for level in range(len(scale))]]
-    return Lists(scale, np.array([[codes]], dtype=np.int16), np.array(supply))
+    relevant_counts = [[sum(c >= level for c in judged) for level in range(len(scale))]]
+    return Lists(scale, np.array([[codes]], dtype=np.int16), np.array(relevant_counts))
 
 
 @st.composite
@@ -60,7 +60,7 @@ def orders(lists: Lists, start: np.ndarray) -> Lists:
     codes, first = lists.codes[0, 0], start[0, 0]
     groups = [codes[first == g] for g in np.unique(first)]
     every = [np.concatenate(choice) for choice in product(*(list(permutations(g)) for g in groups))]
-    return Lists(lists.scale, np.array(every, dtype=np.int16)[:, None], lists.supply)
+    return Lists(lists.scale, np.array(every, dtype=np.int16)[:, None], lists.relevant_counts)
 
 
 CLOSED_FORM = [
@@ -85,7 +85,7 @@ def test_the_expected_score_under_ties_is_the_mean_over_all_orders(case, name):
 
 
 @many
-@given(tied(), st.sampled_from([name for name in CLOSED_FORM if parse(name).definition.shape is not None]))
+@given(tied(), st.sampled_from([name for name in CLOSED_FORM if parse(name).definition.rank_weights is not None]))
 def test_the_variance_under_ties_is_that_over_all_orders(case, name):
     lists, start = case
     metric = parse(name)
@@ -186,7 +186,7 @@ def assigned(lists: Lists, grades) -> tuple[Lists, Lists]:
     codes = lists.codes.copy()
     codes[lists.unjudged] = grades[: int(lists.unjudged.sum())]
     more = np.array([[sum(g >= level for g in grades) for level in range(len(lists.scale))]])
-    return Lists(lists.scale, codes, lists.supply), Lists(lists.scale, codes, lists.supply + more)
+    return Lists(lists.scale, codes, lists.relevant_counts), Lists(lists.scale, codes, lists.relevant_counts + more)
 
 
 def possible(metric: Metric, lists: Lists, outside: int) -> np.ndarray:
@@ -194,8 +194,8 @@ def possible(metric: Metric, lists: Lists, outside: int) -> np.ndarray:
     lists = lists.top(metric.cutoff)
     n = int(lists.unjudged.sum()) + outside
     worlds = [assigned(lists, grades)[1] for grades in product(range(len(lists.scale)), repeat=n)]
-    codes, supply = np.stack([w.codes for w in worlds]), np.stack([w.supply for w in worlds])
-    return metric.scores(Lists(lists.scale, codes, supply)).ravel()
+    codes, relevant_counts = np.stack([w.codes for w in worlds]), np.stack([w.relevant_counts for w in worlds])
+    return metric.scores(Lists(lists.scale, codes, relevant_counts)).ravel()
 
 
 BOUNDED = [
@@ -254,9 +254,9 @@ def test_bounds_of_endless_lists_count_what_stands_past_the_end(lists, name):
         codes = np.append(given_codes, [0, 0])
         codes[free] = grades
         rows += [np.append(codes, np.full(300, 0)), np.append(codes, np.full(300, top))]
-    every = metric.scores(Lists(lists.scale, np.array(rows, dtype=np.int16)[:, None], lists.supply)).ravel()
+    every = metric.scores(Lists(lists.scale, np.array(rows, dtype=np.int16)[:, None], lists.relevant_counts)).ravel()
     if not name.startswith("INST"):  # INST knows its own tail; 300 ranks of the others are not endless
-        every[1::2] += 1 - metric.shape(len(rows[0])).sum()
+        every[1::2] += 1 - metric.rank_weights(len(rows[0])).sum()
     low, high = bounds(metric, lists)
     assert low[0, 0] == pytest.approx(every.min(), abs=1e-9)
     assert high[0, 0] == pytest.approx(every.max(), abs=1e-9)
@@ -286,10 +286,10 @@ def test_one_more_judgment_never_widens_the_bounds(lists, name, grade):
     codes = lists.codes.copy()
     codes[0, 0, open_[0]] = min(grade, len(lists.scale) - 1)
     deep = metric.cutoff is not None and open_[0] >= metric.cutoff
-    supply = lists.supply + (np.arange(len(lists.scale)) <= codes[0, 0, open_[0]])
+    relevant_counts = lists.relevant_counts + (np.arange(len(lists.scale)) <= codes[0, 0, open_[0]])
     if deep:  # past the cutoff it was outside
         before = bounds(metric, lists, 1)
-    after = bounds(metric, Lists(lists.scale, codes, supply))
+    after = bounds(metric, Lists(lists.scale, codes, relevant_counts))
     assert before[0][0, 0] - CLOSE <= after[0][0, 0] <= after[1][0, 0] + CLOSE
     assert after[1][0, 0] <= before[1][0, 0] + CLOSE
 
@@ -321,7 +321,7 @@ def campaign(draw):
 
 
 def values(runs, judged, metric) -> dict:
-    found = measure(as_runs(runs), as_judgments(judged), metric, scale=Scale.graded(2)).to_pandas()
+    found = measure(as_runs(runs), as_judgments(judged), metric, scale=Scale.graded(2)).to_frame()
     return {(s, q): (v, low, high) for s, q, v, low, high in found.itertuples(index=False)}
 
 

@@ -15,7 +15,7 @@ from probeval.data import Judgments, Runs, Scale, as_runs
 from probeval.metrics import Lists, Metric, parse
 from probeval.metrics.lists import gather
 from probeval.relevance import RelevanceDistribution
-from probeval.relevance.distribution import Table
+from probeval.relevance.distribution import ProbabilityTable
 from probeval.scores import evaluate
 from probeval.scores.exact import enumerate_scores
 
@@ -65,10 +65,10 @@ def brute(runs: Runs, relevance: RelevanceDistribution, metric: Metric):
             continue
         codes = relevance.judged.copy()
         codes[open_pairs] = grades
-        supply = np.zeros((len(runs.queries), len(relevance.scale)), dtype=np.int64) + relevance.beyond
+        relevant_counts = np.zeros((len(runs.queries), len(relevance.scale)), dtype=np.int64) + relevance.beyond
         for q, code in zip(runs.pool.query, codes, strict=True):
-            supply[q, : code + 1] += 1
-        total.append(metric.scores(Lists(relevance.scale, gather(codes, runs.pairs), supply)).mean(axis=1))
+            relevant_counts[q, : code + 1] += 1
+        total.append(metric.scores(Lists(relevance.scale, gather(codes, runs.pairs), relevant_counts)).mean(axis=1))
         chances.append(chance)
     score, p = np.array(total), np.array(chances)
     mean = p @ score
@@ -140,7 +140,9 @@ def test_documents_at_the_same_rank_of_both_cancel_in_the_difference(case, name,
     for pair in shared:  # believe anything of them
         weight = np.array([random.random() + 1e-3 for _ in relevance.levels])
         probability[pair] = weight / weight.sum()
-    before, after = (evaluate(runs, one, name) for one in (relevance, replace(relevance, source=Table(probability))))
+    before, after = (
+        evaluate(runs, one, name) for one in (relevance, replace(relevance, source=ProbabilityTable(probability)))
+    )
     first, second = (scores["a"] - scores["b"] for scores in (before, after))
     assert first.mean() == pytest.approx(second.mean(), abs=CLOSE)
     assert first.variance() == pytest.approx(second.variance(), abs=CLOSE)

@@ -14,7 +14,7 @@ from probeval.metrics import parse
 from probeval.relevance import RelevanceDistribution
 from probeval.relevance.online import Prediction
 from probeval.scores import evaluate
-from probeval.selection import POLICIES, Goal, Knowledge, choose
+from probeval.selection import POLICIES, Goal, SelectionContext, choose
 
 DOCS = tuple(f"d{i}" for i in range(5))
 GOALS = ("ranking", "best", "top:2", "scores", "relevant")
@@ -47,7 +47,7 @@ def moments(draw, metrics=METRICS, posterior=None):
 
 def known(lists, relevance, judged, metric, seed=0):
     scores = evaluate(lists, relevance, parse(metric), n=60, rng=np.random.default_rng(seed))
-    return Knowledge(lists, judged, Prediction(relevance), scores, seed)
+    return SelectionContext(lists, judged, Prediction(relevance), scores, seed)
 
 
 def policies(metric):
@@ -57,48 +57,48 @@ def policies(metric):
 @some
 @given(moments(), st.integers(0, 12), st.floats(0, 1), st.data())
 def test_a_choice_is_of_open_pairs_each_once_and_as_many_as_there_are(moment, n, explore, data):
-    knowledge = known(*moment)
+    context = known(*moment)
     size = len(moment[0].pool)
     offered = np.array(data.draw(st.lists(st.booleans(), min_size=size, max_size=size)))
     before = offered.copy()
     policy = data.draw(st.sampled_from(policies(moment[3])))
     goal = Goal.parse(data.draw(st.sampled_from(GOALS)))
-    chosen = choose(knowledge, policy, n, goal=goal, offered=offered, explore=explore)
-    open_ = offered & ~knowledge.judged
+    chosen = choose(context, policy, n, goal=goal, offered=offered, explore=explore)
+    open_ = offered & ~context.judged
     assert len(chosen) == len(set(chosen.tolist())) == min(n, open_.sum())
     assert open_[chosen].all()
     np.testing.assert_array_equal(offered, before)
-    again = choose(knowledge, policy, n, goal=goal, offered=offered, explore=explore)
+    again = choose(context, policy, n, goal=goal, offered=offered, explore=explore)
     np.testing.assert_array_equal(chosen, again)
 
 
 @some
 @given(moments(), st.sampled_from(GOALS), st.integers(1, 4), st.data())
 def test_a_smaller_batch_is_the_start_of_a_larger_one(moment, goal, n, data):
-    knowledge = known(*moment)
+    context = known(*moment)
     policy = data.draw(st.sampled_from(policies(moment[3])))
     everything = np.ones(len(moment[0].pool), dtype=bool)
-    one, more = (choose(knowledge, policy, size, goal=Goal.parse(goal), offered=everything) for size in (n, n + 3))
+    one, more = (choose(context, policy, size, goal=Goal.parse(goal), offered=everything) for size in (n, n + 3))
     np.testing.assert_array_equal(one, more[: len(one)])
 
 
 @few
 @given(moments(), st.sampled_from(GOALS))
 def test_values_are_numbers_and_gain_is_never_negative(moment, goal):
-    knowledge, goal = known(*moment), Goal.parse(goal)
+    context, goal = known(*moment), Goal.parse(goal)
     for policy in policies(moment[3]):
-        value = POLICIES[policy](knowledge, goal)
+        value = POLICIES[policy](context, goal)
         assert value.shape == (len(moment[0].pool),)
         assert not np.isnan(value).any()
     if goal.kind != "relevant":
-        value = POLICIES["gain"](knowledge, goal)
+        value = POLICIES["gain"](context, goal)
         assert (value >= -1e-12 * max(1.0, value.max(initial=0.0))).all()
-        assert not value[knowledge.judged].any()
-        covariance, own = knowledge.covariance, knowledge.gain_variance
+        assert not value[context.judged].any()
+        covariance, own = context.covariance, context.gain_variance
         assert (own >= 0).all()
         # Cauchy and Schwarz, for the measures whose moments are exact.
-        if knowledge.metric.is_linear:
-            spread = np.diag(knowledge.scores.covariance)
+        if context.metric.is_linear:
+            spread = np.diag(context.scores.covariance)
             assert (covariance**2 <= np.outer(own, spread) * (1 + 1e-9) + 1e-15).all()
 
 
@@ -119,12 +119,12 @@ def test_the_order_of_systems_does_not_matter(moment, order, goal):
 @some
 @given(moments(metrics=("CG@2", "DCG@3", "P@3"), posterior=False))
 def test_what_all_systems_have_alike_tells_nobody_apart(moment):
-    knowledge = known(*moment)
-    weights = knowledge.weights
+    context = known(*moment)
+    weights = context.weights
     alike = np.ptp(weights, axis=1) < 1e-12
-    value = POLICIES["gain"](knowledge, Goal.parse("ranking"))
+    value = POLICIES["gain"](context, Goal.parse("ranking"))
     assert np.abs(value[alike]).max(initial=0.0) <= 1e-12 * max(1.0, value.max(initial=0.0))
-    thesis = POLICIES["mtc-thesis"](knowledge, Goal.parse("ranking"))
+    thesis = POLICIES["mtc-thesis"](context, Goal.parse("ranking"))
     assert np.abs(thesis[alike]).max(initial=0.0) < 1e-9
 
 
@@ -133,15 +133,15 @@ def test_what_all_systems_have_alike_tells_nobody_apart(moment):
 def test_values_of_a_pair_goal_are_those_of_its_difference(moment):
     lists = moment[0]
     assume(len(lists.systems) >= 2)
-    knowledge = known(*moment)
+    context = known(*moment)
     goal = Goal.parse(f"pair:{lists.systems[0]},{lists.systems[1]}")
-    g, own = knowledge.covariance, knowledge.gain_variance
-    spread = knowledge.scores.difference_moments()[1][0, 1] ** 2
-    value = POLICIES["gain"](knowledge, goal)
+    g, own = context.covariance, context.gain_variance
+    spread = context.scores.difference_moments()[1][0, 1] ** 2
+    value = POLICIES["gain"](context, goal)
     if spread <= 1e-12:
         assert not value.any()
         return
-    mean = knowledge.scores.mean[0] - knowledge.scores.mean[1]
+    mean = context.scores.mean[0] - context.scores.mean[1]
     omega = np.exp(-(mean**2) / spread / 2) / np.sqrt(2 * np.pi) / spread
     expected = np.divide(omega * (g[:, 0] - g[:, 1]) ** 2, own, out=np.zeros(len(own)), where=own > 1e-12)
     assert value == pytest.approx(expected, rel=1e-6, abs=1e-9)

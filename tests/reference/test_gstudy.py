@@ -56,7 +56,7 @@ def test_trec3_is_gt4irevals_example(trec3):
     erho2, phi = study.coefficient("erho2"), study.coefficient("phi")
     assert [erho2.value, erho2.lower, erho2.upper] == pytest.approx([0.93265, 0.89311, 0.96287], abs=5e-6)
     assert [phi.value, phi.lower, phi.upper] == pytest.approx([0.78613, 0.66141, 0.88039], abs=5e-6)
-    queries = {name: study.queries_for(name).document() for name in ("erho2", "phi")}
+    queries = {name: study.queries_for(name).to_dict() for name in ("erho2", "phi")}
     assert queries == {
         "erho2": {"value": 69, "lower": 37, "upper": 114},
         "phi": {"value": 259, "lower": 130, "upper": 487},

@@ -24,7 +24,7 @@ def held(data):
 
 
 def judged(held, model=None, *, until=0.36, **options):
-    """The course of mtc with the uniform prior, to a little past mean confidence .95."""
+    """The trajectory of mtc with the uniform prior, to a little past mean confidence .95."""
     model = FallbackModel([Uniform()]) if model is None else model
     # A prior that learns nothing need not learn again.
     settings = {"policy": "mtc", "name": "uniform", "explore": 0, "until": until, "refresh": 7000}
@@ -33,12 +33,12 @@ def judged(held, model=None, *, until=0.36, **options):
 
 @pytest.mark.slow
 def test_one_at_a_time(held):
-    course = judged(held)
-    assert (course.reaches(0.90), course.reaches(0.95)) == (1353, 2220)
-    assert course.stop is not None
-    assert course.stop.judged == 2220
-    assert course.stop.judged == pytest.approx(2234, rel=0.01)  # published: 35% of the pool
-    assert course.stop.accuracy >= 0.95
+    trajectory = judged(held)
+    assert (trajectory.reaches(0.90), trajectory.reaches(0.95)) == (1353, 2220)
+    assert trajectory.stop is not None
+    assert trajectory.stop.judged == 2220
+    assert trajectory.stop.judged == pytest.approx(2234, rel=0.01)  # published: 35% of the pool
+    assert trajectory.stop.accuracy >= 0.95
 
 
 def test_in_batches_of_twenty(held):

@@ -123,13 +123,13 @@ def test_agreement_of_users(later: dict[str, Preferences], measure: str, ideal: 
     for agreement in (found, shipped):
         assert agreement.distance_from_ideal == pytest.approx(ideal, abs=5.1e-5)
         assert agreement.disagreement == pytest.approx(worse, abs=5.1e-5)
-    assert found.to_pandas().equals(shipped.to_pandas())
+    assert found.to_frame().equals(shipped.to_frame())
 
 
 def test_the_agreement_on_fine_that_ships_is_the_first_study(mirex: Path) -> None:
     path = mirex / "preferences.csv.gz"
     said = read_preferences(path, a="agfa", b="agfb", answer="preference", words=WORDS)
-    assert said.agreement().to_pandas().equals(load_agreement("CGl@5/fine").to_pandas())
+    assert said.agreement().to_frame().equals(load_agreement("CGl@5/fine").to_frame())
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from probeval.relevance import (
     synthetic_campaign,
 )
 from probeval.relevance.dependence import Drawn, Linearised, Unrelated
-from probeval.relevance.inference.design import Design
+from probeval.relevance.inference.design import ModelDesign
 from probeval.relevance.inference.laplace import fit_laplace
 from probeval.relevance.normal import Normal
 from probeval.relevance.online import Prediction, follow
@@ -51,7 +51,7 @@ def campaign(scale, judged=25):
 def linearised(scale, draws=400):
     """The delta method around one setting of the variances, the fit, and the distribution drawn from it."""
     some = campaign(scale)
-    design = Design.of(PRIOR, some, depth=DEPTH, scale=scale)
+    design = ModelDesign.of(PRIOR, some, depth=DEPTH, scale=scale)
     fit = fit_laplace(design, some.judgments.on(design.pool).codes(scale), points=1)
     relevance = Hierarchical(PRIOR, draws=draws).distribution(some, fit, np.random.default_rng(5))
     return Linearised.of(fit, relevance, scale.gains), fit, relevance
@@ -130,12 +130,12 @@ def test_following_is_predicting_and_a_start_changes_little():
     scale = Scale.graded(2)
     full = synthetic_campaign(np.random.default_rng(3), systems=6, queries=5, depth=DEPTH, docs=15, scale=scale)
     model = Hierarchical(PRIOR, draws=2000)
-    follower = follow(model, replace(full, judgments=None), depth=DEPTH, scale=scale)
+    online = follow(model, replace(full, judgments=None), depth=DEPTH, scale=scale)
     first, more = (full.judgments.take(np.arange(n)) for n in (20, 30))
-    before = follower.after(first, np.random.default_rng(1))
+    before = online.after(first, np.random.default_rng(1))
     asked = model.predict(replace(full, judgments=first), depth=DEPTH, scale=scale, rng=np.random.default_rng(1))
     np.testing.assert_allclose(before.relevance.probability, asked.probability)
-    cold, warm = (follower.after(more, np.random.default_rng(2), last=last) for last in (None, before))
+    cold, warm = (online.after(more, np.random.default_rng(2), last=last) for last in (None, before))
     assert warm.relevance.certain.sum() == 30
     a, b = (x.relevance.moments(scale.gains)[0].mean(axis=0) for x in (cold, warm))
     np.testing.assert_allclose(a, b, atol=0.05)
@@ -145,8 +145,8 @@ def test_following_is_predicting_and_a_start_changes_little():
 def test_what_is_merely_known_teaches_nothing():
     scale = Scale.graded(2)
     some = campaign(scale, judged=10)
-    follower = follow(Hierarchical(PRIOR, draws=50), some, depth=DEPTH, scale=scale)
-    before = follower.after(some.judgments, np.random.default_rng(0))
+    online = follow(Hierarchical(PRIOR, draws=50), some, depth=DEPTH, scale=scale)
+    before = online.after(some.judgments, np.random.default_rng(0))
     pool = before.relevance.pool
     new = np.flatnonzero(~before.relevance.certain)[:4]
     pairs = np.concatenate([some.judgments.on(pool).pair, new])

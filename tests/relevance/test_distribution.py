@@ -103,14 +103,14 @@ def test_posterior_axis():
     # Over draws pairs hang together: covariance of the means, (.8 - .1)^2 / 4.
     off = np.cov(drawn[:, 1:].T)[np.triu_indices(3, 1)]
     assert off == pytest.approx([0.35**2] * 3, abs=5 * 0.25 / np.sqrt(DRAWS))
-    table = known.to_pandas()
+    table = known.to_frame()
     np.testing.assert_allclose(table["mean"], [1, 0.45, 0.45, 0.45])
     np.testing.assert_allclose(table["sd"] ** 2, [0] + [0.125 + 0.35**2] * 3, atol=1e-12)
     np.testing.assert_allclose(table["p1"], 0.45)
 
 
 def test_a_table():
-    table = RelevanceDistribution.of(POOL, BROAD, P).to_pandas()
+    table = RelevanceDistribution.of(POOL, BROAD, P).to_frame()
     assert list(table.columns) == ["query", "doc", "judged", "mean", "sd", "p0", "p1", "p2"]
     np.testing.assert_allclose(table["mean"], P @ [0, 1, 2])
 

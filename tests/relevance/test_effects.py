@@ -12,7 +12,7 @@ from probeval.data import Scale
 from probeval.errors import ModelError
 from probeval.relevance import Hierarchical, HierarchicalPrior, effects, synthetic_campaign
 from probeval.relevance.effects.effect import Columns, Effect
-from probeval.relevance.inference.design import Design
+from probeval.relevance.inference.design import ModelDesign
 from probeval.relevance.inference.nuts import SampledPairs
 from probeval.relevance.normal import Normal
 
@@ -37,7 +37,7 @@ def campaign():
 
 
 def design_of(collection, prior=PRIOR):
-    return Design.of(prior, collection, depth=5, scale=GRADED)
+    return ModelDesign.of(prior, collection, depth=5, scale=GRADED)
 
 
 def test_effects_of_systems_and_teams_sum_to_zero(campaign):

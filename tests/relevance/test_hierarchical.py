@@ -13,7 +13,7 @@ from probeval.relevance import Hierarchical, HierarchicalPrior, synthetic_campai
 from probeval.relevance.effects.cutpoints import cutpoints, level_probabilities
 from probeval.relevance.inference import newton
 from probeval.relevance.inference.blocks import Problem
-from probeval.relevance.inference.design import Design
+from probeval.relevance.inference.design import ModelDesign
 from probeval.relevance.inference.laplace import fit_laplace, influence
 from probeval.relevance.inference.newton import find_mode
 from probeval.relevance.inference.sampling import LaplaceDraws
@@ -53,7 +53,7 @@ def few(collection, n, seed=0):
 
 def problem_of(n=30, *, scale=GRADED, prior=PRIOR):
     collection = few(campaign(), n)
-    design = Design.of(prior, collection, depth=5, scale=scale)
+    design = ModelDesign.of(prior, collection, depth=5, scale=scale)
     return Problem(design, collection.judgments.on(design.pool).codes(scale))
 
 
@@ -118,7 +118,7 @@ class Explicit:
 @pytest.fixture(scope="module")
 def solved():
     collection = few(campaign(systems=3, queries=3, depth=3), 10)
-    design = Design.of(PRIOR, collection, depth=3, scale=GRADED)
+    design = ModelDesign.of(PRIOR, collection, depth=3, scale=GRADED)
     problem = Problem(design, collection.judgments.on(design.pool).codes(GRADED))
     log_sd = prior_means(problem)
     explicit = Explicit(problem, log_sd)
@@ -191,7 +191,7 @@ def test_the_campaigns_block_does_not_grow_with_queries():
     small, large = (
         Problem(design, full.judgments.on(design.pool).codes(GRADED))
         for full in (campaign(queries=5), campaign(queries=50))
-        for design in [Design.of(PRIOR, full, depth=5, scale=GRADED)]
+        for design in [ModelDesign.of(PRIOR, full, depth=5, scale=GRADED)]
     )
     assert small.layout == large.layout
     assert list(small.layout.blocks) == ["first_cut", "gaps", "coefficients", "team", "system"]
@@ -218,7 +218,7 @@ def test_the_centre_undoes_the_shrinkage_of_the_plain_mode(solved):
 def test_a_query_whose_grades_lie_apart_is_found_out():
     """One query has only ends of the scale, another only its middle: their cutpoints move together and apart."""
     collection = campaign(systems=8, queries=6, depth=8)
-    design = Design.of(PRIOR, collection, depth=8, scale=GRADED)
+    design = ModelDesign.of(PRIOR, collection, depth=8, scale=GRADED)
     codes = np.array(collection.judgments.on(design.pool).codes(GRADED))
     first, second = design.pool.query == 0, design.pool.query == 1
     codes[first], codes[second] = np.where(np.arange(first.sum()) % 2, 0, 2), 1
@@ -229,7 +229,7 @@ def test_a_query_whose_grades_lie_apart_is_found_out():
 
 
 def test_two_levels_have_no_cutpoint_scale():
-    graded, binary = (Design.of(PRIOR, campaign(), depth=5, scale=s) for s in (GRADED, Scale.binary()))
+    graded, binary = (ModelDesign.of(PRIOR, campaign(), depth=5, scale=s) for s in (GRADED, Scale.binary()))
     assert graded.names == (*binary.names, "cutpoint_scale")
     known = {name: n for name, n in PRIOR.log_sds.items() if name != "cutpoint_scale"}
     estimates = [CampaignEstimate("past", 2, PRIOR.coefficients, PRIOR.first_cut, (), known)]
@@ -284,12 +284,12 @@ def test_judging_narrows_scores_and_moves_them_to_the_truth():
 
 
 def twins():
-    table = campaign().runs.to_pandas()
+    table = campaign().runs.to_frame()
     return as_runs(pd.concat([table, table[table.system == "system-01"].assign(system="twin")]))
 
 
 def contradictory():
-    table = campaign().judgments.to_pandas().head(12)
+    table = campaign().judgments.to_frame().head(12)
     return Judgments.rows(
         list(table["query"]) * 2,
         list(table["doc"]) * 2,

@@ -22,7 +22,7 @@ from probeval.relevance import synthetic_campaign
 from probeval.relevance.distribution import RelevanceDistribution
 from probeval.relevance.effects.cutpoints import level_probabilities, log_probability
 from probeval.relevance.effects.prior import HierarchicalPrior
-from probeval.relevance.inference.design import Design
+from probeval.relevance.inference.design import ModelDesign
 from probeval.relevance.inference.laplace import fit_laplace
 from probeval.relevance.inference.nuts import NutsDraws, NutsPosterior, SampledPairs, fit_nuts, pymc_model
 from probeval.relevance.normal import Normal
@@ -53,7 +53,7 @@ def prior_of(collection: Collection, *, depth: int, scale: Scale, groups: bool =
     )
 
 
-def some_judged(collection: Collection, design: Design, keep: np.ndarray) -> Codes:
+def some_judged(collection: Collection, design: ModelDesign, keep: np.ndarray) -> Codes:
     codes = collection.judgments.on(design.pool).codes(design.scale)
     out = np.full(len(design.pool), -1, dtype=np.int16)
     out[keep] = codes[keep]
@@ -72,8 +72,8 @@ def prior(campaign) -> HierarchicalPrior:
 
 
 @pytest.fixture(scope="module")
-def design(campaign, prior) -> Design:
-    return Design.of(prior, campaign, depth=5, scale=Scale.graded(2))
+def design(campaign, prior) -> ModelDesign:
+    return ModelDesign.of(prior, campaign, depth=5, scale=Scale.graded(2))
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +110,7 @@ def from_prior(layout: SampledPairs, shape: tuple[int, int], rng: np.random.Gene
 
 
 def prior_draws(
-    design: Design, prior: HierarchicalPrior, n: int, rng: np.random.Generator
+    design: ModelDesign, prior: HierarchicalPrior, n: int, rng: np.random.Generator
 ) -> tuple[Floats, Floats, Floats]:
     """The model as it is written, effect by effect: linear predictors, cutpoints, log standard deviations."""
     kinds = design.names
@@ -326,7 +326,7 @@ def test_nuts_agrees_with_weighted_draws_of_the_prior(campaign, prior, design, j
     if case == "one query":
         judged = np.where(design.pool.query == 0, judged, np.int16(-1))
     elif case == "none, binary":
-        design = Design.of(prior, campaign, depth=5, scale=Scale.binary())
+        design = ModelDesign.of(prior, campaign, depth=5, scale=Scale.binary())
         judged = np.full(len(design.pool), -1, dtype=np.int16)
     n = 300_000
     eta, cuts, log_sd = prior_draws(design, prior, n, np.random.default_rng(1))
@@ -353,21 +353,21 @@ def test_nuts_agrees_with_weighted_draws_of_the_prior(campaign, prior, design, j
 
 
 @pytest.fixture(scope="module")
-def deep_learning(data) -> tuple[Collection, Design, Codes]:
+def deep_learning(data) -> tuple[Collection, ModelDesign, Codes]:
     """DL 2019, all 37 systems at depth 10, a tenth of the pool judged at random."""
     if not (data / "trec-dl2019-passage").is_dir():
         pytest.skip("trec-dl2019-passage is not in the data folder")
     collection = read_campaign(data / "trec-dl2019-passage").judged_systems(10)
     scale = collection.judgments.scale()
     prior = prior_of(collection, depth=10, scale=scale)
-    design = Design.of(prior, collection, depth=10, scale=scale)
+    design = ModelDesign.of(prior, collection, depth=10, scale=scale)
     graded = np.flatnonzero(collection.judgments.on(design.pool).codes(scale) >= 0)
     keep = np.random.default_rng(0).permutation(graded)[: round(0.1 * len(design.pool))]
     return collection, design, some_judged(collection, design, keep)
 
 
 def score_moments(
-    collection: Collection, design: Design, judged: Codes, draw: Callable[[int], tuple[Floats, Floats]], n: int
+    collection: Collection, design: ModelDesign, judged: Codes, draw: Callable[[int], tuple[Floats, Floats]], n: int
 ) -> tuple[Floats, Floats]:
     """Mean and sd of each system's DCG@10, over draws taken 500 at a time."""
     means, variances = [], []

@@ -8,7 +8,7 @@ import pytest
 from probeval.data import Judgments, Scale
 from probeval.relevance import Hierarchical, HierarchicalPrior, synthetic_campaign
 from probeval.relevance.inference.blocks import Problem
-from probeval.relevance.inference.design import Design
+from probeval.relevance.inference.design import ModelDesign
 from probeval.relevance.inference.newton import find_mode
 from probeval.relevance.inference.sampling import LaplaceDraws
 from probeval.relevance.normal import Normal
@@ -39,7 +39,7 @@ def drawn_campaign(seed):
     """A campaign whose grades are drawn from the prior, and the log standard deviations that they were drawn with."""
     rng = np.random.default_rng([7, seed])
     collection = synthetic_campaign(rng, systems=10, queries=15, depth=10, docs=40)
-    design = Design.of(PRIOR, collection, depth=10, scale=SCALE)
+    design = ModelDesign.of(PRIOR, collection, depth=10, scale=SCALE)
     problem = Problem(design, np.full(len(design.pool), -1, dtype=np.int16))
     log_sd = np.array([rng.normal(e.log_sd.mean, e.log_sd.sd) for e in design.effects])
     # Nothing is judged: a draw around the mode is one of the prior.

@@ -61,7 +61,7 @@ def test_tables_and_documents():
     assert (needed["queries"].iloc[2:].to_numpy() < needed["queries"].iloc[:2].to_numpy()).all()
     enough = study.coefficient("erho2", query=needed["queries"].iloc[1], assessor=1).value ** MAPPINGS["tau"]
     assert 0.5 <= enough < 0.51
-    document = plan.document()
+    document = plan.to_dict()
     assert document["points"][0]["assessor"] == 1
     assert document["needed"][0]["queries"]["value"] == int(needed["queries"].iloc[0])
 

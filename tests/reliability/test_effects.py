@@ -10,7 +10,7 @@ from statsmodels.stats.proportion import proportion_confint
 from statsmodels.stats.weightstats import ttost_paired
 
 from probeval.errors import ReliabilityError
-from probeval.reliability.effects import equivalence_test, mean_effect, standardised_effect, superiority
+from probeval.reliability.effect_sizes import equivalence_test, mean_effect, standardised_effect, superiority
 from probeval.reliability.power import minimum_difference, power_of, queries_needed
 
 RNG = np.random.default_rng(22)

@@ -247,7 +247,7 @@ def test_negative_components_are_zero_and_said():
     assert study.components["system"] == 0
     assert study.coefficient("erho2").value == 0
     assert study.queries_for("erho2").value == np.inf
-    assert study.document()["queries_for"] == {"erho2": None, "phi": None}
+    assert study.to_dict()["queries_for"] == {"erho2": None, "phi": None}
 
 
 def test_systems_that_are_twins_are_said():

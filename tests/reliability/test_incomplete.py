@@ -31,8 +31,10 @@ def every_truth(runs, codes, metric):
     for grades in product(range(len(SCALE)), repeat=len(open_)):
         full = codes.copy()
         full[open_] = grades
-        supply = np.stack([(full[runs.pool.query == q][:, None] >= np.arange(3)).sum(axis=0) for q in range(2)])
-        ways.append(metric.scores(Lists(SCALE, gather(full, runs.pairs), supply)))
+        relevant_counts = np.stack(
+            [(full[runs.pool.query == q][:, None] >= np.arange(3)).sum(axis=0) for q in range(2)]
+        )
+        ways.append(metric.scores(Lists(SCALE, gather(full, runs.pairs), relevant_counts)))
     return np.array(ways)
 
 

@@ -11,7 +11,7 @@ from scipy import stats
 from scipy.special import expit
 
 from probeval.errors import ReliabilityError
-from probeval.reliability import Posterior, compare_bayes, kendall, read_scores
+from probeval.reliability import ScorePosterior, compare_bayes, kendall, read_scores
 
 
 def bounded_scores(rng, effects, n_queries, *, query_sd=1.0, precision=8.0):
@@ -21,7 +21,7 @@ def bounded_scores(rng, effects, n_queries, *, query_sd=1.0, precision=8.0):
 
 
 @pytest.fixture(scope="module")
-def posterior() -> Posterior:
+def posterior() -> ScorePosterior:
     rng = np.random.default_rng(1)
     scores = bounded_scores(rng, [0.0, 0.0, 1.2], 30)
     scores[0, 3] = np.nan
@@ -48,7 +48,7 @@ def test_arviz_and_json(posterior):
     assert data["posterior"]["system_mean"].sizes["system"] == 3
     assert data["log_likelihood"]["score"].sizes["cell"] == 89  # one score of 90 is missing
     assert np.isfinite(data["log_likelihood"]["score"].values).all()
-    document = json.loads(json.dumps(posterior.document()))
+    document = json.loads(json.dumps(posterior.to_dict()))
     assert len(document["pairs"]) == 3
     assert posterior.diagnostics.problems == ()
 

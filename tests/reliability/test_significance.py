@@ -89,7 +89,7 @@ def test_one_system_has_no_pairs():
     assert found.friedman is None
     assert np.isnan(found.discrimination)
     assert found.system_table()["mean"]["alone"] == pytest.approx(SCORES[0].mean())
-    assert json.loads(json.dumps(found.document()))["pairs"] == []
+    assert json.loads(json.dumps(found.to_dict()))["pairs"] == []
 
 
 def test_one_query_decides_nothing():

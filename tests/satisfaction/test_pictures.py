@@ -24,7 +24,7 @@ def test_agreement_adds_up_to_all_users():
     ax = plot_agreement(agreement)
     heights = np.array([[bar.get_height() for bar in bars] for bars in ax.containers])
     np.testing.assert_allclose(heights.sum(axis=0), 1)
-    np.testing.assert_allclose(heights[0], agreement.to_pandas()["better"])
+    np.testing.assert_allclose(heights[0], agreement.to_frame()["better"])
     assert [text.get_text() for text in ax.texts] == [f"{n:,}" for n in agreement.n]
 
 

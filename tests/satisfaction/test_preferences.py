@@ -41,14 +41,14 @@ def test_a_tenth_without_answers_takes_its_neighbours_share():
     counts[[2, 7]] = 4
     agreement = Agreement(counts, np.zeros(10, dtype=int), counts // 4)
     assert agreement(0.05)[0] == pytest.approx(0.8)
-    assert np.isnan(agreement.to_pandas()["better"]).sum() == 8
+    assert np.isnan(agreement.to_frame()["better"]).sum() == 8
     assert agreement.distance_from_ideal == pytest.approx(0.2)
 
 
 @pytest.mark.parametrize("name", sorted(published_agreements()))
 def test_what_ships_grows_with_the_difference(name):
     agreement = load_agreement(name)
-    better = agreement.to_pandas()["better"].to_numpy()
+    better = agreement.to_frame()["better"].to_numpy()
     assert np.corrcoef(np.arange(10), better)[0, 1] > 0.95
     assert agreement.disagreement < 0.08
 

@@ -1,4 +1,4 @@
-"""Runs with a belief about every pair, and the same by brute force."""
+"""Runs with a prediction about every pair, and the same by brute force."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def every_world(runs: Runs, relevance: RelevanceDistribution, metric: Metric) ->
         chance.append(np.prod([relevance.probability[p, g] for p, g in zip(open_pairs, grades, strict=True)]))
     lists = []
     for world in codes:
-        supply = np.array(
+        relevant_counts = np.array(
             [
                 [((world >= grade) & (runs.pool.query == q)).sum() for grade in range(len(relevance.scale))]
                 for q in range(len(runs.queries))
             ]
         )
-        lists.append(Lists(relevance.scale, gather(world, runs.pairs), supply + relevance.beyond))
+        lists.append(Lists(relevance.scale, gather(world, runs.pairs), relevant_counts + relevance.beyond))
     return np.array(chance), np.stack([metric.scores(one) for one in lists])
 
 

@@ -19,7 +19,7 @@ EVERY += ["nDCG@4", "AP@4", 'AP(norm="min")@4', "ERR@3", 'RBP(norm="ideal")@4', 
 @pytest.fixture(scope="module")
 def more(campaign):
     """The campaign with judgments of documents that nobody retrieved: they count in ideal lists."""
-    told = campaign.judgments.to_pandas()
+    told = campaign.judgments.to_frame()
     queries, docs = [*told["query"], "q1", "q1", "q3"], [*told["doc"], "x1", "x2", "x1"]
     return replace(campaign, judgments=Judgments.rows(queries, docs, [*told["grade"], 2, 1, 2]))
 

@@ -160,7 +160,7 @@ def test_the_population_is_less_sure():
 
 def test_document_is_json_and_agrees_with_the_table():
     ranking = normal().ranking()
-    document = json.loads(json.dumps(ranking.document(level=0.9, per_query=True)))
+    document = json.loads(json.dumps(ranking.to_dict(level=0.9, per_query=True)))
     assert [row["system"] for row in document["systems"]] == ["b", "a", "c"]
     assert document["systems"][0].keys() >= {"system", "rank", "mean", "sd", "lower", "upper", "p_best", "group"}
     assert "sd_sampling" not in document["systems"][0]
@@ -170,7 +170,7 @@ def test_document_is_json_and_agrees_with_the_table():
     assert first["mean"] == pytest.approx(-0.1)
     assert first["sd"] == pytest.approx(SD * np.sqrt(2))
     assert len(document["queries"]) == 12
-    of_all = normal(target="population").ranking().document()
+    of_all = normal(target="population").ranking().to_dict()
     row = of_all["systems"][0]
     assert (row["sd_judging"], row["sd_sampling"]) == pytest.approx((SD, 0.1))
     assert row["sd"] == pytest.approx(np.hypot(SD, 0.1))
@@ -194,7 +194,7 @@ def test_one_system_has_its_rank_for_certain():
     assert isinstance(ranking, Ranking)
     assert (ranking.confidence, ranking.expected_tau) == (1, 1)
     assert ranking.p_rank.tolist() == [[1.0]]
-    assert ranking.document()["pairs"] == []
+    assert ranking.to_dict()["pairs"] == []
     assert ranking.groups().tolist() == [1]
 
 

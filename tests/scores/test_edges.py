@@ -40,9 +40,9 @@ def even(runs: Runs, p: float = 0.5, judgments: Judgments | None = None) -> Rele
 def test_one_system(name, method):
     runs = lists({"q1": ["d1", "d2"], "q2": ["d1"]})
     ranking = evaluate(runs, even(runs), name, method=method, n=100).ranking()
-    row = ranking.document()["systems"]
+    row = ranking.to_dict()["systems"]
     assert [(r["rank"], r["p_best"], r["group"]) for r in row] == [(1, 1.0, 1)]
-    assert (ranking.confidence, ranking.document()["pairs"]) == (1.0, [])
+    assert (ranking.confidence, ranking.to_dict()["pairs"]) == (1.0, [])
 
 
 @routes

@@ -11,7 +11,7 @@ import pytest
 from probeval.data import Scale
 from probeval.errors import MetricError, ScoreError
 from probeval.metrics import parse
-from probeval.relevance.distribution import Table
+from probeval.relevance.distribution import ProbabilityTable
 from probeval.scores import evaluate
 from probeval.scores import exact as exact_module
 from probeval.scores.exact import enumerate_scores, poisson_binomial
@@ -165,6 +165,9 @@ def test_the_posterior_part_of_a_closed_form(tiny, believe, only_closed):
     runs, _ = tiny
     relevance = believe(runs, Scale.binary(), 2, draws=7)
     scores = evaluate(runs, relevance, "RR", method="exact")
-    parts = [enumerate_scores(runs, replace(relevance, source=Table(p)), parse("RR")) for p in relevance.probability]
+    parts = [
+        enumerate_scores(runs, replace(relevance, source=ProbabilityTable(p)), parse("RR"))
+        for p in relevance.probability
+    ]
     expected = np.mean([np.diag(p.covariance) for p in parts], axis=0) + np.var([p.mean for p in parts], axis=0, ddof=1)
     np.testing.assert_allclose(np.diag(scores.covariance), expected, atol=1e-14)

@@ -8,7 +8,7 @@ import pytest
 from probeval.data import Scale
 from probeval.errors import ScoreError
 from probeval.metrics import REGISTRY, Metric, parse
-from probeval.relevance.distribution import Table
+from probeval.relevance.distribution import ProbabilityTable
 from probeval.scores import evaluate
 
 LINEAR = [
@@ -63,7 +63,7 @@ def test_total_covariance_against_draws(part_judged, believe, name):
     # Taken as independent with the same marginals, the pairs would look far surer.
     from dataclasses import replace
 
-    apart = evaluate(runs, replace(relevance, source=Table(relevance.probability.mean(axis=0))), name)
+    apart = evaluate(runs, replace(relevance, source=ProbabilityTable(relevance.probability.mean(axis=0))), name)
     np.testing.assert_allclose(apart.mean, exact.mean, atol=1e-12)
     assert np.all(np.diag(apart.covariance) < 0.7 * np.diag(exact.covariance))
 
@@ -76,7 +76,7 @@ def test_total_covariance_is_its_two_terms(tiny, believe, worlds):
     metric = parse("DCG@3")
     means, inside = [], []
     for probability in relevance.probability:
-        chance, score = worlds(runs, replace(relevance, source=Table(probability)), metric)
+        chance, score = worlds(runs, replace(relevance, source=ProbabilityTable(probability)), metric)
         mean = score.mean(axis=2)
         centre = chance @ mean
         means.append(centre)

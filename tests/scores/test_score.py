@@ -180,7 +180,7 @@ def test_an_interval_is_cut_to_what_the_measure_can_be(tiny, family, metric):
 @METHODS
 def test_frame_and_table(by, method):
     scores = by[method]
-    frame = scores.to_pandas()
+    frame = scores.to_frame()
     assert list(frame.columns) == ["system", "query", "mean", "sd"]
     assert len(frame) == len(scores.systems) * len(scores.queries)
     np.testing.assert_allclose(frame.groupby("system", sort=False)["mean"].mean(), scores.mean, atol=1e-14)

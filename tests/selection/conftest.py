@@ -10,7 +10,7 @@ import pytest
 
 from probeval.data import Collection, Scale, as_runs
 from probeval.relevance import FallbackModel, Uniform, load_card, synthetic_campaign
-from probeval.selection import Judging, Stage
+from probeval.selection import Judging, JudgingState
 
 UNIFORM = FallbackModel([Uniform()])
 
@@ -22,11 +22,11 @@ def full() -> Collection:
 
 
 @pytest.fixture(scope="session")
-def stage(full) -> Callable[..., Stage]:
-    """A moment of the judging: ``stage(judged=10, model="hierarchical", metric="AP", policy="mtc")``."""
-    made: dict[tuple, Stage] = {}
+def state(full) -> Callable[..., JudgingState]:
+    """A moment of the judging: ``state(judged=10, model="hierarchical", metric="AP", policy="mtc")``."""
+    made: dict[tuple, JudgingState] = {}
 
-    def at(judged: int = 0, *, collection: Collection | None = None, model: str = "uniform", **options) -> Stage:
+    def at(judged: int = 0, *, collection: Collection | None = None, model: str = "uniform", **options) -> JudgingState:
         # What is known does not depend on how pairs are chosen: one fit serves many tests.
         key = (judged, model, *sorted(options.items())) if collection is None else None
         if key in made:

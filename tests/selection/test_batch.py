@@ -18,38 +18,38 @@ HIERARCHICAL = "text-hierarchical"
 METRICS = ("DCG@5", "nDCG@5", "AP", "RR", "ERR@5")
 
 
-def conditioned(knowledge, goal, taken):
+def conditioned(context, goal, taken):
     """The value of every pair once these are taken, by conditioning the whole Gaussian on them at once."""
-    n = len(knowledge.runs.pool)
-    pairs = knowledge.dependence.between(np.arange(n))  # of pairs with pairs
-    np.fill_diagonal(pairs, knowledge.gain_variance)
-    scores = knowledge.covariance
+    n = len(context.runs.pool)
+    pairs = context.dependence.between(np.arange(n))  # of pairs with pairs
+    np.fill_diagonal(pairs, context.gain_variance)
+    scores = context.covariance
     if len(taken):
         solve = np.linalg.solve(pairs[np.ix_(taken, taken)], np.column_stack([pairs[taken], scores[taken]]))
         less = pairs[:, taken] @ solve
         pairs, scores = pairs - less[:, :n], scores - less[:, n:]
-    form = laplacian(comparison_weights(knowledge, goal))
+    form = laplacian(comparison_weights(context, goal))
     own = np.diag(pairs)
     return np.divide(np.einsum("da,ab,db->d", scores, form, scores), own, out=np.zeros(n), where=own > 1e-12)
 
 
 @pytest.mark.parametrize("goal", ["ranking", "best"])
-def test_a_batch_is_what_conditioning_on_its_own_pairs_gives(stage, goal):
-    some, goal = stage(8, model=HIERARCHICAL), Goal.parse(goal)
-    chosen = choose(some.knowledge, "gain", 6, goal=goal, offered=some.open)
+def test_a_batch_is_what_conditioning_on_its_own_pairs_gives(state, goal):
+    some, goal = state(8, model=HIERARCHICAL), Goal.parse(goal)
+    chosen = choose(some.context, "gain", 6, goal=goal, offered=some.open)
     for i, pair in enumerate(chosen):
-        value = conditioned(some.knowledge, goal, chosen[:i])
-        value[some.belief.relevance.certain] = -1
+        value = conditioned(some.context, goal, chosen[:i])
+        value[some.prediction.relevance.certain] = -1
         value[chosen[:i]] = -1
         assert value[pair] == pytest.approx(value.max(), rel=1e-9)
-    alone = np.argsort(-POLICIES["gain"](some.knowledge, goal), kind="stable")
+    alone = np.argsort(-POLICIES["gain"](some.context, goal), kind="stable")
     assert chosen[0] == alone[0]
     assert set(chosen) != set(alone[:6])  # redundancy has moved some
 
 
-def test_pairs_that_say_nothing_of_each_other_are_taken_by_value(stage):
-    some = stage(8)
-    value = POLICIES["gain"](some.knowledge, RANKING)
+def test_pairs_that_say_nothing_of_each_other_are_taken_by_value(state):
+    some = state(8)
+    value = POLICIES["gain"](some.context, RANKING)
     # In ten digits: equal values stay in the order of the pool.
     open_ = sorted(np.flatnonzero(some.open), key=lambda p: (-round(value[p] / value.max(), 10), p))
     assert some.next(9).tolist() == open_[:9]
@@ -66,12 +66,12 @@ def test_ties_go_to_the_first_in_the_pool():
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_every_measure_goes_through_gain(stage, metric):
-    some = stage(8, metric=metric)
+def test_every_measure_goes_through_gain(state, metric):
+    some = state(8, metric=metric)
     chosen = some.next(5)
     assert len(set(chosen)) == 5
     assert some.open[chosen].all()
-    value = POLICIES["gain"](some.knowledge, RANKING)
+    value = POLICIES["gain"](some.context, RANKING)
     assert np.isfinite(value).all()
     assert value[chosen].min() > 0
     assert chosen[0] == np.argmax(np.where(some.open, value, -1))
@@ -87,15 +87,15 @@ def test_a_pool_is_exhausted_and_no_pair_is_asked_twice(full, policy):
         scale=Scale.graded(2),
         explore=0.3,
     )
-    stage, asked = judging.begin(), []
+    state, asked = judging.begin(), []
     grades = full.judgments.on(judging.pool).grades()
-    while len(chosen := stage.next(7)):
+    while len(chosen := state.next(7)):
         asked += chosen.tolist()
-        stage = stage.after(Judgments.coded(judging.pool, np.array(asked), grades[asked]))
+        state = state.after(Judgments.coded(judging.pool, np.array(asked), grades[asked]))
         assert len(asked) <= len(judging.pool)
     assert sorted(asked) == list(range(len(judging.pool)))
-    assert stage.ranking.confidence == 1.0
-    assert not stage.open.any()
+    assert state.ranking.confidence == 1.0
+    assert not state.open.any()
 
 
 def test_same_seed_same_order(full):
@@ -123,57 +123,57 @@ def test_exploration_is_spread_evenly_whatever_the_batches(full, share, batch):
         scale=Scale.graded(2),
         explore=share,
     )
-    stage, explored = judging.begin(), []
+    state, explored = judging.begin(), []
     for _ in range(0, 20, batch):
         by_policy, by_chance = (
-            choose(stage.knowledge, "mtc", 1000, goal=RANKING, offered=stage.open, explore=e).tolist() for e in (0, 1)
+            choose(state.context, "mtc", 1000, goal=RANKING, offered=state.open, explore=e).tolist() for e in (0, 1)
         )
-        chosen = stage.next(batch)
-        made = len(stage.judgments) + np.arange(batch)
+        chosen = state.next(batch)
+        made = len(state.judgments) + np.arange(batch)
         due = (made + 1) * share // 1 > made * share // 1
         strays = chosen[due].tolist()
         assert strays == by_chance[: len(strays)]
         assert chosen[~due].tolist() == [p for p in by_policy if p not in strays][: batch - len(strays)]
         explored += due.tolist()
-        pairs = np.concatenate([stage.judgments.pair, chosen])
-        stage = stage.after(Judgments.coded(judging.pool, pairs, np.ones(len(pairs))))
+        pairs = np.concatenate([state.judgments.pair, chosen])
+        state = state.after(Judgments.coded(judging.pool, pairs, np.ones(len(pairs))))
     assert np.abs(np.cumsum(explored) - share * (np.arange(len(explored)) + 1)).max() < 1
 
 
-def test_exploration_goes_to_the_queries_least_judged(stage):
-    begun = stage(policy="mtc")
-    all_over = choose(begun.knowledge, "mtc", 8, goal=RANKING, offered=begun.open, explore=1.0)
+def test_exploration_goes_to_the_queries_least_judged(state):
+    begun = state(policy="mtc")
+    all_over = choose(begun.context, "mtc", 8, goal=RANKING, offered=begun.open, explore=1.0)
     query, sizes = begun.judging.pool.query, begun.judging.pool.sizes
     done = np.zeros(4)
     for pair in all_over:
         assert done[query[pair]] / sizes[query[pair]] == pytest.approx((done / sizes).min())
         done[query[pair]] += 1
     # Another seed, other pairs: it is at random within a query.
-    other = stage(policy="mtc", seed=5)
-    elsewhere = choose(other.knowledge, "mtc", 8, goal=RANKING, offered=other.open, explore=1.0)
+    other = state(policy="mtc", seed=5)
+    elsewhere = choose(other.context, "mtc", 8, goal=RANKING, offered=other.open, explore=1.0)
     assert all_over.tolist() != elsewhere.tolist()
 
 
-def test_only_what_is_offered_and_not_taken(stage):
-    some = stage(8)
+def test_only_what_is_offered_and_not_taken(state):
+    some = state(8)
     offered = some.open.copy()
     offered[::2] = False
-    chosen = choose(some.knowledge, "gain", 1000, goal=RANKING, offered=offered, explore=0.2)
+    chosen = choose(some.context, "gain", 1000, goal=RANKING, offered=offered, explore=0.2)
     assert sorted(chosen) == np.flatnonzero(offered).tolist()
     first = some.next(3)
     assert not set(first) & set(some.next(1000, taken=first))
     assert len(some.next(1000, taken=first)) == some.open.sum() - 3
 
 
-def test_none_and_bad_requests(stage):
-    some = stage(8)
+def test_none_and_bad_requests(state):
+    some = state(8)
     assert some.next(0).tolist() == []
     with pytest.raises(SelectionError, match="So many pairs cannot be chosen: -1"):
         some.next(-1)
     with pytest.raises(SelectionError, match=r"The share of exploration is between 0 and 1, got 1\.5"):
-        choose(some.knowledge, "gain", 1, goal=RANKING, offered=some.open, explore=1.5)
+        choose(some.context, "gain", 1, goal=RANKING, offered=some.open, explore=1.5)
     with pytest.raises(SelectionError, match="Did you mean 'gain'"):
-        choose(some.knowledge, "gains", 1, goal=RANKING, offered=some.open)
+        choose(some.context, "gains", 1, goal=RANKING, offered=some.open)
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -185,9 +185,9 @@ def test_one_system_one_query_and_identical_systems(full, policy, metric):
     for lists, n in ((runs.select(["system-01"]), 20), (one_query, 3), (twins, 6)):
         campaign = Collection("edge", lists)
         judging = Judging(campaign, FallbackModel([Uniform()]), metric, policy=policy, scale=Scale.graded(2), draws=50)
-        stage = judging.begin()
-        chosen = stage.next(1000)
+        state = judging.begin()
+        chosen = state.next(1000)
         assert sorted(chosen) == list(range(n))
-        done = stage.after(Judgments.coded(judging.pool, chosen, np.ones(n)))
+        done = state.after(Judgments.coded(judging.pool, chosen, np.ones(n)))
         assert done.ranking.confidence == 1.0
         assert done.next(5).tolist() == []

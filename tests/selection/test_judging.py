@@ -61,22 +61,22 @@ def test_grades_must_be_known(full):
 def test_a_model_learns_again_after_so_many(full):
     counting = Counting()
     judging = Judging(replace(full, judgments=None), counting, "P@3", scale=Scale.graded(2), policy="depth", refresh=5)
-    stage = judging.begin()
+    state = judging.begin()
     for n in range(1, 12):
-        chosen = np.concatenate([stage.judgments.pair, stage.next(1)])
-        stage = stage.after(Judgments.coded(judging.pool, chosen, np.ones(n)))
-        assert stage.belief.relevance.certain.sum() == n  # known at once, whether learned from or not
-        assert stage.learned == n // 5 * 5
+        chosen = np.concatenate([state.judgments.pair, state.next(1)])
+        state = state.after(Judgments.coded(judging.pool, chosen, np.ones(n)))
+        assert state.prediction.relevance.certain.sum() == n  # known at once, whether learned from or not
+        assert state.learned == n // 5 * 5
     assert counting.seen == [0, 5, 10]
 
 
 def test_judgments_outside_the_pool_are_kept(full):
     more = Judgments.rows(["q1", "q1"], ["nowhere", full.runs.pool.label(0)[1]], [2, 1])
     some = replace(full, judgments=more)
-    stage = Judging(some, MODEL, "nDCG@5", scale=Scale.graded(2), draws=50).begin()
-    assert len(stage.judgments) == 2
-    assert stage.scores.judged == stage.belief.relevance.certain.sum() == 1
-    assert stage.belief.relevance.beyond.sum() > 0  # the ideal list knows of it
+    state = Judging(some, MODEL, "nDCG@5", scale=Scale.graded(2), draws=50).begin()
+    assert len(state.judgments) == 2
+    assert state.scores.judged == state.prediction.relevance.certain.sum() == 1
+    assert state.prediction.relevance.beyond.sum() > 0  # the ideal list knows of it
 
 
 def test_only_offered_pairs_are_open(full):
@@ -84,10 +84,10 @@ def test_only_offered_pairs_are_open(full):
     offered = np.zeros(len(pool), dtype=bool)
     offered[:4] = True
     some = replace(full, judgments=None)
-    stage = Judging(some, MODEL, "P@3", scale=Scale.graded(2), offered=offered, policy="mtc").begin()
-    assert stage.open.tolist() == offered.tolist()
-    assert sorted(stage.next(50)) == [0, 1, 2, 3]
-    assert stage.open.tolist() == offered.tolist()  # asking changes nothing
+    state = Judging(some, MODEL, "P@3", scale=Scale.graded(2), offered=offered, policy="mtc").begin()
+    assert state.open.tolist() == offered.tolist()
+    assert sorted(state.next(50)) == [0, 1, 2, 3]
+    assert state.open.tolist() == offered.tolist()  # asking changes nothing
 
 
 def test_family_and_draws_reach_the_scores(full):

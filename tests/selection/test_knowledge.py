@@ -11,7 +11,7 @@ from probeval.data import Scale
 from probeval.metrics import parse
 from probeval.relevance import FallbackModel, RelevanceDistribution, Uniform
 from probeval.scores.draws import drawn_lists
-from probeval.selection.knowledge import RIDGE, _ridge, effective_weights
+from probeval.selection.context import RIDGE, _ridge, effective_weights
 from probeval.streams import Purpose
 
 
@@ -61,18 +61,18 @@ def test_what_is_judged_or_never_varies_has_no_weight(full):
     assert np.abs(found - effective_weights(*args, np.random.default_rng(1))).max() > 0
 
 
-def test_known_things(stage):
-    knowledge = stage(12, model="text-hierarchical").knowledge
-    assert knowledge.judged.sum() == 12
-    assert knowledge.relevance.has_posterior
-    mean, variance = knowledge.gain_moments
-    assert variance[knowledge.judged].max() == 0
-    frame = knowledge.relevance.to_pandas()
+def test_known_things(state):
+    context = state(12, model="text-hierarchical").context
+    assert context.judged.sum() == 12
+    assert context.relevance.has_posterior
+    mean, variance = context.gain_moments
+    assert variance[context.judged].max() == 0
+    frame = context.relevance.to_frame()
     np.testing.assert_allclose(mean, frame["mean"])
-    assert knowledge.best_rank.min() == 0
-    assert (knowledge.gain_variance >= variance).all()
-    a, b = (knowledge.stream(Purpose.RANKING).random() for _ in range(2))
-    assert a == b != knowledge.stream(Purpose.WEIGHTS).random()
+    assert context.best_rank.min() == 0
+    assert (context.gain_variance >= variance).all()
+    a, b = (context.stream(Purpose.RANKING).random() for _ in range(2))
+    assert a == b != context.stream(Purpose.WEIGHTS).random()
 
 
 def test_both_forms_of_the_ridge_are_one():

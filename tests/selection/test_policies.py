@@ -27,51 +27,51 @@ def at_tiny(tiny, metric="CG@2", judged=None, **options):
 
 @pytest.mark.parametrize("goal", ["ranking", "best", "top:2", "pair:system-01,system-04"])
 @pytest.mark.parametrize("judged", [0, 12])
-def test_mtc_is_the_double_sum(stage, goal, judged):
-    knowledge, goal = stage(judged).knowledge, Goal.parse(goal)
-    has, sure = knowledge.retrieved.toarray(), knowledge.ranking.pair_confidence
-    matters = goal.comparisons(knowledge.ranking)
+def test_mtc_is_the_double_sum(state, goal, judged):
+    context, goal = state(judged).context, Goal.parse(goal)
+    has, sure = context.retrieved.toarray(), context.ranking.pair_confidence
+    matters = goal.comparisons(context.ranking)
     expected = [
         sum(
             matters[a, b] * (1 - sure[a, b]) * (has[a, d] - has[b, d]) ** 2 for a, b in combinations(range(len(has)), 2)
         )
         for d in range(has.shape[1])
     ]
-    np.testing.assert_allclose(POLICIES["mtc"](knowledge, goal), expected, atol=1e-12)
+    np.testing.assert_allclose(POLICIES["mtc"](context, goal), expected, atol=1e-12)
     assert max(expected) > 0
 
 
 def test_mtc_by_hand(tiny):
     # Nothing judged: every comparison is at a half. d1 and d2 tell a and b from c, and so do d3 and d4.
-    stage = at_tiny(tiny)
-    assert POLICIES["mtc"](stage.knowledge, RANKING).tolist() == [1.0, 1.0, 1.0, 1.0]
-    assert stage.next(4).tolist() == [0, 1, 2, 3]
+    state = at_tiny(tiny)
+    assert POLICIES["mtc"](state.context, RANKING).tolist() == [1.0, 1.0, 1.0, 1.0]
+    assert state.next(4).tolist() == [0, 1, 2, 3]
     # a and b have the same documents: CG cannot tell them apart, and their comparison asks for nothing.
-    assert stage.ranking.pair_confidence[0, 1] == 1.0
+    assert state.ranking.pair_confidence[0, 1] == 1.0
 
 
 def test_mtc_looks_within_the_cutoff_only(tiny):
     deep = at_tiny(tiny, "CG@1", depth=2)
     assert deep.scores.pool == 4
-    value = POLICIES["mtc"](deep.knowledge, RANKING)
+    value = POLICIES["mtc"](deep.context, RANKING)
     assert value.tolist() == [1.0, 1.0, 1.0, 0.0]  # d4 is at rank 2 alone
 
 
 def test_mtc_thesis_by_hand(tiny):
     second = 1 / np.log2(3)
-    stage = at_tiny(tiny, "DCG@2", policy="mtc-thesis")
+    state = at_tiny(tiny, "DCG@2", policy="mtc-thesis")
     # |W_a - W_b| + |W_a - W_c| + |W_b - W_c|, with the weights 1, second and 0.
     expected = [2.0, 2.0, 2.0, 2 * second]
-    np.testing.assert_allclose(POLICIES["mtc-thesis"](stage.knowledge, RANKING), expected)
-    assert stage.next(1).tolist() == [0]
+    np.testing.assert_allclose(POLICIES["mtc-thesis"](state.context, RANKING), expected)
+    assert state.next(1).tolist() == [0]
     pair = Goal.parse("pair:a,b")
-    found = POLICIES["mtc-thesis"](stage.knowledge, pair)
+    found = POLICIES["mtc-thesis"](state.context, pair)
     np.testing.assert_allclose(found, [1 - second, 1 - second, 0, 0])
 
 
 def test_mtc_thesis_divides_by_the_expected_ideal(full):
     both = [
-        Judging(replace(full, judgments=few), FallbackModel([Uniform()]), m, scale=Scale.graded(2)).begin().knowledge
+        Judging(replace(full, judgments=few), FallbackModel([Uniform()]), m, scale=Scale.graded(2)).begin().context
         for few in [full.judgments.take(np.arange(0, len(full.judgments), 3))]
         for m in ("DCG@5", "nDCG@5")
     ]
@@ -82,18 +82,18 @@ def test_mtc_thesis_divides_by_the_expected_ideal(full):
     np.testing.assert_allclose(normed, plain / ideal[query])
 
 
-def test_mtc_thesis_refuses_what_it_has_no_weights_for(stage):
+def test_mtc_thesis_refuses_what_it_has_no_weights_for(state):
     with pytest.raises(SelectionError, match=r"mtc-thesis is for weighted sums of gains such as DCG@10, not for AP@5"):
-        POLICIES["mtc-thesis"](stage(metric="AP@5").knowledge, RANKING)
+        POLICIES["mtc-thesis"](state(metric="AP@5").context, RANKING)
 
 
 @pytest.mark.parametrize("goal", ["ranking", "best", "top:2", "pair:system-01,system-04"])
 @pytest.mark.parametrize("model", ["uniform", HIERARCHICAL])
-def test_gain_is_the_double_sum(stage, goal, model):
-    knowledge, goal = stage(12, model=model).knowledge, Goal.parse(goal)
-    g, own = knowledge.covariance, knowledge.gain_variance
-    mean, covariance = knowledge.scores.mean, knowledge.scores.covariance
-    matters = goal.comparisons(knowledge.ranking)
+def test_gain_is_the_double_sum(state, goal, model):
+    context, goal = state(12, model=model).context, Goal.parse(goal)
+    g, own = context.covariance, context.gain_variance
+    mean, covariance = context.scores.mean, context.scores.covariance
+    matters = goal.comparisons(context.ranking)
     expected = np.zeros(len(own))
     for d in np.flatnonzero(own > 1e-12):
         for a, b in combinations(range(len(mean)), 2):
@@ -101,62 +101,62 @@ def test_gain_is_the_double_sum(stage, goal, model):
             if spread > 1e-12:
                 omega = norm.pdf((mean[a] - mean[b]) / np.sqrt(spread)) / spread
                 expected[d] += matters[a, b] * omega * (g[d, a] - g[d, b]) ** 2 / own[d]
-    np.testing.assert_allclose(POLICIES["gain"](knowledge, goal), expected, rtol=1e-9, atol=1e-15)
+    np.testing.assert_allclose(POLICIES["gain"](context, goal), expected, rtol=1e-9, atol=1e-15)
     assert expected.max() > 0
-    assert not expected[knowledge.judged].any()
+    assert not expected[context.judged].any()
 
 
-def test_covariance_of_independent_pairs_is_weight_times_variance(stage):
-    knowledge = stage(12).knowledge
-    weights = np.zeros((len(knowledge.runs.pool), 5))
+def test_covariance_of_independent_pairs_is_weight_times_variance(state):
+    context = state(12).context
+    weights = np.zeros((len(context.runs.pool), 5))
     top = 2 * (1 / np.log2(np.arange(2, 7))).sum()  # a score is a share of what five documents of grade 2 would give
-    for (s, _, r), pair in np.ndenumerate(knowledge.runs.pairs):
+    for (s, _, r), pair in np.ndenumerate(context.runs.pairs):
         weights[pair, s] += 1 / np.log2(r + 2) / top / 4
-    np.testing.assert_allclose(knowledge.weights, weights)
-    own = np.where(knowledge.judged, 0.0, 2 / 3)  # of 0, 1, 2, each as likely
-    np.testing.assert_allclose(knowledge.covariance, weights * own[:, None])
-    np.testing.assert_allclose(knowledge.gain_variance, own)
+    np.testing.assert_allclose(context.weights, weights)
+    own = np.where(context.judged, 0.0, 2 / 3)  # of 0, 1, 2, each as likely
+    np.testing.assert_allclose(context.covariance, weights * own[:, None])
+    np.testing.assert_allclose(context.gain_variance, own)
     # and what all pairs add up to is the covariance of the scores
-    np.testing.assert_allclose(weights.T @ knowledge.covariance, knowledge.scores.covariance)
+    np.testing.assert_allclose(weights.T @ context.covariance, context.scores.covariance)
 
 
-def test_covariance_of_pairs_that_hang_together_adds_up_too(stage):
-    knowledge = stage(12, model=HIERARCHICAL).knowledge
+def test_covariance_of_pairs_that_hang_together_adds_up_too(state):
+    context = state(12, model=HIERARCHICAL).context
     # Scores by the posterior's 200 draws, pairs by the delta method: alike, not equal.
-    by_pair, by_draw = knowledge.weights.T @ knowledge.covariance, knowledge.scores.covariance
+    by_pair, by_draw = context.weights.T @ context.covariance, context.scores.covariance
     np.testing.assert_allclose(np.diag(by_pair), np.diag(by_draw), rtol=0.35)
-    own = (knowledge.weights.T * knowledge.gain_moments[1]) @ knowledge.weights
+    own = (context.weights.T * context.gain_moments[1]) @ context.weights
     assert np.diag(by_pair - own).min() > 0.2 * np.diag(by_pair).max()  # dependence is no small part
 
 
-def test_gain_for_absolute_scores(stage):
-    knowledge, goal = stage(12).knowledge, Goal.parse("scores")
-    g, own = knowledge.covariance, knowledge.gain_variance
-    spread = np.diag(knowledge.scores.covariance)
+def test_gain_for_absolute_scores(state):
+    context, goal = state(12).context, Goal.parse("scores")
+    g, own = context.covariance, context.gain_variance
+    spread = np.diag(context.scores.covariance)
     expected = [sum(spread[a] * g[d, a] ** 2 for a in range(5)) / own[d] if own[d] else 0.0 for d in range(len(own))]
-    np.testing.assert_allclose(POLICIES["gain"](knowledge, goal), expected)
+    np.testing.assert_allclose(POLICIES["gain"](context, goal), expected)
 
 
-def test_gain_for_relevant_documents_is_the_expected_gain(stage):
-    some = stage(12, model=HIERARCHICAL, goal="relevant")
-    frame = some.belief.relevance.to_pandas()
-    np.testing.assert_allclose(POLICIES["gain"](some.knowledge, some.goal), frame["mean"])
+def test_gain_for_relevant_documents_is_the_expected_gain(state):
+    some = state(12, model=HIERARCHICAL, goal="relevant")
+    frame = some.prediction.relevance.to_frame()
+    np.testing.assert_allclose(POLICIES["gain"](some.context, some.goal), frame["mean"])
     open_ = frame[~frame["judged"]]["mean"]
     assert some.next(3).tolist() == open_.sort_values(ascending=False, kind="stable").index[:3].tolist()
 
 
-def test_variance_and_uncertain(stage):
-    knowledge = stage(12, model=HIERARCHICAL).knowledge
-    has, spread = knowledge.retrieved.toarray(), np.diag(knowledge.scores.covariance)
-    np.testing.assert_allclose(POLICIES["variance"](knowledge, RANKING), has.T @ spread)
-    value = POLICIES["uncertain"](knowledge, RANKING)
-    assert not value[knowledge.judged].any()
-    by_draws = knowledge.relevance.moments(knowledge.gains)[0].var(axis=0) + knowledge.gain_moments[1]
+def test_variance_and_uncertain(state):
+    context = state(12, model=HIERARCHICAL).context
+    has, spread = context.retrieved.toarray(), np.diag(context.scores.covariance)
+    np.testing.assert_allclose(POLICIES["variance"](context, RANKING), has.T @ spread)
+    value = POLICIES["uncertain"](context, RANKING)
+    assert not value[context.judged].any()
+    by_draws = context.relevance.moments(context.gains)[0].var(axis=0) + context.gain_moments[1]
     assert np.corrcoef(value, by_draws)[0, 1] > 0.98
 
 
-def test_depth_is_the_order_of_pooling(stage):
-    begun = stage(policy="depth")
+def test_depth_is_the_order_of_pooling(state):
+    begun = state(policy="depth")
     runs, chosen = begun.judging.runs, begun.next(len(begun.judging.pool))
     best = {int(p): runs.depth for p in chosen}
     for (_, _, rank), pair in np.ndenumerate(runs.pairs):
@@ -164,12 +164,12 @@ def test_depth_is_the_order_of_pooling(stage):
     assert chosen.tolist() == sorted(best, key=lambda p: (best[p], p))
 
 
-def test_random_is_one_order_for_the_whole_campaign(stage):
-    first, later = stage(policy="random"), stage(12, policy="random")
+def test_random_is_one_order_for_the_whole_campaign(state):
+    first, later = state(policy="random"), state(12, policy="random")
     order = first.next(1000)
     assert sorted(order) == list(range(len(first.judging.pool)))
-    assert later.next(1000).tolist() == [p for p in order if not later.belief.relevance.certain[p]]
-    assert stage(policy="random", seed=1).next(1000).tolist() != order.tolist()
+    assert later.next(1000).tolist() == [p for p in order if not later.prediction.relevance.certain[p]]
+    assert state(policy="random", seed=1).next(1000).tolist() != order.tolist()
 
 
 def test_mtf_turns_from_the_run_that_disappoints(tiny):
@@ -201,18 +201,18 @@ def test_the_latest_document_counts_most_for_the_bandit(full):
     assert (query, doc) == ("q", "b3")
 
 
-def test_runs_take_turns_over_queries(stage):
+def test_runs_take_turns_over_queries(state):
     for policy in ("mtf", "bandit"):
-        begun = stage(policy=policy)
+        begun = state(policy=policy)
         query = begun.judging.pool.query[begun.next(8)]
         assert sorted(query[:4]) == sorted(query[4:]) == [0, 1, 2, 3]
 
 
-def test_comparisons_of_draws_have_the_density_of_their_confidence(stage):
-    some = stage(12, metric="nDCG@5")
+def test_comparisons_of_draws_have_the_density_of_their_confidence(state):
+    some = state(12, metric="nDCG@5")
     assert some.scores.family == "empirical"
     _, sd = some.scores.difference_moments()
-    weights = comparison_weights(some.knowledge, RANKING)
+    weights = comparison_weights(some.context, RANKING)
     better = some.ranking.p_better
     a, b = 0, 3
     middle = better[a, b] + (1 - better[a, b] - better[b, a]) / 2

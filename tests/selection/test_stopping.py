@@ -102,8 +102,8 @@ def test_how_many_are_left(text, judged, left):
     assert Stopping.parse(text).left(judged) == left
 
 
-def test_every_rule_against_the_scores(stage):
-    some = stage(12)
+def test_every_rule_against_the_scores(state):
+    some = state(12)
     ranking = some.ranking
     upper = np.triu_indices(5, k=1)
     expected = {
@@ -133,8 +133,8 @@ def test_every_rule_against_the_scores(stage):
         assert not Stopping.parse(f"{name}={float(harder)!r}{rates}").check(some).reached, name
 
 
-def test_commas_are_or_and_pluses_are_and(stage):
-    some = stage(12)
+def test_commas_are_or_and_pluses_are_and(state):
+    some = state(12)
     assert Stopping.parse("confidence=1,budget=12").check(some).reasons == ("budget 12 >= 12",)
     assert not Stopping.parse("confidence=1+budget=12").check(some).reached
     both = Stopping.parse("halfwidth=.9+budget=5").check(some)
@@ -143,37 +143,37 @@ def test_commas_are_or_and_pluses_are_and(stage):
     assert both.reasons[0].endswith(" <= 0.9 and budget 12 >= 5")
 
 
-def test_no_rule_never_stops(stage):
-    check = Stopping.parse("").check(stage(12))
+def test_no_rule_never_stops(state):
+    check = Stopping.parse("").check(state(12))
     assert (check.reached, check.reasons, check.values, check.progress) == (False, (), {}, 0.0)
 
 
-def test_progress_grows_with_what_is_judged(stage):
+def test_progress_grows_with_what_is_judged(state):
     for text in ("confidence=.99", "every=.9", "halfwidth=.01", "budget=100"):
-        early, late = (Stopping.parse(text).check(stage(n)).progress for n in (4, 30))
+        early, late = (Stopping.parse(text).check(state(n)).progress for n in (4, 30))
         assert 0 <= early < late <= 1, text
 
 
-def test_confidence_is_that_of_the_goal(stage):
+def test_confidence_is_that_of_the_goal(state):
     rule = Stopping.parse("confidence=.5,every=.5")
-    pair = stage(12, goal="pair:system-01,system-04")
+    pair = state(12, goal="pair:system-01,system-04")
     sure = pair.ranking.pair_confidence[0, 3]
     assert rule.check(pair).values == pytest.approx({"confidence": sure, "every": sure})
-    best = stage(12, goal="best")
+    best = state(12, goal="best")
     assert rule.check(best).values["confidence"] == best.ranking.p_best.max()
-    scores = stage(12, goal="scores")
+    scores = state(12, goal="scores")
     assert rule.check(scores).values["confidence"] == scores.ranking.confidence
 
 
-def test_budget_none_and_all_judged(stage, full):
-    assert Stopping.parse("budget=0").check(stage(0)).reached
-    everything = stage(len(full.judgments), collection=full)
+def test_budget_none_and_all_judged(state, full):
+    assert Stopping.parse("budget=0").check(state(0)).reached
+    everything = state(len(full.judgments), collection=full)
     assert Stopping.parse("confidence=1+every=1+best=1+halfwidth=0").check(everything).reached
 
 
-def test_one_system_is_always_sure(stage, full):
+def test_one_system_is_always_sure(state, full):
     alone = replace(full, runs=full.runs.select(["system-01"]))
-    begun = stage(0, collection=alone)
+    begun = state(0, collection=alone)
     check = Stopping.parse("confidence=.95").check(begun)
     assert check.reached
     assert Stopping.parse("every=1+best=1").check(begun).reached

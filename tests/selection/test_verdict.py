@@ -63,8 +63,8 @@ def test_identical_systems_are_tied_from_the_start():
     lists = {"q": {"d1": 2.0, "d2": 1.0}, "r": {"d1": 2.0, "d3": 1.0}}
     runs = as_runs({"a": lists, "b": lists, "c": {"q": {"d9": 1.0}, "r": {"d8": 1.0}}})
     for metric in ("DCG@2", "nDCG@2"):
-        stage = Judging(Collection("twins", runs), MODEL, metric, scale=Scale.binary(), draws=200).begin()
-        verdict = Verdict.of(stage.ranking)
+        state = Judging(Collection("twins", runs), MODEL, metric, scale=Scale.binary(), draws=200).begin()
+        verdict = Verdict.of(state.ranking)
         assert verdict.counts()["tied"] == 1, metric
         assert verdict.tied[0, 1]
         assert not verdict.beyond[0, 1]
@@ -72,12 +72,12 @@ def test_identical_systems_are_tied_from_the_start():
 
 def test_one_query_says_nothing_of_others():
     runs = as_runs({"a": {"q": {"d1": 2.0}}, "b": {"q": {"d2": 1.0}}})
-    stage = Judging(Collection("one", runs), MODEL, "P@1", scale=Scale.binary()).begin()
-    assert Verdict.of(stage.ranking).counts() == {"decided": 0, "tied": 0, "open": 1, "beyond": 0}
+    state = Judging(Collection("one", runs), MODEL, "P@1", scale=Scale.binary()).begin()
+    assert Verdict.of(state.ranking).counts() == {"decided": 0, "tied": 0, "open": 1, "beyond": 0}
 
 
-def test_with_everything_judged_nothing_is_open(stage, full):
-    verdict = Verdict.of(stage(len(full.judgments), collection=full).ranking)
+def test_with_everything_judged_nothing_is_open(state, full):
+    verdict = Verdict.of(state(len(full.judgments), collection=full).ranking)
     assert verdict.counts()["open"] == 0
     assert verdict.counts()["decided"] + verdict.counts()["tied"] == 10
 
@@ -96,8 +96,8 @@ def teams():
 
 
 def test_fairness_by_hand(teams):
-    stage = Judging(teams, MODEL, "CG@2", scale=Scale.binary(), depth=3, policy="mtc").begin()
-    table = fairness(stage)
+    state = Judging(teams, MODEL, "CG@2", scale=Scale.binary(), depth=3, policy="mtc").begin()
+    table = fairness(state)
     assert list(table.columns) == [
         "team", "systems", "pairs", "judged", "own", "own_judged", "score", "left_out", "shift",
     ]  # fmt: skip
@@ -130,8 +130,8 @@ def test_without_teams_every_system_is_its_own(teams):
     assert table["left_out"][0] == table["score"][0]
 
 
-def test_fairness_of_a_full_campaign_is_the_classical_score(stage, full):
-    table = fairness(stage(len(full.judgments), collection=full))
+def test_fairness_of_a_full_campaign_is_the_classical_score(state, full):
+    table = fairness(state(len(full.judgments), collection=full))
     assert table["judged"].tolist() == [1.0, 1.0]
     scores = measure(full.runs, full.judgments, "DCG@5").values.mean(axis=1)
     of = np.array(full.runs.teams)
@@ -139,8 +139,8 @@ def test_fairness_of_a_full_campaign_is_the_classical_score(stage, full):
     assert (table["left_out"] != table["score"]).all()
 
 
-def test_fairness_with_nothing_judged_changes_nothing(stage):
-    table = fairness(stage(0))
+def test_fairness_with_nothing_judged_changes_nothing(state):
+    table = fairness(state(0))
     assert (table["judged"] == 0).all()
     assert (table["left_out"] == table["score"]).all()
     assert (table["shift"] == 0).all()
@@ -154,8 +154,8 @@ def test_fairness_leaves_the_judgments_of_others(full):
             seen.append(collection.judgments)
             return MODEL.predict(collection, depth=depth, scale=scale)
 
-    stage = Judging(full, Watching(), "P@3", policy="depth").begin()
-    fairness(stage)
+    state = Judging(full, Watching(), "P@3", policy="depth").begin()
+    fairness(state)
     first, *others = seen
     assert len(first) == len(full.judgments)
     assert len(others) == 2

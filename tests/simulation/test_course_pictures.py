@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from probeval.plots import BLUE, ORANGE, plot_course, plot_courses, save
+from probeval.plots import BLUE, ORANGE, plot_trajectories, plot_trajectory, save
 from probeval.simulation import Simulation, simulate
 
 
@@ -18,36 +18,36 @@ def result(three) -> Simulation:
 
 
 def test_steps_are_the_median_over_seeds_with_their_range(result):
-    ax = plot_course(result, "tau")
+    ax = plot_trajectory(result, "tau")
     lines = {line.get_label(): line for line in ax.lines}
     assert lines["mtc:uniform"].get_color() == ORANGE
     assert lines["random:uniform"].get_color() == BLUE
     drawn = lines["random:uniform"]
-    taus = np.array([[s.tau for s in c.steps] for c in result.courses if c.policy == "random"])
-    np.testing.assert_allclose(drawn.get_xdata(), [s.judged for s in result.courses[-1].steps])
+    taus = np.array([[s.tau for s in c.steps] for c in result.trajectories if c.policy == "random"])
+    np.testing.assert_allclose(drawn.get_xdata(), [s.judged for s in result.trajectories[-1].steps])
     np.testing.assert_allclose(drawn.get_ydata(), np.median(taus, axis=0))
     shade = ax.collections[1].get_paths()[0].vertices
     assert (shade[:, 1].min(), shade[:, 1].max()) == pytest.approx((taus.min(), taus.max()))
 
 
 def test_rings_are_at_the_stops(result):
-    ax = plot_course(result, "accuracy")
+    ax = plot_trajectory(result, "accuracy")
     rings = [line for line in ax.lines if line.get_marker() == "o"]
-    stops = [c.stop for c in result.courses if c.policy == "random"]
+    stops = [c.stop for c in result.trajectories if c.policy == "random"]
     assert rings[1].get_xdata().tolist() == [25, 25, 25]
     np.testing.assert_allclose(rings[1].get_ydata(), [s.accuracy for s in stops])
 
 
 def test_figures_of_checkpoints(result):
-    ax = plot_course(result, "mae")
-    points = [[p.mae for p in c.points] for c in result.courses if c.policy == "mtc"]
-    np.testing.assert_allclose(ax.lines[0].get_xdata(), [p.judged for p in result.courses[0].points])
+    ax = plot_trajectory(result, "mae")
+    points = [[p.mae for p in c.points] for c in result.trajectories if c.policy == "mtc"]
+    np.testing.assert_allclose(ax.lines[0].get_xdata(), [p.judged for p in result.trajectories[0].points])
     np.testing.assert_allclose(ax.lines[0].get_ydata(), np.median(points, axis=0))
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("judgments", "mean error of the scores")
 
 
 def test_four_figures_each_with_its_axis(result, tmp_path):
-    top = plot_courses(result)
+    top = plot_trajectories(result)
     axes = top.figure.axes
     assert [ax.get_ylabel() for ax in axes] == [
         "pairs of systems in the true order",
@@ -67,5 +67,5 @@ def test_given_axes_are_drawn_on(result):
     from matplotlib.figure import Figure
 
     ax = Figure().add_subplot()
-    assert plot_course(result, "confidence", ax=ax) is ax
+    assert plot_trajectory(result, "confidence", ax=ax) is ax
     assert ax.get_ylabel() == "confidence"

@@ -1,4 +1,4 @@
-"""When a ranking is good for good, and what a course says of itself."""
+"""When a ranking is good for good, and what a trajectory says of itself."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from probeval.simulation import Course, Simulation, Step, lasting, measure_point
+from probeval.simulation import Simulation, Trajectory, TrajectoryStep, lasting, measure_point
 
 
 def steps(**tau_at):
     """Steps with this tau at these numbers of judgments: ``steps(j0=.5, j10=.95)``."""
-    return [Step(int(name[1:]), 0.5 + tau / 2, (1 + tau) / 2, tau) for name, tau in tau_at.items()]
+    return [TrajectoryStep(int(name[1:]), 0.5 + tau / 2, (1 + tau) / 2, tau) for name, tau in tau_at.items()]
 
 
 def made(*rows, offered=1000, stop=None, seed=0, policy="gain", points=()):
-    at = [Step(judged, confidence, (1 + tau) / 2, tau) for judged, confidence, tau in rows]
-    return Course(
+    at = [TrajectoryStep(judged, confidence, (1 + tau) / 2, tau) for judged, confidence, tau in rows]
+    return Trajectory(
         policy=policy, model="uniform", metric="DCG@5", seed=seed, pool=1010, offered=offered, systems=4,
         steps=tuple(at), points=tuple(points), rules=(), stop=None if stop is None else at[stop],
         reasons=() if stop is None else ("budget 2 >= 2",), order=(),
@@ -56,13 +56,13 @@ def test_all_that_could_be_judged_is_all():
 
 
 def test_where_confidence_is_reached():
-    course = made((0, 0.5, 0.0), (1, 0.91, 0.2), (2, 0.89, 0.3), (3, 0.96, 0.3))
-    assert (course.reaches(0.9), course.reaches(0.95), course.reaches(0.99)) == (1, 3, None)
+    trajectory = made((0, 0.5, 0.0), (1, 0.91, 0.2), (2, 0.89, 0.3), (3, 0.96, 0.3))
+    assert (trajectory.reaches(0.9), trajectory.reaches(0.95), trajectory.reaches(0.99)) == (1, 3, None)
 
 
 def test_where_all_that_is_significant_is_right():
     def at(*shares):
-        return replace(made(), steps=tuple(Step(10 * i, 0.5, 0.5, 0.0, s) for i, s in enumerate(shares)))
+        return replace(made(), steps=tuple(TrajectoryStep(10 * i, 0.5, 0.5, 0.0, s) for i, s in enumerate(shares)))
 
     assert at(0.5, 0.9, 1.0, 0.9).significant == 20
     assert at(0.5, 0.9).significant is None
@@ -70,12 +70,12 @@ def test_where_all_that_is_significant_is_right():
 
 def test_the_document_has_a_stop_whether_it_was_reached_or_not():
     rows = [(0, 0.5, 0.0), (101, 0.9, 0.6), (202, 0.92, 0.7)]
-    reached = made(*rows, stop=1).document()
+    reached = made(*rows, stop=1).to_dict()
     assert reached["stop"] == {
         "reached": True, "judged": 101, "fraction": 101 / 1010, "confidence": 0.9, "accuracy": 0.8, "tau": 0.6,
         "reasons": ["budget 2 >= 2"],
     }  # fmt: skip
-    never = made(*rows).document()
+    never = made(*rows).to_dict()
     assert never["stop"] == {
         "reached": False, "judged": 202, "fraction": 0.2, "confidence": 0.92, "accuracy": 0.85, "tau": 0.7,
         "reasons": [],
@@ -92,8 +92,8 @@ def test_tables_have_a_row_a_course_batch_or_checkpoint(small):
     one = made((0, 0.5, 0.0), (10, 0.9, 0.95), stop=1, points=[point, replace(point, judged=3)])
     two = made((0, 0.5, 0.0), seed=1, policy="random")
     result = Simulation((one, two))
-    assert one.to_pandas().columns.tolist() == ["judged", "confidence", "accuracy", "tau", "significant"]
-    assert one.to_pandas()["judged"].tolist() == [0, 10]
+    assert one.to_frame().columns.tolist() == ["judged", "confidence", "accuracy", "tau", "significant"]
+    assert one.to_frame()["judged"].tolist() == [0, 10]
     assert result.table()[["policy", "model", "seed", "judged"]].to_numpy().tolist() == [
         ["gain", "uniform", 0, point.judged],
         ["gain", "uniform", 0, 3],
@@ -102,6 +102,6 @@ def test_tables_have_a_row_a_course_batch_or_checkpoint(small):
     assert summary["stopped"].tolist() == [True, False]
     assert summary["judged"].tolist() == [10, 0]
     assert one.label == "gain:uniform"
-    document = result.document()
+    document = result.to_dict()
     assert (document["metric"], document["pool"], document["systems"]) == ("DCG@5", 1010, 4)
     assert [p["seed"] for p in document["policies"]] == [0, 1]

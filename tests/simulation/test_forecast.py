@@ -1,4 +1,4 @@
-"""Forecasts: courses on truths drawn from the model, and what is read off them."""
+"""Forecasts: trajectories on truths drawn from the model, and what is read off them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from probeval.simulation import Forecast, forecast
 
 
 @pytest.fixture(scope="module")
-def stage():
+def state():
     """A campaign with a fifth of its pairs judged."""
     campaign = synthetic_campaign(np.random.default_rng(3), systems=5, queries=8, depth=6)
     known = campaign.judgments.on(campaign.runs.pool)
@@ -25,28 +25,28 @@ def stage():
     return judging.begin()
 
 
-def test_a_course_starts_here_and_ends_where_all_is_judged(stage):
-    ahead = forecast(stage, target=1.0, paths=3)
-    assert ahead.judged[0] == stage.scores.judged
+def test_a_course_starts_here_and_ends_where_all_is_judged(state):
+    ahead = forecast(state, target=1.0, paths=3)
+    assert ahead.judged[0] == state.scores.judged
     assert ahead.judged[-1] == ahead.pool
-    np.testing.assert_allclose(ahead.confidence[:, 0], stage.ranking.confidence)
+    np.testing.assert_allclose(ahead.confidence[:, 0], state.ranking.confidence)
     np.testing.assert_allclose(ahead.confidence[:, -1], 1.0)
     np.testing.assert_allclose(ahead.halfwidth[:, -1], 0.0, atol=1e-12)
     assert len(np.unique(ahead.confidence[:, 1])) == 3  # each path has its own truth
 
 
-def test_a_course_ends_when_confidence_has_held(stage):
-    ahead = forecast(stage, target=0.6, lasts=15, paths=2)
+def test_a_course_ends_when_confidence_has_held(state):
+    ahead = forecast(state, target=0.6, lasts=15, paths=2)
     assert ahead.judged[-1] < ahead.pool
     assert np.all(ahead.confidence[:, -1] >= 0.6)
 
 
-def test_it_looks_no_further_than_asked(stage):
-    assert forecast(stage, target=1.0, most=20, paths=1).judged[-1] == stage.scores.judged + 20
+def test_it_looks_no_further_than_asked(state):
+    assert forecast(state, target=1.0, most=20, paths=1).judged[-1] == state.scores.judged + 20
 
 
-def test_noise_leaves_something_open(stage):
-    sure, noisy = (forecast(stage, target=1.0, paths=2, noise=noise) for noise in (0.0, 0.3))
+def test_noise_leaves_something_open(state):
+    sure, noisy = (forecast(state, target=1.0, paths=2, noise=noise) for noise in (0.0, 0.3))
     assert noisy.halfwidth[:, -1].min() > sure.halfwidth[:, -1].max() + 1e-3
     assert noisy.confidence[:, -1].max() < 1
     np.testing.assert_allclose(noisy.confidence[:, 0], sure.confidence[:, 0])  # what is judged is judged
@@ -71,7 +71,7 @@ def test_the_interval_is_a_predictive_of_the_logarithm():
     needed = Forecast(judged, paths, 1 - paths, 1000).needed(0.95, level=0.5, lasts=0)
     assert needed["judgments"] == pytest.approx(10 + 20)
     # The t quantile at .75 with one degree of freedom is 1, the sd of the logarithms log(4) / sqrt(2).
-    # Two courses say that with a variance half as large again; doubt of .2 comes on top.
+    # Two trajectories say that with a variance half as large again; doubt of .2 comes on top.
     reach = np.exp(np.sqrt(1.5 * np.log(4) ** 2 / 2 + 0.2**2))
     assert needed["lower"] == pytest.approx(10 + 20 / reach)
     assert needed["upper"] == pytest.approx(10 + 20 * reach)
@@ -82,13 +82,13 @@ def test_what_is_reached_needs_nothing():
     assert ahead.needed(0.95) == {"judgments": 30.0, "lower": 30.0, "upper": 30.0}
 
 
-def test_the_same_seed_gives_the_same_course_whoever_shares_the_work(stage):
-    one, two, shared = (forecast(stage, paths=2, rng=np.random.default_rng(4), n_jobs=n) for n in (1, 1, 2))
+def test_the_same_seed_gives_the_same_course_whoever_shares_the_work(state):
+    one, two, shared = (forecast(state, paths=2, rng=np.random.default_rng(4), n_jobs=n) for n in (1, 1, 2))
     np.testing.assert_array_equal(one.confidence, two.confidence)
     np.testing.assert_array_equal(one.confidence, shared.confidence)
 
 
 @pytest.mark.parametrize(("options", "message"), [({"target": 2}, r"between \.5 and 1"), ({"paths": 0}, "one path")])
-def test_what_cannot_be_forecast(stage, options, message):
+def test_what_cannot_be_forecast(state, options, message):
     with pytest.raises(SelectionError, match=message):
-        forecast(stage, **options)
+        forecast(state, **options)

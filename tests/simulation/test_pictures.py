@@ -40,7 +40,7 @@ def test_a_figure_against_the_share_judged(result):
     assert [t.get_text() for t in ax.get_legend().get_texts()] == [
         f"{m}, {c}" for m in ("independent", "uniform") for c in ("one", "two", "three")
     ]
-    frame = result.to_pandas()
+    frame = result.to_frame()
     mine = frame[(frame["model"] == "uniform") & (frame["campaign"] == "two")]
     np.testing.assert_allclose(ax.lines[4].get_ydata(), mine.groupby("checkpoint")["tau"].mean())
     assert ax.get_ylabel() == "tau"
@@ -51,7 +51,7 @@ def test_many_campaigns_are_counted(result):
     from dataclasses import replace
 
     many = Validation(
-        result.checkpoints, tuple(replace(t, campaign=f"c{i}") for i in range(5) for t in result.trials[:1])
+        result.checkpoints, tuple(replace(t, campaign=f"c{i}") for i in range(5) for t in result.validation_runs[:1])
     )
     assert plot_reliability(many).get_title(loc="left") == "5 campaigns"
 

@@ -85,10 +85,10 @@ def test_the_cheapest_that_meets_the_target_comes_first(pilot, model):
 def test_progress_goes_course_by_course(pilot):
     steps = []
 
-    def tell(courses):
-        for course in courses:
-            yield course
-            steps.append(course)  # a bar moves when the next one is asked for
+    def tell(trajectories):
+        for trajectory in trajectories:
+            yield trajectory
+            steps.append(trajectory)  # a bar moves when the next one is asked for
 
     plan(
         pilot, load_card("text-jud").model, metric="P@2", scale=Scale.graded(2), targets="confidence=.6",
@@ -100,7 +100,7 @@ def test_progress_goes_course_by_course(pilot):
 def test_what_cannot_be_reached_is_said(pilot, model):
     result = plan(pilot, model, metric="DCG@6", scale=Scale.graded(2), targets="power=.99", difference=0.001, paths=2)
     assert result.best is None
-    assert result.document()["reached"] is False
+    assert result.to_dict()["reached"] is False
 
 
 def test_disagreement_takes_more_judgments_and_assessors_more_still(pilot, model):

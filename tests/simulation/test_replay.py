@@ -13,7 +13,7 @@ from probeval.errors import SelectionError
 from probeval.metrics import measure, parse
 from probeval.relevance import FallbackModel, Uniform
 from probeval.selection import POLICIES
-from probeval.simulation import Assessor, HeldOut, replay
+from probeval.simulation import HeldOut, SimulatedAssessor, replay
 
 MODEL = FallbackModel([Uniform()])
 DCG = parse("DCG@5")
@@ -40,58 +40,58 @@ def run(held, **options):
 @pytest.mark.parametrize("batch", [1, 7, 1000])
 def test_checkpoints_are_met_to_the_judgment_before_and_after_the_stop(held, batch):
     shares = (0, 0.01, 0.02, 0.05, 0.33, 0.5, 1.0)
-    course = run(held, checkpoints=shares, batch=batch, stop="budget=5")
+    trajectory = run(held, checkpoints=shares, batch=batch, stop="budget=5")
     pool = len(held.pool)
-    assert [p.judged for p in course.points] == [ceil(s * pool) for s in shares]
-    assert [p.fraction for p in course.points] == pytest.approx([ceil(s * pool) / pool for s in shares])
-    assert course.stop is not None
-    assert course.stop.judged == 5
-    assert course.reasons == ("budget 5 >= 5",)
-    assert course.points[-1].accuracy == course.points[-1].confidence == course.points[-1].tau == 1.0
-    assert course.points[-1].mae == pytest.approx(0, abs=1e-12)
+    assert [p.judged for p in trajectory.points] == [ceil(s * pool) for s in shares]
+    assert [p.fraction for p in trajectory.points] == pytest.approx([ceil(s * pool) / pool for s in shares])
+    assert trajectory.stop is not None
+    assert trajectory.stop.judged == 5
+    assert trajectory.reasons == ("budget 5 >= 5",)
+    assert trajectory.points[-1].accuracy == trajectory.points[-1].confidence == trajectory.points[-1].tau == 1.0
+    assert trajectory.points[-1].mae == pytest.approx(0, abs=1e-12)
 
 
 def test_steps_are_batches(held):
-    course = run(held, batch=10, until=0.5, stop="")
+    trajectory = run(held, batch=10, until=0.5, stop="")
     n = ceil(0.5 * len(held.pool))
-    assert [s.judged for s in course.steps] == [*range(0, n, 10), n]
-    assert course.stop is None
-    assert course.document()["stop"]["reached"] is False
-    assert course.document()["stop"]["judged"] == n
+    assert [s.judged for s in trajectory.steps] == [*range(0, n, 10), n]
+    assert trajectory.stop is None
+    assert trajectory.to_dict()["stop"]["reached"] is False
+    assert trajectory.to_dict()["stop"]["judged"] == n
 
 
 def test_a_point_is_what_is_stated_with_these_judgments(held):
     from probeval.scores import evaluate
 
-    course = run(held, checkpoints=[0.4], batch=5)
-    chosen = np.array(course.order[: course.points[0].judged])
+    trajectory = run(held, checkpoints=[0.4], batch=5)
+    chosen = np.array(trajectory.order[: trajectory.points[0].judged])
     some = replace(
         held.collection, judgments=held.collection.judgments.take(np.isin(held.collection.judgments.pair, chosen))
     )
     scores = evaluate(some.runs.top(5), MODEL.predict(some, depth=5, scale=held.scale), DCG)
-    assert course.points[0].confidence == pytest.approx(scores.ranking().confidence)
+    assert trajectory.points[0].confidence == pytest.approx(scores.ranking().confidence)
     truth = measure(held.collection.runs.top(5), held.collection.judgments, "DCG@5").values.mean(axis=1)
-    assert course.points[0].mae == pytest.approx(np.abs(scores.mean - truth).mean())
-    step = next(s for s in course.steps if s.judged == course.points[0].judged)
-    assert (step.accuracy, step.tau) == (course.points[0].accuracy, course.points[0].tau)
+    assert trajectory.points[0].mae == pytest.approx(np.abs(scores.mean - truth).mean())
+    step = next(s for s in trajectory.steps if s.judged == trajectory.points[0].judged)
+    assert (step.accuracy, step.tau) == (trajectory.points[0].accuracy, trajectory.points[0].tau)
 
 
 def test_it_ends_when_it_has_stopped_and_tau_lasts(campaign):
     made = HeldOut.of(campaign("long", 4, systems=2, queries=60), depth=5)
-    course = run(made, batch=10, stop="confidence=.7")
-    assert course.stop is not None
-    good = course.judgments_to_tau90
+    trajectory = run(made, batch=10, stop="confidence=.7")
+    assert trajectory.stop is not None
+    good = trajectory.judgments_to_tau90
     assert good is not None
-    assert course.steps[-1].judged == max(course.stop.judged + 100, ceil((good + 100) / 10) * 10)
-    assert course.steps[-1].judged < len(made.pool)
-    assert all(s.tau >= 0.9 for s in course.steps if good <= s.judged <= good + 100)
+    assert trajectory.steps[-1].judged == max(trajectory.stop.judged + 100, ceil((good + 100) / 10) * 10)
+    assert trajectory.steps[-1].judged < len(made.pool)
+    assert all(s.tau >= 0.9 for s in trajectory.steps if good <= s.judged <= good + 100)
 
 
 def test_an_exhausted_pool_ends_cleanly(held):
-    course = run(held, batch=9, stop="halfwidth=0+budget=100000")
-    assert sorted(course.order) == list(range(len(held.pool)))
-    assert course.stop is None
-    assert course.document()["stop"] == {
+    trajectory = run(held, batch=9, stop="halfwidth=0+budget=100000")
+    assert sorted(trajectory.order) == list(range(len(held.pool)))
+    assert trajectory.stop is None
+    assert trajectory.to_dict()["stop"] == {
         "reached": False, "judged": len(held.pool), "fraction": 1.0, "confidence": 1.0, "accuracy": 1.0, "tau": 1.0,
         "reasons": [],
     }  # fmt: skip
@@ -101,20 +101,20 @@ def test_pairs_without_a_judgment_are_never_offered(gappy):
     assert len(gappy.known) == len(gappy.pool) - 1
     hidden = set(range(len(gappy.pool))) - set(gappy.known.tolist())
     for policy in ("random", "gain"):
-        course = run(gappy, policy=policy, batch=50, stop="", checkpoints=[1.0], explore=0.2)
-        assert len(course.order) == len(set(course.order)) == len(gappy.known)
-        assert not hidden & set(course.order)
-        assert course.points[-1].judged == len(gappy.known)
-        assert course.judgments_to_tau90 is not None
-    assert course.offered == len(gappy.known)
+        trajectory = run(gappy, policy=policy, batch=50, stop="", checkpoints=[1.0], explore=0.2)
+        assert len(trajectory.order) == len(set(trajectory.order)) == len(gappy.known)
+        assert not hidden & set(trajectory.order)
+        assert trajectory.points[-1].judged == len(gappy.known)
+        assert trajectory.judgments_to_tau90 is not None
+    assert trajectory.offered == len(gappy.known)
 
 
 @pytest.mark.parametrize("stop", ["budget=0", "confidence=.5", "hours=0,seconds=10"])
 def test_a_target_that_is_met_stops_before_the_first(held, stop):
-    course = run(held, stop=stop, checkpoints=[0.0, 0.1])
-    assert course.stop is not None
-    assert course.stop.judged == 0
-    assert [p.judged for p in course.points] == [0, ceil(0.1 * len(held.pool))]
+    trajectory = run(held, stop=stop, checkpoints=[0.0, 0.1])
+    assert trajectory.stop is not None
+    assert trajectory.stop.judged == 0
+    assert [p.judged for p in trajectory.points] == [0, ceil(0.1 * len(held.pool))]
 
 
 def test_hours_and_cost_stop_to_the_judgment(held):
@@ -135,7 +135,7 @@ def test_seeds_change_what_is_random(held):
 
 
 def test_the_assessor_answers_with_the_true_grades(held):
-    assessor = Assessor.of(held)
+    assessor = SimulatedAssessor.of(held)
     pairs = [3, 1, 7]
     judged = assessor.judge(held, pairs)
     assert isinstance(judged, Judgments)
@@ -147,16 +147,16 @@ def test_noise_is_the_share_of_wrong_grades(campaign):
     held = HeldOut.of(campaign("noisy", 2, queries=60), depth=5)
     true, n = held.scale.values[held.codes], len(held.pool)
     for noise in (0.0, 0.2, 1.0):
-        given = Assessor.of(held, noise=noise, rng=np.random.default_rng(0)).grades
+        given = SimulatedAssessor.of(held, noise=noise, rng=np.random.default_rng(0)).grades
         assert set(given) <= set(held.scale.values)
         # Three standard errors of a share.
         assert (given != true).mean() == pytest.approx(noise, abs=3 * np.sqrt(noise * (1 - noise) / n) + 1e-12)
     # Every wrong grade is as likely as any other.
-    wrong = Assessor.of(held, noise=1.0, rng=np.random.default_rng(1)).grades[true == 0]
+    wrong = SimulatedAssessor.of(held, noise=1.0, rng=np.random.default_rng(1)).grades[true == 0]
     share = (wrong == 1).mean()
     assert share == pytest.approx(0.5, abs=3 * np.sqrt(0.25 / len(wrong)))
     with pytest.raises(SelectionError, match=r"Noise is the probability of a wrong grade, between 0 and 1; got 2\."):
-        Assessor.of(held, noise=2)
+        SimulatedAssessor.of(held, noise=2)
 
 
 def test_noise_leaves_an_error_that_no_judging_mends(held):
@@ -192,25 +192,27 @@ def test_the_model_learns_every_batch_or_every_so_many(held):
 
 def test_the_goal_reaches_the_stop(held):
     systems = held.collection.runs.systems
-    course = run(held, goal=f"pair:{systems[0]},{systems[1]}", batch=1, stop="every=.99")
+    trajectory = run(held, goal=f"pair:{systems[0]},{systems[1]}", batch=1, stop="every=.99")
     ranked = run(held, batch=1, stop="every=.99")
-    assert course.stop.judged < ranked.stop.judged
+    assert trajectory.stop.judged < ranked.stop.judged
 
 
 def test_a_measure_that_is_not_linear(held):
-    course = run(held, policy="gain", metric=parse("nDCG@5"), batch=20, checkpoints=[0.3], draws=100, stop="budget=40")
-    assert course.stop.judged == 40
-    assert 0 <= course.points[0].coverage <= 1
-    assert course.metric == "nDCG@5"
+    trajectory = run(
+        held, policy="gain", metric=parse("nDCG@5"), batch=20, checkpoints=[0.3], draws=100, stop="budget=40"
+    )
+    assert trajectory.stop.judged == 40
+    assert 0 <= trajectory.points[0].coverage <= 1
+    assert trajectory.metric == "nDCG@5"
 
 
 def test_one_system_and_identical_systems(campaign):
     made = campaign("few", 5)
     alone = HeldOut.of(replace(made, runs=made.runs.select(["system-01"])), depth=5)
-    course = run(alone, stop="halfwidth=.05", batch=5)
-    assert course.stop is not None
-    assert np.isnan(course.stop.tau)
-    assert course.judgments_to_tau90 is None
+    trajectory = run(alone, stop="halfwidth=.05", batch=5)
+    assert trajectory.stop is not None
+    assert np.isnan(trajectory.stop.tau)
+    assert trajectory.judgments_to_tau90 is None
     first = made.runs.select(["system-01"])
     twins = replace(
         first,
@@ -226,36 +228,36 @@ def test_one_system_and_identical_systems(campaign):
 
 def test_fine_grades(campaign):
     held = HeldOut.of(campaign("fine", 8, scale=Scale.fine(100)), depth=5)
-    course = run(held, batch=10, until=0.5, noise=0.1)
-    assert len(course.order) == ceil(0.5 * len(held.pool))
+    trajectory = run(held, batch=10, until=0.5, noise=0.1)
+    assert len(trajectory.order) == ceil(0.5 * len(held.pool))
 
 
 def test_every_figure_at_the_stop(held):
-    course = run(held, batch=10, stop="budget=30", checkpoints=[0.5])
-    assert course.at_stop is not None
-    assert course.at_stop.judged == course.stop.judged == 30
-    assert (course.at_stop.confidence, course.at_stop.tau) == (course.stop.confidence, course.stop.tau)
+    trajectory = run(held, batch=10, stop="budget=30", checkpoints=[0.5])
+    assert trajectory.at_stop is not None
+    assert trajectory.at_stop.judged == trajectory.stop.judged == 30
+    assert (trajectory.at_stop.confidence, trajectory.at_stop.tau) == (trajectory.stop.confidence, trajectory.stop.tau)
     assert run(held, batch=10, stop="", until=0.2).at_stop is None
 
 
 def test_significant_comparisons_along_the_way(held):
     from scipy.stats import ttest_rel
 
-    course = run(held, batch=10, stop="", checkpoints=[1.0])
+    trajectory = run(held, batch=10, stop="", checkpoints=[1.0])
     truth = held.truth(DCG)
     pairs = [(a, b) for a in range(5) for b in range(a + 1, 5) if ttest_rel(truth[a], truth[b]).pvalue < 0.05]
     assert pairs  # of this campaign
-    assert course.steps[-1].significant == 1.0
-    assert course.steps[0].significant == 0.5  # all tied, as nothing is judged
-    assert course.significant == next(s.judged for s in course.steps if s.significant == 1.0)
+    assert trajectory.steps[-1].significant == 1.0
+    assert trajectory.steps[0].significant == 0.5  # all tied, as nothing is judged
+    assert trajectory.significant == next(s.judged for s in trajectory.steps if s.significant == 1.0)
 
 
 def test_one_query(campaign):
     held = HeldOut.of(campaign("single", 3, queries=1), depth=5)
-    course = run(held, stop="every=.9", checkpoints=[0.0, 1.0])
-    assert course.stop is not None
-    assert course.points[-1].accuracy == 1.0
-    assert course.significant is None  # one query shows nothing to be significant
+    trajectory = run(held, stop="every=.9", checkpoints=[0.0, 1.0])
+    assert trajectory.stop is not None
+    assert trajectory.points[-1].accuracy == 1.0
+    assert trajectory.significant is None  # one query shows nothing to be significant
 
 
 def test_a_pilot_is_judged_at_random_first(held):

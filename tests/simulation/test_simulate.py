@@ -36,21 +36,21 @@ def test_a_contender_is_a_policy_and_its_model():
 
 def test_the_document_has_the_fields_of_the_design(three):
     result = simulate(three[0], policies=["mtc:uniform", "random:uniform"], **QUICK)
-    document = json.loads(json.dumps(result.document()))
+    document = json.loads(json.dumps(result.to_dict()))
     assert set(document) == {"metric", "pool", "systems", "policies"}
     assert (document["metric"], document["systems"]) == ("DCG@5", 5)
-    for course in document["policies"]:
-        assert set(course) == {"policy", "model", "judgments_to_tau90", "stop", "points", "seed", "rules"}
-        assert set(course["stop"]) == STOP | {"reasons"}
-        assert len(course["points"]) == len(course["rules"]) == 2
-        assert set(course["rules"][0]) == {"judged", "decided", "precision", "recall", "f"}
-        for point in course["points"]:
+    for trajectory in document["policies"]:
+        assert set(trajectory) == {"policy", "model", "judgments_to_tau90", "stop", "points", "seed", "rules"}
+        assert set(trajectory["stop"]) == STOP | {"reasons"}
+        assert len(trajectory["points"]) == len(trajectory["rules"]) == 2
+        assert set(trajectory["rules"][0]) == {"judged", "decided", "precision", "recall", "f"}
+        for point in trajectory["points"]:
             assert POINT <= set(point) <= POINT | MORE_POINT
 
 
 def test_policies_models_and_seeds_in_order(three):
     result = simulate(three[0], policies=["mtc", "random", "mtc"], model="uniform", seeds=2, seed=5, **QUICK)
-    assert [(c.policy, c.model, c.seed) for c in result.courses] == [
+    assert [(c.policy, c.model, c.seed) for c in result.trajectories] == [
         ("mtc", "uniform", 5), ("mtc", "uniform", 6), ("random", "uniform", 5), ("random", "uniform", 6),
     ]  # fmt: skip
 
@@ -77,8 +77,8 @@ def test_a_scheduler_changes_nothing(three):
 def test_models_are_fitted_on_other_campaigns_alone(three):
     said = []
     result = simulate(three[0], policies=["mtc", "mtc:empirical"], fit=three[1:], say=said.append, **QUICK)
-    assert [c.model for c in result.courses] == ["independent", "empirical"]
-    assert said == [f"one: 5 of 5 systems are judged to depth 5; 8 queries, {result.courses[0].pool} pairs."]
+    assert [c.model for c in result.trajectories] == ["independent", "empirical"]
+    assert said == [f"one: 5 of 5 systems are judged to depth 5; 8 queries, {result.trajectories[0].pool} pairs."]
 
 
 def test_a_campaign_is_never_fitted_on_itself(three):
@@ -111,9 +111,9 @@ def test_answers_that_were_seen_are_said(three, monkeypatch):
 
 def test_gain_and_scale_are_heard(three):
     linear, steep = (simulate(three[0], policies=["mtc:uniform"], gain=g, **QUICK) for g in (None, "exp"))
-    assert linear.courses[0].points[1].mae != steep.courses[0].points[1].mae
+    assert linear.trajectories[0].points[1].mae != steep.trajectories[0].points[1].mae
     wide = simulate(three[0], policies=["mtc:uniform"], scale=Scale.graded(4), **QUICK)
-    assert wide.courses[0].points[0].mae != linear.courses[0].points[0].mae
+    assert wide.trajectories[0].points[0].mae != linear.trajectories[0].points[0].mae
 
 
 def test_all_systems_or_the_judged_ones(three):
@@ -122,9 +122,9 @@ def test_all_systems_or_the_judged_ones(three):
     shared = runs.pool.within(others.pool)[judged.on(runs.pool).pair] >= 0
     partly = replace(three[0], judgments=judged.take(shared))  # nobody judged what system-05 alone retrieved
     few, every = (simulate(partly, policies=["random:uniform"], systems=s, **QUICK) for s in ("judged", "all"))
-    assert (few.courses[0].systems, every.courses[0].systems) == (4, 5)
-    assert every.courses[0].offered < every.courses[0].pool
-    assert few.courses[0].offered == few.courses[0].pool
+    assert (few.trajectories[0].systems, every.trajectories[0].systems) == (4, 5)
+    assert every.trajectories[0].offered < every.trajectories[0].pool
+    assert few.trajectories[0].offered == few.trajectories[0].pool
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 
 from probeval.data import Scale
 from probeval.errors import DataError, MetricError, ModelError, ScoreError
-from probeval.simulation import BINS, MARKS, Bins, Point, Trial, Validation, validate
+from probeval.simulation import BINS, MARKS, Bins, Point, Validation, ValidationRun, validate
 
 CHECKPOINTS = (0, 0.1, 0.5, 1)
 
@@ -24,18 +24,20 @@ def result(three) -> Validation:
 
 def test_what_was_run(result):
     assert result.checkpoints == (0.0, 0.1, 0.5, 1.0)
-    assert [(t.campaign, t.model, t.metric, t.seed) for t in result.trials] == [
+    assert [(t.campaign, t.model, t.metric, t.seed) for t in result.validation_runs] == [
         (c, "independent", m, s) for c in ("one", "two", "three") for m in ("DCG@5", "nDCG@5") for s in (0, 1)
     ]
-    for trial in result.trials:
-        assert (trial.systems, trial.depth, len(trial.points)) == (5, 5, 4)
-        assert [p.judged for p in trial.points] == [ceil(f * trial.pool) for f in CHECKPOINTS]
-        assert [p.fraction for p in trial.points] == [p.judged / trial.pool for p in trial.points]
+    for validation_run in result.validation_runs:
+        assert (validation_run.systems, validation_run.depth, len(validation_run.points)) == (5, 5, 4)
+        assert [p.judged for p in validation_run.points] == [ceil(f * validation_run.pool) for f in CHECKPOINTS]
+        assert [p.fraction for p in validation_run.points] == [
+            p.judged / validation_run.pool for p in validation_run.points
+        ]
 
 
 def test_with_everything_judged_all_is_known(result):
-    for trial in result.trials:
-        last = trial.points[-1]
+    for validation_run in result.validation_runs:
+        last = validation_run.points[-1]
         assert (last.confidence, last.accuracy, last.accuracy_significant, last.tau) == (1, 1, 1, 1)
         assert (last.coverage, last.centred_coverage, last.calibration_p, last.level_z) == (1, 1, 1, 0)
         assert max(last.mae, last.rmse_difference, abs(last.calibration_error), abs(last.calibration_excess)) < 1e-12
@@ -71,21 +73,21 @@ def test_what_nobody_judged_is_never_offered(three, spy, campaign):
     found = validate([few, three[0]], models={"spy": spy}, metrics=["P@5"], checkpoints=[0.99, 1], seeds=1, draws=10)
     assert len(spy.asked) == 4
     assert not {7, 100} & set(spy.asked[1].judgments.pair.tolist())
-    trial = found.trials[0]
-    assert trial.points[-1].judged == trial.pool - 2
+    validation_run = found.validation_runs[0]
+    assert validation_run.points[-1].judged == validation_run.pool - 2
 
 
 def test_one_model_does_not_change_another(three):
     arguments = {"metrics": ["DCG@5"], "checkpoints": [0, 0.2], "seeds": 1, "draws": 20}
     both = validate(three, models=["independent", "uniform"], **arguments)
     alone = validate(three, models=["independent"], **arguments)
-    assert [t for t in both.trials if t.model == "independent"] == list(alone.trials)
+    assert [t for t in both.validation_runs if t.model == "independent"] == list(alone.validation_runs)
 
 
 def test_same_seed_same_bytes_another_seed_others(three):
     def run(seed: int) -> str:
         found = validate(three, models=["independent"], depth=5, checkpoints=[0, 0.2], seeds=2, seed=seed, draws=30)
-        return json.dumps(found.document())
+        return json.dumps(found.to_dict())
 
     assert run(0) == run(0)
     assert run(0) != run(1)
@@ -95,7 +97,7 @@ def test_same_seed_same_bytes_another_seed_others(three):
 def test_processes_share_the_work(three):
     arguments = {"models": ["independent"], "depth": 5, "checkpoints": [0, 0.2], "seeds": 2, "draws": 30}
     one, two = (validate(three, n_jobs=n, **arguments) for n in (1, 2))
-    for a, b in zip(one.trials, two.trials, strict=True):
+    for a, b in zip(one.validation_runs, two.validation_runs, strict=True):
         for left, right in zip(a.points, b.points, strict=True):
             assert left.to_dict() == pytest.approx(right.to_dict(), nan_ok=True)
 
@@ -103,10 +105,10 @@ def test_processes_share_the_work(three):
 def test_halves(campaign):
     music = campaign("music", 9, scale=Scale.fine(), metadata=True)
     found = validate([music], models=["independent"], depth=5, checkpoints=[0, 0.2], seeds=2, draws=30)
-    assert {(t.campaign, t.seed) for t in found.trials} == {("music", 0), ("music", 1)}
-    pools = {t.seed: t.pool for t in found.trials}
+    assert {(t.campaign, t.seed) for t in found.validation_runs} == {("music", 0), ("music", 1)}
+    pools = {t.seed: t.pool for t in found.validation_runs}
     assert sum(pools.values()) == len(music.runs.top(5).pool)
-    assert {d["pool"] for d in found.document()["campaigns"][0]["policies"]} == set(pools.values())
+    assert {d["pool"] for d in found.to_dict()["campaigns"][0]["policies"]} == set(pools.values())
 
 
 def test_campaigns_without_teams(three):
@@ -114,7 +116,7 @@ def test_campaigns_without_teams(three):
     mixed = [bare[0], *three[1:]]
     for collections in (bare, mixed):
         found = validate(collections, models=["independent"], depth=5, checkpoints=[0, 0.2], seeds=1, draws=20)
-        assert len(found.trials) == 6
+        assert len(found.validation_runs) == 6
 
 
 def test_progress_and_talk(three):
@@ -164,12 +166,16 @@ def made(**figures: float) -> Point:
     return Point(**{**base, "bins": Bins((0,) * 7, (0,) * 7, (0,) * 7), **figures})  # type: ignore[arg-type]
 
 
-def trial(points: list[Point], *, campaign: str = "c", model: str = "m", metric: str = "P@5", seed: int = 0) -> Trial:
-    return Trial(campaign, model, metric, seed, 5, 100, 5, tuple(points))
+def validation_run(
+    points: list[Point], *, campaign: str = "c", model: str = "m", metric: str = "P@5", seed: int = 0
+) -> ValidationRun:
+    return ValidationRun(campaign, model, metric, seed, 5, 100, 5, tuple(points))
 
 
 def test_the_table_is_the_mean_over_seeds():
-    parts = [trial([made(tau=t, judged=0), made(tau=t + 0.1, judged=5)], seed=s) for s, t in enumerate((0.2, 0.4))]
+    parts = [
+        validation_run([made(tau=t, judged=0), made(tau=t + 0.1, judged=5)], seed=s) for s, t in enumerate((0.2, 0.4))
+    ]
     table = Validation((0.0, 0.05), tuple(parts)).table()
     assert list(table.columns[:4]) == ["campaign", "model", "metric", "checkpoint"]
     assert table["checkpoint"].tolist() == [0.0, 0.05]
@@ -181,7 +187,9 @@ def test_the_table_is_the_mean_over_seeds():
 def test_reliability_pools_pairs():
     one = Bins((0, 0, 0, 0, 2, 0, 8), (0, 0, 0, 0, 1.86, 0, 7.96), (0, 0, 0, 0, 1, 0, 8))
     two = Bins((0, 0, 0, 0, 3, 0, 2), (0, 0, 0, 0, 2.73, 0, 1.99), (0, 0, 0, 0, 2, 0, 1.5))
-    found = Validation((0.0,), (trial([made(bins=one)], campaign="a"), trial([made(bins=two)], campaign="b")))
+    found = Validation(
+        (0.0,), (validation_run([made(bins=one)], campaign="a"), validation_run([made(bins=two)], campaign="b"))
+    )
     table = found.reliability()
     assert table[["low", "high", "pairs"]].to_numpy().tolist() == [[0.9, 0.95, 5], [0.99, 1.0, 10]]
     np.testing.assert_allclose(table["confidence"], [4.59 / 5, 0.995])
@@ -192,13 +200,13 @@ def test_reliability_pools_pairs():
 
 
 def test_reliability_counts_every_pair_once_a_point(result):
-    points = [p for t in result.trials for p in t.points]
+    points = [p for t in result.validation_runs for p in t.points]
     assert result.reliability()["pairs"].sum() == sum(sum(p.bins.pairs) for p in points)
     assert set(zip(result.reliability()["low"], result.reliability()["high"], strict=True)) <= set(pairwise(BINS))
 
 
-def figures(*trials: Trial) -> dict[str, tuple[float, bool]]:
-    summary = Validation((0.0, 0.02, 0.05), trials).summary()
+def figures(*validation_runs: ValidationRun) -> dict[str, tuple[float, bool]]:
+    summary = Validation((0.0, 0.02, 0.05), validation_runs).summary()
     assert list(summary["figure"]) == list(MARKS)
     return {f: (v, h) for f, v, h in zip(summary["figure"], summary["value"], summary["holds"], strict=True)}
 
@@ -215,7 +223,7 @@ def test_the_summary_by_hand():
             calibration_p=0.2, calibration_excess=0.01, centred_coverage=0.7, centred_coverage_null01=0.7, level_z=2.0
         ),
     ]
-    found = figures(trial(points))
+    found = figures(validation_run(points))
     assert found["calibration_p >= .01"] == (pytest.approx(2 / 3), False)
     assert found["smallest calibration_p"] == (0.005, True)
     assert found["calibration_excess to 2%"] == (pytest.approx(0.04), False)
@@ -228,19 +236,19 @@ def test_the_summary_by_hand():
 
 def test_the_worst_campaign_decides_over_the_null():
     good, bad = made(centred_coverage_null01=0.8), made(centred_coverage=0.75, centred_coverage_null01=0.8)
-    found = figures(trial([good] * 3), trial([bad] * 3, campaign="d"))
+    found = figures(validation_run([good] * 3), validation_run([bad] * 3, campaign="d"))
     assert found["centred_coverage over null"] == (pytest.approx(-0.05), False)
     assert found["centred_coverage"] == (pytest.approx(0.875), True)
 
 
 def test_models_are_summed_up_apart():
-    trials = (trial([made()] * 3), trial([made(level_z=9.0)] * 3, model="n"))
-    summary = Validation((0.0, 0.02, 0.05), trials).summary()
+    validation_runs = (validation_run([made()] * 3), validation_run([made(level_z=9.0)] * 3, model="n"))
+    summary = Validation((0.0, 0.02, 0.05), validation_runs).summary()
     assert summary[summary["figure"] == "largest |level_z|"]["holds"].tolist() == [True, False]
 
 
 def test_the_document(result):
-    document = result.document()
+    document = result.to_dict()
     assert document["checkpoints"] == [0.0, 0.1, 0.5, 1.0]
     assert [(c["campaign"], c["metric"]) for c in document["campaigns"]] == [
         (c, m) for c in ("one", "two", "three") for m in ("DCG@5", "nDCG@5")
@@ -267,18 +275,18 @@ def test_stop_and_effort_by_hand():
         made(judged=20, confidence=0.94, tau=0.92),
         made(judged=40, confidence=0.97, tau=0.9),
     ]
-    document = trial(points).document()
+    document = validation_run(points).to_dict()
     assert document["stop"] == {
         "reached": True, "judged": 10, "fraction": 0.1, "confidence": 0.96, "accuracy": 0.9, "tau": 0.85,
     }  # fmt: skip
     assert document["judgments_to_tau90"] == 20
-    never = trial([points[0], replace(points[2], tau=0.5)]).document()
+    never = validation_run([points[0], replace(points[2], tau=0.5)]).to_dict()
     assert never["judgments_to_tau90"] is None
     assert (never["stop"]["reached"], never["stop"]["judged"]) == (False, 20)
 
 
 def test_validations_can_be_put_together():
-    one, two = (Validation((0.0,), (trial([made()], campaign=c),)) for c in "ab")
-    assert [t.campaign for t in (one + two).trials] == ["a", "b"]
+    one, two = (Validation((0.0,), (validation_run([made()], campaign=c),)) for c in "ab")
+    assert [t.campaign for t in (one + two).validation_runs] == ["a", "b"]
     with pytest.raises(ScoreError, match="same checkpoints"):
         one + replace(two, checkpoints=(0.5,))

@@ -132,9 +132,9 @@ def test_progress_shows_the_model_and_the_curve(open_page: Open, campaign: Campa
     campaign.refresh()
     board.look()
     text = client.get("/progress").text
-    outlook = campaign.outlook
-    assert outlook is not None
-    assert f"{outlook.confidence:.3f}" in text
+    snapshot = campaign.snapshot
+    assert snapshot is not None
+    assert f"{snapshot.confidence:.3f}" in text
     assert "<polyline" in text
     assert ">4 <small>of" in text
     assert "ranking" not in text.lower()
@@ -158,13 +158,13 @@ def test_the_strip_says_what_the_model_knew_and_forecasts_nothing_from_little(op
     assert "0% of the way to the target" in said
     assert "first judgments often lower confidence" not in said  # the model has not seen any
     assert "Left" not in said
-    assert "Confidence so far" not in said  # one point is no course
+    assert "Confidence so far" not in said  # one point is no trajectory
     for turn in range(20):
         page = _judge(client, page, str(turn % 3))
-    outlook = campaign.refresh()
+    snapshot = campaign.refresh()
     status = board.look().status
     said = _said(client.get("/progress").text)
-    assert f"Confidence {outlook.confidence:.3f} target 0.95" in said
+    assert f"Confidence {snapshot.confidence:.3f} target 0.95" in said
     assert f"{100 * status.way:.0f}% of the way to the target" in said  # type: ignore[operator]
     assert ("first judgments often lower confidence" in said) == (status.way == 0)
     assert f"Target confidence=0.95: about {status.left} more judgments" in str(status)
@@ -197,7 +197,7 @@ def test_the_board_follows_the_campaign(campaign: Campaign):
 
 def test_the_ranking_is_the_owners_unless_it_is_shown_to_all(open_page: Open, campaign: Campaign):
     campaign.refresh()
-    system = campaign.outlook.systems[0]["system"]  # type: ignore[union-attr]
+    system = campaign.snapshot.systems[0]["system"]  # type: ignore[union-attr]
     team, alone = open_page(who=EVE).get("/overview").text, open_page().get("/overview").text
     assert system in team
     assert "Only owners of the campaign see this." in team

@@ -17,10 +17,10 @@ from itertools import pairwise
 import numpy as np
 
 from probeval.arrays import Codes, Floats, Ints
-from probeval.relevance.inference.design import Design
+from probeval.relevance.inference.design import ModelDesign
 from probeval.relevance.inference.expected_loglik import ExpectedLogLikelihood, Parameters, Spread
 
-__all__ = ["Arrow", "Block", "Layout", "Point", "Prior", "Problem", "Start"]
+__all__ = ["Arrow", "Block", "Layout", "ParameterPoint", "Prior", "Problem", "Start"]
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Layout:
     blocks: Mapping[str, slice]
 
     @classmethod
-    def of(cls, design: Design) -> Layout:
+    def of(cls, design: ModelDesign) -> Layout:
         """One after the other."""
         sizes = {"first_cut": 1, "gaps": len(design.cuts) - 1, "coefficients": design.terms.shape[1]}
         sizes |= {e.name: e.columns.n_columns for e in design.of_campaign}
@@ -131,7 +131,7 @@ class Prior:
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
+class ParameterPoint:
     """Where Newton's method stands."""
 
     campaign: Floats
@@ -162,7 +162,7 @@ class Problem:
         Grades as positions on the scale, negative where there is none, shape (pair,).
     """
 
-    def __init__(self, design: Design, judged: Codes) -> None:
+    def __init__(self, design: ModelDesign, judged: Codes) -> None:
         self.design, self.layout = design, Layout.of(design)
         rows = np.flatnonzero(judged >= 0)
         query = design.pool.query[rows]
@@ -264,7 +264,7 @@ class Problem:
         """The first judged pair of each query with any."""
         return np.flatnonzero(np.diff(self.place, prepend=-1))
 
-    def parameters(self, point: Point) -> Parameters:
+    def parameters(self, point: ParameterPoint) -> Parameters:
         """The point as the log-likelihood sees it."""
         layout = self.layout
         return Parameters(
@@ -274,11 +274,11 @@ class Problem:
             predictor=self.rows @ point.campaign[layout.columns] + point.local[self.at_pair],
         )
 
-    def begin(self, prior: Prior, start: Start | None, *, averaged: bool) -> tuple[Point, Spread]:
+    def begin(self, prior: Prior, start: Start | None, *, averaged: bool) -> tuple[ParameterPoint, Spread]:
         """The first point, and the spreads there: the prior's centre, or where an earlier fit ended."""
         spread = Spread.none(len(self.pairs), len(self.at_scale))
         if start is None:
-            return Point(prior.mean, np.zeros(self.n_local), np.zeros(self.n_local)), spread
+            return ParameterPoint(prior.mean, np.zeros(self.n_local), np.zeros(self.n_local)), spread
         scales = self.scaled_queries
         weight = np.empty(self.n_local)
         weight[self.at_pair] = start.weight[self.pairs]
@@ -288,4 +288,4 @@ class Problem:
             known = max(np.count_nonzero(blur), 1)
             blur = np.where(blur > 0, blur, blur.sum() / known)  # judged since then: as the others
             spread = Spread(blur, start.spread.tied[self.pairs], start.spread.scale[scales])
-        return Point(start.campaign, self.times(prior.covariances, weight), weight), spread
+        return ParameterPoint(start.campaign, self.times(prior.covariances, weight), weight), spread

@@ -26,7 +26,7 @@ from probeval.relevance.effects.labels import LOGISTIC, LabelWorth
 from probeval.relevance.effects.prior import HierarchicalPrior
 from probeval.relevance.normal import Normal
 
-__all__ = ["Design", "DesignedEffect"]
+__all__ = ["DesignedEffect", "ModelDesign"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class DesignedEffect:
 
 
 @dataclass(frozen=True, eq=False)
-class Design:
+class ModelDesign:
     """What each coefficient of the model adds to each pair's logit, and the priors of all of them.
 
     Parameters
@@ -79,7 +79,7 @@ class Design:
             raise ModelError("The model needs an effect of queries on predictors, such as 'query'.")
 
     @classmethod
-    def of(cls, prior: HierarchicalPrior, collection: Collection, *, depth: int, scale: Scale) -> Design:
+    def of(cls, prior: HierarchicalPrior, collection: Collection, *, depth: int, scale: Scale) -> ModelDesign:
         """The design of a campaign's pairs in the top ``depth``; a system without a team is one of its own."""
         view = CampaignView.of(collection, depth=depth, scale=scale)
         table = compute_features(view.collection, feature_names(prior.terms), depth=depth, scale=scale)
@@ -145,7 +145,7 @@ class Design:
         return np.concatenate([self.terms[pairs], *(e.columns.rows(pairs) for e in self.of_campaign)], axis=1)
 
 
-def _with_labels(design: Design, worth: LabelWorth, collection: Collection) -> Design:
+def _with_labels(design: ModelDesign, worth: LabelWorth, collection: Collection) -> ModelDesign:
     """The design with labels by machines as further terms."""
     assert collection.labels is not None
     sources = collection.labels.sources
@@ -162,7 +162,7 @@ def _with_labels(design: Design, worth: LabelWorth, collection: Collection) -> D
     noise = sum(e.log_sd.square * float(e.columns.squares.mean()) for e in effects if e.effect.acts_on == "predictor")
     sharper = float(np.sqrt(1 + noise / LOGISTIC))
     known = worth.cut_priors(design.n_levels, explained)
-    return Design(
+    return ModelDesign(
         pool=design.pool,
         scale=design.scale,
         terms=np.concatenate([design.terms, worth.standardised(collection.labels, design.pool)], axis=1),

@@ -17,7 +17,7 @@ from scipy.linalg import solve_triangular
 
 from probeval.arrays import Codes, Floats
 from probeval.relevance.inference.blocks import Problem, Start
-from probeval.relevance.inference.design import Design
+from probeval.relevance.inference.design import ModelDesign
 from probeval.relevance.inference.newton import Mode, find_mode, start_from
 from probeval.relevance.inference.posterior import Posterior
 from probeval.relevance.inference.sampling import LaplaceDraws
@@ -62,7 +62,7 @@ class LaplacePosterior(Posterior):
         return f"<LaplacePosterior: {n:,} judged pairs, {len(self.modes)} points of the variances>"
 
     @property
-    def design(self) -> Design:
+    def design(self) -> ModelDesign:
         """The campaign."""
         return self.problem.design
 
@@ -85,7 +85,7 @@ class LaplacePosterior(Posterior):
 
 
 def fit_laplace(
-    design: Design,
+    design: ModelDesign,
     judged: Codes,
     *,
     start: Start | None = None,

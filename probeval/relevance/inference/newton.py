@@ -15,7 +15,7 @@ from scipy.linalg import solve_triangular
 
 from probeval.arrays import Floats, Ints
 from probeval.errors import ModelError
-from probeval.relevance.inference.blocks import Arrow, Point, Prior, Problem, Start
+from probeval.relevance.inference.blocks import Arrow, ParameterPoint, Prior, Problem, Start
 from probeval.relevance.inference.expected_loglik import Derivatives, Logits, Parameters, Spread
 
 __all__ = ["Mode", "find_mode", "start_from"]
@@ -70,10 +70,10 @@ class Expansion:
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class NewtonStep:
     """Where Newton's method wants to go, and twice what it expects to gain there."""
 
-    move: Point
+    move: ParameterPoint
     decrement: float
 
 
@@ -128,7 +128,9 @@ def start_from(problem: Problem, mode: Mode) -> Start:
     return Start(mode.log_sd, mode.campaign, weight, log_scale, Spread(blur, tied, scale))
 
 
-def objective(problem: Problem, prior: Prior, point: Point, spread: Spread) -> tuple[float, Parameters, Logits]:
+def objective(
+    problem: Problem, prior: Prior, point: ParameterPoint, spread: Spread
+) -> tuple[float, Parameters, Logits]:
     r""":math:`\ell(g, x) - \frac12 (g-\mu)'P(g-\mu) - \frac12 x'K^{-1}x`, and what its derivatives are made of."""
     at = problem.parameters(point)
     value, logits = problem.likelihood.value(at, spread)
@@ -136,7 +138,7 @@ def objective(problem: Problem, prior: Prior, point: Point, spread: Spread) -> t
     return value - float(penalty) / 2, at, logits
 
 
-def linearise(problem: Problem, prior: Prior, point: Point, spread: Spread) -> Expansion:
+def linearise(problem: Problem, prior: Prior, point: ParameterPoint, spread: Spread) -> Expansion:
     r"""The objective to second order: :math:`L = (I + KH)^{-1}K` of each query, and the campaign's Schur complement.
 
     With :math:`H`, :math:`C` and :math:`G` the information on local parameters, on both kinds together, and on the
@@ -182,7 +184,7 @@ def linearise(problem: Problem, prior: Prior, point: Point, spread: Spread) -> E
     )
 
 
-def newton_step(problem: Problem, here: Expansion, point: Point) -> Step:
+def newton_step(problem: Problem, here: Expansion, point: ParameterPoint) -> NewtonStep:
     r"""To the maximum of the expansion.
 
     With :math:`t = \nabla_x \ell + Hx`, the local parameters would go to :math:`Lt` by themselves. So
@@ -198,17 +200,17 @@ def newton_step(problem: Problem, here: Expansion, point: Point) -> Step:
     local = ahead - point.local
     weight = right - problem.information_times(here.diagonal, arm, ahead) - point.weight
     decrement = here.campaign_slope @ campaign + (here.local_slope - point.weight) @ local
-    return Step(Point(campaign, local, weight), float(decrement))
+    return NewtonStep(ParameterPoint(campaign, local, weight), float(decrement))
 
 
-def closed_gaps(problem: Problem, prior: Prior, point: Point, step: Step) -> Ints:
+def closed_gaps(problem: Problem, prior: Prior, point: ParameterPoint, step: NewtonStep) -> Ints:
     """The gaps that a step would close for good, where a grade was never seen; those that are held already aside."""
     gaps = np.arange(*problem.layout["gaps"].indices(problem.layout.size))
     small = (point.campaign[gaps] < 2 * LEAST_GAP) & (prior.precision[gaps] < HELD)
     return gaps[small & ((point.campaign + step.move.campaign)[gaps] < LEAST_GAP)]
 
 
-def hold(prior: Prior, point: Point, gaps: Ints) -> tuple[Prior, Point]:
+def hold(prior: Prior, point: ParameterPoint, gaps: Ints) -> tuple[Prior, ParameterPoint]:
     """These gaps held at the least there can be."""
     mean, precision, campaign = prior.mean.copy(), prior.precision.copy(), point.campaign.copy()
     mean[gaps], precision[gaps], campaign[gaps] = LEAST_GAP, HELD, LEAST_GAP
@@ -216,12 +218,19 @@ def hold(prior: Prior, point: Point, gaps: Ints) -> tuple[Prior, Point]:
 
 
 def line_search(
-    problem: Problem, prior: Prior, point: Point, spread: Spread, value: float, step: Step, *, settled: bool
-) -> Point:
+    problem: Problem,
+    prior: Prior,
+    point: ParameterPoint,
+    spread: Spread,
+    value: float,
+    step: NewtonStep,
+    *,
+    settled: bool,
+) -> ParameterPoint:
     """The longest of the steps 1, 1/2, 1/4, .. that keeps gaps open and brings its share of what was promised."""
     size = 1.0
     while True:
-        there = Point(
+        there = ParameterPoint(
             point.campaign + size * step.move.campaign,
             point.local + size * step.move.local,
             point.weight + size * step.move.weight,
@@ -255,7 +264,7 @@ def posterior_spread(problem: Problem, here: Expansion) -> Spread:
     return Spread(predictor, tied, scale)
 
 
-def log_evidence(problem: Problem, prior: Prior, here: Expansion, step: Step, spread: Spread) -> float:
+def log_evidence(problem: Problem, prior: Prior, here: Expansion, step: NewtonStep, spread: Spread) -> float:
     r"""The log marginal likelihood of the variances.
 
     :math:`\max + \frac12 \log|P| - \frac12 \log|I + KH| - \frac12 \log|S|`, and half the trace of the information times

@@ -22,7 +22,7 @@ from probeval.bayes import NutsDiagnostics, arviz_data, diagnose, load, sample
 from probeval.data.pool import QueryBlock
 from probeval.errors import ModelError
 from probeval.relevance.effects.cutpoints import cutpoints, log_probability
-from probeval.relevance.inference.design import Design, DesignedEffect
+from probeval.relevance.inference.design import DesignedEffect, ModelDesign
 from probeval.relevance.inference.posterior import Draws, Posterior
 from probeval.relevance.normal import Normal
 from probeval.streams import query_streams
@@ -68,7 +68,7 @@ class SampledPairs:
         What coordinates add to each judged pair's logit, and which ones these are, shape (judged, slot).
     """
 
-    design: Design
+    design: ModelDesign
     pairs: Ints
     level: Ints
     queries: Ints
@@ -78,7 +78,7 @@ class SampledPairs:
     place: Ints
 
     @classmethod
-    def of(cls, design: Design, judged: Codes) -> SampledPairs:
+    def of(cls, design: ModelDesign, judged: Codes) -> SampledPairs:
         """Lay out the judged pairs (grades as positions on the scale, negative where there is none)."""
         pairs = np.flatnonzero(judged >= 0)
         query = design.pool.query[pairs]
@@ -162,7 +162,7 @@ class NutsPosterior(Posterior):
         return f"<NutsPosterior: {n_chains} chains of {n_draws:,} draws, {len(self.sampled.pairs):,} judged pairs>"
 
     @property
-    def design(self) -> Design:
+    def design(self) -> ModelDesign:
         """The campaign."""
         return self.sampled.design
 
@@ -276,7 +276,7 @@ class NutsDraws(Draws):
         return len(self.rows)
 
     @property
-    def design(self) -> Design:
+    def design(self) -> ModelDesign:
         """The campaign."""
         return self.posterior.design
 
@@ -332,7 +332,7 @@ def _first_cut(posterior: NutsPosterior, rows: Ints, rng: np.random.Generator) -
 
 
 def fit_nuts(
-    design: Design,
+    design: ModelDesign,
     judged: Codes,
     *,
     rng: np.random.Generator,

@@ -10,7 +10,7 @@ import numpy as np
 from probeval.arrays import Floats
 from probeval.data.pool import QueryBlock
 from probeval.relevance.effects.cutpoints import cutpoints, level_probabilities
-from probeval.relevance.inference.design import Design
+from probeval.relevance.inference.design import ModelDesign
 from probeval.relevance.normal import Normal
 
 __all__ = ["Draws", "Posterior"]
@@ -30,7 +30,7 @@ class Draws(ABC):
 
     @property
     @abstractmethod
-    def design(self) -> Design:
+    def design(self) -> ModelDesign:
         """The campaign."""
 
     @abstractmethod
@@ -77,7 +77,7 @@ class Posterior(ABC):
 
     @property
     @abstractmethod
-    def design(self) -> Design:
+    def design(self) -> ModelDesign:
         """The campaign with the priors of all parts of the model."""
 
     @property

@@ -21,7 +21,7 @@ from scipy.linalg import solve_triangular
 from probeval.arrays import Floats, Ints
 from probeval.data.pool import QueryBlock
 from probeval.relevance.inference.blocks import Arrow, Problem
-from probeval.relevance.inference.design import Design
+from probeval.relevance.inference.design import ModelDesign
 from probeval.relevance.inference.newton import Mode
 from probeval.relevance.inference.posterior import Draws
 from probeval.streams import query_streams
@@ -74,7 +74,7 @@ class LaplaceDraws(Draws):
         return len(self.order)
 
     @property
-    def design(self) -> Design:
+    def design(self) -> ModelDesign:
         """The campaign."""
         return self.problem.design
 
@@ -123,7 +123,7 @@ class LaplaceDraws(Draws):
         """Draws of the effects of some queries of a block, from draws of their prior, shapes (query, column, draw)."""
         stack = self.problem.blocks[number]
         variances = self.design.variances(mode.log_sd)
-        seen = Observed.of(self.problem, mode, number, some, variances)
+        seen = JudgedInformation.of(self.problem, mode, number, some, variances)
         factors = {name: factor[some] for name, factor in stack.factors.items()}
         spread = {name: np.full(len(noise), variances[name]) for name in factors}
         drawn = dict(prior)
@@ -142,7 +142,7 @@ class LaplaceDraws(Draws):
 
 
 @dataclass(frozen=True, eq=False)
-class Observed:
+class JudgedInformation:
     """What judgments say of some queries' local parameters, as information that a noise can have.
 
     The bend of a cutpoint scale is no information: it loosens the prior instead, which leaves the posterior as it is.
@@ -155,7 +155,9 @@ class Observed:
     scale_variance: Floats  # of each cutpoint scale's prior, with the bend, shape (query,)
 
     @classmethod
-    def of(cls, problem: Problem, mode: Mode, number: int, some: slice, variances: Mapping[str, float]) -> Observed:
+    def of(
+        cls, problem: Problem, mode: Mode, number: int, some: slice, variances: Mapping[str, float]
+    ) -> JudgedInformation:
         """Of some queries of a block."""
         stack, arrow = problem.blocks[number], mode.arrows[number]
         diagonal = arrow.diagonal[some].copy()

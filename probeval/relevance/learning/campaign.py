@@ -14,7 +14,7 @@ from probeval.errors import ModelError, ProbevalWarning
 from probeval.relevance.effects import model_effects
 from probeval.relevance.effects.effect import Effect
 from probeval.relevance.effects.prior import HierarchicalPrior
-from probeval.relevance.inference.design import Design
+from probeval.relevance.inference.design import ModelDesign
 from probeval.relevance.inference.laplace import fit_laplace
 from probeval.relevance.normal import Normal
 from probeval.threads import one_thread
@@ -84,7 +84,7 @@ def estimate_campaign(collection: Collection, spec: ModelSpec, *, depth: int) ->
     scale = collection.judgments.scale()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ProbevalWarning)  # a missing term counts as average here
-        design = Design.of(spec.vague(), collection, depth=depth, scale=scale)
+        design = ModelDesign.of(spec.vague(), collection, depth=depth, scale=scale)
     with one_thread():
         posterior = fit_laplace(design, collection.codes_on(design.pool, scale), points=1)
     mode, layout = posterior.best, posterior.problem.layout

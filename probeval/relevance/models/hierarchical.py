@@ -14,7 +14,7 @@ from probeval.errors import ModelError, did_you_mean
 from probeval.relevance.distribution import RelevanceDistribution
 from probeval.relevance.effects.prior import HierarchicalPrior
 from probeval.relevance.inference.blocks import Start
-from probeval.relevance.inference.design import Design
+from probeval.relevance.inference.design import ModelDesign
 from probeval.relevance.inference.laplace import LaplacePosterior, fit_laplace
 from probeval.relevance.inference.posterior import Posterior
 from probeval.relevance.models.base import Finding
@@ -61,9 +61,9 @@ class Hierarchical:
         """What it looks at."""
         return self.prior.terms
 
-    def design(self, collection: Collection, *, depth: int, scale: Scale | None = None) -> Design:
+    def design(self, collection: Collection, *, depth: int, scale: Scale | None = None) -> ModelDesign:
         """A campaign as the model sees it, whatever is judged of it."""
-        return Design.of(self.prior, collection, depth=depth, scale=collection.scale(scale))
+        return ModelDesign.of(self.prior, collection, depth=depth, scale=collection.scale(scale))
 
     def infer(
         self,
@@ -101,7 +101,7 @@ class Hierarchical:
         rng = np.random.default_rng(0) if rng is None else rng
         return fit_nuts(design, collection.codes_on(design.pool, design.scale), rng=rng, **options)
 
-    def refit(self, collection: Collection, design: Design, *, start: Start | None = None) -> LaplacePosterior:
+    def refit(self, collection: Collection, design: ModelDesign, *, start: Start | None = None) -> LaplacePosterior:
         """The posterior by Laplace's method on a design made before; ``start`` from an earlier one makes it quick."""
         with one_thread():
             return fit_laplace(design, collection.codes_on(design.pool, design.scale), start=start)

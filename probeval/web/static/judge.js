@@ -15,7 +15,7 @@
   function show(html) {
     const open = [...page.querySelectorAll("details[open]")].map((part) => part.id);
     page.innerHTML = html;
-    for (const id of ["course", "guideline"]) {
+    for (const id of ["curve", "guideline"]) {
       const part = document.getElementById(id);
       if (part) part.open = open.includes(id);
     }
@@ -127,10 +127,10 @@
       const answer = await fetch("/progress", { headers: { "X-Part": "1" } });
       const strip = document.getElementById("progress");
       if (!answer.ok || busy || !strip) return;
-      const open = Boolean(document.querySelector("#course[open]"));
+      const open = Boolean(document.querySelector("#curve[open]"));
       strip.innerHTML = await answer.text();
-      const course = document.getElementById("course");
-      if (course) course.open = open;
+      const curve = document.getElementById("curve");
+      if (curve) curve.open = open;
     } catch {
       // the next step says so, where it matters
     }

@@ -20,10 +20,10 @@ from probeval.plots import (
 )
 from probeval.relevance import Card, Choice
 from probeval.reliability import Estimate
-from probeval.report.evaluation import AHEAD, TARGET, Effect, Evaluation
-from probeval.report.milestones import Milestone, milestone_table
-from probeval.report.page import Figure, Part, Prose, Section, Table
-from probeval.report.pictures import draw
+from probeval.reports.evaluation import AHEAD, TARGET, EffectSize, Evaluation
+from probeval.reports.milestones import Milestone, milestone_table
+from probeval.reports.page import Figure, Part, Prose, Section, Table
+from probeval.reports.pictures import draw
 
 __all__ = ["judging", "model", "pairs", "ranking", "reliability", "users"]
 
@@ -132,7 +132,7 @@ def _probability(p: float) -> str:
     return "<0.001" if p < THREE else ">0.999" if p > 1 - THREE else f"{p:.3f}"
 
 
-def _together(effect: Effect) -> str:
+def _together(effect: EffectSize) -> str:
     """As text that breaks before its p alone."""
     value, p = str(effect).split(" (")
     return " (".join(part.replace(" ", "\N{NO-BREAK SPACE}") for part in (value, p))
@@ -155,7 +155,7 @@ def judging(found: Evaluation) -> Section:
     parts: list[Part] = [
         Prose(
             f"{scores.judged:,} of {scores.pool:,} pairs of query and document that systems retrieved ({share:.1%}) "
-            f"are judged; {len(found.stage.judgments):,} judgments in all."
+            f"are judged; {len(found.state.judgments):,} judgments in all."
         )
     ]
     if scores.judged:
@@ -221,9 +221,9 @@ def _estimate(row: pd.Series, name: str) -> str:
 
 def _grades(found: Evaluation) -> pd.DataFrame:
     """How many judged pairs have each grade, and how many of the others are expected to; means of fine grades."""
-    relevance = found.stage.belief.relevance
+    relevance = found.state.prediction.relevance
     scale, judged, levels = relevance.scale, relevance.judged, relevance.levels
-    known, table = relevance.certain, relevance.to_pandas()
+    known, table = relevance.certain, relevance.to_frame()
     if len(levels) == len(scale):
         expected = [table.loc[~known, f"p{scale.values[c]:g}"].sum() for c in levels]
         counts = np.bincount(judged[known], minlength=len(scale))

@@ -13,11 +13,11 @@ import pandas as pd
 
 from probeval.data.files import read_bytes
 from probeval.errors import DataError
-from probeval.plots import plot_course
-from probeval.report.page import Page, Prose, Quote, Section, Table
-from probeval.report.pages import how_made
-from probeval.report.pictures import draw
-from probeval.simulation import Bins, Course, Point, Simulation, Step
+from probeval.plots import plot_trajectory
+from probeval.reports.page import Page, Prose, Quote, Section, Table
+from probeval.reports.pages import how_made
+from probeval.reports.pictures import draw
+from probeval.simulation import Bins, Point, Simulation, Trajectory, TrajectoryStep
 
 __all__ = ["read_simulation", "report_simulation"]
 
@@ -46,12 +46,12 @@ def report_simulation(
     result: Simulation | Mapping[str, Any], *, title: str = "Simulation", command: str = "", seed: int | None = None
 ) -> Page:
     """The report of a simulation, or of its JSON (which has the checkpoints alone, so its curves are coarser)."""
-    document = result.document() if isinstance(result, Simulation) else result
-    courses = result if isinstance(result, Simulation) else _simulation(result)
+    document = result.to_dict() if isinstance(result, Simulation) else result
+    trajectories = result if isinstance(result, Simulation) else _simulation(result)
     table = _stops(document)
     first = table.sort_values(["judged", "policy"], kind="stable").iloc[0]
     lead = (
-        f"{len(table)} {'course' if len(table) == 1 else 'courses'} of judging {document['systems']} systems by "
+        f"{len(table)} {'trajectory' if len(table) == 1 else 'trajectories'}: {document['systems']} systems compared by "
         f"{document['metric']} on a pool of {document['pool']:,} pairs, held against its full judgments."
     )
     facts = {"measure": str(document["metric"]), **({} if seed is None else {"seed": str(seed)})}
@@ -69,7 +69,7 @@ def report_simulation(
         ),
         sections=(
             Section("stops", "Where judging stopped", (*_spread(table), Table.of(table, STOPS))),
-            Section("course", "Along the way", (*_pictures(courses), Table.of(_points(document), POINTS))),
+            Section("trajectory", "Along the way", (*_pictures(trajectories), Table.of(_points(document), POINTS))),
             Section("paper", "For a paper", (Quote(_paragraph(document, table)),)),
             how_made(facts, command),
         ),
@@ -77,8 +77,8 @@ def report_simulation(
 
 
 STOPS = (
-    "One row a course. Accuracy: share of pairs of systems in the order that full judgments give; a true confidence "
-    "equals it on average. To tau .9: judgments from which tau stays at .9 for 100 more."
+    "One row per trajectory. Accuracy: share of pairs of systems in the order that full judgments give; calibrated "
+    "confidence equals it on average. To tau .9: judgments from which tau stays at .9 for 100 more."
 )
 POINTS = (
     "At the checkpoints. Calibration excess: distance of confidence from accuracy beyond what a perfect model shows by "
@@ -141,12 +141,14 @@ def _points(document: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def _pictures(simulation: Simulation) -> list[Any]:
-    names = ", ".join(dict.fromkeys(course.label for course in simulation.courses))
+    names = ", ".join(dict.fromkeys(trajectory.label for trajectory in simulation.trajectories))
     found = []
     for figure, caption in PICTURES.items():
-        axes = plot_course(simulation, figure)
+        axes = plot_trajectory(simulation, figure)
         axes.legend(frameon=False, fontsize=8, loc="lower right")
-        found.append(draw(axes, key=f"course-{figure}", alt=f"{figure} against judgments for {names}", caption=caption))
+        found.append(
+            draw(axes, key=f"trajectory-{figure}", alt=f"{figure} against judgments for {names}", caption=caption)
+        )
     return found
 
 
@@ -164,19 +166,19 @@ def _paragraph(document: Mapping[str, Any], table: pd.DataFrame) -> str:
 
 
 def _simulation(document: Mapping[str, Any]) -> Simulation:
-    """Courses from a document: steps are its checkpoints."""
+    """Trajectories from a document: steps are its checkpoints."""
     none = Bins((), (), ())
-    courses = []
+    trajectories = []
     for one in document["policies"]:
         points = tuple(
             Point(judged=int(p["judged"]), bins=none, **{k: _number(v) for k, v in p.items() if k != "judged"})
             for p in one["points"]
         )
         stop = one["stop"]
-        at = Step(int(stop["judged"]), *(_number(stop[name]) for name in ("confidence", "accuracy", "tau")))
-        steps = {p.judged: Step(p.judged, p.confidence, p.accuracy, p.tau) for p in points} | {at.judged: at}
-        courses.append(
-            Course(
+        at = TrajectoryStep(int(stop["judged"]), *(_number(stop[name]) for name in ("confidence", "accuracy", "tau")))
+        steps = {p.judged: TrajectoryStep(p.judged, p.confidence, p.accuracy, p.tau) for p in points} | {at.judged: at}
+        trajectories.append(
+            Trajectory(
                 policy=one["policy"],
                 model=one["model"],
                 metric=document["metric"],
@@ -192,4 +194,4 @@ def _simulation(document: Mapping[str, Any]) -> Simulation:
                 order=(),
             )
         )
-    return Simulation(tuple(courses))
+    return Simulation(tuple(trajectories))

@@ -14,15 +14,15 @@ from probeval.data.judgments import Judgments
 from probeval.relevance import Choice
 from probeval.reliability import DStudy, GStudy, dstudy, gstudy
 from probeval.reliability.dstudy import QUERIES
-from probeval.report.milestones import Milestone, draw_queries, milestone
+from probeval.reports.milestones import Milestone, draw_queries, milestone
 from probeval.satisfaction import Satisfaction, SatMapping, mapping_for, published_agreements
 from probeval.scores import Ranking, Score, Scores
-from probeval.selection import Judging, Stage, Verdict
+from probeval.selection import Judging, JudgingState, Verdict
 from probeval.simulation.forecast import Forecast, forecast
 from probeval.streams import Purpose, stream
 from probeval.ties import TIE
 
-__all__ = ["TARGET", "Effect", "Evaluation", "begin", "follow"]
+__all__ = ["TARGET", "EffectSize", "Evaluation", "begin", "follow"]
 
 TARGET = 0.95  # the reliability, and the mean confidence, that the report counts queries and judgments for
 AHEAD = 500  # judgments that the forecast looks ahead
@@ -31,10 +31,10 @@ MARKS = 6  # milestones of judgments whose order is known
 
 
 @dataclass(frozen=True)
-class Effect:
+class EffectSize:
     """A difference for a paper: value, half-width of its interval, two-sided p.
 
-    >>> str(Effect(0.0371, 0.0314, 0.024))
+    >>> str(EffectSize(0.0371, 0.0314, 0.024))
     '0.0371 ± 0.0314 (p = 0.024)'
     """
 
@@ -43,7 +43,7 @@ class Effect:
     p: float
 
     @classmethod
-    def of(cls, difference: Score, level: float) -> Effect:
+    def of(cls, difference: Score, level: float) -> EffectSize:
         """From the distribution of a difference."""
         low, high = difference.interval(level)
         below = difference.cdf(0.0)
@@ -61,8 +61,8 @@ class Evaluation:
 
     Parameters
     ----------
-    stage
-        The judging as it stands: lists, measure, judgments, belief, scores.
+    state
+        The judging as it stands: lists, measure, judgments, prediction, scores.
     choice
         The model, why it was taken, and its card.
     milestones
@@ -75,7 +75,7 @@ class Evaluation:
         A mapping to users' satisfaction; the published one of the measure, where there is one, if not given.
     """
 
-    stage: Stage
+    state: JudgingState
     choice: Choice
     milestones: tuple[Milestone, ...] = ()
     ordered: bool = False
@@ -85,17 +85,17 @@ class Evaluation:
     @property
     def scores(self) -> Scores:
         """The scores for these queries."""
-        return self.stage.scores
+        return self.state.scores
 
     @property
     def ranking(self) -> Ranking:
         """The order of the systems, and how sure it is."""
-        return self.stage.ranking
+        return self.state.ranking
 
     @cached_property
     def by_query(self) -> Scores:
         """Joint draws of the score of every system on every query."""
-        return draw_queries(self.stage)
+        return draw_queries(self.state)
 
     @cached_property
     def population(self) -> Scores | None:
@@ -118,7 +118,7 @@ class Evaluation:
         scores = self.by_query
         assert scores.joint.query_draws is not None
         uncertain = len(scores.joint.query_draws) > 1
-        rng = stream(self.stage.judging.seed, Purpose.STUDY)
+        rng = stream(self.state.judging.seed, Purpose.STUDY)
         return gstudy(scores, interval="bootstrap" if uncertain else None, rng=rng)
 
     @cached_property
@@ -131,24 +131,24 @@ class Evaluation:
     @cached_property
     def ahead(self) -> Forecast | None:
         """What more judgments are expected to bring; None where nothing is open."""
-        if not self.stage.open.any() or len(self.scores.systems) < 2:
+        if not self.state.open.any() or len(self.scores.systems) < 2:
             return None
-        rng = stream(self.stage.judging.seed, Purpose.FORECAST)
-        return forecast(self.stage, target=TARGET, paths=PATHS, most=AHEAD, rng=rng)
+        rng = stream(self.state.judging.seed, Purpose.FORECAST)
+        return forecast(self.state, target=TARGET, paths=PATHS, most=AHEAD, rng=rng)
 
     @cached_property
     def users(self) -> Satisfaction:
         """What the scores mean for users, by the mapping given or the published one of the measure."""
-        metric, scale = self.scores.metric, self.stage.belief.relevance.scale
+        metric, scale = self.scores.metric, self.state.prediction.relevance.scale
         mapping = mapping_for(metric, scale) if self.mapping is None else self.mapping
         known = published_agreements().get(mapping.name)
         target = "collection" if self.population is None else "population"
         return Satisfaction.of(self.by_query, mapping, agreement=known, target=target)
 
-    def effect(self, a: str, b: str) -> Effect:
+    def effect(self, a: str, b: str) -> EffectSize:
         """The difference of two systems: for the population of queries, else for these."""
         scores = self.population or self.scores
-        return Effect.of(scores[a] - scores[b], self.level)
+        return EffectSize.of(scores[a] - scores[b], self.level)
 
 
 def begin(
@@ -173,16 +173,16 @@ def begin(
     level, draws, seed, mapping
         As in :class:`Evaluation`; how many joint draws; same seed, same report.
     """
-    stage = Judging(collection, choice.model, metric, scale=choice.scale, depth=depth, draws=draws, seed=seed).begin()
+    state = Judging(collection, choice.model, metric, scale=choice.scale, depth=depth, draws=draws, seed=seed).begin()
     marks: list[Milestone] = []
-    if stage.scores.judged:
-        marks.append(milestone(_with_nothing_judged(stage)))
-    marks.append(milestone(stage))
-    return Evaluation(stage, choice, tuple(marks), level=level, mapping=mapping)
+    if state.scores.judged:
+        marks.append(milestone(_with_nothing_judged(state)))
+    marks.append(milestone(state))
+    return Evaluation(state, choice, tuple(marks), level=level, mapping=mapping)
 
 
 def follow(
-    stage: Stage,
+    state: JudgingState,
     choice: Choice,
     judgments: Judgments,
     *,
@@ -190,19 +190,19 @@ def follow(
     mapping: SatMapping | None = None,
     progress: Callable[[Sequence[Any]], Iterable[Any]] = iter,
 ) -> Evaluation:
-    """The same from a stage of a campaign whose judgments were made in this order: milestones along the way.
+    """The same from a state of a campaign whose judgments were made in this order: milestones along the way.
 
     ``progress`` goes over the numbers of judgments at which there is one.
     """
-    step = _with_nothing_judged(stage)
+    step = _with_nothing_judged(state)
     marks = [milestone(step)]
     for n in progress(sorted({int(m) for m in np.linspace(0, len(judgments), MARKS + 1)} - {0, len(judgments)})):
         step = step.after(judgments.take(np.arange(n)))
         marks.append(milestone(step))
     if len(judgments):
-        marks.append(milestone(stage))
-    return Evaluation(stage, choice, tuple(marks), ordered=True, level=level, mapping=mapping)
+        marks.append(milestone(state))
+    return Evaluation(state, choice, tuple(marks), ordered=True, level=level, mapping=mapping)
 
 
-def _with_nothing_judged(stage: Stage) -> Stage:
-    return stage.judging.stage(Judgments.none(stage.judging.pool), last=stage.belief)
+def _with_nothing_judged(state: JudgingState) -> JudgingState:
+    return state.judging.state(Judgments.none(state.judging.pool), last=state.prediction)

@@ -16,9 +16,9 @@ import pandas as pd
 
 from probeval.errors import ModelError
 from probeval.relevance import Choice, choose_model
-from probeval.report import sections
-from probeval.report.evaluation import Evaluation, follow
-from probeval.report.page import Facts, Page, Part, Prose, Quote, Section, Table
+from probeval.reports import sections
+from probeval.reports.evaluation import Evaluation, follow
+from probeval.reports.page import Facts, Page, Part, Prose, Quote, Section, Table
 
 if TYPE_CHECKING:
     from probeval.campaign import Campaign, Status
@@ -65,11 +65,11 @@ def report_evaluation(
     """
     facts = {
         "measure": str(found.scores.metric),
-        "scale": str(found.stage.belief.relevance.scale),
-        "depth of the pool": str(found.stage.judging.depth),
+        "scale": str(found.state.prediction.relevance.scale),
+        "depth of the pool": str(found.state.judging.depth),
         "model": found.choice.name,
         "route": f"{found.scores.method}, {found.scores.family}: {ROUTES[found.scores.method]}",
-        "seed": str(found.stage.judging.seed),
+        "seed": str(found.state.judging.seed),
         **(made or {}),
     }
     work: list[Callable[[], tuple[Section, ...]]] = [
@@ -150,14 +150,14 @@ def paragraph(found: Evaluation) -> str:
     scores, order, card = found.scores, found.ranking.order, found.choice.card
     n = len(order)
     text = f"We compared {n} systems by {scores.metric} on {len(scores.queries)} queries. "
-    text += f"Of the {scores.pool:,} pairs of query and document in their pool (depth {found.stage.judging.depth}), "
+    text += f"Of the {scores.pool:,} pairs of query and document in their pool (depth {found.state.judging.depth}), "
     if scores.judged == scores.pool:
-        text += f"all were judged on the scale {found.stage.belief.relevance.scale}. "
+        text += f"all were judged on the scale {found.state.prediction.relevance.scale}. "
     else:
         learned = "" if card is None else f", learned from {len(card.training.get('campaigns', {}))} campaigns"
         text += (
             f"{scores.judged:,} ({scores.judged / scores.pool:.1%}) were judged on the scale "
-            f"{found.stage.belief.relevance.scale}; the relevance of the others was estimated (model "
+            f"{found.state.prediction.relevance.scale}; the relevance of the others was estimated (model "
             f"{found.choice.name}{learned}), and scores are expectations with their uncertainty. "
         )
     wide = found.population or scores
@@ -198,14 +198,14 @@ def report_campaign(
 
     ``progress`` goes over these times, and then over the sections.
     """
-    stage, setup, status = campaign.stage(), campaign.setup, campaign.status()
-    collection = stage.judging.collection
+    state, setup, status = campaign.judging_state(), campaign.setup, campaign.status()
+    collection = state.judging.collection
     try:
         choice = choose_model(setup.model, collection, scale=setup.scale)
         choice = replace(choice, why="it was chosen when the campaign was created.", scale_from="of the campaign")
     except ModelError:  # a card of the campaign's own, which no shelf has
-        choice = Choice(setup.model, stage.judging.model, "it is the campaign's own.", setup.scale, "of the campaign")
-    found = follow(stage, choice, _in_order(campaign), level=level, mapping=mapping, progress=progress)
+        choice = Choice(setup.model, state.judging.model, "it is the campaign's own.", setup.scale, "of the campaign")
+    found = follow(state, choice, _in_order(campaign), level=level, mapping=mapping, progress=progress)
     last = max((event.time for event in campaign.log()[-1:]), default=0.0)
     return report_evaluation(
         found,

@@ -1,13 +1,13 @@
 """Reports: one self-contained HTML file for an evaluation, a campaign or a simulation."""
 
-from probeval.report.evaluation import Effect, Evaluation, begin, follow
-from probeval.report.milestones import Milestone, milestone, milestone_table
-from probeval.report.page import Facts, Figure, Page, Prose, Quote, Section, Table, render, write_report
-from probeval.report.pages import paragraph, report_campaign, report_evaluation
-from probeval.report.simulations import read_simulation, report_simulation
+from probeval.reports.evaluation import EffectSize, Evaluation, begin, follow
+from probeval.reports.milestones import Milestone, milestone, milestone_table
+from probeval.reports.page import Facts, Figure, Page, Prose, Quote, Section, Table, render, write_report
+from probeval.reports.pages import paragraph, report_campaign, report_evaluation
+from probeval.reports.simulations import read_simulation, report_simulation
 
 __all__ = [
-    "Effect",
+    "EffectSize",
     "Evaluation",
     "Facts",
     "Figure",

@@ -1,6 +1,6 @@
 """What the model says of a campaign as it stands: how sure the ranking is, whether to stop, what to judge next.
 
-This is the slow part, so nobody waits for it: an outlook is computed apart, kept in the store, and used until a newer
+This is the slow part, so nobody waits for it: an snapshot is computed apart, kept in the store, and used until a newer
 one is there. It can always be computed again from the log.
 """
 
@@ -22,18 +22,18 @@ from probeval.relevance import Card, choose_model
 
 if TYPE_CHECKING:
     from probeval.relevance.models.base import Predicts
-    from probeval.selection import Judging, Stage
+    from probeval.selection import Judging, JudgingState
 
-__all__ = ["AHEAD", "Advisor", "Outlook", "judgments_left", "way_come"]
+__all__ = ["AHEAD", "ModelRunner", "ModelSnapshot", "judgments_left", "way_come"]
 
 AHEAD = 200  # pairs proposed in advance
 LEVEL = 0.95
-MEMORY = 20  # outlooks that an estimate goes by
-FEWEST = 20  # judgments between the first outlook and the last, before which an estimate means nothing
+MEMORY = 20  # snapshots that an estimate goes by
+FEWEST = 20  # judgments between the first snapshot and the last, before which an estimate means nothing
 
 
 @dataclass(frozen=True)
-class Outlook:
+class ModelSnapshot:
     """What the model says at one moment.
 
     Parameters
@@ -72,7 +72,7 @@ class Outlook:
         return head | {"body": json.dumps(rest)}
 
     @classmethod
-    def from_row(cls, row: Mapping[str, Any]) -> Outlook:
+    def from_row(cls, row: Mapping[str, Any]) -> ModelSnapshot:
         """From a row of the store."""
         rest = json.loads(row["body"])
         rest |= {"reasons": tuple(rest["reasons"]), "systems": tuple(rest["systems"])}
@@ -83,7 +83,7 @@ class Outlook:
 HEAD = ("number", "time", "judged", "confidence", "progress")
 
 
-class Advisor:
+class ModelRunner:
     """Follows a campaign with its model, and says how it stands.
 
     It remembers the last fit, so that the next one starts there. One thread at a time.
@@ -98,38 +98,38 @@ class Advisor:
 
     def __init__(self, collection: Collection, *, card: bytes | None = None) -> None:
         self._collection, self._card = collection, card
-        self._stage: Stage | None = None
+        self._judging_state: JudgingState | None = None
         self._setup: Setup | None = None
 
-    def stage(self, state: State) -> Stage:
+    def judging_state(self, state: State) -> JudgingState:
         """The judging as it stands: scores, ranking, what comes next."""
-        judgments, last = state.judgments, self._stage
+        judgments, last = state.judgments, self._judging_state
         if last is not None and self._setup == state.settings and _grew(last.judgments, judgments):
-            self._stage = last.after(judgments)
+            self._judging_state = last.after(judgments)
         else:
             self._setup = state.settings
-            self._stage = self._judging(state).begin()
-        return self._stage
+            self._judging_state = self._judging(state).begin()
+        return self._judging_state
 
-    def outlook(self, state: State, *, now: float, ahead: int = AHEAD) -> Outlook:
+    def snapshot(self, state: State, *, now: float, ahead: int = AHEAD) -> ModelSnapshot:
         """What the model says of this state."""
         from probeval.selection import Stopping
 
-        stage = self.stage(state)
-        pool, ranking = stage.judging.pool, stage.ranking
-        check = Stopping.parse(state.settings.stopping).check(stage)
+        judged = self.judging_state(state)
+        pool, ranking = judged.judging.pool, judged.ranking
+        check = Stopping.parse(state.settings.stopping).check(judged)
         table = ranking.table(level=LEVEL).reset_index()
-        return Outlook(
+        return ModelSnapshot(
             number=state.number,
             time=now,
-            judged=stage.scores.judged,
+            judged=judged.scores.judged,
             confidence=ranking.confidence,
             expected_tau=ranking.expected_tau,
             reached=check.reached,
             reasons=tuple(check.reasons),
             progress=check.progress,
             systems=tuple({str(k): _plain(v) for k, v in row.items()} for row in table.to_dict("records")),
-            queue=tuple(pool.label(int(pair)) for pair in stage.next(min(ahead, len(pool) - stage.scores.judged))),
+            queue=tuple(pool.label(int(pair)) for pair in judged.next(min(ahead, len(pool) - judged.scores.judged))),
         )
 
     def _judging(self, state: State) -> Judging:
@@ -161,12 +161,12 @@ def _grew(before: Judgments, after: Judgments) -> bool:
 
 
 def way_come(curve: Sequence[tuple[int, float]]) -> float | None:
-    """How much of the way to the target is done, from 0 at the campaign's first outlook to 1; None before that.
+    """How much of the way to the target is done, from 0 at the campaign's first snapshot to 1; None before that.
 
     Parameters
     ----------
     curve
-        Judged pairs and progress from 0 to 1, outlook by outlook.
+        Judged pairs and progress from 0 to 1, snapshot by snapshot.
 
     Examples
     --------
@@ -182,12 +182,12 @@ def way_come(curve: Sequence[tuple[int, float]]) -> float | None:
 def judgments_left(curve: Sequence[tuple[int, float]], unjudged: int) -> int | None:
     """How many more judgments until the rule says stop, by a line through the latest progress; None if unknown.
 
-    It is unknown before the outlooks have seen 20 judgments come: a line through fewer is noise.
+    It is unknown before the snapshots have seen 20 judgments come: a line through fewer is noise.
 
     Parameters
     ----------
     curve
-        Judged pairs and progress from 0 to 1, outlook by outlook.
+        Judged pairs and progress from 0 to 1, snapshot by snapshot.
     unjudged
         There are no more than these.
 

@@ -26,7 +26,7 @@ def guideline(
     ] = None,
     by: By = "owner",
     name: Name = None,
-    form: Format = OutputFormat.table,
+    output_format: Format = OutputFormat.table,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
@@ -41,8 +41,8 @@ def guideline(
     if present is None:
         Talk(quiet=quiet)(f"No guideline yet: probeval campaign guideline {shlex.quote(store)} FILE")
     row = {"version": 0 if present is None else present.version, "text": "" if present is None else present.text}
-    if form is not OutputFormat.table:
-        write(pd.DataFrame([row]), row, form)
+    if output_format is not OutputFormat.table:
+        write(pd.DataFrame([row]), row, output_format)
     elif present is not None:
         typer.echo(f"Version {present.version}\n{present.text}".rstrip())
 
@@ -55,7 +55,7 @@ def queries(
     ] = None,
     by: By = "owner",
     name: Name = None,
-    form: Format = OutputFormat.table,
+    output_format: Format = OutputFormat.table,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
@@ -72,7 +72,7 @@ def queries(
         texts = opened.queries
     talk(texts_known(texts, store))
     rows = [{"query": query, "text": text} for query, text in texts.items()]
-    write(pd.DataFrame(rows, columns=["query", "text"]), {"queries": rows}, form)
+    write(pd.DataFrame(rows, columns=["query", "text"]), {"queries": rows}, output_format)
 
 
 def guideline_text(file: Path) -> str:

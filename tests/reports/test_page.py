@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from probeval.errors import DataError
-from probeval.report import Page, Prose, Section, Table, render, write_report
+from probeval.reports import Page, Prose, Section, Table, render, write_report
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
 

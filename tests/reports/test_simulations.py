@@ -10,8 +10,8 @@ import pytest
 
 from probeval.data import Collection
 from probeval.errors import DataError
-from probeval.report import read_simulation, render, report_simulation
-from probeval.report.page import Figure, Prose, Quote, Table
+from probeval.reports import read_simulation, render, report_simulation
+from probeval.reports.page import Figure, Prose, Quote, Table
 from probeval.simulation import Simulation, simulate
 
 
@@ -33,7 +33,7 @@ def test_the_table_of_stops_is_the_summary(result: Simulation) -> None:
 
 
 def test_json_says_the_same_but_for_the_curves(result: Simulation, put: Callable[[str, str], Path]) -> None:
-    path = put("simulated.json", json.dumps(result.document()))
+    path = put("simulated.json", json.dumps(result.to_dict()))
     from_json, from_result = report_simulation(read_simulation(path)), report_simulation(result)
     assert from_json.figures == from_result.figures
     for ours, theirs in zip(from_json.sections, from_result.sections, strict=True):
@@ -44,7 +44,7 @@ def test_json_says_the_same_but_for_the_curves(result: Simulation, put: Callable
 
 
 def test_a_figure_that_is_not_known_is_no_error(result: Simulation, put: Callable[[str, str], Path]) -> None:
-    document = result.document()
+    document = result.to_dict()
     document["policies"][0]["points"][0]["rho"] = None
     document["policies"][0]["judgments_to_tau90"] = None
     assert "never" in render(report_simulation(read_simulation(put("s.json", json.dumps(document)))))

@@ -140,7 +140,7 @@ def render(page: Page) -> str:
     """The page as HTML: no script, no request to anywhere, light and dark, fit for print."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-    folder = files("probeval.report") / "templates"
+    folder = files("probeval.reports") / "templates"
     environment = Environment(
         loader=FunctionLoader(lambda name: (folder / name).read_text(encoding="utf-8")),
         autoescape=True,

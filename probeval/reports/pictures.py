@@ -7,7 +7,7 @@ from html import escape
 from io import StringIO
 from typing import TYPE_CHECKING
 
-from probeval.report.page import Figure
+from probeval.reports.page import Figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

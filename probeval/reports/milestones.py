@@ -24,7 +24,7 @@ from probeval.arrays import Floats
 from probeval.errors import ProbevalWarning, ReliabilityError
 from probeval.reliability import GStudy, gstudy
 from probeval.scores import Scores, evaluate
-from probeval.selection import Stage
+from probeval.selection import JudgingState
 from probeval.streams import Purpose, stream
 
 __all__ = ["Milestone", "as_judged", "draw_queries", "milestone", "milestone_table"]
@@ -61,13 +61,13 @@ class Milestone:
     phi_upper: float
 
 
-def draw_queries(stage: Stage, *, n: int = 1000) -> Scores:
+def draw_queries(state: JudgingState, *, n: int = 1000) -> Scores:
     """Joint draws of the score of every system on every query, as studies of reliability and of users need."""
-    runs = stage.judging.runs
+    runs = state.judging.runs
     most = max(2, MOST // max(len(runs.systems) * len(runs.queries), 1))
-    rng = stream(stage.judging.seed, len(stage.judgments), Purpose.QUERY_SCORES)
+    rng = stream(state.judging.seed, len(state.judgments), Purpose.QUERY_SCORES)
     return evaluate(
-        runs, stage.belief.relevance, stage.scores.metric, method="draws", per_query=True, n=min(n, most), rng=rng
+        runs, state.prediction.relevance, state.scores.metric, method="draws", per_query=True, n=min(n, most), rng=rng
     )
 
 
@@ -85,8 +85,8 @@ def as_judged(study: GStudy, scores: Scores) -> dict[str, Floats]:
     }
 
 
-def milestone(stage: Stage, *, n: int = 300) -> Milestone:
-    """How things stand at a stage of the judging, by ``n`` joint draws.
+def milestone(state: JudgingState, *, n: int = 300) -> Milestone:
+    """How things stand at a state of the judging, by ``n`` joint draws.
 
     Examples
     --------
@@ -102,14 +102,14 @@ def milestone(stage: Stage, *, n: int = 300) -> Milestone:
     >>> before.confidence < after.confidence == 1.0
     True
     """
-    ranking = stage.ranking
+    ranking = state.ranking
     found: dict[str, float] = {}
-    for name, draws in _reliability(draw_queries(stage, n=n)).items():
+    for name, draws in _reliability(draw_queries(state, n=n)).items():
         low, middle, high = np.quantile(draws, [0.025, 0.5, 0.975])
         found |= {name: float(middle), f"{name}_lower": float(low), f"{name}_upper": float(high)}
-    low_end, high_end = stage.scores.intervals()
+    low_end, high_end = state.scores.intervals()
     return Milestone(
-        judged=stage.scores.judged,
+        judged=state.scores.judged,
         confidence=ranking.confidence,
         expected_tau=ranking.expected_tau,
         p_best=float(ranking.p_best.max()),

@@ -12,13 +12,13 @@ from probeval.simulation.points import Point
 from probeval.simulation.rules import Ruled
 from probeval.ties import TIE
 
-__all__ = ["LASTS", "TAU", "Course", "Simulation", "Step", "lasting"]
+__all__ = ["LASTS", "TAU", "Simulation", "Trajectory", "TrajectoryStep", "lasting"]
 
 TAU, LASTS = 0.9, 100  # a ranking is good when tau stays at .9 for as many more judgments
 
 
 @dataclass(frozen=True)
-class Step:
+class TrajectoryStep:
     """After so many judgments: what is stated, and how right it is."""
 
     judged: int
@@ -28,10 +28,12 @@ class Step:
     significant: float = float("nan")  # accuracy among the pairs whose true difference is significant
 
 
-def lasting(steps: Sequence[Step], tau: float = TAU, lasts: int = LASTS, *, exhausted: bool = False) -> int | None:
+def lasting(
+    steps: Sequence[TrajectoryStep], tau: float = TAU, lasts: int = LASTS, *, exhausted: bool = False
+) -> int | None:
     """The first number of judgments from which tau stays at least ``tau`` for the next ``lasts``; None if never.
 
-    Where all is judged, what is left of the course suffices.
+    Where all is judged, what is left of the trajectory suffices.
     """
     first: int | None = None
     for step in steps:
@@ -45,7 +47,7 @@ def lasting(steps: Sequence[Step], tau: float = TAU, lasts: int = LASTS, *, exha
 
 
 @dataclass(frozen=True)
-class Course:
+class Trajectory:
     """A campaign judged once by one policy.
 
     Parameters
@@ -71,10 +73,10 @@ class Course:
     pool: int
     offered: int
     systems: int
-    steps: tuple[Step, ...]
+    steps: tuple[TrajectoryStep, ...]
     points: tuple[Point, ...]
     rules: tuple[Ruled, ...]
-    stop: Step | None
+    stop: TrajectoryStep | None
     reasons: tuple[str, ...]
     order: tuple[int, ...]
     at_stop: Point | None = None
@@ -98,12 +100,12 @@ class Course:
         """The first number of judgments with this mean confidence; None if it is never reached."""
         return next((s.judged for s in self.steps if s.confidence >= confidence), None)
 
-    def to_pandas(self) -> pd.DataFrame:
+    def to_frame(self) -> pd.DataFrame:
         """One row a batch: judged, confidence, accuracy, tau, significant."""
         return pd.DataFrame([vars(step) for step in self.steps])
 
-    def document(self) -> dict[str, Any]:
-        """The course as plain data for JSON."""
+    def to_dict(self) -> dict[str, Any]:
+        """The trajectory as plain data for JSON."""
         at = self.stop or self.steps[-1]
         return {
             "policy": self.policy,
@@ -126,52 +128,52 @@ class Course:
 
 @dataclass(frozen=True)
 class Simulation:
-    """Several courses of one campaign side by side.
+    """Several trajectories of one campaign side by side.
 
     Parameters
     ----------
-    courses
+    trajectories
         In the order of the policies and seeds.
     """
 
-    courses: tuple[Course, ...]
+    trajectories: tuple[Trajectory, ...]
 
-    def document(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The result as plain data for JSON."""
-        first = self.courses[0]
+        first = self.trajectories[0]
         return {
             "metric": first.metric,
             "pool": first.pool,
             "systems": first.systems,
-            "policies": [course.document() for course in self.courses],
+            "policies": [trajectory.to_dict() for trajectory in self.trajectories],
         }
 
     def table(self) -> pd.DataFrame:
-        """One row a course and checkpoint: policy, model, seed, and every figure."""
+        """One row a trajectory and checkpoint: policy, model, seed, and every figure."""
         return pd.DataFrame(
             [
                 {"policy": c.policy, "model": c.model, "seed": c.seed, **point.to_dict()}
-                for c in self.courses
+                for c in self.trajectories
                 for point in c.points
             ]
         )
 
     def summary(self) -> pd.DataFrame:
-        """One row a course: where it stopped, how right it was there, and when the ranking was good."""
+        """One row a trajectory: where it stopped, how right it was there, and when the ranking was good."""
         rows = []
-        for course in self.courses:
-            document = course.document()
+        for trajectory in self.trajectories:
+            document = trajectory.to_dict()
             stop = document["stop"]
             rows.append(
                 {
-                    "policy": course.policy,
-                    "model": course.model,
-                    "seed": course.seed,
+                    "policy": trajectory.policy,
+                    "model": trajectory.model,
+                    "seed": trajectory.seed,
                     "stopped": stop["reached"],
                     **{name: stop[name] for name in ("judged", "fraction", "confidence", "accuracy", "tau")},
                 }
             )
         frame = pd.DataFrame(rows)
         # Counts stay whole where some are missing.
-        frame.insert(3, "to tau .9", pd.Series([c.judgments_to_tau90 for c in self.courses], dtype=object))
+        frame.insert(3, "to tau .9", pd.Series([c.judgments_to_tau90 for c in self.trajectories], dtype=object))
         return frame

@@ -11,7 +11,7 @@ import pandas as pd
 from probeval.errors import ScoreError
 from probeval.simulation.points import Point
 
-__all__ = ["MARKS", "Trial", "Validation"]
+__all__ = ["MARKS", "Validation", "ValidationRun"]
 
 POLICY = "random"
 STOP, TAU = 0.95, 0.9  # the mean confidence to stop at; the tau that is good enough
@@ -32,7 +32,7 @@ AT_MOST = ("calibration_excess to 2%", "calibration_excess from 5%", "largest |l
 
 
 @dataclass(frozen=True)
-class Trial:
+class ValidationRun:
     """A held-out campaign judged once, in one order: a point at every checkpoint.
 
     Parameters
@@ -56,11 +56,11 @@ class Trial:
 
     @property
     def labels(self) -> dict[str, str | int]:
-        """What tells it from other trials."""
+        """What tells it from other validation_runs."""
         return {"campaign": self.campaign, "model": self.model, "metric": self.metric, "seed": self.seed}
 
-    def document(self) -> dict[str, Any]:
-        """The trial as plain data for JSON.
+    def to_dict(self) -> dict[str, Any]:
+        """The validation_run as plain data for JSON.
 
         ``stop`` is the first checkpoint whose mean confidence is at least .95 (the last one, not reached, where none
         is), ``judgments_to_tau90`` the first from which on tau is at least .9.
@@ -91,25 +91,25 @@ class Validation:
     ----------
     checkpoints
         The shares of the pools that were judged.
-    trials
+    validation_runs
         In the order of the campaigns, models, measures and seeds.
     """
 
     checkpoints: tuple[float, ...]
-    trials: tuple[Trial, ...]
+    validation_runs: tuple[ValidationRun, ...]
 
     def __add__(self, other: Validation) -> Validation:
         """Both as one: campaigns that need different depths and measures are run apart."""
         if self.checkpoints != other.checkpoints:
             raise ScoreError("Only validations with the same checkpoints can be put together.")
-        return Validation(self.checkpoints, self.trials + other.trials)
+        return Validation(self.checkpoints, self.validation_runs + other.validation_runs)
 
-    def to_pandas(self) -> pd.DataFrame:
+    def to_frame(self) -> pd.DataFrame:
         """One row a point: campaign, model, metric, seed, checkpoint, and every figure."""
         return pd.DataFrame(
             [
                 {**t.labels, "checkpoint": at, **p.to_dict()}
-                for t in self.trials
+                for t in self.validation_runs
                 for at, p in zip(self.checkpoints, t.points, strict=True)
             ]
         )
@@ -117,7 +117,7 @@ class Validation:
     def table(self) -> pd.DataFrame:
         """One row a campaign, model, metric and checkpoint: every figure, as its mean over seeds."""
         keys = ["campaign", "model", "metric", "checkpoint"]
-        return self.to_pandas().drop(columns="seed").groupby(keys, sort=False).mean().reset_index()
+        return self.to_frame().drop(columns="seed").groupby(keys, sort=False).mean().reset_index()
 
     def reliability(self, *, by: Sequence[str] = ("model",)) -> pd.DataFrame:
         """Stated confidence against accuracy, bin by bin, pooled over everything but ``by``; empty bins are left out.
@@ -129,7 +129,7 @@ class Validation:
         """
         rows = [
             {**t.labels, "checkpoint": at, **cell}
-            for t in self.trials
+            for t in self.validation_runs
             for at, p in zip(self.checkpoints, t.points, strict=True)
             for cell in p.bins.rows()
         ]
@@ -143,7 +143,7 @@ class Validation:
 
         Every seed counts by itself where a share or an extreme is asked for.
         """
-        frame = self.to_pandas()
+        frame = self.to_frame()
         rows = []
         for model, points in frame.groupby("model", sort=False):
             for figure, value in _figures(points).items():
@@ -152,23 +152,23 @@ class Validation:
                 rows.append({"model": model, "figure": figure, "value": value, "mark": mark, "holds": bool(holds)})
         return pd.DataFrame(rows)
 
-    def document(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The result as plain data for JSON."""
-        cells: dict[tuple[str, str], list[Trial]] = {}
-        for trial in self.trials:
-            cells.setdefault((trial.campaign, trial.metric), []).append(trial)
+        cells: dict[tuple[str, str], list[ValidationRun]] = {}
+        for validation_run in self.validation_runs:
+            cells.setdefault((validation_run.campaign, validation_run.metric), []).append(validation_run)
         return {
             "checkpoints": list(self.checkpoints),
             "campaigns": [
                 {
                     "campaign": campaign,
                     "metric": metric,
-                    "depth": trials[0].depth,
-                    "pool": trials[0].pool,
-                    "systems": trials[0].systems,
-                    "policies": [trial.document() for trial in trials],
+                    "depth": validation_runs[0].depth,
+                    "pool": validation_runs[0].pool,
+                    "systems": validation_runs[0].systems,
+                    "policies": [validation_run.to_dict() for validation_run in validation_runs],
                 }
-                for (campaign, metric), trials in cells.items()
+                for (campaign, metric), validation_runs in cells.items()
             ],
             "reliability": self.reliability().to_dict("records"),
             "summary": self.summary().to_dict("records"),

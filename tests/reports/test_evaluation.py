@@ -12,11 +12,11 @@ from probeval.data import Collection, Runs, Scale, as_judgments, as_runs
 from probeval.metrics import measure
 from probeval.relevance import Choice, choose_model
 from probeval.reliability import compare, gstudy
-from probeval.report import Evaluation, Milestone, Page, begin, follow, milestone, paragraph, report_evaluation
-from probeval.report.evaluation import Effect
-from probeval.report.page import Facts, Figure, Part, Prose, Quote, Table
-from probeval.report.pages import _figures, _lead
-from probeval.report.sections import judging, model, pairs, ranking, reliability, users
+from probeval.reports import Evaluation, Milestone, Page, begin, follow, milestone, paragraph, report_evaluation
+from probeval.reports.evaluation import EffectSize
+from probeval.reports.page import Facts, Figure, Part, Prose, Quote, Table
+from probeval.reports.pages import _figures, _lead
+from probeval.reports.sections import judging, model, pairs, ranking, reliability, users
 from probeval.satisfaction import load_mapping
 from probeval.selection import Judging
 
@@ -154,7 +154,7 @@ def test_with_all_judged_effects_are_those_of_the_paired_t_test(full: Evaluation
 def test_a_system_differs_from_itself_by_nothing(full: Evaluation) -> None:
     assert full.population is not None
     score = full.population[full.ranking.order[0]]
-    assert str(Effect.of(score - score, 0.95)) == "0.0000 ± 0.0000 (p = 1.000)"
+    assert str(EffectSize.of(score - score, 0.95)) == "0.0000 ± 0.0000 (p = 1.000)"
 
 
 def test_with_all_judged_milestones_are_an_ordinary_g_study(full: Evaluation, small: Collection) -> None:
@@ -182,14 +182,14 @@ def test_judging_counts_as_an_error(partial: Evaluation, full: Evaluation) -> No
 def test_milestones_follow_the_order_of_judging(small: Collection, choice: Choice) -> None:
     assert small.judgments is not None
     few = small.judgments.take(np.arange(30))
-    stage = Judging(replace(small, judgments=few), choice.model, "CG@5", scale=choice.scale).begin()
-    found = follow(stage, choice, few)
+    state = Judging(replace(small, judgments=few), choice.model, "CG@5", scale=choice.scale).begin()
+    found = follow(state, choice, few)
     counts = [mark.judged for mark in found.milestones]
     assert counts[0] == 0
-    assert counts[-1] == stage.scores.judged
+    assert counts[-1] == state.scores.judged
     assert counts == sorted(counts)
     assert len(counts) > 3
-    assert found.milestones[-1] == milestone(stage)
+    assert found.milestones[-1] == milestone(state)
     assert "in the order in which they were made" in said(report_evaluation(found), "judging")
 
 
@@ -206,7 +206,7 @@ def test_users_are_asked_where_a_mapping_applies(partial: Evaluation, page: Page
     assert "CGl@5/broad" in said(page, "users")
     assert "of 100 users" in said(page, "users")
     other = Evaluation(
-        Judging(partial.stage.judging.collection, choice.model, "AP@5", scale=choice.scale).begin(),
+        Judging(partial.state.judging.collection, choice.model, "AP@5", scale=choice.scale).begin(),
         choice,
         partial.milestones,
     )

@@ -18,11 +18,11 @@ from probeval.relevance.distribution import RelevanceDistribution
 from probeval.relevance.online import Prediction
 from probeval.scores import Ranking, Scores
 from probeval.scores.draws import BATCH, drawn_lists, score_blocks
-from probeval.scores.moments import rank_weights
+from probeval.scores.moments import weight_matrix
 from probeval.streams import Purpose, query_streams, stream
 from probeval.threads import in_order
 
-__all__ = ["Knowledge", "effective_weights"]
+__all__ = ["SelectionContext", "effective_weights"]
 
 SAMPLE = 500  # draws from which the weights of a measure that is not linear are learned
 RIDGE = 0.01  # relative: pairs that hardly vary say nothing
@@ -30,7 +30,7 @@ DRAWS = 1000  # of normal scores, for the probability of being the best
 
 
 @dataclass(frozen=True, eq=False)
-class Knowledge:
+class SelectionContext:
     """All that a choice can depend on.
 
     Parameters
@@ -39,7 +39,7 @@ class Knowledge:
         The lists, on the pool that all arrays follow.
     judgments
         What was judged so far, in the order in which it happened.
-    belief
+    prediction
         What the model says.
     scores
         The scores now.
@@ -49,14 +49,14 @@ class Knowledge:
 
     runs: Runs
     judgments: Judgments
-    belief: Prediction
+    prediction: Prediction
     scores: Scores
     seed: int = 0
 
     @property
     def relevance(self) -> RelevanceDistribution:
         """P(grade) of every pair."""
-        return self.belief.relevance
+        return self.prediction.relevance
 
     @property
     def metric(self) -> Metric:
@@ -76,7 +76,7 @@ class Knowledge:
     def retrieved(self) -> csr_array:
         """1 where a system retrieved a pair within the measure's cutoff, shape (system, pair)."""
         depth = min(self.metric.cutoff or self.runs.depth, self.runs.depth)
-        return rank_weights(self.runs, (np.arange(self.runs.depth) < depth).astype(float))
+        return weight_matrix(self.runs, (np.arange(self.runs.depth) < depth).astype(float))
 
     @cached_property
     def gains(self) -> Floats:
@@ -87,7 +87,7 @@ class Knowledge:
     @cached_property
     def dependence(self) -> Dependence:
         """How the gains of pairs hang together."""
-        return self.belief.dependence(self.gains)
+        return self.prediction.dependence(self.gains)
 
     @cached_property
     def weights(self) -> Floats:
@@ -135,7 +135,7 @@ def effective_weights(
     """
     n_queries = max(len(runs.queries), 1)
     if metric.is_linear:
-        return np.asarray(rank_weights(runs, metric.weights(relevance.scale, runs.depth)).T.toarray() / n_queries)
+        return np.asarray(weight_matrix(runs, metric.weights(relevance.scale, runs.depth)).T.toarray() / n_queries)
     seed = int(rng.integers(2**63))
 
     def slopes(block: QueryBlock) -> Floats:

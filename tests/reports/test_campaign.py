@@ -14,9 +14,9 @@ pytest.importorskip("sqlalchemy")
 
 from probeval.campaign import Campaign
 from probeval.data import Collection
-from probeval.report import Page, render, report_campaign
-from probeval.report.page import Prose, Table
-from probeval.report.pages import _name
+from probeval.reports import Page, render, report_campaign
+from probeval.reports.page import Prose, Table
+from probeval.reports.pages import _name
 
 
 @pytest.fixture(scope="module")

@@ -21,13 +21,13 @@ from probeval.scores.evaluate import as_metric
 from probeval.selection import Goal, Stopping
 from probeval.selection.policies import find_policy
 
-__all__ = ["Foundation", "check_settings", "found"]
+__all__ = ["Creation", "check_settings", "found"]
 
 SPACE = re.compile(r"[\s\x00-\x1f\x7f]")
 
 
 @dataclass(frozen=True)
-class Foundation:
+class Creation:
     """What a new campaign is made of."""
 
     setup: Setup
@@ -48,7 +48,7 @@ def found(
     by: str,
     now: float,
     settings: Mapping[str, Any],
-) -> Foundation:
+) -> Creation:
     """The foundation of a campaign; the parameters are those of :meth:`probeval.campaign.Campaign.create`."""
     measure = as_metric(metric)
     choice = choose_model(model, collection, scale=scale)
@@ -75,7 +75,7 @@ def found(
         events.append(QueriesChanged(by=who, time=now, texts=as_texts(queries, collection.runs.queries)))
     if collection.judgments is not None:
         events += as_events(Incoming(collection.judgments), who, now, source="collection")
-    return Foundation(setup, parts, tuple(events))
+    return Creation(setup, parts, tuple(events))
 
 
 def check_settings(setup: Setup, collection: Collection) -> None:

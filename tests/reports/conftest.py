@@ -9,7 +9,7 @@ import pytest
 
 from probeval.data import Collection
 from probeval.relevance import Choice, choose_model, synthetic_campaign
-from probeval.report import Evaluation, Page, begin, report_evaluation
+from probeval.reports import Evaluation, Page, begin, report_evaluation
 
 
 @pytest.fixture(scope="session")
