@@ -1,6 +1,7 @@
-"""Weighted sums of gains: P, CG, DCG, SDCG, RBP, INSQ. [lin]
+"""Weighted sums of gains: P, CG, DCG, SDCG, RBP, INSQ.
 
 A linear measure is one function of rank (its shape) and one of grade (its gain); ``norm`` says what it is divided by.
+See docs/theory/measures.md#lin.
 """
 
 from __future__ import annotations
