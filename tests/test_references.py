@@ -105,6 +105,7 @@ def test_anchors_are_unique():
     every = [anchor for page in PAGES for anchor in anchors(page)]
     text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
     assert len(re.findall(r"^\([\w-]+\)=$", text, flags=re.MULTILINE)) == len(set(every))
+    assert not re.findall(r"^\([\w-]+\)=\n(?:\$\$|```)", text, flags=re.MULTILINE), "a block of math loses its anchor"
 
 
 @pytest.mark.parametrize("path", [*MODULES, *PAGES], ids=lambda p: str(p.relative_to(ROOT)))
