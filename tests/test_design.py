@@ -23,7 +23,7 @@ MOST_LINES = 450
 MOST_MODULES = 8  # of a folder of relevance, __init__.py aside
 ARCHITECTURE = Path(__file__).parents[1] / "docs" / "architecture.md"
 
-# DESIGN section 2: what each part may import, itself aside. What stands below a part's neighbour is open to it too.
+# What each part may import, itself aside. What stands below a part's neighbour is open to it too.
 BASE = {"errors", "arrays", "streams", "threads", "ties"}
 FEATURES = BASE | {"data"}
 RELEVANCE = FEATURES | {"features"}
@@ -185,7 +185,7 @@ def test_modules_are_short_and_finished(path):
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_no_module_changes_the_world_when_imported(path):
-    # STYLE: no filters or handlers set at import.
+    # No filters or handlers are set at import.
     for node in ast.parse(path.read_text()).body:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             called = ast.unparse(node.value.func)

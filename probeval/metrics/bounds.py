@@ -119,6 +119,8 @@ def _precision(metric: Metric, lists: Lists, outside: Ints) -> tuple[Floats, Flo
 def _ratio(metric: Metric, lists: Lists, outside: Ints, *, highest: bool) -> Floats:
     r"""Weighted gains over the ideal list's, by Dinkelbach's iteration.
 
+    See Dinkelbach (1967) and docs/theory/ties-and-bounds.md#ndcg-bounds.
+
     Let :math:`n_\ell` of the u open ranks get at least grade :math:`\ell` (so :math:`n_1 \ge n_2 \ge ..`). The extreme
     placement sorts them, so with :math:`D(n)` the weight of the n first (or last) open ranks and :math:`C` the running
     weight of the ideal list the score is a ratio of sums over levels,

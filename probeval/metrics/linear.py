@@ -1,6 +1,7 @@
-"""Weighted sums of gains: P, CG, DCG, SDCG, RBP, INSQ. [lin]
+"""Weighted sums of gains: P, CG, DCG, SDCG, RBP, INSQ.
 
 A linear measure has rank weights and gains of grades; ``norm`` sets what their weighted sum is divided by.
+See docs/theory/measures.md#lin.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ __all__ = ["CG", "DCG", "INSQ", "RBP", "SDCG", "P"]
 def endless(metric: Metric, lists: Lists) -> Floats:
     """The score if all that is not judged, past the end too, had the top grade: score plus residual."""
     full = np.where(lists.codes < 0, np.int16(len(lists.scale) - 1), lists.codes)
-    return weighted_sum(metric, replace(lists, codes=full)) + 1 - float(metric.rank_weights(lists.depth).sum())
+    tail = 1 - float(metric.rank_weights(lists.depth).sum()) if metric.gains(lists.scale)[-1] > 0 else 0.0
+    return weighted_sum(metric, replace(lists, codes=full)) + tail
 
 
 P = define(

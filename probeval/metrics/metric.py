@@ -214,7 +214,10 @@ class Metric:
         return weights
 
     def weights(self, scale: Scale, depth: int) -> Floats:
-        """What a unit of gain is worth at each rank, shape (depth,): the score is ``gains @ weights``. [lin]"""
+        """What a unit of gain is worth at each rank, shape (depth,): the score is ``gains @ weights``.
+
+        See docs/theory/measures.md#lin.
+        """
         if not self.is_linear:
             raise MetricError(f"{self} is not linear in the gains, so its ranks have no fixed weights.")
         weights = self.rank_weights(depth)

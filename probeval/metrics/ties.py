@@ -57,6 +57,7 @@ class TieGroups:
 def expected(metric: Metric, lists: Lists, start: Ints) -> Floats:
     r"""The mean score over all orders of the tied groups, exactly, shape (system, query).
 
+    See McSherry and Najork (2008) and docs/theory/ties-and-bounds.md#ties-ap.
     For weighted sums each gain becomes its group's mean. With :math:`R_g` of the :math:`l_g` documents of a group
     relevant and :math:`b_g` its first rank,
 

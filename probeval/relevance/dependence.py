@@ -1,4 +1,6 @@
-r"""How the gains of different pairs depend on one another: what judging one says of the others. [gain]
+r"""How the gains of different pairs depend on one another: what judging one says of the others.
+
+See docs/theory/judging.md#gain-covariance.
 
 Given a model's parameters :math:`\theta` pairs are independent; they share what is not known of :math:`\theta`, so that
 :math:`\text{Cov}(G_d, G_e) = \text{Cov}_\theta(m_d, m_e)` for two pairs, with :math:`m` the expected gains.

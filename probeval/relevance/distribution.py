@@ -193,7 +193,9 @@ class RelevanceDistribution:
         return replace(self, judged=np.where(codes >= 0, codes, UNJUDGED).astype(np.int16), beyond=beyond)
 
     def moments(self, gains: Floats) -> tuple[Floats, Floats]:
-        """The mean and variance of every pair's gain, given the gain of each grade. [rel-moments]
+        """The mean and variance of every pair's gain, given the gain of each grade.
+
+        See docs/theory/relevance-models.md#rel-moments.
 
         With a posterior, the mean under each draw of the parameters, shape (draw, pair), and the variance given the
         parameters in the mean over them, shape (pair,).

@@ -1,4 +1,4 @@
-"""Campaigns that never happened, drawn from the hierarchical model. [hier]
+"""Campaigns that never happened, drawn from the hierarchical model (docs/theory/hierarchical.md#hier).
 
 The lists come first (systems of one team think alike), then the grades: the logit of each pair's grade is the sum of
 its popularity and of the model's effects, with coefficients drawn anew.

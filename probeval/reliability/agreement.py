@@ -1,4 +1,7 @@
-r"""How far assessors agree beyond chance: Krippendorff's alpha and weighted kappa."""
+r"""How far assessors agree beyond chance: alpha (Krippendorff 2011) and weighted kappa (Cohen 1968).
+
+See docs/theory/significance.md#alpha.
+"""
 
 from __future__ import annotations
 

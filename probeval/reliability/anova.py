@@ -60,8 +60,8 @@ class MeanSquares:
     def components(self) -> Floats:
         """The components that make the mean squares what is expected of them, perhaps negative, shape (draw, effect).
 
-        For s x q: var_e = MS_e, var_s = (MS_s - MS_e)/n_q, var_q = (MS_q - MS_e)/n_s; for s x (h:q) Eqs 6.8 of the
-        thesis.
+        For s x q: var_e = MS_e, var_s = (MS_s - MS_e)/n_q, var_q = (MS_q - MS_e)/n_s; for s x (h:q) Eqs 6.8 of
+        Urbano (2013). See docs/theory/reliability.md#anova.
         """
         return np.asarray(np.linalg.solve(self.weights, self.values.T).T)
 
@@ -102,7 +102,7 @@ def effects(design: Design, values: Floats) -> list[Floats]:
 def henderson(design: Design, values: Floats) -> Floats:
     r"""Unbiased components where scores are missing (NaN), perhaps negative, shape (draw, effect).
 
-    Henderson's method I: with :math:`S_\alpha = \sum_a n_a (\bar y_a - \bar y)^2` over the levels of an effect,
+    Method I of Henderson (1953): with :math:`S_\alpha = \sum_a n_a (\bar y_a - \bar y)^2` over the levels of an effect,
 
     .. math:: E[S_\alpha] = \sum_\beta \sigma^2_\beta \Big[\sum_a \frac{1}{n_a} \sum_b n_{ab}^2
         - \frac1N \sum_b n_b^2\Big].

@@ -1,4 +1,4 @@
-r"""Reliability coefficients, the queries that a target needs, and the classical intervals of both. [erho2] [phi]
+r"""Reliability coefficients, the queries that a target needs, and the classical intervals of both.
 
 With :math:`n'` conditions a mean score has the universe variance :math:`\sigma^2_\tau` of the systems, and error:
 
@@ -8,6 +8,7 @@ With :math:`n'` conditions a mean score has the universe variance :math:`\sigma^
     \sigma^2_\Delta = \sum_\alpha \frac{\sigma^2_\alpha}{n'_\alpha}
 
 over the effects :math:`\alpha` of some condition, each divided by how many of its levels a mean score averages.
+See Brennan (2001) and docs/theory/reliability.md#erho2.
 """
 
 from __future__ import annotations
@@ -99,8 +100,10 @@ def queries_needed(design: Design, components: Floats, name: str, target: float,
 def analytic_ratios(squares: MeanSquares, name: str, level: float) -> tuple[float, float]:
     r"""The interval of the ratio of universe variance to the error of one query, for s x q.
 
-    Feldt for E rho^2, from :math:`MS_s/MS_e` as an F variable; Arteaga, Jeyaratnam and Franklin for Phi. With the ratio
-    :math:`r` a coefficient is :math:`n r/(1 + n r)`, and a target :math:`\pi` needs :math:`\pi/((1 - \pi) r)` queries.
+    Feldt (1965) for E rho^2, from :math:`MS_s/MS_e` as an F variable; Arteaga, Jeyaratnam and Franklin (1982) for Phi.
+    With the ratio :math:`r` a coefficient is :math:`n r/(1 + n r)`,
+    and a target :math:`\pi` needs :math:`\pi/((1 - \pi) r)` queries.
+    See docs/theory/reliability.md#feldt.
     """
     (n_s, n_q), (ms_s, ms_q, ms_e) = squares.sizes, squares.values[0]
     df_s, df_q, df_e = squares.degrees

@@ -24,7 +24,7 @@ DECIMALS = round(-np.log10(TIE))
 
 
 def kendall(x: ArrayLike, y: ArrayLike, *, variant: str = "b") -> float:
-    r"""Kendall's tau: pairs in the same order less pairs in opposite orders.
+    r"""Kendall's tau (Kendall 1938): pairs in the same order less pairs in opposite orders.
 
     .. math:: \tau_a = \frac{C - D}{n(n-1)/2}, \qquad
        \tau_b = \frac{C - D}{\sqrt{(C + D + X_0)(C + D + Y_0)}},
@@ -64,7 +64,7 @@ def spearman(x: ArrayLike, y: ArrayLike) -> float:
 
 
 def ap_correlation(x: ArrayLike, y: ArrayLike, *, variant: str = "b") -> float:
-    r"""AP correlation: Kendall's tau that cares more for the top.
+    r"""AP correlation (Yilmaz, Aslam and Robertson 2008): Kendall's tau that cares more for the top.
 
     Down the estimated order, what share of the systems above each one are above it in truth, too?
 

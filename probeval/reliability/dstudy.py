@@ -1,4 +1,7 @@
-"""D-studies: how reliable a collection of another size would be, and how big one must be. MATH section 6."""
+"""D-studies: how reliable a collection of another size would be, and how big one must be (Brennan 2001).
+
+See docs/theory/reliability.md#coefficients.
+"""
 
 from __future__ import annotations
 

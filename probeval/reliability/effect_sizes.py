@@ -72,7 +72,10 @@ def standardised_effect(difference: Floats, *, level: float = 0.95) -> EffectSiz
 
 
 def superiority(difference: Floats, *, level: float = 0.95) -> EffectSizes:
-    r"""The share of queries on which the first system is better, ties counting half, with Wilson's interval."""
+    r"""The share of queries on which the first system is better, ties counting half.
+
+    The interval is that of Wilson (1927).
+    """
     _check(level)
     n = (~np.isnan(difference)).sum(axis=-1).astype(float)
     won = (difference > 0).sum(axis=-1) + (difference == 0).sum(axis=-1) / 2

@@ -1,4 +1,7 @@
-"""G-studies: how much of the variance of scores comes from systems, queries, assessors and the rest. MATH section 6."""
+"""G-studies: how much of the variance of scores comes from systems, queries, assessors and the rest (Brennan 2001).
+
+See docs/theory/reliability.md#components.
+"""
 
 from __future__ import annotations
 

@@ -53,12 +53,12 @@ def adjust(p: Floats, correction: str) -> Floats:
 
 
 def holm(p: Floats) -> Floats:
-    r"""Holm's step-down: :math:`\max_{j \le i} (m - j + 1) \, p_{(j)}`, at most 1."""
+    r"""Holm's step-down (Holm 1979): :math:`\max_{j \le i} (m - j + 1) \, p_{(j)}`, at most 1."""
     return _by_rank(p, lambda ordered, m: np.maximum.accumulate(ordered * np.arange(m, 0, -1)))
 
 
 def benjamini_hochberg(p: Floats) -> Floats:
-    r"""Benjamini and Hochberg's step-up: :math:`\min_{j \ge i} (m / j) \, p_{(j)}`, at most 1."""
+    r"""The step-up of Benjamini and Hochberg (1995): :math:`\min_{j \ge i} (m / j) \, p_{(j)}`, at most 1."""
     return _by_rank(p, lambda ordered, m: np.minimum.accumulate((ordered * m / np.arange(1, m + 1))[::-1])[::-1])
 
 
@@ -175,7 +175,7 @@ class Friedman:
     queries: int
 
     def critical_difference(self, *, alpha: float = 0.05) -> float:
-        r"""Nemenyi's: mean ranks that differ by more are significantly different.
+        r"""Nemenyi's (Demšar 2006): mean ranks that differ by more are significantly different.
 
         .. math:: CD = \frac{q_\alpha}{\sqrt 2} \sqrt{\frac{n_s (n_s + 1)}{6 \, n_q}}
         """

@@ -2,6 +2,7 @@ r"""Before an experiment: how likely a real difference is found, the least that 
 
 All three are of a paired t test: with a true mean difference :math:`\delta` whose standard deviation over queries is
 :math:`\sigma`, t follows a noncentral distribution with noncentrality :math:`\delta \sqrt n / \sigma`.
+See docs/theory/significance.md#power.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 r"""What judging has bought so far: confidence and reliability, milestone by milestone.
 
 A mean score over :math:`n` queries is a measurement of a system, and judging only some pairs is one more source of its
-error. With :math:`\sigma^2_s, \sigma^2_q, \sigma^2_e` the variance components of the scores (MATH section 6), and
+error. With :math:`\sigma^2_s, \sigma^2_q, \sigma^2_e` the variance components of the scores (Brennan 2001), and
 :math:`\delta^2` and :math:`\Delta^2` the mean variance that unknown relevance leaves in a system's score, less the mean
 over systems and as it is,
 
 .. math:: E\rho^2 = \frac{\sigma^2_s}{\sigma^2_s + \sigma^2_e/n + \delta^2}, \qquad
     \Phi = \frac{\sigma^2_s}{\sigma^2_s + (\sigma^2_q + \sigma^2_e)/n + \Delta^2}.
 
-With everything judged they are the coefficients of an ordinary G-study.
+With everything judged they are the coefficients of an ordinary G-study. See docs/theory/reliability.md#judged-so-far.
 """
 
 from __future__ import annotations

@@ -51,8 +51,8 @@ def report_simulation(
     table = _stops(document)
     first = table.sort_values(["judged", "policy"], kind="stable").iloc[0]
     lead = (
-        f"{len(table)} {'trajectory' if len(table) == 1 else 'trajectories'}: {document['systems']} systems compared by "
-        f"{document['metric']} on a pool of {document['pool']:,} pairs, held against its full judgments."
+        f"{len(table)} {'trajectory' if len(table) == 1 else 'trajectories'}: {document['systems']} systems compared "
+        f"by {document['metric']} on a pool of {document['pool']:,} pairs, held against its full judgments."
     )
     facts = {"measure": str(document["metric"]), **({} if seed is None else {"seed": str(seed)})}
     return Page(

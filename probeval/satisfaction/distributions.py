@@ -114,7 +114,7 @@ def omega_squared(fit: Fit, unseen: ArrayLike) -> float:
 
     .. math:: \omega^2 = \sum_{q} \big(F(\lambda_q) - \hat F(\lambda_q)\big)^2
 
-    over the unseen queries, with F their own distribution (Eq 4.7 of the thesis).
+    over the unseen queries, with F their own distribution (Urbano 2013, Eq 4.7).
     """
     x = np.sort(np.asarray(unseen, dtype=float))
     own = np.searchsorted(x, x, side="right") / len(x)

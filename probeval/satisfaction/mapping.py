@@ -31,7 +31,7 @@ SHAPES = {
     "monotone": "the nearest polynomial of degree 6 that rises and stays in [0, 1]",
 }
 
-# The measures of the thesis are user-oriented: 1 only for a list of top grades. "l" and "e" are the gains.
+# The measures of Urbano (2013) are user-oriented: 1 only for a list of top grades. "l" and "e" are the gains.
 GAINED = {"CG": CG, "DCG": DCG, "Q": Q(norm="perfect"), "RBP": RBP(norm="perfect")}
 MEASURES: dict[Metric, str] = {
     P @ 5: "P@5",
@@ -132,7 +132,7 @@ def fit_mapping(scores: ArrayLike, satisfied: ArrayLike, *, shape: str = "cubic"
     """One's own mapping, from lists of known score and whether a user was satisfied with each.
 
     The share of satisfied users in each tenth of the score stands at the middle of the tenth; the mapping is the
-    curve with the least squares through these points: a cubic as in the thesis (Eq 4.3), or the monotone shape.
+    curve with the least squares through these points: a cubic (Urbano 2013, Eq 4.3), or the monotone shape.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ def _rising(x: Floats, y: Floats) -> tuple[float, ...]:
 
 @cache
 def published_mappings() -> Mapping[str, SatMapping]:
-    """The 40 mappings of Urbano's thesis (2013, Tables 4.2 and 4.3), by measure and scale: ``GAP@5/broad``.
+    """The 40 mappings of Urbano (2013, Tables 4.2 and 4.3), by measure and scale: ``GAP@5/broad``.
 
     They come from 2,025 answers about pairs of lists of five music clips.
     """
@@ -225,7 +225,7 @@ def load_mapping(name: str) -> SatMapping:
 
 
 def published_names(metric: Metric | str, scale: Scale) -> list[str]:
-    """The names under which the thesis may have a measure on a scale, most often none or one."""
+    """The names under which Urbano (2013) may have a measure on a scale, most often none or one."""
     metric = parse(metric) if isinstance(metric, str) else metric
     scales = [name for name, ours in SCALES.items() if ours == str(scale)]
     if "gain" in metric.parameters:

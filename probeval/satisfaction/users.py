@@ -145,11 +145,14 @@ class Satisfaction:
         return self.systems.index(system)
 
     def p_sat(self, system: str, *, level: float = 0.95) -> UserEstimate:
-        """The mean over queries of P(Sat), with its t interval (Eqs 4.4 to 4.6)."""
+        """The mean over queries of P(Sat), with its t interval (Urbano 2013, Eqs 4.4 to 4.6)."""
         return _mean(self.values[:, self._at(system)], self.target, level)
 
     def p_success(self, system: str, *, threshold: float = 0.5, level: float = 0.95) -> UserEstimate:
-        """The share of queries that satisfy more than ``threshold`` of users (Eq 4.8), with Wilson's interval."""
+        """The share of queries that satisfy more than ``threshold`` of users, with Wilson's interval.
+
+        See Urbano (2013), Eq 4.8.
+        """
         return _share(self.values[:, self._at(system)] > threshold, self.target, level)
 
     def p_satisfied(self, system: str, query: int, n: int) -> Floats:

@@ -1,4 +1,7 @@
-"""Two systems against each other, and all of them in order, with how sure that is. [conf]"""
+"""Two systems against each other, and all of them in order, with how sure that is.
+
+See docs/theory/scores.md#conf.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Exact means and covariances of linear measures, and the thesis's Taylor route for ratios. [lin] [total]"""
+"""Exact means and covariances of linear measures, and the Taylor route of Urbano (2013) for ratios.
+
+See docs/theory/scores.md#total.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ def at_ranks(runs: Runs, per_pair: Floats) -> Floats:
 
 
 class BlockMoments(NamedTuple):
-    """What one block of queries adds to the moments of a linear measure, [total] before it is divided by queries."""
+    """What one block of queries adds to the moments of a linear measure, before it is divided by queries."""
 
     total: Floats  # expected scores summed over queries, under each draw of the parameters, shape (draw, system)
     given: Floats  # covariance of these sums given the parameters, shape (system, system)
@@ -113,7 +116,9 @@ def moments(runs: Runs, relevance: RelevanceDistribution, metric: Metric) -> Joi
 
 
 def taylor(runs: Runs, relevance: RelevanceDistribution, metric: Metric) -> Joint:
-    r"""The thesis's route for nDCG and ideal RBP (Eqs 8.5-8.8), for comparison: biased upwards.
+    r"""The route of Urbano (2013, Eqs 8.5-8.8) for nDCG and ideal RBP, for comparison: biased upwards.
+
+    See docs/theory/scores.md#taylor.
 
     :math:`E[X/Y] \approx E[X]/E[Y]` with the ideal list sorted by expected gain, and numerator and denominator taken as
     independent:

@@ -79,7 +79,7 @@ def _rounded(value: Floats) -> Floats:
 
 
 def _together(context: SelectionContext, goal: Goal, open_: Bools, n: int) -> Ints:
-    """A batch by [gain], among the pairs that are worth most by themselves."""
+    """A batch by the policy gain, among the pairs that are worth most by themselves."""
     first = gain(context, goal)
     if n == 1:
         return _best(first, open_, 1)

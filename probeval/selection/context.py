@@ -107,7 +107,10 @@ class SelectionContext:
 
     @cached_property
     def covariance(self) -> Floats:
-        r""":math:`g_{da} = \text{Cov}(G_d, \text{score}_a)`, shape (pair, system). [gain]"""
+        r""":math:`g_{da} = \text{Cov}(G_d, \text{score}_a)`, shape (pair, system).
+
+        See docs/theory/judging.md#gain-covariance.
+        """
         weights = self.weights
         return weights * self.gain_moments[1][:, None] + self.dependence.times(weights)
 

@@ -71,7 +71,10 @@ def bandit(context: SelectionContext, goal: Goal) -> Floats:
 
 
 def mtc(context: SelectionContext, goal: Goal) -> Floats:
-    r"""Minimal test collections, weights of 2012: :math:`\sum_{a<b} (1 - C_{ab})(1_{a \ni d} - 1_{b \ni d})^2`."""
+    r"""Minimal test collections: :math:`\sum_{a<b} (1 - C_{ab})(1_{a \ni d} - 1_{b \ni d})^2`.
+
+    These are the weights of Urbano and Schedl (2012).
+    """
     doubt = (1 - context.ranking.pair_confidence) * goal.comparisons(context.ranking)
     np.fill_diagonal(doubt, 0.0)
     has = context.retrieved
@@ -79,7 +82,7 @@ def mtc(context: SelectionContext, goal: Goal) -> Floats:
 
 
 def mtc_thesis(context: SelectionContext, goal: Goal) -> Floats:
-    r"""Minimal test collections, weights of the thesis: :math:`\sum_{a<b} |W_{ad} - W_{bd}|`.
+    r"""Minimal test collections, weights of Urbano (2013): :math:`\sum_{a<b} |W_{ad} - W_{bd}|`.
 
     For nDCG and ideal RBP over the expected ideal list of the query, which :math:`W` then has no part in.
     """
@@ -118,7 +121,9 @@ def uncertain(context: SelectionContext, goal: Goal) -> Floats:
 
 
 def gain(context: SelectionContext, goal: Goal) -> Floats:
-    r"""What a judgment is expected to settle, with all that it says of other pairs. [gain]
+    r"""What a judgment is expected to settle, with all that it says of other pairs.
+
+    See docs/theory/judging.md#gain.
 
     With :math:`g_{da} = \text{Cov}(G_d, \text{score}_a)` the value is :math:`g_d' L g_d / \text{Var}[G_d]`, over
     comparisons of weight :math:`\omega_{ab} = \phi(z_{ab}) / \text{Var}[D_{ab}]`. For absolute scores

@@ -1,4 +1,7 @@
-"""One moment of a campaign against the truth: how right the ranking is, and whether it knows how right. [null]"""
+"""One moment of a campaign against the truth: how right the ranking is, and whether it knows how right.
+
+See docs/theory/calibration.md#null.
+"""
 
 from __future__ import annotations
 

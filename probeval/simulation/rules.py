@@ -1,4 +1,7 @@
-"""The four rules of 2012 along a trajectory: the differences they take as significant, and how often they are right."""
+"""The four rules of Urbano and Schedl (2012) along a trajectory: what they take as significant, and how often rightly.
+
+See docs/theory/significance.md#rules.
+"""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class Trajectory:
     steps
         One a batch.
     points, rules
-        One a checkpoint: every figure, and what the rules of 2012 would say.
+        One a checkpoint: every figure, and what the rules of Urbano and Schedl (2012) would say.
     stop, at_stop, reasons
         The first step at which the stopping rule held, every figure there, and why it held; None where it never did.
     order

@@ -121,7 +121,9 @@ def test_label_tables_add_up_and_the_model_sees_them(make: Callable[..., Campaig
     docs = _docs(campaign, "q1", 4)
     first = "query\tdoc\tllm\n" + "".join(f"q1\t{doc}\t{i % 2}\n" for i, doc in enumerate(docs))
     campaign.import_file("eve", put("one.tsv", first), file_format="labels")
-    campaign.import_file("eve", put("two.tsv", f"query\tdoc\tllm\tclicks\nq1\t{docs[0]}\t1\t.5\n"), file_format="labels")
+    campaign.import_file(
+        "eve", put("two.tsv", f"query\tdoc\tllm\tclicks\nq1\t{docs[0]}\t1\t.5\n"), file_format="labels"
+    )
     labels = campaign.collection.labels
     assert labels is not None
     assert labels.sources == ("llm", "clicks")

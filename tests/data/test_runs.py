@@ -12,8 +12,8 @@ def listed(runs: Runs, system: int = 0, query: int = 0) -> list[str]:
     return [runs.pool.label(p)[1] for p in runs.pairs[system, query] if p >= 0]
 
 
-# Oracle O21 of UNCERTAINTY.md (Fig 3.1 -> 3.3, run bbn1 on topic 355): the file's last line has rank 304.
-O21 = """\
+# Yang (2019), Figures 3.1 to 3.3, run bbn1 on topic 355: the file's last line has rank 304.
+BBN1 = """\
 355 Q0 FBIS3-303 303 0.005601 bbn1
 355 Q0 FBIS3-305 305 -0.0006148 bbn1
 355 Q0 FBIS4-4125 955 -1.33 bbn1
@@ -25,19 +25,19 @@ O21 = """\
 
 
 def test_o21_score_then_rank(put):
-    runs = read_runs(put("bbn1", O21), order="score")
+    runs = read_runs(put("bbn1", BBN1), order="score")
     ties = ["FBIS4-4125", "FBIS3-27456", "FBIS3-33460", "FBIS4-45831"]
     assert listed(runs) == ["FBIS3-303", "FBIS3-304", "FBIS3-305", *ties]
 
 
 def test_o21_trec_eval(put):
-    runs = read_runs(put("bbn1", O21))
+    runs = read_runs(put("bbn1", BBN1))
     ties = ["FBIS4-45831", "FBIS4-4125", "FBIS3-33460", "FBIS3-27456"]
     assert listed(runs) == ["FBIS3-303", "FBIS3-304", "FBIS3-305", *ties]
 
 
 def test_ranks_are_numbers_not_text(put):
-    # UNCERTAINTY.md 1.4: the printed sort command compares ranks as text, which puts 10 before 9.
+    # The sort command that Yang (2019) prints compares ranks as text, which puts 10 before 9.
     path = put("r", "q Q0 a 10 1 t\nq Q0 b 9 1 t\nq Q0 c 100 1 t\n")
     assert listed(read_runs(path, order="score")) == ["b", "a", "c"]
     assert listed(read_runs(path, order="rank")) == ["b", "a", "c"]

@@ -90,7 +90,7 @@ def test_teams_are_needed_for_their_share(lists):
 
 
 def test_overlap_of_a_music_campaign(data):
-    # MATH 2.2: 6,322 distinct pairs of 5 ranks, 18 systems and 100 queries, 0.7024.
+    # MIREX 2011: 6,322 distinct pairs of 5 ranks, 18 systems and 100 queries, 0.7024.
     found = compute_features(read_campaign(data / "mirex2011"), ["OV"], depth=5)["OV"]
     assert len(found) == 6322
     assert np.unique(found) == pytest.approx(0.7024, abs=5e-5)

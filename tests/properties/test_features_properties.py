@@ -97,7 +97,7 @@ def campaigns(draw: st.DrawFn) -> Plain:
     )
 
 
-# ---- the definitions, as MATH 2.2 and 2.3 say them ----
+# ---- the definitions, as docs/theory/relevance-models.md#features has them ----
 
 
 def ranks_of(plain: Plain, pair: Pair, depth: int) -> dict[str, int]:

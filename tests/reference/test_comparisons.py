@@ -1,8 +1,7 @@
 """Published values of tests, correlations and agreement.
 
-O5-O9, O14, O15, O20: Yang, *Improving the Reliability and Robustness of IR Evaluation* (2019), recomputed and found to
-agree to the digits printed there; its misprints (E1-E4) are left out. ircor: the test values of Urbano's R package. The
-figures of MIREX 2011 are from Urbano's thesis (2013), section 5.6.
+Yang (2019), chapters 2, 4 and 5: recomputed and found to agree to the digits printed there; its misprints are left out.
+ircor: the test values of Urbano's R package. The figures of MIREX 2011 are from Urbano's thesis (2013), section 5.6.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ def test_o5_correlations_without_ties():
     assert spearman(M0, M1) == pytest.approx(0.9)
     assert spearman(M0, M2) == pytest.approx(0.6)
     assert rank_biased_overlap(ordered(M0), ordered(M1), p=0.8).extrapolated == pytest.approx(0.8, abs=5e-4)
-    # Printed as .8 and .846 (E1, E2): three of ten pairs are discordant, and the printed terms sum to .932.
+    # Printed as .8 and .846 : three of ten pairs are discordant, and the printed terms sum to .932.
     assert kendall(M0, M2) == pytest.approx(0.4)
     assert rank_biased_overlap(ordered(M0), ordered(M2), p=0.8).extrapolated == pytest.approx(0.932, abs=5e-4)
 
@@ -60,7 +59,7 @@ def test_o6_correlations_with_ties():
     np.testing.assert_array_equal(rank(M4), [1, 2, 3, 4, 4])
     assert kendall(M1, M4) == pytest.approx(0.738, abs=5e-4)
     assert kendall(M3, M4) == pytest.approx(0.889, abs=5e-4)
-    assert spearman(M3, M4) == pytest.approx(0.921, abs=5e-4)  # printed .925 by the shortcut that ties spoil (E4)
+    assert spearman(M3, M4) == pytest.approx(0.921, abs=5e-4)  # printed .925 by the shortcut that ties spoil
 
 
 BINARY, GRADED = [1] * 6 + [0] * 4, [5, 5, 4, 3, 3, 3, 2, 2, 1, 0]

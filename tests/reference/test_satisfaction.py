@@ -22,7 +22,7 @@ from probeval.satisfaction import (
     satisfied_users,
 )
 
-# The measures of the thesis and their columns in the data of the later study (ECIR 2015).
+# The measures of Urbano (2013) and their columns in the data of the later study (ECIR 2015).
 COLUMNS = {"CGl@5": "DCGln", "CGe@5": "DCGe2n", "DCGl@5": "DCGll2", "DCGe@5": "DCGe2l2"}
 WORDS = {
     "Service A": "a",
@@ -58,7 +58,7 @@ def test_the_40_published_mappings(oracles: Path) -> None:
 def test_figures_of_all_mappings() -> None:
     mappings = published_mappings().values()
     assert len(mappings) == 40
-    assert sum(not mapping.is_monotone for mapping in mappings) == 14  # MATH section 8
+    assert sum(not mapping.is_monotone for mapping in mappings) == 14  # of a cubic by least squares
     residuals = [mapping.residual for mapping in mappings]
     assert np.mean(residuals) == pytest.approx(0.0241, abs=5e-5)  # section 4.1.2
     assert [min(residuals), max(residuals)] == [0.0034, 0.0402]

@@ -1,7 +1,7 @@
 """Worked examples with known values.
 
-O1-O4, O10, O13: Yang, *Improving the Reliability and Robustness of IR Evaluation* (2019), recomputed and found to agree
-to the digits printed there. D1-D5: derived from its tables by full enumeration (D1-D3) or long summation (D4, D5).
+Yang (2019): recomputed and found to agree to the digits printed there. Values that are not printed there are derived
+from its tables by full enumeration, or by long summation (INSQ, INST).
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ def test_d1_mean_and_variance_of_rbp():
 def test_d2_reciprocal_rank_and_average_precision():
     assert expected(RR, TIED, START)[0, 0] == pytest.approx(4 / 9)
     np.testing.assert_allclose(np.ravel(extremes(RR, TIED, START)), [1 / 3, 1 / 2])
-    # The printed formula for the expected AP (Eq 3.2) gives .4887: it drops that the document itself is relevant (E6).
+    # The printed formula for the expected AP (Eq 3.2) gives .4887: it drops that the document itself is relevant.
     assert expected(AP, TIED, START)[0, 0] == pytest.approx(0.536323, abs=5e-7)
     np.testing.assert_allclose(np.ravel(extremes(AP, TIED, START)), [0.480952, 0.592619], atol=5e-7)
     assert AP.scores(every_order())[0].std() == pytest.approx(0.030746, abs=5e-7)

@@ -23,19 +23,19 @@ def moments(model, scale: Scale, collection: Collection = UNJUDGED) -> tuple[flo
 
 
 def test_uniform_moments():
-    # MATH 1: Broad E 1, Var 2/3; Fine over its 101 grades E 50, Var 850.
+    # docs/theory/relevance-models.md#baselines: Broad E 1, Var 2/3; Fine over its 101 grades E 50, Var 850.
     assert moments(Uniform(), Scale.graded(2)) == pytest.approx((1, 2 / 3), abs=1e-12)
     assert moments(Uniform(), Scale.fine()) == pytest.approx((50, 850), abs=1e-9)
 
 
 def test_uniform_over_ten_bins_would_be_narrower():
-    # MATH 1: over the ten bins it would be 825.
+    # Over the ten bins it would be 825.
     scale = Scale.fine()
     assert np.var(scale.values[scale.levels]) == pytest.approx(825)
 
 
 def test_historical_moments():
-    # MATH 1, past MIREX on the Broad scale: E .8959, Var .6338.
+    # Urbano (2013), past MIREX on the Broad scale: E .8959, Var .6338.
     mean, variance = moments(Empirical({3: (0.3744, 0.3554, 0.2703)}), Scale.graded(2))
     assert mean == pytest.approx(0.8959, abs=5e-5)
     assert variance == pytest.approx(0.6338, abs=5e-5)

@@ -25,7 +25,7 @@ def draw(n: int, sizes: tuple[int, ...], *, seed: int = 3, terms: int = 3) -> Ob
 
 
 def log_likelihood(theta: np.ndarray, data: Observations, *, ridge: float = 0.0) -> float:
-    """The penalised log-likelihood, one observation at a time, as [ord] says it."""
+    """The penalised log-likelihood, one observation at a time, as docs/theory/relevance-models.md#ord has it."""
     sizes = np.unique(data.n_levels)
     place, cuts = 0, {}
     for n in sizes:

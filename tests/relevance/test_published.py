@@ -99,7 +99,7 @@ def test_judgments_as_published_count_the_pair_itself(mirex):
 
 
 def test_judgments_as_published_with_the_pair_left_out(mirex):
-    # MATH 2.4: .176 on the 3,613 pairs whose artist has another document in the query, stated variance .0077.
+    # Left out: .176 on the 3,613 pairs whose artist has another document in the query, stated variance .0077.
     relevance = relevance_of(mirex.judgments, mirex.runs.top(5).pool)
     with pytest.warns(ProbevalWarning, match=r"a\[artist\] for 43"):
         said = load_card("mirex-jud-fine-published").models[0].probabilities(mirex, depth=5, scale=FINE)
@@ -124,7 +124,7 @@ def test_ours_is_better_than_the_published_one(mirex):
 
 
 def test_strong_features_of_music(mirex):
-    # MATH 2.4, left out: R2 .65 for the genre's mean in the query, .61 for the artist's, .28 for the query's.
+    # The pair left out: R2 .65 for the genre's mean in the query, .61 for the artist's, .28 for the query's.
     for term, r2 in (("a[genre]", 0.65), ("a[artist]", 0.61), ("aDOC", 0.28)):
         data = training_data([mirex], (term,), depth=5)
         assert diagnose(cross_validate(OrdinalModel((term,)), data), data).r2 == pytest.approx(r2, abs=0.02)

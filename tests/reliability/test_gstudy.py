@@ -73,7 +73,7 @@ def test_mean_squares_and_henderson_agree_where_nothing_is_missing(text):
 
 
 def test_the_two_way_table_by_hand():
-    # var_e = MS_e; var_s = (MS_s - var_e)/n_q; var_q = (MS_q - var_e)/n_s (MATH section 6).
+    # var_e = MS_e; var_s = (MS_s - var_e)/n_q; var_q = (MS_q - var_e)/n_s (docs/theory/reliability.md#anova).
     scores = np.array([[0.1, 0.4, 0.3], [0.3, 0.5, 0.7]])
     s, q, mean = scores.mean(axis=1), scores.mean(axis=0), scores.mean()
     ms_s, ms_q = 3 * ((s - mean) ** 2).sum() / 1, 2 * ((q - mean) ** 2).sum() / 2

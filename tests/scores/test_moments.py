@@ -113,7 +113,7 @@ def test_taylor_by_hand():
     x, y = 0.3 + 0.9 * w, 0.9 + 0.3 * w
     var_x, var_y = 0.21 + 0.09 * w**2, 0.09 + 0.21 * w**2
     assert scores.mean[0] == pytest.approx(x / y, abs=1e-14)
-    # Eq 8.6 of the thesis without the covariance of numerator and denominator.
+    # Urbano (2013), Eq 8.6, without the covariance of numerator and denominator.
     assert scores.covariance[0, 0] == pytest.approx(var_x / y**2 + x**2 * var_y / y**4, abs=1e-14)
 
 

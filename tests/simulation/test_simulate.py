@@ -13,7 +13,7 @@ from probeval.simulation import DEFAULTS, Contender, simulate
 
 QUICK = {"metric": "DCG@5", "batch": 10, "checkpoints": (0.0, 0.1), "until": 0.3}
 
-# DESIGN section 4, and what is told beside it.
+# The figures of docs/theory/calibration.md, and what is told beside them.
 POINT = {
     "judged", "fraction", "confidence", "accuracy", "accuracy_significant", "tau", "rho", "rmse_difference", "mae",
     "calibration_error", "calibration_excess", "calibration_p", "coverage", "centred_coverage", "level_z",

@@ -79,9 +79,9 @@ def cutpoints(first: Floats, gaps: Floats, log_scale: Floats) -> Floats:
 
 
 def level_probabilities(cuts: Floats, eta: Floats) -> Floats:
-    r"""P(level) for linear predictors ``eta`` of any shape, shape (.., level). [ord]
+    r"""P(level) for linear predictors ``eta`` of any shape, shape (.., level).
 
-    :math:`\text{logit}\,P(R \ge \ell) = \alpha_\ell + \eta`.
+    :math:`\text{logit}\,P(R \ge \ell) = \alpha_\ell + \eta`. See docs/theory/relevance-models.md#ord.
 
     >>> np.round(level_probabilities(np.array([-1.4351, -3.5205]), np.array([2.7132])), 3)
     array([[0.218, 0.474, 0.308]])

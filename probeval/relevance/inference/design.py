@@ -1,10 +1,10 @@
-r"""A campaign as the hierarchical model sees it. [hier]
+r"""A campaign as the hierarchical model sees it.
 
 .. math:: \text{logit}\,P(R_d \ge \ell) = \alpha_{q\ell} + x_d\beta + u_q + t_q\,\text{pop}_d
           + \frac{1}{\sqrt{n_d}} \sum_{s \ni d} (a_s + c_{sq} + m_{\text{team}(s)}) + w_{q,\text{group}(d)}
 
 Each summand after :math:`x_d\beta` is an effect (:mod:`probeval.relevance.effects`). Past campaigns give the prior of
-everything, variances included; the judgments at hand go on from there.
+everything, variances included; the judgments at hand go on from there. See docs/theory/hierarchical.md#hier.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ parameters from their prior, and :math:`\epsilon` noise whose precision is the i
 is one from their posterior. It is computed in effects, which move by :math:`\sigma^2 F' w`, so that pairs without
 judgment follow. Draws are centred: with :math:`z_i` standard normal, :math:`\sqrt{n/(n-1)}\,(z_i - \bar z)` has mean 0
 whatever the seed. Effects are linear in them, so that means over draws are exact to first order, and two seeds agree.
+See Wilson et al. (2021) and docs/theory/hierarchical.md#matheron.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-r"""The cumulative logit: probabilities, likelihood and its Newton fit, for scales of several sizes at once. [ord]
+r"""The cumulative logit: probabilities, likelihood and its Newton fit, for scales of several sizes at once.
 
 :math:`\text{logit}\,P(R \ge \ell) = \alpha_\ell + \eta` with falling :math:`\alpha_1 > \alpha_2 > ..`. The
 log-likelihood is concave in the cutpoints and the coefficients together, so Newton's method finds the one maximum.
+See McCullagh (1980), Pratt (1981) and docs/theory/relevance-models.md#fitting-ordinal.
 """
 
 from __future__ import annotations

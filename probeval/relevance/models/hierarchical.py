@@ -1,4 +1,7 @@
-"""The hierarchical model as users meet it: it predicts with a posterior, so that pairs depend on one another. [hier]"""
+"""The hierarchical model as users meet it: it predicts with a posterior, so that pairs depend on one another.
+
+See docs/theory/hierarchical.md#hier.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Ordinal logit models of relevance: fitted on past campaigns, applied to new ones. [ord]"""
+"""Ordinal logit models of relevance: fitted on past campaigns, applied to new ones.
+
+See docs/theory/relevance-models.md#ord.
+"""
 
 from __future__ import annotations
 
