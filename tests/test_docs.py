@@ -21,7 +21,6 @@ from types import ModuleType
 
 import pytest
 
-import probeval
 from probeval.cli import main
 from probeval.data.judgments import RULES
 from probeval.data.runs import ORDERS
@@ -292,17 +291,6 @@ def test_pages_name_no_machine() -> None:
     for page in PAGES:
         found = re.search(r"(?<![\w.])/(?:work|root|home|tmp)/", page.read_text(encoding="utf-8"))
         assert not found, f"{page.relative_to(ROOT)} names {found and found[0]}"
-
-
-def test_changelog_has_what_is_coming_first() -> None:
-    headings = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
-    assert headings[0] == "Unreleased"
-
-
-def test_the_version_is_said_once() -> None:
-    declared = re.search(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE)
-    assert declared is not None
-    assert declared[1] == probeval.__version__
 
 
 def test_the_number_of_measures_is_right() -> None:
