@@ -39,6 +39,12 @@ def _pages() -> list[Path]:
     return [ROOT / "README.md", *sorted(written)]
 
 
+def _marked(page: Path) -> object:
+    """A page as a parameter; one that samples has the marker of such tests."""
+    samples = 'inference="nuts"' in page.read_text(encoding="utf-8")
+    return pytest.param(page, id=str(page.relative_to(ROOT)), marks=[pytest.mark.bayes] if samples else [])
+
+
 PAGES = _pages()
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 TEXT = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
@@ -109,7 +115,7 @@ def _tidy(text: str) -> str:
     return "\n".join(line.rstrip() for line in text.strip("\n").splitlines()) + "\n"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+@pytest.mark.parametrize("page", [_marked(page) for page in PAGES])
 def test_code_runs_and_prints_what_the_page_says(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     name = str(page.relative_to(ROOT))
