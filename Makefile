@@ -1,5 +1,5 @@
 # Every target sets itself up: a .venv beside this file, dependencies by name.
-.PHONY: demo test lint bench validate docs clean
+.PHONY: demo test lint matrix bench validate docs clean
 .DEFAULT_GOAL := demo
 
 PYTHON ?= python3
@@ -35,6 +35,10 @@ test: lint
 	$(BIN)/python -m pytest -n auto -m slow
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
 
+# Every supported Python that is installed: PYTHONS="python3.11 /opt/python3.13/bin/python" names them.
+matrix:
+	nice $(PYTHON) .ci/matrix.py $(PYTHONS)
+
 bench: .venv/dev
 	$(BIN)/python tests/bench/foundation.py
 	$(BIN)/python tests/bench/scores.py
@@ -49,4 +53,4 @@ docs: .venv/dev
 	@echo "Open docs/_build/html/index.html"
 
 clean:
-	rm -rf .venv build dist docs/_build docs/reference/generated .mypy_cache .ruff_cache .pytest_cache .hypothesis probeval-demo
+	rm -rf .venv .venv-3.* build dist docs/_build docs/reference/generated .mypy_cache .ruff_cache .pytest_cache .hypothesis probeval-demo

@@ -21,7 +21,7 @@ from probeval.data import (
 from probeval.errors import DataError, MetricError, ProbevalError, ScaleError
 from probeval.metrics import Measured, Metric, measure, parse
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Collection",

@@ -112,7 +112,7 @@ def load(name: str) -> Any:
 @contextmanager
 def quiet() -> Iterator[None]:
     """Keep the sampler's own notes and warnings to itself: :func:`diagnose` says what matters."""
-    loggers = [logging.getLogger(name) for name in ("pymc", "pytensor")]
+    loggers = [logging.getLogger(name) for name in ("arviz", "pymc", "pytensor")]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
         logger.setLevel(logging.ERROR)

@@ -21,7 +21,26 @@ PACKAGE = Path(probeval.__file__).parent
 MODULES = sorted(PACKAGE.rglob("*.py"))
 MOST_LINES = 450
 MOST_MODULES = 8  # of a folder of relevance, __init__.py aside
-ARCHITECTURE = Path(__file__).parents[1] / "docs" / "architecture.md"
+ROOT = Path(__file__).parents[1]
+ARCHITECTURE = ROOT / "docs" / "architecture.md"
+TOP_LEVEL = {
+    ".ci",
+    ".github",
+    ".gitignore",
+    ".pre-commit-config.yaml",
+    "CHANGELOG.md",
+    "CITATION.cff",
+    "CONTRIBUTING.md",
+    "LICENSE",
+    "Makefile",
+    "README.md",
+    "docs",
+    "examples",
+    "models",
+    "probeval",
+    "pyproject.toml",
+    "tests",
+}
 
 # What each part may import, itself aside. What stands below a part's neighbour is open to it too.
 BASE = {"errors", "arrays", "streams", "threads", "ties"}
@@ -256,6 +275,13 @@ def test_the_tree_is_drawn_as_it_is():
     modules = {path.relative_to(PACKAGE.parent).as_posix() for path in MODULES if path.name != "__init__.py"}
     missing = sorted(modules - set(paths))
     assert not missing, f"docs/architecture.md does not draw {', '.join(missing)}"
+
+
+def test_the_top_level_has_only_what_belongs_there():
+    done = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode or not done.stdout:
+        pytest.skip("not a checkout of git")
+    assert {path.split("/")[0] for path in done.stdout.splitlines()} == TOP_LEVEL
 
 
 def test_folders_of_relevance_are_small():

@@ -21,7 +21,6 @@ from types import ModuleType
 
 import pytest
 
-import probeval
 from probeval.cli import main
 from probeval.data.judgments import RULES
 from probeval.data.runs import ORDERS
@@ -38,6 +37,12 @@ def _pages() -> list[Path]:
     """README and the pages that people wrote."""
     written = [p for p in DOCS.rglob("*.md") if GENERATED not in p.parents and DOCS / "_build" not in p.parents]
     return [ROOT / "README.md", *sorted(written)]
+
+
+def _marked(page: Path) -> object:
+    """A page as a parameter; one that samples has the marker of such tests."""
+    samples = 'inference="nuts"' in page.read_text(encoding="utf-8")
+    return pytest.param(page, id=str(page.relative_to(ROOT)), marks=[pytest.mark.bayes] if samples else [])
 
 
 PAGES = _pages()
@@ -110,7 +115,7 @@ def _tidy(text: str) -> str:
     return "\n".join(line.rstrip() for line in text.strip("\n").splitlines()) + "\n"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+@pytest.mark.parametrize("page", [_marked(page) for page in PAGES])
 def test_code_runs_and_prints_what_the_page_says(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     name = str(page.relative_to(ROOT))
@@ -292,17 +297,6 @@ def test_pages_name_no_machine() -> None:
     for page in PAGES:
         found = re.search(r"(?<![\w.])/(?:work|root|home|tmp)/", page.read_text(encoding="utf-8"))
         assert not found, f"{page.relative_to(ROOT)} names {found and found[0]}"
-
-
-def test_changelog_has_what_is_coming_first() -> None:
-    headings = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
-    assert headings[0] == "Unreleased"
-
-
-def test_the_version_is_said_once() -> None:
-    declared = re.search(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE)
-    assert declared is not None
-    assert declared[1] == probeval.__version__
 
 
 def test_the_number_of_measures_is_right() -> None:

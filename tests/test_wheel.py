@@ -1,28 +1,63 @@
-"""What people install: a wheel built from the tree, unpacked elsewhere, at work outside the checkout."""
+"""What people install: an sdist and a wheel built from it, unpacked elsewhere, at work outside the checkout."""
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+import tarfile
 import zipfile
+from email import message_from_string
+from email.message import Message
 from pathlib import Path
 
 import pytest
 
+import probeval
+
 ROOT = Path(__file__).parents[1]
+TOP_LEVEL = (
+    ".pre-commit-config.yaml",
+    "CHANGELOG.md",
+    "CITATION.cff",
+    "CONTRIBUTING.md",
+    "LICENSE",
+    "Makefile",
+    "README.md",
+    "pyproject.toml",
+)
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(ROOT)]
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the sdist, and the wheel made from the sdist."""
+    folder = tmp_path_factory.mktemp("built")
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(ROOT)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    (built,) = folder.glob("*.whl")
-    return built
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(built: Path) -> Path:
+    (found,) = built.glob("*.whl")
+    return found
+
+
+@pytest.fixture(scope="module")
+def sdist(built: Path) -> Path:
+    (found,) = built.glob("*.tar.gz")
+    return found
+
+
+@pytest.fixture(scope="module")
+def metadata(wheel: Path) -> Message:
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        return message_from_string(archive.read(name).decode())
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +92,39 @@ def test_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     )
     assert "probeval/py.typed" in held
     assert held == {path.as_posix() for path in code} | {f"probeval/{path.as_posix()}" for path in models}
+
+
+def test_sdist_holds_what_a_contributor_needs(sdist: Path) -> None:
+    with tarfile.open(sdist) as archive:
+        held = {name.partition("/")[2] for name in archive.getnames()}
+    assert set(TOP_LEVEL) <= held
+    assert {"probeval/__init__.py", "tests/test_wheel.py", "docs/install.md", ".ci/matrix.py"} <= held
+    assert not [name for name in held if "__pycache__" in name or name.startswith((".venv", "docs/_build"))]
+
+
+def test_both_pass_the_checks_of_the_index(built: Path) -> None:
+    command = [sys.executable, "-m", "twine", "check", "--strict", *map(str, sorted(built.iterdir()))]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("PASSED") == 2
+
+
+def test_both_have_the_version_of_the_package(wheel: Path, sdist: Path, metadata: Message) -> None:
+    assert metadata["Version"] == probeval.__version__
+    assert wheel.name == f"probeval-{probeval.__version__}-py3-none-any.whl"
+    assert sdist.name == f"probeval-{probeval.__version__}.tar.gz"
+
+
+def test_the_readme_renders_and_its_links_work_away_from_the_checkout(metadata: Message) -> None:
+    from readme_renderer import markdown  # twine accepts any Markdown; this is the renderer of PyPI
+
+    page = markdown.render(metadata.get_payload())
+    assert page is not None
+    assert re.search(r"<h1[^>]*>probeval<", page)
+    links = re.findall(r'(?:href|src)="([^"#]+)"', page)
+    assert links
+    assert [link for link in links if not link.startswith("https://")] == []
+    assert any(link.endswith(f"/raw/v{probeval.__version__}/docs/_static/story.png") for link in links)
 
 
 def test_wheel_carries_licence_readme_and_command(wheel: Path) -> None:

@@ -111,6 +111,7 @@ def test_pictures(probeval, table, tmp_path):
     assert probeval("compare", table, "--plot", tmp_path / "all.txt").code == 1
 
 
+@pytest.mark.bayes
 @pytest.mark.slow
 def test_bayes(probeval, table, tmp_path):
     said = probeval("compare", table, "--bayes", "--rope", ".01", "--plot", tmp_path / "b.png")

@@ -12,6 +12,8 @@ from probeval.data import write_campaign, write_qrels
 from probeval.relevance import synthetic_campaign
 from probeval.relevance.inference import nuts
 
+pytestmark = pytest.mark.bayes
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):

@@ -28,6 +28,8 @@ from probeval.relevance.inference.nuts import NutsDraws, NutsPosterior, SampledP
 from probeval.relevance.normal import Normal
 from probeval.scores import evaluate
 
+pytestmark = pytest.mark.bayes
+
 TERMS = ("log(fSYS)", "fTEAM")
 LOG_SDS = {
     "query": Normal(0.0, 0.3),

@@ -12,6 +12,8 @@ from probeval.reliability import Design, Observed, gstudy
 from probeval.reliability.anova import mean_squares
 from probeval.reliability.bayesian import posterior_balanced, posterior_gaps
 
+pytestmark = pytest.mark.bayes
+
 CROSSED = Design.parse("s x q")
 
 

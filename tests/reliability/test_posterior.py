@@ -13,6 +13,8 @@ from scipy.special import expit
 from probeval.errors import ReliabilityError
 from probeval.reliability import ScorePosterior, compare_bayes, kendall, read_scores
 
+pytestmark = pytest.mark.bayes
+
 
 def bounded_scores(rng, effects, n_queries, *, query_sd=1.0, precision=8.0):
     eta = -1 + np.array(effects)[:, None] + rng.normal(0, query_sd, n_queries)
