@@ -1,57 +1,189 @@
 """probeval: probabilistic relevance and low-cost evaluation of retrieval systems.
 
-Runs and whatever judgments there are go in; every score comes out with how sure it is.
+Runs and the judgments at hand go in; every score comes out with its uncertainty. One function per task:
+
+=====================  ==========================================================
+:func:`evaluate`       rank systems with few judgments or none
+:func:`compare`        test every pair of systems
+:func:`next_pairs`     choose the pairs to judge next
+:func:`plan`           forecast the judgments that a target takes
+:func:`simulate`       try policies on a finished campaign
+:func:`gstudy`         variance components of scores
+:func:`dstudy`         the reliability of other numbers of queries
+:func:`fit`            learn a relevance model from past campaigns
+:class:`Campaign`      judge alone or in a team
+:func:`report`         write an HTML report
+=====================  ==========================================================
 """
 
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from probeval.data import (
-    Collection,
-    Judgments,
-    Pool,
-    Runs,
-    Scale,
-    as_judgments,
-    as_runs,
-    read_campaign,
-    read_judgments,
-    read_runs,
-    write_campaign,
-)
-from probeval.errors import DataError, MetricError, ProbevalError, ScaleError
-from probeval.metrics import Measured, Metric, measure, parse
+if TYPE_CHECKING:
+    from probeval.api import (
+        Evaluation,
+        NextPairs,
+        SystemComparisons,
+        as_collection,
+        compare,
+        dstudy,
+        evaluate,
+        fit,
+        gstudy,
+        next_pairs,
+        plan,
+        report,
+        simulate,
+    )
+    from probeval.campaign import Campaign
+    from probeval.data import (
+        Collection,
+        Judgments,
+        Pool,
+        Runs,
+        Scale,
+        as_judgments,
+        as_runs,
+        read_campaign,
+        read_judgments,
+        read_labels,
+        read_metadata,
+        read_runs,
+        write_campaign,
+    )
+    from probeval.errors import (
+        CampaignError,
+        DataError,
+        FeatureError,
+        MetricError,
+        ModelError,
+        ProbevalError,
+        ProbevalWarning,
+        ReliabilityError,
+        SatisfactionError,
+        ScaleError,
+        ScoreError,
+        SelectionError,
+        StoreError,
+    )
+    from probeval.metrics import Measured, Metric, measure, parse
+    from probeval.relevance import load_card, synthetic_campaign
 
 __version__ = "0.2.0"
 
+# Where each public name lives: it is imported when it is first used, so that `import probeval` stays light.
+_HOMES = {
+    "probeval.api": (
+        "Evaluation",
+        "NextPairs",
+        "SystemComparisons",
+        "as_collection",
+        "compare",
+        "dstudy",
+        "evaluate",
+        "fit",
+        "gstudy",
+        "next_pairs",
+        "plan",
+        "report",
+        "simulate",
+    ),
+    "probeval.campaign": ("Campaign",),
+    "probeval.data": (
+        "Collection",
+        "Judgments",
+        "Pool",
+        "Runs",
+        "Scale",
+        "as_judgments",
+        "as_runs",
+        "read_campaign",
+        "read_judgments",
+        "read_labels",
+        "read_metadata",
+        "read_runs",
+        "write_campaign",
+    ),
+    "probeval.errors": (
+        "CampaignError",
+        "DataError",
+        "FeatureError",
+        "MetricError",
+        "ModelError",
+        "ProbevalError",
+        "ProbevalWarning",
+        "ReliabilityError",
+        "SatisfactionError",
+        "ScaleError",
+        "ScoreError",
+        "SelectionError",
+        "StoreError",
+    ),
+    "probeval.metrics": ("Measured", "Metric", "measure", "parse"),
+    "probeval.relevance": ("load_card", "synthetic_campaign"),
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
 __all__ = [
+    "Campaign",
+    "CampaignError",
     "Collection",
     "DataError",
+    "Evaluation",
+    "FeatureError",
     "Judgments",
     "Measured",
     "Metric",
     "MetricError",
+    "ModelError",
+    "NextPairs",
     "Pool",
     "ProbevalError",
+    "ProbevalWarning",
+    "ReliabilityError",
     "Runs",
+    "SatisfactionError",
     "Scale",
     "ScaleError",
+    "ScoreError",
+    "SelectionError",
+    "StoreError",
+    "SystemComparisons",
     "__version__",
+    "as_collection",
     "as_judgments",
     "as_runs",
+    "compare",
+    "dstudy",
+    "evaluate",
+    "fit",
+    "gstudy",
+    "load_card",
     "measure",
+    "next_pairs",
     "parse",
+    "plan",
     "read_campaign",
     "read_judgments",
+    "read_labels",
+    "read_metadata",
     "read_runs",
+    "report",
+    "simulate",
     "synthetic_campaign",
     "write_campaign",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """Names whose modules take longer to load are loaded when they are asked for."""
-    if name == "synthetic_campaign":
-        from probeval.relevance.synthetic import synthetic_campaign
+    """Import a public name when it is first used."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'probeval' has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
 
-        return synthetic_campaign
-    raise AttributeError(f"module 'probeval' has no attribute {name!r}")
+
+def __dir__() -> list[str]:
+    """The public names, for completion."""
+    return sorted({*globals(), *__all__})

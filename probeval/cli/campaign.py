@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import pandas as pd
 import typer
 
+from probeval.api.inputs import as_collection, as_scale, select_model
 from probeval.cli.assessor_texts import guideline, guideline_text, queries, texts_known
 from probeval.cli.options import (
     Depth,
@@ -31,9 +32,7 @@ from probeval.cli.options import (
     Stop,
 )
 from probeval.cli.output import Talk, write, write_csv, write_json, write_table
-from probeval.cli.sources import collect
 from probeval.cli.stores import By, Name, StorePlace, opened_campaign
-from probeval.data import Scale
 from probeval.data.files import write_bytes
 from probeval.errors import ProbevalError
 
@@ -119,20 +118,20 @@ def create(
     Example: probeval campaign create mine.db runs/ --metric nDCG@10 --scale graded:3
     """
     from probeval.campaign import Campaign, read_texts
-    from probeval.relevance import choose_model
 
     talk = Talk(quiet=quiet)
     if model == "none":
         raise ProbevalError("A campaign needs a model: uniform, empirical, independent, hierarchical or a card.")
-    named = None if scale is None else Scale.parse(scale)
-    collection = collect(runs, qrels=qrels, metadata=metadata, labels=labels, scale=named, order=order.value, talk=talk)
-    choice = choose_model(model, collection, scale=named)
-    talk(f"Model {choice.name}: {choice.why} Scale {choice.scale} ({choice.scale_from}).")
+    collection = as_collection(
+        runs, qrels=qrels, metadata=metadata, labels=labels, scale=as_scale(scale), order=order.value,
+        progress=talk.progress,
+    )  # fmt: skip
+    choice = select_model(collection, model, scale=scale, gain=gain and gain.value, say=talk)
     with Campaign.create(
         store,
         collection,
         metric=metric,
-        scale=choice.scale if gain is None else choice.scale.with_gain(gain.value),
+        scale=choice.scale,
         model=model if model is not None and Path(model).exists() else choice.name,
         depth=depth,
         name=name,

@@ -180,9 +180,9 @@ def _show(mark: Milestone, *, first: bool) -> None:
 
 
 def _report(story: Story, folder: Path, seed: int, talk: Talk) -> Path:
-    from probeval.reports import Evaluation, report_evaluation, write_report
+    from probeval.reports import ReportResults, report_evaluation, write_report
 
-    found = Evaluation(story.state, story.choice, story.marks, ordered=True)
+    found = ReportResults(story.state, story.choice, story.marks, ordered=True)
     command = f"probeval demo --folder {folder} --judgments {story.state.scores.judged} --seed {seed}"
     page = talk.warned(
         lambda: report_evaluation(found, title="Demo: a synthetic campaign", command=command, made={"policy": "gain"})

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import typer
 
+from probeval import api
 from probeval.cli.options import (
     Depth,
     Format,
@@ -23,6 +24,7 @@ from probeval.cli.options import (
     Quiet,
     ScaleName,
     Seed,
+    parse_counts,
 )
 from probeval.cli.output import Talk, check_picture, write_csv, write_json, write_pictures, write_table
 from probeval.cli.studies import (
@@ -31,13 +33,12 @@ from probeval.cli.studies import (
     Drop,
     Interval,
     JointDraws,
-    Source,
     Sources,
     StudyMethod,
     StudyMethodOption,
     StudyMetrics,
     StudyModel,
-    studied,
+    study_sources,
 )
 from probeval.errors import ProbevalError
 from probeval.metrics import parse
@@ -99,40 +100,32 @@ def dstudy(
 
     Example: probeval dstudy scores.csv --queries 50,100,200 --target .95 --target tau=.9
     """
-    from probeval.reliability import dstudy as study_sizes  # slow to import
-    from probeval.reliability.dstudy import QUERIES
-
     talk = Talk(quiet=quiet)
     check_picture(plot)
     metrics = list(metric or [])
     if cutoffs is not None:
         if not metrics:
             raise ProbevalError("--cutoffs needs a measure to cut: --metric nDCG, for example.")
-        metrics = [str(parse(text) @ k) for text in metrics for k in _numbers("--cutoffs", cutoffs)]
+        metrics = [str(parse(text) @ k) for text in metrics for k in parse_counts("--cutoffs", cutoffs) or ()]
     wanted = [pair for text in target or ["erho2=.95", "phi=.95"] for pair in _target(text)]
-    sizes = QUERIES if queries is None else _numbers("--queries", queries)
-    people = None if assessors is None else _numbers("--assessors", assessors)
-    named = Source(
-        source, metrics, qrels, metadata, labels, model, scale, gain, depth, order.value, design, components, method,
-        interval, drop, draws, seed,
+    sources = study_sources(
+        source, metrics, qrels=qrels, metadata=metadata, labels=labels, scale=scale, order=order.value, model=model,
+        talk=talk,
     )  # fmt: skip
     studies = {
-        one.name: study_sizes(one.study, queries=sizes, assessors=people, targets=wanted, pool=one.pool, level=level)
-        for one in studied(named, talk)
-    }
+        name: talk.warned(
+            lambda name=name, given=given: api.dstudy(  # type: ignore[misc]
+                given, name, queries=parse_counts("--queries", queries),
+                assessors=parse_counts("--assessors", assessors), targets=wanted, level=level, method=method.value,
+                interval=interval and interval.value, drop=drop, draws=draws, seed=seed, model=model, design=design,
+                components=components, scale=scale, gain=gain and gain.value, depth=depth, say=talk,
+            )
+        )
+        for name, given in sources
+    }  # fmt: skip
     if plot is not None:
         _plot(studies, plot, talk)
     _write(studies, output_format, talk)
-
-
-def _numbers(option: str, text: str) -> list[int]:
-    try:
-        found = [int(part) for part in text.split(",")]
-    except ValueError:
-        found = [0]
-    if min(found) < 1:
-        raise ProbevalError(f"{option} takes whole numbers from 1 with commas between them, got {text!r}.")
-    return found
 
 
 def _target(text: str) -> list[tuple[str, float]]:
@@ -151,12 +144,12 @@ def _write(studies: dict[str | None, DStudy], output_format: OutputFormat, talk:
         write_json(documents[0] if len(documents) == 1 else {"results": documents})
         return
     for i, (name, study) in enumerate(studies.items()):
-        table = study.table()
+        table = study.to_frame()
         if output_format is OutputFormat.csv:
             write_csv(table if len(studies) == 1 else table.assign(metric=name), header=i == 0)
             continue
         write_table(_tidy(table[[c for c in SHOWN if c in table.columns]]), title=_title(name, i))
-        write_table(_tidy(study.needed_table()), title="\nQueries needed")
+        write_table(_tidy(study.targets_frame()), title="\nQueries needed")
     if output_format is OutputFormat.table and studies:
         first = next(iter(studies.values()))
         if first.study.uncertainty:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import pandas as pd
 import typer
 
+from probeval import api
+from probeval.api.classical import judged_scores, note_left_out, required_judgments
+from probeval.api.evaluate import judged_systems
+from probeval.api.inputs import as_collection, as_scale
 from probeval.cli.options import (
     Depth,
     Family,
     Format,
     Gain,
+    GainName,
     Inference,
     InferenceName,
     Labels,
@@ -38,16 +41,13 @@ from probeval.cli.options import (
     TargetName,
 )
 from probeval.cli.output import Talk, check_picture, write_csv, write_json, write_pictures, write_table
-from probeval.cli.sources import collect, say_unanswered, say_unjudged
-from probeval.data import Collection, Scale
-from probeval.data.collection import JUDGED
 from probeval.errors import ProbevalError
-from probeval.metrics import Measured, Metric, measure
-from probeval.relevance import choose_model
-from probeval.scores import Ranking, score_collection
+from probeval.metrics import Metric
+from probeval.scores import Ranking
 from probeval.scores.evaluate import as_metric
-from probeval.streams import Purpose, stream
-from probeval.ties import TIE
+
+if TYPE_CHECKING:
+    from probeval.api import Evaluation
 
 __all__ = ["evaluate"]
 
@@ -88,91 +88,62 @@ def evaluate(
     talk = Talk(quiet=quiet)
     check_picture(plot)
     metrics = [as_metric(text) for text in metric]
-    named = None if scale is None else Scale.parse(scale)
-    collection = collect(runs, qrels=qrels, metadata=metadata, labels=labels, scale=named, order=order.value, talk=talk)
-    if systems is Systems.judged:
-        collection = _judged(collection, depth or metrics[0].cutoff or collection.runs.depth, talk)
     if model == "none":
-        _classical(collection, metrics, named, gain and gain.value, depth, per_query, output_format, talk, plot)
+        if plot is not None:
+            raise ProbevalError("--plot draws probabilities, and --model none has none. Name a model.")
+        _classical(runs, metrics, qrels, scale, gain, depth, systems, order, per_query, output_format, talk)
         return
-    _refuse_strangers(collection)
-    choice = choose_model(model, collection, scale=named, inference=inference.value)
-    talk(f"Model {choice.name}: {choice.why} Scale {choice.scale} ({choice.scale_from}).")
-    seen = choice.fitted_on(collection)
-    if seen:
-        talk(f"These judgments are those of {seen}, which {choice.name} was fitted on: it has seen the answers.")
-    _say_open(talk, collection)
-    grades = choice.scale if gain is None else choice.scale.with_gain(gain.value)
-    scored = talk.warned(
-        lambda: score_collection(
-            choice.model,
-            collection,
-            metrics,
+    first = talk.warned(
+        lambda: api.evaluate(
+            runs,
+            metrics[0],
+            qrels=qrels,
+            metadata=metadata,
+            labels=labels,
+            model=model,
+            inference=inference.value,
+            scale=scale,
+            gain=gain and gain.value,
             depth=depth,
-            scale=grades,
-            seed=seed,
-            method=method and method.value,
+            systems=systems.value,
             target=target.value,
+            method=method and method.value,
             family=family and family.value,
-            n=draws,
+            draws=draws,
+            level=level,
+            order=order.value,
+            seed=seed,
+            progress=talk.progress,
+            say=talk,
         )
     )
-    rankings = [scores.ranking(rng=stream(seed, Purpose.RANKING)) for scores in scored]
-    for ranking in rankings:
-        _say_alike(talk, collection, depth or ranking.scores.metric.cutoff or collection.runs.depth, ranking)
+    evaluations = talk.warned(lambda: [first, *(first.by(one) for one in metrics[1:])])
+    for evaluation in evaluations:
+        for alike in talk.warned(evaluation.identical_systems):
+            systems_ = ", ".join(alike)
+            talk(f"The lists of {systems_} are the same to {evaluation.scores.metric}: these systems cannot differ.")
     if plot is not None:
-        _plot(rankings[0], plot, level, talk)
-    _write_rankings(rankings, choice.name, level, per_query, output_format, talk)
+        _plot(first.ranking, plot, level, talk)
+    _write(evaluations, per_query, output_format, talk)
 
 
-def _write_rankings(
-    rankings: list[Ranking], model: str, level: float, per_query: bool, output_format: OutputFormat, talk: Talk
-) -> None:
+def _write(evaluations: list[Evaluation], per_query: bool, output_format: OutputFormat, talk: Talk) -> None:
+    alone = len(evaluations) == 1
     if output_format is OutputFormat.json:
-        documents = []
-        for ranking in rankings:
-            _say_known(talk, ranking, level, alone=len(rankings) == 1)
-            document = ranking.to_dict(level=level, per_query=per_query)
-            documents.append({"metric": document.pop("metric"), "model": model, **document})
-        write_json(documents[0] if len(documents) == 1 else {"results": documents})
+        for evaluation in evaluations:
+            talk(evaluation.headline if alone else f"{evaluation.scores.metric}: {evaluation.headline}")
+        documents = [evaluation.to_dict(per_query=per_query) for evaluation in evaluations]
+        write_json(documents[0] if alone else {"results": documents})
         return
-    for i, ranking in enumerate(rankings):
-        scores = ranking.scores
-        frame = scores.to_frame() if per_query else ranking.table(level=level).reset_index()
+    for i, evaluation in enumerate(evaluations):
+        metric, frame = str(evaluation.scores.metric), evaluation.to_frame(per_query=per_query)
         if output_format is OutputFormat.table and i:
             talk("")
-        _say_known(talk, ranking, level, alone=len(rankings) == 1)
+        talk(evaluation.headline if alone else f"{metric}: {evaluation.headline}")
         if output_format is OutputFormat.csv:
-            write_csv(frame.assign(metric=str(scores.metric)) if len(rankings) > 1 else frame, header=i == 0)
+            write_csv(frame if alone else frame.assign(metric=metric), header=i == 0)
         else:
-            write_table(frame, title=str(scores.metric))
-
-
-def _say_known(talk: Talk, ranking: Ranking, level: float, *, alone: bool) -> None:
-    """What is judged, what the intervals are of, and how sure the order is."""
-    scores = ranking.scores
-    sure = f"mean confidence {ranking.confidence:.3f}, expected tau {ranking.expected_tau:.3f}"
-    talk(
-        f"{'' if alone else f'{scores.metric}: '}{scores.judged:,} of {scores.pool:,} pairs judged; "
-        f"{level:.0%} intervals for "
-        f"{'these queries' if scores.target == 'collection' else 'the population of queries'}; "
-        f"{sure if len(scores.systems) > 1 else 'one system, and nothing to compare it with'}."
-    )
-
-
-def _say_alike(talk: Talk, collection: Collection, depth: int, ranking: Ranking) -> None:
-    """Which systems retrieved the same documents and are for certain level by this measure."""
-    scores = ranking.scores
-    top = collection.runs.pairs[:, :, : min(depth, scores.metric.cutoff or depth)]
-    mean, sd = scores.difference_moments()
-    groups: dict[bytes, list[int]] = {}
-    for system, docs in enumerate(np.sort(top, axis=2)):
-        groups.setdefault(docs.tobytes(), []).append(system)
-    for group in groups.values():
-        alike = [s for s in group if sd[group[0], s] == 0 and abs(mean[group[0], s]) <= TIE]
-        if len(alike) > 1:
-            names = ", ".join(scores.systems[s] for s in alike)
-            talk(f"The lists of {names} are the same to {scores.metric}: these systems cannot differ.")
+            write_table(frame, title=metric)
 
 
 def _plot(ranking: Ranking, path: Path, level: float, talk: Talk) -> None:
@@ -183,69 +154,41 @@ def _plot(ranking: Ranking, path: Path, level: float, talk: Talk) -> None:
 
 
 def _classical(
-    collection: Collection,
+    runs: list[str],
     metrics: list[Metric],
-    named: Scale | None,
-    gain: str | None,
+    qrels: Path | None,
+    scale: str | None,
+    gain: GainName | None,
     depth: int | None,
+    systems: Systems,
+    order: OrderName,
     per_query: bool,
     output_format: OutputFormat,
     talk: Talk,
-    plot: Path | None,
 ) -> None:
-    judgments = collection.judgments
-    if judgments is None:
+    """Classical evaluation by the judgments alone, with the bounds that unjudged documents leave."""
+    if qrels is None:
         raise ProbevalError("Without a model there is nothing to go by but judgments: give --qrels FILE.")
-    if plot is not None:
-        raise ProbevalError("--plot draws probabilities, and --model none has none. Name a model.")
-    grades = judgments.scale(named)
-    grades = grades if gain is None else grades.with_gain(gain)
-    results = [measure(collection.runs, judgments, one, scale=grades, depth=depth) for one in metrics]
-    _say(talk, results[0], collection, inferred=named is None)
+    collection = as_collection(runs, qrels=qrels, scale=as_scale(scale), order=order.value, progress=talk.progress)
+    if systems is Systems.judged:
+        collection = judged_systems(collection, depth or metrics[0].cutoff or collection.runs.depth, talk)
+    results = [
+        judged_scores(collection, metric, scale=as_scale(scale), gain=gain and gain.value, depth=depth)
+        for metric in metrics
+    ]
+    first = results[0]
+    talk(
+        f"{len(first.systems)} systems, {len(first.queries)} queries, {len(required_judgments(collection)):,} judgments, "
+        f"scale {first.scale}{' (inferred)' if scale is None else ''}."
+    )
+    note_left_out(collection, first, talk)
     if output_format is OutputFormat.json:
-        documents: list[dict[str, Any]] = [result.to_dict(per_query=per_query) for result in results]
+        documents = [result.to_dict(per_query=per_query) for result in results]
         write_json(documents[0] if len(documents) == 1 else {"results": documents})
         return
-    frames = [(result, result.to_frame() if per_query else result.table().reset_index()) for result in results]
+    frames = [(result, result.to_frame(per_query=per_query)) for result in results]
     if output_format is OutputFormat.csv:
         write_csv(pd.concat([f.assign(metric=str(r.metric)) for r, f in frames]) if len(frames) > 1 else frames[0][1])
         return
     for i, (result, frame) in enumerate(frames):
         write_table(frame, title=("\n" if i else "") + str(result.metric))
-
-
-def _judged(collection: Collection, depth: int, talk: Talk) -> Collection:
-    kept = collection.judged_systems(depth)
-    n, all_ = len(kept.runs.systems), len(collection.runs.systems)
-    talk(f"{n} of {all_} systems have more than {JUDGED:g} of their documents judged.")
-    return replace(kept, name=collection.name)
-
-
-def _say(talk: Talk, result: Measured, collection: Collection, *, inferred: bool) -> None:
-    assert collection.judgments is not None
-    talk(
-        f"{len(result.systems)} systems, {len(result.queries)} queries, {len(collection.judgments):,} judgments, "
-        f"scale {result.scale}{' (inferred)' if inferred else ''}."
-    )
-    say_unjudged(talk, collection, result.queries)
-
-
-def _refuse_strangers(collection: Collection) -> None:
-    """Judgments of other queries than those of the runs are a mistake."""
-    if collection.judgments is None or not len(collection.judgments):
-        return
-    asked, judged = collection.runs.queries, collection.judgments.pool.queries
-    if not set(asked) & set(judged):
-        raise ProbevalError(
-            f"no query in common: the runs answer {asked[0]!r} and others, the judgments {judged[0]!r} and others."
-        )
-
-
-def _say_open(talk: Talk, collection: Collection) -> None:
-    """Queries on one side alone, where a model speaks for the unjudged."""
-    if collection.judgments is None:
-        return
-    unjudged = set(collection.runs.queries) - set(collection.judgments.pool.queries)
-    if unjudged:
-        talk(f"{len(unjudged)} queries of the runs have no judgment: the model alone speaks for them.")
-    say_unanswered(talk, collection)

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
+from probeval.api import as_collection
 from probeval.cli.options import Depth, Format, Labels, MetadataFile, OutputFormat, Qrels, Quiet, RunPaths, Seed
 from probeval.cli.output import Talk, write
-from probeval.cli.sources import collect
 from probeval.errors import FeatureError
 from probeval.features import DEFINITIONS, compute_features
 
@@ -37,7 +37,7 @@ def features(
     Example: probeval features runs/ --feature fSYS --feature fSYS@100
     """
     talk = Talk(quiet=quiet)
-    collection = collect(runs, qrels=qrels, metadata=metadata, labels=labels, talk=talk)
+    collection = as_collection(runs, qrels=qrels, metadata=metadata, labels=labels, progress=talk.progress)
     table = talk.warned(lambda: compute_features(collection, names or _possible(collection.has), depth=depth or DEPTH))
     frame = table.to_frame()
     write(frame, frame.to_dict("records"), output_format)

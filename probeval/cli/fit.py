@@ -10,16 +10,15 @@ import numpy as np
 import pandas as pd
 import typer
 
+from probeval import api
+from probeval.api.fit import DEPTH
 from probeval.cli.options import Depth, Format, LabelsFrom, OutputFormat, Quiet, Seed
 from probeval.cli.output import Talk, write
-from probeval.data import Collection, read_campaign, read_graded_labels
+from probeval.data import read_campaign
 from probeval.errors import DataError, ModelError, did_you_mean
-from probeval.relevance import Hierarchical, fit_card, write_card
-from probeval.relevance.learning.fit import TEXT_JUD, hierarchical_card
+from probeval.relevance import Hierarchical
 
 __all__ = ["fit"]
-
-DEPTH = 10
 
 
 class Kind(StrEnum):
@@ -69,29 +68,17 @@ def fit(
         raise ModelError("--terms are for --kind ordinal; the hierarchical model has its own.")
     if kind is Kind.ordinal and labels_from is not None:
         raise ModelError("--labels-from is for --kind hierarchical; an ordinal model takes label[column] in --terms.")
-    collections = [_read(path, depth or DEPTH, talk) for path in talk.track(kept, "Reading campaigns")]
-    name, title = out.resolve().name, f"Relevance learned from {', '.join(c.name for c in collections)}."
-    if kind is Kind.hierarchical:
-        card = hierarchical_card(
-            collections,
-            name=name,
-            title=title,
-            depth=depth or DEPTH,
-            labelled=None if labels_from is None else read_graded_labels(labels_from),
-            made="`probeval fit`",
-            progress=lambda work: talk.track(work, "Learning"),
-        )
-    else:
-        card = fit_card(
-            collections,
-            name=name,
-            title=title,
-            terms=[tuple(t.split(",")) for t in terms] if terms else TEXT_JUD,
-            depth=depth or DEPTH,
-            made="`probeval fit`",
-            progress=lambda models: talk.track(models, "Fitting"),
-        )
-    write_card(card, out)
+    card = api.fit(
+        [read_campaign(path, progress=talk.progress) for path in talk.track(kept, "Reading campaigns")],
+        kind=kind.value,
+        terms=[text.split(",") for text in terms] if terms else None,
+        depth=depth or DEPTH,
+        labels_from=labels_from,
+        out=out,
+        made="`probeval fit`",
+        progress=lambda work: talk.track(work, "Learning"),
+        say=talk,
+    )
     for finding in card.model.check():
         talk(str(finding))
     talk(f"Written to {out}/card.json; use it with --model {out}.")
@@ -110,15 +97,3 @@ def fit(
         for campaign, figures in campaigns_.items()
     ]
     write(pd.DataFrame(rows), card.to_dict(), output_format)
-
-
-def _read(path: Path, depth: int, talk: Talk) -> Collection:
-    """A campaign with its fully judged systems, or with all where none is."""
-    collection = read_campaign(path, progress=talk.progress)
-    try:
-        kept = collection.judged_systems(depth)
-    except DataError:
-        talk(f"{collection.name}: no system is fully judged to depth {depth}; all of them count.")
-        return collection
-    talk(f"{collection.name}: {len(kept.runs.systems)} of {len(collection.runs.systems)} systems are fully judged.")
-    return kept

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import typer
 
+from probeval import api
 from probeval.cli.options import (
     Depth,
     Format,
@@ -31,13 +32,12 @@ from probeval.cli.studies import (
     Drop,
     Interval,
     JointDraws,
-    Source,
     Sources,
     StudyMethod,
     StudyMethodOption,
     StudyMetrics,
     StudyModel,
-    studied,
+    study_sources,
 )
 
 if TYPE_CHECKING:
@@ -87,11 +87,20 @@ def gstudy(
     """
     talk = Talk(quiet=quiet)
     check_picture(plot)
-    named = Source(
-        source, metric or [], qrels, metadata, labels, model, scale, gain, depth, order.value, design, components,
-        method, interval, drop, draws, seed,
+    sources = study_sources(
+        source, metric or [], qrels=qrels, metadata=metadata, labels=labels, scale=scale, order=order.value,
+        model=model, talk=talk,
     )  # fmt: skip
-    studies = {one.name: one.study for one in studied(named, talk)}
+    studies = {
+        name: talk.warned(
+            lambda name=name, given=given: api.gstudy(  # type: ignore[misc]
+                given, name, method=method.value, interval=interval and interval.value, drop=drop, draws=draws,
+                seed=seed, model=model, design=design, components=components, scale=scale, gain=gain and gain.value,
+                depth=depth, say=talk,
+            )
+        )
+        for name, given in sources
+    }  # fmt: skip
     if plot is not None:
         _plot(studies, plot, level, talk)
     _write(studies, output_format, target, level, talk)
@@ -105,7 +114,7 @@ def _write(
         write_json(documents[0] if len(documents) == 1 else {"results": documents})
         return
     for i, (name, study) in enumerate(studies.items()):
-        table = study.table(level=level).reset_index()
+        table = study.to_frame(level=level)
         if output_format is OutputFormat.csv:
             write_csv(table if len(studies) == 1 else table.assign(metric=name), header=i == 0)
             continue

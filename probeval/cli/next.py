@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import pandas as pd
 import typer
 
+from probeval import api
 from probeval.cli.completion import complete_policy
 from probeval.cli.options import (
     Depth,
@@ -29,11 +29,7 @@ from probeval.cli.options import (
     Stop,
 )
 from probeval.cli.output import Talk, write
-from probeval.cli.sources import collect
-from probeval.data import Scale
-from probeval.errors import ProbevalError
-from probeval.relevance import choose_model
-from probeval.selection import POLICIES, Judging, JudgingState, Stopping, Verdict, fairness
+from probeval.selection import POLICIES, fairness
 
 __all__ = ["next_pairs"]
 
@@ -74,65 +70,34 @@ def next_pairs(
     Example: probeval next runs/ --qrels judged.txt --metric nDCG@10 -n 20
     """
     talk = Talk(quiet=quiet)
-    rule, named = Stopping.parse(stop), None if scale is None else Scale.parse(scale)
-    collection = collect(runs, qrels=qrels, metadata=metadata, labels=labels, scale=named, order=order.value, talk=talk)
-    if model == "none":
-        raise ProbevalError("Choosing needs a model: uniform, empirical, independent, hierarchical or a card.")
-    choice = choose_model(model, collection, scale=named)
-    talk(f"Model {choice.name}: {choice.why} Scale {choice.scale} ({choice.scale_from}).")
-    judging = Judging(
-        collection,
-        choice.model,
-        metric,
-        policy=policy,
-        goal=goal,
-        scale=choice.scale if gain is None else choice.scale.with_gain(gain.value),
-        depth=depth,
-        explore=explore,
-        seed=seed,
+    found = talk.warned(
+        lambda: api.next_pairs(
+            runs,
+            metric,
+            n,
+            policy=policy,
+            goal=goal,
+            stop=stop,
+            explore=explore,
+            qrels=qrels,
+            metadata=metadata,
+            labels=labels,
+            model=model,
+            scale=scale,
+            gain=gain and gain.value,
+            depth=depth,
+            order=order.value,
+            seed=seed,
+            progress=talk.progress,
+            say=talk,
+        )
     )
-    state = talk.warned(judging.begin)
-    verdict = Verdict.of(state.ranking)
-    check = rule.check(state)
-    talk(f"{state.scores.judged:,} of {state.scores.pool:,} pairs judged, confidence {state.ranking.confidence:.3f}.")
-    talk(str(verdict))
+    for sentence in talk.warned(found.sentences):
+        talk(sentence)
     if fair:
-        report = fairness(state, progress=lambda teams: talk.track(teams, "Leaving teams out"))
-        write(report, {"teams": report.to_dict("records")}, output_format)
+        teams = fairness(found.state, progress=lambda work: talk.track(work, "Leaving teams out"))
+        write(teams, {"teams": teams.to_dict("records")}, output_format)
         return
-    if check.reached:
-        talk(f"The target is met ({'; '.join(check.reasons)}): nothing needs to be judged. Set another with --stop.")
-    elif not state.open.any():
-        talk("Every pair is judged.")
-    left = rule.left(len(state.judgments))
-    table = _table(state, 0 if check.reached else n if left is None else min(n, left))
-    document = {
-        "metric": str(judging.metric),
-        "model": choice.name,
-        "policy": policy,
-        "goal": str(judging.goal),
-        "pool": state.scores.pool,
-        "judged": state.scores.judged,
-        "confidence": state.ranking.confidence,
-        "stop": {"reached": check.reached, "reasons": list(check.reasons), "values": check.values},
-        "comparisons": verdict.counts(),
-        "next": table.to_dict("records"),
-    }
-    write(table, document, output_format)
-
-
-def _table(state: JudgingState, n: int) -> pd.DataFrame:
-    """One row a pair: query, doc, the expected grade and its sd, how many systems retrieved it, the best rank."""
-    pairs = state.next(n)
-    known = state.prediction.relevance.take(pairs).to_frame().iloc[pairs.argsort().argsort()]
-    systems = state.context.retrieved[:, pairs].sum(axis=0).astype(int)
-    return pd.DataFrame(
-        {
-            "query": known["query"].to_numpy(),
-            "doc": known["doc"].to_numpy(),
-            "grade": known["mean"].to_numpy(),
-            "sd": known["sd"].to_numpy(),
-            "systems": systems,
-            "best_rank": state.context.best_rank[pairs] + 1,
-        }
-    )
+    if found.check.reached:
+        talk("Set another target with --stop.")
+    write(found.to_frame(), found.to_dict(), output_format)

@@ -45,6 +45,7 @@ __all__ = [
     "Systems",
     "Target",
     "TargetName",
+    "parse_counts",
     "parse_shares",
 ]
 
@@ -230,3 +231,16 @@ def parse_shares(text: str) -> list[float]:
         return [float(part) for part in text.split(",")]
     except ValueError:
         raise ProbevalError(f"--checkpoints takes numbers with commas between them, got {text!r}.") from None
+
+
+def parse_counts(option: str, text: str | None) -> list[int] | None:
+    """The numbers that an option such as ``--queries`` names, None where it is not given."""
+    if text is None:
+        return None
+    try:
+        counts = [int(part) for part in text.split(",")]
+    except ValueError:
+        counts = [0]
+    if min(counts) < 1:
+        raise ProbevalError(f"{option} takes whole numbers from 1 with commas between them, got {text!r}.")
+    return counts

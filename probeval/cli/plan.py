@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from probeval import api
 from probeval.cli.options import (
     Format,
     Gain,
@@ -23,12 +24,9 @@ from probeval.cli.options import (
     RunPaths,
     ScaleName,
     Seed,
+    parse_counts,
 )
 from probeval.cli.output import Talk, check_picture, write_csv, write_json, write_pictures, write_table
-from probeval.cli.sources import collect
-from probeval.data import Scale
-from probeval.errors import ProbevalError
-from probeval.relevance import choose_model
 
 if TYPE_CHECKING:
     from probeval.simulation import Plan
@@ -89,33 +87,32 @@ def plan(
 
     Example: probeval plan runs/ --metric DCG@10 --qrels pilot.txt --target confidence=.95 --queries 25,50,100
     """
-    from probeval.simulation import Prices
-    from probeval.simulation import plan as make_plan  # slow to import
+    from probeval.simulation import Prices  # slow to import
 
     talk = Talk(quiet=quiet)
     check_picture(plot)
-    named = None if scale is None else Scale.parse(scale)
-    collection = collect(runs, qrels=qrels, metadata=metadata, labels=labels, scale=named, order=order.value, talk=talk)
-    if model == "none":
-        raise ProbevalError("A plan needs a model: uniform, empirical, independent, hierarchical or a card.")
-    choice = choose_model(model, collection, scale=named)
-    talk(f"Model {choice.name}: {choice.why} Scale {choice.scale} ({choice.scale_from}).")
     result = talk.warned(
-        lambda: make_plan(
-            collection,
-            choice.model,
-            metric=metric,
-            targets=target,
-            scale=choice.scale if gain is None else choice.scale.with_gain(gain.value),
-            queries=_numbers("--queries", queries),
-            depths=_numbers("--depths", depths),
-            assessors=_numbers("--assessors", assessors) or [1],
+        lambda: api.plan(
+            runs,
+            metric,
+            target,
+            qrels=qrels,
+            queries=parse_counts("--queries", queries),
+            depths=parse_counts("--depths", depths),
+            assessors=parse_counts("--assessors", assessors) or [1],
             disagreement=disagreement,
             difference=difference,
             prices=Prices(judgment=price, seconds=seconds, query=query_price, label=label_price),
-            n_jobs=jobs,
+            metadata=metadata,
+            labels=labels,
+            model=model,
+            scale=scale,
+            gain=gain and gain.value,
+            order=order.value,
+            jobs=jobs,
             seed=seed,
             progress=lambda trajectories: talk.track(trajectories, "Planning (a few minutes)"),
+            say=talk,
         )
     )
     _say(result, talk)
@@ -126,13 +123,13 @@ def plan(
     if output_format is OutputFormat.json:
         write_json(result.to_dict())
     elif output_format is OutputFormat.csv:
-        write_csv(result.table())
+        write_csv(result.to_frame())
     else:
         talk(
             "judgments, lower, upper: in all, with their 90% interval; a_query: for each query; pool: pairs there are."
         )
-        write_table(result.table(), title="The cheapest first", decimals=SHOWN)
-    if collection.judgments is None:
+        write_table(result.to_frame(), title="The cheapest first", decimals=SHOWN)
+    if qrels is None:
         pilot = max(PILOT, round(result.options[0].pool * PILOT_SHARE, -1))
         talk(
             f"Judge about {pilot:.0f} pairs at random (probeval next RUNS --policy random) and plan again with "
@@ -150,15 +147,3 @@ def _say(result: Plan, talk: Talk) -> None:
         f"({best.lower:,.0f} to {best.upper:,.0f}) of {best.pool:,} pairs, {best.hours:,.1f} hours, "
         f"cost {best.cost:,.2f}."
     )
-
-
-def _numbers(option: str, text: str | None) -> list[int] | None:
-    if text is None:
-        return None
-    try:
-        numbers = [int(part) for part in text.split(",")]
-    except ValueError:
-        numbers = []
-    if not numbers or min(numbers) < 1:
-        raise ProbevalError(f"{option} takes whole numbers from 1 with commas between them, got {text!r}.")
-    return numbers

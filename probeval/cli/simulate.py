@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from probeval import api
 from probeval.cli.completion import complete_policy
 from probeval.cli.options import (
     Checkpoints,
@@ -35,9 +36,6 @@ from probeval.cli.options import (
     parse_shares,
 )
 from probeval.cli.output import Talk, check_picture, write_csv, write_json, write_pictures, write_table
-from probeval.cli.sources import collect
-from probeval.data import Scale, read_campaign
-from probeval.data.evidence import read_graded_labels
 from probeval.errors import ProbevalError
 
 if TYPE_CHECKING:
@@ -111,31 +109,33 @@ def simulate(
 
     Example: probeval simulate runs/ --qrels qrels.txt --metric DCG@10 --policy gain --policy random --batch 10
     """
-    from probeval.simulation import simulate as run_simulation  # slow to import
-
     talk = Talk(quiet=quiet)
     check_picture(plot)
     if qrels is None:
         raise ProbevalError("A simulation needs full judgments to answer from: give --qrels FILE.")
-    shares = parse_shares(checkpoints)
-    named = None if scale is None else Scale.parse(scale)
-    past = [read_campaign(path, progress=talk.progress) for path in fit or ()]
-    collection = collect(runs, qrels=qrels, metadata=metadata, labels=labels, scale=named, order=order.value, talk=talk)
-    result = run_simulation(
-        collection,
-        metric=metric,
-        policies=policy or ["gain"],
+    result = api.simulate(
+        runs,
+        metric,
+        policy or ["gain"],
+        qrels=qrels,
+        metadata=metadata,
+        labels=labels,
+        order=order.value,
+        fit=fit or (),
+        labels_from=labels_from,
+        jobs=jobs,
+        scheduler=scheduler,
+        progress=lambda work: talk.track(work, "Simulating"),
+        say=talk,
         model=model,
-        fit=past,
-        labelled=None if labels_from is None else read_graded_labels(labels_from),
         depth=depth,
-        scale=named,
+        scale=scale,
         systems=systems.value,
         gain=gain and gain.value,
         goal=goal,
         stop=stop,
         batch=batch,
-        checkpoints=shares,
+        checkpoints=parse_shares(checkpoints),
         until=until,
         explore=explore,
         refresh=refresh,
@@ -145,20 +145,16 @@ def simulate(
         draws=draws,
         seeds=seeds,
         seed=seed,
-        n_jobs=jobs,
-        scheduler=scheduler,
-        progress=lambda work: talk.track(work, "Simulating"),
-        say=talk,
     )
     if plot is not None:
         _plot(result, plot, talk)
     if output_format is OutputFormat.json:
         write_json(result.to_dict())
     elif output_format is OutputFormat.csv:
-        write_csv(result.table())
+        write_csv(result.to_frame())
     else:
-        write_table(result.table()[list(SHOWN)], title=f"{result.trajectories[0].metric} along the way")
-        write_table(result.summary(), title=f"\nAt the stop ({stop or 'none'}), or at the end")
+        write_table(result.to_frame()[list(SHOWN)], title=f"{result.trajectories[0].metric} along the way")
+        write_table(result.stops(), title=f"\nAt the stop ({stop or 'none'}), or at the end")
 
 
 def _plot(result: Simulation, path: Path, talk: Talk) -> None:

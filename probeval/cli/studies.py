@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
-from probeval.cli.options import GainName
+from probeval.api.inputs import as_collection, as_scale
+from probeval.api.studies import is_score_table
 from probeval.cli.output import Talk
-from probeval.cli.sources import collect
-from probeval.data import Collection, Scale
-from probeval.data.files import suffix
 from probeval.errors import ProbevalError
-from probeval.metrics import Metric, measure
 from probeval.scores.evaluate import as_metric
-from probeval.streams import stream
 
-if TYPE_CHECKING:
-    from probeval.reliability import Design, GStudy, Observed
-
-__all__ = ["Source", "Studied", "studied"]
+__all__ = ["study_sources"]
 
 
 class StudyMethod(StrEnum):
@@ -82,117 +73,30 @@ JointDraws = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class Source:
-    """What a command named."""
-
-    paths: Sequence[str]
-    metrics: Sequence[str]
-    qrels: Path | None
-    metadata: Path | None
-    labels: Path | None
-    model: str
-    scale: str | None
-    gain: GainName | None
-    depth: int | None
-    order: str
-    design: str
-    components: str | None
-    method: StudyMethod
-    interval: IntervalName | None
-    drop: float
-    draws: int
-    seed: int
-
-
-@dataclass(frozen=True)
-class Studied:
-    """A G-study, the measure that its scores are of, and the pairs that systems retrieved for a query."""
-
-    name: str | None
-    study: GStudy
-    pool: float | None
-
-
-def studied(source: Source, talk: Talk) -> Iterator[Studied]:
-    """The G-study of a table of scores, or of runs by each measure."""
-    from probeval.reliability import gstudy
-
-    for name, scores, pool in _scores(source, talk):
-        whole = scores if source.components is None else scores.split_systems(source.components)
-        run = partial(
-            gstudy, whole, method=source.method.value, interval=source.interval and source.interval.value,
-            drop=source.drop, n=source.draws, rng=stream(source.seed),
-        )  # fmt: skip
-        yield Studied(name, talk.warned(run), pool)
-
-
-def _scores(source: Source, talk: Talk) -> Iterator[tuple[str | None, Observed, float | None]]:
-    """The scores of a table, or of runs by each measure with the pairs that were retrieved for a query."""
-    from probeval.reliability import Design, read_scores
-
-    design = Design.parse(source.design)
-    is_table = len(source.paths) == 1 and bool(suffix(Path(source.paths[0])))
-    if is_table and not source.metrics:
-        yield None, read_scores(source.paths[0], design), None
+def study_sources(
+    source: Sequence[str],
+    metrics: Sequence[str],
+    *,
+    qrels: Path | None,
+    metadata: Path | None,
+    labels: Path | None,
+    scale: str | None,
+    order: str,
+    model: str,
+    talk: Talk,
+) -> Iterator[tuple[str | None, Any]]:
+    """What to study, by measure: a table of scores under no name, or the runs, read once, under each measure."""
+    if not metrics:
+        if not is_score_table(source):
+            raise ProbevalError("Runs need a measure (--metric nDCG@10); a single table (.csv) is read as scores.")
+        yield None, source[0]
         return
-    if not source.metrics:
-        raise ProbevalError("Runs need a measure (--metric nDCG@10); a single table (.csv) is read as scores.")
-    metrics = [as_metric(text) for text in source.metrics]
-    named = None if source.scale is None else Scale.parse(source.scale)
-    collection = collect(
-        source.paths, qrels=source.qrels, metadata=source.metadata, labels=source.labels, scale=named,
-        order=source.order, talk=talk,
+    names = [str(as_metric(text)) for text in metrics]
+    collection = as_collection(
+        source, qrels=qrels, metadata=metadata, labels=labels, scale=as_scale(scale), order=order,
+        progress=talk.progress,
     )  # fmt: skip
-    route = _judged if source.model == "none" else _modelled
-    for metric in metrics:
-        yield str(metric), *route(source, collection, metric, design, named, talk)
-
-
-def _judged(
-    source: Source, collection: Collection, metric: Metric, design: Design, named: Scale | None, talk: Talk
-) -> tuple[Observed, float]:
-    """Scores by the judgments alone; each assessor's own where the design has assessors."""
-    from probeval.reliability import observe, observe_assessors
-
-    if collection.judgments is None:
-        raise ProbevalError("Runs need judgments (--qrels FILE), or a model that speaks without them (--model NAME).")
-    scale = collection.judgments.scale(named)
-    scale = scale if source.gain is None else scale.with_gain(source.gain.value)
-    found = measure(collection.runs, collection.judgments, metric, scale=scale, depth=source.depth)
-    if found.judged_pairs < found.pool:
-        talk(
-            f"{metric}: {found.pool - found.judged_pairs:,} of {found.pool:,} pairs are not judged and worth nothing. "
-            "--model NAME lets a model speak for them."
-        )
-    pool = found.pool / len(found.queries)
-    if "assessor" not in design.conditions:
-        return observe(found), pool
-    runs = collection.runs if source.depth is None else collection.runs.top(source.depth)
-    return observe_assessors(runs, collection.judgments, metric, design, scale=scale), pool
-
-
-def _modelled(
-    source: Source, collection: Collection, metric: Metric, design: Design, named: Scale | None, talk: Talk
-) -> tuple[Observed, float]:
-    """Joint draws of the scores, with a model for what is not judged."""
-    from probeval.relevance import choose_model
-    from probeval.reliability import observe
-    from probeval.scores import score_collection
-
-    if "assessor" in design.conditions:
-        raise ProbevalError("A model speaks of relevance, not of assessors: use --model none, or --design 's x q'.")
-    choice = choose_model(source.model, collection, scale=named)
-    talk(f"Model {choice.name}: {choice.why} Scale {choice.scale} ({choice.scale_from}).")
-    seen = choice.fitted_on(collection)
-    if seen:
-        talk(f"These judgments are those of {seen}, which {choice.name} was fitted on: it has seen the answers.")
-    scale = choice.scale if source.gain is None else choice.scale.with_gain(source.gain.value)
-    (scores,) = talk.warned(
-        lambda: score_collection(
-            choice.model, collection, [metric], depth=source.depth, scale=scale, seed=source.seed,
-            method="draws", per_query=True, n=source.draws,
-        )
-    )  # fmt: skip
-    talk(f"{metric}: {scores.judged:,} of {scores.pool:,} pairs judged, {source.draws:,} joint draws.")
-    return observe(scores), scores.pool / len(scores.queries)
+    if model == "none" and collection.judgments is None:
+        raise ProbevalError("Runs need judgments (--qrels FILE), or a model that works without them (--model NAME).")
+    for name in names:
+        yield name, collection

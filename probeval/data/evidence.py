@@ -126,9 +126,12 @@ def _or_missing(rows: Floats, at: Ints) -> Floats:
 
 
 def read_metadata(path: str | PathLike[str]) -> Metadata:
-    """A table with a column for the document and one for each grouping; empty cells are no group."""
-    path = Path(path)
-    table = read_table(path)
+    """Metadata from a file: a column for the document and one for each grouping; empty cells are no group."""
+    return metadata_from_table(read_table(Path(path)), path=Path(path))
+
+
+def metadata_from_table(table: pd.DataFrame, *, path: Path | None = None) -> Metadata:
+    """Metadata from a data frame with the columns that :func:`read_metadata` expects."""
     docs = column(table, "doc", path=path)
     assert docs is not None
     known = table.astype(object).where(table.notna(), "")
@@ -154,9 +157,12 @@ def read_graded_labels(path: Path) -> tuple[LabelTable, Judgments]:
 
 
 def read_labels(path: str | PathLike[str]) -> LabelTable:
-    """A table with columns for query and document, and one of numbers for each source; empty cells are missing."""
-    path = Path(path)
-    table = read_table(path)
+    """Labels from a file: query, document, and one column of numbers per source; empty cells are missing."""
+    return labels_from_table(read_table(Path(path)), path=Path(path))
+
+
+def labels_from_table(table: pd.DataFrame, *, path: Path | None = None) -> LabelTable:
+    """Labels from a data frame with the columns that :func:`read_labels` expects."""
     query, doc = column(table, "query", path=path), column(table, "doc", path=path)
     assert query is not None
     assert doc is not None

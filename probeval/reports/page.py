@@ -113,12 +113,15 @@ class Page:
         The few numbers that one looks for first: what it is, its value, what to know of it.
     sections
         In order.
+    kind
+        ``"evaluation"``, ``"campaign"`` or ``"simulation"``.
     """
 
     title: str
     lead: str
     figures: tuple[tuple[str, str, str], ...]
     sections: tuple[Section, ...]
+    kind: str = "evaluation"
 
     def __getitem__(self, key: str) -> Section:
         return next(section for section in self.sections if section.key == key)

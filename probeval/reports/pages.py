@@ -17,8 +17,8 @@ import pandas as pd
 from probeval.errors import ModelError
 from probeval.relevance import Choice, choose_model
 from probeval.reports import sections
-from probeval.reports.evaluation import Evaluation, follow
 from probeval.reports.page import Facts, Page, Part, Prose, Quote, Section, Table
+from probeval.reports.results import ReportResults
 
 if TYPE_CHECKING:
     from probeval.campaign import Campaign, Status
@@ -35,9 +35,9 @@ PACKAGES = ("probeval", "numpy", "scipy", "pandas", "matplotlib")
 
 
 def report_evaluation(
-    found: Evaluation,
+    found: ReportResults,
     *,
-    title: str = "Evaluation",
+    title: str = "ReportResults",
     command: str = "",
     seen: str | None = None,
     more: tuple[Section, ...] = (),
@@ -85,7 +85,7 @@ def report_evaluation(
     return Page(title=title, lead=_lead(found), figures=_figures(found), sections=done)
 
 
-def _lead(found: Evaluation) -> str:
+def _lead(found: ReportResults) -> str:
     scores, order, verdict = found.scores, found.ranking.order, found.verdict
     first, where = order[0], f"{scores.metric} on {len(scores.queries)} queries"
     if len(order) == 1:
@@ -107,7 +107,7 @@ def _lead(found: Evaluation) -> str:
     return f"{text}probability {p:.3f}. {told}{_beyond(found)}"
 
 
-def _beyond(found: Evaluation) -> str:
+def _beyond(found: ReportResults) -> str:
     """Whom new queries could not tell from the first, whatever is judged."""
     scores = found.scores
     doubt = int(found.verdict.beyond[scores.order[0]].sum())
@@ -118,13 +118,13 @@ def _beyond(found: Evaluation) -> str:
     return f" {few} too few to tell {doubt} of the others from {found.ranking.order[0]} on new queries."
 
 
-def _likeliest(found: Evaluation) -> tuple[str, float]:
+def _likeliest(found: ReportResults) -> tuple[str, float]:
     """The system that is most likely the best, and how likely; of several the first of the ranking."""
     p = found.ranking.p_best[found.scores.order]
     return found.ranking.order[int(p.argmax())], float(p.max())
 
 
-def _figures(found: Evaluation) -> tuple[tuple[str, str, str], ...]:
+def _figures(found: ReportResults) -> tuple[tuple[str, str, str], ...]:
     scores, ranking, last = found.scores, found.ranking, found.milestones[-1]
     first = ranking.order[0]
     low, high = scores[first].interval(found.level)
@@ -145,7 +145,7 @@ def _figures(found: Evaluation) -> tuple[tuple[str, str, str], ...]:
     return tuple(figures)
 
 
-def paragraph(found: Evaluation) -> str:
+def paragraph(found: ReportResults) -> str:
     """A paragraph for a paper: what was done, and the results as value ± half-width (p)."""
     scores, order, card = found.scores, found.ranking.order, found.choice.card
     n = len(order)
@@ -205,9 +205,9 @@ def report_campaign(
         choice = replace(choice, why="it was chosen when the campaign was created.", scale_from="of the campaign")
     except ModelError:  # a card of the campaign's own, which no shelf has
         choice = Choice(setup.model, state.judging.model, "it is the campaign's own.", setup.scale, "of the campaign")
-    found = follow(state, choice, _in_order(campaign), level=level, mapping=mapping, progress=progress)
+    found = ReportResults.along(state, choice, _in_order(campaign), level=level, mapping=mapping, progress=progress)
     last = max((event.time for event in campaign.log()[-1:]), default=0.0)
-    return report_evaluation(
+    page = report_evaluation(
         found,
         title=f"Campaign {_name(campaign)}",
         command=command,
@@ -221,6 +221,7 @@ def report_campaign(
         },
         progress=progress,
     )
+    return replace(page, kind="campaign")
 
 
 def _name(campaign: Campaign) -> str:

@@ -20,10 +20,10 @@ from probeval.plots import (
 )
 from probeval.relevance import Card, Choice
 from probeval.reliability import Estimate
-from probeval.reports.evaluation import AHEAD, TARGET, EffectSize, Evaluation
 from probeval.reports.milestones import Milestone, milestone_table
 from probeval.reports.page import Figure, Part, Prose, Section, Table
 from probeval.reports.pictures import draw
+from probeval.reports.results import AHEAD, TARGET, EffectSize, ReportResults
 
 __all__ = ["judging", "model", "pairs", "ranking", "reliability", "users"]
 
@@ -37,7 +37,7 @@ def _between(low: float, high: float, form: str = ".4f") -> str:
     return f"[{low:{form}},\N{NO-BREAK SPACE}{high:{form}}]"
 
 
-def ranking(found: Evaluation) -> Section:
+def ranking(found: ReportResults) -> Section:
     """The systems in order, with intervals for these queries and for others, and groups."""
     table = found.ranking.table(level=found.level).reset_index()
     shown = pd.DataFrame(
@@ -80,7 +80,7 @@ def ranking(found: Evaluation) -> Section:
     return Section("ranking", "Ranking", tuple(parts))
 
 
-def pairs(found: Evaluation) -> Section:
+def pairs(found: ReportResults) -> Section:
     """Every pair of systems: which is better, how sure, and whether more judgments or more queries would tell."""
     order, parts = found.ranking.order, list[Part]()
     parts.append(Prose(f"{found.verdict}"))
@@ -98,7 +98,7 @@ def pairs(found: Evaluation) -> Section:
     return Section("pairs", "Pairs of systems", tuple(parts))
 
 
-def _neighbours(found: Evaluation, order: list[str]) -> pd.DataFrame:
+def _neighbours(found: ReportResults, order: list[str]) -> pd.DataFrame:
     """Each system against the next, and the first against the rest; ties where any is to be expected."""
     at, better = {s: i for i, s in enumerate(found.scores.systems)}, found.ranking.p_better
     wanted = [(order[i], order[i + 1]) for i in range(len(order) - 1)]
@@ -138,7 +138,7 @@ def _together(effect: EffectSize) -> str:
     return " (".join(part.replace(" ", "\N{NO-BREAK SPACE}") for part in (value, p))
 
 
-def _neighbours_caption(found: Evaluation) -> str:
+def _neighbours_caption(found: ReportResults) -> str:
     kind = "other queries of the kind" if found.population is not None else "these queries"
     return (
         f"Each system against the next, then the first against the rest. Difference ± half-width (two-sided p) for "
@@ -148,7 +148,7 @@ def _neighbours_caption(found: Evaluation) -> str:
     )
 
 
-def judging(found: Evaluation) -> Section:
+def judging(found: ReportResults) -> Section:
     """What was judged, and what it bought."""
     scores, marks = found.scores, found.milestones
     share = scores.judged / max(scores.pool, 1)
@@ -219,7 +219,7 @@ def _estimate(row: pd.Series, name: str) -> str:
     return f"{row[name]:.3f} {_between(row[f'{name}_lower'], row[f'{name}_upper'], '.3f')}"
 
 
-def _grades(found: Evaluation) -> pd.DataFrame:
+def _grades(found: ReportResults) -> pd.DataFrame:
     """How many judged pairs have each grade, and how many of the others are expected to; means of fine grades."""
     relevance = found.state.prediction.relevance
     scale, judged, levels = relevance.scale, relevance.judged, relevance.levels
@@ -238,7 +238,7 @@ def _grades(found: Evaluation) -> pd.DataFrame:
     return pd.DataFrame({"pairs": groups.size().index, "n": groups.size().to_numpy(), "mean grade": groups.mean()})
 
 
-def reliability(found: Evaluation) -> Section:
+def reliability(found: ReportResults) -> Section:
     """Where variance comes from, how reliable the scores are, and how many more queries or judgments are needed."""
     try:
         with warnings.catch_warnings(record=True) as caught:
@@ -279,7 +279,7 @@ def _interval(e: Estimate) -> str:
     return f"{e.value:.3f} {_between(e.lower, e.upper, '.3f')}" if np.isfinite(e.lower) else f"{e.value:.3f}"
 
 
-def _needed(found: Evaluation) -> pd.DataFrame:
+def _needed(found: ReportResults) -> pd.DataFrame:
     names = {"erho2": "E ρ²", "phi": "Φ", "tau": "tau with the true order (a rough guide)"}
     n = len(found.scores.queries)
 
@@ -299,7 +299,7 @@ def _needed(found: Evaluation) -> pd.DataFrame:
     )
 
 
-def _more_judgments(found: Evaluation) -> list[Part]:
+def _more_judgments(found: ReportResults) -> list[Part]:
     if found.ahead is None:
         return [Prose("Every pair that counts is judged: only more queries can make these results surer.")]
     need, judged = found.ahead.needed(TARGET), found.scores.judged
@@ -371,7 +371,7 @@ def _held_out(evaluation: Mapping[str, Any]) -> list[dict[str, Any]]:
     return []
 
 
-def users(found: Evaluation) -> Section:
+def users(found: ReportResults) -> Section:
     """What the scores mean for users, or how that can be said."""
     title = "What it means for users"
     try:
@@ -408,7 +408,7 @@ def users(found: Evaluation) -> Section:
     return Section("users", title, tuple(parts))
 
 
-def _users_picture(found: Evaluation) -> Figure:
+def _users_picture(found: ReportResults) -> Figure:
     return draw(
         plot_satisfaction(found.users, level=found.level),
         key="users-picture",

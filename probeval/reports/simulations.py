@@ -56,6 +56,7 @@ def report_simulation(
     )
     facts = {"measure": str(document["metric"]), **({} if seed is None else {"seed": str(seed)})}
     return Page(
+        kind="simulation",
         title=title,
         lead=lead,
         figures=(

@@ -46,6 +46,20 @@ class Choice:
     scale_from: str
     card: Card | None = None
 
+    def __str__(self) -> str:
+        return f"Model {self.name}: {self.why} Scale {self.scale} ({self.scale_from})."
+
+    def with_gain(self, gain: str | None) -> Choice:
+        """The same model on a scale whose grades are worth ``"linear"`` or ``"exp"`` gains; as it is without one."""
+        return self if gain is None else replace(self, scale=self.scale.with_gain(gain))
+
+    def warning(self, collection: Collection) -> str | None:
+        """A warning where the model was fitted on the judgments that it is evaluated with."""
+        seen = self.fitted_on(collection)
+        if seen is None:
+            return None
+        return f"{self.name} was fitted on these judgments ({seen}): its confidence is too high here."
+
     def fitted_on(self, collection: Collection) -> str | None:
         """The campaign of the card's training whose judgments these are, if any."""
         if self.card is None or collection.judgments is None:
@@ -55,7 +69,11 @@ class Choice:
 
 
 def choose_model(
-    name: str | None, collection: Collection, *, scale: Scale | None = None, inference: Inference = "laplace"
+    name: str | Card | Predicts | None,
+    collection: Collection,
+    *,
+    scale: Scale | None = None,
+    inference: Inference = "laplace",
 ) -> Choice:
     """The model that a name means for this campaign; the best that fits it without a name.
 
@@ -63,7 +81,8 @@ def choose_model(
     ----------
     name
         ``uniform``, ``empirical``, ``independent`` (the best chain of ordinal models, pairs independent),
-        ``hierarchical`` (the best model with a posterior), a card's name or path, or None for that one.
+        ``hierarchical`` (the best model with a posterior), a card's name or path, or None for that one; or a card, or a
+        fitted model, itself.
     collection
         Runs, and whatever judgments and metadata there are.
     scale
@@ -74,7 +93,11 @@ def choose_model(
     card: Card | None = None
     model: Predicts
     why = "it was asked for."
-    if name == "uniform":
+    if isinstance(name, Card):
+        card, model, name = name, name.model, name.name
+    elif name is not None and not isinstance(name, str):
+        model, name = name, type(name).__name__
+    elif name == "uniform":
         model = FallbackModel([Uniform()])
     elif name == "empirical":
         card = load_card("text-jud")

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from probeval.data.collection import Collection
 from probeval.data.judgments import Judgments
 from probeval.relevance import Choice
 from probeval.reliability import DStudy, GStudy, dstudy, gstudy
@@ -17,12 +16,12 @@ from probeval.reliability.dstudy import QUERIES
 from probeval.reports.milestones import Milestone, draw_queries, milestone
 from probeval.satisfaction import Satisfaction, SatMapping, mapping_for, published_agreements
 from probeval.scores import Ranking, Score, Scores
-from probeval.selection import Judging, JudgingState, Verdict
+from probeval.selection import JudgingState, Verdict
 from probeval.simulation.forecast import Forecast, forecast
 from probeval.streams import Purpose, stream
 from probeval.ties import TIE
 
-__all__ = ["TARGET", "EffectSize", "Evaluation", "begin", "follow"]
+__all__ = ["TARGET", "EffectSize", "ReportResults"]
 
 TARGET = 0.95  # the reliability, and the mean confidence, that the report counts queries and judgments for
 AHEAD = 500  # judgments that the forecast looks ahead
@@ -56,7 +55,7 @@ class EffectSize:
 
 
 @dataclass(frozen=True, eq=False)
-class Evaluation:
+class ReportResults:
     """All that the report of an evaluation or a campaign draws on.
 
     Parameters
@@ -81,6 +80,41 @@ class Evaluation:
     ordered: bool = False
     level: float = 0.95
     mapping: SatMapping | None = None
+
+    @classmethod
+    def of(
+        cls, state: JudgingState, choice: Choice, *, level: float = 0.95, mapping: SatMapping | None = None
+    ) -> ReportResults:
+        """The results of an evaluation, with two milestones: before the first judgment, and now."""
+        marks: list[Milestone] = []
+        if state.scores.judged:
+            marks.append(milestone(_before_judging(state)))
+        marks.append(milestone(state))
+        return cls(state, choice, tuple(marks), level=level, mapping=mapping)
+
+    @classmethod
+    def along(
+        cls,
+        state: JudgingState,
+        choice: Choice,
+        judgments: Judgments,
+        *,
+        level: float = 0.95,
+        mapping: SatMapping | None = None,
+        progress: Callable[[Sequence[Any]], Iterable[Any]] = iter,
+    ) -> ReportResults:
+        """The results of a campaign judged in this order, with milestones along the way.
+
+        ``progress`` wraps the numbers of judgments of the milestones.
+        """
+        step = _before_judging(state)
+        marks = [milestone(step)]
+        for n in progress(sorted({int(m) for m in np.linspace(0, len(judgments), MARKS + 1)} - {0, len(judgments)})):
+            step = step.after(judgments.take(np.arange(n)))
+            marks.append(milestone(step))
+        if len(judgments):
+            marks.append(milestone(state))
+        return cls(state, choice, tuple(marks), ordered=True, level=level, mapping=mapping)
 
     @property
     def scores(self) -> Scores:
@@ -151,58 +185,5 @@ class Evaluation:
         return EffectSize.of(scores[a] - scores[b], self.level)
 
 
-def begin(
-    collection: Collection,
-    choice: Choice,
-    metric: str,
-    *,
-    depth: int | None = None,
-    level: float = 0.95,
-    draws: int = 1000,
-    seed: int = 0,
-    mapping: SatMapping | None = None,
-) -> Evaluation:
-    """Evaluate runs with whatever judgments there are, and see what these have bought.
-
-    Parameters
-    ----------
-    collection, choice
-        Runs, evidence and judgments, and the model.
-    metric, depth
-        The measure, and how many ranks are pooled.
-    level, draws, seed, mapping
-        As in :class:`Evaluation`; how many joint draws; same seed, same report.
-    """
-    state = Judging(collection, choice.model, metric, scale=choice.scale, depth=depth, draws=draws, seed=seed).begin()
-    marks: list[Milestone] = []
-    if state.scores.judged:
-        marks.append(milestone(_with_nothing_judged(state)))
-    marks.append(milestone(state))
-    return Evaluation(state, choice, tuple(marks), level=level, mapping=mapping)
-
-
-def follow(
-    state: JudgingState,
-    choice: Choice,
-    judgments: Judgments,
-    *,
-    level: float = 0.95,
-    mapping: SatMapping | None = None,
-    progress: Callable[[Sequence[Any]], Iterable[Any]] = iter,
-) -> Evaluation:
-    """The same from a state of a campaign whose judgments were made in this order: milestones along the way.
-
-    ``progress`` goes over the numbers of judgments at which there is one.
-    """
-    step = _with_nothing_judged(state)
-    marks = [milestone(step)]
-    for n in progress(sorted({int(m) for m in np.linspace(0, len(judgments), MARKS + 1)} - {0, len(judgments)})):
-        step = step.after(judgments.take(np.arange(n)))
-        marks.append(milestone(step))
-    if len(judgments):
-        marks.append(milestone(state))
-    return Evaluation(state, choice, tuple(marks), ordered=True, level=level, mapping=mapping)
-
-
-def _with_nothing_judged(state: JudgingState) -> JudgingState:
+def _before_judging(state: JudgingState) -> JudgingState:
     return state.judging.state(Judgments.none(state.judging.pool), last=state.prediction)

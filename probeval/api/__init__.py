@@ -1,0 +1,32 @@
+"""The front door: one function per task, from files or objects of other packages to a result that prints well.
+
+``import probeval`` gives all of these; the command line calls the same functions.
+"""
+
+from probeval.api.compare import SystemComparisons, compare
+from probeval.api.evaluate import evaluate, next_pairs
+from probeval.api.evaluation import Evaluation, NextPairs
+from probeval.api.fit import fit
+from probeval.api.inputs import as_collection, select_model
+from probeval.api.plan import plan
+from probeval.api.report import report
+from probeval.api.simulate import simulate
+from probeval.api.studies import dstudy, gstudy, study_scores
+
+__all__ = [
+    "Evaluation",
+    "NextPairs",
+    "SystemComparisons",
+    "as_collection",
+    "compare",
+    "dstudy",
+    "evaluate",
+    "fit",
+    "gstudy",
+    "next_pairs",
+    "plan",
+    "report",
+    "select_model",
+    "simulate",
+    "study_scores",
+]

@@ -1,0 +1,305 @@
+"""Tests of every pair of systems, with effect sizes, and the same by a Bayesian model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from probeval.api.classical import judged_scores, note_left_out
+from probeval.api.inputs import Note, Progress, as_collection, as_scale, select_model, silent
+from probeval.api.studies import is_score_table
+from probeval.arrays import Floats
+from probeval.data import Collection, Scale
+from probeval.display import Shown, View
+from probeval.errors import ReliabilityError, SatisfactionError, did_you_mean
+from probeval.metrics import Measured, Metric
+from probeval.relevance import Card
+from probeval.relevance.models.base import Predicts
+from probeval.scores import score_collection
+from probeval.scores.evaluate import as_metric
+from probeval.streams import stream
+
+if TYPE_CHECKING:
+    from probeval.reliability import Observed, Pairwise, ScorePosterior
+
+__all__ = ["SystemComparisons", "compare"]
+
+READ = ["adjusted", "verdict", "d", "won", "p_equal", "when_judged", "p_significant", "sat", "p_sat", "noticed"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SystemComparisons(Shown):
+    """Every pair of systems compared.
+
+    Parameters
+    ----------
+    result
+        The tests, or the posterior of the Bayesian model.
+    metric
+        The measure; None for a table of scores.
+    extra
+        More columns of each pair: significance once all is judged, and the effect on users.
+    against
+        Only pairs with this system are shown.
+    notes
+        Remarks on the data and the model.
+    """
+
+    result: Pairwise | ScorePosterior
+    metric: str | None
+    extra: pd.DataFrame
+    against: str | None = None
+    notes: tuple[str, ...] = ()
+
+    def _headline(self) -> str:
+        return f"{len(self.result.systems)} systems{f' by {self.metric}' if self.metric else ''}"
+
+    @property
+    def is_bayesian(self) -> bool:
+        """Whether a Bayesian model stands in place of tests."""
+        from probeval.reliability import Pairwise
+
+        return not isinstance(self.result, Pairwise)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per pair of systems."""
+        pairs = pd.concat([self.result.to_frame(), self.extra], axis=1)
+        if self.against is None:
+            return pairs
+        return pairs[(pairs["a"] == self.against) | (pairs["b"] == self.against)]
+
+    def systems_frame(self) -> pd.DataFrame:
+        """One row per system."""
+        return self.result.systems_frame()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The comparisons as plain data, as ``probeval compare --format json`` prints them."""
+        document: dict[str, Any] = dict(self.result.to_dict())
+        pairs = self.to_frame()
+        reports = self._reports()
+        rows = pairs if reports is None else pairs.assign(report=reports[pairs.index])
+        document["pairs"] = rows.to_dict(orient="records")
+        return document if self.metric is None else {"metric": self.metric, **document}
+
+    def readable(self) -> pd.DataFrame:
+        """One row per pair, with the columns that people read."""
+        pairs, reports = self.to_frame(), self._reports()
+        if reports is None:
+            return pairs
+        left = pairs[["a", "b"]].assign(difference=reports[pairs.index])
+        return left.join(pairs[[c for c in READ if c in pairs.columns]])
+
+    def _reports(self) -> Any:
+        from probeval.reliability import Pairwise
+
+        return np.array(self.result.report(), dtype=object) if isinstance(self.result, Pairwise) else None
+
+    def views(self) -> tuple[View, View]:
+        """The systems, and their pairs with the columns that people read."""
+        return View(self.systems_frame(), self.metric), View(self.readable(), "Pairs")
+
+    def sentences(self) -> list[str]:
+        """The test, its outcome, and the meaning of the intervals."""
+        from probeval.reliability import COMPARISONS, CORRECTIONS, TESTS, Pairwise
+
+        result = self.result
+        if not isinstance(result, Pairwise):
+            found = result.diagnostics
+            lines = [
+                f"Hierarchical model of {result.family} scores: R-hat {found.rhat:.3f}, bulk ESS {found.ess:.0f}, "
+                f"{found.divergences:.2%} divergences."
+            ]
+        else:
+            test = COMPARISONS[result.method]
+            correction = f"; {CORRECTIONS[result.correction]}" if result.method in TESTS else ", all pairs together"
+            n = int((result.decision != 0).sum())
+            lines = [
+                f"{test[0].upper()}{test[1:]}{correction}.",
+                f"{n:,} of {len(result.p):,} pairs differ significantly (alpha {result.alpha:g}).",
+            ]
+            if result.friedman is not None:
+                overall = result.friedman
+                lines.append(
+                    f"Friedman: chi-squared {overall.statistic:.2f}, p {overall.p:.2g}; mean ranks differ by more than "
+                    f"{overall.critical_difference(alpha=result.alpha):.2f} where systems do."
+                )
+        return [*lines, f"{result.level:.0%} intervals are for the population of queries."]
+
+
+def compare(
+    source: Any,
+    metric: Metric | str | None = None,
+    *,
+    qrels: Any = None,
+    method: str = "t",
+    correction: str | None = None,
+    bayes: bool = False,
+    rope: float = 0.0,
+    against: str | None = None,
+    level: float = 0.95,
+    samples: int = 100_000,
+    model: str | Card | Predicts | None = None,
+    draws: int = 1000,
+    mapping: str | None = None,
+    metadata: Any = None,
+    labels: Any = None,
+    scale: Scale | str | None = None,
+    gain: str | None = None,
+    depth: int | None = None,
+    order: str = "trec_eval",
+    seed: int = 0,
+    progress: Progress = iter,
+    say: Note = silent,
+) -> SystemComparisons:
+    """Test every pair of systems on judged runs, or on a table of scores; unjudged documents count as not relevant.
+
+    To compare systems with few judgments, by a model, see :meth:`Evaluation.compare`.
+
+    Parameters
+    ----------
+    source, qrels, metadata, labels, order
+        Runs and judgments (see :func:`probeval.as_collection`), or a table of scores without a measure.
+    metric, scale, gain, depth
+        The measure, the grades and their gains, and how many ranks count.
+    method, correction, samples
+        As in :func:`probeval.reliability.compare`.
+    bayes
+        A hierarchical model of the scores (PyMC) in place of tests.
+    rope
+        Differences up to this size count as ties.
+    against
+        Show only the pairs with this system.
+    level
+        The probability of intervals.
+    model, draws
+        A relevance model for P(significant once all is judged), and its number of joint draws.
+    mapping
+        A published mapping to users' satisfaction; the measure's own when not given.
+    seed, progress, say
+        As in :func:`probeval.evaluate`.
+
+    Examples
+    --------
+    >>> import numpy as np, probeval
+    >>> campaign = probeval.synthetic_campaign(np.random.default_rng(1), systems=3, queries=20, depth=5)
+    >>> probeval.compare(campaign, "DCG@5").to_frame()[["a", "b"]].to_numpy().tolist()
+    [['s2', 's1'], ['s2', 's3'], ['s1', 's3']]
+    """
+    notes: list[str] = []
+
+    def note(text: str) -> None:
+        notes.append(text)
+        say(text)
+
+    scores: Observed | Measured
+    extra = pd.DataFrame()
+    if metric is None and is_score_table(source):
+        from probeval.reliability import read_scores
+
+        scores, name = read_scores(source), None
+    elif metric is None:
+        raise ReliabilityError("Runs need a measure, such as nDCG@10; a single table (.csv) is read as scores.")
+    else:
+        collection = as_collection(
+            source, qrels=qrels, metadata=metadata, labels=labels, scale=as_scale(scale), order=order, progress=progress
+        )
+        name = str(as_metric(metric))
+        found = judged_scores(collection, as_metric(metric), scale=as_scale(scale), gain=gain, depth=depth)
+        note_left_out(collection, found, note)
+        if found.judged_pairs < found.pool:
+            note(f"{found.pool - found.judged_pairs:,} of {found.pool:,} pairs are not judged: they count as 0.")
+        systems = [found.systems[i] for i in np.argsort(-np.round(found.values.mean(axis=1), 12), kind="stable")]
+        if found.judged_pairs < found.pool and not bayes:
+            extra["when_judged"] = _significant_by_bounds(collection, found, systems, level)
+        if model is not None:
+            choice = select_model(collection, model, scale=scale, gain=gain, say=note)
+            (drawn,) = score_collection(
+                choice.model, collection, [found.metric], depth=depth, scale=choice.scale, seed=seed,
+                method="draws", per_query=True, n=draws,
+            )  # fmt: skip
+            extra["p_significant"] = _significant_by_draws(drawn.joint.query_draws, drawn.systems, systems, level)
+        extra = pd.concat([extra, _users(found, systems, mapping, level)], axis=1)
+        scores = found
+    return SystemComparisons(
+        _compared(scores, method, correction, bayes, level, rope, samples, seed, against), name, extra, against,
+        tuple(notes),
+    )  # fmt: skip
+
+
+def _compared(
+    scores: Observed | Measured, method: str, correction: str | None, bayes: bool, level: float, rope: float,
+    samples: int, seed: int, against: str | None,
+) -> Pairwise | ScorePosterior:  # fmt: skip
+    from probeval.reliability import compare as test_pairs
+    from probeval.reliability import compare_bayes
+
+    result: Pairwise | ScorePosterior
+    if bayes:
+        result = compare_bayes(scores, level=level, rope=rope, rng=stream(seed))
+        _ = result.diagnostics  # warns where sampling did not converge
+    else:
+        result = test_pairs(
+            scores, method=method, correction=correction, level=level, rope=rope, samples=samples, rng=stream(seed)
+        )
+    if against is not None and against not in result.systems:
+        raise ReliabilityError(f"No system {against!r} to compare with.{did_you_mean(against, result.systems)}")
+    return result
+
+
+def _significant_by_bounds(collection: Collection, found: Measured, systems: Sequence[str], level: float) -> list[str]:
+    """Whether each difference will be significant once all is judged, by its bounds: yes, no, or open."""
+    from probeval.reliability import difference_bounds, pair_index, rules
+
+    at = [found.systems.index(s) for s in systems]
+    if found.metric.is_linear:
+        runs = collection.runs.top(found.metric.cutoff or collection.runs.depth).select(systems)
+        codes = collection.codes_on(runs.pool, found.scale)
+        asked = np.isin(runs.queries, found.queries)
+        low, high = (end[:, asked] for end in difference_bounds(runs, codes, found.metric, found.scale))
+    else:
+        a, b = pair_index(len(at))
+        least, most = found.lower[at], found.upper[at]
+        low, high = least[a] - most[b], most[a] - least[b]
+    decided = rules(low, high, alpha=1 - level)
+    return [
+        "open" if rule == 0 else "yes" if sign else "no" for sign, rule in zip(decided.sign, decided.rule, strict=True)
+    ]
+
+
+def _significant_by_draws(draws: Floats | None, drawn: Sequence[str], systems: Sequence[str], level: float) -> Floats:
+    """P(significant once all is judged) of each pair, from joint draws of shape (draw, system, query)."""
+    from probeval.reliability import probability_significant
+
+    if draws is None:
+        raise ReliabilityError("P(significant) needs joint draws by query.")
+    better, worse = probability_significant([draws[:, [drawn.index(s) for s in systems]]], alpha=1 - level)
+    return np.asarray(better + worse)
+
+
+def _users(found: Measured, systems: Sequence[str], mapping: str | None, level: float) -> pd.DataFrame:
+    """The effect of each difference on users: the change in P(Sat), its probability, and the share who notice.
+
+    By the named mapping, else by the published one of the measure; empty where there is none or judgments are missing.
+    """
+    from probeval.satisfaction import Satisfaction, agreement_for, load_mapping, mapping_for
+
+    if len(found.queries) < 2:
+        return pd.DataFrame()
+    try:
+        mapped = mapping_for(found.metric, found.scale) if mapping is None else load_mapping(mapping)
+        users = Satisfaction.of(found, mapped, agreement=agreement_for(found.metric, found.scale))
+    except SatisfactionError:
+        if mapping is not None:
+            raise
+        return pd.DataFrame()
+    rows = []
+    for a, b in combinations(systems, 2):
+        seen = users.compare(a, b, level=level)
+        noticed = {} if seen.noticed is None else {"noticed": seen.noticed.mean}
+        rows.append({"sat": seen.sat.mean, "p_sat": seen.p_better, **noticed})
+    return pd.DataFrame(rows)

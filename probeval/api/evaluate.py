@@ -1,0 +1,175 @@
+"""Rank systems with few judgments or none, and choose the pairs to judge next."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from probeval.api.evaluation import Evaluation, NextPairs
+from probeval.api.inputs import (
+    Note,
+    Progress,
+    as_collection,
+    as_scale,
+    select_model,
+    silent,
+    unanswered,
+    unjudged,
+)
+from probeval.data import Collection, Scale
+from probeval.data.collection import JUDGED
+from probeval.errors import DataError
+from probeval.metrics import Metric
+from probeval.relevance import Card
+from probeval.relevance.models.base import Predicts
+from probeval.relevance.models.hierarchical import Inference
+from probeval.scores.evaluate import as_metric
+from probeval.selection import Judging, Stopping
+
+__all__ = ["evaluate", "next_pairs"]
+
+
+def evaluate(
+    runs: Any,
+    metric: Metric | str,
+    *,
+    qrels: Any = None,
+    labels: Any = None,
+    metadata: Any = None,
+    model: str | Card | Predicts | None = None,
+    inference: Inference = "laplace",
+    scale: Scale | str | None = None,
+    gain: str | None = None,
+    depth: int | None = None,
+    systems: str = "all",
+    target: str = "collection",
+    method: str | None = None,
+    family: str | None = None,
+    draws: int = 1000,
+    level: float = 0.95,
+    order: str = "trec_eval",
+    seed: int = 0,
+    progress: Progress = iter,
+    say: Note = silent,
+) -> Evaluation:
+    """Rank systems: with no judgments, with some, or with all; every score with its uncertainty.
+
+    Parameters
+    ----------
+    runs, qrels, labels, metadata, order
+        Paths, frames, dicts or objects of other packages: see :func:`probeval.as_collection`.
+    metric
+        The measure, such as ``nDCG@10``.
+    model, inference, scale, gain
+        The relevance model and the grades: see :func:`probeval.api.select_model`.
+    depth
+        The depth of the pool; the measure's cutoff, else the whole runs, when not given.
+    systems
+        ``"all"``, or ``"judged"``: only systems with more than .99 of their documents judged.
+    target
+        ``"collection"``: scores on these queries. ``"population"``: on the population that they are drawn from.
+    method, family, draws
+        How scores are computed: see :func:`probeval.scores.evaluate`.
+    level
+        The probability of intervals.
+    seed
+        Same seed, same result.
+    progress, say
+        Wraps the run files while they are read; receives remarks while the work goes on.
+
+    Examples
+    --------
+    >>> import numpy as np, probeval
+    >>> campaign = probeval.synthetic_campaign(np.random.default_rng(1), systems=4, queries=5, depth=5)
+    >>> evaluation = probeval.evaluate(campaign.runs, "nDCG@5", scale="graded:2")
+    >>> evaluation
+    <Evaluation: nDCG@5 of 4 systems on 5 queries, 0 of ... pairs judged, confidence 0....>
+    """
+    measured, grades = as_metric(metric), as_scale(scale)
+    notes: list[str] = []
+
+    def note(text: str) -> None:
+        notes.append(text)
+        say(text)
+
+    collection = as_collection(
+        runs, qrels=qrels, metadata=metadata, labels=labels, scale=grades, order=order, progress=progress
+    )
+    if systems == "judged":
+        collection = judged_systems(collection, depth or measured.cutoff or collection.runs.depth, note)
+    _refuse_other_queries(collection)
+    choice = select_model(collection, model, scale=grades, gain=gain, inference=inference, say=note)
+    _note_queries(collection, note)
+    judging = Judging.of(
+        collection,
+        choice.model,
+        measured,
+        scale=choice.scale,
+        depth=depth,
+        method=method,
+        target=target,
+        family=family,
+        draws=draws,
+        seed=seed,
+    )
+    return Evaluation(judging.begin(), choice, level, tuple(notes))
+
+
+def next_pairs(
+    runs: Any,
+    metric: Metric | str,
+    n: int = 20,
+    *,
+    policy: str = "gain",
+    goal: str = "ranking",
+    stop: Stopping | str = "confidence=.95",
+    explore: float | None = None,
+    **options: Any,
+) -> NextPairs:
+    """The next pairs to judge, given the judgments so far, and whether judging may stop.
+
+    Parameters
+    ----------
+    runs, metric, options
+        As in :func:`probeval.evaluate`.
+    n, policy, goal, stop, explore
+        As in :meth:`Evaluation.next`.
+
+    Examples
+    --------
+    >>> import numpy as np, probeval
+    >>> campaign = probeval.synthetic_campaign(np.random.default_rng(1), systems=4, queries=5, depth=5)
+    >>> probeval.next_pairs(campaign.runs, "DCG@5", n=3, scale="graded:2").to_frame().columns.tolist()
+    ['query', 'doc', 'grade', 'sd', 'systems', 'best_rank']
+    """
+    rule = Stopping.parse(stop)
+    return evaluate(runs, metric, **options).next(n, policy=policy, goal=goal, stop=rule, explore=explore)
+
+
+def judged_systems(collection: Collection, depth: int, say: Note) -> Collection:
+    """The collection with its fully judged systems alone."""
+    kept = collection.judged_systems(depth)
+    n, everything = len(kept.runs.systems), len(collection.runs.systems)
+    say(f"{n} of {everything} systems have more than {JUDGED:g} of their documents judged.")
+    return kept
+
+
+def _refuse_other_queries(collection: Collection) -> None:
+    """Judgments of other queries than those of the runs are a mistake."""
+    if collection.judgments is None or not len(collection.judgments):
+        return
+    evaluated, judged = collection.runs.queries, collection.judgments.pool.queries
+    if not set(evaluated) & set(judged):
+        raise DataError(
+            f"no query in common: the runs answer {evaluated[0]!r} and others, the judgments {judged[0]!r} and others."
+        )
+
+
+def _note_queries(collection: Collection, say: Note) -> None:
+    """Report queries that only the runs or only the judgments have."""
+    if collection.judgments is None:
+        return
+    alone, missing = unjudged(collection), unanswered(collection)
+    if alone:
+        say(f"{len(alone)} queries of the runs have no judgment: their scores rest on the model alone.")
+    if missing:
+        say(f"{len(missing)} judged queries are answered by no run and are left out.")

@@ -1,0 +1,261 @@
+"""The result of :func:`probeval.evaluate`: scores, ranking, comparisons, pairs to judge next, a report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from probeval.display import Shown, View
+from probeval.metrics import Metric
+from probeval.relevance import Choice
+from probeval.scores import Comparison, Ranking, Scores
+from probeval.scores.evaluate import as_metric
+from probeval.selection import JudgingState, Stopping, StoppingCheck, Verdict, fairness
+from probeval.streams import Purpose, stream
+from probeval.ties import TIE
+
+__all__ = ["Evaluation", "NextPairs"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Evaluation(Shown):
+    """Systems evaluated by one measure, with the judgments so far and a model for the rest.
+
+    Parameters
+    ----------
+    state
+        The judgments, the prediction of relevance, and the scores that follow.
+    choice
+        The model, and why it was chosen.
+    level
+        The probability of intervals.
+    notes
+        Remarks on the data and the model.
+
+    Examples
+    --------
+    >>> import probeval
+    >>> runs = {"bm25": {"q1": {"d1": 2.0, "d2": 1.0}}, "dense": {"q1": {"d2": 2.0, "d3": 1.0}}}
+    >>> evaluation = probeval.evaluate(runs, "P@2", qrels={"q1": {"d1": 1, "d3": 0}}, scale="binary")
+    >>> evaluation.ranking.order[0]
+    'bm25'
+    >>> evaluation.compare("bm25", "dense").p_better > 0.5
+    True
+    """
+
+    state: JudgingState
+    choice: Choice
+    level: float = 0.95
+    notes: tuple[str, ...] = ()
+
+    def _headline(self) -> str:
+        scores = self.scores
+        return (
+            f"{scores.metric} of {len(scores.systems)} systems on {len(scores.queries)} queries, "
+            f"{scores.judged:,} of {scores.pool:,} pairs judged, confidence {self.ranking.confidence:.3f}"
+        )
+
+    @property
+    def scores(self) -> Scores:
+        """The joint distribution of all systems' mean scores."""
+        return self.state.scores
+
+    @cached_property
+    def ranking(self) -> Ranking:
+        """The systems by falling mean score, with rank probabilities."""
+        return self.scores.ranking(rng=stream(self.state.judging.seed, Purpose.RANKING))
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """The comparisons that are decided, open, tied, or beyond these queries."""
+        return Verdict.of(self.ranking, level=self.level)
+
+    def by(self, metric: Metric | str) -> Evaluation:
+        """The same collection evaluated by another measure; measures of one depth share one prediction."""
+        judging = self.state.judging
+        other = judging.measured_by(as_metric(metric))
+        if other.depth == judging.depth:
+            state = replace(self.state, judging=other)
+        else:
+            state = other.state(self.state.judgments)
+        return replace(self, state=state)
+
+    def compare(self, a: str, b: str, *, rope: float = 0.0) -> Comparison:
+        """System ``a`` against system ``b``; differences up to ``rope`` count as ties."""
+        return self.scores.compare(a, b, rope=rope)
+
+    def next(
+        self,
+        n: int = 20,
+        *,
+        policy: str = "gain",
+        goal: str = "ranking",
+        stop: Stopping | str | None = None,
+        explore: float | None = None,
+    ) -> NextPairs:
+        """The next ``n`` pairs to judge, best first; none once the stopping rule holds.
+
+        Parameters
+        ----------
+        n
+            The number of pairs.
+        policy, goal
+            How pairs are chosen (:data:`probeval.selection.POLICIES`) and why (:data:`probeval.selection.GOALS`).
+        stop
+            A stopping rule such as ``confidence=.95,budget=500``.
+        explore
+            The share of judgments spent on random pairs; the policy's own when not given.
+        """
+        judging = self.state.judging.chosen_by(policy, goal=goal, explore=explore)
+        return NextPairs(replace(self, state=replace(self.state, judging=judging)), n, Stopping.parse(stop))
+
+    def fairness(self) -> pd.DataFrame:
+        """How much of each team's documents was judged, and what depends on it; one row per team."""
+        return fairness(self.state)
+
+    def report(self, path: str | PathLike[str], *, title: str | None = None, command: str = "") -> Path:
+        """Write an HTML report, and return its path."""
+        from probeval.reports import ReportResults, report_evaluation, write_report
+
+        results = ReportResults.of(self.state, self.choice, level=self.level)
+        name = title or f"{self.state.judging.collection.name}: {self.scores.metric}"
+        seen = self.choice.fitted_on(self.state.judging.collection)
+        return write_report(report_evaluation(results, title=name, command=command, seen=seen), Path(path))
+
+    @property
+    def headline(self) -> str:
+        """Judgments, the meaning of the intervals, and the confidence of the ranking, in one sentence."""
+        scores, ranking = self.scores, self.ranking
+        sure = f"mean confidence {ranking.confidence:.3f}, expected tau {ranking.expected_tau:.3f}"
+        return (
+            f"{scores.judged:,} of {scores.pool:,} pairs judged; {self.level:.0%} intervals for "
+            f"{'these queries' if scores.target == 'collection' else 'the population of queries'}; "
+            f"{sure if len(scores.systems) > 1 else 'one system, and nothing to compare it with'}."
+        )
+
+    def identical_systems(self) -> list[list[str]]:
+        """Groups of systems that retrieved the same documents and certainly have the same score."""
+        scores = self.scores
+        runs = self.state.judging.runs
+        top = runs.pairs[:, :, : min(runs.depth, scores.metric.cutoff or runs.depth)]
+        mean, sd = scores.difference_moments()
+        groups: dict[bytes, list[int]] = {}
+        for system, docs in enumerate(np.sort(top, axis=2)):
+            groups.setdefault(docs.tobytes(), []).append(system)
+        alike = [
+            [s for s in group if sd[group[0], s] == 0 and abs(mean[group[0], s]) <= TIE] for group in groups.values()
+        ]
+        return [[scores.systems[s] for s in group] for group in alike if len(group) > 1]
+
+    def to_frame(self, *, per_query: bool = False) -> pd.DataFrame:
+        """One row per system, best first; or one row per system and query."""
+        return self.scores.to_frame(per_query=True) if per_query else self.ranking.to_frame(level=self.level)
+
+    def to_dict(self, *, per_query: bool = False) -> dict[str, Any]:
+        """The evaluation as plain data, as ``probeval evaluate --format json`` prints it."""
+        document = self.ranking.to_dict(level=self.level, per_query=per_query)
+        return {"metric": document.pop("metric"), "model": self.choice.name, **document}
+
+    def views(self) -> tuple[View]:
+        """The ranking, with its intervals."""
+        return (View(self.to_frame(), str(self.scores.metric), intervals=("mean", "lower", "upper")),)
+
+    def sentences(self) -> list[str]:
+        """The headline, then notes on the data and the model."""
+        return [self.headline, *self.notes]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NextPairs(Shown):
+    """Pairs to judge next, best first, and whether judging may stop.
+
+    Parameters
+    ----------
+    evaluation
+        The evaluation so far, with the policy and the goal.
+    asked
+        The number of pairs asked for.
+    stopping
+        The stopping rule.
+    """
+
+    evaluation: Evaluation
+    asked: int
+    stopping: Stopping
+
+    def _headline(self) -> str:
+        return f"{len(self.to_frame())} pairs to judge next, by {self.state.judging.policy}"
+
+    @property
+    def state(self) -> JudgingState:
+        """The judging state that the pairs are chosen from."""
+        return self.evaluation.state
+
+    @cached_property
+    def check(self) -> StoppingCheck:
+        """Whether the stopping rule holds, and how far it is."""
+        return self.stopping.check(self.state)
+
+    @cached_property
+    def pairs(self) -> list[tuple[str, str]]:
+        """Query and document of each pair."""
+        frame = self.to_frame()
+        return list(zip(frame["query"], frame["doc"], strict=True))
+
+    @cached_property
+    def _frame(self) -> pd.DataFrame:
+        left = self.stopping.left(len(self.state.judgments))
+        n = 0 if self.check.reached else self.asked if left is None else min(self.asked, left)
+        chosen = self.state.next(n)
+        context = self.state.context
+        known = self.state.prediction.relevance.take(chosen).to_frame().iloc[chosen.argsort().argsort()]
+        return pd.DataFrame(
+            {
+                "query": known["query"].to_numpy(),
+                "doc": known["doc"].to_numpy(),
+                "grade": known["mean"].to_numpy(),
+                "sd": known["sd"].to_numpy(),
+                "systems": context.retrieved[:, chosen].sum(axis=0).astype(int),
+                "best_rank": context.best_rank[chosen] + 1,
+            }
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per pair: query, doc, expected grade and its sd, how many systems retrieved it, its best rank."""
+        return self._frame
+
+    def to_dict(self) -> dict[str, Any]:
+        """The pairs as plain data, as ``probeval next --format json`` prints them."""
+        state, check = self.state, self.check
+        return {
+            "metric": str(state.judging.metric),
+            "model": self.evaluation.choice.name,
+            "policy": str(state.judging.policy),
+            "goal": str(state.judging.goal),
+            "pool": state.scores.pool,
+            "judged": state.scores.judged,
+            "confidence": state.ranking.confidence,
+            "stop": {"reached": check.reached, "reasons": list(check.reasons), "values": check.values},
+            "comparisons": Verdict.of(state.ranking).counts(),
+            "next": self._frame.to_dict("records"),
+        }
+
+    def sentences(self) -> list[str]:
+        """Judgments so far, the comparisons, and whether to stop."""
+        state, check = self.state, self.check
+        scores = state.scores
+        lines = [
+            f"{scores.judged:,} of {scores.pool:,} pairs judged, confidence {state.ranking.confidence:.3f}.",
+            str(Verdict.of(state.ranking)),
+        ]
+        if check.reached:
+            lines.append(f"The target is met ({'; '.join(check.reasons)}): no more judgments are needed.")
+        elif not state.open.any():
+            lines.append("Every pair is judged.")
+        return lines

@@ -1,0 +1,102 @@
+"""Relevance models learned from past campaigns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from probeval.api.inputs import Note, Progress, silent
+from probeval.data import Collection, read_campaign, read_graded_labels
+from probeval.errors import DataError, ModelError
+from probeval.relevance import Card, fit_card, write_card
+from probeval.relevance.learning.fit import TEXT_JUD, hierarchical_card
+
+__all__ = ["KINDS", "fit"]
+
+DEPTH = 10
+KINDS = {
+    "hierarchical": "effects of queries, systems and teams, with variances learned from past campaigns",
+    "ordinal": "ordinal logit models of features, with fallbacks",
+}
+
+
+def fit(
+    campaigns: Sequence[Collection | str | PathLike[str]],
+    *,
+    kind: str = "hierarchical",
+    terms: Sequence[Sequence[str]] | None = None,
+    depth: int = DEPTH,
+    labels_from: Any = None,
+    name: str = "mine",
+    out: str | PathLike[str] | None = None,
+    made: str = "`probeval.fit`",
+    progress: Progress = iter,
+    say: Note = silent,
+) -> Card:
+    """Fit a relevance model on past campaigns.
+
+    Parameters
+    ----------
+    campaigns
+        Folders with ``runs/`` and ``qrels.txt``, or collections with judgments.
+    kind
+        One of :data:`KINDS`.
+    terms
+        Terms of each ordinal model, the most informed first; those for texts when not given.
+    depth
+        The depth of the pools.
+    labels_from
+        A table of labels with a column ``grade``, to learn how informative labels are.
+    name, out
+        The name of the model; and the folder to write it to, whose name it then takes.
+    made
+        How it was made, for the card.
+    progress, say
+        Wraps the campaigns while they are learned from; receives remarks.
+
+    Examples
+    --------
+    >>> import numpy as np, probeval
+    >>> from dataclasses import replace
+    >>> past = [probeval.synthetic_campaign(np.random.default_rng(i), systems=4, queries=10) for i in range(2)]
+    >>> card = probeval.fit([replace(c, name=f"past-{i}") for i, c in enumerate(past)])
+    >>> probeval.evaluate(past[0].runs, "nDCG@10", model=card, scale="graded:2").choice.name
+    'mine'
+    """
+    if kind not in KINDS:
+        raise ModelError(f"No kind of model {kind!r}: {', '.join(KINDS)}.")
+    if kind == "hierarchical" and terms:
+        raise ModelError("Terms belong to ordinal models; the hierarchical model has effects of its own.")
+    if kind == "ordinal" and labels_from is not None:
+        raise ModelError("Graded labels belong to the hierarchical model; an ordinal model takes a term label[column].")
+    if not campaigns:
+        raise DataError("no campaign is left to learn from.")
+    collections = [_fully_judged(c, depth, say) for c in campaigns]
+    folder = None if out is None else Path(out)
+    name = name if folder is None else folder.resolve().name
+    title = f"Relevance learned from {', '.join(c.name for c in collections)}."
+    if kind == "hierarchical":
+        labelled = None if labels_from is None else read_graded_labels(labels_from)
+        card = hierarchical_card(
+            collections, name=name, title=title, depth=depth, labelled=labelled, made=made, progress=progress
+        )
+    else:
+        chosen = TEXT_JUD if terms is None else [tuple(t) for t in terms]
+        card = fit_card(collections, name=name, title=title, terms=chosen, depth=depth, made=made, progress=progress)
+    if folder is not None:
+        write_card(card, folder)
+    return card
+
+
+def _fully_judged(campaign: Collection | str | PathLike[str], depth: int, say: Note) -> Collection:
+    """A campaign with its fully judged systems, or with all of them where there is none."""
+    collection = campaign if isinstance(campaign, Collection) else read_campaign(campaign)
+    try:
+        kept = collection.judged_systems(depth)
+    except DataError:
+        say(f"{collection.name}: no system is fully judged to depth {depth}; all of them count.")
+        return collection
+    say(f"{collection.name}: {len(kept.runs.systems)} of {len(collection.runs.systems)} systems are fully judged.")
+    return kept

@@ -1,0 +1,177 @@
+"""Inputs of every task: paths, frames, dicts or objects of other packages become one collection, and a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from probeval.data import (
+    Collection,
+    Judgments,
+    Scale,
+    as_judgments,
+    as_runs,
+    read_judgments,
+    read_labels,
+    read_metadata,
+    read_runs,
+    read_teams,
+)
+from probeval.data.evidence import LabelTable, Metadata, labels_from_table, metadata_from_table
+from probeval.data.files import find, run_files
+from probeval.errors import DataError, ModelError
+from probeval.relevance import Card, Choice, choose_model
+from probeval.relevance.models.base import Predicts
+from probeval.relevance.models.hierarchical import Inference
+
+__all__ = ["Note", "Progress", "as_collection", "as_scale", "select_model", "silent", "unanswered", "unjudged"]
+
+Note = Callable[[str], None]
+Progress = Callable[[Sequence[Any]], Iterable[Any]]
+
+
+def silent(_: str) -> None:
+    """Drop a note."""
+
+
+def as_collection(
+    runs: Any,
+    *,
+    qrels: Any = None,
+    metadata: Any = None,
+    labels: Any = None,
+    scale: Scale | None = None,
+    order: str = "trec_eval",
+    progress: Progress = iter,
+) -> Collection:
+    """One collection of runs with their judgments, metadata and labels.
+
+    Parameters
+    ----------
+    runs
+        A :class:`~probeval.data.Collection`; a path, glob or folder of TREC runs, or several of them; or whatever
+        :func:`~probeval.data.as_runs` takes: a data frame, ``{system: {query: {doc: score}}}``, ranx runs, runs of
+        ir_measures by system.
+    qrels
+        Judgments: a path, or whatever :func:`~probeval.data.as_judgments` takes.
+    metadata, labels
+        Groups of documents, and labels by machines: a path or a data frame.
+    scale
+        The scale that grades must be on.
+    order
+        How a run is ordered, one of :data:`probeval.data.runs.ORDERS`.
+    progress
+        Wraps the run files while they are read.
+
+    Examples
+    --------
+    >>> as_collection({"bm25": {"q1": {"d1": 2.0, "d2": 1.0}}}, qrels={"q1": {"d1": 1}})
+    <Collection runs: <Runs: 1 system, 1 query, depth 2, 2 pairs>, <Judgments: 1 of 1 pairs>>
+    """
+    if isinstance(runs, Collection):
+        collection = runs
+    elif _are_paths(runs):
+        collection = _from_paths([runs] if isinstance(runs, (str, PathLike)) else list(runs), order, progress)
+    else:
+        collection = Collection("runs", as_runs(runs, order=order))
+    given = {
+        "judgments": _judgments(qrels, scale),
+        "metadata": _table(metadata, Metadata, read_metadata, metadata_from_table),
+        "labels": _table(labels, LabelTable, read_labels, labels_from_table),
+    }
+    return replace(collection, **{name: value for name, value in given.items() if value is not None})
+
+
+def _are_paths(runs: Any) -> bool:
+    if isinstance(runs, (str, PathLike)):
+        return True
+    return isinstance(runs, Sequence) and bool(runs) and all(isinstance(run, (str, PathLike)) for run in runs)
+
+
+def _from_paths(paths: Sequence[str | PathLike[str]], order: str, progress: Progress) -> Collection:
+    """Runs from files; a ``systems.tsv`` beside a single folder of runs names the teams."""
+    try:
+        lists = read_runs(*paths, order=order, progress=progress)
+    except DataError as error:
+        first = run_files(paths)[0]
+        if first in map(Path, paths) or error.path not in (None, first):  # one was read before it, or named
+            raise
+        raise DataError(f"{error} Is {first.parent} a folder of runs?") from None
+    beside = Path(paths[0]) if len(paths) == 1 else None
+    teams = None
+    if beside is not None and beside.is_dir():
+        teams = find(beside, "systems.tsv") or find(beside.resolve().parent, "systems.tsv")
+    return Collection(
+        name=beside.resolve().name if beside else "runs",
+        runs=lists if teams is None else lists.with_teams(read_teams(teams)),
+    )
+
+
+def _judgments(qrels: Any, scale: Scale | None) -> Judgments | None:
+    if qrels is None:
+        return None
+    return read_judgments(qrels, scale=scale) if isinstance(qrels, (str, PathLike)) else as_judgments(qrels)
+
+
+def _table(given: Any, kind: type, read: Callable[[Any], Any], from_table: Callable[[pd.DataFrame], Any]) -> Any:
+    """A table of evidence from a path, from a data frame, or as it is."""
+    if given is None or isinstance(given, kind):
+        return given
+    return from_table(given) if isinstance(given, pd.DataFrame) else read(given)
+
+
+def as_scale(scale: Scale | str | None) -> Scale | None:
+    """The scale that a text names, such as ``graded:3``."""
+    return Scale.parse(scale) if isinstance(scale, str) else scale
+
+
+def select_model(
+    collection: Collection,
+    model: str | Card | Predicts | None = None,
+    *,
+    scale: Scale | str | None = None,
+    gain: str | None = None,
+    inference: Inference = "laplace",
+    say: Note = silent,
+) -> Choice:
+    """The relevance model for a collection, with the scale and gain of its grades.
+
+    Parameters
+    ----------
+    collection
+        Runs, judgments and evidence.
+    model
+        A name (``uniform``, ``empirical``, ``independent``, ``hierarchical``, a card), a card, a fitted model, or
+        None for the best available card.
+    scale, gain
+        The grades, inferred when not given, and what each is worth: ``"linear"`` or ``"exp"``.
+    inference
+        How the posterior of a hierarchical model is computed: ``"laplace"`` or ``"nuts"``.
+    say
+        Receives the name of the model, the reason for it, and a warning where it was fitted on these judgments.
+    """
+    if model == "none":
+        raise ModelError("This task needs a relevance model: uniform, empirical, independent, hierarchical or a card.")
+    choice = choose_model(model, collection, scale=as_scale(scale), inference=inference)
+    say(str(choice))
+    warning = choice.warning(collection)
+    if warning is not None:
+        say(warning)
+    return choice.with_gain(gain)
+
+
+def unjudged(collection: Collection) -> set[str]:
+    """The queries of the runs without a judgment."""
+    judged = () if collection.judgments is None else collection.judgments.pool.queries
+    return set(collection.runs.queries) - set(judged)
+
+
+def unanswered(collection: Collection) -> set[str]:
+    """The judged queries that no run answers."""
+    judged = () if collection.judgments is None else collection.judgments.pool.queries
+    return set(judged) - set(collection.runs.queries)

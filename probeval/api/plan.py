@@ -1,0 +1,66 @@
+"""The judgments, queries and assessors that a target takes, and the cheapest mix of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from probeval.api.inputs import Note, Progress, as_collection, as_scale, select_model, silent
+from probeval.data import Scale
+from probeval.metrics import Metric
+from probeval.relevance import Card
+from probeval.relevance.models.base import Predicts
+
+if TYPE_CHECKING:
+    from probeval.simulation import Plan, Prices
+
+__all__ = ["plan"]
+
+
+def plan(
+    runs: Any,
+    metric: Metric | str,
+    target: str | dict[str, float] = "confidence=.95",
+    *,
+    qrels: Any = None,
+    queries: Sequence[int] | None = None,
+    depths: Sequence[int] | None = None,
+    assessors: Sequence[int] = (1,),
+    disagreement: float = 0.0,
+    difference: float = 0.05,
+    prices: Prices | None = None,
+    metadata: Any = None,
+    labels: Any = None,
+    model: str | Card | Predicts | None = None,
+    scale: Scale | str | None = None,
+    gain: str | None = None,
+    order: str = "trec_eval",
+    jobs: int = 1,
+    seed: int = 0,
+    progress: Progress = iter,
+    say: Note = silent,
+) -> Plan:
+    """Forecast how many judgments a target takes, for every mix of queries, depth, assessors and labels.
+
+    Parameters
+    ----------
+    runs, qrels, metadata, labels, order
+        Runs, and the judgments of a pilot where there is one: see :func:`probeval.as_collection`.
+    metric, model, scale, gain
+        As in :func:`probeval.evaluate`.
+    target
+        Targets that must all hold, such as ``confidence=.95,erho2=.9``: see :data:`probeval.simulation.TARGETS`.
+    queries, depths, assessors, disagreement, difference, prices
+        The options to consider, and what they cost: see :func:`probeval.simulation.plan`.
+    jobs, seed, progress, say
+        The number of processes; same seed, same plan; wraps the trajectories; receives remarks.
+    """
+    from probeval.simulation import plan as make_plan
+
+    collection = as_collection(runs, qrels=qrels, metadata=metadata, labels=labels, scale=as_scale(scale), order=order)
+    choice = select_model(collection, model, scale=scale, gain=gain, say=say)
+    return make_plan(
+        collection, choice.model, metric=metric, targets=target, scale=choice.scale, queries=queries, depths=depths,
+        assessors=assessors, disagreement=disagreement, difference=difference, prices=prices, n_jobs=jobs, seed=seed,
+        progress=progress,
+    )  # fmt: skip

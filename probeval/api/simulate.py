@@ -1,0 +1,77 @@
+"""Policies, models and seeds compared on a finished campaign."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from probeval.api.inputs import Note, Progress, as_collection, as_scale, silent
+from probeval.data import Collection, read_campaign, read_graded_labels
+from probeval.errors import DataError
+from probeval.metrics import Metric
+
+if TYPE_CHECKING:
+    from probeval.simulation import Simulation
+
+__all__ = ["simulate"]
+
+
+def simulate(
+    runs: Any,
+    metric: Metric | str,
+    policies: Sequence[str] = ("gain",),
+    *,
+    qrels: Any = None,
+    metadata: Any = None,
+    labels: Any = None,
+    order: str = "trec_eval",
+    fit: Sequence[Collection | str | PathLike[str]] = (),
+    labels_from: Any = None,
+    jobs: int = 1,
+    scheduler: str | None = None,
+    progress: Progress = iter,
+    say: Note = silent,
+    **protocol: Any,
+) -> Simulation:
+    """Judge a finished campaign again by several policies: its judgments answer, and are the truth.
+
+    Parameters
+    ----------
+    runs, qrels, metadata, labels, order
+        A campaign with judgments: see :func:`probeval.as_collection`.
+    metric, policies
+        The measure, and ``POLICY`` or ``POLICY:MODEL`` each.
+    fit
+        Campaigns (folders or collections) on which the models are fitted; the shipped models when not given.
+    labels_from
+        A table of labels with a column ``grade``, to learn how informative labels are, with ``fit``.
+    jobs, scheduler
+        The number of processes, or the address of a Dask scheduler.
+    progress, say
+        Wraps the trajectories; receives remarks.
+    protocol
+        The rest of :class:`probeval.simulation.SimulationProtocol`, such as ``stop``, ``batch`` and ``seeds``.
+
+    Examples
+    --------
+    >>> import numpy as np, probeval
+    >>> campaign = probeval.synthetic_campaign(np.random.default_rng(1), systems=5, queries=6, depth=5)
+    >>> found = probeval.simulate(campaign, "DCG@5", ["mtc:uniform", "random:uniform"], batch=5)
+    >>> found.stops()["stopped"].tolist()
+    [True, True]
+    """
+    from probeval.simulation import SimulationProtocol
+    from probeval.simulation import simulate as judge_again
+
+    settings = SimulationProtocol.of(metric=metric, policies=policies, **protocol)
+    past = [c if isinstance(c, Collection) else read_campaign(c) for c in fit]
+    collection = as_collection(
+        runs, qrels=qrels, metadata=metadata, labels=labels, scale=as_scale(protocol.get("scale")), order=order
+    )
+    if collection.judgments is None:
+        raise DataError("A simulation needs the judgments of a finished campaign: give qrels.")
+    return judge_again(
+        collection, settings, fit=past, labelled=None if labels_from is None else read_graded_labels(labels_from),
+        n_jobs=jobs, scheduler=scheduler, progress=progress, say=say,
+    )  # fmt: skip
