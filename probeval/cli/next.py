@@ -7,7 +7,6 @@ from typing import Annotated
 import pandas as pd
 import typer
 
-from probeval.cli.completion import complete_policy
 from probeval.cli.options import (
     Depth,
     Explore,
@@ -21,6 +20,7 @@ from probeval.cli.options import (
     Order,
     OrderName,
     OutputFormat,
+    PolicyName,
     Qrels,
     Quiet,
     RunPaths,
@@ -33,7 +33,7 @@ from probeval.cli.sources import collect
 from probeval.data import Scale
 from probeval.errors import ProbevalError
 from probeval.relevance import choose_model
-from probeval.selection import POLICIES, Judging, JudgingState, Stopping, Verdict, fairness
+from probeval.selection import Judging, JudgingState, Stopping, Verdict, fairness
 
 __all__ = ["next_pairs"]
 
@@ -42,15 +42,7 @@ def next_pairs(
     runs: RunPaths,
     metric: Metric,
     n: Annotated[int, typer.Option("-n", "--number", min=0, help="How many pairs.")] = 20,
-    policy: Annotated[
-        str,
-        typer.Option(
-            "--policy",
-            metavar="NAME",
-            help=f"How to choose: {', '.join(POLICIES)}.",
-            autocompletion=complete_policy,
-        ),
-    ] = "gain",
+    policy: PolicyName = "gain",
     goal: GoalName = "ranking",
     stop: Stop = "confidence=.95",
     explore: Explore = None,
@@ -80,7 +72,7 @@ def next_pairs(
         raise ProbevalError("Choosing needs a model: uniform, empirical, independent, hierarchical or a card.")
     choice = choose_model(model, collection, scale=named)
     talk(f"Model {choice.name}: {choice.why} Scale {choice.scale} ({choice.scale_from}).")
-    judging = Judging(
+    judging = Judging.of(
         collection,
         choice.model,
         metric,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import pandas as pd
 import typer
 
+from probeval.cli.completion import complete_policy
 from probeval.cli.options import (
     Depth,
     Format,
@@ -81,6 +82,7 @@ def report(
             "--policy",
             metavar="POLICY[:MODEL]",
             help="Judge the campaign again by this policy and report the simulation; may be repeated.",
+            autocompletion=complete_policy,
         ),
     ] = None,
     batch: Annotated[
@@ -231,13 +233,13 @@ def _simulation(
     talk: Talk,
 ) -> Page:
     from probeval.reports import report_simulation
-    from probeval.simulation import simulate
+    from probeval.simulation import SimulationProtocol, simulate
 
     if collection.judgments is None:
         raise ProbevalError("A simulation needs full judgments to answer from: give --qrels FILE.")
-    result = simulate(
-        collection, metric=metric, policies=policies, model=model, batch=batch, stop=stop, scale=named,
-        gain=gain and gain.value, depth=depth, draws=draws, seed=seed, say=talk,
-        progress=lambda work: talk.track(work, "Simulating"),
+    protocol = SimulationProtocol.of(
+        metric, policies=policies, model=model, batch=batch, stop=stop, scale=named, gain=gain and gain.value,
+        depth=depth, draws=draws, seed=seed,
     )  # fmt: skip
+    result = simulate(collection, protocol, say=talk, progress=lambda work: talk.track(work, "Simulating"))
     return report_simulation(result, title=f"{collection.name}: {metric}, simulated", command=command, seed=seed)

@@ -39,6 +39,7 @@ from probeval.cli.sources import collect
 from probeval.data import Scale, read_campaign
 from probeval.data.evidence import read_graded_labels
 from probeval.errors import ProbevalError
+from probeval.selection import POLICIES
 
 if TYPE_CHECKING:
     from probeval.simulation import Simulation
@@ -57,7 +58,7 @@ def simulate(
         typer.Option(
             "--policy",
             metavar="POLICY[:MODEL]",
-            help="How to choose, and what predicts; may be repeated. gain when not given.",
+            help=f"How to choose ({', '.join(POLICIES)}), and what predicts; may be repeated. gain when not given.",
             autocompletion=complete_policy,
         ),
     ] = None,
@@ -111,31 +112,26 @@ def simulate(
 
     Example: probeval simulate runs/ --qrels qrels.txt --metric DCG@10 --policy gain --policy random --batch 10
     """
-    from probeval.simulation import simulate as run_simulation  # slow to import
+    from probeval.simulation import SimulationProtocol  # slow to import
+    from probeval.simulation import simulate as run_simulation
 
     talk = Talk(quiet=quiet)
     check_picture(plot)
     if qrels is None:
         raise ProbevalError("A simulation needs full judgments to answer from: give --qrels FILE.")
-    shares = parse_shares(checkpoints)
     named = None if scale is None else Scale.parse(scale)
-    past = [read_campaign(path, progress=talk.progress) for path in fit or ()]
-    collection = collect(runs, qrels=qrels, metadata=metadata, labels=labels, scale=named, order=order.value, talk=talk)
-    result = run_simulation(
-        collection,
-        metric=metric,
+    protocol = SimulationProtocol.of(
+        metric,
         policies=policy or ["gain"],
         model=model,
-        fit=past,
-        labelled=None if labels_from is None else read_graded_labels(labels_from),
         depth=depth,
         scale=named,
-        systems=systems.value,
         gain=gain and gain.value,
+        systems=systems.value,
         goal=goal,
         stop=stop,
         batch=batch,
-        checkpoints=shares,
+        checkpoints=parse_shares(checkpoints),
         until=until,
         explore=explore,
         refresh=refresh,
@@ -145,6 +141,14 @@ def simulate(
         draws=draws,
         seeds=seeds,
         seed=seed,
+    )
+    past = [read_campaign(path, progress=talk.progress) for path in fit or ()]
+    collection = collect(runs, qrels=qrels, metadata=metadata, labels=labels, scale=named, order=order.value, talk=talk)
+    result = run_simulation(
+        collection,
+        protocol,
+        fit=past,
+        labelled=None if labels_from is None else read_graded_labels(labels_from),
         n_jobs=jobs,
         scheduler=scheduler,
         progress=lambda work: talk.track(work, "Simulating"),

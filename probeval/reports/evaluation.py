@@ -173,7 +173,9 @@ def begin(
     level, draws, seed, mapping
         As in :class:`Evaluation`; how many joint draws; same seed, same report.
     """
-    state = Judging(collection, choice.model, metric, scale=choice.scale, depth=depth, draws=draws, seed=seed).begin()
+    state = Judging.of(
+        collection, choice.model, metric, scale=choice.scale, depth=depth, draws=draws, seed=seed
+    ).begin()
     marks: list[Milestone] = []
     if state.scores.judged:
         marks.append(milestone(_with_nothing_judged(state)))
