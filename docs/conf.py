@@ -1,4 +1,4 @@
-"""Sphinx configuration. Two reference pages are written from the code at build time: see generate.py beside this."""
+"""Sphinx configuration. Some reference pages are written from the code at build time: see generate.py beside this."""
 
 import importlib
 import re

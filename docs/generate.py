@@ -1,4 +1,6 @@
-"""The pages that are written from the code: the measures from their registry, the command line from its functions."""
+"""The pages that are written from the code: measures, policies, goals and stopping rules from their lists, the command
+line from its functions.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +17,7 @@ from typer.models import ArgumentInfo, OptionInfo
 from probeval.cli.app import app, root
 from probeval.metrics import REGISTRY, Metric
 from probeval.metrics.metric import MetricDefinition, Parameter
+from probeval.selection import GOALS, POLICIES, RULES
 
 __all__ = ["commands", "options", "pages"]
 
@@ -30,7 +33,8 @@ BOUNDS = {
 
 def pages() -> dict[str, str]:
     """File names and their MyST text."""
-    return {"measures.md": "\n".join(_measures()) + "\n", "command-line.md": "\n".join(_command_line()) + "\n"}
+    written = {"measures.md": _measures(), "judging.md": _judging(), "command-line.md": _command_line()}
+    return {name: "\n".join(lines) + "\n" for name, lines in written.items()}
 
 
 def _measures() -> Iterator[str]:
@@ -68,6 +72,37 @@ def _measure(definition: MetricDefinition) -> Iterator[str]:
         yield "|---|---|---|---|"
         for name, parameter in definition.parameters.items():
             yield f"| `{name}` | {_default(parameter)} | {_values(parameter)} | {parameter.doc} |"
+
+
+def _judging() -> Iterator[str]:
+    yield "# Policies, goals and stopping rules"
+    yield ""
+    yield "[Which pair next](../../theory/judging.md) has the mathematics."
+    yield ""
+    yield "## Policies"
+    yield ""
+    yield "The model is that of a simulation that names none, the exploration that of judging that names none."
+    yield ""
+    yield "| policy | what it chooses | model | exploration |"
+    yield "|---|---|---|---|"
+    for name, policy in POLICIES.items():
+        yield f"| `{name}` | {policy.summary} | `{policy.default_model}` | {policy.explores:g} |"
+    yield ""
+    yield "## Goals"
+    yield ""
+    yield "| goal | what it is for |"
+    yield "|---|---|"
+    yield from (f"| `{form}` | {summary} |" for form, summary in GOALS.items())
+    yield ""
+    yield "## Stopping rules"
+    yield ""
+    yield "A rule holds when its figure is at least, or at most, its target."
+    yield ""
+    yield "| rule | figure | target | needs |"
+    yield "|---|---|---|---|"
+    for name, rule in RULES.items():
+        needs = "" if rule.rate is None else f"`{rule.rate.name}=`, {rule.rate.summary}"
+        yield f"| `{name}=` | {rule.summary} | {rule.kind}, {'at most' if rule.at_most else 'at least'} | {needs} |"
 
 
 def _variants(definition: MetricDefinition) -> dict[str, Metric]:

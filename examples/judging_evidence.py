@@ -15,11 +15,10 @@ import pandas as pd
 
 from probeval.data import read_campaign
 from probeval.data.evidence import read_graded_labels
-from probeval.metrics import parse
 from probeval.plots import plot_trajectories, save
 from probeval.relevance import choose_model, fit_hierarchical
 from probeval.selection import Judging
-from probeval.simulation import MODELS, HeldOut, SimulatedAssessor, Simulation, forecast, replay
+from probeval.simulation import MODELS, HeldOut, SimulatedAssessor, Simulation, SimulationProtocol, forecast, replay
 from probeval.simulation.trajectory import lasting
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -76,11 +75,12 @@ class Work:
         return self.kept(f"model-{name}-{kind}", fit)
 
     def trajectory(self, name, policy, kind, *, metric="DCG@10", label="", **settings):
-        settings = {"batch": 10, "checkpoints": SHARES, "until": UNTIL, "seed": 0, **settings}
-        key = f"trajectory-{name}-{policy}-{kind}-{metric}-{label}-{settings['seed']}"
+        seed = settings.pop("seed", 0)
+        protocol = SimulationProtocol.of(metric, **{"batch": 10, "checkpoints": SHARES, "until": UNTIL, **settings})
         model = self.model(name, kind)
         return self.kept(
-            key, lambda: replay(self.held(name), model, parse(metric), policy=policy, name=kind, **settings)
+            f"trajectory-{name}-{policy}-{kind}-{metric}-{label}-{seed}",
+            lambda: replay(self.held(name), model, protocol, policy=policy, name=kind, seed=seed),
         )
 
 
@@ -183,19 +183,9 @@ def labels(work: Work) -> str:
     model = work.kept("model-labels", lambda: fit_hierarchical(past, depth=10, labelled=graded))
     rows = []
     for metric in ("DCG@10", "nDCG@10"):
+        protocol = SimulationProtocol.of(metric, batch=10, checkpoints=SHARES, until=0.2, draws=500)
         trajectory = work.kept(
-            f"labels-{metric}",
-            lambda metric=metric: replay(
-                held,
-                model,
-                parse(metric),
-                policy="gain",
-                name="labels",
-                batch=10,
-                checkpoints=SHARES,
-                until=0.2,
-                draws=500,
-            ),
+            f"labels-{metric}", lambda protocol=protocol: replay(held, model, protocol, policy="gain", name="labels")
         )
         stop = trajectory.to_dict()["stop"]
         rows.append({"measure": metric, "stop": stop["judged"], "share": stop["fraction"],
@@ -221,13 +211,15 @@ def scores(work: Work) -> str:
     for metric in ("CG@5", "nDCG@5"):
         for model in ("mirex-jud-fine-published",):
             chosen = choose_model(model, replace(held.collection, judgments=None), scale=held.scale).model
+            protocol = SimulationProtocol.of(
+                metric, goal="scores", stop="halfwidth=.05", batch=20, checkpoints=(), draws=300, until=UNTIL
+            )
             trajectory = work.kept(
                 f"mirex-scores-{metric}-{model}",
-                lambda metric=metric, model=model, chosen=chosen: replay(
-                    held, chosen, parse(metric), policy="variance", name=model, goal="scores", stop="halfwidth=.05",
-                    batch=20, draws=300, until=UNTIL,
+                lambda protocol=protocol, model=model, chosen=chosen: replay(
+                    held, chosen, protocol, policy="variance", name=model
                 ),
-            )  # fmt: skip
+            )
             rows.append(
                 {"campaign": "mirex2011", "measure": metric, "policy": f"variance, {model}", **_absolute(trajectory)}
             )
@@ -256,13 +248,13 @@ def seeds(work: Work) -> str:
         ("mtc-thesis", "mirex-jud-fine", 20),
     ):
         chosen = choose_model(model, plain, scale=held.scale).model
+        protocol = SimulationProtocol.of("CG@5", refresh=refresh, explore=0.0, checkpoints=SHARES)
         trajectory = work.kept(
             f"mirex-{policy}-{model}",
-            lambda chosen=chosen, policy=policy, model=model, refresh=refresh: replay(
-                held, chosen, parse("CG@5"), policy=policy, name=model, batch=1, refresh=refresh, explore=0.0,
-                checkpoints=SHARES, stop="confidence=.95",
+            lambda chosen=chosen, policy=policy, model=model, protocol=protocol: replay(
+                held, chosen, protocol, policy=policy, name=model
             ),
-        )  # fmt: skip
+        )
         stop = trajectory.to_dict()["stop"]
         rows.append({"policy": policy, "model": model,
                      "at .90": trajectory.reaches(0.9), "at .95": trajectory.reaches(0.95),
@@ -292,7 +284,7 @@ def plans(work: Work) -> str:
             def ahead(held=held, model=model, trajectory=trajectory, n=n, seed=seed):
                 pilot = SimulatedAssessor.of(held).judge(held, trajectory.order[:n])
                 offered = np.isin(np.arange(len(held.pool)), held.known)
-                judging = Judging(replace(held.collection, judgments=pilot), model, "DCG@10", scale=held.scale,
+                judging = Judging.of(replace(held.collection, judgments=pilot), model, "DCG@10", scale=held.scale,
                                   depth=10, offered=offered, explore=0.0, seed=seed)  # fmt: skip
                 return forecast(judging.begin(), n_jobs=2).needed(0.95)
 

@@ -27,7 +27,7 @@ def judge(seed: int) -> tuple[list[Milestone], list[float]]:
     campaign = probeval.synthetic_campaign(np.random.default_rng(seed), docs=200, sds={"team": 2.0, "system": 1.5})
     blind, scale = replace(campaign, judgments=None), campaign.judgments.scale()
     choice = choose_model(None, blind, scale=scale)
-    judging = Judging(blind, choice.model, METRIC, scale=scale, seed=seed)
+    judging = Judging.of(blind, choice.model, METRIC, scale=scale, seed=seed)
     true = probeval.measure(campaign.runs, campaign.judgments, METRIC).values.mean(axis=1)
     grades = campaign.judgments.on(judging.pool).grades()
     state, judged, marks, taus = judging.begin(), [], [], []

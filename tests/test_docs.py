@@ -26,6 +26,8 @@ from probeval.data.judgments import RULES
 from probeval.data.runs import ORDERS
 from probeval.data.tables import NAMES
 from probeval.metrics import REGISTRY
+from probeval.selection import GOALS, POLICIES
+from probeval.selection import RULES as STOPPING_RULES
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -211,6 +213,15 @@ def test_every_measure_is_documented(name: str) -> None:
     for parameter, entry in definition.parameters.items():
         assert f"| `{parameter}` |" in section
         assert entry.doc in section
+
+
+def test_every_policy_goal_and_stopping_rule_is_documented() -> None:
+    page, theory = _generator().pages()["judging.md"], (DOCS / "theory" / "judging.md").read_text(encoding="utf-8")
+    forms = [*POLICIES, *GOALS, *(f"{name}=" for name in STOPPING_RULES)]
+    assert [form for form in forms if f"| `{form}` |" not in page] == []
+    assert [form for form in forms if f"`{form}`" not in theory] == []
+    for described in (*POLICIES.values(), *STOPPING_RULES.values()):
+        assert described.summary in page
 
 
 PARTS = (

@@ -76,15 +76,16 @@ class Evaluation(Shown):
         """The comparisons that are decided, open, tied, or beyond these queries."""
         return Verdict.of(self.ranking, level=self.level)
 
-    def by(self, metric: Metric | str) -> Evaluation:
-        """The same collection evaluated by another measure; measures of one depth share one prediction."""
-        judging = self.state.judging
-        other = judging.measured_by(as_metric(metric))
-        if other.depth == judging.depth:
-            state = replace(self.state, judging=other)
-        else:
-            state = other.state(self.state.judgments)
-        return replace(self, state=state)
+    def by(self, metric: Metric | str, *, depth: int | None = None) -> Evaluation:
+        """The same collection evaluated by another measure; measures of one depth share one prediction.
+
+        ``depth`` is the depth of the pool; the measure's cutoff, else the whole runs, when not given.
+        """
+        judging, measure = self.state.judging, as_metric(metric)
+        wanted = depth or measure.cutoff or judging.collection.runs.depth
+        if wanted == judging.depth:
+            return replace(self, state=replace(self.state, judging=replace(judging, metric=measure)))
+        return replace(self, state=judging.to_depth(wanted, metric=measure).begin())
 
     def compare(self, a: str, b: str, *, rope: float = 0.0) -> Comparison:
         """System ``a`` against system ``b``; differences up to ``rope`` count as ties."""
@@ -112,7 +113,7 @@ class Evaluation(Shown):
         explore
             The share of judgments spent on random pairs; the policy's own when not given.
         """
-        judging = self.state.judging.chosen_by(policy, goal=goal, explore=explore)
+        judging = self.state.judging.choosing(policy, goal=goal, explore=explore)
         return NextPairs(replace(self, state=replace(self.state, judging=judging)), n, Stopping.parse(stop))
 
     def fairness(self) -> pd.DataFrame:

@@ -64,7 +64,7 @@ def simulate(
     from probeval.simulation import SimulationProtocol
     from probeval.simulation import simulate as judge_again
 
-    settings = SimulationProtocol.of(metric=metric, policies=policies, **protocol)
+    settings = SimulationProtocol.of(metric, policies=policies, **protocol)
     past = [c if isinstance(c, Collection) else read_campaign(c) for c in fit]
     collection = as_collection(
         runs, qrels=qrels, metadata=metadata, labels=labels, scale=as_scale(protocol.get("scale")), order=order

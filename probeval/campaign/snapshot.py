@@ -137,7 +137,7 @@ class ModelRunner:
 
         setup = state.settings
         collection = replace(self._collection, judgments=state.judgments)
-        return Judging(
+        return Judging.of(
             collection,
             model=self._model(setup, collection),
             metric=setup.metric,

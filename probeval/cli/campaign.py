@@ -24,6 +24,7 @@ from probeval.cli.options import (
     Order,
     OrderName,
     OutputFormat,
+    PolicyName,
     Qrels,
     Quiet,
     RunPaths,
@@ -91,9 +92,7 @@ def create(
     gain: Gain = None,
     model: ModelName = None,
     depth: Depth = None,
-    policy: Annotated[
-        str, typer.Option("--policy", metavar="NAME", help="How pairs are chosen; see probeval next.")
-    ] = "gain",
+    policy: PolicyName = "gain",
     goal: GoalName = "ranking",
     stop: Stop = "confidence=.95",
     overlap: Annotated[

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["complete_metric", "complete_model", "complete_policy", "complete_scale"]
+__all__ = ["complete_metric", "complete_model", "complete_policy", "complete_scale", "complete_stop"]
 
 
 def complete_metric() -> list[str]:
@@ -29,3 +29,10 @@ def complete_policy() -> list[str]:
 def complete_scale() -> list[str]:
     """The scales that campaigns mostly use."""
     return ["binary", "graded:2", "graded:3", "graded:4", "fine"]
+
+
+def complete_stop() -> list[str]:
+    """Every stopping rule, up to its target."""
+    from probeval.selection import RULES
+
+    return [f"{name}=" for name in RULES]

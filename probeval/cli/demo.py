@@ -123,7 +123,7 @@ def _tell(campaign: Collection, n: int, seed: int, show: bool, talk: Talk) -> St
     assert campaign.judgments is not None
     blind, scale = replace(campaign, judgments=None), campaign.scale()
     choice = choose_model(None, blind, scale=scale)
-    judging = Judging(blind, choice.model, METRIC, policy="gain", scale=scale, seed=seed)
+    judging = Judging.of(blind, choice.model, METRIC, policy="gain", scale=scale, seed=seed)
     before = talk.warned(judging.begin)
     talk(f"\n1. Rank before anyone judges. Model {choice.name}: {choice.why}")
     if show:

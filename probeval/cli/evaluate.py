@@ -117,7 +117,7 @@ def evaluate(
             say=talk,
         )
     )
-    evaluations = talk.warned(lambda: [first, *(first.by(one) for one in metrics[1:])])
+    evaluations = talk.warned(lambda: [first, *(first.by(one, depth=depth) for one in metrics[1:])])
     for evaluation in evaluations:
         for alike in talk.warned(evaluation.identical_systems):
             systems_ = ", ".join(alike)
@@ -178,8 +178,8 @@ def _classical(
     ]
     first = results[0]
     talk(
-        f"{len(first.systems)} systems, {len(first.queries)} queries, {len(required_judgments(collection)):,} judgments, "
-        f"scale {first.scale}{' (inferred)' if scale is None else ''}."
+        f"{len(first.systems)} systems, {len(first.queries)} queries, "
+        f"{len(required_judgments(collection)):,} judgments, scale {first.scale}{' (inferred)' if scale is None else ''}."
     )
     note_left_out(collection, first, talk)
     if output_format is OutputFormat.json:

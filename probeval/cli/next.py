@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from probeval import api
-from probeval.cli.completion import complete_policy
 from probeval.cli.options import (
     Depth,
     Explore,
@@ -21,6 +20,7 @@ from probeval.cli.options import (
     Order,
     OrderName,
     OutputFormat,
+    PolicyName,
     Qrels,
     Quiet,
     RunPaths,
@@ -29,7 +29,7 @@ from probeval.cli.options import (
     Stop,
 )
 from probeval.cli.output import Talk, write
-from probeval.selection import POLICIES, fairness
+from probeval.selection import fairness
 
 __all__ = ["next_pairs"]
 
@@ -38,15 +38,7 @@ def next_pairs(
     runs: RunPaths,
     metric: Metric,
     n: Annotated[int, typer.Option("-n", "--number", min=0, help="How many pairs.")] = 20,
-    policy: Annotated[
-        str,
-        typer.Option(
-            "--policy",
-            metavar="NAME",
-            help=f"How to choose: {', '.join(POLICIES)}.",
-            autocompletion=complete_policy,
-        ),
-    ] = "gain",
+    policy: PolicyName = "gain",
     goal: GoalName = "ranking",
     stop: Stop = "confidence=.95",
     explore: Explore = None,

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from probeval.cli.completion import complete_metric, complete_model, complete_scale
+from probeval.cli.completion import complete_metric, complete_model, complete_policy, complete_scale, complete_stop
 from probeval.errors import ProbevalError
+from probeval.selection import GOALS, POLICIES, RULES
 
 __all__ = [
     "Checkpoints",
@@ -35,6 +37,7 @@ __all__ = [
     "OrderName",
     "OutputFormat",
     "PerQuery",
+    "PolicyName",
     "Qrels",
     "Quiet",
     "RunPaths",
@@ -131,21 +134,44 @@ Metric = Annotated[
     str,
     typer.Option("--metric", metavar="METRIC", help="A measure such as nDCG@10.", autocompletion=complete_metric),
 ]
+
+
+def _listed(names: Iterable[str]) -> str:
+    """Names as a sentence has them: ``a, b or c``."""
+    *first, last = names
+    return f"{', '.join(first)} or {last}" if first else last
+
+
+def _explored() -> str:
+    """The share of exploration of each policy that explores."""
+    shares = [
+        f"{policy.explores:g}".lstrip("0") + f" for {name}" for name, policy in POLICIES.items() if policy.explores
+    ]
+    return ", ".join([*shares[:-1], f"{shares[-1]} and 0 for others"]) if shares else "0"
+
+
+PolicyName = Annotated[
+    str,
+    typer.Option(
+        "--policy", metavar="NAME", help=f"How to choose: {', '.join(POLICIES)}.", autocompletion=complete_policy
+    ),
+]
 GoalName = Annotated[
     str,
-    typer.Option("--goal", metavar="GOAL", help="What it is for: ranking, best, top:N, pair:A,B, scores or relevant."),
+    typer.Option("--goal", metavar="GOAL", help=f"What it is for: {_listed(GOALS)}."),
 ]
 Stop = Annotated[
     str,
     typer.Option(
         "--stop",
         metavar="RULES",
-        help="confidence= every= best= halfwidth= budget= hours= cost=; a comma is or, a plus is and.",
+        help=f"{' '.join(f'{name}=' for name in RULES)}; a comma is or, a plus is and.",
+        autocompletion=complete_stop,
     ),
 ]
 Explore = Annotated[
     float | None,
-    typer.Option("--explore", help="The share of judgments at random; .1 for gain and 0 for others when not given."),
+    typer.Option("--explore", help=f"The share of judgments at random; {_explored()} when not given."),
 ]
 Checkpoints = Annotated[
     str, typer.Option("--checkpoints", metavar="F,F,..", help="Shares of the pool that are judged, rising.")

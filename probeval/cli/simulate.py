@@ -37,6 +37,7 @@ from probeval.cli.options import (
 )
 from probeval.cli.output import Talk, check_picture, write_csv, write_json, write_pictures, write_table
 from probeval.errors import ProbevalError
+from probeval.selection import POLICIES
 
 if TYPE_CHECKING:
     from probeval.simulation import Simulation
@@ -55,7 +56,7 @@ def simulate(
         typer.Option(
             "--policy",
             metavar="POLICY[:MODEL]",
-            help="How to choose, and what predicts; may be repeated. gain when not given.",
+            help=f"How to choose ({', '.join(POLICIES)}), and what predicts; may be repeated. gain when not given.",
             autocompletion=complete_policy,
         ),
     ] = None,

@@ -96,8 +96,8 @@ def milestone(state: JudgingState, *, n: int = 300) -> Milestone:
     >>> from probeval.relevance import FallbackModel, Uniform
     >>> from probeval.selection import Judging
     >>> campaign = synthetic_campaign(np.random.default_rng(1), systems=4, queries=6, depth=5)
-    >>> none = Judging(replace(campaign, judgments=None), FallbackModel([Uniform()]), "DCG@5", scale=Scale.graded(2))
-    >>> all_ = Judging(campaign, FallbackModel([Uniform()]), "DCG@5")
+    >>> none = Judging.of(replace(campaign, judgments=None), FallbackModel([Uniform()]), "DCG@5", scale=Scale.graded(2))
+    >>> all_ = Judging.of(campaign, FallbackModel([Uniform()]), "DCG@5")
     >>> before, after = milestone(none.begin()), milestone(all_.begin())
     >>> before.confidence < after.confidence == 1.0
     True

@@ -3,9 +3,10 @@
 from probeval.selection.batch import choose
 from probeval.selection.context import SelectionContext
 from probeval.selection.goals import GOALS, Goal
-from probeval.selection.judging import EXPLORE, Judging, JudgingState
-from probeval.selection.policies import POLICIES, Policy
-from probeval.selection.stopping import RULES, Stopping, StoppingCheck
+from probeval.selection.judging import Judging, JudgingState
+from probeval.selection.policies import EXPLORE, POLICIES, Policy, PolicyFunction, register_policy
+from probeval.selection.rules import RULES, Rate, StoppingRule, register_rule
+from probeval.selection.stopping import Stopping, StoppingCheck, StoppingTarget
 from probeval.selection.verdict import Verdict, fairness
 
 __all__ = [
@@ -17,10 +18,16 @@ __all__ = [
     "Judging",
     "JudgingState",
     "Policy",
+    "PolicyFunction",
+    "Rate",
     "SelectionContext",
     "Stopping",
     "StoppingCheck",
+    "StoppingRule",
+    "StoppingTarget",
     "Verdict",
     "choose",
     "fairness",
+    "register_policy",
+    "register_rule",
 ]

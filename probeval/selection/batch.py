@@ -10,17 +10,25 @@ from probeval.arrays import Bools, Floats, Ints
 from probeval.errors import SelectionError
 from probeval.selection.context import SelectionContext
 from probeval.selection.goals import Goal
-from probeval.selection.policies import find_policy, gain, worth
+from probeval.selection.policies import JointValue, Policy, PolicyFunction, as_policy
 from probeval.streams import Purpose, stream
 from probeval.ties import TIE
 
-__all__ = ["SHORT_LIST", "choose", "in_turn"]
+__all__ = ["SHORT_LIST", "check_exploration", "choose", "in_turn"]
 
 SHORT_LIST = 300  # pairs among which a batch is chosen
 DIGITS = 10  # values that agree to so many digits are tied
 
 
-def choose(context: SelectionContext, policy: str, n: int, *, goal: Goal, offered: Bools, explore: float = 0.0) -> Ints:
+def choose(
+    context: SelectionContext,
+    policy: str | Policy | PolicyFunction,
+    n: int,
+    *,
+    goal: Goal,
+    offered: Bools,
+    explore: float = 0.0,
+) -> Ints:
     """The next ``n`` pairs to judge, the best first; fewer where fewer are left. Ties go to the first in the pool.
 
     Parameters
@@ -39,9 +47,8 @@ def choose(context: SelectionContext, policy: str, n: int, *, goal: Goal, offere
     """
     if n < 0:
         raise SelectionError(f"So many pairs cannot be chosen: {n}.")
-    if not 0 <= explore <= 1:
-        raise SelectionError(f"The share of exploration is between 0 and 1, got {explore:g}.")
-    find = find_policy(policy)
+    check_exploration(explore)
+    policy = as_policy(policy)
     open_ = offered & ~context.judged
     n = min(n, int(open_.sum()))
     if n == 0:
@@ -49,20 +56,26 @@ def choose(context: SelectionContext, policy: str, n: int, *, goal: Goal, offere
     start = len(context.judgments)
     # Judgment j explores when the running share passes a whole number: evenly spread, whatever the batches.
     exploring = np.floor((start + 1 + np.arange(n)) * explore) > np.floor((start + np.arange(n)) * explore)
-    if policy == "random":
+    if policy.at_random:
         exploring[:] = False
     strays = _explore(context, open_, int(exploring.sum()))
     open_[strays] = False
     wanted = n - len(strays)
     if wanted == 0:
         chosen = np.empty(0, dtype=np.int64)
-    elif find is gain and goal.kind != "relevant":
-        chosen = _together(context, goal, open_, wanted)
+    elif policy.joint_value is None or not goal.about_scores:
+        chosen = _best(policy(context, goal), open_, wanted)
     else:
-        chosen = _best(find(context, goal), open_, wanted)
+        chosen = _together(policy, policy.joint_value, context, goal, open_, wanted)
     out = np.empty(n, dtype=np.int64)
     out[exploring], out[~exploring] = strays, chosen
     return out
+
+
+def check_exploration(explore: float) -> None:
+    """Refuse a share of exploration that is none."""
+    if not 0 <= explore <= 1:
+        raise SelectionError(f"The share of exploration is between 0 and 1, got {explore:g}.")
 
 
 def _best(value: Floats, open_: Bools, n: int) -> Ints:
@@ -78,9 +91,11 @@ def _rounded(value: Floats) -> Floats:
     return np.round(value / top, DIGITS) if top > 0 else value
 
 
-def _together(context: SelectionContext, goal: Goal, open_: Bools, n: int) -> Ints:
-    """A batch by the policy gain, among the pairs that are worth most by themselves."""
-    first = gain(context, goal)
+def _together(
+    policy: Policy, joint_value: JointValue, context: SelectionContext, goal: Goal, open_: Bools, n: int
+) -> Ints:
+    """A batch chosen jointly, among the pairs that are worth most by themselves."""
+    first = policy(context, goal)
     if n == 1:
         return _best(first, open_, 1)
     pairs = np.sort(_best(first, open_, max(SHORT_LIST, 10 * n)))
@@ -89,7 +104,7 @@ def _together(context: SelectionContext, goal: Goal, open_: Bools, n: int) -> In
         context.gain_variance[pairs],
         context.dependence.between(pairs),
         n,
-        lambda covariance, variance: worth(covariance, variance, context, goal),
+        lambda covariance, variance: joint_value(covariance, variance, context, goal),
     )
     return np.asarray(pairs[at])
 

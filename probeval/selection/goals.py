@@ -62,6 +62,11 @@ class Goal:
         """Whether it is about differences between systems."""
         return self.kind in ("ranking", "best", "top", "pair")
 
+    @property
+    def about_scores(self) -> bool:
+        """Whether it is about scores, or differences between them; else about documents."""
+        return self.kind != "relevant"
+
     def check(self, systems: tuple[str, ...]) -> None:
         """Refuse a goal that names a system that is not there."""
         for name in self.systems:

@@ -20,40 +20,39 @@ from probeval.scores.evaluate import as_metric
 from probeval.selection.batch import choose
 from probeval.selection.context import SelectionContext
 from probeval.selection.goals import Goal
-from probeval.selection.policies import find_policy
+from probeval.selection.policies import Policy, PolicyFunction, as_policy
 from probeval.streams import Purpose, stream
 from probeval.threads import one_thread
 
-__all__ = ["EXPLORE", "Judging", "JudgingState"]
-
-EXPLORE = 0.1  # of the judgments of a policy that trusts its model
-TRUSTING = ("gain",)  # the published policies stay as they were published
+__all__ = ["Judging", "JudgingState"]
 
 
 @dataclass(frozen=True, eq=False)
 class Judging:
     """A campaign to be judged: the systems' lists, a model, a measure, a policy and a goal.
 
+    :meth:`of` makes one from names and texts. ``dataclasses.replace`` keeps the online model, so that nothing is
+    fitted again.
+
     Parameters
     ----------
-    collection
-        Runs, and whatever judgments, metadata and labels there are.
-    model
-        What predicts relevance.
+    online
+        The model as it follows the campaign; it has the collection, the model, the depth of the pool and the scale.
+    runs
+        The lists to that depth.
     metric
-        The measure or its name.
+        The measure.
     policy, goal
-        How to choose pairs (:data:`probeval.selection.POLICIES`), and to what end (:data:`probeval.selection.GOALS`).
-    scale, depth
-        The grades, and how many ranks are pooled; the metric's cutoff, else the whole runs, when not given.
+        How to choose pairs, and to what end.
     explore
         The share of exploratory judgments.
     offered
         The pairs of the pool that may be judged; all when not given, shape (pair,).
     refresh
         After how many judgments the model learns again; in between, judged pairs are merely known.
-    family, draws
-        The shape that confidence takes, and how many draws of scores where draws are made.
+    method, target, family, draws
+        How scores are computed, what they are scores of, the shape that confidence takes, and how many draws where
+        draws are made: as in :func:`probeval.scores.evaluate`.
     seed
         Same seed, same order.
 
@@ -64,40 +63,120 @@ class Judging:
     >>> from probeval.relevance import FallbackModel, Uniform
     >>> from dataclasses import replace
     >>> campaign = replace(synthetic_campaign(np.random.default_rng(1), systems=4, queries=3, depth=5), judgments=None)
-    >>> judging = Judging(campaign, FallbackModel([Uniform()]), "DCG@5", policy="mtc", scale=Scale.graded(2), explore=0)
+    >>> judging = Judging.of(campaign, FallbackModel([Uniform()]), "DCG@5", policy="mtc", scale=Scale.graded(2))
     >>> state = judging.begin()
     >>> [judging.pool.label(p) for p in state.next(2)]
     [('q1', 'd031'), ('q2', 'd148')]
     """
 
-    collection: Collection
-    model: Predicts
-    metric: Metric | str
-    policy: str = "gain"
-    goal: Goal | str = "ranking"
-    scale: Scale | None = None
-    depth: int | None = None
-    explore: float | None = None
+    online: OnlineModel = field(repr=False)
+    runs: Runs = field(repr=False)
+    metric: Metric
+    policy: Policy
+    goal: Goal
+    explore: float
     offered: Bools | None = None
     refresh: int = 1
+    method: str | None = None
+    target: str = "collection"
     family: str | None = None
     draws: int = 1000
     seed: int = 0
-    online: OnlineModel = field(init=False, repr=False)
-    runs: Runs = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        find_policy(self.policy)
-        metric, goal = as_metric(self.metric), Goal.parse(self.goal)
-        scale = self.collection.scale(self.scale)
-        depth = self.depth or metric.cutoff or self.collection.runs.depth
-        runs = self.collection.runs.top(depth)
-        goal.check(runs.systems)
-        explore = (EXPLORE if self.policy in TRUSTING else 0.0) if self.explore is None else self.explore
-        settled = {"metric": metric, "goal": goal, "scale": scale, "depth": depth, "runs": runs, "explore": explore}
-        settled["online"] = follow(self.model, self.collection, depth=depth, scale=scale)
-        for name, value in settled.items():
-            object.__setattr__(self, name, value)
+    @classmethod
+    def of(
+        cls,
+        collection: Collection,
+        model: Predicts,
+        metric: Metric | str,
+        *,
+        policy: str | Policy | PolicyFunction = "gain",
+        goal: Goal | str = "ranking",
+        scale: Scale | str | None = None,
+        depth: int | None = None,
+        explore: float | None = None,
+        offered: Bools | None = None,
+        refresh: int = 1,
+        method: str | None = None,
+        target: str = "collection",
+        family: str | None = None,
+        draws: int = 1000,
+        seed: int = 0,
+    ) -> Judging:
+        """From names and texts; what is not given follows from the rest.
+
+        Parameters
+        ----------
+        collection
+            Runs, and whatever judgments, metadata and labels there are.
+        model
+            What predicts relevance.
+        metric
+            The measure or its name.
+        policy, goal
+            Names (:data:`probeval.selection.POLICIES`, :data:`probeval.selection.GOALS`), objects, or for a policy a
+            plain function.
+        scale, depth
+            The grades, those of the judgments when not given; how many ranks are pooled, the metric's cutoff, else the
+            whole runs, when not given.
+        explore
+            The share of exploratory judgments; the policy's own when not given.
+        offered, refresh, method, target, family, draws, seed
+            As above.
+        """
+        chosen, measure, aim = as_policy(policy), as_metric(metric), Goal.parse(goal)
+        grades = collection.scale(Scale.parse(scale) if isinstance(scale, str) else scale)
+        depth = depth or measure.cutoff or collection.runs.depth
+        runs = collection.runs.top(depth)
+        aim.check(runs.systems)  # before any work
+        return cls(
+            online=follow(model, collection, depth=depth, scale=grades),
+            runs=runs,
+            metric=measure,
+            policy=chosen,
+            goal=aim,
+            explore=chosen.explores if explore is None else explore,
+            offered=offered,
+            refresh=refresh,
+            method=method,
+            target=target,
+            family=family,
+            draws=draws,
+            seed=seed,
+        )
+
+    def choosing(
+        self, policy: str | Policy | PolicyFunction, *, goal: Goal | str = "ranking", explore: float | None = None
+    ) -> Judging:
+        """The same judging by another policy and for another goal; nothing is fitted again."""
+        chosen, aim = as_policy(policy), Goal.parse(goal)
+        aim.check(self.runs.systems)
+        return replace(self, policy=chosen, goal=aim, explore=chosen.explores if explore is None else explore)
+
+    def to_depth(self, depth: int, *, metric: Metric) -> Judging:
+        """The same judging by another measure, on a pool of another depth."""
+        online = follow(self.model, self.collection, depth=depth, scale=self.scale)
+        return replace(self, online=online, runs=self.collection.runs.top(depth), metric=metric, offered=None)
+
+    @property
+    def collection(self) -> Collection:
+        """Runs, and whatever judgments, metadata and labels there are."""
+        return self.online.collection
+
+    @property
+    def model(self) -> Predicts:
+        """What predicts relevance."""
+        return self.online.model
+
+    @property
+    def depth(self) -> int:
+        """How many ranks are pooled."""
+        return self.online.depth
+
+    @property
+    def scale(self) -> Scale:
+        """The grades."""
+        return self.online.scale
 
     @property
     def pool(self) -> Pool:
@@ -141,17 +220,21 @@ class JudgingState:
     def context(self) -> SelectionContext:
         """All that a policy looks at."""
         judging = self.judging
-        assert isinstance(judging.metric, Metric)
-        rng = stream(judging.seed, Purpose.SCORES)
         scores = evaluate(
-            judging.runs, self.prediction.relevance, judging.metric, family=judging.family, n=judging.draws, rng=rng
+            judging.runs,
+            self.prediction.relevance,
+            judging.metric,
+            method=judging.method,
+            target=judging.target,
+            family=judging.family,
+            n=judging.draws,
+            rng=stream(judging.seed, Purpose.SCORES),
         )
         return SelectionContext(judging.runs, self.judgments, self.prediction, scores, judging.seed)
 
     @property
     def goal(self) -> Goal:
         """What the judging is for."""
-        assert isinstance(self.judging.goal, Goal)
         return self.judging.goal
 
     @property
@@ -176,7 +259,6 @@ class JudgingState:
         offered = self.open.copy()
         offered[list(taken)] = False
         judging = self.judging
-        assert judging.explore is not None
         with one_thread():
             return choose(self.context, judging.policy, n, goal=self.goal, offered=offered, explore=judging.explore)
 

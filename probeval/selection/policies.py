@@ -10,7 +10,9 @@ where :math:`L` is the graph Laplacian of the weights: all comparisons for all p
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtri
@@ -23,10 +25,69 @@ from probeval.selection.goals import Goal
 from probeval.streams import Purpose, stream
 from probeval.ties import TIE
 
-__all__ = ["POLICIES", "Policy", "comparison_weights", "find_policy", "laplacian", "worth"]
+__all__ = [
+    "EXPLORE",
+    "POLICIES",
+    "Policy",
+    "PolicyFunction",
+    "as_policy",
+    "comparison_weights",
+    "find_policy",
+    "laplacian",
+    "register_policy",
+    "worth",
+]
 
-Policy = Callable[[SelectionContext, Goal], Floats]
+PolicyFunction = Callable[[SelectionContext, Goal], Floats]
+JointValue = Callable[[Floats, Floats, SelectionContext, Goal], Floats]
+EXPLORE = 0.1  # of the judgments of a policy that trusts its model; the published policies stay as they were published
 DISCOUNT = 0.9  # of what a run's earlier documents said of it, in the bandit
+
+
+@dataclass(frozen=True, repr=False)
+class Policy:
+    """A way to choose pairs.
+
+    Parameters
+    ----------
+    name, summary
+        What it is called, and one line on what it chooses.
+    value
+        What judging each pair is worth, shape (pair,), as a function of the context and the goal. The highest comes
+        first.
+    default_model
+        The model of a simulation that names none.
+    explores
+        The share of exploratory judgments, where none is given.
+    at_random
+        Whether its choices are random already, so that no judgment explores.
+    joint_value
+        For a policy whose batches are chosen jointly: the value of pairs as a function of their covariances with the
+        scores, their own variances, the context and the goal (:func:`worth`). None where pairs are chosen one by one.
+
+    Examples
+    --------
+    >>> POLICIES["gain"].explores, POLICIES["mtc"].default_model
+    (0.1, 'independent')
+    """
+
+    name: str
+    summary: str
+    value: PolicyFunction
+    default_model: str = "hierarchical"
+    explores: float = 0.0
+    at_random: bool = False
+    joint_value: JointValue | None = None
+
+    def __call__(self, context: SelectionContext, goal: Goal) -> Floats:
+        """What judging each pair is worth, shape (pair,)."""
+        return self.value(context, goal)
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"Policy({self.name!r})"
 
 
 def laplacian(weights: Floats) -> Floats:
@@ -188,15 +249,18 @@ def _from_runs(context: SelectionContext, priority: Floats) -> Floats:
 
 
 POLICIES: dict[str, Policy] = {
-    "random": random,
-    "depth": depth,
-    "mtf": mtf,
-    "bandit": bandit,
-    "mtc": mtc,
-    "mtc-thesis": mtc_thesis,
-    "variance": variance,
-    "uncertain": uncertain,
-    "gain": gain,
+    policy.name: policy
+    for policy in (
+        Policy("random", "in an order drawn once", random, at_random=True),
+        Policy("depth", "pooling: rank 1 of every system first, then rank 2, and so on", depth),
+        Policy("mtf", "move to front: from the run with the fewest irrelevant documents so far", mtf),
+        Policy("bandit", "from the run with the highest mean relevance, the latest documents first", bandit),
+        Policy("mtc", "what tells apart systems whose order is in doubt (2012)", mtc, default_model="independent"),
+        Policy("mtc-thesis", "what systems weigh differently (2013)", mtc_thesis, default_model="independent"),
+        Policy("variance", "what systems with uncertain scores retrieved", variance, default_model="independent"),
+        Policy("uncertain", "the pair whose gain is the least certain", uncertain),
+        Policy("gain", "what is expected to settle most for the goal", gain, explores=EXPLORE, joint_value=worth),
+    )
 }
 
 
@@ -205,3 +269,33 @@ def find_policy(name: str) -> Policy:
     if name not in POLICIES:
         raise SelectionError(f"No policy {name!r}: {', '.join(POLICIES)}.{did_you_mean(name, POLICIES)}")
     return POLICIES[name]
+
+
+def as_policy(policy: str | Policy | PolicyFunction) -> Policy:
+    """The policy, the one that a text names, or a policy made of a plain function."""
+    if isinstance(policy, Policy):
+        return policy
+    if isinstance(policy, str):
+        return find_policy(policy)
+    name = getattr(policy, "__name__", type(policy).__name__).replace("_", "-")
+    return Policy(name, (inspect.getdoc(policy) or name).splitlines()[0].rstrip("."), policy)
+
+
+def register_policy(policy: Policy | PolicyFunction) -> Policy:
+    """Add a policy under its name, for judging, simulations and the command line.
+
+    A plain function of a :class:`SelectionContext` and a :class:`Goal` goes by its own name and the first line of its
+    docstring.
+
+    Raises
+    ------
+    SelectionError
+        If another policy has the name, or it has a colon, which separates a policy from its model.
+    """
+    made = as_policy(policy)
+    if not made.name or ":" in made.name:
+        raise SelectionError(f"The name of a policy is a word without a colon, got {made.name!r}.")
+    if made.name in POLICIES:
+        raise SelectionError(f"A policy {made.name!r} exists already: choose another name.")
+    POLICIES[made.name] = made
+    return made

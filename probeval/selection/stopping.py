@@ -1,34 +1,20 @@
-"""When to stop: confidence reached, scores narrow enough, budget spent, and any combination of these."""
+"""When to stop: stopping rules with their targets, combined by "and" and "or"."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import ndtri
 
-from probeval.errors import SelectionError, did_you_mean
-from probeval.ties import TIE
+from probeval.errors import SelectionError
+from probeval.selection.rules import RULES, StoppingRule, find_quantity, rates
 
 if TYPE_CHECKING:
     from probeval.selection.judging import JudgingState
 
-__all__ = ["RULES", "Stopping", "StoppingCheck"]
-
-LEVEL = 0.95  # of the intervals whose half-width is looked at
-
-RULES = {
-    "confidence": "mean confidence over the comparisons that the goal asks for (all pairs of systems, for a ranking)",
-    "every": "the confidence of the least sure of these comparisons",
-    "best": "the probability that the leading system is the best",
-    "halfwidth": "the widest 95% interval of a system's score, as a half-width",
-    "budget": "judgments made",
-    "hours": "hours of judging, at `seconds=` a judgment",
-    "cost": "what the judgments cost, at `price=` each",
-}
-RATES = {"seconds": "hours", "price": "cost"}
-AT_MOST = ("halfwidth",)
+__all__ = ["Stopping", "StoppingCheck", "StoppingTarget"]
 
 
 @dataclass(frozen=True)
@@ -42,7 +28,7 @@ class StoppingCheck:
     reasons
         Those that hold, in words.
     values
-        Where each rule stands now, by name.
+        The present figure of each rule, by name.
     progress
         How far the nearest alternative is, from 0 to 1.
     """
@@ -54,143 +40,118 @@ class StoppingCheck:
 
 
 @dataclass(frozen=True)
+class StoppingTarget:
+    """A stopping rule and the target of its figure.
+
+    Parameters
+    ----------
+    rule
+        The rule.
+    target
+        From which value on, or up to which, it holds.
+    """
+
+    rule: StoppingRule
+    target: float
+
+    def __str__(self) -> str:
+        return f"{self.rule.name}={self.target:.15g}"
+
+
+@dataclass(frozen=True)
 class Stopping:
     """Alternatives, each a set of rules that must hold together; the first alternative that holds stops the judging.
 
     Parameters
     ----------
     alternatives
-        Targets by rule, one mapping an alternative.
-    seconds, price
-        What a judgment takes and costs.
+        The targets of each alternative.
+    rates
+        What one judgment takes, by the name of the rate, for rules that need it.
 
     Examples
     --------
     >>> rule = Stopping.parse("confidence=.95+halfwidth=.05, budget=500")
-    >>> rule.alternatives
-    ({'confidence': 0.95, 'halfwidth': 0.05}, {'budget': 500.0})
+    >>> [[str(target) for target in together] for together in rule.alternatives]
+    [['confidence=0.95', 'halfwidth=0.05'], ['budget=500']]
     >>> str(rule)
     'confidence=0.95+halfwidth=0.05,budget=500'
     """
 
-    alternatives: tuple[dict[str, float], ...] = ()
-    seconds: float | None = None
-    price: float | None = None
+    alternatives: tuple[tuple[StoppingTarget, ...], ...] = ()
+    rates: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for rule in self.rules.values():
+            if rule.rate is not None and rule.rate.name not in self.rates:
+                raise SelectionError(f"To stop at {rule.name}= say what a judgment takes: {rule.rate.name}=.")
 
     @classmethod
     def parse(cls, text: str | Stopping | None) -> Stopping:
         """From a text such as ``confidence=.95,budget=500``: a comma is "or", a plus "and"."""
         if isinstance(text, Stopping):
             return text
-        alternatives: list[dict[str, float]] = []
-        rates: dict[str, float] = {}
+        alternatives: list[tuple[StoppingTarget, ...]] = []
+        given: dict[str, float] = {}
         for part in (text or "").split(","):
-            together: dict[str, float] = {}
+            together: dict[str, StoppingTarget] = {}
             for item in part.split("+"):
                 if not item.strip():
                     continue
                 name, sign, value = (s.strip() for s in item.partition("="))
-                target = _number(name, sign, value)
-                (rates if name in RATES else together)[name] = target
+                quantity = find_quantity(name)
+                number = quantity.read(f"{name}{sign}{value}")
+                if isinstance(quantity, StoppingRule):
+                    together[name] = StoppingTarget(quantity, number)
+                else:
+                    given[name] = number
             if together:
-                alternatives.append(together)
-        out = cls(tuple(alternatives), **rates)
-        for rate, rule in RATES.items():
-            asked = any(rule in together for together in alternatives)
-            if asked and getattr(out, rate) is None:
-                raise SelectionError(f"To stop at {rule}= say what a judgment takes: {rate}=.")
-        return out
+                alternatives.append(tuple(together.values()))
+        return cls(tuple(alternatives), {name: given[name] for name in rates() if name in given})
 
     def __str__(self) -> str:
-        said = ["+".join(f"{k}={v:.15g}" for k, v in together.items()) for together in self.alternatives]
-        said += [f"{rate}={getattr(self, rate):.15g}" for rate in RATES if getattr(self, rate) is not None]
-        return ",".join(said)
+        targets = ["+".join(map(str, together)) for together in self.alternatives]
+        return ",".join([*targets, *(f"{name}={rate:.15g}" for name, rate in self.rates.items())])
 
     @property
-    def names(self) -> set[str]:
-        """The rules that it has."""
-        return {name for together in self.alternatives for name in together}
+    def rules(self) -> dict[str, StoppingRule]:
+        """The rules that it has, by name."""
+        return {t.rule.name: t.rule for together in self.alternatives for t in together}
+
+    def targets(self, rule: StoppingRule) -> list[float]:
+        """The targets that the alternatives set for a rule.
+
+        >>> from probeval.selection.rules import CONFIDENCE
+        >>> Stopping.parse("confidence=.9+halfwidth=.02,confidence=.95,budget=100").targets(CONFIDENCE)
+        [0.9, 0.95]
+        """
+        return [t.target for together in self.alternatives for t in together if t.rule == rule]
 
     def left(self, judged: int) -> int | None:
         """How many more judgments budgets allow, or None where nothing limits them."""
         limits = []
         for together in self.alternatives:
-            if set(together) <= {"budget", "hours", "cost"}:
-                limits.append(max(self._judgments(name, target) for name, target in together.items()))
+            counts = [t.rule.judgments(t.target, self._rate(t.rule)) for t in together]
+            known = [count for count in counts if count is not None]
+            if len(known) == len(counts):
+                limits.append(max(known))
         return max(0, int(np.ceil(min(limits) - 1e-9)) - judged) if limits else None
 
-    def _judgments(self, name: str, target: float) -> float:
-        """How many judgments a budget stands for."""
-        if name == "hours":
-            assert self.seconds is not None
-            return target * 3600 / self.seconds
-        if name == "cost":
-            assert self.price is not None
-            return target / self.price
-        return target
-
     def check(self, state: JudgingState) -> StoppingCheck:
-        """Where the rules stand at a state of the judging."""
-        values = {name: self._value(name, state) for name in RULES if name in self.names}
+        """The figures of the rules at a state of the judging, and whether they meet their targets."""
+        values = {name: rule.value(state, self._rate(rule)) for name, rule in _in_order(self.rules).items()}
         reasons, progress = [], 0.0
         for together in self.alternatives:
-            held = [_holds(name, values[name], target) for name, target in together.items()]
-            progress = max(progress, min(_share(name, values[name], target) for name, target in together.items()))
-            if all(held):
-                reasons.append(" and ".join(_said(name, values[name], t) for name, t in together.items()))
+            figures = [(t, values[t.rule.name]) for t in together]
+            progress = max(progress, min(t.rule.progress(value, t.target) for t, value in figures))
+            if all(t.rule.holds(value, t.target) for t, value in figures):
+                reasons.append(" and ".join(t.rule.describe(value, t.target) for t, value in figures))
         return StoppingCheck(bool(reasons), tuple(reasons), values, 1.0 if reasons else min(progress, 1.0))
 
-    def _value(self, name: str, state: JudgingState) -> float:
-        ranking, judged = state.ranking, len(state.judgments)
-        if name == "confidence":
-            return state.goal.confidence(ranking) if state.goal.compares else ranking.confidence
-        if name == "every":
-            matters = np.triu(state.goal.comparisons(ranking), k=1) > 0
-            return float(ranking.pair_confidence[matters].min()) if matters.any() else 1.0
-        if name == "best":
-            return float(ranking.p_best.max())
-        if name == "halfwidth":
-            return state.scores.halfwidth(LEVEL)
-        if name == "hours":
-            assert self.seconds is not None
-            return judged * self.seconds / 3600
-        if name == "cost":
-            assert self.price is not None
-            return judged * self.price
-        return float(judged)
+    def _rate(self, rule: StoppingRule) -> float:
+        return 1.0 if rule.rate is None else self.rates[rule.rate.name]
 
 
-def _number(name: str, sign: str, value: str) -> float:
-    known = {**RULES, **RATES}
-    if name not in known:
-        raise SelectionError(f"No stopping rule {name!r}: {', '.join(known)}.{did_you_mean(name, known)}")
-    try:
-        number = float(value)
-    except ValueError:
-        number = float("nan")
-    probability = name in ("confidence", "every", "best")
-    if not sign or not 0 <= number < np.inf or (probability and number > 1) or (name in RATES and number == 0):
-        what = "a probability" if probability else "a positive number"
-        raise SelectionError(f"A stopping rule is {name}=NUMBER, {what}; got {name}{sign}{value}.")
-    return number
-
-
-def _holds(name: str, value: float, target: float) -> bool:
-    return value <= target + TIE if name in AT_MOST else value >= target - TIE
-
-
-def _share(name: str, value: float, target: float) -> float:
-    """How far a rule has come, 1 where it holds."""
-    if _holds(name, value, target):
-        return 1.0
-    if name in AT_MOST:
-        return target / value
-    if name in ("confidence", "every"):
-        # Confidence starts at a half, and the last steps are the long ones: on the scale of normal quantiles.
-        to = float(ndtri(min(target, 1 - 1e-9)))
-        return float(np.clip(ndtri(np.clip(value, 0.5, 1 - 1e-9)) / to, 0, 1)) if to > 0 else 1.0
-    return value / target if target > 0 else 1.0
-
-
-def _said(name: str, value: float, target: float) -> str:
-    return f"{name} {value:.4g} {'<=' if name in AT_MOST else '>='} {target:g}"
+def _in_order(rules: Mapping[str, StoppingRule]) -> dict[str, StoppingRule]:
+    """The rules in the order of the list; one that was registered in another process comes last."""
+    return {name: rules[name] for name in {**RULES, **rules} if name in rules}

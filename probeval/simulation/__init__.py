@@ -4,9 +4,10 @@ from probeval.simulation.forecast import Forecast, forecast
 from probeval.simulation.heldout import HeldOut, restrict
 from probeval.simulation.plan import TARGETS, Plan, Planned, Prices, plan, resize
 from probeval.simulation.points import BINS, Bins, Point, measure_point, tau_and_accuracy
+from probeval.simulation.protocol import Contender, SimulationProtocol
 from probeval.simulation.replay import SimulatedAssessor, replay
-from probeval.simulation.rules import Ruled, apply_rules
-from probeval.simulation.simulate import DEFAULTS, Contender, simulate
+from probeval.simulation.significance_rules import RuleDecisions, apply_rules
+from probeval.simulation.simulate import simulate
 from probeval.simulation.trajectory import Simulation, Trajectory, TrajectoryStep, lasting
 from probeval.simulation.validate import CHECKPOINTS, MODELS, FitFunction, validate
 from probeval.simulation.validation import MARKS, Validation, ValidationRun
@@ -14,7 +15,6 @@ from probeval.simulation.validation import MARKS, Validation, ValidationRun
 __all__ = [
     "BINS",
     "CHECKPOINTS",
-    "DEFAULTS",
     "MARKS",
     "MODELS",
     "TARGETS",
@@ -27,9 +27,10 @@ __all__ = [
     "Planned",
     "Point",
     "Prices",
-    "Ruled",
+    "RuleDecisions",
     "SimulatedAssessor",
     "Simulation",
+    "SimulationProtocol",
     "Trajectory",
     "TrajectoryStep",
     "Validation",

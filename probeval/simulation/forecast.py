@@ -155,7 +155,7 @@ def forecast(
     >>> from probeval.relevance import load_card
     >>> from probeval.selection import Judging
     >>> campaign = synthetic_campaign(np.random.default_rng(1), systems=4, queries=6, depth=5)
-    >>> judging = Judging(campaign, load_card("text-hierarchical").model, "DCG@5")
+    >>> judging = Judging.of(campaign, load_card("text-hierarchical").model, "DCG@5")
     >>> ahead = forecast(judging.begin(), paths=2)
     >>> ahead.needed(0.95)["judgments"] == ahead.pool == len(judging.pool)  # every pair is judged
     True
@@ -194,7 +194,6 @@ def _track(
 ) -> tuple[list[int], list[float], list[float]]:
     """One trajectory: numbers judged, confidence and half-width at each step."""
     judging = state.judging
-    assert judging.scale is not None
     pool = state.judgments.pool.union(judging.pool)
     past, place, grades = state.judgments.on(pool), judging.pool.within(pool), judging.scale.values[truth]
     made: list[int] = []

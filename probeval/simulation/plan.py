@@ -301,9 +301,8 @@ def plan(
     for n, depth, k, with_labels in work:
         sized = resize(collection, n, stream(seed, n))
         sized = sized if with_labels else replace(sized, labels=None)
-        judging = Judging(sized, model, measured, scale=scale, depth=depth, explore=0.0, seed=seed)
+        judging = Judging.of(sized, model, measured, scale=scale, depth=depth, explore=0.0, seed=seed)
         state = judging.begin()
-        assert judging.scale is not None
         noise = _noise(judging.scale, measured, disagreement) / k
         ahead = forecast(
             state,

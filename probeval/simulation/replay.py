@@ -11,13 +11,14 @@ import numpy as np
 
 from probeval.arrays import Bools, Floats, Ints
 from probeval.data.judgments import Judgments
-from probeval.errors import ProbevalWarning, SelectionError
-from probeval.metrics import Metric
+from probeval.errors import ProbevalWarning
 from probeval.relevance.models.base import Predicts
-from probeval.selection import Judging, JudgingState, Stopping
+from probeval.selection import Judging, JudgingState, Policy, PolicyFunction
+from probeval.selection.policies import as_policy
 from probeval.simulation.heldout import HeldOut
 from probeval.simulation.points import Point, measure_point, significant_pairs, tau_and_accuracy
-from probeval.simulation.rules import Ruled, apply_rules
+from probeval.simulation.protocol import SimulationProtocol, check_noise
+from probeval.simulation.significance_rules import RuleDecisions, apply_rules
 from probeval.simulation.trajectory import LASTS, TAU, Trajectory, TrajectoryStep, lasting
 from probeval.streams import Purpose, stream
 
@@ -41,8 +42,7 @@ class SimulatedAssessor:
     @classmethod
     def of(cls, held: HeldOut, *, noise: float = 0.0, rng: np.random.Generator | None = None) -> SimulatedAssessor:
         """The true grade of each pair; with probability ``noise`` any other of the scale."""
-        if not 0 <= noise <= 1:
-            raise SelectionError(f"Noise is the probability of a wrong grade, between 0 and 1; got {noise:g}.")
+        check_noise(noise)
         codes = held.codes.astype(np.int64)
         if noise:
             rng = np.random.default_rng(0) if rng is None else rng
@@ -60,88 +60,75 @@ class SimulatedAssessor:
 def replay(
     held: HeldOut,
     model: Predicts,
-    metric: Metric,
+    protocol: SimulationProtocol,
     *,
-    policy: str,
+    policy: str | Policy | PolicyFunction,
     name: str,
-    goal: str = "ranking",
-    stop: Stopping | str = "confidence=.95",
-    batch: int = 1,
-    checkpoints: Sequence[float] = (),
-    until: float = 1.0,
-    explore: float | None = None,
-    refresh: int | None = None,
-    pilot: float = 0.0,
-    noise: float = 0.0,
-    family: str | None = None,
-    draws: int = 1000,
     seed: int = 0,
 ) -> Trajectory:
-    """Judge a campaign again, batch by batch, and hold what is stated against the truth.
+    """Judge a campaign again, batch by batch, and compare the stated figures with the truth.
 
     It goes on for 100 judgments past the stop, until every checkpoint is passed and tau has stayed at .9 for 100, or
-    until the share ``until`` of the pool, or all that can be, is judged.
+    until the share ``protocol.until`` of the pool, or all that can be, is judged.
 
     Parameters
     ----------
     held
-        The campaign, its truth known.
+        The campaign, its truth known; its depth and its scale are those of the trajectory.
     model, name
         What predicts, and what it is called.
-    metric, policy, goal, explore, refresh, family, draws
-        As in :class:`probeval.selection.Judging`.
-    stop
-        The stopping rule whose first passage is reported.
-    batch
-        How many pairs are judged between two choices.
-    checkpoints
-        Shares of the pool at which everything is measured.
-    pilot
-        The share of the pool that is judged at random before the policy sets in.
-    noise
-        The probability that the assessor slips.
-    seed
-        Same seed, same trajectory.
+    protocol
+        How it is judged; the policies, models and seeds that it lists are those of :func:`simulate`.
+    policy, seed
+        Who chooses, and where randomness starts: same seed, same trajectory.
     """
-    rule = Stopping.parse(stop)
+    metric, stop, chooser = protocol.metric, protocol.stop, as_policy(policy)
     pool = len(held.pool)
-    targets = sorted(min(ceil(share * pool - 1e-9), len(held.known)) for share in checkpoints)
-    most = min(ceil(until * pool - 1e-9), len(held.known))
+    targets = sorted(min(ceil(share * pool - 1e-9), len(held.known)) for share in protocol.checkpoints)
+    most = min(ceil(protocol.until * pool - 1e-9), len(held.known))
     offered = np.zeros(pool, dtype=bool)
     offered[held.known] = True
-    assessor = SimulatedAssessor.of(held, noise=noise, rng=stream(seed, held.collection.name, Purpose.SLIPS))
-    judging = Judging(
-        replace(held.collection, judgments=None), model, metric, policy=policy, goal=goal, scale=held.scale,
-        depth=held.depth, explore=explore, offered=offered, refresh=refresh or 1, family=family, draws=draws,
+    assessor = SimulatedAssessor.of(held, noise=protocol.noise, rng=stream(seed, held.collection.name, Purpose.SLIPS))
+    judging = Judging.of(
+        replace(held.collection, judgments=None),
+        model,
+        metric,
+        policy=chooser,
+        goal=protocol.goal,
+        scale=held.scale,
+        depth=held.depth,
+        explore=protocol.explore,
+        offered=offered,
+        refresh=protocol.refresh,
+        family=protocol.family,
+        draws=protocol.draws,
         seed=seed,
-    )  # fmt: skip
+    )
     truth = held.truth(metric)
     true = truth.mean(axis=1)
     significant = significant_pairs(truth)
     judged: list[int] = []
     steps: list[TrajectoryStep] = []
     points: list[Point] = []
-    ruled: list[Ruled] = []
+    decisions: list[RuleDecisions] = []
     stopped: tuple[TrajectoryStep, tuple[str, ...]] | None = None
     at_stop: Point | None = None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ProbevalWarning)  # what files lack is said once, when they are read
         state = judging.begin()
-        if pilot:
-            start = stream(seed, held.collection.name, Purpose.PILOT).permutation(held.known)[
-                : ceil(pilot * pool - 1e-9)
-            ]
-            judged += start.tolist()
+        if protocol.pilot:
+            shuffled = stream(seed, held.collection.name, Purpose.PILOT).permutation(held.known)
+            judged += shuffled[: ceil(protocol.pilot * pool - 1e-9)].tolist()
             state = state.after(assessor.judge(held, judged))
         while True:
             step = _step(state, true, significant, len(judged))
             steps.append(step)
             while targets and len(judged) >= targets[0]:
                 points.append(_point(state, true, truth, seed))
-                ruled.append(apply_rules(state, truth))
+                decisions.append(apply_rules(state, truth))
                 targets.pop(0)
             if stopped is None:
-                check = rule.check(state)
+                check = stop.check(state)
                 if check.reached:
                     stopped = (step, check.reasons)
                     at_stop = _point(state, true, truth, seed)
@@ -150,14 +137,14 @@ def replay(
             past_stop = stopped is not None and len(judged) >= stopped[0].judged + LASTS
             if past_stop and not targets and lasting(steps, TAU, LASTS) is not None:
                 break
-            size = _size(len(judged), batch, targets, most, None if stopped else rule.left(len(judged)))
+            size = _size(len(judged), protocol.batch, targets, most, None if stopped else stop.left(len(judged)))
             chosen = state.next(size)
             if not len(chosen):
                 break
             judged += chosen.tolist()
             state = state.after(assessor.judge(held, judged))
     return Trajectory(
-        policy=policy,
+        policy=chooser.name,
         model=name,
         metric=str(metric),
         seed=seed,
@@ -166,7 +153,7 @@ def replay(
         systems=len(judging.runs.systems),
         steps=tuple(steps),
         points=tuple(points),
-        rules=tuple(ruled),
+        rules=tuple(decisions),
         stop=None if stopped is None else stopped[0],
         at_stop=at_stop,
         reasons=() if stopped is None else stopped[1],

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from probeval.simulation.points import Point
-from probeval.simulation.rules import Ruled
+from probeval.simulation.significance_rules import RuleDecisions
 from probeval.ties import TIE
 
 __all__ = ["LASTS", "TAU", "Simulation", "Trajectory", "TrajectoryStep", "lasting"]
@@ -75,7 +75,7 @@ class Trajectory:
     systems: int
     steps: tuple[TrajectoryStep, ...]
     points: tuple[Point, ...]
-    rules: tuple[Ruled, ...]
+    rules: tuple[RuleDecisions, ...]
     stop: TrajectoryStep | None
     reasons: tuple[str, ...]
     order: tuple[int, ...]
@@ -122,7 +122,7 @@ class Trajectory:
                 "reasons": list(self.reasons),
             },
             "points": [point.to_dict() for point in self.points],
-            "rules": [ruled.to_dict() for ruled in self.rules],
+            "rules": [decisions.to_dict() for decisions in self.rules],
         }
 
 

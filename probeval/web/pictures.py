@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from probeval.selection import Stopping
+from probeval.selection.rules import CONFIDENCE
 
 __all__ = ["Interval", "ProgressCurve", "intervals", "progress_curve", "target_confidence"]
 
@@ -70,8 +71,7 @@ def target_confidence(stopping: str) -> float | None:
     >>> target_confidence("confidence=.9+halfwidth=.02,budget=100"), target_confidence("budget=100")
     (0.9, None)
     """
-    asked = [rules["confidence"] for rules in Stopping.parse(stopping).alternatives if "confidence" in rules]
-    return min(asked) if asked else None
+    return min(Stopping.parse(stopping).targets(CONFIDENCE), default=None)
 
 
 @dataclass(frozen=True)

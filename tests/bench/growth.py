@@ -282,7 +282,7 @@ def refit(folder: str) -> dict[str, float]:
     rows = judged_pairs(campaign, BEFORE + BATCH * REFITS, depth=DEPTH)
     first, *rest = (Judgments.rows(*(column[:n] for column in rows)) for n in range(BEFORE, len(rows[0]) + 1, BATCH))
     begun = replace(campaign, judgments=first)
-    state = Judging(begun, choose_model(None, begun, scale=scale).model, METRIC, scale=scale).begin()
+    state = Judging.of(begun, choose_model(None, begun, scale=scale).model, METRIC, scale=scale).begin()
     taken = []
     for judgments in rest:
         start = time.perf_counter()

@@ -6,6 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from probeval.cli.app import VERBS, app
+from probeval.selection import POLICIES, RULES, Policy, StoppingRule, register_policy, register_rule
 
 
 def completed(line: str) -> list[str]:
@@ -25,12 +26,43 @@ def completed(line: str) -> list[str]:
         ("probeval plan runs --model text-hier", {"text-hierarchical"}),
         ("probeval next runs --policy g", {"gain"}),
         ("probeval simulate runs --policy mt", {"mtc"}),
+        ("probeval report runs --policy mt", {"mtc", "mtc-thesis"}),
+        ("probeval campaign create store runs --policy g", {"gain"}),
+        ("probeval next runs --stop h", {"halfwidth=", "hours="}),
         ("probeval evaluate runs --scale gr", {"graded:2", "graded:3", "graded:4"}),
         ("probeval evaluate runs --format ", {"table", "csv", "json"}),
     ],
 )
 def test_values_are_offered(line, offered):
     assert offered <= set(completed(line))
+
+
+def test_policies_and_rules_from_outside_are_offered():
+    class Mine(StoppingRule):
+        """A rule of one's own."""
+
+        name = "mine"
+        summary = "nothing"
+
+        def value(self, state, rate):
+            return 0.0
+
+    register_rule(Mine())
+    register_policy(Policy("myown", "nothing", lambda context, goal: context.best_rank))
+    try:
+        assert completed("probeval next runs --stop mi") == ["mine="]
+        assert completed("probeval simulate runs --policy my") == ["myown"]
+    finally:
+        del RULES["mine"], POLICIES["myown"]
+
+
+def test_help_names_every_policy_goal_and_rule(probeval, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    said = probeval("next", "--help").out
+    assert "confidence= every= best= halfwidth= budget= hours= cost=; a comma is or, a plus is and." in said
+    assert f"How to choose: {', '.join(POLICIES)}." in said
+    assert "What it is for: ranking, best, top:N, pair:A,B, scores or relevant." in said
+    assert ".1 for gain and 0 for others when not given." in said
 
 
 def test_the_help_lists_every_verb_in_the_order_of_use(probeval, monkeypatch):

@@ -13,7 +13,7 @@ import pytest
 
 from probeval.data import read_campaign, write_campaign
 from probeval.relevance import synthetic_campaign
-from probeval.simulation import simulate
+from probeval.simulation import SimulationProtocol, simulate
 
 
 @pytest.fixture(scope="module")
@@ -48,10 +48,10 @@ def run(probeval, folders):
 def test_json_is_that_of_the_library(run, folders):
     said = run("--policy", "mtc:uniform", "--policy", "random:uniform", "--seeds", 2, "--format", "json", quiet=False)
     assert said.code == 0, said.err
-    expected = simulate(
-        replace(read_campaign(folders[0]), name="runs"), metric="DCG@5", policies=["mtc:uniform", "random:uniform"],
-        seeds=2, batch=5, checkpoints=[0, 0.1, 0.4],
-    )  # fmt: skip
+    protocol = SimulationProtocol.of(
+        "DCG@5", policies=["mtc:uniform", "random:uniform"], seeds=2, batch=5, checkpoints=[0, 0.1, 0.4]
+    )
+    expected = simulate(replace(read_campaign(folders[0]), name="runs"), protocol)
     document = json.loads(said.out)
     assert document["policies"][0]["points"][0]["rho"] is None  # all systems tied: it is not a number
     plain = json.loads(json.dumps(expected.to_dict()), parse_constant=lambda _: None)
@@ -153,5 +153,5 @@ def test_a_scheduler_that_is_not_there(run):
         said = run("--scheduler", "tcp://127.0.0.1:9")
     assert said.code == 1
     assert said.err.endswith(
-        "Error: No Dask scheduler answers at tcp://127.0.0.1:9. Start one, or leave --scheduler out.\n"
+        "Error: No Dask scheduler answers at tcp://127.0.0.1:9. Start one, or go on without a scheduler.\n"
     )

@@ -9,9 +9,8 @@ from __future__ import annotations
 import pytest
 
 from probeval.data import read_campaign
-from probeval.metrics import parse
 from probeval.relevance import Empirical, FallbackModel, Uniform
-from probeval.simulation import HeldOut, replay
+from probeval.simulation import HeldOut, SimulationProtocol, replay
 
 
 @pytest.fixture(scope="module")
@@ -27,8 +26,8 @@ def judged(held, model=None, *, until=0.36, **options):
     """The trajectory of mtc with the uniform prior, to a little past mean confidence .95."""
     model = FallbackModel([Uniform()]) if model is None else model
     # A prior that learns nothing need not learn again.
-    settings = {"policy": "mtc", "name": "uniform", "explore": 0, "until": until, "refresh": 7000}
-    return replay(held, model, parse("CG@5"), **settings, **options)
+    protocol = SimulationProtocol.of("CG@5", explore=0, until=until, refresh=7000, checkpoints=(), **options)
+    return replay(held, model, protocol, policy="mtc", name="uniform")
 
 
 @pytest.mark.slow

@@ -182,7 +182,7 @@ def test_judging_counts_as_an_error(partial: Evaluation, full: Evaluation) -> No
 def test_milestones_follow_the_order_of_judging(small: Collection, choice: Choice) -> None:
     assert small.judgments is not None
     few = small.judgments.take(np.arange(30))
-    state = Judging(replace(small, judgments=few), choice.model, "CG@5", scale=choice.scale).begin()
+    state = Judging.of(replace(small, judgments=few), choice.model, "CG@5", scale=choice.scale).begin()
     found = follow(state, choice, few)
     counts = [mark.judged for mark in found.milestones]
     assert counts[0] == 0
@@ -206,7 +206,7 @@ def test_users_are_asked_where_a_mapping_applies(partial: Evaluation, page: Page
     assert "CGl@5/broad" in said(page, "users")
     assert "of 100 users" in said(page, "users")
     other = Evaluation(
-        Judging(partial.state.judging.collection, choice.model, "AP@5", scale=choice.scale).begin(),
+        Judging.of(partial.state.judging.collection, choice.model, "AP@5", scale=choice.scale).begin(),
         choice,
         partial.milestones,
     )

@@ -12,14 +12,15 @@ from probeval.data import Collection
 from probeval.errors import DataError
 from probeval.reports import read_simulation, render, report_simulation
 from probeval.reports.page import Figure, Prose, Quote, Table
-from probeval.simulation import Simulation, simulate
+from probeval.simulation import Simulation, SimulationProtocol, simulate
 
 
 @pytest.fixture(scope="module")
 def result(small: Collection) -> Simulation:
-    return simulate(
-        small, metric="DCG@5", policies=["mtc:uniform", "random:uniform"], batch=5, seeds=2, checkpoints=(0.0, 0.2)
+    protocol = SimulationProtocol.of(
+        "DCG@5", policies=["mtc:uniform", "random:uniform"], batch=5, seeds=2, checkpoints=(0.0, 0.2)
     )
+    return simulate(small, protocol)
 
 
 def test_the_table_of_stops_is_the_summary(result: Simulation) -> None:

@@ -36,7 +36,7 @@ def state(full) -> Callable[..., JudgingState]:
         few = replace(campaign, judgments=campaign.judgments.take(order) if judged else None)
         predicts = UNIFORM if model == "uniform" else load_card(model).model
         options = {"metric": "DCG@5", "scale": Scale.graded(2), "explore": 0, "draws": 200, **options}
-        begun = Judging(few, predicts, **options).begin()
+        begun = Judging.of(few, predicts, **options).begin()
         if key is not None:
             made[key] = begun
         return begun

@@ -59,7 +59,9 @@ def test_ties_go_to_the_first_in_the_pool():
     runs = as_runs({s: {q: {f"{s}{i}": float(-i) for i in range(3)} for q in "xyz"} for s in "ab"})
     campaign = Collection("even", runs)
     for policy in ("mtc", "gain", "variance", "uncertain", "mtc-thesis"):
-        judging = Judging(campaign, FallbackModel([Uniform()]), "CG@3", policy=policy, scale=Scale.binary(), explore=0)
+        judging = Judging.of(
+            campaign, FallbackModel([Uniform()]), "CG@3", policy=policy, scale=Scale.binary(), explore=0
+        )
         begun = judging.begin()
         assert begun.next(18).tolist() == list(range(18)), policy
         assert [begun.next(1)[0], *begun.next(1, taken=[0])] == [0, 1], policy
@@ -79,7 +81,7 @@ def test_every_measure_goes_through_gain(state, metric):
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_pool_is_exhausted_and_no_pair_is_asked_twice(full, policy):
-    judging = Judging(
+    judging = Judging.of(
         replace(full, judgments=None),
         FallbackModel([Uniform()]),
         "DCG@3",
@@ -100,7 +102,7 @@ def test_a_pool_is_exhausted_and_no_pair_is_asked_twice(full, policy):
 
 def test_same_seed_same_order(full):
     def order(seed, policy="gain", explore=0.3):
-        judging = Judging(
+        judging = Judging.of(
             replace(full, judgments=None), FallbackModel([Uniform()]), "DCG@5", policy=policy, scale=Scale.graded(2),
             explore=explore, seed=seed, draws=100,
         )  # fmt: skip
@@ -115,7 +117,7 @@ def test_same_seed_same_order(full):
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.25, 0.5, 1.0])
 @pytest.mark.parametrize("batch", [1, 3, 10])
 def test_exploration_is_spread_evenly_whatever_the_batches(full, share, batch):
-    judging = Judging(
+    judging = Judging.of(
         replace(full, judgments=None),
         FallbackModel([Uniform()]),
         "DCG@5",
@@ -184,7 +186,9 @@ def test_one_system_one_query_and_identical_systems(full, policy, metric):
     twins = as_runs({s: {q: {f"d{i}": float(-i) for i in range(3)} for q in "xy"} for s in ("a", "b")})
     for lists, n in ((runs.select(["system-01"]), 20), (one_query, 3), (twins, 6)):
         campaign = Collection("edge", lists)
-        judging = Judging(campaign, FallbackModel([Uniform()]), metric, policy=policy, scale=Scale.graded(2), draws=50)
+        judging = Judging.of(
+            campaign, FallbackModel([Uniform()]), metric, policy=policy, scale=Scale.graded(2), draws=50
+        )
         state = judging.begin()
         chosen = state.next(1000)
         assert sorted(chosen) == list(range(n))

@@ -86,4 +86,4 @@ def test_some_goals_are_not_about_comparisons():
 
 def test_a_system_that_is_not_there(full):
     with pytest.raises(SelectionError, match=r"^No system 'system-1' to compare\. Did you mean 'system-01'\?$"):
-        Judging(full, FallbackModel([Uniform()]), "DCG@5", goal="pair:system-1,system-02", policy="random")
+        Judging.of(full, FallbackModel([Uniform()]), "DCG@5", goal="pair:system-1,system-02", policy="random")

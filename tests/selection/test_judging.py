@@ -9,8 +9,9 @@ import pytest
 
 from probeval.data import Judgments, Scale
 from probeval.errors import ScaleError, SelectionError
+from probeval.metrics import Metric
 from probeval.relevance import FallbackModel, Uniform
-from probeval.selection import EXPLORE, Judging
+from probeval.selection import EXPLORE, POLICIES, Goal, Judging, Policy
 
 MODEL = FallbackModel([Uniform()])
 
@@ -27,15 +28,15 @@ class Counting:
 
 
 def test_what_is_not_named_is_settled(full):
-    judging = Judging(full, MODEL, "nDCG@3", goal="top:2")
+    judging = Judging.of(full, MODEL, "nDCG@3", goal="top:2")
     assert str(judging.metric) == "nDCG@3"
     assert (judging.depth, judging.runs.depth, str(judging.goal), str(judging.scale)) == (3, 3, "top:2", "graded:2")
-    assert Judging(full, MODEL, "AP").depth == full.runs.depth
-    assert Judging(full, MODEL, "AP@3", depth=5).runs.depth == 5
-    assert {p: Judging(full, MODEL, "P@3", policy=p).explore for p in ("gain", "mtc", "random", "depth")} == {
+    assert Judging.of(full, MODEL, "AP").depth == full.runs.depth
+    assert Judging.of(full, MODEL, "AP@3", depth=5).runs.depth == 5
+    assert {p: Judging.of(full, MODEL, "P@3", policy=p).explore for p in ("gain", "mtc", "random", "depth")} == {
         "gain": EXPLORE, "mtc": 0.0, "random": 0.0, "depth": 0.0,
     }  # fmt: skip
-    assert Judging(full, MODEL, "P@3", explore=0).explore == 0
+    assert Judging.of(full, MODEL, "P@3", explore=0).explore == 0
 
 
 @pytest.mark.parametrize(
@@ -49,18 +50,20 @@ def test_what_is_not_named_is_settled(full):
 def test_slips_are_found_before_any_work(full, options, message):
     counting = Counting()
     with pytest.raises(SelectionError, match=message):
-        Judging(full, counting, "P@3", **options)
+        Judging.of(full, counting, "P@3", **options)
     assert counting.seen == []
 
 
 def test_grades_must_be_known(full):
     with pytest.raises(ScaleError, match=r"Without judgments the scale of the grades must be named\."):
-        Judging(replace(full, judgments=None), MODEL, "P@3")
+        Judging.of(replace(full, judgments=None), MODEL, "P@3")
 
 
 def test_a_model_learns_again_after_so_many(full):
     counting = Counting()
-    judging = Judging(replace(full, judgments=None), counting, "P@3", scale=Scale.graded(2), policy="depth", refresh=5)
+    judging = Judging.of(
+        replace(full, judgments=None), counting, "P@3", scale=Scale.graded(2), policy="depth", refresh=5
+    )
     state = judging.begin()
     for n in range(1, 12):
         chosen = np.concatenate([state.judgments.pair, state.next(1)])
@@ -73,7 +76,7 @@ def test_a_model_learns_again_after_so_many(full):
 def test_judgments_outside_the_pool_are_kept(full):
     more = Judgments.rows(["q1", "q1"], ["nowhere", full.runs.pool.label(0)[1]], [2, 1])
     some = replace(full, judgments=more)
-    state = Judging(some, MODEL, "nDCG@5", scale=Scale.graded(2), draws=50).begin()
+    state = Judging.of(some, MODEL, "nDCG@5", scale=Scale.graded(2), draws=50).begin()
     assert len(state.judgments) == 2
     assert state.scores.judged == state.prediction.relevance.certain.sum() == 1
     assert state.prediction.relevance.beyond.sum() > 0  # the ideal list knows of it
@@ -84,7 +87,7 @@ def test_only_offered_pairs_are_open(full):
     offered = np.zeros(len(pool), dtype=bool)
     offered[:4] = True
     some = replace(full, judgments=None)
-    state = Judging(some, MODEL, "P@3", scale=Scale.graded(2), offered=offered, policy="mtc").begin()
+    state = Judging.of(some, MODEL, "P@3", scale=Scale.graded(2), offered=offered, policy="mtc").begin()
     assert state.open.tolist() == offered.tolist()
     assert sorted(state.next(50)) == [0, 1, 2, 3]
     assert state.open.tolist() == offered.tolist()  # asking changes nothing
@@ -92,6 +95,53 @@ def test_only_offered_pairs_are_open(full):
 
 def test_family_and_draws_reach_the_scores(full):
     some = replace(full, judgments=full.judgments.take(np.arange(5)))
-    assert Judging(some, MODEL, "DCG@3", family="t", scale=Scale.graded(2)).begin().scores.family == "t"
-    drawn = Judging(some, MODEL, "nDCG@3", draws=37, scale=Scale.graded(2)).begin().scores.joint.draws
+    assert Judging.of(some, MODEL, "DCG@3", family="t", scale=Scale.graded(2)).begin().scores.family == "t"
+    drawn = Judging.of(some, MODEL, "nDCG@3", draws=37, scale=Scale.graded(2)).begin().scores.joint.draws
     assert len(drawn) == 37
+
+
+def test_replacing_a_field_fits_nothing_again(full, monkeypatch):
+    from probeval.relevance import load_card
+    from probeval.relevance.models.hierarchical import Hierarchical
+
+    designs = []
+    design = Hierarchical.design
+    monkeypatch.setattr(Hierarchical, "design", lambda *a, **k: designs.append(a) or design(*a, **k))
+    some = replace(full, judgments=full.judgments.take(np.arange(5)))
+    judging = Judging.of(some, load_card("text-hierarchical").model, "DCG@3", scale="graded:2", draws=50)
+    assert len(designs) == 1
+    other = replace(judging, draws=20, policy=POLICIES["mtc"], goal=Goal.parse("best"))
+    assert other.online is judging.online
+    assert other.runs is judging.runs
+    assert len(designs) == 1
+    assert (other.draws, str(other.policy), str(other.goal)) == (20, "mtc", "best")
+    assert (other.collection, other.model) == (judging.collection, judging.model)
+
+
+def test_fields_are_of_exact_types(full):
+    judging = Judging.of(full, MODEL, "P@3", policy="mtc", goal="best", scale="graded:2")
+    types = {"metric": Metric, "policy": Policy, "goal": Goal, "scale": Scale, "depth": int, "explore": float}
+    assert {name: type(getattr(judging, name)) for name in types} == types
+
+
+def test_a_plain_function_is_a_policy(full):
+    def backwards(context, goal):
+        """The last pair of the pool first."""
+        return np.arange(len(context.runs.pool), dtype=float)
+
+    some = replace(full, judgments=None)
+    state = Judging.of(some, MODEL, "P@3", policy=backwards, scale=Scale.graded(2)).begin()
+    n = len(state.judging.pool)
+    assert state.next(3).tolist() == [n - 1, n - 2, n - 3]
+    assert (state.judging.policy.name, state.judging.policy.summary) == ("backwards", "The last pair of the pool first")
+
+
+def test_method_and_target_reach_the_scores(full):
+    some = replace(full, judgments=full.judgments.take(np.arange(5)))
+    drawn = Judging.of(some, MODEL, "DCG@3", method="draws", draws=30).begin().scores
+    assert drawn.method == "draws"
+    assert len(drawn.joint.draws) == 30
+    here, beyond = (Judging.of(some, MODEL, "DCG@3", target=t).begin() for t in ("collection", "population"))
+    assert (here.scores.method, here.scores.target, beyond.scores.target) == ("moments", "collection", "population")
+    assert (np.diag(beyond.scores.covariance) > np.diag(here.scores.covariance)).all()
+    assert len(beyond.next(3)) == 3

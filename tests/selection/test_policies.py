@@ -12,7 +12,7 @@ from scipy.stats import norm
 from probeval.data import Judgments, Scale
 from probeval.errors import SelectionError
 from probeval.relevance import FallbackModel, Uniform
-from probeval.selection import POLICIES, Goal, Judging
+from probeval.selection import POLICIES, Goal, Judging, Policy, register_policy
 from probeval.selection.policies import comparison_weights, find_policy
 
 RANKING = Goal.parse("ranking")
@@ -22,7 +22,7 @@ HIERARCHICAL = "text-hierarchical"
 def at_tiny(tiny, metric="CG@2", judged=None, **options):
     if judged:
         tiny = replace(tiny, judgments=Judgments.rows(["q"] * len(judged), list(judged), list(judged.values())))
-    return Judging(tiny, FallbackModel([Uniform()]), metric, scale=Scale.binary(), explore=0, **options).begin()
+    return Judging.of(tiny, FallbackModel([Uniform()]), metric, scale=Scale.binary(), explore=0, **options).begin()
 
 
 @pytest.mark.parametrize("goal", ["ranking", "best", "top:2", "pair:system-01,system-04"])
@@ -71,7 +71,7 @@ def test_mtc_thesis_by_hand(tiny):
 
 def test_mtc_thesis_divides_by_the_expected_ideal(full):
     both = [
-        Judging(replace(full, judgments=few), FallbackModel([Uniform()]), m, scale=Scale.graded(2)).begin().context
+        Judging.of(replace(full, judgments=few), FallbackModel([Uniform()]), m, scale=Scale.graded(2)).begin().context
         for few in [full.judgments.take(np.arange(0, len(full.judgments), 3))]
         for m in ("DCG@5", "nDCG@5")
     ]
@@ -196,7 +196,7 @@ def test_the_latest_document_counts_most_for_the_bandit(full):
     )
     judged = Judgments.rows(["q"] * 4, ["a1", "a2", "b1", "b2"], [1, 0, 0, 1])
     campaign = Collection("two", runs, judged)
-    judging = Judging(campaign, FallbackModel([Uniform()]), "P@3", policy="bandit", scale=Scale.binary())
+    judging = Judging.of(campaign, FallbackModel([Uniform()]), "P@3", policy="bandit", scale=Scale.binary())
     query, doc = judging.pool.label(int(judging.begin().next(1)[0]))
     assert (query, doc) == ("q", "b3")
 
@@ -224,3 +224,30 @@ def test_comparisons_of_draws_have_the_density_of_their_confidence(state):
 def test_no_policy_of_that_name():
     with pytest.raises(SelectionError, match=r"No policy 'gian': random, .*gain\. Did you mean 'gain'\?"):
         find_policy("gian")
+
+
+def test_a_policy_from_outside():
+    def by_pool(context, goal):
+        """In the order of the pool.
+
+        More of it.
+        """
+        return -np.arange(len(context.runs.pool), dtype=float)
+
+    made = register_policy(by_pool)
+    try:
+        assert made is POLICIES["by-pool"] is find_policy("by-pool")
+        assert (made.summary, made.default_model, made.explores) == ("In the order of the pool", "hierarchical", 0.0)
+        with pytest.raises(SelectionError, match="A policy 'by-pool' exists already: choose another name"):
+            register_policy(by_pool)
+    finally:
+        del POLICIES["by-pool"]
+    with pytest.raises(SelectionError, match="The name of a policy is a word without a colon, got 'a:b'"):
+        register_policy(Policy("a:b", "", by_pool))
+
+
+def test_every_policy_says_what_it_is():
+    assert all(name == policy.name == str(policy) and policy.summary for name, policy in POLICIES.items())
+    assert {name: policy.explores for name, policy in POLICIES.items() if policy.explores} == {"gain": 0.1}
+    assert [name for name, policy in POLICIES.items() if policy.at_random] == ["random"]
+    assert [name for name, policy in POLICIES.items() if policy.joint_value] == ["gain"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from probeval.errors import SelectionError
-from probeval.selection import RULES, Stopping
+from probeval.selection import RULES, Rate, Stopping, StoppingRule, StoppingTarget, register_rule
 
 
 @pytest.mark.parametrize(
@@ -49,11 +50,11 @@ ALTERNATIVES = st.lists(
 @settings(max_examples=50)
 @given(ALTERNATIVES)
 def test_parsing_undoes_printing(alternatives):
-    rule = Stopping(tuple(alternatives))
+    rule = Stopping(tuple(tuple(StoppingTarget(RULES[n], t) for n, t in each.items()) for each in alternatives))
     back = Stopping.parse(str(rule))
     assert len(back.alternatives) == len(alternatives)
     for one, two in zip(back.alternatives, alternatives, strict=True):
-        assert one == pytest.approx(two, rel=1e-14)
+        assert {t.rule.name: t.target for t in one} == pytest.approx(two, rel=1e-14)
 
 
 @pytest.mark.parametrize(
@@ -178,3 +179,60 @@ def test_one_system_is_always_sure(state, full):
     assert check.reached
     assert Stopping.parse("every=1+best=1").check(begun).reached
     assert not Stopping.parse("halfwidth=.01").check(begun).reached
+
+
+class Days(Rate):
+    """How many judgments a day has."""
+
+    name = "perday"
+    summary = "judgments per day"
+
+
+class Elapsed(StoppingRule):
+    """Days of judging."""
+
+    name = "days"
+    summary = "days of judging, at `perday=` judgments per day"
+    rate = Days()
+
+    def value(self, state, rate):
+        return len(state.judgments) / rate
+
+    def judgments(self, target, rate):
+        return target * rate
+
+
+def test_a_rule_from_outside(state):
+    rule = register_rule(Elapsed())
+    try:
+        stopping = Stopping.parse("days=3+best=0,days=2,perday=4")
+        assert str(stopping) == "days=3+best=0,days=2,perday=4"
+        assert stopping.targets(rule) == [3, 2]
+        assert stopping.left(5) == 3
+        check = stopping.check(state(6))
+        assert (check.reached, check.values["days"], list(check.values)) == (False, 1.5, ["best", "days"])
+        assert check.progress == 0.75
+        assert stopping.check(state(12)).reasons[-1] == "days 3 >= 2"
+        with pytest.raises(SelectionError, match=r"To stop at days= say what a judgment takes: perday=\."):
+            Stopping.parse("days=3")
+        with pytest.raises(SelectionError, match="A stopping rule 'days' exists already: choose another name"):
+            register_rule(Elapsed())
+    finally:
+        del RULES["days"]
+    with pytest.raises(SelectionError, match="No stopping rule 'days'"):
+        Stopping.parse("days=3,perday=4")
+    assert stopping.check(state(12)).reached  # it has its rules with it
+    assert pickle.loads(pickle.dumps(stopping)) == stopping
+
+
+@pytest.mark.parametrize("name", ["", "a=b", "a,b", "a+b", "a b"])
+def test_names_that_no_rule_can_have(name, monkeypatch):
+    monkeypatch.setattr(Elapsed, "name", name)
+    with pytest.raises(SelectionError, match="The name of a stopping rule has no"):
+        register_rule(Elapsed())
+
+
+def test_every_rule_says_what_it_is():
+    assert all(name == rule.name and rule.summary and type(rule).__doc__ for name, rule in RULES.items())
+    assert {name for name, rule in RULES.items() if rule.at_most} == {"halfwidth"}
+    assert {name: rule.rate.name for name, rule in RULES.items() if rule.rate} == {"hours": "seconds", "cost": "price"}

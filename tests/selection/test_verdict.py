@@ -63,7 +63,7 @@ def test_identical_systems_are_tied_from_the_start():
     lists = {"q": {"d1": 2.0, "d2": 1.0}, "r": {"d1": 2.0, "d3": 1.0}}
     runs = as_runs({"a": lists, "b": lists, "c": {"q": {"d9": 1.0}, "r": {"d8": 1.0}}})
     for metric in ("DCG@2", "nDCG@2"):
-        state = Judging(Collection("twins", runs), MODEL, metric, scale=Scale.binary(), draws=200).begin()
+        state = Judging.of(Collection("twins", runs), MODEL, metric, scale=Scale.binary(), draws=200).begin()
         verdict = Verdict.of(state.ranking)
         assert verdict.counts()["tied"] == 1, metric
         assert verdict.tied[0, 1]
@@ -72,7 +72,7 @@ def test_identical_systems_are_tied_from_the_start():
 
 def test_one_query_says_nothing_of_others():
     runs = as_runs({"a": {"q": {"d1": 2.0}}, "b": {"q": {"d2": 1.0}}})
-    state = Judging(Collection("one", runs), MODEL, "P@1", scale=Scale.binary()).begin()
+    state = Judging.of(Collection("one", runs), MODEL, "P@1", scale=Scale.binary()).begin()
     assert Verdict.of(state.ranking).counts() == {"decided": 0, "tied": 0, "open": 1, "beyond": 0}
 
 
@@ -96,7 +96,7 @@ def teams():
 
 
 def test_fairness_by_hand(teams):
-    state = Judging(teams, MODEL, "CG@2", scale=Scale.binary(), depth=3, policy="mtc").begin()
+    state = Judging.of(teams, MODEL, "CG@2", scale=Scale.binary(), depth=3, policy="mtc").begin()
     table = fairness(state)
     assert list(table.columns) == [
         "team", "systems", "pairs", "judged", "own", "own_judged", "score", "left_out", "shift",
@@ -123,7 +123,7 @@ def test_fairness_by_hand(teams):
 
 def test_without_teams_every_system_is_its_own(teams):
     lone = replace(teams, runs=replace(teams.runs, teams=None))
-    table = fairness(Judging(lone, MODEL, "CG@2", scale=Scale.binary()).begin())
+    table = fairness(Judging.of(lone, MODEL, "CG@2", scale=Scale.binary()).begin())
     assert table["team"].tolist() == ["a1", "a2", "b"]
     assert table["own"].tolist() == [0, 0, 2]
     assert np.isnan(table["own_judged"][0])
@@ -154,7 +154,7 @@ def test_fairness_leaves_the_judgments_of_others(full):
             seen.append(collection.judgments)
             return MODEL.predict(collection, depth=depth, scale=scale)
 
-    state = Judging(full, Watching(), "P@3", policy="depth").begin()
+    state = Judging.of(full, Watching(), "P@3", policy="depth").begin()
     fairness(state)
     first, *others = seen
     assert len(first) == len(full.judgments)

@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 
 from probeval.plots import BLUE, ORANGE, plot_trajectories, plot_trajectory, save
-from probeval.simulation import Simulation, simulate
+from probeval.simulation import Simulation, SimulationProtocol, simulate
 
 
 @pytest.fixture(scope="module")
 def result(three) -> Simulation:
-    return simulate(
-        three[0], metric="DCG@5", policies=["mtc:uniform", "random:uniform"], seeds=3, batch=10, stop="budget=25",
+    protocol = SimulationProtocol.of(
+        "DCG@5", policies=["mtc:uniform", "random:uniform"], seeds=3, batch=10, stop="budget=25",
         checkpoints=[0, 0.2, 0.5], until=0.5,
     )  # fmt: skip
+    return simulate(three[0], protocol)
 
 
 def test_steps_are_the_median_over_seeds_with_their_range(result):

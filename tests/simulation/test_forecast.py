@@ -19,7 +19,7 @@ def state():
     campaign = synthetic_campaign(np.random.default_rng(3), systems=5, queries=8, depth=6)
     known = campaign.judgments.on(campaign.runs.pool)
     some = known.take(np.arange(0, len(known), 5))
-    judging = Judging(
+    judging = Judging.of(
         replace(campaign, judgments=some), load_card("text-hierarchical").model, "DCG@6", scale=known.scale()
     )
     return judging.begin()

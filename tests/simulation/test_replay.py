@@ -13,7 +13,7 @@ from probeval.errors import SelectionError
 from probeval.metrics import measure, parse
 from probeval.relevance import FallbackModel, Uniform
 from probeval.selection import POLICIES
-from probeval.simulation import HeldOut, SimulatedAssessor, replay
+from probeval.simulation import HeldOut, SimulatedAssessor, SimulationProtocol, replay
 
 MODEL = FallbackModel([Uniform()])
 DCG = parse("DCG@5")
@@ -33,8 +33,9 @@ def gappy(campaign):
 
 
 def run(held, **options):
-    options = {"policy": "mtc", "name": "uniform", "stop": "confidence=.95", "explore": 0, **options}
-    return replay(held, MODEL, options.pop("metric", DCG), **options)
+    policy, seed = options.pop("policy", "mtc"), options.pop("seed", 0)
+    options = {"metric": DCG, "stop": "confidence=.95", "checkpoints": (), "explore": 0, **options}
+    return replay(held, MODEL, SimulationProtocol.of(**options), policy=policy, name="uniform", seed=seed)
 
 
 @pytest.mark.parametrize("batch", [1, 7, 1000])
@@ -180,7 +181,9 @@ class Counting:
 def test_the_model_learns_every_batch_or_every_so_many(held):
     def seen(**options):
         counting = Counting()
-        replay(held, counting, DCG, policy="depth", name="", stop="", until=30 / len(held.pool), **options)
+        options = {"checkpoints": (), **options}
+        protocol = SimulationProtocol.of(DCG, stop="", until=30 / len(held.pool), **options)
+        replay(held, counting, protocol, policy="depth", name="")
         return counting.seen
 
     assert seen(batch=10) == [0, 10, 20, 30]

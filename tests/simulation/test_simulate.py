@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from probeval.data import Scale
 from probeval.errors import DataError, ModelError, ProbevalError, SelectionError
-from probeval.simulation import DEFAULTS, Contender, simulate
+from probeval.selection import POLICIES, RULES, Policy, StoppingRule, register_policy, register_rule
+from probeval.simulation import Contender, SimulationProtocol, simulate
 
 QUICK = {"metric": "DCG@5", "batch": 10, "checkpoints": (0.0, 0.1), "until": 0.3}
 
@@ -22,20 +24,32 @@ MORE_POINT = {"centred_coverage_null01"}
 STOP = {"reached", "judged", "fraction", "confidence", "accuracy", "tau"}
 
 
+WORK = {"fit", "labelled", "n_jobs", "scheduler", "say"}
+
+
+def run(collection, **options):
+    work = {name: options.pop(name) for name in WORK & set(options)}
+    return simulate(collection, SimulationProtocol.of(**options), **work)
+
+
 def test_a_contender_is_a_policy_and_its_model():
-    assert {p: m for p, m in DEFAULTS.items() if m == "independent"} == dict.fromkeys(
-        ("mtc", "mtc-thesis", "variance"), "independent"
-    )
-    assert set(DEFAULTS.values()) == {"independent", "hierarchical"}
-    assert Contender.parse("mtc:uniform", model="empirical") == Contender("mtc", "uniform")
-    assert Contender.parse("mtc", model="empirical") == Contender("mtc", "empirical")
-    assert Contender.parse("gain:text-out") == Contender("gain", "text-out")
+    assert {name for name, policy in POLICIES.items() if policy.default_model == "independent"} == {
+        "mtc", "mtc-thesis", "variance",
+    }  # fmt: skip
+    assert {policy.default_model for policy in POLICIES.values()} == {"independent", "hierarchical"}
+    mtc, gain = POLICIES["mtc"], POLICIES["gain"]
+    assert Contender.parse("mtc:uniform", model="empirical") == Contender(mtc, "uniform")
+    assert Contender.parse("mtc", model="empirical") == Contender(mtc, "empirical")
+    assert Contender.parse("gain:text-out") == Contender(gain, "text-out")
+    assert Contender.parse(gain) == Contender(gain, "hierarchical")
+    assert Contender.parse(Contender(gain, "uniform"), model="empirical") == Contender(gain, "uniform")
+    assert str(Contender(gain, "uniform")) == "gain:uniform"
     with pytest.raises(SelectionError, match="Did you mean 'mtc'"):
         Contender.parse("mtcs:uniform")
 
 
 def test_the_document_has_the_fields_of_the_design(three):
-    result = simulate(three[0], policies=["mtc:uniform", "random:uniform"], **QUICK)
+    result = run(three[0], policies=["mtc:uniform", "random:uniform"], **QUICK)
     document = json.loads(json.dumps(result.to_dict()))
     assert set(document) == {"metric", "pool", "systems", "policies"}
     assert (document["metric"], document["systems"]) == ("DCG@5", 5)
@@ -49,7 +63,7 @@ def test_the_document_has_the_fields_of_the_design(three):
 
 
 def test_policies_models_and_seeds_in_order(three):
-    result = simulate(three[0], policies=["mtc", "random", "mtc"], model="uniform", seeds=2, seed=5, **QUICK)
+    result = run(three[0], policies=["mtc", "random", "mtc"], model="uniform", seeds=2, seed=5, **QUICK)
     assert [(c.policy, c.model, c.seed) for c in result.trajectories] == [
         ("mtc", "uniform", 5), ("mtc", "uniform", 6), ("random", "uniform", 5), ("random", "uniform", 6),
     ]  # fmt: skip
@@ -58,7 +72,7 @@ def test_policies_models_and_seeds_in_order(three):
 def test_processes_change_nothing(three):
     settings = {"policies": ["mtc:uniform", "gain:uniform", "random:uniform"], "seeds": 2, "explore": 0.2, **QUICK}
     # By their texts: what is not a number is not equal to itself.
-    assert repr(simulate(three[0], n_jobs=2, **settings)) == repr(simulate(three[0], **settings))
+    assert repr(run(three[0], n_jobs=2, **settings)) == repr(run(three[0], **settings))
 
 
 @pytest.mark.slow
@@ -66,17 +80,17 @@ def test_processes_change_nothing(three):
 def test_a_scheduler_changes_nothing(three):
     distributed = pytest.importorskip("distributed", reason="Dask is not installed")
     settings = {"policies": ["mtc:uniform", "random:uniform"], **QUICK}
-    here = simulate(three[0], **settings)
+    here = run(three[0], **settings)
     with distributed.LocalCluster(
         n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
     ) as cluster:
-        there = simulate(three[0], scheduler=cluster.scheduler_address, **settings)
+        there = run(three[0], scheduler=cluster.scheduler_address, **settings)
     assert repr(there) == repr(here)
 
 
 def test_models_are_fitted_on_other_campaigns_alone(three):
     said = []
-    result = simulate(three[0], policies=["mtc", "mtc:empirical"], fit=three[1:], say=said.append, **QUICK)
+    result = run(three[0], policies=["mtc", "mtc:empirical"], fit=three[1:], say=said.append, **QUICK)
     assert [c.model for c in result.trajectories] == ["independent", "empirical"]
     assert said == [f"one: 5 of 5 systems are judged to depth 5; 8 queries, {result.trajectories[0].pool} pairs."]
 
@@ -84,19 +98,19 @@ def test_models_are_fitted_on_other_campaigns_alone(three):
 def test_a_campaign_is_never_fitted_on_itself(three):
     message = "one cannot be fitted on and judged again: leave it out of the fit"
     with pytest.raises(DataError, match=message):
-        simulate(three[0], fit=three, **QUICK)
+        run(three[0], fit=three, **QUICK)
     with pytest.raises(DataError, match=message):  # a folder of runs goes by another name
-        simulate(replace(three[0], name="runs"), fit=three, **QUICK)
+        run(replace(three[0], name="runs"), fit=three, **QUICK)
 
 
 def test_graded_labels_need_campaigns_to_fit_on(three):
     with pytest.raises(DataError, match="Graded labels are learned from where models are fitted"):
-        simulate(three[0], labelled=(None, three[0].judgments), **QUICK)
+        run(three[0], labelled=(None, three[0].judgments), **QUICK)
 
 
 def test_models_that_ship_are_named(three):
     said = []
-    simulate(three[0], policies=["mtc:text-out"], say=said.append, **QUICK)
+    run(three[0], policies=["mtc:text-out"], say=said.append, **QUICK)
     assert said[1] == "Model text-out: it was asked for."
 
 
@@ -105,14 +119,14 @@ def test_answers_that_were_seen_are_said(three, monkeypatch):
 
     monkeypatch.setattr(Choice, "fitted_on", lambda self, collection: collection.name)
     said = []
-    simulate(three[0], policies=["mtc:text-out"], say=said.append, **QUICK)
+    run(three[0], policies=["mtc:text-out"], say=said.append, **QUICK)
     assert said[-1] == "These judgments are those of one, which text-out was fitted on: it has seen the answers."
 
 
 def test_gain_and_scale_are_heard(three):
-    linear, steep = (simulate(three[0], policies=["mtc:uniform"], gain=g, **QUICK) for g in (None, "exp"))
+    linear, steep = (run(three[0], policies=["mtc:uniform"], gain=g, **QUICK) for g in (None, "exp"))
     assert linear.trajectories[0].points[1].mae != steep.trajectories[0].points[1].mae
-    wide = simulate(three[0], policies=["mtc:uniform"], scale=Scale.graded(4), **QUICK)
+    wide = run(three[0], policies=["mtc:uniform"], scale=Scale.graded(4), **QUICK)
     assert wide.trajectories[0].points[0].mae != linear.trajectories[0].points[0].mae
 
 
@@ -121,7 +135,7 @@ def test_all_systems_or_the_judged_ones(three):
     others = runs.select([f"system-0{i}" for i in range(1, 5)])
     shared = runs.pool.within(others.pool)[judged.on(runs.pool).pair] >= 0
     partly = replace(three[0], judgments=judged.take(shared))  # nobody judged what system-05 alone retrieved
-    few, every = (simulate(partly, policies=["random:uniform"], systems=s, **QUICK) for s in ("judged", "all"))
+    few, every = (run(partly, policies=["random:uniform"], systems=s, **QUICK) for s in ("judged", "all"))
     assert (few.trajectories[0].systems, every.trajectories[0].systems) == (4, 5)
     assert every.trajectories[0].offered < every.trajectories[0].pool
     assert few.trajectories[0].offered == few.trajectories[0].pool
@@ -148,9 +162,85 @@ def test_all_systems_or_the_judged_ones(three):
 )  # fmt: skip
 def test_bad_requests(three, options, error, message):
     with pytest.raises(error, match=message):
-        simulate(three[0], **{"policies": ["random:uniform"], **QUICK, **options})
+        run(three[0], **{"policies": ["random:uniform"], **QUICK, **options})
 
 
 def test_a_campaign_without_judgments(three):
     with pytest.raises(DataError, match="one: without judgments"):
-        simulate(replace(three[0], judgments=None), **QUICK)
+        run(replace(three[0], judgments=None), **QUICK)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"policies": []}, "A simulation needs at least one policy, one seed, and batches of at least one."),
+        ({"until": 0}, "Checkpoints, pilot and until are shares of the pool, from 0 to 1."),
+        ({"noise": 2}, "Noise is the probability of a wrong grade, between 0 and 1; got 2."),
+        ({"explore": -1}, "The share of exploration is between 0 and 1, got -1."),
+        ({"stop": "hours=1"}, "To stop at hours= say what a judgment takes: seconds=."),
+    ],
+)
+def test_a_protocol_is_checked_before_there_is_a_campaign(options, message):
+    with pytest.raises(SelectionError) as error:
+        SimulationProtocol.of("DCG@5", **options)
+    assert str(error.value) == message
+    if "stop" not in options:  # a text is checked when it is parsed
+        with pytest.raises(SelectionError) as error:
+            replace(SimulationProtocol.of("DCG@5"), **options)
+        assert str(error.value) == message
+
+
+def test_a_protocol_is_plain_data():
+    protocol = SimulationProtocol.of(
+        "nDCG@5", policies=["mtc", "gain:uniform", "mtc:independent"], goal="top:3", scale="graded:2",
+        stop="hours=2+every=.9,seconds=30",
+    )  # fmt: skip
+    document = json.loads(json.dumps(protocol.to_dict()))
+    assert document["policies"] == ["mtc:independent", "gain:uniform"]
+    assert (document["metric"], document["goal"], document["scale"]) == ("nDCG@5", "top:3", "graded:2")
+    assert document["stop"] == "hours=2+every=0.9,seconds=30"
+    assert set(document) == set(SimulationProtocol.__dataclass_fields__)
+    assert SimulationProtocol.of(**document) == protocol
+
+
+def backwards(context, goal):
+    """The last pair of the pool first."""
+    return np.arange(len(context.runs.pool), dtype=float)
+
+
+class Unjudged(StoppingRule):
+    """Few pairs are left."""
+
+    name = "unjudged"
+    summary = "pairs of the pool without a judgment"
+    at_most = True
+
+    def value(self, state, rate):
+        return float(state.open.sum())
+
+
+@pytest.fixture
+def outside():
+    """A policy and a stopping rule that are not of the package."""
+    policy = register_policy(Policy("backwards", "the last pair first", backwards, default_model="uniform"))
+    rule = register_rule(Unjudged())
+    yield policy, rule
+    del POLICIES[policy.name], RULES[rule.name]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_policy_and_a_rule_from_outside(three, outside, n_jobs):
+    pool = len(three[0].runs.top(5).pool)
+    settings = {**QUICK, "stop": f"unjudged={pool - 12},budget=1000", "checkpoints": (), "seeds": 2}
+    result = run(three[0], policies=["backwards"], n_jobs=n_jobs, **settings)
+    for trajectory in result.trajectories:
+        assert trajectory.label == "backwards:uniform"
+        assert trajectory.order[:20] == tuple(range(pool - 1, pool - 21, -1))
+        assert trajectory.stop.judged == 20
+        assert trajectory.reasons == (f"unjudged {pool - 20} <= {pool - 12}",)
+
+
+def test_a_plain_function_is_a_policy(three):
+    result = run(three[0], policies=[backwards], model="uniform", **{**QUICK, "checkpoints": ()})
+    assert result.trajectories[0].policy == "backwards"
+    assert "backwards" not in POLICIES

@@ -17,21 +17,21 @@ from probeval.reliability.power import minimum_difference
 from probeval.reliability.twoway import signed, two_way
 from probeval.selection import JudgingState
 
-__all__ = ["Ruled", "apply_rules"]
+__all__ = ["RuleDecisions", "apply_rules"]
 
 SD = 0.248  # of differences over queries, in the power analysis behind rule 4 (Urbano and Schedl 2012)
 
 
 @dataclass(frozen=True)
-class Ruled:
-    """What the rules say with so many judgments, against the tests with all of them.
+class RuleDecisions:
+    """The decisions of the rules after a number of judgments, against the tests with all judgments.
 
     Parameters
     ----------
     judged
         How many pairs are judged.
     decided
-        The share of pairs of systems of which a rule speaks.
+        The share of pairs of systems that a rule decides.
     precision, recall, f
         Of the differences taken as significant, against those that are (paired t test, .05, the same direction).
     """
@@ -47,7 +47,7 @@ class Ruled:
         return asdict(self)
 
 
-def apply_rules(state: JudgingState, query_truth: Floats) -> Ruled:
+def apply_rules(state: JudgingState, query_truth: Floats) -> RuleDecisions:
     """The rules at a state, against the true scores of every system on every query, shape (system, query)."""
     runs, relevance, metric = state.judging.runs, state.prediction.relevance, state.context.metric
     a, b = pair_index(len(runs.systems))
@@ -59,4 +59,4 @@ def apply_rules(state: JudgingState, query_truth: Floats) -> Ruled:
     gap = differences(query_truth, a, b)
     table = two_way(said.sign, signed(gap.mean(axis=-1), t_test(gap)[1]))
     spoken = float(np.mean(said.rule > 0)) if len(a) else float("nan")
-    return Ruled(len(state.judgments), spoken, table.precision, table.recall, table.f)
+    return RuleDecisions(len(state.judgments), spoken, table.precision, table.recall, table.f)

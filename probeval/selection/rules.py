@@ -1,0 +1,256 @@
+"""The stopping rules, one class each. A rule is added here by one class and one line in the list at the end."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from scipy.special import ndtri
+
+from probeval.errors import SelectionError, did_you_mean
+from probeval.ties import TIE
+
+if TYPE_CHECKING:
+    from probeval.selection.judging import JudgingState
+
+__all__ = ["CONFIDENCE", "RULES", "Quantity", "Rate", "StoppingRule", "find_quantity", "rates", "register_rule"]
+
+LEVEL = 0.95  # of the intervals whose half-width is compared
+ALMOST_ONE = 1 - 1e-9  # the highest probability that has a normal quantile here
+RESERVED = frozenset("=,+ ")  # they separate the parts of a combination
+
+
+class Quantity:
+    """A number that a combination of stopping rules is given as ``name=NUMBER``."""
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    kind: ClassVar[str] = "a positive number"
+
+    def allows(self, number: float) -> bool:
+        """Whether the number can be a value of this quantity."""
+        return 0 <= number < np.inf
+
+    def read(self, text: str) -> float:
+        """The number in ``name=NUMBER``."""
+        try:
+            number = float(text.partition("=")[2])
+        except ValueError:
+            number = float("nan")
+        if not self.allows(number):
+            raise SelectionError(f"A stopping rule is {self.name}=NUMBER, {self.kind}; got {text}.")
+        return number
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+class Rate(Quantity):
+    """What one judgment takes, for rules that count time or money."""
+
+    def allows(self, number: float) -> bool:
+        """Any positive number."""
+        return 0 < number < np.inf
+
+
+class Seconds(Rate):
+    """How long one judgment takes."""
+
+    name = "seconds"
+    summary = "seconds per judgment"
+
+
+class Price(Rate):
+    """What one judgment costs."""
+
+    name = "price"
+    summary = "price per judgment"
+
+
+class StoppingRule(Quantity, ABC):
+    """A figure of the judging, and the target at which judging can stop.
+
+    A rule has a ``name``, a ``summary`` for the help, a ``value`` and a direction: it holds from its target on, or up
+    to its target where ``at_most`` is set. A rule that needs to be told what one judgment takes has a ``rate``.
+
+    Examples
+    --------
+    >>> class ExpectedTau(StoppingRule):
+    ...     name = "tau"
+    ...     summary = "the expected rank correlation with the true order"
+    ...
+    ...     def value(self, state, rate):
+    ...         return state.ranking.expected_tau
+    >>> rule = ExpectedTau()
+    >>> rule.read("tau=.8"), rule.holds(0.75, 0.8), rule.progress(0.6, 0.8)
+    (0.8, False, 0.75)
+    """
+
+    at_most: ClassVar[bool] = False
+    rate: ClassVar[Rate | None] = None
+
+    @abstractmethod
+    def value(self, state: JudgingState, rate: float) -> float:
+        """The figure at a state of the judging; ``rate`` is 1 for a rule that has none."""
+
+    def holds(self, value: float, target: float) -> bool:
+        """Whether the target is met."""
+        return value <= target + TIE if self.at_most else value >= target - TIE
+
+    def progress(self, value: float, target: float) -> float:
+        """How far the figure is on its way to the target, from 0 to 1; 1 where the rule holds."""
+        if self.holds(value, target):
+            return 1.0
+        if self.at_most:
+            return target / value
+        return value / target if target > 0 else 1.0
+
+    def judgments(self, target: float, rate: float) -> float | None:
+        """The number of judgments at which the rule holds, whatever their grades; None where it depends on them."""
+        return None
+
+    def describe(self, value: float, target: float) -> str:
+        """The figure beside its target, such as ``budget 12 >= 10``."""
+        return f"{self.name} {value:.4g} {'<=' if self.at_most else '>='} {target:g}"
+
+
+class ProbabilityRule(StoppingRule):
+    """A rule whose target is a probability."""
+
+    kind = "a probability"
+
+    def allows(self, number: float) -> bool:
+        """Any number from 0 to 1."""
+        return 0 <= number <= 1
+
+
+class ConfidenceRule(ProbabilityRule):
+    """A rule whose target is a confidence, which starts at a half."""
+
+    def progress(self, value: float, target: float) -> float:
+        """On the scale of normal quantiles, as the last steps to a high confidence take the most judgments."""
+        if self.holds(value, target):
+            return 1.0
+        to = float(ndtri(min(target, ALMOST_ONE)))
+        return float(np.clip(ndtri(np.clip(value, 0.5, ALMOST_ONE)) / to, 0, 1)) if to > 0 else 1.0
+
+
+class MeanConfidence(ConfidenceRule):
+    """Mean confidence over the comparisons of the goal."""
+
+    name = "confidence"
+    summary = "mean confidence over the comparisons that the goal asks for (all pairs of systems, for a ranking)"
+
+    def value(self, state: JudgingState, rate: float) -> float:
+        """The confidence of the goal; over all pairs of systems, for a goal that compares none."""
+        return state.goal.confidence(state.ranking) if state.goal.compares else state.ranking.confidence
+
+
+class LeastConfidence(ConfidenceRule):
+    """The least sure comparison of the goal."""
+
+    name = "every"
+    summary = "the confidence of the least sure of these comparisons"
+
+    def value(self, state: JudgingState, rate: float) -> float:
+        """The lowest confidence; 1 where there is nothing to compare."""
+        matters = np.triu(state.goal.comparisons(state.ranking), k=1) > 0
+        return float(state.ranking.pair_confidence[matters].min()) if matters.any() else 1.0
+
+
+class BestSystem(ProbabilityRule):
+    """The best system is known."""
+
+    name = "best"
+    summary = "the probability that the leading system is the best"
+
+    def value(self, state: JudgingState, rate: float) -> float:
+        """The highest P(best) of any system."""
+        return float(state.ranking.p_best.max())
+
+
+class HalfWidth(StoppingRule):
+    """All scores are known to within a margin."""
+
+    name = "halfwidth"
+    summary = "the widest 95% interval of a system's score, as a half-width"
+    at_most = True
+
+    def value(self, state: JudgingState, rate: float) -> float:
+        """The widest half-width of any system."""
+        return state.scores.halfwidth(LEVEL)
+
+
+class Budget(StoppingRule):
+    """A number of judgments is made."""
+
+    name = "budget"
+    summary = "judgments made"
+    unit: ClassVar[float] = 1.0  # what the rate adds up to per unit of the target
+
+    def value(self, state: JudgingState, rate: float) -> float:
+        """The judgments made, in units of the target."""
+        return len(state.judgments) * rate / self.unit
+
+    def judgments(self, target: float, rate: float) -> float:
+        """How many judgments the target stands for."""
+        return target * self.unit / rate
+
+
+class Hours(Budget):
+    """A number of hours is spent."""
+
+    name = "hours"
+    summary = "hours of judging, at `seconds=` per judgment"
+    rate = Seconds()
+    unit = 3600.0  # seconds per hour
+
+
+class Cost(Budget):
+    """An amount of money is spent."""
+
+    name = "cost"
+    summary = "what the judgments cost, at `price=` each"
+    rate = Price()
+
+
+CONFIDENCE = MeanConfidence()
+RULES: dict[str, StoppingRule] = {
+    rule.name: rule for rule in (CONFIDENCE, LeastConfidence(), BestSystem(), HalfWidth(), Budget(), Hours(), Cost())
+}
+
+
+def rates() -> dict[str, Rate]:
+    """The rates that the rules need, by name."""
+    return {rule.rate.name: rule.rate for rule in RULES.values() if rule.rate is not None}
+
+
+def find_quantity(name: str) -> Quantity:
+    """The rule or rate of that name."""
+    known: dict[str, Quantity] = {**RULES, **rates()}
+    if name not in known:
+        raise SelectionError(f"No stopping rule {name!r}: {', '.join(known)}.{did_you_mean(name, known)}")
+    return known[name]
+
+
+def register_rule(rule: StoppingRule) -> StoppingRule:
+    """Add a stopping rule under its name, for combinations, simulations and the command line.
+
+    Raises
+    ------
+    SelectionError
+        If another rule or rate has the name, or it has a character that separates rules.
+    """
+    if not rule.name or RESERVED & set(rule.name):
+        raise SelectionError(f"The name of a stopping rule has no '=', ',', '+' or space, got {rule.name!r}.")
+    if rule.name in {**RULES, **rates()}:
+        raise SelectionError(f"A stopping rule {rule.name!r} exists already: choose another name.")
+    RULES[rule.name] = rule
+    return rule

@@ -1,0 +1,217 @@
+"""The settings of a simulation: what is measured, who chooses, when to stop, and what is recorded along the way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from probeval.data.collection import Collection
+from probeval.data.scale import Scale
+from probeval.errors import SelectionError
+from probeval.metrics import Metric
+from probeval.scores.evaluate import as_metric
+from probeval.selection import Goal, Policy, PolicyFunction, Stopping
+from probeval.selection.batch import check_exploration
+from probeval.selection.policies import as_policy
+from probeval.simulation.heldout import HeldOut
+
+__all__ = ["SIMULATION_CHECKPOINTS", "Contender", "SimulationProtocol", "check_noise"]
+
+SIMULATION_CHECKPOINTS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2)  # of the pool
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A policy and the name of its model.
+
+    Examples
+    --------
+    >>> Contender.parse("mtc"), Contender.parse("gain:uniform")
+    (Contender(policy=Policy('mtc'), model='independent'), Contender(policy=Policy('gain'), model='uniform'))
+    """
+
+    policy: Policy
+    model: str
+
+    @classmethod
+    def parse(cls, contender: str | Policy | PolicyFunction | Contender, *, model: str | None = None) -> Contender:
+        """From ``POLICY`` or ``POLICY:MODEL``, or a policy itself; ``model`` stands in where none is named."""
+        if isinstance(contender, Contender):
+            return contender
+        named = ""
+        if isinstance(contender, str):
+            contender, _, named = contender.partition(":")
+        policy = as_policy(contender)
+        return cls(policy, named or model or policy.default_model)
+
+    def __str__(self) -> str:
+        return f"{self.policy}:{self.model}"
+
+
+@dataclass(frozen=True)
+class SimulationProtocol:
+    """How campaigns are judged again. :meth:`of` makes one from names and texts.
+
+    Parameters
+    ----------
+    metric
+        The measure.
+    policies
+        The policies, each with the name of its model.
+    depth, scale, gain
+        The depth of the pool (the measure's cutoff, else the whole runs, when None), the grades (those of the judgments
+        when None), and what each grade is worth (``"linear"`` or ``"exp"``; as the scale has it when None).
+    systems
+        ``"judged"``: those with more than .99 of their documents judged; ``"all"``: pairs without a judgment count as
+        the lowest grade in the truth and are never offered.
+    goal
+        What the judging is for.
+    stop
+        The stopping rules whose first passage is reported.
+    batch
+        How many pairs are judged between two choices.
+    checkpoints
+        Shares of the pool at which every figure is computed.
+    until
+        The share of the pool at which a trajectory ends at the latest.
+    explore
+        The share of exploratory judgments; each policy's own when None.
+    refresh
+        After how many judgments the model learns again.
+    pilot
+        The share of the pool that is judged at random before the policy sets in.
+    noise
+        The probability that the assessor's grade is wrong.
+    family, draws
+        As in :class:`probeval.selection.Judging`.
+    seeds, seed
+        How many seeds, and the first.
+
+    Examples
+    --------
+    >>> protocol = SimulationProtocol.of("DCG@10", policies=["gain", "random:uniform"], stop="budget=200")
+    >>> [str(contender) for contender in protocol.policies]
+    ['gain:hierarchical', 'random:uniform']
+    >>> protocol.to_dict()["stop"]
+    'budget=200'
+    """
+
+    metric: Metric
+    policies: tuple[Contender, ...]
+    depth: int | None
+    scale: Scale | None
+    gain: str | None
+    systems: str
+    goal: Goal
+    stop: Stopping
+    batch: int
+    checkpoints: tuple[float, ...]
+    until: float
+    explore: float | None
+    refresh: int
+    pilot: float
+    noise: float
+    family: str | None
+    draws: int
+    seeds: int
+    seed: int
+
+    def __post_init__(self) -> None:
+        if self.seeds < 1 or self.batch < 1 or not self.policies:
+            raise SelectionError("A simulation needs at least one policy, one seed, and batches of at least one.")
+        if any(not 0 <= share <= 1 for share in (*self.checkpoints, self.pilot)) or not 0 < self.until <= 1:
+            raise SelectionError("Checkpoints, pilot and until are shares of the pool, from 0 to 1.")
+        if self.explore is not None:
+            check_exploration(self.explore)
+        check_noise(self.noise)
+
+    @classmethod
+    def of(
+        cls,
+        metric: Metric | str,
+        *,
+        policies: Sequence[str | Policy | PolicyFunction | Contender] = ("gain",),
+        model: str | None = None,
+        depth: int | None = None,
+        scale: Scale | str | None = None,
+        gain: str | None = None,
+        systems: str = "judged",
+        goal: Goal | str = "ranking",
+        stop: Stopping | str = "confidence=.95",
+        batch: int = 1,
+        checkpoints: Sequence[float] = SIMULATION_CHECKPOINTS,
+        until: float = 1.0,
+        explore: float | None = None,
+        refresh: int | None = None,
+        pilot: float = 0.0,
+        noise: float = 0.0,
+        family: str | None = None,
+        draws: int = 1000,
+        seeds: int = 1,
+        seed: int = 0,
+    ) -> SimulationProtocol:
+        """From names and texts.
+
+        Policies are ``POLICY`` or ``POLICY:MODEL``; those that name no model have ``model``, or their own default. The
+        model learns from every batch unless ``refresh`` is given. The rest is as above.
+        """
+        return cls(
+            metric=as_metric(metric),
+            policies=tuple(dict.fromkeys(Contender.parse(policy, model=model) for policy in policies)),
+            depth=depth,
+            scale=Scale.parse(scale) if isinstance(scale, str) else scale,
+            gain=gain,
+            systems=systems,
+            goal=Goal.parse(goal),
+            stop=Stopping.parse(stop),
+            batch=batch,
+            checkpoints=tuple(checkpoints),
+            until=until,
+            explore=explore,
+            refresh=refresh or 1,
+            pilot=pilot,
+            noise=noise,
+            family=family,
+            draws=draws,
+            seeds=seeds,
+            seed=seed,
+        )
+
+    def hold_out(self, collection: Collection) -> HeldOut:
+        """The campaign as it is judged again: its depth, its systems, its grades and their gains."""
+        held = HeldOut.of(
+            collection, depth=self.depth or self.metric.cutoff or collection.runs.depth, systems=self.systems
+        )
+        scale = held.scale if self.scale is None else self.scale
+        return replace(held, scale=scale if self.gain is None else scale.with_gain(self.gain))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The settings as plain data for JSON."""
+        return {
+            "metric": str(self.metric),
+            "policies": [str(contender) for contender in self.policies],
+            "depth": self.depth,
+            "scale": None if self.scale is None else str(self.scale),
+            "gain": self.gain,
+            "systems": self.systems,
+            "goal": str(self.goal),
+            "stop": str(self.stop),
+            "batch": self.batch,
+            "checkpoints": list(self.checkpoints),
+            "until": self.until,
+            "explore": self.explore,
+            "refresh": self.refresh,
+            "pilot": self.pilot,
+            "noise": self.noise,
+            "family": self.family,
+            "draws": self.draws,
+            "seeds": self.seeds,
+            "seed": self.seed,
+        }
+
+
+def check_noise(noise: float) -> None:
+    """Refuse a probability of a wrong grade that is none."""
+    if not 0 <= noise <= 1:
+        raise SelectionError(f"Noise is the probability of a wrong grade, between 0 and 1; got {noise:g}.")
