@@ -1,0 +1,115 @@
+"""Paths, frames, dicts and objects of other packages are the same collection."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import probeval
+from probeval.api import as_collection, select_model
+from probeval.data import Scale
+from probeval.errors import DataError, ModelError
+from probeval.relevance import FallbackModel, Uniform, load_card
+
+RUNS = {
+    "bm25": {"q1": {"d1": 3.0, "d2": 2.0}, "q2": {"d3": 1.0}},
+    "dense": {"q1": {"d2": 0.9, "d4": 0.8}, "q2": {"d3": 0.5}},
+}
+QRELS = {"q1": {"d1": 1, "d2": 0}, "q2": {"d3": 1}}
+LINES = [(s, q, d, v) for s, lists in RUNS.items() for q, docs in lists.items() for d, v in docs.items()]
+GRADES = [(q, d, g) for q, docs in QRELS.items() for d, g in docs.items()]
+
+
+class RanxLike:
+    """What ranx's Run and Qrels offer."""
+
+    def __init__(self, content, name=None):
+        self.content, self.name = content, name
+
+    def to_dict(self):
+        return self.content
+
+
+def _forms(put):
+    """The same runs and judgments in every accepted form."""
+    scored, judged = namedtuple("ScoredDoc", "query_id doc_id score"), namedtuple("Qrel", "query_id doc_id relevance")
+    for system, lists in RUNS.items():
+        rows = [f"{q} Q0 {d} 1 {v} {system}\n" for q, docs in lists.items() for d, v in docs.items()]
+        put(f"runs/{system}", "".join(rows))
+    qrels = put("qrels.txt", "".join(f"{q} 0 {d} {g}\n" for q, d, g in GRADES))
+    folder = qrels.parent / "runs"
+    frame = pd.DataFrame(LINES, columns=["system", "query", "doc", "score"])
+    return {
+        "a folder": (folder, qrels),
+        "a text": (str(folder), str(qrels)),
+        "files": ([folder / "bm25", folder / "dense"], qrels),
+        "frames": (frame, pd.DataFrame(GRADES, columns=["query", "doc", "grade"])),
+        "dicts": (RUNS, QRELS),
+        "ranx": ([RanxLike(lists, name) for name, lists in RUNS.items()], RanxLike(QRELS)),
+        "ir_measures": (
+            {s: [scored(q, d, v) for t, q, d, v in LINES if t == s] for s in RUNS},
+            [judged(q, d, g) for q, d, g in GRADES],
+        ),
+        "a collection": (probeval.Collection("x", probeval.as_runs(RUNS)), probeval.as_judgments(QRELS)),
+    }
+
+
+def test_every_form_is_the_same_evaluation(put):
+    forms = _forms(put)
+    expected = probeval.evaluate(RUNS, "P@2", qrels=QRELS, model="uniform").to_dict()
+    for name, (runs, qrels) in forms.items():
+        assert probeval.evaluate(runs, "P@2", qrels=qrels, model="uniform").to_dict() == expected, name
+
+
+def test_evidence_from_files_and_frames(put):
+    labels = pd.DataFrame({"query": ["q1", "q2"], "doc": ["d1", "d3"], "llm": [1.0, np.nan]})
+    groups = pd.DataFrame({"doc": ["d1", "d2"], "site": ["a", "b"]})
+    put("labels.tsv", labels.to_csv(sep="\t", index=False))
+    file = put("groups.tsv", groups.to_csv(sep="\t", index=False))
+    by_frame = as_collection(RUNS, labels=labels, metadata=groups)
+    by_file = as_collection(RUNS, labels=file.parent / "labels.tsv", metadata=file)
+    pd.testing.assert_frame_equal(by_frame.labels.to_frame(), by_file.labels.to_frame())
+    assert by_frame.metadata.groups.keys() == by_file.metadata.groups.keys() == {"site"}
+    assert as_collection(by_file, labels=by_frame.labels).labels is by_frame.labels
+
+
+def test_what_is_not_given_stays(small):
+    assert as_collection(small).judgments is small.judgments
+    assert as_collection(small, qrels=QRELS).judgments is not small.judgments
+
+
+def test_teams_beside_a_folder_of_runs(put):
+    put("runs/a", "q1 Q0 d1 1 1 a\n")
+    put("systems.tsv", "run\tteam\na\tred\n")
+    folder = put("runs/b", "q1 Q0 d2 1 1 b\n").parent
+    with pytest.raises(DataError, match="team"):
+        as_collection(folder)
+    put("systems.tsv", "run\tteam\na\tred\nb\tblue\n")
+    assert as_collection(folder).runs.teams == ("red", "blue")
+
+
+def test_a_model_by_name_by_card_and_as_an_object(small):
+    unjudged = replace(small, judgments=None)
+    notes: list[str] = []
+    named = select_model(unjudged, "uniform", scale="graded:2", gain="exp", say=notes.append)
+    assert named.name == "uniform"
+    assert named.scale == Scale.graded(2, gain="exp")
+    assert notes == ["Model uniform: it was asked for. Scale graded:2 (named)."]
+    card = load_card("text-out")
+    assert select_model(unjudged, card, scale="graded:2").card is card
+    own = FallbackModel([Uniform()])
+    given = select_model(unjudged, own, scale="graded:2")
+    assert (given.model, given.name, given.card) == (own, "FallbackModel", None)
+    with pytest.raises(ModelError, match="needs a relevance model"):
+        select_model(unjudged, "none")
+
+
+def test_a_model_that_was_fitted_on_these_judgments_says_so(campaign):
+    card = probeval.fit([campaign, replace(campaign, name="other", runs=campaign.runs)])
+    notes: list[str] = []
+    select_model(campaign, card, say=notes.append)
+    assert notes[1] == "mine was fitted on these judgments (campaign): its confidence is too high here."
