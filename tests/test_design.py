@@ -70,8 +70,9 @@ MAY_IMPORT = {
     "plots": RESULTS,
     "reports": RESULTS | {"plots"},
     "web": RESULTS | {"plots", "reports"},
-    "cli": RESULTS | {"plots", "reports", "web", "__init__"},
-    "__init__": RESULTS | {"plots", "reports"},
+    "api": RESULTS | {"plots", "reports"},
+    "cli": RESULTS | {"plots", "reports", "web", "api", "__init__"},
+    "__init__": RESULTS | {"plots", "reports", "api"},
 }
 
 
