@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from types import MappingProxyType
@@ -22,7 +22,8 @@ WIDTH, HEIGHT, MARGIN = 160, 16, 4  # of the drawing of an interval, in pixels
 # Colours come from the page, so that the table fits a light theme and a dark one; the accent is readable on both.
 STYLE = """
 .probeval-table { font: 13px/1.4 system-ui, sans-serif; color: inherit; overflow-x: auto; }
-.probeval-table table { border-collapse: collapse; background: transparent; margin: .4em 0; }
+.probeval-table table { border-collapse: collapse; background: transparent; margin: .4em 0; font: inherit;
+  color: inherit; }
 .probeval-table caption { text-align: left; font-weight: 600; padding: .3em 0; color: inherit; caption-side: top; }
 .probeval-table th, .probeval-table td { padding: .2em .7em; background: transparent; color: inherit; border: 0;
   text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
@@ -127,7 +128,8 @@ def _tag(name: str, content: str, left: bool) -> str:
 
 def _bars(frame: pd.DataFrame, intervals: tuple[str, str, str]) -> list[str]:
     """A drawing of the interval of each row, all on one axis; nothing where an end is not known."""
-    rows = [tuple(float(v) for v in row) for row in frame[list(intervals)].itertuples(index=False, name=None)]
+    columns = [[float(v) for v in frame[name]] for name in intervals]
+    rows = list(zip(*columns, strict=True))
     known = [x for row in rows for x in row if math.isfinite(x)]
     if not known:
         return []
@@ -138,10 +140,11 @@ def _bars(frame: pd.DataFrame, intervals: tuple[str, str, str]) -> list[str]:
         return f"{MARGIN + (x - low) * unit:.1f}"
 
     zero = f'<line class="zero" x1="{at(0)}" x2="{at(0)}" y1="0" y2="{HEIGHT}"/>' if low < 0 < high else ""
-    return [_bar(*row, zero, at) for row in rows]
+    return [_bar(row, zero, at) for row in rows]
 
 
-def _bar(value: float, lower: float, upper: float, zero: str, at: Any) -> str:
+def _bar(row: tuple[float, ...], zero: str, at: Callable[[float], str]) -> str:
+    value, lower, upper = row
     middle = HEIGHT // 2
     parts = [zero]
     if math.isfinite(lower) and math.isfinite(upper):

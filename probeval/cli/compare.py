@@ -237,7 +237,7 @@ def _compare(
                 samples=asked.samples, rng=rng,
             )
         )  # fmt: skip
-    pairs = pd.concat([result.table(), more], axis=1)
+    pairs = pd.concat([result.to_frame(), more], axis=1)
     if asked.against is not None:
         if asked.against not in result.systems:
             hint = did_you_mean(asked.against, result.systems)
@@ -246,7 +246,7 @@ def _compare(
     if plot is not None:
         _plot(result, plot, talk)
     if output_format is OutputFormat.json:
-        document: dict[str, Any] = result.to_dict()
+        document: dict[str, Any] = {**result.to_dict()}
         rows = pairs.assign(report=_reports(result)[pairs.index]) if not asked.bayes else pairs
         document["pairs"] = rows.to_dict(orient="records")
         write_json(document if name is None else {"metric": name, **document})
@@ -254,7 +254,7 @@ def _compare(
         write_csv(pairs)
     else:
         _say(result, talk)
-        write_table(result.system_table().reset_index(), title=name)
+        write_table(result.systems_frame(), title=name)
         write_table(_shown(result, pairs), title="\nPairs")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import pandas as pd
@@ -133,12 +133,12 @@ def _write_rankings(
         for ranking in rankings:
             _say_known(talk, ranking, level, alone=len(rankings) == 1)
             document = ranking.to_dict(level=level, per_query=per_query)
-            documents.append({"metric": document.pop("metric"), "model": model, **document})
+            documents.append({"metric": document["metric"], "model": model, **document})
         write_json(documents[0] if len(documents) == 1 else {"results": documents})
         return
     for i, ranking in enumerate(rankings):
         scores = ranking.scores
-        frame = scores.to_frame() if per_query else ranking.table(level=level).reset_index()
+        frame = scores.to_frame(per_query=True) if per_query else ranking.to_frame(level=level)
         if output_format is OutputFormat.table and i:
             talk("")
         _say_known(talk, ranking, level, alone=len(rankings) == 1)
@@ -203,10 +203,10 @@ def _classical(
     results = [measure(collection.runs, judgments, one, scale=grades, depth=depth) for one in metrics]
     _say(talk, results[0], collection, inferred=named is None)
     if output_format is OutputFormat.json:
-        documents: list[dict[str, Any]] = [result.to_dict(per_query=per_query) for result in results]
+        documents = [result.to_dict(per_query=per_query) for result in results]
         write_json(documents[0] if len(documents) == 1 else {"results": documents})
         return
-    frames = [(result, result.to_frame() if per_query else result.table().reset_index()) for result in results]
+    frames = [(result, result.to_frame(per_query=per_query)) for result in results]
     if output_format is OutputFormat.csv:
         write_csv(pd.concat([f.assign(metric=str(r.metric)) for r, f in frames]) if len(frames) > 1 else frames[0][1])
         return

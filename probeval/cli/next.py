@@ -115,7 +115,7 @@ def next_pairs(
         "judged": state.scores.judged,
         "confidence": state.ranking.confidence,
         "stop": {"reached": check.reached, "reasons": list(check.reasons), "values": check.values},
-        "comparisons": verdict.counts(),
+        "comparisons": verdict.to_dict(),
         "next": table.to_dict("records"),
     }
     write(table, document, output_format)

@@ -116,7 +116,7 @@ def simulate(
     >>> from probeval.relevance import synthetic_campaign
     >>> campaign = synthetic_campaign(np.random.default_rng(1), systems=5, queries=6, depth=5)
     >>> result = simulate(campaign, metric="DCG@5", policies=["mtc:uniform", "random:uniform"], batch=5)
-    >>> result.summary()["stopped"].tolist()
+    >>> result.stops()["stopped"].tolist()
     [True, True]
     """
     if seeds < 1 or batch < 1 or not policies:
