@@ -52,15 +52,15 @@ def main(data: Path, seeds: int) -> None:
     shared = {"seeds": seeds, "n_jobs": 2, "say": lambda line: print(line, file=sys.stderr)}
     result = validate([read_campaign(data / name) for name in TEXT], depth=10, **shared)
     result += validate([read_campaign(data / "mirex2011")], depth=5, **shared)
-    summary = result.summary().pivot_table(index="figure", columns="model", values="value")
-    marks = result.summary().drop_duplicates("figure").set_index("figure")["mark"]
+    summary = result.marks().pivot_table(index="figure", columns="model", values="value")
+    marks = result.marks().drop_duplicates("figure").set_index("figure")["mark"]
     summary = summary.loc[marks.index].assign(mark=marks).reset_index()
     page = HEAD.format(seeds=seeds) + "## Against the marks\n\n" + table(summary)
     page += "\n## Reliability\n\n![Accuracy against stated confidence](_static/reliability.png)\n\n" + table(
         result.reliability()
     )
     page += "\n## By campaign\n\n![Figures against the share judged](_static/reliability-checkpoints.png)\n"
-    means = result.table()
+    means = result.to_frame()
     for (campaign, metric), part in means.groupby(["campaign", "metric"], sort=False):
         shown = part[["model", "checkpoint", *COLUMNS]].rename(columns={"checkpoint": "judged", **COLUMNS})
         page += f"\n### {campaign}, {metric}\n\n" + table(shown)

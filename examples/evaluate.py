@@ -19,13 +19,20 @@ def main() -> None:
 
     for name in ("nDCG@10", "AP", "RBP(p=0.8)"):
         print(name)
-        print(probeval.measure(campaign.runs, campaign.judgments, name).table().round(4).head(3), end="\n\n")
+        print(
+            probeval.measure(campaign.runs, campaign.judgments, name)
+            .to_frame()
+            .round(4)
+            .head(3)
+            .to_string(index=False),
+            end="\n\n",
+        )
 
     half = campaign.judgments.take(rng.permutation(len(campaign.judgments))[: len(campaign.judgments) // 2])
     # The scale is named: half of the judgments may lack the top grade.
     partial = probeval.measure(campaign.runs, half, "nDCG@10", scale=probeval.Scale.graded(2))
     print("nDCG@10 with half of the judgments")
-    print(partial.table().round(4).head(3), end="\n\n")
+    print(partial.to_frame().round(4).head(3).to_string(index=False), end="\n\n")
 
     pairs = partial.to_dict()["pairs"]
     settled = sum(pair["p_better"] is not None for pair in pairs)

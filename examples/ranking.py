@@ -23,7 +23,7 @@ SCALE = probeval.Scale.graded(2)
 def draw(path: Path) -> None:
     rng = np.random.default_rng(0)
     campaign = probeval.synthetic_campaign(rng)
-    true = probeval.measure(campaign.runs, campaign.judgments, METRIC).table()["mean"]
+    true = probeval.measure(campaign.runs, campaign.judgments, METRIC).to_frame().set_index("system")["mean"]
     order = rng.permutation(len(campaign.judgments))
     some = campaign.judgments.take(order[: len(order) // 3])
     past = [replace(probeval.synthetic_campaign(np.random.default_rng(seed)), name=str(seed)) for seed in range(1, 5)]

@@ -30,7 +30,7 @@ def main(folder: Path) -> None:
     scores = evaluate(campaign.runs.top(5), relevance, "DCG@5", method="draws", per_query=True, n=300)
     users = Satisfaction.of(scores, load_mapping("DCGl@5/broad"), agreement=load_agreement("DCGl@5/broad"))
     save(plot_satisfaction(users), folder / "users.png", dpi=100)
-    best, worst = users.table().index[[0, -1]]
+    best, worst = users.to_frame()["system"].iloc[[0, -1]]
     print(users.compare(str(best), str(worst)))
 
 

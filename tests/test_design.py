@@ -43,7 +43,7 @@ TOP_LEVEL = {
 }
 
 # What each part may import, itself aside. What stands below a part's neighbour is open to it too.
-BASE = {"errors", "arrays", "streams", "threads", "ties"}
+BASE = {"errors", "arrays", "streams", "threads", "ties", "display", "schema"}
 FEATURES = BASE | {"data"}
 RELEVANCE = FEATURES | {"features"}
 SCORES = RELEVANCE | {"relevance", "metrics"}
@@ -55,6 +55,8 @@ MAY_IMPORT = {
     "arrays": set(),
     "streams": set(),
     "threads": set(),
+    "display": set(),
+    "schema": set(),
     "ties": {"arrays"},
     "bayes": BASE,
     "data": BASE,

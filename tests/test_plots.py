@@ -32,7 +32,7 @@ def test_the_ranking_has_the_best_on_top_with_its_interval(ranking):
     assert [t.get_text() for t in ax.get_yticklabels()] == ["c", "a", "b", "d"]
     bottom, top = ax.get_ylim()
     assert top < bottom  # the first row is the highest
-    table = ranking.table(level=0.9)
+    table = ranking.to_frame(level=0.9)
     bars = [segment[:, 0] for segment in ax.collections[0].get_segments()]
     np.testing.assert_allclose(bars, table[["lower", "upper"]].to_numpy())
     np.testing.assert_allclose(ax.lines[0].get_xdata(), table["mean"])
@@ -48,7 +48,7 @@ def test_ties_and_groups_are_visible(ranking):
     assert tied.get_markeredgecolor() == ORANGE
     assert [t.get_text() for t in ax.get_legend().get_texts()] == ["tied"]
     # Groups 1 (c), 2 (a and b), 3 (d): the odd ones have a band.
-    assert ranking.table()["group"].tolist() == [1, 2, 2, 3]
+    assert ranking.to_frame()["group"].tolist() == [1, 2, 2, 3]
     bands = [(patch.get_y(), patch.get_y() + patch.get_height()) for patch in ax.patches]
     assert bands == [(-0.5, 0.5), (2.5, 3.5)]
 

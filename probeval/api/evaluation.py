@@ -243,7 +243,7 @@ class NextPairs(Shown):
             "judged": state.scores.judged,
             "confidence": state.ranking.confidence,
             "stop": {"reached": check.reached, "reasons": list(check.reasons), "values": check.values},
-            "comparisons": Verdict.of(state.ranking).counts(),
+            "comparisons": Verdict.of(state.ranking).to_dict(),
             "next": self._frame.to_dict("records"),
         }
 

@@ -231,7 +231,7 @@ class Campaign:
         A campaign that stays open starts from its last fit.
         """
         snapshot = self._model_runner().snapshot(self.state, now=self._log.clock())
-        self._log.store.add_snapshot(self._log.key, snapshot.row())
+        self._log.store.add_snapshot(self._log.key, snapshot.to_row())
         return snapshot
 
     @property

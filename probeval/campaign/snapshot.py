@@ -9,22 +9,25 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 import numpy as np
+import pandas as pd
 
 from probeval.campaign.events import Pair
 from probeval.campaign.setup import Setup
 from probeval.campaign.state import State
 from probeval.data.collection import Collection
 from probeval.data.judgments import Judgments
+from probeval.display import Shown, View
 from probeval.relevance import Card, choose_model
+from probeval.scores.documents import RankedSystem
 
 if TYPE_CHECKING:
     from probeval.relevance.models.base import Predicts
     from probeval.selection import Judging, JudgingState
 
-__all__ = ["AHEAD", "ModelRunner", "ModelSnapshot", "judgments_left", "way_come"]
+__all__ = ["AHEAD", "ModelRunner", "ModelSnapshot", "SnapshotDocument", "judgments_left", "way_come"]
 
 AHEAD = 200  # pairs proposed in advance
 LEVEL = 0.95
@@ -32,8 +35,36 @@ MEMORY = 20  # snapshots that an estimate goes by
 FEWEST = 20  # judgments between the first snapshot and the last, before which an estimate means nothing
 
 
-@dataclass(frozen=True)
-class ModelSnapshot:
+class SnapshotDocument(TypedDict):
+    """What the model says at one moment.
+
+    Parameters
+    ----------
+    number, time
+        The last event of the log that it knows of, and when it was computed.
+    judged
+        Pairs of the pool that had a grade.
+    confidence, expected_tau
+        How sure the ranking is.
+    reached, reasons, progress
+        Whether the stopping rule says stop, why, and how far it is, from 0 to 1.
+    systems
+        The ranking, best first.
+    """
+
+    number: int
+    time: float
+    judged: int
+    confidence: float
+    expected_tau: float
+    reached: bool
+    reasons: list[str]
+    progress: float
+    systems: list[RankedSystem]
+
+
+@dataclass(frozen=True, repr=False)
+class ModelSnapshot(Shown):
     """What the model says at one moment.
 
     Parameters
@@ -65,7 +96,38 @@ class ModelSnapshot:
     systems: tuple[Mapping[str, Any], ...]
     queue: tuple[Pair, ...]
 
-    def row(self) -> dict[str, Any]:
+    def to_frame(self) -> pd.DataFrame:
+        """One row per system, best first: system, rank, mean, sd, lower, upper, p_best, group."""
+        return pd.DataFrame(list(self.systems))
+
+    def to_dict(self) -> SnapshotDocument:
+        """The snapshot as plain data for JSON, without the queue."""
+        return {
+            "number": self.number,
+            "time": self.time,
+            "judged": self.judged,
+            "confidence": self.confidence,
+            "expected_tau": self.expected_tau,
+            "reached": self.reached,
+            "reasons": list(self.reasons),
+            "progress": self.progress,
+            "systems": [cast("RankedSystem", dict(row)) for row in self.systems],
+        }
+
+    def _headline(self) -> str:
+        return f"{self.judged:,} pairs judged, confidence {self.confidence:.3f}"
+
+    def views(self) -> tuple[View, ...]:
+        """One row per system."""
+        return (View(self.to_frame(), self._headline(), intervals=("mean", "lower", "upper")),)
+
+    def sentences(self) -> tuple[str, ...]:
+        """Whether the target is met."""
+        if self.reached:
+            return (f"Target met: {'; '.join(self.reasons)}.",)
+        return (f"Expected tau {self.expected_tau:.3f}; {self.progress:.0%} of the target.",)
+
+    def to_row(self) -> dict[str, Any]:
         """A row of the store."""
         head = {name: getattr(self, name) for name in HEAD}
         rest = {name: value for name, value in asdict(self).items() if name not in HEAD}
@@ -118,7 +180,7 @@ class ModelRunner:
         judged = self.judging_state(state)
         pool, ranking = judged.judging.pool, judged.ranking
         check = Stopping.parse(state.settings.stopping).check(judged)
-        table = ranking.table(level=LEVEL).reset_index()
+        table = ranking.to_frame(level=LEVEL)
         return ModelSnapshot(
             number=state.number,
             time=now,

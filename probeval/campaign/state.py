@@ -139,7 +139,7 @@ class State:
         given.sort(key=lambda judgment: judgment.number)
         return _one_a_pair(_as_judgments(given), self.settings.rule, list(self.adjudicated.values()))
 
-    def table(self) -> tuple[list[str], list[Pair], np.ndarray[Any, np.dtype[np.float64]]]:
+    def grade_matrix(self) -> tuple[list[str], list[Pair], np.ndarray[Any, np.dtype[np.float64]]]:
         """Assessors, pairs, and each one's latest grade, NaN where there is none, shape (assessor, pair)."""
         pairs = sorted(self.judged)
         who = sorted({j.by for said in self.judged.values() for j in said})

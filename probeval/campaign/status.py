@@ -4,21 +4,105 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 import pandas as pd
 
 from probeval.arrays import Floats
 from probeval.campaign.setup import Setup
-from probeval.campaign.snapshot import ModelSnapshot, judgments_left, way_come
+from probeval.campaign.snapshot import ModelSnapshot, SnapshotDocument, judgments_left, way_come
 from probeval.campaign.state import State
 from probeval.data.scale import Scale
+from probeval.display import Shown, View
 from probeval.reliability.agreement import krippendorff_alpha
+from probeval.schema import records
 
-__all__ = ["Share", "Status", "assessor_bias", "status_of"]
+__all__ = ["Share", "Status", "StatusDocument", "assessor_bias", "status_of"]
 
 PAUSE = 600.0  # seconds after which somebody was away, not judging
+
+
+class ShareDocument(TypedDict):
+    """What one assessor has done.
+
+    Parameters
+    ----------
+    judgments, skipped, flagged
+        How many of their judgments stand, and how many pairs they skipped and flagged.
+    seconds
+        The median time from one judgment to the next, pauses aside; null where unknown.
+    shared, bias, bias_error
+        How many of their pairs others judged too, how much higher than the others' mean they judge these in grades,
+        and the standard error of that.
+    """
+
+    assessor: str
+    judgments: int
+    skipped: int
+    flagged: int
+    seconds: float
+    shared: int
+    bias: float
+    bias_error: float
+
+
+class StatusDocument(TypedDict):
+    """How a campaign goes.
+
+    Parameters
+    ----------
+    name, metric, scale, model, depth, policy, goal, stopping, opinions, lease, rule, seed
+        The settings of the campaign.
+    guideline, events
+        The version of the guideline, 0 where there is none, and how many events the log has.
+    pool, judged, judgments
+        Pairs of the pool, those of them with a grade, and judgments that stand.
+    adjudicated, disagreements, flagged, leased
+        Pairs that were settled, that wait to be, that somebody flagged, and that somebody has now.
+    overlap, overlap_done
+        Pairs of the pool that want several opinions, and those that have them.
+    shared, alpha
+        Pairs that several assessors judged, and Krippendorff's alpha over them.
+    behind
+        Judgments that came, changed or went since the snapshot.
+    seconds
+        The median time a judgment takes.
+    way, left
+        How much of the way to the target is done, and how many more judgments it takes, by estimate.
+    """
+
+    name: str
+    metric: str
+    scale: str
+    model: str
+    depth: int
+    policy: str
+    goal: str
+    stopping: str
+    overlap: int
+    opinions: int
+    lease: float
+    rule: str
+    seed: int
+    guideline: int
+    events: int
+    pool: int
+    judged: int
+    judgments: int
+    adjudicated: int
+    disagreements: int
+    flagged: int
+    leased: int
+    overlap_done: int
+    shared: int
+    alpha: float
+    assessors: list[ShareDocument]
+    behind: int
+    seconds: float
+    way: float | None
+    left: int | None
+    snapshot: SnapshotDocument | None
 
 
 @dataclass(frozen=True)
@@ -51,8 +135,8 @@ class Share:
     bias_error: float
 
 
-@dataclass(frozen=True)
-class Status:
+@dataclass(frozen=True, repr=False)
+class Status(Shown):
     """How a campaign goes.
 
     Parameters
@@ -135,16 +219,57 @@ class Status:
             pace = "" if np.isnan(hours) else f", {hours:.1f} hours at the present pace"
             yield f"Target {setup.stopping}: about {self.left:,} more judgments{pace}."
 
-    def table(self) -> pd.DataFrame:
-        """The assessors, one row each."""
+    def to_frame(self) -> pd.DataFrame:
+        """One row per assessor: what each one has done."""
         return pd.DataFrame([asdict(share) for share in self.assessors], columns=list(Share.__dataclass_fields__))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> StatusDocument:
         """As plain data for JSON."""
-        plain = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in ("setup", "snapshot")}
-        snapshot = None if self.snapshot is None else {k: v for k, v in asdict(self.snapshot).items() if k != "queue"}
-        setup = {**self.setup.to_dict(), "scale": str(self.setup.scale)}
-        return {**setup, **plain, "assessors": self.table().to_dict("records"), "snapshot": snapshot}
+        setup = self.setup
+        return {
+            "name": setup.name,
+            "metric": setup.metric,
+            "scale": str(setup.scale),
+            "model": setup.model,
+            "depth": setup.depth,
+            "policy": setup.policy,
+            "goal": setup.goal,
+            "stopping": setup.stopping,
+            "overlap": self.overlap,
+            "opinions": setup.opinions,
+            "lease": setup.lease,
+            "rule": setup.rule,
+            "seed": setup.seed,
+            "guideline": self.guideline,
+            "events": self.events,
+            "pool": self.pool,
+            "judged": self.judged,
+            "judgments": self.judgments,
+            "adjudicated": self.adjudicated,
+            "disagreements": self.disagreements,
+            "flagged": self.flagged,
+            "leased": self.leased,
+            "overlap_done": self.overlap_done,
+            "shared": self.shared,
+            "alpha": self.alpha,
+            "assessors": records(self.to_frame(), ShareDocument),
+            "behind": self.behind,
+            "seconds": self.seconds,
+            "way": self.way,
+            "left": self.left,
+            "snapshot": None if self.snapshot is None else self.snapshot.to_dict(),
+        }
+
+    def _headline(self) -> str:
+        return f"{self.setup.name}, {self.setup.metric}, {self.judged:,} of {self.pool:,} pairs judged"
+
+    def views(self) -> tuple[View, ...]:
+        """One row per assessor, where there are any."""
+        return (View(self.to_frame(), "Assessors"),) if self.assessors else ()
+
+    def sentences(self) -> tuple[str, ...]:
+        """What is done, how far assessors agree, how sure the ranking is, what is left."""
+        return tuple(self._sentences())
 
 
 def status_of(
@@ -158,7 +283,7 @@ def status_of(
 ) -> Status:
     """How a campaign goes, from its state, the pairs of its pool, and judged pairs and progress of every snapshot."""
     setup = state.settings
-    who, _, grades = state.table()
+    who, _, grades = state.grade_matrix()
     several = (~np.isnan(grades)).sum(axis=0) > 1
     graded = state.judged.keys() | state.adjudicated.keys()
     overlap = [pair for pair in pool if setup.overlap and setup.wanted(*pair) > 1]

@@ -371,7 +371,7 @@ def import_file(
 
 
 def _write_status(status: Status, output_format: OutputFormat) -> None:
-    table = status.table()
+    table = status.to_frame()
     if output_format is OutputFormat.json:
         write_json(status.to_dict())
     elif output_format is OutputFormat.csv:

@@ -127,7 +127,7 @@ def _tell(campaign: Collection, n: int, seed: int, show: bool, talk: Talk) -> St
     before = talk.warned(judging.begin)
     talk(f"\n1. Rank before anyone judges. Model {choice.name}: {choice.why}")
     if show:
-        write_table(before.ranking.table().reset_index(), title=f"{METRIC}, nothing judged")
+        write_table(before.ranking.to_frame(), title=f"{METRIC}, nothing judged")
     talk(
         f"\n2. Judge up to {n} of the {len(judging.pool):,} pairs in some top 10: "
         "those that tell most about the ranking (policy gain).\n   An automatic assessor answers. "
@@ -147,7 +147,7 @@ def _tell(campaign: Collection, n: int, seed: int, show: bool, talk: Talk) -> St
     choice = choose_model(None, replace(blind, judgments=state.judgments), scale=scale)  # now it goes by these too
     story = Story(campaign, choice, before, state, tuple(marks))
     if show:
-        write_table(state.ranking.table().reset_index(), title=f"\n{METRIC}, {state.scores.judged} pairs judged")
+        write_table(state.ranking.to_frame(), title=f"\n{METRIC}, {state.scores.judged} pairs judged")
     talk(f"   {Verdict.of(state.ranking)}")
     truth = story.truth
     talk(

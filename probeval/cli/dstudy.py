@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
-import pandas as pd
 import typer
 
 from probeval import api
@@ -45,11 +43,9 @@ from probeval.metrics import parse
 
 if TYPE_CHECKING:
     from probeval.reliability import DStudy
+    from probeval.reliability.dstudy import DStudyDocument
 
 __all__ = ["dstudy"]
-
-SHOWN = ("query", "assessor", "judgments", "erho2", "erho2_lower", "erho2_upper", "phi", "phi_lower", "phi_upper",
-         "tau", "tau_ap", "power")  # fmt: skip
 
 
 def dstudy(
@@ -140,32 +136,29 @@ def _target(text: str) -> list[tuple[str, float]]:
 
 def _write(studies: dict[str | None, DStudy], output_format: OutputFormat, talk: Talk) -> None:
     if output_format is OutputFormat.json:
-        documents = [{**({} if name is None else {"metric": name}), **s.to_dict()} for name, s in studies.items()]
+        documents = [_named(name, study.to_dict()) for name, study in studies.items()]
         write_json(documents[0] if len(documents) == 1 else {"results": documents})
         return
     for i, (name, study) in enumerate(studies.items()):
-        table = study.to_frame()
         if output_format is OutputFormat.csv:
+            table = study.to_frame()
             write_csv(table if len(studies) == 1 else table.assign(metric=name), header=i == 0)
             continue
-        write_table(_tidy(table[[c for c in SHOWN if c in table.columns]]), title=_title(name, i))
-        write_table(_tidy(study.targets_frame()), title="\nQueries needed")
-    if output_format is OutputFormat.table and studies:
-        first = next(iter(studies.values()))
-        if first.study.uncertainty:
-            kind = f"{first.level:.0%} intervals ({first.study.interval})"
-            talk(f"{kind} are for {' and '.join(first.study.uncertainty)}.")
+        sizes, needed = study.views()
+        write_table(sizes.frame, title=_title(name, i))
+        write_table(needed.frame, title="\nQueries needed")
+    if output_format is OutputFormat.table:
+        for study in list(studies.values())[:1]:
+            for sentence in study.sentences():
+                talk(sentence)
+
+
+def _named(name: str | None, document: DStudyDocument) -> DStudyDocument:
+    return document if name is None else {"metric": name, **document}
 
 
 def _title(name: str | None, i: int) -> str | None:
     return None if name is None else "\n" * (i > 0) + name
-
-
-def _tidy(table: pd.DataFrame) -> pd.DataFrame:
-    """Numbers of things as such, ``-`` for what is not known."""
-    whole = [c for c in ("query", "assessor", "judgments", "queries", "lower", "upper") if c in table.columns]
-    shown = {c: ["-" if np.isnan(v) else f"{v:.0f}" if np.isfinite(v) else "never" for v in table[c]] for c in whole}
-    return table.assign(**shown)
 
 
 def _plot(studies: dict[str | None, DStudy], path: Path, talk: Talk) -> None:

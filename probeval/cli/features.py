@@ -39,8 +39,7 @@ def features(
     talk = Talk(quiet=quiet)
     collection = as_collection(runs, qrels=qrels, metadata=metadata, labels=labels, progress=talk.progress)
     table = talk.warned(lambda: compute_features(collection, names or _possible(collection.has), depth=depth or DEPTH))
-    frame = table.to_frame()
-    write(frame, frame.to_dict("records"), output_format)
+    write(table.to_frame(), table.to_dict(), output_format)
 
 
 def _possible(has: dict[str, tuple[str, ...]]) -> list[str]:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
-import pandas as pd
 import typer
 
 from probeval import api
@@ -42,6 +40,7 @@ from probeval.cli.studies import (
 
 if TYPE_CHECKING:
     from probeval.reliability import GStudy
+    from probeval.reliability.gstudy import GStudyDocument
 
 __all__ = ["gstudy"]
 
@@ -118,30 +117,16 @@ def _write(
         if output_format is OutputFormat.csv:
             write_csv(table if len(studies) == 1 else table.assign(metric=name), header=i == 0)
             continue
-        sizes = ", ".join(f"{facet} {n:g}" for facet, n in study.sizes.items())
-        gaps = f"; {study.missing:,} scores missing" if study.missing else ""
-        talk(f"{chr(10) * (i > 0)}{study.design} by {study.method}: {sizes}{gaps}.")
-        small = [c for c in table.columns if c.startswith(("variance", "mean_square"))]
-        write_table(table.assign(**{c: [f"{v:.6f}" for v in table[c]] for c in small}), title=name)
-        write_table(_reliability(study, target, level), title="\nReliability")
-        if study.uncertainty:
-            talk(f"{level:.0%} intervals ({study.interval}) are for {' and '.join(study.uncertainty)}.")
+        studied, *intervals = study.sentences(level=level)
+        talk(f"{chr(10) * (i > 0)}{studied}")
+        components, reliability = study.views(target=target, level=level)
+        write_table(components.frame, title=name)
+        write_table(reliability.frame, title="\nReliability")
+        for sentence in intervals:
+            talk(sentence)
 
 
-def _reliability(study: GStudy, target: float, level: float) -> pd.DataFrame:
-    """Both coefficients as studied, and the queries that bring each to the target."""
-    rows = []
-    for name in ("erho2", "phi"):
-        now, needed = study.coefficient(name, level=level), study.queries_for(name, target, level=level)
-        ends = ["-" if np.isnan(x) else f"{x:g}" for x in (needed.value, needed.lower, needed.upper)]
-        rows.append(
-            {"coefficient": name, "value": now.value, "lower": now.lower, "upper": now.upper,
-             f"queries for {target:g}": ends[0], "from": ends[1], "to": ends[2]}
-        )  # fmt: skip
-    return pd.DataFrame(rows)
-
-
-def _named(name: str | None, document: dict[str, Any]) -> dict[str, Any]:
+def _named(name: str | None, document: GStudyDocument) -> GStudyDocument:
     return document if name is None else {"metric": name, **document}
 
 

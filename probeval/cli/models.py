@@ -55,4 +55,4 @@ def show(
     if output_format is OutputFormat.json:
         write_json(card.to_dict())
     else:
-        typer.echo(card.readme(), nl=False)
+        typer.echo(card.summary(), nl=False)

@@ -15,6 +15,7 @@ import pandas as pd
 import typer
 
 from probeval.cli.options import OutputFormat
+from probeval.display import text_table
 from probeval.errors import ProbevalError, ProbevalWarning
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ __all__ = ["Talk", "check_picture", "write", "write_csv", "write_json", "write_p
 
 T = TypeVar("T")
 PICTURES = (".png", ".svg", ".pdf")
-DECIMALS = 4
 
 
 class Talk:
@@ -86,24 +86,9 @@ def write_table(
 
     Numbers have four decimals, but for the columns of which ``decimals`` says otherwise.
     """
-    if title:
-        typer.echo(title)
-    columns = [_column(str(name), frame[name], decimals.get(str(name), DECIMALS)) for name in frame.columns]
-    for row in zip(*columns, strict=True):
-        typer.echo("  ".join(row).rstrip())
-
-
-def _column(name: str, values: pd.Series, decimals: int) -> Iterable[str]:
-    text = [_cell(v, decimals) for v in values]
-    width = max(map(len, [name, *text]))
-    left = all(isinstance(v, str) for v in values)
-    return [cell.ljust(width) if left else cell.rjust(width) for cell in (name, *text)]
-
-
-def _cell(value: Any, decimals: int) -> str:
-    if isinstance(value, float):
-        return "-" if math.isnan(value) else f"{value:.{decimals}f}"
-    return "-" if value is None else str(value)
+    text = text_table(frame, title=title, decimals=decimals)
+    if text:
+        typer.echo(text)
 
 
 def write(frame: pd.DataFrame, document: Any, output_format: OutputFormat, *, title: str | None = None) -> None:

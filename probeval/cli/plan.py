@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -28,13 +28,8 @@ from probeval.cli.options import (
 )
 from probeval.cli.output import Talk, check_picture, write_csv, write_json, write_pictures, write_table
 
-if TYPE_CHECKING:
-    from probeval.simulation import Plan
-
 __all__ = ["plan"]
 
-# The decimals of what is counted or paid.
-SHOWN = {"judgments": 0, "lower": 0, "upper": 0, "a_query": 1, "hours": 1, "cost": 2}
 PILOT, PILOT_SHARE = 50, 0.03  # the least number of pairs of a pilot, and its share of a large pool
 
 
@@ -115,7 +110,8 @@ def plan(
             say=talk,
         )
     )
-    _say(result, talk)
+    for sentence in result.sentences():
+        talk(sentence)
     if plot is not None:
         from probeval.plots import plot_forecast
 
@@ -128,22 +124,11 @@ def plan(
         talk(
             "judgments, lower, upper: in all, with their 90% interval; a_query: for each query; pool: pairs there are."
         )
-        write_table(result.to_frame(), title="The cheapest first", decimals=SHOWN)
+        (options,) = result.views()
+        write_table(options.frame, title=options.title, decimals=options.decimals)
     if qrels is None:
         pilot = max(PILOT, round(result.options[0].pool * PILOT_SHARE, -1))
         talk(
             f"Judge about {pilot:.0f} pairs at random (probeval next RUNS --policy random) and plan again with "
             "--qrels: the forecast narrows."
         )
-
-
-def _say(result: Plan, talk: Talk) -> None:
-    best = result.best
-    if best is None:
-        talk("No option reaches the target. Look at more queries (--queries), or lower it.")
-        return
-    talk(
-        f"Cheapest: {best.queries} queries to depth {best.depth}, about {best.judgments:,.0f} judgments "
-        f"({best.lower:,.0f} to {best.upper:,.0f}) of {best.pool:,} pairs, {best.hours:,.1f} hours, "
-        f"cost {best.cost:,.2f}."
-    )

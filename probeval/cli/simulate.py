@@ -44,8 +44,6 @@ if TYPE_CHECKING:
 
 __all__ = ["simulate"]
 
-SHOWN = ("policy", "model", "seed", "judged", "confidence", "accuracy", "tau", "mae", "calibration_excess", "coverage")
-
 
 def simulate(
     runs: RunPaths,
@@ -154,8 +152,9 @@ def simulate(
     elif output_format is OutputFormat.csv:
         write_csv(result.to_frame())
     else:
-        write_table(result.to_frame()[list(SHOWN)], title=f"{result.trajectories[0].metric} along the way")
-        write_table(result.stops(), title=f"\nAt the stop ({stop or 'none'}), or at the end")
+        along, stops = result.views()
+        write_table(along.frame, title=along.title)
+        write_table(stops.frame, title=f"\nAt the stop ({stop or 'none'}), or at the end")
 
 
 def _plot(result: Simulation, path: Path, talk: Talk) -> None:

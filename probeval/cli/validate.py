@@ -18,10 +18,6 @@ __all__ = ["validate"]
 
 MODELS = ("independent", "hierarchical")
 CHECKPOINTS = "0,.01,.02,.05,.1,.2,.4"
-SHOWN = (
-    "campaign", "model", "metric", "checkpoint", "confidence", "accuracy", "tau", "calibration_error",
-    "calibration_excess", "calibration_p", "coverage", "centred_coverage", "level_z",
-)  # fmt: skip
 
 
 def validate(
@@ -87,13 +83,11 @@ def validate(
     if output_format is OutputFormat.json:
         write_json(result.to_dict())
         return
-    table = result.table()
     if output_format is OutputFormat.csv:
-        write_csv(table)
+        write_csv(result.to_frame())
         return
-    write_table(table[list(SHOWN)], title=f"Means over {seeds} order{'s' * (seeds > 1)} of judging")
-    write_table(result.reliability(), title="\nReliability: stated confidence and accuracy of pairs of systems")
-    write_table(result.summary(), title="\nAgainst the marks")
+    for i, view in enumerate(result.views()):
+        write_table(view.frame, title="\n" * (i > 0) + str(view.title))
 
 
 def _plot(result: Validation, path: Path, talk: Talk) -> None:

@@ -6,12 +6,14 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 import pandas as pd
 
 from probeval.arrays import Bools, Floats, frozen
 from probeval.data.pool import Pool
+from probeval.display import Shown
 from probeval.errors import FeatureError, did_you_mean
 
 __all__ = ["DEFINITIONS", "FeatureName", "FeatureTable", "factors", "feature_names", "needs"]
@@ -147,8 +149,8 @@ def feature_names(terms: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for term in terms for _, name in factors(term)))
 
 
-@dataclass(frozen=True, eq=False)
-class FeatureTable:
+@dataclass(frozen=True, eq=False, repr=False)
+class FeatureTable(Shown):
     """Features of every pair of a pool.
 
     Parameters
@@ -168,8 +170,8 @@ class FeatureTable:
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", frozen(self.values))
 
-    def __repr__(self) -> str:
-        return f"<FeatureTable: {len(self.pool):,} pairs, {', '.join(self.names)}>"
+    def _headline(self) -> str:
+        return f"{len(self.pool):,} pairs, {', '.join(self.names)}"
 
     def __getitem__(self, name: str) -> Floats:
         if name not in self.names:
@@ -193,5 +195,13 @@ class FeatureTable:
         return np.stack(columns, axis=1) if columns else np.empty((len(self.pool), 0))
 
     def to_frame(self) -> pd.DataFrame:
-        """A table with the ids: query, doc and a column a feature."""
+        """One row per pair: query, doc, and one column per feature."""
         return pd.concat([self.pool.to_frame(), pd.DataFrame(self.values, columns=list(self.names))], axis=1)
+
+    def to_dict(self) -> list[dict[str, str | float]]:
+        """One entry per pair as plain data for JSON: query, doc and every feature by its name."""
+        return cast("list[dict[str, str | float]]", self.to_frame().to_dict("records"))
+
+    def sentences(self) -> tuple[str, ...]:
+        """What is missing."""
+        return tuple(f"{n:,} pairs lack {name}." for name, n in self.missing.items())

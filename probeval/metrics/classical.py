@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, Literal, NotRequired, TypedDict
 
 import numpy as np
 import pandas as pd
@@ -13,16 +13,101 @@ from probeval.arrays import Floats, Ids, frozen
 from probeval.data.judgments import Judgments
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
+from probeval.display import Shown, View
 from probeval.metrics.bounds import bounds
 from probeval.metrics.lists import Lists
 from probeval.metrics.metric import Metric, parse
 from probeval.ties import TIE
 
-__all__ = ["Measured", "measure"]
+__all__ = ["Measured", "MeasuredDocument", "MeasuredSystem", "PairDifference", "QueryScore", "measure"]
 
 
-@dataclass(frozen=True, eq=False)
-class Measured:
+class MeasuredSystem(TypedDict):
+    """A system, measured.
+
+    Parameters
+    ----------
+    system, rank
+        Its name, and its rank by mean; ties share one.
+    mean, sd
+        The mean score over queries with the unjudged worth nothing, and 0.
+    lower, upper
+        The bounds that unjudged documents leave.
+    p_best
+        Whether it is the best, 1 or 0; null where unjudged documents leave that open.
+    judged
+        The share of its retrieved documents that are judged.
+    """
+
+    system: str
+    rank: int
+    mean: float
+    sd: float
+    lower: float
+    upper: float
+    p_best: float | None
+    judged: float
+
+
+class PairDifference(TypedDict):
+    """The difference of two systems.
+
+    Parameters
+    ----------
+    a, b
+        The systems.
+    mean, sd
+        The score of a less that of b, and the standard deviation of this difference.
+    p_better
+        The probability that a is better than b; null where it is not known.
+    """
+
+    a: str
+    b: str
+    mean: float
+    sd: float
+    p_better: float | None
+
+
+class QueryScore(TypedDict):
+    """The score of a system on a query."""
+
+    system: str
+    query: str
+    mean: float
+    sd: float
+
+
+class MeasuredDocument(TypedDict):
+    """An evaluation without a model.
+
+    Parameters
+    ----------
+    metric, scale
+        The measure, and the scale of the grades.
+    pool, judged
+        How many pairs the systems retrieved, and how many of them are judged.
+    confidence
+        1 where no unjudged document can change a score, else null.
+    interval
+        What lower and upper are: the bounds that unjudged documents leave.
+    """
+
+    metric: str
+    model: Literal["none"]
+    target: Literal["collection"]
+    scale: str
+    pool: int
+    judged: int
+    confidence: float | None
+    interval: Literal["bounds"]
+    systems: list[MeasuredSystem]
+    pairs: list[PairDifference]
+    queries: NotRequired[list[QueryScore]]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Measured(Shown):
     """A measure of every system on every query.
 
     Parameters
@@ -60,21 +145,42 @@ class Measured:
         """Whether no unjudged document can change a score."""
         return bool(np.all(np.abs(self.upper - self.lower) < TIE))
 
-    def table(self) -> pd.DataFrame:
-        """Systems by falling mean: rank (ties share one), mean, judged, lower, upper."""
+    def to_frame(self, *, per_query: bool = False) -> pd.DataFrame:
+        """One row per system, by falling mean: system, rank (ties share one), mean, judged, lower, upper.
+
+        With ``per_query`` one row per system and query: system, query, value, lower, upper.
+        """
+        if per_query:
+            index = pd.MultiIndex.from_product([self.systems, list(self.queries)], names=["system", "query"])
+            columns = {"value": self.values.ravel(), "lower": self.lower.ravel(), "upper": self.upper.ravel()}
+            return pd.DataFrame(columns, index=index).reset_index()
         frame = pd.DataFrame(
             {
+                "system": self.systems,
                 "mean": self.values.mean(axis=1),
                 "judged": self.judged,
                 "lower": self.lower.mean(axis=1),
                 "upper": self.upper.mean(axis=1),
-            },
-            index=pd.Index(self.systems, name="system"),
+            }
         )
-        frame.insert(0, "rank", (-frame["mean"].round(12)).rank(method="min").astype(int))
-        return frame.sort_values("rank", kind="stable")
+        frame.insert(1, "rank", (-frame["mean"].round(12)).rank(method="min").astype(int))
+        return frame.sort_values("rank", kind="stable", ignore_index=True)
 
-    def to_dict(self, *, per_query: bool = False) -> dict[str, Any]:
+    def _headline(self) -> str:
+        return f"{self.metric} of {len(self.systems)} systems on {len(self.queries)} queries"
+
+    def views(self) -> tuple[View, ...]:
+        """One row per system."""
+        return (View(self.to_frame(), str(self.metric), intervals=("mean", "lower", "upper")),)
+
+    def sentences(self) -> tuple[str, ...]:
+        """What is judged, and what the bounds mean."""
+        return (
+            f"{self.judged_pairs:,} of {self.pool:,} pairs judged, scale {self.scale}. The mean counts unjudged "
+            "documents as worth nothing; lower and upper are what they could make of it.",
+        )
+
+    def to_dict(self, *, per_query: bool = False) -> MeasuredDocument:
         """The result as plain data for JSON.
 
         The interval is what unjudged documents leave; a probability is given only where they cannot change it.
@@ -86,7 +192,8 @@ class Measured:
             for i, o in enumerate(others)
         ]
         at = {system: i for i, system in enumerate(self.systems)}
-        result: dict[str, Any] = {
+        rows: Any = self.to_frame().itertuples(index=False)
+        result: MeasuredDocument = {
             "metric": str(self.metric),
             "model": "none",
             "target": "collection",
@@ -97,16 +204,16 @@ class Measured:
             "interval": "bounds",
             "systems": [
                 {
-                    "system": system,
-                    "rank": int(row["rank"]),
-                    "mean": float(row["mean"]),
+                    "system": row.system,
+                    "rank": int(row.rank),
+                    "mean": float(row.mean),
                     "sd": 0.0,
-                    "lower": float(row["lower"]),
-                    "upper": float(row["upper"]),
-                    "p_best": best[at[str(system)]],
-                    "judged": float(row["judged"]),
+                    "lower": float(row.lower),
+                    "upper": float(row.upper),
+                    "p_best": best[at[row.system]],
+                    "judged": float(row.judged),
                 }
-                for system, row in self.table().iterrows()
+                for row in rows
             ],
             "pairs": [
                 {
@@ -120,15 +227,9 @@ class Measured:
             ],
         }
         if per_query:
-            rows = self.to_frame()[["system", "query", "value"]].itertuples(index=False)
+            rows = self.to_frame(per_query=True)[["system", "query", "value"]].itertuples(index=False)
             result["queries"] = [{"system": s, "query": q, "mean": v, "sd": 0.0} for s, q, v in rows]
         return result
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row a system and query: system, query, value, lower, upper."""
-        index = pd.MultiIndex.from_product([self.systems, list(self.queries)], names=["system", "query"])
-        columns = {"value": self.values.ravel(), "lower": self.lower.ravel(), "upper": self.upper.ravel()}
-        return pd.DataFrame(columns, index=index).reset_index()
 
 
 def _settled(lowest: float, highest: float) -> float | None:
@@ -166,11 +267,10 @@ def measure(
     --------
     >>> from probeval.data import as_judgments, as_runs
     >>> runs = as_runs({"a": {"q": {"d1": 2, "d2": 1}}, "b": {"q": {"d2": 2, "d3": 1}}})
-    >>> measure(runs, as_judgments({"q": {"d1": 0, "d2": 1}}), "P@2").table()
-            rank  mean  judged  lower  upper
-    system
-    a          1   0.5     1.0    0.5    0.5
-    b          1   0.5     0.5    0.5    1.0
+    >>> measure(runs, as_judgments({"q": {"d1": 0, "d2": 1}}), "P@2").to_frame()
+      system  rank  mean  judged  lower  upper
+    0      a     1   0.5     1.0    0.5    0.5
+    1      b     1   0.5     0.5    0.5    1.0
     """
     metric = parse(metric) if isinstance(metric, str) else metric
     scale = judgments.scale(scale)

@@ -48,7 +48,7 @@ def plot_checkpoints(validation: Validation, figure: str = "calibration_excess",
     One line a model and campaign, over measures and seeds.
     """
     ax = new_axes(ax, 6.4, 4.2)
-    table = validation.table().groupby(["model", "campaign", "checkpoint"], sort=False)[figure].mean()
+    table = validation.to_frame().groupby(["model", "campaign", "checkpoint"], sort=False)[figure].mean()
     x = np.arange(len(validation.checkpoints))
     for colour, (model, rows) in zip(colours(), table.groupby(level="model", sort=False), strict=False):
         for mark, (campaign, line) in zip(

@@ -78,7 +78,7 @@ def plot_forecast(
 ) -> Axes:
     """Forecast of mean confidence against judgments: its median, and its ``level`` band."""
     ax = new_axes(ax, 6.4, 4.0)
-    table = forecast.table(level=level)
+    table = forecast.to_frame(level=level)
     ax.fill_between(table["judged"], table["lower"], table["upper"], color=BLUE, alpha=0.2, lw=0)
     ax.plot(table["judged"], table["confidence"], color=BLUE, lw=1.8)
     if target is not None:

@@ -90,7 +90,7 @@ def plot_dstudy(
     palette = colours()
     symbols = {"erho2": r"$E\rho^2$", "phi": r"$\Phi$"}
     for name, study in named.items():
-        table = study.table()
+        table = study.to_frame()
         people = dict.fromkeys(table["assessor"]) if "assessor" in table.columns else {None: None}
         for what in shown:
             for n in people:

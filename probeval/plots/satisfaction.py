@@ -62,7 +62,7 @@ def plot_agreement(agreement: Agreement, *, ax: Axes | None = None) -> Axes:
 
 def plot_satisfaction(users: Satisfaction, *, level: float = 0.95, ax: Axes | None = None) -> Axes:
     """P(Sat) of each system with its interval, P(Sat) on a new query as a wide band, and P(Succ); the best on top."""
-    table = users.table(level=level)
+    table = users.to_frame(level=level)
     n = len(table)
     ax = new_axes(ax, 6.4, 1.4 + 0.24 * n)
     y = np.arange(n)
@@ -70,7 +70,7 @@ def plot_satisfaction(users: Satisfaction, *, level: float = 0.95, ax: Axes | No
     ax.hlines(y, table["lower"], table["upper"], color=BLUE, lw=2)
     ax.plot(table["p_sat"], y, "o", color=BLUE, ms=5, label="mean P(Sat)")
     ax.plot(table["p_success"], y, "D", mfc="white", mec=GREEN, mew=1.5, ms=5, label="P(Succ)")
-    ax.set_yticks(y, [str(s) for s in table.index], fontsize=8)
+    ax.set_yticks(y, [str(s) for s in table["system"]], fontsize=8)
     ax.set_ylim(n - 0.5, -0.5)
     ax.set_xlim(0, 1)
     ax.set_xlabel(f"share of users, or of queries; {level:.0%} intervals; mapping {users.mapping.name}")

@@ -18,7 +18,7 @@ __all__ = ["plot_pairs", "plot_ranking"]
 
 def plot_ranking(ranking: Ranking, *, level: float = 0.95, ax: Axes | None = None) -> Axes:
     """Mean scores with their intervals, the best on top; a band holds systems that cannot be told from its best."""
-    table = ranking.table(level=level)
+    table = ranking.to_frame(level=level)
     n = len(table)
     ax = new_axes(ax, 6.4, 1.2 + 0.22 * n)
     y = np.arange(n)
@@ -35,7 +35,7 @@ def plot_ranking(ranking: Ranking, *, level: float = 0.95, ax: Axes | None = Non
     if tied.any():
         ax.plot(mean[tied], y[tied], "o", mfc="white", mec=ORANGE, mew=1.5, ms=6, label="tied")
         ax.legend(loc="lower right", frameon=False)
-    ax.set_yticks(y, [str(s) for s in table.index], fontsize=8)
+    ax.set_yticks(y, [str(s) for s in table["system"]], fontsize=8)
     ax.set_ylim(n - 0.5, -0.5)
     scores = ranking.scores
     queries = "these queries" if scores.target == "collection" else "the population of queries"

@@ -43,7 +43,7 @@ def plot_tests(result: Pairwise | ScorePosterior, *, ax: Axes | None = None) -> 
         )
         title += "; differences of means" * (n <= LEGIBLE)
     else:
-        better = result.table()["p_better"].to_numpy(dtype=float)
+        better = result.to_frame()["p_better"].to_numpy(dtype=float)
         cells[upper] = better
         low, high, label = 0.0, 1.0, "P(row better)"
         texts = [f"{v:.2f}".replace("0.", ".", 1) for v in better]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypedDict, cast
 
 import numpy as np
 import pandas as pd
@@ -14,14 +14,16 @@ from probeval.arrays import Bools, Codes, Floats, Ints, frozen
 from probeval.data.judgments import Judgments
 from probeval.data.pool import Pool, QueryBlock
 from probeval.data.scale import UNJUDGED, Scale, count_at_least
+from probeval.display import Shown, View
 from probeval.errors import ModelError
 from probeval.streams import query_streams
 from probeval.threads import in_order
 
-__all__ = ["GainSummary", "Probabilities", "ProbabilityTable", "RelevanceDistribution"]
+__all__ = ["GainSummary", "Probabilities", "ProbabilityTable", "RelevanceDistribution", "RelevanceDocument"]
 
 KEPT = 24_000_000  # probabilities of a whole pool that are kept (192 MB); more are made by blocks, and dropped
 BLOCK = 2_000_000  # numbers that one block may take in any one array: 16 MB, on each core
+FIRST = 20  # pairs in a summary and in a notebook
 
 
 class Probabilities(Protocol):
@@ -73,8 +75,21 @@ class GainSummary(NamedTuple):
     steepness: Floats
 
 
-@dataclass(frozen=True, eq=False)
-class RelevanceDistribution:
+class RelevanceDocument(TypedDict):
+    """The distribution of every pair's grade.
+
+    Parameters
+    ----------
+    pairs
+        One entry per pair: query, doc, judged, mean, sd, and P of each level.
+    """
+
+    scale: str
+    pairs: list[dict[str, str | bool | float]]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RelevanceDistribution(Shown):
     """The distribution of every pair's grade, with or without a posterior axis.
 
     Parameters
@@ -143,10 +158,10 @@ class RelevanceDistribution:
         for name in ("levels", "judged", "beyond"):
             object.__setattr__(self, name, frozen(getattr(self, name)))
 
-    def __repr__(self) -> str:
+    def _headline(self) -> str:
         draws = f", {self.source.n} posterior draws" if self.has_posterior else ""
         judged = int(self.certain.sum())
-        return f"<RelevanceDistribution: {len(self.pool):,} pairs, {judged:,} judged, {self.scale}{draws}>"
+        return f"{len(self.pool):,} pairs, {judged:,} judged, {self.scale}{draws}"
 
     @property
     def has_posterior(self) -> bool:
@@ -267,7 +282,7 @@ class RelevanceDistribution:
         return replace(self, pool=pool, source=ProbabilityTable(values), judged=self.judged[kept], beyond=beyond)
 
     def to_frame(self) -> pd.DataFrame:
-        """A table: query, doc, judged, mean, sd, and P of each level (averaged over the posterior)."""
+        """One row per pair: query, doc, judged, mean, sd, and P of each level (averaged over the posterior)."""
         mean, variance = self.moments(self.scale.values)
         if self.has_posterior:
             mean, variance = mean.mean(axis=0), variance + mean.var(axis=0)
@@ -275,3 +290,18 @@ class RelevanceDistribution:
         table = self.pool.to_frame().assign(judged=self.certain, mean=mean, sd=np.sqrt(variance))
         columns = {f"p{self.scale.values[c]:g}": probability[:, i] for i, c in enumerate(self.levels)}
         return table.assign(**columns)
+
+    def to_dict(self) -> RelevanceDocument:
+        """The distribution as plain data for JSON: one entry per pair."""
+        rows = self.to_frame().to_dict("records")
+        return {"scale": str(self.scale), "pairs": cast("list[dict[str, str | bool | float]]", rows)}
+
+    def views(self) -> tuple[View, ...]:
+        """The first pairs: a pool may have very many."""
+        some = self if len(self.pool) <= FIRST else self.take(np.arange(FIRST))
+        return (View(some.to_frame(), self._headline()),)
+
+    def sentences(self) -> tuple[str, ...]:
+        """How many pairs there are besides."""
+        left = len(self.pool) - FIRST
+        return (f"{left:,} more pairs in to_frame().",) if left > 0 else ()

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import inf, prod
+from typing import TypedDict
 
 import numpy as np
 from scipy.special import chdtri, fdtri
@@ -25,9 +26,17 @@ from probeval.errors import ReliabilityError, did_you_mean
 from probeval.reliability.anova import MeanSquares
 from probeval.reliability.designs import Design
 
-__all__ = ["COEFFICIENTS", "Estimate", "analytic_ratios", "coefficient", "queries_needed"]
+__all__ = ["COEFFICIENTS", "Estimate", "EstimateDocument", "analytic_ratios", "coefficient", "queries_needed"]
 
 COEFFICIENTS = {"erho2": "stability of differences between systems", "phi": "stability of scores themselves"}
+
+
+class EstimateDocument(TypedDict):
+    """A value and the ends of its interval, null where there is none."""
+
+    value: float
+    lower: float
+    upper: float
 
 
 @dataclass(frozen=True)
@@ -38,11 +47,16 @@ class Estimate:
     lower: float
     upper: float
 
+    @property
+    def ends(self) -> list[float]:
+        """The ends of the interval."""
+        return [self.lower, self.upper]
+
     def map(self, function: Callable[[float], float]) -> Estimate:
         """The same through a rising function."""
         return Estimate(function(self.value), function(self.lower), function(self.upper))
 
-    def to_dict(self) -> dict[str, float]:
+    def to_dict(self) -> EstimateDocument:
         """The estimate as plain data for JSON."""
         return {"value": self.value, "lower": self.lower, "upper": self.upper}
 

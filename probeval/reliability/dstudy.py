@@ -7,20 +7,107 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite
-from typing import Any
+from math import isfinite, isnan
+from typing import NotRequired, TypedDict, cast
 
 import pandas as pd
 
+from probeval.display import Shown, View
 from probeval.errors import ReliabilityError, did_you_mean
-from probeval.reliability.coefficients import COEFFICIENTS, Estimate
+from probeval.reliability.coefficients import COEFFICIENTS, Estimate, EstimateDocument
 from probeval.reliability.gstudy import GStudy
 
-__all__ = ["MAPPINGS", "QUERIES", "DStudy", "Needed", "StudyPoint", "dstudy"]
+__all__ = ["MAPPINGS", "QUERIES", "DStudy", "DStudyDocument", "Needed", "StudyPoint", "dstudy"]
 
 # What E rho^2 goes with on TREC data, as a power of it: Urbano, Marrero and Martin (SIGIR 2013). A rough guide.
 MAPPINGS = {"tau": 2.84729794, "tau_ap": 3.98652984, "power": 4.77902510}
 QUERIES = (10, 25, 50, 100, 200, 400)
+SHOWN = ("query", "assessor", "judgments", "erho2", "erho2_lower", "erho2_upper", "phi", "phi_lower", "phi_upper",
+         "tau", "tau_ap", "power")  # fmt: skip
+WHOLE = ("query", "assessor", "judgments", "queries", "lower", "upper")  # columns that count things
+
+
+class Sizes(TypedDict):
+    """The size of a collection."""
+
+    query: float
+    assessor: NotRequired[float]
+    judgments: NotRequired[float]
+
+
+class StudyPointDocument(Sizes):
+    """The reliability of a collection of one size.
+
+    Parameters
+    ----------
+    query, assessor
+        How many queries, and assessors where there are such.
+    judgments
+        How many judgments that takes, where the pool of a query is known.
+    erho2, phi
+        The coefficients.
+    tau, tau_ap, power
+        What such an E rho^2 went with on past TREC collections: a rough guide.
+    """
+
+    erho2: EstimateDocument
+    phi: EstimateDocument
+    tau: EstimateDocument
+    tau_ap: EstimateDocument
+    power: EstimateDocument
+
+
+class WholeEstimate(TypedDict):
+    """A number of queries and the ends of its interval, null where no number will do."""
+
+    value: int | None
+    lower: int | None
+    upper: int | None
+
+
+class NeededDocument(TypedDict):
+    """The queries that a target takes.
+
+    Parameters
+    ----------
+    measure, target
+        What is to be reached.
+    assessor
+        How many assessors, where there are such.
+    """
+
+    measure: str
+    target: float
+    assessor: NotRequired[float]
+    queries: WholeEstimate
+
+
+class DStudyDocument(TypedDict):
+    """A D-study.
+
+    Parameters
+    ----------
+    metric
+        The measure, where the scores come from runs.
+    design, method, interval, uncertainty
+        Of the G-study that it rests on.
+    level
+        The probability that intervals hold.
+    components
+        The variance of each effect.
+    points, needed
+        One entry per size of the collection, and one per target.
+    """
+
+    metric: NotRequired[str]
+    design: str
+    method: str
+    interval: str
+    uncertainty: list[str]
+    level: float
+    components: dict[str, float]
+    points: list[StudyPointDocument]
+    needed: list[NeededDocument]
 
 
 @dataclass(frozen=True)
@@ -47,21 +134,20 @@ class StudyPoint:
         """Kendall's tau, tau_AP and power that such an E rho^2 goes with (:data:`MAPPINGS`)."""
         return {name: self.erho2.map(lambda x, k=k: x**k) for name, k in MAPPINGS.items()}  # type: ignore[misc]
 
-    @property
-    def _estimates(self) -> dict[str, Estimate]:
-        return {"erho2": self.erho2, "phi": self.phi, **self.mapped}
-
-    def row(self) -> dict[str, float]:
-        """The point as a row of a table."""
-        found = dict(self.sizes) | ({} if self.judgments is None else {"judgments": self.judgments})
-        for name, e in self._estimates.items():
-            found |= {name: e.value, f"{name}_lower": e.lower, f"{name}_upper": e.upper}
-        return found
-
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> StudyPointDocument:
         """The point as plain data for JSON."""
-        found: dict[str, Any] = dict(self.sizes) | ({} if self.judgments is None else {"judgments": self.judgments})
-        return found | {name: e.to_dict() for name, e in self._estimates.items()}
+        sizes = cast("Sizes", dict(self.sizes))  # the facets that are averaged over: queries, perhaps assessors
+        if self.judgments is not None:
+            sizes["judgments"] = self.judgments
+        mapped = {name: estimate.to_dict() for name, estimate in self.mapped.items()}
+        return {
+            **sizes,
+            "erho2": self.erho2.to_dict(),
+            "phi": self.phi.to_dict(),
+            "tau": mapped["tau"],
+            "tau_ap": mapped["tau_ap"],
+            "power": mapped["power"],
+        }
 
 
 @dataclass(frozen=True)
@@ -83,19 +169,25 @@ class Needed:
     sizes: Mapping[str, float]
     queries: Estimate
 
-    def row(self) -> dict[str, float | str]:
-        """The answer as a row of a table."""
-        ends = {"queries": self.queries.value, "lower": self.queries.lower, "upper": self.queries.upper}
-        return {"measure": self.measure, "target": self.target, **self.sizes, **ends}
-
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> NeededDocument:
         """The answer as plain data for JSON; null where no number of queries will do."""
-        whole = {name: None if not isfinite(x) else int(x) for name, x in self.queries.to_dict().items()}
-        return {"measure": self.measure, "target": self.target, **self.sizes, "queries": whole}
+        queries: WholeEstimate = {
+            "value": _whole(self.queries.value),
+            "lower": _whole(self.queries.lower),
+            "upper": _whole(self.queries.upper),
+        }
+        if "assessor" in self.sizes:
+            return {
+                "measure": self.measure,
+                "target": self.target,
+                "assessor": self.sizes["assessor"],
+                "queries": queries,
+            }
+        return {"measure": self.measure, "target": self.target, "queries": queries}
 
 
-@dataclass(frozen=True)
-class DStudy:
+@dataclass(frozen=True, repr=False)
+class DStudy(Shown):
     """The reliability of collections of other sizes.
 
     Parameters
@@ -103,7 +195,7 @@ class DStudy:
     study
         The G-study that it rests on.
     points
-        One a size.
+        One per size.
     needed
         The queries for each target.
     level
@@ -115,15 +207,26 @@ class DStudy:
     needed: tuple[Needed, ...]
     level: float
 
-    def table(self) -> pd.DataFrame:
-        """One row a size: query, assessor where there are such, and every coefficient with its interval."""
-        return pd.DataFrame([point.row() for point in self.points])
+    def to_frame(self) -> pd.DataFrame:
+        """One row per size: query, assessor where there are such, and every coefficient with its interval."""
+        rows = []
+        for point in self.points:
+            row = dict(point.sizes) | ({} if point.judgments is None else {"judgments": point.judgments})
+            for name, e in {"erho2": point.erho2, "phi": point.phi, **point.mapped}.items():
+                row |= {name: e.value, f"{name}_lower": e.lower, f"{name}_upper": e.upper}
+            rows.append(row)
+        return pd.DataFrame(rows)
 
-    def needed_table(self) -> pd.DataFrame:
-        """One row a target: measure, target, assessor where there are such, queries, lower, upper."""
-        return pd.DataFrame([needed.row() for needed in self.needed])
+    def targets_frame(self) -> pd.DataFrame:
+        """One row per target: measure, target, assessor where there are such, queries, lower, upper."""
+        rows = []
+        for needed in self.needed:
+            found = needed.queries
+            ends = {"queries": found.value, "lower": found.lower, "upper": found.upper}
+            rows.append({"measure": needed.measure, "target": needed.target, **needed.sizes, **ends})
+        return pd.DataFrame(rows)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> DStudyDocument:
         """The study as plain data for JSON."""
         return {
             "design": str(self.study.design),
@@ -135,6 +238,34 @@ class DStudy:
             "points": [point.to_dict() for point in self.points],
             "needed": [needed.to_dict() for needed in self.needed],
         }
+
+    def _headline(self) -> str:
+        return f"{self.study.design}, {len(self.points)} sizes, {len(self.needed)} targets"
+
+    def views(self) -> tuple[View, ...]:
+        """One row per size; one row per target."""
+        frame = self.to_frame()
+        sizes = View(_counted(frame[[c for c in SHOWN if c in frame.columns]]), "Reliability by size",
+                     intervals=("erho2", "erho2_lower", "erho2_upper"))  # fmt: skip
+        return sizes, View(_counted(self.targets_frame()), "Queries needed")
+
+    def sentences(self) -> tuple[str, ...]:
+        """What the intervals are for."""
+        if not self.study.uncertainty:
+            return ()
+        kind = f"{self.level:.0%} intervals ({self.study.interval})"
+        return (f"{kind} are for {' and '.join(self.study.uncertainty)}.",)
+
+
+def _counted(table: pd.DataFrame) -> pd.DataFrame:
+    """Numbers of things as such, ``-`` for what is not known, ``never`` where no number will do."""
+    whole = [c for c in WHOLE if c in table.columns]
+    shown = {c: ["-" if isnan(v) else f"{v:.0f}" if isfinite(v) else "never" for v in table[c]] for c in whole}
+    return table.assign(**shown)
+
+
+def _whole(value: float) -> int | None:
+    return int(value) if isfinite(value) else None
 
 
 def dstudy(
@@ -168,7 +299,7 @@ def dstudy(
     >>> from probeval.reliability.observed import Observed
     >>> scores = np.random.default_rng(1).normal(size=(8, 20)) + np.arange(8)[:, None] / 4
     >>> plan = dstudy(gstudy(Observed.matrix(scores)), queries=[20, 50], targets=[("tau", 0.9)])
-    >>> plan.table()[["query", "erho2", "tau"]].round(3)
+    >>> plan.to_frame()[["query", "erho2", "tau"]].round(3)
        query  erho2    tau
     0     20  0.869  0.671
     1     50  0.943  0.847

@@ -8,21 +8,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import NotRequired, TypedDict
 
 import numpy as np
 import pandas as pd
 
 from probeval.arrays import Floats, frozen
+from probeval.display import Shown, View
 from probeval.errors import ReliabilityError, did_you_mean
 from probeval.reliability.anova import MeanSquares, mean_squares
 from probeval.reliability.bootstrap import bootstrap
-from probeval.reliability.coefficients import Estimate, analytic_ratios, coefficient, queries_needed
+from probeval.reliability.coefficients import Estimate, EstimateDocument, analytic_ratios, coefficient, queries_needed
 from probeval.reliability.designs import Design
 from probeval.reliability.estimation import clipped, decompose, decompose_again, posterior
 from probeval.reliability.observed import CROSSED, Observed, observe
 
-__all__ = ["INTERVALS", "METHODS", "GStudy", "gstudy"]
+__all__ = ["INTERVALS", "METHODS", "GStudy", "GStudyDocument", "gstudy"]
 
 METHODS = {
     "anova": "analysis of variance; Henderson's method I where scores are missing",
@@ -39,8 +40,52 @@ INTERVALS = {
 SAMPLING, JUDGING = "sampling", "judging"
 
 
-@dataclass(frozen=True, eq=False)
-class GStudy:
+class GStudyDocument(TypedDict):
+    """A G-study.
+
+    Parameters
+    ----------
+    metric
+        The measure, where the scores come from runs.
+    design, method, interval
+        The design; how components were estimated; where intervals come from.
+    uncertainty
+        What the intervals are for: ``sampling``, ``judging``, both or nothing.
+    level
+        The probability that intervals hold.
+    sizes, missing
+        The levels of each facet, and how many cells have no score.
+    components, share
+        The variance of each effect, and its share in their sum.
+    erho2, phi
+        The coefficients of mean scores as studied.
+    target, queries_for, queries_for_interval
+        The reliability to reach, and the queries that bring each coefficient to it; null where no number will do.
+    component_interval, share_interval
+        The ends of the intervals of components and shares, where there are draws.
+    """
+
+    metric: NotRequired[str]
+    design: str
+    method: str
+    interval: str
+    uncertainty: list[str]
+    level: float
+    sizes: dict[str, float]
+    missing: int
+    components: dict[str, float]
+    share: dict[str, float]
+    erho2: EstimateDocument
+    phi: EstimateDocument
+    target: float
+    queries_for: dict[str, int | None]
+    queries_for_interval: dict[str, list[int | None]]
+    component_interval: NotRequired[dict[str, list[float]]]
+    share_interval: NotRequired[dict[str, list[float]]]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GStudy(Shown):
     """Variance components of scores, and what they say of reliability.
 
     Parameters
@@ -75,9 +120,9 @@ class GStudy:
         if self.draws is not None:
             object.__setattr__(self, "draws", frozen(self.draws))
 
-    def __repr__(self) -> str:
+    def _headline(self) -> str:
         parts = ", ".join(f"{name} {share:.1%}" for name, share in self.share.items())
-        return f"<GStudy: {self.design} by {self.method}, {parts}>"
+        return f"{self.design} by {self.method}, {parts}"
 
     @property
     def share(self) -> dict[str, float]:
@@ -148,11 +193,11 @@ class GStudy:
     def _values(self) -> Floats:
         return np.array(list(self.components.values()))
 
-    def table(self, *, level: float = 0.95) -> pd.DataFrame:
-        """One row a component: its variance, its share, their intervals where there are draws, else mean squares."""
-        frame = pd.DataFrame(
-            {"variance": self.components, "share": self.share}, index=pd.Index(self.design.names, name="component")
-        )
+    def to_frame(self, *, level: float = 0.95) -> pd.DataFrame:
+        """One row per component: its variance, its share, their intervals where there are draws, else mean squares."""
+        names, share = self.design.names, self.share
+        variances = [self.components[name] for name in names]
+        frame = pd.DataFrame({"component": names, "variance": variances, "share": [share[name] for name in names]})
         if self.draws is not None:
             for what, find in (("variance", self.component), ("share", self.share_interval)):
                 ends = [find(name, level=level) for name in self.design.names]
@@ -163,10 +208,10 @@ class GStudy:
             frame["mean_square"], frame["degrees"] = self.squares.values[0], self.squares.degrees.astype(int)
         return frame
 
-    def to_dict(self, *, target: float = 0.95, level: float = 0.95) -> dict[str, Any]:
+    def to_dict(self, *, target: float = 0.95, level: float = 0.95) -> GStudyDocument:
         """The study as plain data for JSON."""
         needed = {name: self.queries_for(name, target, level=level) for name in ("erho2", "phi")}
-        found: dict[str, Any] = {
+        found: GStudyDocument = {
             "design": str(self.design),
             "method": self.method,
             "interval": self.interval,
@@ -183,10 +228,36 @@ class GStudy:
             "queries_for_interval": {name: [_whole(e.lower), _whole(e.upper)] for name, e in needed.items()},
         }
         if self.draws is not None:
-            for key, find in (("component_interval", self.component), ("share_interval", self.share_interval)):
-                ends = {name: find(name, level=level) for name in self.design.names}
-                found[key] = {name: [e.lower, e.upper] for name, e in ends.items()}
+            names = self.design.names
+            found["component_interval"] = {name: self.component(name, level=level).ends for name in names}
+            found["share_interval"] = {name: self.share_interval(name, level=level).ends for name in names}
         return found
+
+    def views(self, *, target: float = 0.95, level: float = 0.95) -> tuple[View, ...]:
+        """One row per component; one row per coefficient, with the queries that bring it to the target."""
+        frame = self.to_frame(level=level)
+        small = {str(name): 6 for name in frame.columns if str(name).startswith(("variance", "mean_square"))}
+        shown = frame.assign(**{name: [f"{v:.{n}f}" for v in frame[name]] for name, n in small.items()})
+        drawn = None if self.draws is None else ("share", "share_lower", "share_upper")
+        rows = []
+        for name in ("erho2", "phi"):
+            now, needed = self.coefficient(name, level=level), self.queries_for(name, target, level=level)
+            ends = ["-" if np.isnan(x) else f"{x:g}" for x in (needed.value, needed.lower, needed.upper)]
+            rows.append(
+                {"coefficient": name, "value": now.value, "lower": now.lower, "upper": now.upper,
+                 f"queries for {target:g}": ends[0], "from": ends[1], "to": ends[2]}
+            )  # fmt: skip
+        reliability = View(pd.DataFrame(rows), "Reliability", intervals=("value", "lower", "upper"))
+        return View(shown, "Components of variance", intervals=drawn), reliability
+
+    def sentences(self, *, level: float = 0.95) -> tuple[str, ...]:
+        """What was studied, and what the intervals are for."""
+        sizes = ", ".join(f"{facet} {n:g}" for facet, n in self.sizes.items())
+        gaps = f"; {self.missing:,} scores missing" if self.missing else ""
+        studied = f"{self.design} by {self.method}: {sizes}{gaps}."
+        if not self.uncertainty:
+            return (studied,)
+        return studied, f"{level:.0%} intervals ({self.interval}) are for {' and '.join(self.uncertainty)}."
 
 
 def gstudy(

@@ -270,7 +270,11 @@ def observe_assessors(
     for number, name in enumerate(judgments.assessors):
         mine = judgments.take(judgments.assessor == number)
         if len(mine):
-            parts.append(measure(runs, mine, metric, scale=scale).to_frame().assign(assessor=name or str(number + 1)))
+            parts.append(
+                measure(runs, mine, metric, scale=scale)
+                .to_frame(per_query=True)
+                .assign(assessor=name or str(number + 1))
+            )
     return Observed.long(pd.concat(parts, ignore_index=True), design)
 
 

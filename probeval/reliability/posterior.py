@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, NotRequired, TypedDict
 
 import numpy as np
 import pandas as pd
@@ -24,12 +24,14 @@ from scipy.special import betaln, expit, log_expit
 
 from probeval.arrays import Floats
 from probeval.bayes import NutsDiagnostics, arviz_data, diagnose, load, sample
+from probeval.display import Shown, View
 from probeval.errors import ReliabilityError, did_you_mean
 from probeval.metrics import Measured
 from probeval.reliability.observed import Observed
 from probeval.reliability.significance import as_scores
+from probeval.schema import records
 
-__all__ = ["FAMILIES", "ScorePosterior", "compare_bayes"]
+__all__ = ["FAMILIES", "ModelledPair", "ModelledSystem", "ScorePosterior", "ScorePosteriorDocument", "compare_bayes"]
 
 FAMILIES = {
     "bounded": "scores from 0 to 1, both ends possible (ordered beta)",
@@ -41,8 +43,97 @@ STANDARD = "standardised_spread_effect"
 LEAST = 0.5e-6  # of a score inside (0, 1): half of the last digit that most tools print
 
 
-@dataclass(frozen=True, eq=False)
-class ScorePosterior:
+class ModelledSystem(TypedDict):
+    """A system and the posterior of its mean score.
+
+    Parameters
+    ----------
+    observed
+        The mean of its scores on these queries.
+    mean, sd, lower, upper
+        Of its mean score over the population of queries.
+    p_best
+        The probability that it is the best.
+    """
+
+    system: str
+    observed: float
+    mean: float
+    sd: float
+    lower: float
+    upper: float
+    p_best: float
+
+
+class ModelledPair(TypedDict):
+    """A pair of systems by the posterior.
+
+    Parameters
+    ----------
+    a, b
+        The systems.
+    difference, sd, lower, upper
+        The mean score of a less that of b.
+    p_better, p_equal, p_worse
+        The probabilities that a is better, that they differ by no more than the rope, that a is worse.
+    verdict
+        ``better``, ``equal``, ``worse`` or ``open``.
+    p_significant
+        The probability that the difference will be significant when everything is judged, with a model.
+    sat, p_sat, noticed
+        The change in the share of satisfied users, the probability that it is for the better, and the share of users
+        who notice, where satisfaction is known for the measure.
+    """
+
+    a: str
+    b: str
+    difference: float
+    sd: float
+    lower: float
+    upper: float
+    p_better: float
+    p_equal: float
+    p_worse: float
+    verdict: str
+    p_significant: NotRequired[float]
+    sat: NotRequired[float]
+    p_sat: NotRequired[float]
+    noticed: NotRequired[float]
+
+
+class SamplerDocument(TypedDict):
+    """What the sampler says of itself: R-hat, bulk ESS, the share of divergences."""
+
+    rhat: float
+    ess: float
+    divergences: float
+
+
+class ScorePosteriorDocument(TypedDict):
+    """Every pair of systems by the hierarchical model.
+
+    Parameters
+    ----------
+    metric
+        The measure, where the scores come from runs.
+    family
+        The distribution of scores: bounded or normal.
+    level, rope
+        The probability that intervals hold, and the difference up to which systems count as equal.
+    """
+
+    metric: NotRequired[str]
+    method: Literal["bayes"]
+    family: str
+    level: float
+    rope: float
+    diagnostics: SamplerDocument
+    systems: list[ModelledSystem]
+    pairs: list[ModelledPair]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ScorePosterior(Shown):
     """What is known of the systems' mean scores over the population of queries.
 
     Parameters
@@ -81,10 +172,11 @@ class ScorePosterior:
         """P(each system is the best), shape (system,)."""
         return np.bincount(self.means.argmax(axis=1), minlength=len(self.systems)) / len(self.means)
 
-    def system_table(self) -> pd.DataFrame:
-        """Systems by falling mean score: observed, mean, sd, lower, upper, p_best."""
+    def systems_frame(self) -> pd.DataFrame:
+        """One row per system, by falling mean score: system, observed, mean, sd, lower, upper, p_best."""
         low, high = np.quantile(self.means, self._tails, axis=0)
         columns = {
+            "system": self.systems,
             "observed": np.nanmean(self.values, axis=1),
             "mean": self.means.mean(axis=0),
             "sd": self.means.std(axis=0, ddof=1),
@@ -92,10 +184,10 @@ class ScorePosterior:
             "upper": high,
             "p_best": self.p_best,
         }
-        return pd.DataFrame(columns, index=pd.Index(self.systems, name="system"))
+        return pd.DataFrame(columns)
 
-    def table(self) -> pd.DataFrame:
-        """One row a pair: difference, sd, lower, upper, P(better), P(equal: within the rope), P(worse), verdict."""
+    def to_frame(self) -> pd.DataFrame:
+        """One row per pair: difference, sd, lower, upper, p_better, p_equal (within the rope), p_worse, verdict."""
         names = np.array(self.systems, dtype=object)
         rows = []
         for i in range(len(names) - 1):  # one system at a time: draws of all pairs at once would not fit
@@ -126,7 +218,7 @@ class ScorePosterior:
     def _tails(self) -> tuple[float, float]:
         return (1 - self.level) / 2, (1 + self.level) / 2
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> ScorePosteriorDocument:
         """The comparison as plain data for JSON."""
         found = self.diagnostics
         return {
@@ -135,9 +227,28 @@ class ScorePosterior:
             "level": self.level,
             "rope": self.rope,
             "diagnostics": {"rhat": found.rhat, "ess": found.ess, "divergences": found.divergences},
-            "systems": self.system_table().reset_index().to_dict(orient="records"),
-            "pairs": self.table().to_dict(orient="records"),
+            "systems": records(self.systems_frame(), ModelledSystem),
+            "pairs": records(self.to_frame(), ModelledPair),
         }
+
+    def _headline(self) -> str:
+        return f"{len(self.systems)} systems on {len(self.queries)} queries, {self.family} scores"
+
+    def views(self) -> tuple[View, ...]:
+        """One row per system; one row per pair."""
+        return (
+            View(self.systems_frame(), "Systems", intervals=("mean", "lower", "upper")),
+            View(self.to_frame(), "Pairs", intervals=("difference", "lower", "upper")),
+        )
+
+    def sentences(self) -> tuple[str, ...]:
+        """What the sampler says of itself, and what the intervals are for."""
+        found = self.diagnostics
+        return (
+            f"Hierarchical model of {self.family} scores: R-hat {found.rhat:.3f}, bulk ESS {found.ess:.0f}, "
+            f"{found.divergences:.2%} divergences.",
+            f"{self.level:.0%} intervals are for the population of queries.",
+        )
 
     def to_arviz(self) -> Any:
         """ArviZ's form: posterior (with the systems' means), log-likelihood, sampler statistics, observed data."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import NotRequired, TypedDict
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
 from probeval.arrays import Bools, Floats, Ints
+from probeval.display import Shown, View
 from probeval.errors import ProbevalWarning, ReliabilityError, did_you_mean
 from probeval.metrics import Measured
 from probeval.reliability.effect_sizes import (
@@ -25,8 +26,9 @@ from probeval.reliability.multiple import Friedman, adjust, friedman, randomised
 from probeval.reliability.observed import Observed, observe
 from probeval.reliability.paired import SAMPLES, TESTS, differences, pair_index, run_test
 from probeval.reliability.twoway import signed
+from probeval.schema import records
 
-__all__ = ["COMPARISONS", "Pairwise", "as_scores", "compare"]
+__all__ = ["COMPARISONS", "ComparedPair", "ComparedSystem", "Pairwise", "PairwiseDocument", "as_scores", "compare"]
 
 TOGETHER = {
     "tukey": "Tukey's honestly significant differences",
@@ -35,8 +37,118 @@ TOGETHER = {
 COMPARISONS = TESTS | TOGETHER
 
 
-@dataclass(frozen=True, eq=False)
-class Pairwise:
+class ComparedSystem(TypedDict):
+    """A system and its mean score.
+
+    Parameters
+    ----------
+    system, rank
+        Its name, and its rank by mean; ties share one.
+    mean, lower, upper
+        The mean score over queries, and its interval.
+    mean_rank
+        The mean of its ranks on each query, 1 the best.
+    """
+
+    system: str
+    rank: int
+    mean: float
+    lower: float
+    upper: float
+    mean_rank: float
+
+
+class ComparedPair(TypedDict):
+    """A pair of systems, tested.
+
+    Parameters
+    ----------
+    a, b, queries
+        The systems, and how many queries they share.
+    difference, lower, upper
+        The mean score of a less that of b, and its interval.
+    statistic, p, adjusted
+        Of the test, and the p-value corrected for the number of pairs.
+    verdict
+        ``better``, ``worse``, ``equal`` (within the rope) or ``open``.
+    d, d_lower, d_upper
+        The difference over its standard deviation.
+    won, won_lower, won_upper
+        The share of queries on which a is better.
+    p_equal
+        Of a difference beyond the rope, where there is one.
+    when_judged
+        Whether the difference will be significant when everything is judged: yes, no or open.
+    p_significant
+        The probability that it will be, with a model.
+    sat, p_sat, noticed
+        The change in the share of satisfied users, the probability that it is for the better, and the share of users
+        who notice, where satisfaction is known for the measure.
+    report
+        The difference for a paper: value, half-width, p.
+    """
+
+    a: str
+    b: str
+    queries: int
+    difference: float
+    lower: float
+    upper: float
+    statistic: float
+    p: float
+    adjusted: float
+    verdict: str
+    d: float
+    d_lower: float
+    d_upper: float
+    won: float
+    won_lower: float
+    won_upper: float
+    p_equal: NotRequired[float]
+    when_judged: NotRequired[str]
+    p_significant: NotRequired[float]
+    sat: NotRequired[float]
+    p_sat: NotRequired[float]
+    noticed: NotRequired[float]
+    report: str
+
+
+class FriedmanDocument(TypedDict):
+    """The test of all systems by their ranks."""
+
+    statistic: float
+    p: float
+    critical_difference: float
+
+
+class PairwiseDocument(TypedDict):
+    """Every pair of systems, tested.
+
+    Parameters
+    ----------
+    metric
+        The measure, where the scores come from runs.
+    method, correction
+        The test, and how p-values were corrected for their number.
+    level, rope
+        The probability that intervals hold, and the difference up to which systems count as equal.
+    discrimination
+        The share of pairs that differ significantly.
+    """
+
+    metric: NotRequired[str]
+    method: str
+    correction: str
+    level: float
+    rope: float
+    discrimination: float
+    friedman: FriedmanDocument | None
+    systems: list[ComparedSystem]
+    pairs: list[ComparedPair]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Pairwise(Shown):
     """Every pair of systems, tested. Systems stand by falling mean, so the first of a pair is the better-looking one.
 
     Parameters
@@ -107,16 +219,16 @@ class Pairwise:
         out[a, b], out[b, a] = values, flip * values
         return out
 
-    def system_table(self) -> pd.DataFrame:
-        """Systems by falling mean: rank, mean, lower, upper, mean_rank (on each query, 1 the best)."""
+    def systems_frame(self) -> pd.DataFrame:
+        """One row per system, by falling mean: rank, mean, lower, upper, mean_rank (on each query, 1 the best)."""
         ranks = self.friedman.ranks if self.friedman else np.full(len(self.systems), np.nan)
-        columns = {"mean": self.mean.value, "lower": self.mean.lower, "upper": self.mean.upper, "mean_rank": ranks}
-        frame = pd.DataFrame(columns, index=pd.Index(self.systems, name="system"))
-        frame.insert(0, "rank", (-frame["mean"].round(12)).rank(method="min").astype(int))
+        ends = {"mean": self.mean.value, "lower": self.mean.lower, "upper": self.mean.upper}
+        frame = pd.DataFrame({"system": self.systems, **ends, "mean_rank": ranks})
+        frame.insert(1, "rank", (-frame["mean"].round(12)).rank(method="min").astype(int))
         return frame
 
-    def table(self) -> pd.DataFrame:
-        """One row a pair, numbers in full."""
+    def to_frame(self) -> pd.DataFrame:
+        """One row per pair, numbers in full."""
         a, b = pair_index(len(self.systems))
         names = np.array(self.systems, dtype=object)
         frame = pd.DataFrame(
@@ -159,24 +271,47 @@ class Pairwise:
             for value, half, p in zip(self.difference.value, halves, self.p, strict=True)
         ]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> PairwiseDocument:
         """The comparison as plain data for JSON."""
         overall = self.friedman
+        pairs = self.to_frame().assign(report=self.report())
         return {
             "method": self.method,
             "correction": self.correction,
             "level": self.level,
             "rope": self.rope,
             "discrimination": self.discrimination,
-            "friedman": overall
-            and {
+            "friedman": None
+            if overall is None
+            else {
                 "statistic": overall.statistic,
                 "p": overall.p,
                 "critical_difference": overall.critical_difference(alpha=self.alpha),
             },
-            "systems": self.system_table().reset_index().to_dict(orient="records"),
-            "pairs": self.table().assign(report=self.report()).to_dict(orient="records"),
+            "systems": records(self.systems_frame(), ComparedSystem),
+            "pairs": records(pairs, ComparedPair),
         }
+
+    def _headline(self) -> str:
+        n = int((self.decision != 0).sum())
+        return f"{n:,} of {len(self.p):,} pairs of {len(self.systems)} systems differ by {self.method}"
+
+    def views(self) -> tuple[View, ...]:
+        """One row per system; one row per pair, with the columns that people read."""
+        pairs = self.to_frame()
+        kept = ["lower", "upper", "adjusted", "verdict", "d", "won", *(["p_equal"] if self.rope else [])]
+        return (
+            View(self.systems_frame(), "Systems", intervals=("mean", "lower", "upper")),
+            View(pairs[["a", "b", "difference", *kept]], "Pairs", intervals=("difference", "lower", "upper")),
+        )
+
+    def sentences(self) -> tuple[str, ...]:
+        """How many pairs differ, and what the intervals are for."""
+        n = int((self.decision != 0).sum())
+        return (
+            f"{n:,} of {len(self.p):,} pairs differ significantly (alpha {self.alpha:g}).",
+            f"{self.level:.0%} intervals are for the population of queries.",
+        )
 
 
 def compare(
@@ -214,7 +349,7 @@ def compare(
     Examples
     --------
     >>> scores = [[0.9, 0.7, 0.8, 0.6], [0.5, 0.6, 0.6, 0.4], [0.5, 0.6, 0.6, 0.4]]
-    >>> compare(scores, systems=["new", "old", "copy"]).table()[["a", "b", "difference", "adjusted", "verdict"]]
+    >>> compare(scores, systems=["new", "old", "copy"]).to_frame()[["a", "b", "difference", "adjusted", "verdict"]]
          a     b  difference  adjusted verdict
     0  new   old       0.225   0.11...    open
     1  new  copy       0.225   0.11...    open

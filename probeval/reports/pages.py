@@ -242,7 +242,7 @@ def _in_order(campaign: Campaign) -> Any:
 
 def _people(status: Status) -> Section:
     """Who judged, and how far they agree."""
-    table = status.table()
+    table = status.to_frame()
     parts: list[Part] = []
     if status.shared:
         parts.append(

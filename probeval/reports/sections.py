@@ -39,7 +39,7 @@ def _between(low: float, high: float, form: str = ".4f") -> str:
 
 def ranking(found: ReportResults) -> Section:
     """The systems in order, with intervals for these queries and for others, and groups."""
-    table = found.ranking.table(level=found.level).reset_index()
+    table = found.ranking.to_frame(level=found.level)
     shown = pd.DataFrame(
         {
             "rank": table["rank"],
@@ -376,7 +376,7 @@ def users(found: ReportResults) -> Section:
     title = "What it means for users"
     try:
         satisfied = found.users
-        table = satisfied.table(level=found.level).reset_index()
+        table = satisfied.to_frame(level=found.level)
     except ProbevalError as error:
         return Section("users", title, (Prose(f"{error} On the command line: --mapping NAME."),))
     shown = pd.DataFrame(

@@ -9,6 +9,7 @@ from functools import cache
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
+from typing import TypedDict
 
 import numpy as np
 import pandas as pd
@@ -17,13 +18,16 @@ from numpy.typing import ArrayLike
 from probeval.arrays import Bools, Floats, Ids, Ints, frozen, objects
 from probeval.data.scale import Scale
 from probeval.data.tables import numbers, read_table
+from probeval.display import Shown, View
 from probeval.errors import DataError, SatisfactionError, did_you_mean
 from probeval.metrics import Metric
 from probeval.satisfaction.mapping import EDGE, TENTHS, SatMapping, fit_mapping, published_names, tenths
+from probeval.schema import records
 
 __all__ = [
     "ANSWERS",
     "Agreement",
+    "AgreementDocument",
     "Preferences",
     "agreement_for",
     "load_agreement",
@@ -39,8 +43,37 @@ ANSWERS = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class Agreement:
+class AgreementTenth(TypedDict):
+    """What users prefer where two lists differ by so much.
+
+    Parameters
+    ----------
+    n
+        How many answers there are.
+    better, neither, worse
+        The shares of users who prefer the better list, neither, the worse one.
+    """
+
+    lower: float
+    upper: float
+    n: int
+    better: float
+    neither: float
+    worse: float
+
+
+class AgreementDocument(TypedDict):
+    """What users prefer, by tenths of the difference between two lists."""
+
+    name: str
+    origin: str
+    distance_from_ideal: float
+    disagreement: float
+    tenths: list[AgreementTenth]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Agreement(Shown):
     """How often users prefer the list with the higher score, by tenths of the difference in score.
 
     Parameters
@@ -104,11 +137,34 @@ class Agreement:
         return float(np.sqrt(np.mean((self.worse[seen] / self.n[seen]) ** 2)))
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a tenth: from, to, n, better, neither, worse (shares; NaN without answers)."""
+        """One row per tenth: from, to, n, better, neither, worse (shares; NaN without answers)."""
         n = np.where(self.n > 0, self.n, np.nan)
         edges = np.arange(TENTHS + 1) / TENTHS
         shares = {"better": self.better / n, "neither": self.neither / n, "worse": self.worse / n}
         return pd.DataFrame({"from": edges[:-1], "to": edges[1:], "n": self.n, **shares})
+
+    def to_dict(self) -> AgreementDocument:
+        """The agreement as plain data for JSON."""
+        frame = self.to_frame().rename(columns={"from": "lower", "to": "upper"})
+        return {
+            "name": self.name,
+            "origin": self.origin,
+            "distance_from_ideal": self.distance_from_ideal,
+            "disagreement": self.disagreement,
+            "tenths": records(frame, AgreementTenth),
+        }
+
+    def _headline(self) -> str:
+        return f"{self.name or 'unnamed'}, {int(self.n.sum()):,} answers"
+
+    def views(self) -> tuple[View, ...]:
+        """One row per tenth."""
+        return (View(self.to_frame(), "What users prefer, by the difference in score", {"from": 1, "to": 1}),)
+
+    def sentences(self) -> tuple[str, ...]:
+        """How far users agree with the measure."""
+        whose = f"{self.origin}. " if self.origin else ""
+        return (f"{whose}Distance from ideal {self.distance_from_ideal:.3f}, disagreement {self.disagreement:.3f}.",)
 
 
 @dataclass(frozen=True, eq=False)

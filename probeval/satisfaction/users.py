@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 import pandas as pd
@@ -13,18 +13,78 @@ from numpy.typing import ArrayLike
 from scipy.special import gammaln, ndtri, stdtr, stdtrit, xlog1py, xlogy
 
 from probeval.arrays import Bools, Floats, frozen
+from probeval.display import Shown, View
 from probeval.errors import SatisfactionError, did_you_mean
 from probeval.metrics import Measured
 from probeval.satisfaction.distributions import fit_scores
 from probeval.satisfaction.mapping import SatMapping
 from probeval.satisfaction.preferences import Agreement
+from probeval.schema import records
 from probeval.scores import Scores
 from probeval.ties import signs
 
-__all__ = ["Noticed", "Satisfaction", "UserEstimate", "satisfied_users"]
+__all__ = ["Noticed", "NoticedDocument", "Satisfaction", "SatisfactionDocument", "UserEstimate", "satisfied_users"]
 
 TARGETS = ("collection", "population")
 MOST_FITS = 100  # of the draws, evenly taken, whose fits are mixed into one distribution for a new query
+
+
+class UserEstimateDocument(TypedDict):
+    """A number with the interval that holds it."""
+
+    mean: float
+    lower: float
+    upper: float
+
+
+class SatisfiedSystem(TypedDict):
+    """Users' satisfaction with a system.
+
+    Parameters
+    ----------
+    p_sat, lower, upper
+        The share of satisfied users, and its interval.
+    p_success, success_lower, success_upper
+        The share of queries that satisfy most users, and its interval.
+    new_lower, new_upper
+        The interval of the share of satisfied users on a new query.
+    """
+
+    system: str
+    p_sat: float
+    lower: float
+    upper: float
+    p_success: float
+    success_lower: float
+    success_upper: float
+    new_lower: float
+    new_upper: float
+
+
+class SatisfactionDocument(TypedDict):
+    """Users' satisfaction with every system, and whose users these are."""
+
+    mapping: str
+    origin: str
+    agreement: str | None
+    target: str
+    level: float
+    family: str
+    systems: list[SatisfiedSystem]
+
+
+class NoticedDocument(TypedDict):
+    """Two systems in the eyes of users, a less b."""
+
+    a: str
+    b: str
+    sat: UserEstimateDocument
+    success: UserEstimateDocument
+    p_better: float
+    prefer_a: UserEstimateDocument | None
+    neither: UserEstimateDocument | None
+    prefer_b: UserEstimateDocument | None
+    noticed: UserEstimateDocument | None
 
 
 @dataclass(frozen=True)
@@ -34,6 +94,10 @@ class UserEstimate:
     mean: float
     lower: float
     upper: float
+
+    def to_dict(self) -> UserEstimateDocument:
+        """The estimate as plain data for JSON."""
+        return {"mean": self.mean, "lower": self.lower, "upper": self.upper}
 
     def __str__(self) -> str:
         return f"{self.mean:.4f} [{self.lower:.4f}, {self.upper:.4f}]"
@@ -55,8 +119,8 @@ def satisfied_users(p: ArrayLike, n: int) -> Floats:
     return np.asarray(np.exp(ways + xlogy(k, p) + xlog1py(n - k, -p)))
 
 
-@dataclass(frozen=True, eq=False)
-class Satisfaction:
+@dataclass(frozen=True, eq=False, repr=False)
+class Satisfaction(Shown):
     """Users' satisfaction with every system, for scores that are known or uncertain.
 
     Parameters
@@ -191,14 +255,15 @@ class Satisfaction:
             prefer_b=prefer[2],
         )
 
-    def table(self, *, level: float = 0.95, family: str = "empirical") -> pd.DataFrame:
-        """Systems by falling P(Sat): p_sat and p_success with their intervals, and P(Sat) on a new query."""
+    def to_frame(self, *, level: float = 0.95, family: str = "empirical") -> pd.DataFrame:
+        """One row per system, by falling P(Sat): p_sat, p_success, their intervals, and P(Sat) on a new query."""
         rows = []
         for system in self.systems:
             sat, success = self.p_sat(system, level=level), self.p_success(system, level=level)
             new = self.new_query(system, family=family, level=level)
             rows.append(
                 {
+                    "system": system,
                     "p_sat": sat.mean,
                     "lower": sat.lower,
                     "upper": sat.upper,
@@ -209,10 +274,22 @@ class Satisfaction:
                     "new_upper": new.upper,
                 }
             )
-        frame = pd.DataFrame(rows, index=pd.Index(self.systems, name="system"))
-        return frame.sort_values("p_sat", ascending=False, kind="stable")
+        return pd.DataFrame(rows).sort_values("p_sat", ascending=False, kind="stable", ignore_index=True)
 
-    def to_dict(self, *, level: float = 0.95, family: str = "empirical") -> dict[str, Any]:
+    def _headline(self) -> str:
+        return f"{len(self.systems)} systems by {self.mapping.name}"
+
+    def views(self) -> tuple[View, ...]:
+        """One row per system."""
+        return (View(self.to_frame(), "Users who are satisfied", intervals=("p_sat", "lower", "upper")),)
+
+    def sentences(self) -> tuple[str, ...]:
+        """Whose users these are, and what the intervals are for."""
+        whose = "new queries too" if self.target == "population" else "these queries"
+        origin = f" ({self.mapping.origin})" if self.mapping.origin else ""
+        return (f"Mapping {self.mapping.name}{origin}; 95% intervals for {whose}.",)
+
+    def to_dict(self, *, level: float = 0.95, family: str = "empirical") -> SatisfactionDocument:
         """The table as plain data for JSON, with whose users these are."""
         return {
             "mapping": self.mapping.name,
@@ -221,12 +298,12 @@ class Satisfaction:
             "target": self.target,
             "level": level,
             "family": family,
-            "systems": self.table(level=level, family=family).reset_index().to_dict("records"),
+            "systems": records(self.to_frame(level=level, family=family), SatisfiedSystem),
         }
 
 
-@dataclass(frozen=True)
-class Noticed:
+@dataclass(frozen=True, repr=False)
+class Noticed(Shown):
     """Two systems in the eyes of users, ``a`` less ``b``.
 
     Parameters
@@ -264,12 +341,40 @@ class Noticed:
             f"{100 * self.prefer_b.mean:.0f} {self.b}, {100 * self.neither.mean:.0f} neither"
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_frame(self) -> pd.DataFrame:
+        """One row per figure: figure, mean, lower, upper; those of preferences only where agreement is known."""
+        figures = {"sat": self.sat, "success": self.success, "prefer_a": self.prefer_a, "neither": self.neither,
+                   "prefer_b": self.prefer_b}  # fmt: skip
+        return pd.DataFrame([{"figure": n, **e.to_dict()} for n, e in figures.items() if e is not None])
+
+    def _headline(self) -> str:
+        return str(self)
+
+    def views(self) -> tuple[View, ...]:
+        """One row per figure."""
+        return (View(self.to_frame(), f"{self.a} less {self.b}", intervals=("mean", "lower", "upper")),)
+
+    def sentences(self) -> tuple[str, ...]:
+        """The same in words."""
+        return (f"{self}.", f"P(more users are satisfied with {self.a}) {self.p_better:.3f}.")
+
+    def to_dict(self) -> NoticedDocument:
         """The comparison as plain data for JSON."""
         return {
-            name: vars(value) if isinstance(value, UserEstimate) else value
-            for name, value in {**vars(self), "noticed": self.noticed}.items()
+            "a": self.a,
+            "b": self.b,
+            "sat": self.sat.to_dict(),
+            "success": self.success.to_dict(),
+            "p_better": self.p_better,
+            "prefer_a": _plain(self.prefer_a),
+            "neither": _plain(self.neither),
+            "prefer_b": _plain(self.prefer_b),
+            "noticed": _plain(self.noticed),
         }
+
+
+def _plain(estimate: UserEstimate | None) -> UserEstimateDocument | None:
+    return None if estimate is None else estimate.to_dict()
 
 
 def _tails(level: float) -> tuple[float, float]:

@@ -5,6 +5,7 @@ See docs/theory/scores.md#conf.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -15,6 +16,8 @@ import pandas as pd
 from scipy.special import ndtr, stdtr
 
 from probeval.arrays import Floats, Ints, frozen
+from probeval.display import Shown, View
+from probeval.scores.documents import ComparisonDocument, RankedSystem, RankingDocument
 from probeval.scores.score import Score
 from probeval.ties import TIE, signs
 
@@ -24,8 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["Comparison", "Ranking"]
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison:
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison(Shown):
     """The difference of two systems' scores, ``a`` less ``b``, in three probabilities.
 
     Parameters
@@ -70,6 +73,40 @@ class Comparison:
         spread = float(weights @ scores.joint.between @ weights) * len(scores.queries)
         return self.difference.mean() / np.sqrt(spread) if spread > 0 else float("nan")
 
+    def to_frame(self, *, level: float = 0.95) -> pd.DataFrame:
+        """One row: a, b, mean, sd, lower, upper, p_worse, p_equal, p_better, effect_size."""
+        return pd.DataFrame([self.to_dict(level=level)]).drop(columns=["rope", "level"])
+
+    def to_dict(self, *, level: float = 0.95) -> ComparisonDocument:
+        """The comparison as plain data for JSON."""
+        low, high = self.difference.interval(level)
+        return {
+            "a": self.a,
+            "b": self.b,
+            "rope": self.rope,
+            "level": level,
+            "mean": self.difference.mean(),
+            "sd": self.difference.standard_deviation(),
+            "lower": low,
+            "upper": high,
+            "p_worse": self.p_worse,
+            "p_equal": self.p_equal,
+            "p_better": self.p_better,
+            "effect_size": float(self.effect_size),
+        }
+
+    def _headline(self) -> str:
+        return f"{self.a} - {self.b}, {self.difference.scores.metric}, P(better) {self.p_better:.3f}"
+
+    def views(self) -> tuple[View, ...]:
+        """One row."""
+        title = f"{self.difference.scores.metric}, {self.a} less {self.b}"
+        return (View(self.to_frame(), title, intervals=("mean", "lower", "upper")),)
+
+    def sentences(self) -> tuple[str, ...]:
+        """What counts as equal."""
+        return (f"Differences up to {self.rope:g} count as none.",) if self.rope else ()
+
     def __str__(self) -> str:
         low, high = self.difference.interval()
         return (
@@ -78,8 +115,8 @@ class Comparison:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Ranking:
+@dataclass(frozen=True, eq=False, repr=False)
+class Ranking(Shown):
     """All systems in the order of their mean scores.
 
     Parameters
@@ -175,19 +212,21 @@ class Ranking:
             group[system] = number
         return group
 
-    def table(self, *, level: float = 0.95) -> pd.DataFrame:
-        """Systems by falling mean: rank, mean, sd, lower, upper, P(best), group."""
-        extra = pd.DataFrame(
-            {"p_best": self.p_best, "group": self.groups(level=level)},
-            index=pd.Index(self.scores.systems, name="system"),
-        )
-        return self.scores.table(level=level).join(extra)
+    def to_frame(self, *, level: float = 0.95) -> pd.DataFrame:
+        """One row per system, by falling mean: system, rank, mean, sd, lower, upper, p_best, group.
 
-    def to_dict(self, *, level: float = 0.95, per_query: bool = False) -> dict[str, Any]:
+        For the population of queries also sd_judging and sd_sampling, before p_best.
+        """
+        frame = self.scores.to_frame(level=level)
+        order = self.scores.order
+        return frame.assign(p_best=self.p_best[order], group=self.groups(level=level)[order])
+
+    def to_dict(self, *, level: float = 0.95, per_query: bool = False) -> RankingDocument:
         """The ranking as plain data for JSON."""
         scores = self.scores
         mean, sd = scores.difference_moments()
-        result: dict[str, Any] = {
+        rows: Any = self.to_frame(level=level).to_dict("records")
+        result: RankingDocument = {
             "metric": str(scores.metric),
             "target": scores.target,
             "method": scores.method,
@@ -196,16 +235,7 @@ class Ranking:
             "level": level,
             "confidence": self.confidence,
             "expected_tau": self.expected_tau,
-            "systems": [
-                {
-                    "system": system,
-                    "rank": int(row["rank"]),
-                    **{name: float(row[name]) for name in ("mean", "sd", "lower", "upper", "p_best")},
-                    "group": int(row["group"]),
-                    **{name: float(row[name]) for name in ("sd_judging", "sd_sampling") if name in row},
-                }
-                for system, row in self.table(level=level).iterrows()
-            ],
+            "systems": [_ranked_system(row) for row in rows],
             "pairs": [
                 {
                     "a": scores.systems[i],
@@ -218,6 +248,35 @@ class Ranking:
             ],
         }
         if per_query:
-            rows = scores.to_frame().itertuples(index=False)
-            result["queries"] = [{"system": s, "query": q, "mean": m, "sd": d} for s, q, m, d in rows]
+            result["queries"] = scores.query_scores()
         return result
+
+    def _headline(self) -> str:
+        return f"{self.scores.metric} of {len(self.scores.systems)} systems, mean confidence {self.confidence:.3f}"
+
+    def views(self) -> tuple[View, ...]:
+        """One row per system."""
+        return (View(self.to_frame(), str(self.scores.metric), intervals=("mean", "lower", "upper")),)
+
+    def sentences(self, *, level: float = 0.95) -> tuple[str, ...]:
+        """What is judged, what the intervals are of, and how sure the order is."""
+        known = self.scores.sentences(level=level)[0].removesuffix(".")
+        if len(self.scores.systems) < 2:
+            return (f"{known}; one system, and nothing to compare it with.",)
+        return (f"{known}; mean confidence {self.confidence:.3f}, expected tau {self.expected_tau:.3f}.",)
+
+
+def _ranked_system(row: Mapping[str, Any]) -> RankedSystem:
+    found: RankedSystem = {
+        "system": row["system"],
+        "rank": int(row["rank"]),
+        "mean": float(row["mean"]),
+        "sd": float(row["sd"]),
+        "lower": float(row["lower"]),
+        "upper": float(row["upper"]),
+        "p_best": float(row["p_best"]),
+        "group": int(row["group"]),
+    }
+    if "sd_judging" in row:
+        found["sd_judging"], found["sd_sampling"] = float(row["sd_judging"]), float(row["sd_sampling"])
+    return found

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from probeval.arrays import Floats, Ids, Ints
+from probeval.display import Shown, View
 from probeval.errors import ScoreError, did_you_mean
 from probeval.metrics import Metric
 from probeval.scores.compare import Comparison, Ranking
+from probeval.scores.documents import QueryScore, ScoredSystem, ScoresDocument
 from probeval.scores.joint import Joint
 from probeval.scores.score import Score
 from probeval.ties import TIE
@@ -21,8 +25,8 @@ TARGETS = ("collection", "population")
 FAMILIES = ("normal", "t", "empirical")
 
 
-@dataclass(frozen=True, eq=False)
-class Scores:
+@dataclass(frozen=True, eq=False, repr=False)
+class Scores(Shown):
     """The joint distribution of all systems' mean scores.
 
     Parameters
@@ -80,8 +84,8 @@ class Scores:
         if self.target == "population" and len(self.queries) < 2:
             raise ScoreError("One query says nothing of the population of queries. Use target='collection'.")
 
-    def __repr__(self) -> str:
-        return f"<Scores: {self.metric} of {len(self.systems)} systems on {len(self.queries)} queries, {self.method}>"
+    def _headline(self) -> str:
+        return f"{self.metric} of {len(self.systems)} systems on {len(self.queries)} queries, {self.method}"
 
     def __getitem__(self, system: str) -> Score:
         if system not in self.systems:
@@ -161,26 +165,61 @@ class Scores:
         low, high = self.intervals(level)
         return float((high - low).max() / 2)
 
-    def table(self, *, level: float = 0.95) -> pd.DataFrame:
-        """Systems by falling mean: rank (ties share one), mean, sd, lower, upper.
+    def to_frame(self, *, per_query: bool = False, level: float = 0.95) -> pd.DataFrame:
+        """One row per system, by falling mean: system, rank (ties share one), mean, sd, lower, upper.
 
         For the population of queries also the two parts of sd: sd_judging (relevance is not known) and sd_sampling
-        (other queries could have been drawn).
+        (other queries could have been drawn). With ``per_query`` one row per system and query: system, query, mean,
+        sd (of judging alone).
         """
+        if per_query:
+            index = pd.MultiIndex.from_product([self.systems, list(self.queries)], names=["system", "query"])
+            columns = {"mean": self.joint.query_mean.ravel(), "sd": np.sqrt(self.joint.query_variance).ravel()}
+            return pd.DataFrame(columns, index=index).reset_index()
         low, high = self.intervals(level)
         frame = pd.DataFrame(
             {
+                "system": self.systems,
                 "mean": self.mean,
                 "sd": self.standard_deviation,
                 "lower": low,
                 "upper": high,
-            },
-            index=pd.Index(self.systems, name="system"),
+            }
         )
         if self.target == "population":
             frame["sd_judging"], frame["sd_sampling"] = self._parts
-        frame.insert(0, "rank", (-frame["mean"].round(12)).rank(method="min").astype(int))
-        return frame.sort_values("rank", kind="stable")
+        frame.insert(1, "rank", (-frame["mean"].round(12)).rank(method="min").astype(int))
+        return frame.sort_values("rank", kind="stable", ignore_index=True)
+
+    def to_dict(self, *, level: float = 0.95, per_query: bool = False) -> ScoresDocument:
+        """The scores as plain data for JSON."""
+        rows: Any = self.to_frame(level=level).to_dict("records")
+        result: ScoresDocument = {
+            "metric": str(self.metric),
+            "target": self.target,
+            "method": self.method,
+            "pool": self.pool,
+            "judged": self.judged,
+            "level": level,
+            "systems": [scored_system(row) for row in rows],
+        }
+        if per_query:
+            result["queries"] = self.query_scores()
+        return result
+
+    def query_scores(self) -> list[QueryScore]:
+        """The score of every system on every query, as plain data."""
+        rows = self.to_frame(per_query=True).itertuples(index=False)
+        return [{"system": s, "query": q, "mean": m, "sd": d} for s, q, m, d in rows]
+
+    def views(self) -> tuple[View, ...]:
+        """One row per system."""
+        return (View(self.to_frame(), str(self.metric), intervals=("mean", "lower", "upper")),)
+
+    def sentences(self, *, level: float = 0.95) -> tuple[str, ...]:
+        """What is judged, and what the intervals are of."""
+        whose = "these queries" if self.target == "collection" else "the population of queries"
+        return (f"{self.judged:,} of {self.pool:,} pairs judged; {level:.0%} intervals for {whose}.",)
 
     @property
     def _parts(self) -> tuple[Floats, Floats]:
@@ -188,11 +227,20 @@ class Scores:
         judging, sampling = (np.diag(m) for m in (self.joint.covariance, self.joint.between))
         return np.sqrt(np.maximum(judging, 0.0)), np.sqrt(np.maximum(sampling, 0.0))
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row a system and query: system, query, mean, sd (of judging alone)."""
-        index = pd.MultiIndex.from_product([self.systems, list(self.queries)], names=["system", "query"])
-        columns = {"mean": self.joint.query_mean.ravel(), "sd": np.sqrt(self.joint.query_variance).ravel()}
-        return pd.DataFrame(columns, index=index).reset_index()
+
+def scored_system(row: Mapping[str, Any]) -> ScoredSystem:
+    """A row of a table of systems as plain data."""
+    found: ScoredSystem = {
+        "system": row["system"],
+        "rank": int(row["rank"]),
+        "mean": float(row["mean"]),
+        "sd": float(row["sd"]),
+        "lower": float(row["lower"]),
+        "upper": float(row["upper"]),
+    }
+    if "sd_judging" in row:
+        found["sd_judging"], found["sd_sampling"] = float(row["sd_judging"]), float(row["sd_sampling"])
+    return found
 
 
 def usual_family(joint: Joint, target: str) -> str:

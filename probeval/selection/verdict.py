@@ -4,22 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
 from probeval.arrays import Bools
+from probeval.display import Shown
 from probeval.scores import Ranking
 from probeval.selection.judging import JudgingState
 from probeval.ties import TIE
 
-__all__ = ["Verdict", "fairness"]
+__all__ = ["Verdict", "VerdictDocument", "fairness"]
 
 
-@dataclass(frozen=True, eq=False)
-class Verdict:
+class VerdictDocument(TypedDict):
+    """How many comparisons of systems are in each state.
+
+    Parameters
+    ----------
+    decided
+        Those with the confidence that is asked for.
+    tied
+        Those that are ties whatever is judged.
+    open
+        The rest: more judgments will tell.
+    beyond
+        Those that would stay in doubt for other queries, with everything judged.
+    """
+
+    decided: int
+    tied: int
+    open: int
+    beyond: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Verdict(Shown):
     """The comparisons of all systems by what is known of them.
 
     Parameters
@@ -59,12 +81,28 @@ class Verdict:
             beyond = other & ~tied & (np.abs(mean) < float(ndtri(level)) * sampling)
         return cls(level, decided, tied, other & ~tied & ~decided, beyond)
 
-    def counts(self) -> dict[str, int]:
-        """How many comparisons are in each state."""
-        return {name: int(getattr(self, name).sum()) // 2 for name in ("decided", "tied", "open", "beyond")}
+    def to_dict(self) -> VerdictDocument:
+        """How many comparisons are in each state, as plain data for JSON."""
+        return {
+            "decided": int(self.decided.sum()) // 2,
+            "tied": int(self.tied.sum()) // 2,
+            "open": int(self.open.sum()) // 2,
+            "beyond": int(self.beyond.sum()) // 2,
+        }
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per state: state, comparisons."""
+        return pd.DataFrame({"state": list(VerdictDocument.__annotations__), "comparisons": self.to_dict().values()})
+
+    def _headline(self) -> str:
+        return ", ".join(f"{n:,} {state}" for state, n in self.to_dict().items()) + f" at {self.level:g}"
+
+    def sentences(self) -> tuple[str, ...]:
+        """The same in words."""
+        return (str(self),)
 
     def __str__(self) -> str:
-        n = self.counts()
+        n = self.to_dict()
         total = n["decided"] + n["tied"] + n["open"]
         tied = f", {n['tied']} are ties whatever is judged" if n["tied"] else ""
         return (
@@ -74,7 +112,7 @@ class Verdict:
 
 
 def fairness(state: JudgingState, *, progress: Callable[[Sequence[Any]], Iterable[Any]] = iter) -> pd.DataFrame:
-    """One row a team (a system, where there are no teams): was it judged as much as the others, and what hangs on it?
+    """One row per team, or per system without teams: was it judged as much as the others, and what hangs on it?
 
     ``judged`` is the share of its pairs that are judged, ``own`` the number of pairs that it alone retrieved and
     ``own_judged`` the share of these. ``score`` is the mean score of its systems, ``left_out`` what it would be had the

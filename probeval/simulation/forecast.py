@@ -11,7 +11,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import pandas as pd
@@ -19,11 +19,13 @@ from scipy.special import ndtr, ndtri, stdtrit
 
 from probeval.arrays import Codes, Floats, Ints, frozen
 from probeval.data.judgments import Judgments
+from probeval.display import Shown, View
 from probeval.errors import ProbevalWarning, SelectionError
+from probeval.schema import records
 from probeval.selection import JudgingState
 from probeval.ties import TIE
 
-__all__ = ["Forecast", "forecast"]
+__all__ = ["Forecast", "ForecastStep", "forecast"]
 
 LEVEL = 0.9  # of the interval of a forecast
 PATHS, BATCH, GROWTH = 8, 10, 0.2  # trajectories; the least batch, and how it grows with what is judged
@@ -32,9 +34,29 @@ LASTS = 100  # judgments that confidence has to hold for
 DOUBT = 0.2  # sd on top of that between trajectories, of the logarithm: models are wrong beyond what they know
 
 
-@dataclass(frozen=True, eq=False)
-class Forecast:
-    """Trajectories that judging may take, one a path.
+class ForecastStep(TypedDict):
+    """A forecast after so many judgments.
+
+    Parameters
+    ----------
+    judged
+        How many judgments, those already made included.
+    confidence, lower, upper
+        The mean confidence over pairs of systems: median, and interval.
+    halfwidth
+        The widest 95% half-width of a score, the median.
+    """
+
+    judged: int
+    confidence: float
+    lower: float
+    upper: float
+    halfwidth: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Forecast(Shown):
+    """Trajectories that judging may take, one per path.
 
     Parameters
     ----------
@@ -87,8 +109,8 @@ class Forecast:
             return {"judgments": start, "lower": start, "upper": start}
         return {"judgments": min(start + float(np.exp(middle)), float(self.pool)), "lower": low, "upper": high}
 
-    def table(self, *, level: float = LEVEL) -> pd.DataFrame:
-        """One row a step: judged, confidence (median), lower, upper, halfwidth."""
+    def to_frame(self, *, level: float = LEVEL) -> pd.DataFrame:
+        """One row per step: judged, confidence (median), lower, upper, halfwidth."""
         tail = (1 - level) / 2
         low, middle, high = np.quantile(self.confidence, [tail, 0.5, 1 - tail], axis=0)
         return pd.DataFrame(
@@ -100,6 +122,18 @@ class Forecast:
                 "halfwidth": np.median(self.halfwidth, axis=0),
             }
         )
+
+    def to_dict(self, *, level: float = LEVEL) -> list[ForecastStep]:
+        """The steps as plain data for JSON."""
+        return records(self.to_frame(level=level), ForecastStep)
+
+    def _headline(self) -> str:
+        return f"{len(self.confidence)} paths from {self.judged[0]:,} to {self.judged[-1]:,} of {self.pool:,} pairs"
+
+    def views(self) -> tuple[View, ...]:
+        """One row per step."""
+        title = f"Expected trajectory over {self.pool:,} pairs, {LEVEL:.0%} band"
+        return (View(self.to_frame(), title, intervals=("confidence", "lower", "upper")),)
 
 
 def _first(judged: Ints, over: Floats, lasts: int, pool: int) -> float:

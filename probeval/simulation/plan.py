@@ -9,7 +9,6 @@ from itertools import islice, product
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from probeval.arrays import Ints
 from probeval.data.collection import Collection
@@ -26,6 +25,7 @@ from probeval.scores import score_collection
 from probeval.scores.evaluate import as_metric
 from probeval.selection import Judging
 from probeval.simulation.forecast import LASTS, PATHS, Forecast, forecast
+from probeval.simulation.planned import Plan, Planned
 from probeval.streams import Purpose, stream
 
 __all__ = ["TARGETS", "Plan", "Planned", "Prices", "parse_targets", "plan", "resize"]
@@ -83,96 +83,6 @@ class Prices:
     seconds: float = 30.0
     query: float = 0.0
     label: float = 0.0
-
-
-@dataclass(frozen=True, eq=False)
-class Planned:
-    """One way of doing it, and what is expected of it.
-
-    Parameters
-    ----------
-    queries, depth, assessors, labels
-        How many queries, ranks pooled and assessors a pair, and whether machines label the pool.
-    judgments, lower, upper
-        How many judgments it takes, those already made included: median, and 90% interval.
-    pool
-        How many pairs there are to judge.
-    expected
-        What each target comes to.
-    meets
-        Whether all targets do.
-    cost, hours
-        What the judgments still to be made cost, and how long they take.
-    ahead
-        The trajectory that judging is expected to take.
-    """
-
-    queries: int
-    depth: int
-    assessors: int
-    labels: bool
-    judgments: float
-    lower: float
-    upper: float
-    pool: int
-    expected: dict[str, float]
-    meets: bool
-    cost: float
-    hours: float
-    ahead: Forecast
-
-    def row(self) -> dict[str, Any]:
-        """As a row of a table."""
-        return {
-            "queries": self.queries,
-            "depth": self.depth,
-            "assessors": self.assessors,
-            "labels": self.labels,
-            "judgments": self.judgments,
-            "lower": self.lower,
-            "upper": self.upper,
-            "a_query": self.judgments / max(self.queries, 1),
-            "pool": self.pool,
-            **self.expected,
-            "hours": self.hours,
-            "cost": self.cost,
-            "meets": self.meets,
-        }
-
-
-@dataclass(frozen=True, eq=False)
-class Plan:
-    """All ways that were looked at, the cheapest that meets the targets first.
-
-    Parameters
-    ----------
-    targets
-        What is to be reached.
-    options
-        Those that meet the targets by rising cost, then the others.
-    """
-
-    targets: dict[str, float]
-    options: tuple[Planned, ...]
-
-    @property
-    def best(self) -> Planned | None:
-        """The cheapest that meets the targets, or None."""
-        first = self.options[0]
-        return first if first.meets else None
-
-    def table(self) -> pd.DataFrame:
-        """One row an option."""
-        return pd.DataFrame([option.row() for option in self.options])
-
-    def to_dict(self) -> dict[str, Any]:
-        """The plan as plain data for JSON, with the expected trajectory of the first option."""
-        return {
-            "targets": self.targets,
-            "reached": self.best is not None,
-            "options": [option.row() for option in self.options],
-            "curve": self.options[0].ahead.table().to_dict("records"),
-        }
 
 
 def resize(collection: Collection, n: int, rng: np.random.Generator) -> Collection:

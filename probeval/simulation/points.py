@@ -5,10 +5,11 @@ See docs/theory/calibration.md#null.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
+from typing import TypedDict
 
 import numpy as np
+import pandas as pd
 from scipy.special import ndtri, stdtrit
 
 from probeval.arrays import Bools, Floats, Ints
@@ -19,7 +20,7 @@ from probeval.reliability.twoway import signed
 from probeval.scores import Ranking, Scores
 from probeval.ties import TIE, signs
 
-__all__ = ["BINS", "Bins", "Point", "measure_point", "significant_pairs", "tau_and_accuracy"]
+__all__ = ["BINS", "Bins", "Point", "PointDocument", "measure_point", "significant_pairs", "tau_and_accuracy"]
 
 BINS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)  # of stated confidence; the last one is closed
 ALPHA = 0.05  # of the paired t test that says which true differences are significant
@@ -28,7 +29,7 @@ LOW = 0.01  # the point of the null that centred coverage is held against
 
 @dataclass(frozen=True)
 class Bins:
-    """Pairs of systems by stated confidence, true ties left out; one number a bin of :data:`BINS`.
+    """Pairs of systems by stated confidence, true ties left out; one number per bin of :data:`BINS`.
 
     Parameters
     ----------
@@ -50,11 +51,56 @@ class Bins:
         n = sum(self.pairs)
         return sum(abs(r - s) for r, s in zip(self.right, self.stated, strict=True)) / n if n else float("nan")
 
-    def rows(self) -> list[dict[str, float]]:
-        """One row a bin: its edges, pairs, and the sums of confidence and of right directions."""
+    def to_frame(self) -> pd.DataFrame:
+        """One row per bin: its edges, pairs, and the sums of confidence and of right directions."""
         names = ("low", "high", "pairs", "confidence", "accuracy")
         columns = (BINS[:-1], BINS[1:], self.pairs, self.stated, self.right)
-        return [dict(zip(names, cells, strict=True)) for cells in zip(*columns, strict=True)]
+        return pd.DataFrame(dict(zip(names, columns, strict=True)))
+
+
+class PointDocument(TypedDict):
+    """A ranking with so many judgments, against the ranking with all of them.
+
+    Parameters
+    ----------
+    judged, fraction
+        How many pairs are judged, and their share of the pool.
+    confidence
+        What is stated: the mean over pairs of systems.
+    accuracy
+        The share of pairs of systems in the true order; one tied on one side counts 1/2, on both 1.
+    accuracy_significant
+        The same, a wrong order forgiven where the true difference is not significant.
+    tau, rho
+        Kendall's tau-a, and Spearman's correlation.
+    rmse_difference, mae
+        Root mean squared error of the differences, mean absolute error of the scores.
+    calibration_error, calibration_excess, calibration_p
+        The mean distance between accuracy and stated confidence; less what a perfect model would show on average; and
+        the probability that such a model would show as much.
+    coverage, centred_coverage, centred_coverage_null01
+        The share of systems whose interval holds the true score; the same of the true score less the mean over systems;
+        and what that would stay below once in a hundred times if the model were perfect.
+    level_z
+        The error of the mean score over its standard deviation.
+    """
+
+    judged: int
+    fraction: float
+    confidence: float
+    accuracy: float
+    accuracy_significant: float
+    tau: float
+    rho: float
+    rmse_difference: float
+    mae: float
+    calibration_error: float
+    calibration_excess: float
+    calibration_p: float
+    coverage: float
+    centred_coverage: float
+    level_z: float
+    centred_coverage_null01: float
 
 
 @dataclass(frozen=True)
@@ -107,9 +153,26 @@ class Point:
     centred_coverage_null01: float
     bins: Bins
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> PointDocument:
         """The figures as plain data, the bins left out."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "bins"}
+        return {
+            "judged": self.judged,
+            "fraction": self.fraction,
+            "confidence": self.confidence,
+            "accuracy": self.accuracy,
+            "accuracy_significant": self.accuracy_significant,
+            "tau": self.tau,
+            "rho": self.rho,
+            "rmse_difference": self.rmse_difference,
+            "mae": self.mae,
+            "calibration_error": self.calibration_error,
+            "calibration_excess": self.calibration_excess,
+            "calibration_p": self.calibration_p,
+            "coverage": self.coverage,
+            "centred_coverage": self.centred_coverage,
+            "level_z": self.level_z,
+            "centred_coverage_null01": self.centred_coverage_null01,
+        }
 
 
 def measure_point(

@@ -5,8 +5,8 @@ See docs/theory/significance.md#rules.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import TypedDict
 
 import numpy as np
 
@@ -17,9 +17,27 @@ from probeval.reliability.power import minimum_difference
 from probeval.reliability.twoway import signed, two_way
 from probeval.selection import JudgingState
 
-__all__ = ["RuleDecisions", "apply_rules"]
+__all__ = ["RuleDecisions", "RuleDecisionsDocument", "apply_rules"]
 
 SD = 0.248  # of differences over queries, in the power analysis behind rule 4 (Urbano and Schedl 2012)
+
+
+class RuleDecisionsDocument(TypedDict):
+    """What the rules of Urbano and Schedl (2012) say with so many judgments.
+
+    Parameters
+    ----------
+    judged, decided
+        How many pairs are judged, and the share of pairs of systems of which a rule speaks.
+    precision, recall, f
+        Of the differences taken as significant, against those that are.
+    """
+
+    judged: int
+    decided: float
+    precision: float
+    recall: float
+    f: float
 
 
 @dataclass(frozen=True)
@@ -42,9 +60,15 @@ class RuleDecisions:
     recall: float
     f: float
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> RuleDecisionsDocument:
         """The figures as plain data."""
-        return asdict(self)
+        return {
+            "judged": self.judged,
+            "decided": self.decided,
+            "precision": self.precision,
+            "recall": self.recall,
+            "f": self.f,
+        }
 
 
 def apply_rules(state: JudgingState, query_truth: Floats) -> RuleDecisions:

@@ -4,17 +4,107 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 import pandas as pd
 
-from probeval.simulation.points import Point
-from probeval.simulation.significance_rules import RuleDecisions
+from probeval.display import Shown, View
+from probeval.simulation.points import Point, PointDocument
+from probeval.simulation.significance_rules import RuleDecisions, RuleDecisionsDocument
 from probeval.ties import TIE
 
-__all__ = ["LASTS", "TAU", "Simulation", "Trajectory", "TrajectoryStep", "lasting"]
+__all__ = [
+    "LASTS",
+    "TAU",
+    "Simulation",
+    "SimulationDocument",
+    "StopDocument",
+    "Trajectory",
+    "TrajectoryDocument",
+    "TrajectoryStep",
+    "lasting",
+]
 
 TAU, LASTS = 0.9, 100  # a ranking is good when tau stays at .9 for as many more judgments
+SHOWN = ("policy", "model", "seed", "judged", "confidence", "accuracy", "tau", "mae", "calibration_excess", "coverage")
+
+
+class StopDocument(TypedDict):
+    """Where judging stopped.
+
+    Parameters
+    ----------
+    reached
+        Whether the stopping rule held; the other figures are those of the end where it never did.
+    judged, fraction
+        How many pairs were judged, and their share of the pool.
+    confidence, accuracy, tau
+        What was stated there, and how right it was.
+    """
+
+    reached: bool
+    judged: int
+    fraction: float
+    confidence: float
+    accuracy: float
+    tau: float
+
+
+class ReasonedStopDocument(StopDocument):
+    """Where judging stopped, and why.
+
+    Parameters
+    ----------
+    reached
+        Whether the stopping rule held; the other figures are those of the end where it never did.
+    judged, fraction
+        How many pairs were judged, and their share of the pool.
+    confidence, accuracy, tau
+        What was stated there, and how right it was.
+    reasons
+        Why the rule held.
+    """
+
+    reasons: list[str]
+
+
+class TrajectoryDocument(TypedDict):
+    """A campaign judged once by one policy.
+
+    Parameters
+    ----------
+    policy, model, seed
+        What chose, what predicted, and which randomness.
+    judgments_to_tau90
+        The first number of judgments from which tau stays at least .9 for 100 more; null if never.
+    points, rules
+        One entry per checkpoint.
+    """
+
+    policy: str
+    model: str
+    seed: int
+    judgments_to_tau90: int | None
+    stop: ReasonedStopDocument
+    points: list[PointDocument]
+    rules: list[RuleDecisionsDocument]
+
+
+class SimulationDocument(TypedDict):
+    """A campaign judged again by several policies.
+
+    Parameters
+    ----------
+    metric, pool, systems
+        The measure, how many pairs there are, and how many systems.
+    policies
+        One entry per policy and seed.
+    """
+
+    metric: str
+    pool: int
+    systems: int
+    policies: list[TrajectoryDocument]
 
 
 @dataclass(frozen=True)
@@ -46,8 +136,8 @@ def lasting(
     return first if exhausted else None
 
 
-@dataclass(frozen=True)
-class Trajectory:
+@dataclass(frozen=True, repr=False)
+class Trajectory(Shown):
     """A campaign judged once by one policy.
 
     Parameters
@@ -101,10 +191,25 @@ class Trajectory:
         return next((s.judged for s in self.steps if s.confidence >= confidence), None)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a batch: judged, confidence, accuracy, tau, significant."""
+        """One row per batch: judged, confidence, accuracy, tau, significant."""
         return pd.DataFrame([vars(step) for step in self.steps])
 
-    def to_dict(self) -> dict[str, Any]:
+    def _headline(self) -> str:
+        return f"{self.metric} by {self.label}, {self.steps[-1].judged:,} of {self.pool:,} pairs judged"
+
+    def views(self) -> tuple[View, ...]:
+        """One row per checkpoint."""
+        points = pd.DataFrame([point.to_dict() for point in self.points])
+        shown = [c for c in SHOWN if c in points.columns]
+        return (View(points[shown], self._headline()),)
+
+    def sentences(self) -> tuple[str, ...]:
+        """Where it stopped, and how right it was there."""
+        at = self.stop or self.steps[-1]
+        why = f"Stopped ({'; '.join(self.reasons)})" if self.stop is not None else "The stopping rule never held; ended"
+        return (f"{why} with {at.judged:,} judgments: accuracy {at.accuracy:.3f}, tau {at.tau:.3f}.",)
+
+    def to_dict(self) -> TrajectoryDocument:
         """The trajectory as plain data for JSON."""
         at = self.stop or self.steps[-1]
         return {
@@ -126,8 +231,8 @@ class Trajectory:
         }
 
 
-@dataclass(frozen=True)
-class Simulation:
+@dataclass(frozen=True, repr=False)
+class Simulation(Shown):
     """Several trajectories of one campaign side by side.
 
     Parameters
@@ -138,7 +243,7 @@ class Simulation:
 
     trajectories: tuple[Trajectory, ...]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> SimulationDocument:
         """The result as plain data for JSON."""
         first = self.trajectories[0]
         return {
@@ -148,8 +253,8 @@ class Simulation:
             "policies": [trajectory.to_dict() for trajectory in self.trajectories],
         }
 
-    def table(self) -> pd.DataFrame:
-        """One row a trajectory and checkpoint: policy, model, seed, and every figure."""
+    def to_frame(self) -> pd.DataFrame:
+        """One row per trajectory and checkpoint: policy, model, seed, and every figure."""
         return pd.DataFrame(
             [
                 {"policy": c.policy, "model": c.model, "seed": c.seed, **point.to_dict()}
@@ -158,22 +263,34 @@ class Simulation:
             ]
         )
 
-    def summary(self) -> pd.DataFrame:
-        """One row a trajectory: where it stopped, how right it was there, and when the ranking was good."""
+    def stops(self) -> pd.DataFrame:
+        """One row per trajectory: where it stopped, how right it was there, and when the ranking was good."""
         rows = []
         for trajectory in self.trajectories:
-            document = trajectory.to_dict()
-            stop = document["stop"]
+            stop = trajectory.to_dict()["stop"]
             rows.append(
                 {
                     "policy": trajectory.policy,
                     "model": trajectory.model,
                     "seed": trajectory.seed,
                     "stopped": stop["reached"],
-                    **{name: stop[name] for name in ("judged", "fraction", "confidence", "accuracy", "tau")},
+                    "judged": stop["judged"],
+                    "fraction": stop["fraction"],
+                    "confidence": stop["confidence"],
+                    "accuracy": stop["accuracy"],
+                    "tau": stop["tau"],
                 }
             )
         frame = pd.DataFrame(rows)
         # Counts stay whole where some are missing.
         frame.insert(3, "to tau .9", pd.Series([c.judgments_to_tau90 for c in self.trajectories], dtype=object))
         return frame
+
+    def _headline(self) -> str:
+        first = self.trajectories[0]
+        return f"{first.metric}, {', '.join(dict.fromkeys(t.label for t in self.trajectories))}, {first.pool:,} pairs"
+
+    def views(self) -> tuple[View, ...]:
+        """One row per trajectory and checkpoint; one row per trajectory."""
+        along = View(self.to_frame()[list(SHOWN)], f"{self.trajectories[0].metric} along the way")
+        return along, View(self.stops(), "At the stop, or at the end")

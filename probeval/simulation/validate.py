@@ -139,7 +139,7 @@ def validate(
     ...     for i in range(2)
     ... ]
     >>> result = validate(past, metrics=["DCG@5"], models=["independent"], checkpoints=[0, 0.5], seeds=1, draws=50)
-    >>> result.table()[["campaign", "judged"]].to_numpy().tolist()
+    >>> result.to_frame()[["campaign", "judged"]].to_numpy().tolist()
     [['past-0', 0.0], ['past-0', 35.0], ['past-1', 0.0], ['past-1', 42.0]]
     """
     named = [f"{m}@{depth or DEPTH}" for m in METRICS] if metrics is None else metrics

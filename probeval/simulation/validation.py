@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal, TypedDict
 
 import pandas as pd
 
+from probeval.display import Shown, View
 from probeval.errors import ScoreError
-from probeval.simulation.points import Point
+from probeval.schema import records
+from probeval.simulation.points import Point, PointDocument
+from probeval.simulation.trajectory import StopDocument
 
-__all__ = ["MARKS", "Validation", "ValidationRun"]
+__all__ = ["MARKS", "Validation", "ValidationDocument", "ValidationRun", "ValidationRunDocument"]
 
-POLICY = "random"
+POLICY: Literal["random"] = "random"
 STOP, TAU = 0.95, 0.9  # the mean confidence to stop at; the tau that is good enough
+SHOWN = (
+    "campaign", "model", "metric", "checkpoint", "confidence", "accuracy", "tau", "calibration_error",
+    "calibration_excess", "calibration_p", "coverage", "centred_coverage", "level_z",
+)  # fmt: skip
 EARLY = 0.02  # checkpoints up to here have hardly anything to go by
 
 # What must hold: the share of points with p of at least .01, the excess early and later, centred coverage, the level.
@@ -31,6 +38,103 @@ MARKS = {
 AT_MOST = ("calibration_excess to 2%", "calibration_excess from 5%", "largest |level_z|")
 
 
+class ValidationRunDocument(TypedDict):
+    """A held-out campaign judged once, in one order.
+
+    Parameters
+    ----------
+    policy, model, seed
+        What chose, what predicted, and which order.
+    pool
+        How many pairs there are.
+    judgments_to_tau90
+        The first checkpoint from which on tau is at least .9, in judgments; null if none is.
+    stop
+        The first checkpoint whose mean confidence is at least .95; the last one, not reached, where none is.
+    points
+        One entry per checkpoint.
+    """
+
+    policy: Literal["random"]
+    model: str
+    seed: int
+    pool: int
+    judgments_to_tau90: int | None
+    stop: StopDocument
+    points: list[PointDocument]
+
+
+class HeldOutDocument(TypedDict):
+    """A held-out campaign by one measure.
+
+    Parameters
+    ----------
+    campaign, metric
+        Its name, and the measure.
+    depth, pool, systems
+        How deep the pool is, how many pairs it has, and how many systems took part.
+    policies
+        One entry per model and order of judging.
+    """
+
+    campaign: str
+    metric: str
+    depth: int
+    pool: int
+    systems: int
+    policies: list[ValidationRunDocument]
+
+
+class ReliabilityBin(TypedDict):
+    """Stated confidence against accuracy in one bin.
+
+    Parameters
+    ----------
+    low, high
+        The edges of the bin of stated confidence.
+    pairs, confidence, accuracy
+        How many pairs of systems are in it, their mean confidence, and the share of them in the true order.
+    """
+
+    model: str
+    low: float
+    high: float
+    pairs: int
+    confidence: float
+    accuracy: float
+
+
+class MarkDocument(TypedDict):
+    """A figure against its mark."""
+
+    model: str
+    figure: str
+    value: float
+    mark: float
+    holds: bool
+
+
+class ValidationDocument(TypedDict):
+    """What came of a validation.
+
+    Parameters
+    ----------
+    checkpoints
+        The shares of the pools that were judged.
+    campaigns
+        One entry per held-out campaign and measure.
+    reliability
+        Stated confidence against accuracy, bin by bin.
+    summary
+        Every figure against its mark.
+    """
+
+    checkpoints: list[float]
+    campaigns: list[HeldOutDocument]
+    reliability: list[ReliabilityBin]
+    summary: list[MarkDocument]
+
+
 @dataclass(frozen=True)
 class ValidationRun:
     """A held-out campaign judged once, in one order: a point at every checkpoint.
@@ -42,7 +146,7 @@ class ValidationRun:
     systems, pool, depth
         How many systems took part, and how many pairs they retrieved to which depth.
     points
-        One a checkpoint.
+        One per checkpoint.
     """
 
     campaign: str
@@ -59,7 +163,7 @@ class ValidationRun:
         """What tells it from other validation_runs."""
         return {"campaign": self.campaign, "model": self.model, "metric": self.metric, "seed": self.seed}
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> ValidationRunDocument:
         """The validation_run as plain data for JSON.
 
         ``stop`` is the first checkpoint whose mean confidence is at least .95 (the last one, not reached, where none
@@ -77,14 +181,18 @@ class ValidationRun:
             "judgments_to_tau90": lasting,
             "stop": {
                 "reached": stop is not None,
-                **{name: getattr(at, name) for name in ("judged", "fraction", "confidence", "accuracy", "tau")},
+                "judged": at.judged,
+                "fraction": at.fraction,
+                "confidence": at.confidence,
+                "accuracy": at.accuracy,
+                "tau": at.tau,
             },
             "points": [p.to_dict() for p in self.points],
         }
 
 
-@dataclass(frozen=True)
-class Validation:
+@dataclass(frozen=True, repr=False)
+class Validation(Shown):
     """What came of it: every held-out campaign by every model, measure and order of judging.
 
     Parameters
@@ -104,20 +212,22 @@ class Validation:
             raise ScoreError("Only validations with the same checkpoints can be put together.")
         return Validation(self.checkpoints, self.validation_runs + other.validation_runs)
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row a point: campaign, model, metric, seed, checkpoint, and every figure."""
-        return pd.DataFrame(
+    def to_frame(self, *, by_seed: bool = False) -> pd.DataFrame:
+        """One row per campaign, model, metric and checkpoint: every figure, as its mean over seeds.
+
+        With ``by_seed`` one row per seed of these.
+        """
+        frame = pd.DataFrame(
             [
                 {**t.labels, "checkpoint": at, **p.to_dict()}
                 for t in self.validation_runs
                 for at, p in zip(self.checkpoints, t.points, strict=True)
             ]
         )
-
-    def table(self) -> pd.DataFrame:
-        """One row a campaign, model, metric and checkpoint: every figure, as its mean over seeds."""
+        if by_seed:
+            return frame
         keys = ["campaign", "model", "metric", "checkpoint"]
-        return self.to_frame().drop(columns="seed").groupby(keys, sort=False).mean().reset_index()
+        return frame.drop(columns="seed").groupby(keys, sort=False).mean().reset_index()
 
     def reliability(self, *, by: Sequence[str] = ("model",)) -> pd.DataFrame:
         """Stated confidence against accuracy, bin by bin, pooled over everything but ``by``; empty bins are left out.
@@ -128,22 +238,21 @@ class Validation:
             Any of ``campaign``, ``model``, ``metric``, ``seed``, ``checkpoint``.
         """
         rows = [
-            {**t.labels, "checkpoint": at, **cell}
+            p.bins.to_frame().assign(**t.labels, checkpoint=at)
             for t in self.validation_runs
             for at, p in zip(self.checkpoints, t.points, strict=True)
-            for cell in p.bins.rows()
         ]
-        sums = pd.DataFrame(rows).groupby([*by, "low", "high"], sort=False)[["pairs", "confidence", "accuracy"]].sum()
+        sums = pd.concat(rows).groupby([*by, "low", "high"], sort=False)[["pairs", "confidence", "accuracy"]].sum()
         sums = sums[sums["pairs"] > 0]
         means = sums[["confidence", "accuracy"]].div(sums["pairs"], axis=0)
         return sums[["pairs"]].astype(int).join(means).reset_index()
 
-    def summary(self) -> pd.DataFrame:
-        """One row a model and figure: its value, the mark it is held against, and whether it holds.
+    def marks(self) -> pd.DataFrame:
+        """One row per model and figure: its value, the mark it is held against, and whether it holds.
 
         Every seed counts by itself where a share or an extreme is asked for.
         """
-        frame = self.to_frame()
+        frame = self.to_frame(by_seed=True)
         rows = []
         for model, points in frame.groupby("model", sort=False):
             for figure, value in _figures(points).items():
@@ -152,7 +261,20 @@ class Validation:
                 rows.append({"model": model, "figure": figure, "value": value, "mark": mark, "holds": bool(holds)})
         return pd.DataFrame(rows)
 
-    def to_dict(self) -> dict[str, Any]:
+    def _headline(self) -> str:
+        campaigns, models = ({getattr(t, name) for t in self.validation_runs} for name in ("campaign", "model"))
+        return f"{len(campaigns)} campaigns, {len(models)} models, {len(self.checkpoints)} checkpoints"
+
+    def views(self) -> tuple[View, ...]:
+        """Means over seeds; stated confidence against accuracy; figures against their marks."""
+        seeds = len({t.seed for t in self.validation_runs})
+        return (
+            View(self.to_frame()[list(SHOWN)], f"Means over {seeds} order{'s' * (seeds > 1)} of judging"),
+            View(self.reliability(), "Reliability: stated confidence and accuracy of pairs of systems"),
+            View(self.marks(), "Against the marks"),
+        )
+
+    def to_dict(self) -> ValidationDocument:
         """The result as plain data for JSON."""
         cells: dict[tuple[str, str], list[ValidationRun]] = {}
         for validation_run in self.validation_runs:
@@ -170,8 +292,8 @@ class Validation:
                 }
                 for (campaign, metric), validation_runs in cells.items()
             ],
-            "reliability": self.reliability().to_dict("records"),
-            "summary": self.summary().to_dict("records"),
+            "reliability": records(self.reliability(), ReliabilityBin),
+            "summary": records(self.marks(), MarkDocument),
         }
 
 

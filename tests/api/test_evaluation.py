@@ -30,9 +30,7 @@ def test_several_measures_share_one_prediction(evaluation, folder, verb):
     assert deeper.state.judging.depth == 5
     alone = probeval.evaluate(folder / "runs", "P@5", qrels=folder / "judged.txt")
     assert deeper.to_dict() == alone.to_dict()
-    both = verb(
-        "evaluate", folder / "runs", "--qrels", folder / "judged.txt", "--metric", "P@5", "--metric", "DCG@10"
-    )
+    both = verb("evaluate", folder / "runs", "--qrels", folder / "judged.txt", "--metric", "P@5", "--metric", "DCG@10")
     assert both["results"] == [alone.to_dict(), other.to_dict()]
 
 

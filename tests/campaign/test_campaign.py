@@ -261,7 +261,7 @@ def test_status_before_anything_is_judged(campaign: Campaign):
     status = campaign.status()
     assert (status.judged, status.judgments, status.shared, status.left, status.snapshot) == (0, 0, 0, None, None)
     assert np.isnan(status.alpha)
-    assert status.table().empty
+    assert status.to_frame().empty
     json.dumps(status.to_dict())
 
 
@@ -288,7 +288,7 @@ def test_an_outlook_of_less_does_not_replace_one_of_more(campaign: Campaign):
     old = campaign.refresh()
     campaign.record("ann", *campaign.pool.label(0), 1)
     new = campaign.refresh()
-    campaign._log.store.add_snapshot(campaign._log.key, old.row())
+    campaign._log.store.add_snapshot(campaign._log.key, old.to_row())
     assert campaign._log.store.snapshot(campaign._log.key)["number"] == new.number
     assert len(campaign.curve()) == 2
 

@@ -182,7 +182,7 @@ def test_disagreements_are_widest_first_and_settled_ones_are_gone():
 
 def test_the_table_of_grades_counts_junk_as_the_lowest():
     log = _begun(_judged("ann", "q1", "d1", -2), _judged("bob", "q1", "d2", 1))
-    who, pairs, grades = fold(State(), log).table()
+    who, pairs, grades = fold(State(), log).grade_matrix()
     assert (who, pairs) == (["ann", "bob"], [("q1", "d1"), ("q1", "d2")])
     np.testing.assert_array_equal(grades, [[0, np.nan], [np.nan, 1]])
 

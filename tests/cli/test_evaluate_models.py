@@ -91,7 +91,7 @@ def test_more_judgments_more_certainty_and_all_of_them_the_classical_scores(prob
     sd = [np.mean([row["sd"] for row in found["systems"]]) for found in (none, few, every)]
     assert sd[0] > sd[1] > sd[2] == 0
     assert every["confidence"] == 1
-    classical = measure(campaign.runs, campaign.judgments, "nDCG@5").table()
+    classical = measure(campaign.runs, campaign.judgments, "nDCG@5").to_frame().set_index("system")
     for row in every["systems"]:
         assert row["mean"] == pytest.approx(classical.loc[row["system"], "mean"], abs=1e-12)
         assert row["lower"] == row["mean"] == row["upper"]

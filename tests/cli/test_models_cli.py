@@ -112,7 +112,7 @@ def test_fit_writes_a_card_and_says_how_good_it_is(probeval, folders, tmp_path):
     assert card.name == "mine"
     assert (card.kind, card.scale, card.depth) == ("ordinal", "any", 10)
     assert set(card.fingerprints) == {"first", "second"}
-    assert (out / "README.md").read_text(encoding="utf-8") == card.readme()
+    assert (out / "README.md").read_text(encoding="utf-8") == card.summary()
     rows = records(said.out)
     assert {row["campaign"] for row in rows} == {"first", "second", "all"}
     assert {row["held out by"] for row in rows} == {"query", "campaign"}
@@ -206,7 +206,7 @@ def test_models_as_a_table_and_as_csv(probeval):
 
 def test_a_model_for_people_and_as_json(probeval):
     said = probeval("models", "show", "text-jud")
-    assert (said.code, said.out) == (0, load_card("text-jud").readme())
+    assert (said.code, said.out) == (0, load_card("text-jud").summary())
     assert json.loads(probeval("models", "show", "text-jud", "--format", "json").out) == load_card("text-jud").to_dict()
 
 

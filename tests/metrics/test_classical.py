@@ -90,7 +90,7 @@ def test_a_measure_without_exact_bounds_has_none_where_something_is_open(runs, j
 
 def test_a_table_by_falling_mean_in_which_ties_share_a_rank():
     runs = as_runs({s: {"q": {doc: 1.0}} for s, doc in {"c": "n", "a": "r", "b": "r", "d": "n"}.items()})
-    table = measure(runs, as_judgments({"q": {"r": 1, "n": 0}}), "P@1").table()
+    table = measure(runs, as_judgments({"q": {"r": 1, "n": 0}}), "P@1").to_frame().set_index("system")
     assert list(table.index) == ["a", "b", "c", "d"]
     assert list(table["rank"]) == [1, 1, 3, 3]
     assert list(table["mean"]) == [1, 1, 0, 0]
@@ -98,7 +98,7 @@ def test_a_table_by_falling_mean_in_which_ties_share_a_rank():
 
 
 def test_the_frame_has_a_row_a_system_and_query(runs, judged):
-    frame = measure(runs, judged, "P@3").to_frame()
+    frame = measure(runs, judged, "P@3").to_frame(per_query=True)
     assert list(frame.columns) == ["system", "query", "value", "lower", "upper"]
     rows = [tuple(row) for row in frame.itertuples(index=False)]
     assert [row[:2] for row in rows] == [("a", "q1"), ("a", "q2"), ("b", "q1"), ("b", "q2")]

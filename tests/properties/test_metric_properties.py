@@ -321,7 +321,7 @@ def campaign(draw):
 
 
 def values(runs, judged, metric) -> dict:
-    found = measure(as_runs(runs), as_judgments(judged), metric, scale=Scale.graded(2)).to_frame()
+    found = measure(as_runs(runs), as_judgments(judged), metric, scale=Scale.graded(2)).to_frame(per_query=True)
     return {(s, q): (v, low, high) for s, q, v, low, high in found.itertuples(index=False)}
 
 

@@ -214,9 +214,9 @@ def mirex(data):
 
 def test_reported_effects(mirex):
     found = compare(mirex[1])
-    system = found.system_table().loc["4954a8"]
+    system = found.systems_frame().set_index("system").loc["4954a8"]
     np.testing.assert_allclose(system[["mean", "lower", "upper"]].astype(float), [0.422, 0.376, 0.468], atol=5e-4)
-    pair = found.table().set_index(["a", "b"]).loc[("2d3c5b", "3fd025")]
+    pair = found.to_frame().set_index(["a", "b"]).loc[("2d3c5b", "3fd025")]
     np.testing.assert_allclose(
         pair[["difference", "lower", "upper"]].astype(float), [0.082, 0.051, 0.112], atol=5.01e-4
     )

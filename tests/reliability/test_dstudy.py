@@ -51,12 +51,12 @@ def test_parts_of_systems_are_what_is_measured():
 def test_tables_and_documents():
     study = known("s x (h:q)", NESTED, system=7, query=60, assessor=3)
     plan = dstudy(study, queries=[50, 100], assessors=[1, 2], pool=40.0, targets=[("erho2", 0.8), ("tau", 0.5)])
-    table = plan.table()
+    table = plan.to_frame()
     assert table[["query", "assessor", "judgments"]].to_numpy().tolist() == [
         [50, 1, 2000], [100, 1, 4000], [50, 2, 4000], [100, 2, 8000]
     ]  # fmt: skip
     np.testing.assert_allclose(table["tau"], table["erho2"] ** MAPPINGS["tau"])
-    needed = plan.needed_table()
+    needed = plan.targets_frame()
     assert needed["measure"].tolist() == ["erho2", "tau", "erho2", "tau"]
     assert (needed["queries"].iloc[2:].to_numpy() < needed["queries"].iloc[:2].to_numpy()).all()
     enough = study.coefficient("erho2", query=needed["queries"].iloc[1], assessor=1).value ** MAPPINGS["tau"]
@@ -70,7 +70,7 @@ def test_intervals_follow_the_size():
     scores = np.random.default_rng(1).normal(size=(10, 30)) + np.arange(10)[:, None] / 5
     for interval in ("analytic", "bootstrap"):
         study = gstudy(Observed.matrix(scores), interval=interval)
-        table = dstudy(study, queries=[10, 30, 100]).table()
+        table = dstudy(study, queries=[10, 30, 100]).to_frame()
         width = table["erho2_upper"] - table["erho2_lower"]
         assert (np.diff(width) < 0).all()
         for name in ("erho2", "phi"):

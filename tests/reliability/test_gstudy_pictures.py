@@ -35,7 +35,7 @@ def test_posterior_needs_draws(scores):
 def test_curves_go_through_the_points(scores):
     plan = dstudy(gstudy(scores), queries=[10, 50, 100])
     ax = plot_dstudy(plan)
-    table = plan.table()
+    table = plan.to_frame()
     for line, name in zip(ax.lines, ("erho2", "phi"), strict=False):
         np.testing.assert_allclose(line.get_ydata(), table[name])
     assert len(plot_dstudy({"a": plan, "b": plan}).get_legend().get_texts()) == 2

@@ -43,4 +43,4 @@ def test_a_posterior_shows_probabilities():
     posterior = ScorePosterior(("a", "b", "c"), ("q1", "q2"), "bounded", SCORES[:3, :2], 0.95, 0.01, {}, {}, means)
     ax = plot_tests(posterior)
     cells = ax.images[0].get_array().filled(np.nan)
-    np.testing.assert_allclose(cells[np.triu_indices(3, k=1)], posterior.table()["p_better"])
+    np.testing.assert_allclose(cells[np.triu_indices(3, k=1)], posterior.to_frame()["p_better"])

@@ -35,11 +35,11 @@ def test_what_is_clearly_better_is_found(posterior):
     assert posterior.family == "bounded"
     assert posterior.systems[0] == "c"
     assert posterior.p_best[0] > 0.99
-    table = posterior.table().set_index(["a", "b"])
+    table = posterior.to_frame().set_index(["a", "b"])
     assert (table.iloc[:2]["verdict"] == "better").all()
     assert table.iloc[2]["verdict"] == "open"
     np.testing.assert_allclose(table[["p_better", "p_equal", "p_worse"]].sum(axis=1), 1)
-    means = posterior.system_table()
+    means = posterior.systems_frame()
     np.testing.assert_allclose(means["mean"], means["observed"], atol=0.05)
     assert ((posterior.means > 0) & (posterior.means < 1)).all()
 
@@ -76,7 +76,7 @@ def test_scores_without_bounds():
     scores = rng.normal([[10.0], [10.2], [14.0]], 2.0, size=(3, 25)) + rng.normal(0, 3, size=25)
     found = compare_bayes(scores, draws=400, tune=400, rng=rng)
     assert found.family == "normal"
-    gap = found.table()
+    gap = found.to_frame()
     observed = scores.mean(axis=1)
     order = np.argsort(-observed)
     want = observed[order[0]] - observed[order[1]]
@@ -109,8 +109,8 @@ def test_trec8_in_five_minutes_with_clean_diagnostics(data):
     found = compare_bayes(scores, rope=0.01)
     assert found.diagnostics.problems == ()
     took = time.perf_counter() - start
-    assert len(found.table()) == 129 * 128 // 2
-    table = found.system_table()
+    assert len(found.to_frame()) == 129 * 128 // 2
+    table = found.systems_frame()
     assert kendall(table["mean"], table["observed"]) > 0.95
     # The model's mean is not the sample's: one family of systems, erratic from query to query, comes out up to .039
     # higher. What is stated has to allow for that.
@@ -130,7 +130,7 @@ def test_intervals_of_differences_hold_as_often_as_they_say():
         truth = ((1 - zero) * (one + (1 - one) * expit(eta))).mean(axis=1)
         found = compare_bayes(scores, level=0.9, draws=400, tune=400, rng=rng)
         at = [int(s[1:]) - 1 for s in found.systems]
-        table = found.table()
+        table = found.to_frame()
         gap = [truth[i] - truth[j] for k, i in enumerate(at) for j in at[k + 1 :]]
         held += list((table["lower"] < gap) & (table["upper"] > gap))
     # 120 pairs, of which those of one campaign share systems: about 60 that count.

@@ -23,7 +23,7 @@ def test_the_better_looking_system_comes_first():
     found = compare(SCORES, systems=NAMES)
     assert found.systems[0] == "high"
     assert (found.difference.value >= 0).all()
-    table = found.table()
+    table = found.to_frame()
     assert list(table["a"][:3]) == ["high"] * 3
     p = stats.ttest_rel(SCORES[3], SCORES[0]).pvalue
     row = table[(table["a"] == "high") & (table["b"] == "low")].iloc[0]
@@ -34,7 +34,7 @@ def test_the_better_looking_system_comes_first():
 @pytest.mark.parametrize("method", COMPARISONS)
 def test_every_method_tells_the_best_from_the_worst(method):
     found = compare(SCORES, systems=NAMES, method=method, samples=999)
-    assert found.table().iloc[2][["a", "b"]].tolist() in (["high", "low"], ["high", "copy"])
+    assert found.to_frame().iloc[2][["a", "b"]].tolist() in (["high", "low"], ["high", "copy"])
     assert found.decision[2] == 1
     assert 0 < found.discrimination <= 1
 
@@ -62,8 +62,8 @@ def test_a_rope_makes_systems_equal_that_a_test_cannot_tell_apart():
     without, found = compare(scores), compare(scores, rope=0.02)
     assert without.verdicts() == ["open", "better", "better"]
     assert found.verdicts() == ["equal", "better", "better"]
-    assert "p_equal" in found.table()
-    assert "p_equal" not in without.table()
+    assert "p_equal" in found.to_frame()
+    assert "p_equal" not in without.to_frame()
 
 
 def test_matrix_of_pairs():
@@ -85,10 +85,10 @@ def test_a_copy_is_never_told_apart():
 
 def test_one_system_has_no_pairs():
     found = compare(SCORES[:1], systems=["alone"])
-    assert len(found.table()) == 0
+    assert len(found.to_frame()) == 0
     assert found.friedman is None
     assert np.isnan(found.discrimination)
-    assert found.system_table()["mean"]["alone"] == pytest.approx(SCORES[0].mean())
+    assert found.systems_frame().set_index("system")["mean"]["alone"] == pytest.approx(SCORES[0].mean())
     assert json.loads(json.dumps(found.to_dict()))["pairs"] == []
 
 
@@ -110,7 +110,7 @@ def test_missing_scores_leave_their_queries_out_of_their_pairs():
     gaps = SCORES.copy()
     gaps[0, :5] = np.nan
     found = compare(gaps, systems=NAMES)
-    row = found.table().set_index(["a", "b"]).loc[("high", "low")]
+    row = found.to_frame().set_index(["a", "b"]).loc[("high", "low")]
     assert row["queries"] == 15
     assert row["p"] == pytest.approx(stats.ttest_rel(SCORES[3, 5:], SCORES[0, 5:]).pvalue)
     assert found.friedman.queries == 15

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from probeval.reports.evaluation import EffectSize
 
 from probeval.data import Collection, Runs, Scale, as_judgments, as_runs
 from probeval.metrics import measure
 from probeval.relevance import Choice, choose_model
 from probeval.reliability import compare, gstudy
 from probeval.reports import Evaluation, Milestone, Page, begin, follow, milestone, paragraph, report_evaluation
-from probeval.reports.evaluation import EffectSize
 from probeval.reports.page import Facts, Figure, Part, Prose, Quote, Table
 from probeval.reports.pages import _figures, _lead
 from probeval.reports.sections import judging, model, pairs, ranking, reliability, users
@@ -43,8 +43,8 @@ def test_sections_are_all_there_and_in_order(page: Page) -> None:
 
 def test_the_ranking_is_that_of_the_scores(partial: Evaluation, page: Page) -> None:
     (table,) = (part for part in page["ranking"].parts if isinstance(part, Table))
-    expected = partial.ranking.table()
-    assert [row[1] for row in table.rows] == list(expected.index)
+    expected = partial.ranking.to_frame()
+    assert [row[1] for row in table.rows] == list(expected["system"])
     assert [row[2] for row in table.rows] == [f"{m:.4f}" for m in expected["mean"]]
     assert [int(row[-1]) for row in table.rows] == expected["group"].tolist()
     best = partial.ranking.order[0]
@@ -147,7 +147,7 @@ def test_terms_are_explained_where_they_first_stand(page: Page) -> None:
 def test_with_all_judged_effects_are_those_of_the_paired_t_test(full: Evaluation, small: Collection) -> None:
     assert small.judgments is not None
     tests = compare(measure(small.runs, small.judgments, "CG@5"))
-    for a, b, report in zip(tests.table()["a"], tests.table()["b"], tests.report(), strict=True):
+    for a, b, report in zip(tests.to_frame()["a"], tests.to_frame()["b"], tests.report(), strict=True):
         assert str(full.effect(a, b)).replace("±", "+-") == report
 
 

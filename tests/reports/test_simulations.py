@@ -26,7 +26,7 @@ def result(small: Collection) -> Simulation:
 def test_the_table_of_stops_is_the_summary(result: Simulation) -> None:
     page = report_simulation(result)
     (table,) = (part for part in page["stops"].parts if isinstance(part, Table))
-    summary = result.summary()
+    summary = result.stops()
     at = table.columns.index("judged")
     assert [int(row[at].replace(",", "")) for row in table.rows] == summary["judged"].tolist()
     assert page.figures[0][1] == str(summary["judged"].min())

@@ -39,7 +39,7 @@ def test_systems_stand_by_satisfaction(tmp_path):
     users = Satisfaction(scores, load_mapping("CGl@5/broad"), ("low", "high", "middle"))
     ax = plot_satisfaction(users, level=0.9)
     assert [text.get_text() for text in ax.get_yticklabels()] == ["high", "middle", "low"]
-    table = users.table(level=0.9)
+    table = users.to_frame(level=0.9)
     np.testing.assert_allclose(ax.lines[0].get_xdata(), table["p_sat"])
     np.testing.assert_allclose(ax.lines[1].get_xdata(), table["p_success"])
     new, mean = ([segment[:, 0] for segment in lines.get_segments()] for lines in ax.collections)

@@ -179,8 +179,8 @@ def test_moments_alone_are_refused(campaign):
 
 
 def test_the_table_and_the_document_say_the_same():
-    table, document = USERS.table(), USERS.to_dict()
-    assert table.index.tolist() == [row["system"] for row in document["systems"]]
+    table, document = USERS.to_frame(), USERS.to_dict()
+    assert table["system"].tolist() == [row["system"] for row in document["systems"]]
     assert table["p_sat"].is_monotonic_decreasing
     assert document["mapping"] == "DCGl@5/broad"
     json.dumps([document, USERS.compare("a", "b").to_dict()])

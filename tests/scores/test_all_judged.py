@@ -38,8 +38,8 @@ def test_equal_to_classical_evaluation_and_certain(more, name, method):
     assert np.all(scores.joint.query_variance == 0)
     ranking = scores.ranking()
     assert ranking.confidence == 1
-    table = ranking.table()
-    assert table["rank"].tolist() == classical.table()["rank"].tolist()
+    table = ranking.to_frame()
+    assert table["rank"].tolist() == classical.to_frame()["rank"].tolist()
     assert (table["lower"] == table["mean"]).all()
     assert (table["upper"] == table["mean"]).all()
 

@@ -134,9 +134,9 @@ def test_identical_systems_share_everything():
     assert ranking.p_best[1] == ranking.p_best[4] == ranking.p_best[5] > 0.1
     assert ranking.pair_confidence[1, 4] == 1
     assert ranking.p_better[1, 4] == ranking.p_better[4, 1] == 0
-    table = ranking.table()
+    table = ranking.to_frame()
     assert table["rank"].tolist() == [1, 1, 1, 4, 4, 6]
-    assert list(table.index[:3]) == ["b", "e", "f"] == ranking.order[:3]
+    assert list(table["system"][:3]) == ["b", "e", "f"] == ranking.order[:3]
 
 
 def test_groups_start_where_the_leader_is_surely_better():

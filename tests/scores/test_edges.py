@@ -106,7 +106,7 @@ def test_all_grades_equal_and_known(name, method):
     assert np.all(scores.mean == 0)
     ranking = scores.ranking()
     assert ranking.confidence == 1  # they are tied, and that is certain
-    assert ranking.table()["rank"].tolist() == [1, 1, 1]
+    assert ranking.to_frame()["rank"].tolist() == [1, 1, 1]
     np.testing.assert_allclose(ranking.p_best, 1 / 3, atol=1e-12)
     assert np.all(ranking.p_better == 0)
     assert ranking.groups().tolist() == [1, 1, 1]
@@ -136,7 +136,7 @@ def test_two_identical_systems(name, method):
     tie = scores.compare("a", "c")
     assert (tie.p_better, tie.p_equal, tie.p_worse, tie.confidence) == (0, 1, 0, 1)
     ranking = scores.ranking(rng=np.random.default_rng(1))
-    table = ranking.table()
+    table = ranking.to_frame().set_index("system")
     assert table.loc["a", "rank"] == table.loc["c", "rank"]
     assert table.loc["a", "group"] == table.loc["c", "group"]
     assert ranking.p_best[0] == pytest.approx(ranking.p_best[2], abs=1e-12)

@@ -110,7 +110,7 @@ def test_the_population_adds_the_spread_between_queries(by):
         np.testing.assert_allclose(of_all.covariance, scores.joint.covariance + scores.joint.between, atol=1e-16)
         assert np.all(of_all.mean == scores.mean)
         assert np.all(of_all.standard_deviation > scores.standard_deviation)
-        here, there = scores.table(), of_all.table()
+        here, there = scores.to_frame(), of_all.to_frame()
         assert "sd_judging" not in here
         np.testing.assert_allclose(there["sd_judging"], here["sd"], atol=1e-15)
         np.testing.assert_allclose(there["sd_judging"] ** 2 + there["sd_sampling"] ** 2, there["sd"] ** 2, atol=1e-15)
@@ -180,14 +180,14 @@ def test_an_interval_is_cut_to_what_the_measure_can_be(tiny, family, metric):
 @METHODS
 def test_frame_and_table(by, method):
     scores = by[method]
-    frame = scores.to_frame()
+    frame = scores.to_frame(per_query=True)
     assert list(frame.columns) == ["system", "query", "mean", "sd"]
     assert len(frame) == len(scores.systems) * len(scores.queries)
     np.testing.assert_allclose(frame.groupby("system", sort=False)["mean"].mean(), scores.mean, atol=1e-14)
-    table = scores.table(level=0.5)
+    table = scores.to_frame(level=0.5)
     assert table["mean"].is_monotonic_decreasing
     assert table["rank"].tolist() == [1, 2, 3, 4]
-    low, high = scores[str(table.index[0])].interval(0.5)
+    low, high = scores[table["system"][0]].interval(0.5)
     assert (table["lower"].iloc[0], table["upper"].iloc[0]) == (low, high)
     assert "Scores: " in repr(scores)
     assert "+-" in repr(scores[A])

@@ -31,7 +31,7 @@ def ranking(mean, sd, between, twins=False):
 
 def test_three_states_of_a_comparison():
     verdict = Verdict.of(ranking([0.6, 0.4, 0.38, 0.38], [0.01] * 4, 0.001, twins=True))
-    assert verdict.counts() == {"decided": 3, "tied": 1, "open": 2, "beyond": 0}
+    assert verdict.to_dict() == {"decided": 3, "tied": 1, "open": 2, "beyond": 0}
     assert verdict.tied[2, 3]
     assert verdict.decided[0].tolist() == [False, True, True, True]
     assert verdict.open[1].tolist() == [False, False, True, True]
@@ -46,17 +46,17 @@ def test_three_states_of_a_comparison():
 def test_the_level_is_the_confidence_asked_for():
     gap = norm.ppf(0.9) * 0.01 * np.sqrt(2)
     ranked = ranking([0.5 + gap, 0.5], [0.01, 0.01], 0.001)
-    assert Verdict.of(ranked, level=0.899).counts()["decided"] == 1
-    assert Verdict.of(ranked, level=0.901).counts() == {"decided": 0, "tied": 0, "open": 1, "beyond": 0}
+    assert Verdict.of(ranked, level=0.899).to_dict()["decided"] == 1
+    assert Verdict.of(ranked, level=0.901).to_dict() == {"decided": 0, "tied": 0, "open": 1, "beyond": 0}
 
 
 def test_what_these_queries_are_too_few_for():
     # Sampling alone leaves a gap of 1.2 standard errors in doubt, whatever is judged.
     gap = 1.2 * 0.05 * np.sqrt(2)
-    assert Verdict.of(ranking([0.5 + gap, 0.5], [1e-6, 1e-6], 0.05)).counts() == {
+    assert Verdict.of(ranking([0.5 + gap, 0.5], [1e-6, 1e-6], 0.05)).to_dict() == {
         "decided": 1, "tied": 0, "open": 0, "beyond": 1,
     }  # fmt: skip
-    assert Verdict.of(ranking([0.5 + 2 * gap, 0.5], [1e-6, 1e-6], 0.05)).counts()["beyond"] == 0
+    assert Verdict.of(ranking([0.5 + 2 * gap, 0.5], [1e-6, 1e-6], 0.05)).to_dict()["beyond"] == 0
 
 
 def test_identical_systems_are_tied_from_the_start():
@@ -65,7 +65,7 @@ def test_identical_systems_are_tied_from_the_start():
     for metric in ("DCG@2", "nDCG@2"):
         state = Judging.of(Collection("twins", runs), MODEL, metric, scale=Scale.binary(), draws=200).begin()
         verdict = Verdict.of(state.ranking)
-        assert verdict.counts()["tied"] == 1, metric
+        assert verdict.to_dict()["tied"] == 1, metric
         assert verdict.tied[0, 1]
         assert not verdict.beyond[0, 1]
 
@@ -73,13 +73,13 @@ def test_identical_systems_are_tied_from_the_start():
 def test_one_query_says_nothing_of_others():
     runs = as_runs({"a": {"q": {"d1": 2.0}}, "b": {"q": {"d2": 1.0}}})
     state = Judging.of(Collection("one", runs), MODEL, "P@1", scale=Scale.binary()).begin()
-    assert Verdict.of(state.ranking).counts() == {"decided": 0, "tied": 0, "open": 1, "beyond": 0}
+    assert Verdict.of(state.ranking).to_dict() == {"decided": 0, "tied": 0, "open": 1, "beyond": 0}
 
 
 def test_with_everything_judged_nothing_is_open(state, full):
     verdict = Verdict.of(state(len(full.judgments), collection=full).ranking)
-    assert verdict.counts()["open"] == 0
-    assert verdict.counts()["decided"] + verdict.counts()["tied"] == 10
+    assert verdict.to_dict()["open"] == 0
+    assert verdict.to_dict()["decided"] + verdict.to_dict()["tied"] == 10
 
 
 @pytest.fixture

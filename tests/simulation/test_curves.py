@@ -94,11 +94,11 @@ def test_tables_have_a_row_a_course_batch_or_checkpoint(small):
     result = Simulation((one, two))
     assert one.to_frame().columns.tolist() == ["judged", "confidence", "accuracy", "tau", "significant"]
     assert one.to_frame()["judged"].tolist() == [0, 10]
-    assert result.table()[["policy", "model", "seed", "judged"]].to_numpy().tolist() == [
+    assert result.to_frame()[["policy", "model", "seed", "judged"]].to_numpy().tolist() == [
         ["gain", "uniform", 0, point.judged],
         ["gain", "uniform", 0, 3],
     ]
-    summary = result.summary()
+    summary = result.stops()
     assert summary["stopped"].tolist() == [True, False]
     assert summary["judged"].tolist() == [10, 0]
     assert one.label == "gain:uniform"

@@ -21,7 +21,7 @@ def silent(_: str) -> None:
 def test_restricting_to_queries_leaves_their_scores_as_they_were(small):
     kept = restrict(small, ["q2", "q4"])
     assert list(kept.runs.queries) == ["q2", "q4"]
-    whole, part = (measure(c.runs, c.judgments, "nDCG@5").to_frame() for c in (small, kept))
+    whole, part = (measure(c.runs, c.judgments, "nDCG@5").to_frame(per_query=True) for c in (small, kept))
     expected = whole[whole["query"].isin(["q2", "q4"])]["value"].to_numpy()
     np.testing.assert_array_equal(part["value"].to_numpy(), expected)
     assert kept.runs.teams == small.runs.teams

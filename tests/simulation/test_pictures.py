@@ -40,7 +40,7 @@ def test_a_figure_against_the_share_judged(result):
     assert [t.get_text() for t in ax.get_legend().get_texts()] == [
         f"{m}, {c}" for m in ("independent", "uniform") for c in ("one", "two", "three")
     ]
-    frame = result.to_frame()
+    frame = result.to_frame(by_seed=True)
     mine = frame[(frame["model"] == "uniform") & (frame["campaign"] == "two")]
     np.testing.assert_allclose(ax.lines[4].get_ydata(), mine.groupby("checkpoint")["tau"].mean())
     assert ax.get_ylabel() == "tau"

@@ -66,7 +66,7 @@ def test_the_cheapest_that_meets_the_target_comes_first(pilot, model):
         pilot, model, metric="DCG@6", scale=Scale.graded(2), targets="confidence=.9,erho2=.5", queries=[6, 8, 16],
         prices=Prices(judgment=1, query=10), paths=4,
     )  # fmt: skip
-    table = result.table()
+    table = result.to_frame()
     assert table["meets"].is_monotonic_decreasing
     arrives = table["judgments"] < table["pool"]
     assert table["meets"].tolist() == (arrives & (table["erho2"] >= 0.5)).tolist()

@@ -63,7 +63,7 @@ def test_calibration_by_hand():
     error = (abs(1 - 2 * ONE) + (1 - TWO)) / 3
     assert found.calibration_error == pytest.approx(error)
     assert found.bins.error == pytest.approx(error)
-    assert [row["low"] for row in found.bins.rows()] == list(BINS[:-1])
+    assert [row["low"] for row in found.bins.to_frame().to_dict("records")] == list(BINS[:-1])
     # A draw in the stated order has the error e0; the reversed one has every pair wrong.
     e0 = (2 * (1 - ONE) + (1 - TWO)) / 3
     e3 = (2 * ONE + TWO) / 3

@@ -44,7 +44,7 @@ def test_with_everything_judged_all_is_known(result):
 
 
 def test_judgments_help(result):
-    table = result.table().groupby("checkpoint")[["tau", "mae", "confidence"]].mean()
+    table = result.to_frame().groupby("checkpoint")[["tau", "mae", "confidence"]].mean()
     assert table["tau"].is_monotonic_increasing
     assert table["mae"].is_monotonic_decreasing
     assert table["tau"][0.1] < table["tau"][0.5] < table["tau"][1.0] == 1
@@ -176,7 +176,7 @@ def test_the_table_is_the_mean_over_seeds():
     parts = [
         validation_run([made(tau=t, judged=0), made(tau=t + 0.1, judged=5)], seed=s) for s, t in enumerate((0.2, 0.4))
     ]
-    table = Validation((0.0, 0.05), tuple(parts)).table()
+    table = Validation((0.0, 0.05), tuple(parts)).to_frame()
     assert list(table.columns[:4]) == ["campaign", "model", "metric", "checkpoint"]
     assert table["checkpoint"].tolist() == [0.0, 0.05]
     np.testing.assert_allclose(table["tau"], [0.3, 0.4])
@@ -206,7 +206,7 @@ def test_reliability_counts_every_pair_once_a_point(result):
 
 
 def figures(*validation_runs: ValidationRun) -> dict[str, tuple[float, bool]]:
-    summary = Validation((0.0, 0.02, 0.05), validation_runs).summary()
+    summary = Validation((0.0, 0.02, 0.05), validation_runs).marks()
     assert list(summary["figure"]) == list(MARKS)
     return {f: (v, h) for f, v, h in zip(summary["figure"], summary["value"], summary["holds"], strict=True)}
 
@@ -243,7 +243,7 @@ def test_the_worst_campaign_decides_over_the_null():
 
 def test_models_are_summed_up_apart():
     validation_runs = (validation_run([made()] * 3), validation_run([made(level_z=9.0)] * 3, model="n"))
-    summary = Validation((0.0, 0.02, 0.05), validation_runs).summary()
+    summary = Validation((0.0, 0.02, 0.05), validation_runs).marks()
     assert summary[summary["figure"] == "largest |level_z|"]["holds"].tolist() == [True, False]
 
 

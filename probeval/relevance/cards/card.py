@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any
 
 from probeval.errors import FeatureError, ModelError
@@ -21,7 +22,7 @@ SCHEMA = 2  # 1 called the cutpoint scale of a query its stretch
 READABLE = (1, 2)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Card:
     """A chain of fitted models with what one must know to use it.
 
@@ -126,8 +127,14 @@ class Card:
             what = " ".join(str(error).rstrip(".").split())
             raise ModelError(f"a damaged model card: {what}. Get it again.") from None
 
-    def readme(self) -> str:
-        """The card for people."""
+    def __repr__(self) -> str:
+        return f"<Card: {self.name}, {self.kind}, scale {self.scale}>"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self.summary())}</pre>"
+
+    def summary(self) -> str:
+        """The card for people, in Markdown."""
         lines = [f"# {self.name}", "", self.title, "", f"Scale: {self.scale}. Pools to depth {self.depth}.", ""]
         for number, model in enumerate(self.models, start=1):
             lines += [f"## Model {number}: {model.kind}", ""]

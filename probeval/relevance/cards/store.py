@@ -19,7 +19,7 @@ def write_card(card: Card, folder: Path) -> None:
     """Write ``card.json`` and its README into a folder."""
     text = json.dumps(card.to_dict(), indent=1, ensure_ascii=False)
     write_bytes(folder / FILE, (text + "\n").encode())
-    write_bytes(folder / "README.md", card.readme().encode())
+    write_bytes(folder / "README.md", card.summary().encode())
 
 
 def read_card(path: Path) -> Card:
