@@ -201,7 +201,7 @@ def compare(
     if metric is None and is_score_table(source):
         from probeval.reliability import read_scores
 
-        scores, name = read_scores(source), None
+        scores, name = read_scores(source[0] if isinstance(source, (list, tuple)) else source), None
     elif metric is None:
         raise ReliabilityError("Runs need a measure, such as nDCG@10; a single table (.csv) is read as scores.")
     else:

@@ -15,6 +15,7 @@ from probeval.display import Shown, View
 from probeval.metrics import Metric
 from probeval.relevance import Choice
 from probeval.scores import Comparison, Ranking, Scores
+from probeval.scores.documents import EvaluateDocument
 from probeval.scores.evaluate import as_metric
 from probeval.selection import JudgingState, Stopping, StoppingCheck, Verdict, fairness
 from probeval.streams import Purpose, stream
@@ -158,10 +159,10 @@ class Evaluation(Shown):
         """One row per system, best first; or one row per system and query."""
         return self.scores.to_frame(per_query=True) if per_query else self.ranking.to_frame(level=self.level)
 
-    def to_dict(self, *, per_query: bool = False) -> dict[str, Any]:
+    def to_dict(self, *, per_query: bool = False) -> EvaluateDocument:
         """The evaluation as plain data, as ``probeval evaluate --format json`` prints it."""
         document = self.ranking.to_dict(level=self.level, per_query=per_query)
-        return {"metric": document.pop("metric"), "model": self.choice.name, **document}
+        return {"metric": document["metric"], "model": self.choice.name, **document}
 
     def views(self) -> tuple[View]:
         """The ranking, with its intervals."""

@@ -177,10 +177,8 @@ def _classical(
         for metric in metrics
     ]
     first = results[0]
-    talk(
-        f"{len(first.systems)} systems, {len(first.queries)} queries, "
-        f"{len(required_judgments(collection)):,} judgments, scale {first.scale}{' (inferred)' if scale is None else ''}."
-    )
+    n, inferred = len(required_judgments(collection)), " (inferred)" if scale is None else ""
+    talk(f"{len(first.systems)} systems, {len(first.queries)} queries, {n:,} judgments, scale {first.scale}{inferred}.")
     note_left_out(collection, first, talk)
     if output_format is OutputFormat.json:
         documents = [result.to_dict(per_query=per_query) for result in results]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 from collections.abc import Callable
@@ -41,7 +42,8 @@ def verb(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
 
     def run(*arguments: object) -> Any:
         monkeypatch.setattr(sys, "argv", ["probeval", *map(str, arguments), "--format", "json", "--quiet"])
-        main()
+        with contextlib.suppress(SystemExit):
+            main()
         return json.loads(capsys.readouterr().out)
 
     return run
