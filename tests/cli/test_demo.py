@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from probeval.reports import evaluation
+from probeval.reports import results
 
 COMMAND = [sys.executable, "-c", "from probeval.cli import main; main()", "demo"]
 
@@ -89,7 +89,7 @@ def test_the_campaign_alone(probeval, tmp_path):
 
 @pytest.mark.slow
 def test_tables_and_csv_show_the_milestones(probeval, tmp_path, monkeypatch):
-    monkeypatch.setattr(evaluation, "PATHS", 1)  # a report of less worth, sooner
+    monkeypatch.setattr(results, "PATHS", 1)  # a report of less worth, sooner
     arguments = ("demo", "--folder", tmp_path / "demo", "--judgments", 4, "--quiet")
     table = probeval(*arguments)
     assert table.out.count("system-01") == 2  # nothing judged, and four pairs

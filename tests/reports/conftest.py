@@ -9,7 +9,14 @@ import pytest
 
 from probeval.data import Collection
 from probeval.relevance import Choice, choose_model, synthetic_campaign
-from probeval.reports import Evaluation, Page, begin, report_evaluation
+from probeval.reports import Page, ReportResults, report_evaluation
+from probeval.selection import Judging
+
+
+def results_of(collection: Collection, choice: Choice, metric: str, *, draws: int) -> ReportResults:
+    """The results of a report on a collection."""
+    judging = Judging.of(collection, choice.model, metric, scale=choice.scale, draws=draws)
+    return ReportResults.of(judging.begin(), choice)
 
 
 @pytest.fixture(scope="session")
@@ -25,19 +32,19 @@ def choice(small: Collection) -> Choice:
 
 
 @pytest.fixture(scope="session")
-def partial(small: Collection, choice: Choice) -> Evaluation:
+def partial(small: Collection, choice: Choice) -> ReportResults:
     """Twelve of the pairs judged."""
     assert small.judgments is not None
     few = small.judgments.take(np.random.default_rng(1).permutation(len(small.judgments))[:12])
-    return begin(replace(small, judgments=few), choice, "CG@5", draws=200)
+    return results_of(replace(small, judgments=few), choice, "CG@5", draws=200)
 
 
 @pytest.fixture(scope="session")
-def full(small: Collection, choice: Choice) -> Evaluation:
+def full(small: Collection, choice: Choice) -> ReportResults:
     """Every pair judged."""
-    return begin(small, choice, "CG@5", draws=200)
+    return results_of(small, choice, "CG@5", draws=200)
 
 
 @pytest.fixture(scope="session")
-def page(partial: Evaluation) -> Page:
+def page(partial: ReportResults) -> Page:
     return report_evaluation(partial, title="A <b>small</b> campaign", command="probeval report runs/")

@@ -7,15 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from probeval.reports.evaluation import EffectSize
 
+import probeval
 from probeval.data import Collection, Runs, Scale, as_judgments, as_runs
 from probeval.metrics import measure
-from probeval.relevance import Choice, choose_model
+from probeval.relevance import Choice
 from probeval.reliability import compare, gstudy
-from probeval.reports import Evaluation, Milestone, Page, begin, follow, milestone, paragraph, report_evaluation
+from probeval.reports import Milestone, Page, ReportResults, milestone, paragraph, report_evaluation
 from probeval.reports.page import Facts, Figure, Part, Prose, Quote, Table
 from probeval.reports.pages import _figures, _lead
+from probeval.reports.results import EffectSize
 from probeval.reports.sections import judging, model, pairs, ranking, reliability, users
 from probeval.satisfaction import load_mapping
 from probeval.selection import Judging
@@ -41,7 +42,7 @@ def test_sections_are_all_there_and_in_order(page: Page) -> None:
     assert [section.key for section in page.sections] == ALL
 
 
-def test_the_ranking_is_that_of_the_scores(partial: Evaluation, page: Page) -> None:
+def test_the_ranking_is_that_of_the_scores(partial: ReportResults, page: Page) -> None:
     (table,) = (part for part in page["ranking"].parts if isinstance(part, Table))
     expected = partial.ranking.to_frame()
     assert [row[1] for row in table.rows] == list(expected["system"])
@@ -52,14 +53,15 @@ def test_the_ranking_is_that_of_the_scores(partial: Evaluation, page: Page) -> N
     assert best in page.lead
 
 
-def _open_race(*names: str) -> Evaluation:
+def _open_race(*names: str) -> ReportResults:
     """By P@1 on three queries: sure has 2 of 3, null 0, tied-* as much as sure; others are as good as a coin."""
     queries, judged = ("q1", "q2", "q3"), dict[str, dict[str, int]]()
     for query in queries:
         judged[query] = {"sure": int(query != "q3"), "null": 0}
     lists = {name: {q: {"sure" if name.startswith("tied") else name: 1.0} for q in queries} for name in names}
     collection = Collection("race", as_runs(lists), as_judgments(judged))
-    return begin(collection, choose_model("uniform", collection, scale=Scale.binary()), "P@1", draws=2000)
+    found = probeval.evaluate(collection, "P@1", model="uniform", scale=Scale.binary(), draws=2000)
+    return ReportResults.of(found.state, found.choice)
 
 
 OPEN = [f"open-{i}" for i in range(9)]
@@ -95,8 +97,8 @@ def test_who_leads_is_the_likeliest_to_be_the_best() -> None:
     assert _lead(_open_race("sure")) == "One system, sure: P@1 on 3 queries, 0.6667."
 
 
-def test_pairs_say_ties_and_whether_queries_are_enough(partial: Evaluation) -> None:
-    def table(found: Evaluation) -> list[dict[str, str]]:
+def test_pairs_say_ties_and_whether_queries_are_enough(partial: ReportResults) -> None:
+    def table(found: ReportResults) -> list[dict[str, str]]:
         (made,) = (part for part in pairs(found).parts if isinstance(part, Table))
         return [dict(zip(made.columns, row, strict=True)) for row in made.rows]
 
@@ -113,7 +115,7 @@ def test_pairs_say_ties_and_whether_queries_are_enough(partial: Evaluation) -> N
     assert table(partial)[0]["difference"].replace("\N{NO-BREAK SPACE}", " ") == str(partial.effect(first, second))
 
 
-def test_it_is_said_why_confidence_fell(partial: Evaluation) -> None:
+def test_it_is_said_why_confidence_fell(partial: ReportResults) -> None:
     before, after = partial.milestones
     rose = replace(before, confidence=0.6, expected_tau=0.2), replace(after, confidence=0.7, expected_tau=0.3)
     fell = replace(rose[0], confidence=0.8), rose[1]
@@ -144,20 +146,20 @@ def test_terms_are_explained_where_they_first_stand(page: Page) -> None:
     assert "neighbours across a border need not differ" in said(page, "ranking")
 
 
-def test_with_all_judged_effects_are_those_of_the_paired_t_test(full: Evaluation, small: Collection) -> None:
+def test_with_all_judged_effects_are_those_of_the_paired_t_test(full: ReportResults, small: Collection) -> None:
     assert small.judgments is not None
     tests = compare(measure(small.runs, small.judgments, "CG@5"))
     for a, b, report in zip(tests.to_frame()["a"], tests.to_frame()["b"], tests.report(), strict=True):
         assert str(full.effect(a, b)).replace("±", "+-") == report
 
 
-def test_a_system_differs_from_itself_by_nothing(full: Evaluation) -> None:
+def test_a_system_differs_from_itself_by_nothing(full: ReportResults) -> None:
     assert full.population is not None
     score = full.population[full.ranking.order[0]]
     assert str(EffectSize.of(score - score, 0.95)) == "0.0000 ± 0.0000 (p = 1.000)"
 
 
-def test_with_all_judged_milestones_are_an_ordinary_g_study(full: Evaluation, small: Collection) -> None:
+def test_with_all_judged_milestones_are_an_ordinary_g_study(full: ReportResults, small: Collection) -> None:
     assert small.judgments is not None
     study = gstudy(measure(small.runs, small.judgments, "CG@5"), interval="none")
     last = full.milestones[-1]
@@ -167,7 +169,7 @@ def test_with_all_judged_milestones_are_an_ordinary_g_study(full: Evaluation, sm
     assert last.half_width == pytest.approx(0.0, abs=1e-12)
 
 
-def test_judging_counts_as_an_error(partial: Evaluation, full: Evaluation) -> None:
+def test_judging_counts_as_an_error(partial: ReportResults, full: ReportResults) -> None:
     before, after = partial.milestones
     assert before.judged == 0
     assert after.judged == partial.scores.judged > 0
@@ -183,7 +185,7 @@ def test_milestones_follow_the_order_of_judging(small: Collection, choice: Choic
     assert small.judgments is not None
     few = small.judgments.take(np.arange(30))
     state = Judging.of(replace(small, judgments=few), choice.model, "CG@5", scale=choice.scale).begin()
-    found = follow(state, choice, few)
+    found = ReportResults.along(state, choice, few)
     counts = [mark.judged for mark in found.milestones]
     assert counts[0] == 0
     assert counts[-1] == state.scores.judged
@@ -193,7 +195,7 @@ def test_milestones_follow_the_order_of_judging(small: Collection, choice: Choic
     assert "in the order in which they were made" in said(report_evaluation(found), "judging")
 
 
-def test_what_more_is_needed_is_said(partial: Evaluation, full: Evaluation, page: Page) -> None:
+def test_what_more_is_needed_is_said(partial: ReportResults, full: ReportResults, page: Page) -> None:
     assert "more judgments" in said(page, "reliability")
     assert "E ρ² = 0.95" in said(page, "reliability")
     need = partial.study.queries_for("erho2")
@@ -202,10 +204,10 @@ def test_what_more_is_needed_is_said(partial: Evaluation, full: Evaluation, page
     assert "Every pair that counts is judged" in text(reliability(full).parts[-1])
 
 
-def test_users_are_asked_where_a_mapping_applies(partial: Evaluation, page: Page, choice: Choice) -> None:
+def test_users_are_asked_where_a_mapping_applies(partial: ReportResults, page: Page, choice: Choice) -> None:
     assert "CGl@5/broad" in said(page, "users")
     assert "of 100 users" in said(page, "users")
-    other = Evaluation(
+    other = ReportResults(
         Judging.of(partial.state.judging.collection, choice.model, "AP@5", scale=choice.scale).begin(),
         choice,
         partial.milestones,
@@ -240,7 +242,7 @@ def test_the_figures_of_an_ordinal_card_are_those_of_campaigns_left_out(choice: 
     assert [row[-1] for row in table.rows] == [f"{facts['ratio']:.4f}" for facts in first.values()]
 
 
-def test_the_paragraph_has_value_half_width_and_p(partial: Evaluation, full: Evaluation, page: Page) -> None:
+def test_the_paragraph_has_value_half_width_and_p(partial: ReportResults, full: ReportResults, page: Page) -> None:
     order = partial.ranking.order
     text_ = paragraph(partial)
     assert str(partial.effect(order[0], order[1])) in text_
@@ -264,7 +266,9 @@ def test_how_it_was_made_names_versions_seed_and_model(page: Page) -> None:
 @pytest.mark.parametrize(("systems", "queries"), [(1, 5), (6, 1), (2, 2)])
 def test_small_evaluations_have_a_report_too(small: Collection, choice: Choice, systems: int, queries: int) -> None:
     assert small.judgments is not None
-    found = begin(replace(small, runs=_first(small, systems, queries)), choice, "P@5", draws=50)
+    some = replace(small, runs=_first(small, systems, queries))
+    judging = Judging.of(some, choice.model, "P@5", scale=choice.scale, draws=50)
+    found = ReportResults.of(judging.begin(), choice)
     page = report_evaluation(found)
     assert [section.key for section in page.sections] == ALL
     assert paragraph(found)
