@@ -114,7 +114,7 @@ def next_pairs(
 
 
 def _table(state: JudgingState, n: int) -> pd.DataFrame:
-    """One row a pair: query, doc, the expected grade and its sd, how many systems retrieved it, the best rank."""
+    """One row per pair: query, doc, the expected grade and its sd, how many systems retrieved it, the best rank."""
     pairs = state.next(n)
     known = state.prediction.relevance.take(pairs).to_frame().iloc[pairs.argsort().argsort()]
     systems = state.context.retrieved[:, pairs].sum(axis=0).astype(int)

@@ -154,7 +154,7 @@ def mtc_thesis(context: SelectionContext, goal: Goal) -> Floats:
     cut = np.arange(len(at_rank)) < (metric.cutoff or len(at_rank))
     weights = np.asarray(weight_matrix(runs, at_rank * cut).T.toarray())
     matters = goal.comparisons(context.ranking)
-    if goal.kind == "ranking":
+    if goal.orders_all:
         # Over all pairs: with values in rising order, the i-th of n adds (2i - n + 1) times itself.
         n = weights.shape[1]
         value = np.sort(weights, axis=1) @ (2.0 * np.arange(n) - n + 1)
@@ -195,9 +195,9 @@ def gain(context: SelectionContext, goal: Goal) -> Floats:
 
 def worth(covariance: Floats, variance: Floats, context: SelectionContext, goal: Goal) -> Floats:
     """The value of pairs with these covariances with the scores, and these variances of their own."""
-    if goal.kind == "relevant":
+    if not goal.about_scores:
         return context.gain_moments[0]
-    if goal.kind == "scores":
+    if not goal.compares:
         total = covariance**2 @ np.maximum(np.diag(context.scores.covariance), 0.0)
     else:
         total = _form(covariance, laplacian(comparison_weights(context, goal)))

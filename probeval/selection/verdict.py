@@ -74,7 +74,7 @@ class Verdict:
 
 
 def fairness(state: JudgingState, *, progress: Callable[[Sequence[Any]], Iterable[Any]] = iter) -> pd.DataFrame:
-    """One row a team (a system, where there are no teams): was it judged as much as the others, and what hangs on it?
+    """One row per team (a system, where there are no teams): was it judged as much as the others, and what hangs on it?
 
     ``judged`` is the share of its pairs that are judged, ``own`` the number of pairs that it alone retrieved and
     ``own_judged`` the share of these. ``score`` is the mean score of its systems, ``left_out`` what it would be had the

@@ -34,7 +34,7 @@ DOUBT = 0.2  # sd on top of that between trajectories, of the logarithm: models 
 
 @dataclass(frozen=True, eq=False)
 class Forecast:
-    """Trajectories that judging may take, one a path.
+    """Trajectories that judging may take, one per path.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class Forecast:
         return {"judgments": min(start + float(np.exp(middle)), float(self.pool)), "lower": low, "upper": high}
 
     def table(self, *, level: float = LEVEL) -> pd.DataFrame:
-        """One row a step: judged, confidence (median), lower, upper, halfwidth."""
+        """One row per step: judged, confidence (median), lower, upper, halfwidth."""
         tail = (1 - level) / 2
         low, middle, high = np.quantile(self.confidence, [tail, 0.5, 1 - tail], axis=0)
         return pd.DataFrame(

@@ -162,7 +162,7 @@ class Plan:
         return first if first.meets else None
 
     def table(self) -> pd.DataFrame:
-        """One row an option."""
+        """One row per option."""
         return pd.DataFrame([option.row() for option in self.options])
 
     def to_dict(self) -> dict[str, Any]:

@@ -51,7 +51,7 @@ class Bins:
         return sum(abs(r - s) for r, s in zip(self.right, self.stated, strict=True)) / n if n else float("nan")
 
     def rows(self) -> list[dict[str, float]]:
-        """One row a bin: its edges, pairs, and the sums of confidence and of right directions."""
+        """One row per bin: its edges, pairs, and the sums of confidence and of right directions."""
         names = ("low", "high", "pairs", "confidence", "accuracy")
         columns = (BINS[:-1], BINS[1:], self.pairs, self.stated, self.right)
         return [dict(zip(names, cells, strict=True)) for cells in zip(*columns, strict=True)]

@@ -57,9 +57,9 @@ class Trajectory:
     pool, offered, systems
         How many pairs there were, how many of them could be judged, and how many systems.
     steps
-        One a batch.
+        One per batch.
     points, rules
-        One a checkpoint: every figure, and what the rules of Urbano and Schedl (2012) would say.
+        One per checkpoint: every figure, and what the rules of Urbano and Schedl (2012) would say.
     stop, at_stop, reasons
         The first step at which the stopping rule held, every figure there, and why it held; None where it never did.
     order
@@ -101,7 +101,7 @@ class Trajectory:
         return next((s.judged for s in self.steps if s.confidence >= confidence), None)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a batch: judged, confidence, accuracy, tau, significant."""
+        """One row per batch: judged, confidence, accuracy, tau, significant."""
         return pd.DataFrame([vars(step) for step in self.steps])
 
     def to_dict(self) -> dict[str, Any]:
@@ -149,7 +149,7 @@ class Simulation:
         }
 
     def table(self) -> pd.DataFrame:
-        """One row a trajectory and checkpoint: policy, model, seed, and every figure."""
+        """One row per trajectory and checkpoint: policy, model, seed, and every figure."""
         return pd.DataFrame(
             [
                 {"policy": c.policy, "model": c.model, "seed": c.seed, **point.to_dict()}
@@ -159,7 +159,7 @@ class Simulation:
         )
 
     def summary(self) -> pd.DataFrame:
-        """One row a trajectory: where it stopped, how right it was there, and when the ranking was good."""
+        """One row per trajectory: where it stopped, how right it was there, and when the ranking was good."""
         rows = []
         for trajectory in self.trajectories:
             document = trajectory.to_dict()

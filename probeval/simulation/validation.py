@@ -42,7 +42,7 @@ class ValidationRun:
     systems, pool, depth
         How many systems took part, and how many pairs they retrieved to which depth.
     points
-        One a checkpoint.
+        One per checkpoint.
     """
 
     campaign: str
@@ -105,7 +105,7 @@ class Validation:
         return Validation(self.checkpoints, self.validation_runs + other.validation_runs)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a point: campaign, model, metric, seed, checkpoint, and every figure."""
+        """One row per point: campaign, model, metric, seed, checkpoint, and every figure."""
         return pd.DataFrame(
             [
                 {**t.labels, "checkpoint": at, **p.to_dict()}
@@ -115,7 +115,7 @@ class Validation:
         )
 
     def table(self) -> pd.DataFrame:
-        """One row a campaign, model, metric and checkpoint: every figure, as its mean over seeds."""
+        """One row per campaign, model, metric and checkpoint: every figure, as its mean over seeds."""
         keys = ["campaign", "model", "metric", "checkpoint"]
         return self.to_frame().drop(columns="seed").groupby(keys, sort=False).mean().reset_index()
 
@@ -139,7 +139,7 @@ class Validation:
         return sums[["pairs"]].astype(int).join(means).reset_index()
 
     def summary(self) -> pd.DataFrame:
-        """One row a model and figure: its value, the mark it is held against, and whether it holds.
+        """One row per model and figure: its value, the mark it is held against, and whether it holds.
 
         Every seed counts by itself where a share or an extreme is asked for.
         """
