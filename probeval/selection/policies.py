@@ -251,15 +251,23 @@ def _from_runs(context: SelectionContext, priority: Floats) -> Floats:
 POLICIES: dict[str, Policy] = {
     policy.name: policy
     for policy in (
-        Policy("random", "in an order drawn once", random, at_random=True),
-        Policy("depth", "pooling: rank 1 of every system first, then rank 2, and so on", depth),
-        Policy("mtf", "move to front: from the run with the fewest irrelevant documents so far", mtf),
-        Policy("bandit", "from the run with the highest mean relevance, the latest documents first", bandit),
-        Policy("mtc", "what tells apart systems whose order is in doubt (2012)", mtc, default_model="independent"),
-        Policy("mtc-thesis", "what systems weigh differently (2013)", mtc_thesis, default_model="independent"),
-        Policy("variance", "what systems with uncertain scores retrieved", variance, default_model="independent"),
-        Policy("uncertain", "the pair whose gain is the least certain", uncertain),
-        Policy("gain", "what is expected to settle most for the goal", gain, explores=EXPLORE, joint_value=worth),
+        Policy("random", "pairs in an order drawn once", random, at_random=True),
+        Policy("depth", "pooling: rank 1 of every system, then rank 2, and so on", depth),
+        Policy("mtf", "move to front: the next document of the run with the fewest irrelevant ones so far", mtf),
+        Policy("bandit", "the next document of the run with the best recent record", bandit),
+        Policy("mtc", "pairs that separate systems whose order is in doubt", mtc, default_model="independent"),
+        Policy(
+            "mtc-thesis", "pairs whose weight differs most between systems", mtc_thesis, default_model="independent"
+        ),
+        Policy("variance", "pairs of systems whose scores are uncertain", variance, default_model="independent"),
+        Policy("uncertain", "pairs whose gain is the least certain", uncertain),
+        Policy(
+            "gain",
+            "pairs whose judgment is expected to settle most for the goal",
+            gain,
+            explores=EXPLORE,
+            joint_value=worth,
+        ),
     )
 }
 
