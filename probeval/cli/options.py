@@ -144,10 +144,8 @@ def _listed(names: Iterable[str]) -> str:
 
 def _explored() -> str:
     """The share of exploration of each policy that explores."""
-    shares = [
-        f"{policy.explores:g}".lstrip("0") + f" for {name}" for name, policy in POLICIES.items() if policy.explores
-    ]
-    return ", ".join([*shares[:-1], f"{shares[-1]} and 0 for others"]) if shares else "0"
+    shares = [f"{p.explores:g}".lstrip("0") + f" for {name}" for name, p in POLICIES.items() if p.explores]
+    return f"{', '.join(shares)} and 0 for others" if shares else "0"
 
 
 PolicyName = Annotated[

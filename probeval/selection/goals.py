@@ -63,6 +63,11 @@ class Goal:
         return self.kind in ("ranking", "best", "top", "pair")
 
     @property
+    def orders_all(self) -> bool:
+        """Whether it asks for the order of all systems."""
+        return self.kind == "ranking"
+
+    @property
     def about_scores(self) -> bool:
         """Whether it is about scores, or differences between them; else about documents."""
         return self.kind != "relevant"

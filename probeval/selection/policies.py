@@ -154,7 +154,7 @@ def mtc_thesis(context: SelectionContext, goal: Goal) -> Floats:
     cut = np.arange(len(at_rank)) < (metric.cutoff or len(at_rank))
     weights = np.asarray(weight_matrix(runs, at_rank * cut).T.toarray())
     matters = goal.comparisons(context.ranking)
-    if goal.kind == "ranking":
+    if goal.orders_all:
         # Over all pairs: with values in rising order, the i-th of n adds (2i - n + 1) times itself.
         n = weights.shape[1]
         value = np.sort(weights, axis=1) @ (2.0 * np.arange(n) - n + 1)
@@ -195,9 +195,9 @@ def gain(context: SelectionContext, goal: Goal) -> Floats:
 
 def worth(covariance: Floats, variance: Floats, context: SelectionContext, goal: Goal) -> Floats:
     """The value of pairs with these covariances with the scores, and these variances of their own."""
-    if goal.kind == "relevant":
+    if not goal.about_scores:
         return context.gain_moments[0]
-    if goal.kind == "scores":
+    if not goal.compares:
         total = covariance**2 @ np.maximum(np.diag(context.scores.covariance), 0.0)
     else:
         total = _form(covariance, laplacian(comparison_weights(context, goal)))
@@ -251,15 +251,23 @@ def _from_runs(context: SelectionContext, priority: Floats) -> Floats:
 POLICIES: dict[str, Policy] = {
     policy.name: policy
     for policy in (
-        Policy("random", "in an order drawn once", random, at_random=True),
-        Policy("depth", "pooling: rank 1 of every system first, then rank 2, and so on", depth),
-        Policy("mtf", "move to front: from the run with the fewest irrelevant documents so far", mtf),
-        Policy("bandit", "from the run with the highest mean relevance, the latest documents first", bandit),
-        Policy("mtc", "what tells apart systems whose order is in doubt (2012)", mtc, default_model="independent"),
-        Policy("mtc-thesis", "what systems weigh differently (2013)", mtc_thesis, default_model="independent"),
-        Policy("variance", "what systems with uncertain scores retrieved", variance, default_model="independent"),
-        Policy("uncertain", "the pair whose gain is the least certain", uncertain),
-        Policy("gain", "what is expected to settle most for the goal", gain, explores=EXPLORE, joint_value=worth),
+        Policy("random", "pairs in an order drawn once", random, at_random=True),
+        Policy("depth", "pooling: rank 1 of every system, then rank 2, and so on", depth),
+        Policy("mtf", "move to front: the next document of the run with the fewest irrelevant ones so far", mtf),
+        Policy("bandit", "the next document of the run with the best recent record", bandit),
+        Policy("mtc", "pairs that separate systems whose order is in doubt", mtc, default_model="independent"),
+        Policy(
+            "mtc-thesis", "pairs whose weight differs most between systems", mtc_thesis, default_model="independent"
+        ),
+        Policy("variance", "pairs of systems whose scores are uncertain", variance, default_model="independent"),
+        Policy("uncertain", "pairs whose gain is the least certain", uncertain),
+        Policy(
+            "gain",
+            "pairs whose judgment is expected to settle most for the goal",
+            gain,
+            explores=EXPLORE,
+            joint_value=worth,
+        ),
     )
 }
 

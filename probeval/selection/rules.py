@@ -89,8 +89,8 @@ class StoppingRule(Quantity, ABC):
     ...     def value(self, state, rate):
     ...         return state.ranking.expected_tau
     >>> rule = ExpectedTau()
-    >>> rule.read("tau=.8"), rule.holds(0.75, 0.8), rule.progress(0.6, 0.8)
-    (0.8, False, 0.75)
+    >>> rule.read("tau=.8"), rule.holds(0.75, 0.8), rule.progress(0.4, 0.8)
+    (0.8, False, 0.5)
     """
 
     at_most: ClassVar[bool] = False

@@ -147,9 +147,9 @@ class Trajectory(Shown):
     pool, offered, systems
         How many pairs there were, how many of them could be judged, and how many systems.
     steps
-        One a batch.
+        One per batch.
     points, rules
-        One a checkpoint: every figure, and what the rules of Urbano and Schedl (2012) would say.
+        One per checkpoint: every figure, and what the rules of Urbano and Schedl (2012) would say.
     stop, at_stop, reasons
         The first step at which the stopping rule held, every figure there, and why it held; None where it never did.
     order

@@ -58,7 +58,7 @@ def test_policies_and_rules_from_outside_are_offered():
 
 def test_help_names_every_policy_goal_and_rule(probeval, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
-    said = probeval("next", "--help").out
+    said = " ".join(probeval("next", "--help").out.split())
     assert "confidence= every= best= halfwidth= budget= hours= cost=; a comma is or, a plus is and." in said
     assert f"How to choose: {', '.join(POLICIES)}." in said
     assert "What it is for: ranking, best, top:N, pair:A,B, scores or relevant." in said

@@ -153,5 +153,5 @@ def test_a_scheduler_that_is_not_there(run):
         said = run("--scheduler", "tcp://127.0.0.1:9")
     assert said.code == 1
     assert said.err.endswith(
-        "Error: No Dask scheduler answers at tcp://127.0.0.1:9. Start one, or go on without a scheduler.\n"
+        "Error: No Dask scheduler answers at tcp://127.0.0.1:9. Start one, or simulate without a scheduler.\n"
     )
