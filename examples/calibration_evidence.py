@@ -22,18 +22,18 @@ COLUMNS = {
     "level_z": "level z",
     "mae": "mean error",
 }
-HEAD = """# Evidence: is stated confidence true?
+HEAD = """# Evidence: is confidence calibrated?
 
-Written by `examples/calibration_evidence.py`, which runs what `probeval validate` runs. Each campaign is left out,
-models learn from the others, and the campaign is judged in part, in {seeds} random orders. What the models then state
-is held against all judgments of its pool. MIREX 2011 has no like among the others: models learn from half of its
-queries and are tried on the other half. [What calibrated means](theory/calibration.md) explains every column: *excess*
-is the calibration error beyond what a perfect model would show by chance, *p* the chance of so large an error for a
-perfect model. `judged` is the share of the pool that is judged.
+Written by `examples/calibration_evidence.py`, which does the same as `probeval validate`. Each campaign is held out
+in turn, models are fitted to the others, and part of the campaign is judged, in {seeds} random orders. The models'
+confidence and intervals are then compared with all judgments of its pool. No other campaign is similar to MIREX 2011:
+models are fitted to half of its queries and tested on the other half. [What calibrated means](theory/calibration.md)
+explains every column: *excess* is the calibration error beyond that of a perfect model, *p* the probability of so
+large an error for a perfect model. `judged` is the share of the pool that is judged.
 
-A campaign's judgments never enter the fit that is tried on it. But the form of the model (its terms, its effects, the
-widths of its priors) was chosen while looking at these same four campaigns, so the figures are somewhat kinder than a
-campaign that nobody has looked at would be.
+The judgments of a campaign are never used in the fit that is tested on it. But the form of the model (its terms, its
+effects, the widths of its priors) was selected on these same four campaigns, so the figures are somewhat better than
+they would be on a new campaign.
 
 """
 
@@ -55,7 +55,7 @@ def main(data: Path, seeds: int) -> None:
     summary = result.marks().pivot_table(index="figure", columns="model", values="value")
     marks = result.marks().drop_duplicates("figure").set_index("figure")["mark"]
     summary = summary.loc[marks.index].assign(mark=marks).reset_index()
-    page = HEAD.format(seeds=seeds) + "## Against the marks\n\n" + table(summary)
+    page = HEAD.format(seeds=seeds) + "## Against the thresholds\n\n" + table(summary)
     page += "\n## Reliability\n\n![Accuracy against stated confidence](_static/reliability.png)\n\n" + table(
         result.reliability()
     )

@@ -30,11 +30,11 @@ UNTIL = 0.6
 PILOT, SEEDS = 0.03, 10
 HEAD = """# Evidence: which pair next, and when to stop
 
-Written by `examples/judging_evidence.py`, which runs what `probeval simulate` and `probeval plan` run. Each campaign is
-judged again by its own judgments, with models fitted on the other campaigns, in batches of ten. The measure is DCG@10
-unless another is named; the pool is the top ten of the systems that are fully judged. *to tau .9* is the number of
-judgments from which on Kendall's tau with the true order stays at least .9 for a hundred more; *stop* is where mean
-confidence first reaches .95. Random order is the median of five seeds, looked at every fifty judgments.
+Written by `examples/judging_evidence.py`, which does the same as `probeval simulate` and `probeval plan`. The judging
+of each campaign is simulated with its own judgments, with models fitted to the other campaigns, in batches of ten. The
+measure is DCG@10 unless another is named; the pool is the top ten of the systems that are fully judged. *to tau .9* is
+the number of judgments from which Kendall's tau with the true order stays at .9 or more for another hundred; *stop* is
+where mean confidence first reaches .95. Random order is the median of five seeds, measured every fifty judgments.
 
 """
 
@@ -150,7 +150,7 @@ def ranking(work: Work) -> str:
         save(
             plot_trajectories(Simulation((gain, mtc, *chance))), DOCS / "_static" / PICTURES[TRIED.index(name)], dpi=60
         )
-    page += table(pd.DataFrame(rows)) + "\nAlong the way, by `gain` in its own order:\n\n" + table(pd.DataFrame(points))
+    page += table(pd.DataFrame(rows)) + "\nAlong the trajectory of `gain`:\n\n" + table(pd.DataFrame(points))
     return page + "".join(f"\n![{name}](_static/{picture})\n" for name, picture in zip(TRIED, PICTURES, strict=True))
 
 
@@ -170,8 +170,8 @@ def explore(work: Work) -> str:
                                  "accuracy there": trajectory.to_dict()["stop"]["accuracy"]})  # fmt: skip
     shown = pd.DataFrame(rows).groupby(["campaign", "model", "explore"], sort=False).mean().reset_index()
     return (
-        "## Does exploration pay?\n\nMeans over two seeds; single trajectories vary by a hundred judgments.\n\n"
-        + table(shown)
+        "## Does exploration help?\n\nMeans over two seeds; single trajectories vary by a hundred judgments or "
+        "more.\n\n" + table(shown)
     )
 
 
@@ -262,7 +262,7 @@ def seeds(work: Work) -> str:
                      "all significant right": trajectory.significant})  # fmt: skip
     published = (
         "Published: .90 and .95 at 1,304 and 2,234 judgments for the uniform prior, all significant comparisons right "
-        "at 1,611; .95 at 123 judgments, accuracy .935, tau .869 for learned models."
+        "at 1,611; .95 at 123 judgments, accuracy .935, tau .869 for fitted models."
     )
     return f"## MIREX 2011, as published\n\nCG@5, Fine, one judgment at a time. {published}\n\n" + table(
         pd.DataFrame(rows)
@@ -298,12 +298,14 @@ def plans(work: Work) -> str:
     means = shown[["true", "judgments", "lower", "upper", "error", "inside", "accuracy"]].median()
     means["inside"] = shown["inside"].mean()
     text = (
-        f"Median relative error {error.median():.3f}; the 90% interval holds the truth in {int(inside.sum())} of "
+        f"Median relative error {error.median():.3f}; the 90% interval contains the truth in {int(inside.sum())} of "
         f"{len(frame)} runs."
     )
     return (
-        "## Plans from a pilot of three in a hundred\n\nMean confidence .95 that holds for a hundred judgments, pilot "
-        f"included; medians over {SEEDS} pilots.\n\n" + table(means.reset_index()) + f"\n{text}\n"
+        "## Plans from a pilot of 3% of the pool\n\nNumber of judgments, pilot included, until mean confidence reaches "
+        f".95 and stays there for a hundred judgments; medians over {SEEDS} pilots.\n\n"
+        + table(means.reset_index())
+        + f"\n{text}\n"
     )
 
 

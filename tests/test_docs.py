@@ -304,6 +304,33 @@ def test_pictures_come_from_scripts_and_are_small() -> None:
         assert picture.name in TEXT
 
 
+def _glossary() -> dict[str, str]:
+    """The terms of the glossary with their definitions, in the order of the page."""
+    text = (DOCS / "glossary.md").read_text(encoding="utf-8")
+    found = re.findall(r"^(\S[^\n]*)\n: (.*?)(?=\n\n|\Z)", text, flags=re.MULTILINE | re.DOTALL)
+    terms = [term for term, _ in found]
+    assert len(set(map(str.casefold, terms))) == len(terms)
+    return dict(found)
+
+
+def test_glossary_is_sorted_and_links_to_more() -> None:
+    glossary = _glossary()
+    assert len(glossary) > 70
+    assert list(glossary) == sorted(glossary, key=str.casefold)
+    assert [term for term, text in glossary.items() if not re.search(r"\]\(\S+\.md|`probeval\.", text)] == []
+
+
+def test_names_in_the_glossary_exist() -> None:
+    names = {name for text in _glossary().values() for name in re.findall(r"`(probeval(?:\.\w+)+)`", text)}
+    assert len(names) > 40
+    missing = []
+    for name in sorted(names):
+        module, _, attribute = name.rpartition(".")
+        if not hasattr(importlib.import_module(module), attribute):
+            missing.append(name)
+    assert not missing
+
+
 def test_pages_name_no_machine() -> None:
     for page in PAGES:
         found = re.search(r"(?<![\w.])/(?:work|root|home|tmp)/", page.read_text(encoding="utf-8"))
