@@ -227,6 +227,8 @@ PARTS = (
     "satisfaction",
     "plots",
     "reports",
+    "display",
+    "schema",
     "errors",
 )
 
