@@ -19,14 +19,8 @@ def main() -> None:
 
     for name in ("nDCG@10", "AP", "RBP(p=0.8)"):
         print(name)
-        print(
-            probeval.measure(campaign.runs, campaign.judgments, name)
-            .to_frame()
-            .round(4)
-            .head(3)
-            .to_string(index=False),
-            end="\n\n",
-        )
+        table = probeval.measure(campaign.runs, campaign.judgments, name).to_frame()
+        print(table.round(4).head(3).to_string(index=False), end="\n\n")
 
     half = campaign.judgments.take(rng.permutation(len(campaign.judgments))[: len(campaign.judgments) // 2])
     # The scale is named: half of the judgments may lack the top grade.

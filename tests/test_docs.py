@@ -238,6 +238,8 @@ PARTS = (
     "satisfaction",
     "plots",
     "reports",
+    "display",
+    "schema",
     "errors",
 )
 

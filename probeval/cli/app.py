@@ -27,6 +27,7 @@ from probeval.cli.models import models
 from probeval.cli.next import next_pairs
 from probeval.cli.plan import plan
 from probeval.cli.report import report
+from probeval.cli.schema import schema
 from probeval.cli.simulate import simulate
 from probeval.cli.validate import validate
 from probeval.errors import ProbevalError
@@ -52,6 +53,7 @@ VERBS = {
     "features": "Write what models look at, of every pair.",
     "validate": "Hold what is said against campaigns left out.",
     "doctor": "Look at the installation.",
+    "schema": "Print the JSON Schema of a verb's output.",
 }
 WRITES = ("-o", "--out", "--output")
 
@@ -108,7 +110,22 @@ def root(
     """Evaluate retrieval systems with few relevance judgments, or none, and say how sure the answer is."""
 
 
-for verb in (compare, demo, doctor, dstudy, evaluate, features, fit, gstudy, judge, plan, report, simulate, validate):
+for verb in (
+    compare,
+    demo,
+    doctor,
+    dstudy,
+    evaluate,
+    features,
+    fit,
+    gstudy,
+    judge,
+    plan,
+    report,
+    schema,
+    simulate,
+    validate,
+):
     app.command(short_help=VERBS[verb.__name__])(verb)
 app.command("next", short_help=VERBS["next"])(next_pairs)
 app.add_typer(campaign, name="campaign", short_help=VERBS["campaign"])

@@ -10,6 +10,7 @@ from typing import Annotated
 import pandas as pd
 import typer
 
+from probeval.cli.documents import GuidelineDocument, QueriesDocument, QueryText
 from probeval.cli.options import Format, OutputFormat, Quiet, Seed
 from probeval.cli.output import Talk, write
 from probeval.cli.stores import By, Name, StorePlace, opened_campaign
@@ -40,7 +41,10 @@ def guideline(
         present = opened.state.guideline
     if present is None:
         Talk(quiet=quiet)(f"No guideline yet: probeval campaign guideline {shlex.quote(store)} FILE")
-    row = {"version": 0 if present is None else present.version, "text": "" if present is None else present.text}
+    row: GuidelineDocument = {
+        "version": 0 if present is None else present.version,
+        "text": "" if present is None else present.text,
+    }
     if output_format is not OutputFormat.table:
         write(pd.DataFrame([row]), row, output_format)
     elif present is not None:
@@ -71,8 +75,9 @@ def queries(
             opened.change_queries(by, read_texts(file, "query"))
         texts = opened.queries
     talk(texts_known(texts, store))
-    rows = [{"query": query, "text": text} for query, text in texts.items()]
-    write(pd.DataFrame(rows, columns=["query", "text"]), {"queries": rows}, output_format)
+    rows: list[QueryText] = [{"query": query, "text": text} for query, text in texts.items()]
+    document: QueriesDocument = {"queries": rows}
+    write(pd.DataFrame(rows, columns=["query", "text"]), document, output_format)
 
 
 def guideline_text(file: Path) -> str:

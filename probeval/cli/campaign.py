@@ -12,6 +12,14 @@ import typer
 
 from probeval.api.inputs import as_collection, as_scale, select_model
 from probeval.cli.assessor_texts import guideline, guideline_text, queries, texts_known
+from probeval.cli.documents import (
+    DisagreementDocument,
+    DisagreementsDocument,
+    EventDocument,
+    ImportDocument,
+    TaskDocument,
+    TasksDocument,
+)
 from probeval.cli.options import (
     Depth,
     Format,
@@ -202,12 +210,11 @@ def next_tasks(
         tasks = opened.next(assessor, n=n)
         if not tasks:
             talk(f"Nothing is left for {assessor}.")
-        rows = [{"query": t.query, "doc": t.doc, "text": t.text, "until": t.until} for t in tasks]
+        rows: list[TaskDocument] = [{"query": t.query, "doc": t.doc, "text": t.text, "until": t.until} for t in tasks]
+        document: TasksDocument = {"assessor": assessor, "next": rows}
         frame = pd.DataFrame(rows, columns=["query", "doc", "text", "until"])
         shown = frame.assign(until=pd.to_datetime(frame["until"].round(), unit="s").astype(str))
-        write(
-            shown if output_format is OutputFormat.table else frame, {"assessor": assessor, "next": rows}, output_format
-        )
+        write(shown if output_format is OutputFormat.table else frame, document, output_format)
 
 
 @campaign.command()
@@ -271,11 +278,12 @@ def adjudicate(
     with opened_campaign(store, name, read_only=query is None) as opened:
         if query is None:
             rows = _disagreements(opened)
+            waiting: DisagreementsDocument = {"disagreements": rows}
             if not rows:
                 talk("Nobody disagrees, or all of it is settled.")
             write(
                 pd.DataFrame(rows, columns=["query", "doc", "grades", "comments"]),
-                {"disagreements": rows},
+                waiting,
                 output_format,
             )
             return
@@ -361,7 +369,7 @@ def import_file(
         )
     for what in found.left_out:
         talk(f"Left out: {what}.")
-    row = {
+    row: ImportDocument = {
         "judgments": len(found.judgments),
         "assessors": ", ".join(sorted({found.judgments.assessors[i] for i in found.judgments.assessor})),
         "labelled": 0 if found.labels is None else len(found.labels.pool),
@@ -382,9 +390,9 @@ def _write_status(status: Status, output_format: OutputFormat) -> None:
             write_table(table)
 
 
-def _disagreements(opened: Campaign) -> list[dict[str, str]]:
+def _disagreements(opened: Campaign) -> list[DisagreementDocument]:
     state = opened.state
-    rows = []
+    rows: list[DisagreementDocument] = []
     for pair in state.disagreements:
         grades = ", ".join(f"{who} {judgment.grade:g}" for who, judgment in sorted(state.latest(pair).items()))
         comments = "; ".join(f"{comment.by}: {comment.text}" for comment in state.comments.get(pair, ()))
@@ -392,14 +400,15 @@ def _disagreements(opened: Campaign) -> list[dict[str, str]]:
     return rows
 
 
-def _event(event: Any) -> dict[str, Any]:
+def _event(event: Any) -> EventDocument:
     """An event as a row: what happened, to what, by whom."""
-    grade = {"grade": event.grade} if hasattr(event, "grade") else {}
-    return {
+    row: EventDocument = {
         "number": event.number,
         "event": event.kind,
         "query": event.query,
         "doc": event.doc,
         "by": event.by,
-        **grade,
     }
+    if hasattr(event, "grade"):
+        row["grade"] = event.grade
+    return row

@@ -7,12 +7,13 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, cast
 
 import numpy as np
 import pandas as pd
 import typer
 
+from probeval.cli.documents import DemoDocument, MilestoneDocument, TruthDocument
 from probeval.cli.options import Format, OutputFormat, Quiet, Seed
 from probeval.cli.output import Talk, write_csv, write_json, write_table
 from probeval.data import Collection, Judgments, write_campaign, write_qrels
@@ -72,7 +73,7 @@ def demo(
     if output_format is OutputFormat.csv:
         write_csv(pd.DataFrame([asdict(mark) for mark in story.marks]))
     elif output_format is OutputFormat.json:
-        write_json(story.to_dict() | {"report": str(page)})
+        write_json({**story.to_dict(), "report": str(page)})
     _what_next(talk, folder, page)
 
 
@@ -87,7 +88,7 @@ class Story:
     marks: tuple[Milestone, ...]
 
     @property
-    def truth(self) -> dict[str, float]:
+    def truth(self) -> TruthDocument:
         """What all judgments of the campaign say: tau with this order, pairs in the same order, and reliability."""
         from probeval.reliability import gstudy
         from probeval.selection import Verdict
@@ -97,18 +98,24 @@ class Story:
         full = measure(self.campaign.runs, self.campaign.judgments, METRIC)
         tau, accuracy = tau_and_accuracy(self.state.scores.mean, full.values.mean(axis=1))
         study = gstudy(full, interval="none")
-        reliable = {name: study.coefficient(name).value for name in ("erho2", "phi")}
         ahead, true = self.state.ranking.p_better, full.values.mean(axis=1)
         decided = Verdict.of(self.state.ranking).decided & (ahead > ahead.T)
         right = decided & (true[:, None] > true)
-        return {"tau": tau, "accuracy": accuracy, **reliable, "decided": int(decided.sum()), "right": int(right.sum())}
+        return {
+            "tau": tau,
+            "accuracy": accuracy,
+            "erho2": study.coefficient("erho2").value,
+            "phi": study.coefficient("phi").value,
+            "decided": int(decided.sum()),
+            "right": int(right.sum()),
+        }
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> DemoDocument:
         """The story as plain data for JSON."""
         return {
             "model": self.choice.name,
             "before": self.before.ranking.to_dict(),
-            "milestones": [asdict(mark) for mark in self.marks],
+            "milestones": [cast("MilestoneDocument", asdict(mark)) for mark in self.marks],
             "after": self.state.ranking.to_dict(),
             "truth": self.truth,
         }

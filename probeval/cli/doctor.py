@@ -5,15 +5,17 @@ from __future__ import annotations
 import platform
 import shutil
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib import metadata
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from typing import Literal
 
 import pandas as pd
 import typer
 
 from probeval import __version__
+from probeval.cli.documents import CheckDocument, DoctorDocument
 from probeval.cli.options import Format, OutputFormat, Quiet, Seed
 from probeval.cli.output import Talk, write
 from probeval.errors import ProbevalError
@@ -39,8 +41,12 @@ class InstallationCheck:
 
     what: str
     found: str
-    status: str
+    status: Literal["ok", "optional", "missing"]
     note: str
+
+    def to_dict(self) -> CheckDocument:
+        """As plain data for JSON."""
+        return {"what": self.what, "found": self.found, "status": self.status, "note": self.note}
 
 
 def doctor(output_format: Format = OutputFormat.table, seed: Seed = 0, quiet: Quiet = False) -> None:
@@ -50,8 +56,9 @@ def doctor(output_format: Format = OutputFormat.table, seed: Seed = 0, quiet: Qu
     """
     checks = [*_python(), *_packages(), *_extras(), *_files()]
     broken = [check.what for check in checks if check.status == "missing"]
-    rows = [asdict(check) for check in checks]
-    write(pd.DataFrame(rows), {"version": __version__, "ok": not broken, "checks": rows}, output_format)
+    rows = [check.to_dict() for check in checks]
+    document: DoctorDocument = {"version": __version__, "ok": not broken, "checks": rows}
+    write(pd.DataFrame(rows), document, output_format)
     Talk(quiet=quiet)(
         f"Missing: {', '.join(broken)}." if broken else "All that is required is here. Try: probeval demo"
     )

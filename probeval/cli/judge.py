@@ -9,6 +9,7 @@ import pandas as pd
 import typer
 
 from probeval.cli.assessor_texts import no_texts
+from probeval.cli.documents import AddressDocument
 from probeval.cli.options import Format, OutputFormat, Quiet, Seed
 from probeval.cli.output import Talk, write
 from probeval.cli.stores import Name, StorePlace, opened_campaign
@@ -76,7 +77,7 @@ def judge(
             talk(f"{len(known):,} of {len(campaign.pool.docs):,} documents of the pool are in {docs}.")
 
         def ready(address: str) -> None:
-            row = {"url": address, "campaign": campaign.setup.name}
+            row: AddressDocument = {"url": address, "campaign": campaign.setup.name}
             write(pd.DataFrame([row]), row, output_format)
             if known is None:
                 talk("No texts of documents: assessors will see ids alone. Give them with --docs FILE")

@@ -7,6 +7,7 @@ from typing import Annotated
 import pandas as pd
 import typer
 
+from probeval.cli.documents import ModelDocument
 from probeval.cli.options import Format, OutputFormat, Quiet, Seed
 from probeval.cli.output import write, write_json
 from probeval.relevance import card_names, load_card
@@ -26,7 +27,7 @@ def list_models(
     """
     if context.invoked_subcommand is not None:
         return
-    rows = [
+    rows: list[ModelDocument] = [
         {
             "name": card.name,
             "kind": card.kind,

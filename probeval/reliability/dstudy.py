@@ -17,7 +17,7 @@ from probeval.errors import ReliabilityError, did_you_mean
 from probeval.reliability.coefficients import COEFFICIENTS, Estimate, EstimateDocument
 from probeval.reliability.gstudy import GStudy
 
-__all__ = ["MAPPINGS", "QUERIES", "DStudy", "DStudyDocument", "Needed", "StudyPoint", "dstudy"]
+__all__ = ["MAPPINGS", "QUERIES", "DStudies", "DStudy", "DStudyDocument", "Needed", "StudyPoint", "dstudy"]
 
 # What E rho^2 goes with on TREC data, as a power of it: Urbano, Marrero and Martin (SIGIR 2013). A rough guide.
 MAPPINGS = {"tau": 2.84729794, "tau_ap": 3.98652984, "power": 4.77902510}
@@ -108,6 +108,12 @@ class DStudyDocument(TypedDict):
     components: dict[str, float]
     points: list[StudyPointDocument]
     needed: list[NeededDocument]
+
+
+class DStudies(TypedDict):
+    """Several D-studies, one per measure."""
+
+    results: list[DStudyDocument]
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from probeval.reliability.designs import Design
 from probeval.reliability.estimation import clipped, decompose, decompose_again, posterior
 from probeval.reliability.observed import CROSSED, Observed, observe
 
-__all__ = ["INTERVALS", "METHODS", "GStudy", "GStudyDocument", "gstudy"]
+__all__ = ["INTERVALS", "METHODS", "GStudies", "GStudy", "GStudyDocument", "gstudy"]
 
 METHODS = {
     "anova": "analysis of variance; Henderson's method I where scores are missing",
@@ -82,6 +82,12 @@ class GStudyDocument(TypedDict):
     queries_for_interval: dict[str, list[int | None]]
     component_interval: NotRequired[dict[str, list[float]]]
     share_interval: NotRequired[dict[str, list[float]]]
+
+
+class GStudies(TypedDict):
+    """Several G-studies, one per measure."""
+
+    results: list[GStudyDocument]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

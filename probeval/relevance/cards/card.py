@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any
+from typing import Any, TypedDict
 
 from probeval.errors import FeatureError, ModelError
 from probeval.features import FeatureName, feature_names
@@ -16,10 +16,45 @@ from probeval.relevance.models.baseline import Empirical, Uniform
 from probeval.relevance.models.hierarchical import Hierarchical
 from probeval.relevance.models.ordinal import FittedOrdinal
 
-__all__ = ["Card"]
+__all__ = ["Card", "CardDocument"]
 
 SCHEMA = 2  # 1 called the cutpoint scale of a query its stretch
 READABLE = (1, 2)
+
+
+class CardDocument(TypedDict):
+    """A fitted model with what one must know to use it.
+
+    Parameters
+    ----------
+    schema
+        The version of this form; readers refuse a newer one.
+    name, title, kind
+        What it is called, what it is in a line, and the kind of its most informed model.
+    scale, depth
+        The scale that it speaks of, and the depth of the pools that it was fitted on.
+    features
+        What each feature that it looks at means.
+    models
+        Every number of its models, from the most to the least informed.
+    training, evaluation
+        What it was fitted on, and how well it did.
+    limits, made
+        What it is not good for, and how to make it again.
+    """
+
+    schema: int
+    name: str
+    title: str
+    kind: str
+    scale: str
+    depth: int
+    features: dict[str, str]
+    models: list[dict[str, Any]]
+    training: dict[str, Any]
+    evaluation: dict[str, Any]
+    limits: list[str]
+    made: str
 
 
 @dataclass(frozen=True, repr=False)
@@ -76,7 +111,7 @@ class Card:
         """The fingerprint of each qrels that it was fitted on, by campaign."""
         return dict(self.training.get("fingerprints", {}))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> CardDocument:
         """The card as plain data."""
         features = feature_names(term for model in self.models for term in getattr(model, "terms", ()))
         return {

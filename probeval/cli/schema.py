@@ -1,0 +1,94 @@
+"""``probeval schema``: the JSON Schema of what a verb prints with ``--format json``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import pandas as pd
+import typer
+
+from probeval.cli.options import Format, OutputFormat, Quiet, Seed
+from probeval.cli.output import write, write_json
+from probeval.errors import ProbevalError, did_you_mean
+
+__all__ = ["documents", "schema", "schema_of"]
+
+
+def schema(
+    verb: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[VERB]", help="A verb such as evaluate or campaign status; without it all are listed."),
+    ] = None,
+    output_format: Format = OutputFormat.table,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Print the JSON Schema (draft 2020-12) of what a verb prints with --format json, or list the verbs that have one.
+
+    Example: probeval schema evaluate
+    """
+    if verb:
+        write_json(schema_of(" ".join(verb)))
+        return
+    from probeval.cli.documents import VerbDocument
+
+    rows: list[VerbDocument] = [{"verb": name, "output": what} for name, (what, _) in documents().items()]
+    write(pd.DataFrame(rows), rows, output_format)
+
+
+def schema_of(verb: str) -> dict[str, Any]:
+    """The JSON Schema of a verb's output, by the name of the verb: ``evaluate``, ``campaign status``."""
+    from probeval.schema import json_schema
+
+    known = documents()
+    if verb not in known:
+        raise ProbevalError(f"No schema for {verb!r}: {', '.join(known)}.{did_you_mean(verb, known)}")
+    what, kind = known[verb]
+    return json_schema(kind, title=f"probeval {verb}: {what}")
+
+
+def documents() -> dict[str, tuple[str, Any]]:
+    """What each verb prints as JSON: in words, and as a type."""
+    from probeval.campaign.status import StatusDocument
+    from probeval.cli import documents as printed
+    from probeval.metrics.classical import MeasuredDocument
+    from probeval.relevance.cards.card import CardDocument
+    from probeval.reliability.dstudy import DStudies, DStudyDocument
+    from probeval.reliability.gstudy import GStudies, GStudyDocument
+    from probeval.reliability.posterior import ScorePosteriorDocument
+    from probeval.reliability.significance import PairwiseDocument
+    from probeval.scores.documents import EvaluateDocument
+    from probeval.simulation.planned import PlanDocument
+    from probeval.simulation.trajectory import SimulationDocument
+    from probeval.simulation.validation import ValidationDocument
+
+    return {
+        "demo": ("the story of the demo", printed.DemoDocument),
+        "evaluate": ("a ranking, or several", EvaluateDocument | MeasuredDocument | printed.Evaluations),
+        "plan": ("the options for a target", PlanDocument),
+        "next": ("the pairs to judge next", printed.NextDocument | printed.FairnessDocument),
+        "simulate": ("trajectories of policies", SimulationDocument),
+        "judge": ("the address of the judging page", printed.AddressDocument),
+        "report": ("a report that was written", printed.ReportDocument),
+        "compare": ("every pair of systems", PairwiseDocument | ScorePosteriorDocument),
+        "gstudy": ("components of variance", GStudyDocument | GStudies),
+        "dstudy": ("the reliability of other sizes", DStudyDocument | DStudies),
+        "fit": ("a fitted model", CardDocument),
+        "models": ("the models that ship", list[printed.ModelDocument]),
+        "models show": ("a fitted model", CardDocument),
+        "features": ("the features of every pair", list[dict[str, str | float]]),
+        "validate": ("calibration on held-out campaigns", ValidationDocument),
+        "doctor": ("the state of the installation", printed.DoctorDocument),
+        "schema": ("the verbs whose output has a schema", list[printed.VerbDocument]),
+        "campaign create": ("how the campaign stands", StatusDocument),
+        "campaign status": ("how the campaign stands", StatusDocument),
+        "campaign next": ("pairs for an assessor", printed.TasksDocument),
+        "campaign record": ("what was recorded", printed.EventDocument | list[printed.EventDocument]),
+        "campaign adjudicate": (
+            "what was settled, or waits to be",
+            printed.EventDocument | printed.DisagreementsDocument,
+        ),
+        "campaign guideline": ("what assessors are told", printed.GuidelineDocument),
+        "campaign queries": ("the texts of the queries", printed.QueriesDocument),
+        "campaign import": ("what was taken in", printed.ImportDocument),
+    }
