@@ -16,7 +16,7 @@ from probeval.data.pool import Pool
 from probeval.data.tables import column, ids, numbers, read_table
 from probeval.errors import DataError, did_you_mean
 
-__all__ = ["LabelTable", "Metadata", "Vectors", "read_graded_labels", "read_labels", "read_metadata"]
+__all__ = ["LabelTable", "Metadata", "Vectors", "read_graded_labels", "read_label_table", "read_metadata"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +143,7 @@ def read_metadata(path: str | PathLike[str]) -> Metadata:
 
 def read_graded_labels(path: Path) -> tuple[LabelTable, Judgments]:
     """Labels beside the grades that people gave, in a column ``grade``: what the worth of labels is learned from."""
-    table = read_labels(path)
+    table = read_label_table(path)
     if "grade" not in table.sources:
         raise DataError(f"expected a column 'grade' beside the labels, got {', '.join(table.sources)}.", path=path)
     at = table.sources.index("grade")
@@ -153,7 +153,7 @@ def read_graded_labels(path: Path) -> tuple[LabelTable, Judgments]:
     return labels, Judgments.coded(table.pool, judged, table.values[judged, at])
 
 
-def read_labels(path: str | PathLike[str]) -> LabelTable:
+def read_label_table(path: str | PathLike[str]) -> LabelTable:
     """A table with columns for query and document, and one of numbers for each source; empty cells are missing."""
     path = Path(path)
     table = read_table(path)
