@@ -150,7 +150,7 @@ def read_runs(
         found = list(dict.fromkeys(find_format(path, Runs) or format_named("trec", Runs) for path in files))
     else:
         found = [format_named(file_format, Runs)]
-    form = found[0]
+    form: FileFormat[Runs] = found[0]
     if len(found) == 1 and len(files) == 1:
         runs = _with_path(files[0], lambda path: form.read(path, options))
     elif len(found) == 1 and form.read_all is not None:
@@ -182,8 +182,8 @@ def read_judgments(path: PathName, *, scale: Scale | None = None, file_format: s
         The name of a :class:`FileFormat` of judgments; told from the file when not given.
     """
     file, options = Path(path), ReadOptions(scale=scale)
-    form = None if file_format else find_format(file, Judgments)
-    form = form or format_named(file_format or "table", Judgments)  # a table says which column it lacks
+    known: FileFormat[Judgments] | None = None if file_format else find_format(file, Judgments)
+    form = known or format_named(file_format or "table", Judgments)  # a table says which column it lacks
     judgments = _with_path(file, lambda p: form.read(p, options))
     wrong = None if scale is None else next((g for g in np.unique(judgments.grade) if not on_scale(scale, g)), None)
     if wrong is not None:
@@ -204,8 +204,8 @@ def read_labels(path: PathName, *, file_format: str | None = None) -> LabelTable
         The name of a :class:`FileFormat` of labels; told from the file when not given.
     """
     file = Path(path)
-    form = None if file_format else find_format(file, LabelTable)
-    form = form or format_named(file_format or "labels", LabelTable)
+    known: FileFormat[LabelTable] | None = None if file_format else find_format(file, LabelTable)
+    form = known or format_named(file_format or "labels", LabelTable)
     return _with_path(file, lambda p: form.read(p, ReadOptions()))
 
 
