@@ -20,6 +20,7 @@ __all__ = [
     "added_effects",
     "effects_named",
     "model_effects",
+    "receive_effects",
     "register_effect",
 ]
 
@@ -34,6 +35,7 @@ EFFECTS: list[Effect | type[Group]] = [
     CutpointScale(),
 ]
 OWN = tuple(EFFECTS)
+RECEIVED: set[str] = set()  # names of effects that came with a pickled prior, from the process that has them
 
 
 def model_effects(groups: Iterable[str] = ()) -> tuple[Effect, ...]:
@@ -79,6 +81,15 @@ def register_effect(effect: Effect) -> Effect:
 def added_effects() -> tuple[Effect, ...]:
     """The effects from outside the package."""
     return tuple(effect for effect in EFFECTS if effect not in OWN and isinstance(effect, Effect))
+
+
+def receive_effects(effects: Iterable[Effect]) -> None:
+    """Register effects that came with a pickled prior; those that this process registered itself stay."""
+    registered = {effect.name for effect in added_effects()} - RECEIVED
+    for effect in effects:
+        if effect.name not in registered:
+            register_effect(effect)
+            RECEIVED.add(effect.name)
 
 
 def effects_named(names: Iterable[str]) -> tuple[Effect, ...]:

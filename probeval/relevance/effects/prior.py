@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from probeval.relevance.effects import added_effects, effects_named, model_effects, register_effect
+from probeval.relevance.effects import added_effects, effects_named, receive_effects
 from probeval.relevance.effects.effect import Effect
 from probeval.relevance.effects.labels import LabelWorth
 from probeval.relevance.normal import Normal
@@ -57,10 +57,7 @@ class HierarchicalPrior:
         return self.__dict__ | ({ADDED: added} if added else {})
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        known = {effect.name for effect in model_effects()}
-        for effect in state.get(ADDED, ()):
-            if effect.name not in known:
-                register_effect(effect)
+        receive_effects(state.get(ADDED, ()))
         self.__dict__.update({name: value for name, value in state.items() if name != ADDED})
 
     def cut_priors(self, n_levels: int) -> tuple[Normal, ...]:
