@@ -284,7 +284,7 @@ def define(
 
 def _carried(definition: MetricDefinition) -> bytes:
     """The definition of a measure from outside, for another process that has not imported it."""
-    from joblib.externals import cloudpickle
+    import cloudpickle
 
     if definition.name in RECEIVED:
         return RECEIVED[definition.name]
