@@ -216,8 +216,8 @@ def _alike(one: FileFormat[Any], other: FileFormat[Any]) -> bool:
 def formats_of(*holds: type[Runs | Judgments | LabelTable]) -> dict[str, FileFormat[Any]]:
     """The formats that hold one of these, by name.
 
-    >>> list(formats_of(Runs)), list(formats_of(Judgments, LabelTable))
-    (['trec', 'table', 'mteb'], ['qrels', 'table', 'quepid', 'umbrela', 'labels'])
+    >>> list(formats_of(Judgments, LabelTable))[:3]
+    ['qrels', 'table', 'quepid']
     """
     return {known.name: known for known in FORMATS if known.holds in holds}
 
