@@ -151,10 +151,10 @@ def read_runs(
     else:
         found = [format_named(file_format, Runs)]
     form: FileFormat[Runs] = found[0]
-    if len(found) == 1 and len(files) == 1:
-        runs = _with_path(files[0], lambda path: form.read(path, options))
-    elif len(found) == 1 and form.read_all is not None:
+    if len(found) == 1 and form.read_all is not None:
         runs = form.read_all(files, options)
+    elif len(found) == 1 and len(files) == 1:
+        runs = _with_path(files[0], lambda path: form.read(path, options))
     else:
         raise _several(found)
     return runs if depth is None else runs.top(depth)
