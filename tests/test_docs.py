@@ -22,6 +22,7 @@ from types import ModuleType
 import pytest
 
 from probeval.cli import main
+from probeval.data import FORMATS
 from probeval.data.judgments import RULES
 from probeval.data.runs import ORDERS
 from probeval.data.tables import NAMES
@@ -258,6 +259,12 @@ def test_orders_rules_and_column_names_are_all_explained() -> None:
     known = data.read_text(encoding="utf-8")
     assert [name for name in RULES if f"`{name}`" not in known] == []
     assert [name for names in NAMES.values() for name in names if f"`{name}`" not in known] == []
+
+
+def test_every_file_format_is_explained() -> None:
+    known = (DOCS / "how-to" / "data.md").read_text(encoding="utf-8")
+    kinds = {"Runs": "runs", "Judgments": "judgments", "LabelTable": "labels"}
+    assert [f.name for f in FORMATS if f"| `{f.name}` | {kinds[f.holds.__name__]} |" not in known] == []
 
 
 def test_every_name_on_the_reference_pages_exists() -> None:

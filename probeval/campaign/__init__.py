@@ -21,7 +21,14 @@ from probeval.campaign.events import (
     Skipped,
     Withdrawn,
 )
-from probeval.campaign.exchange import EXPORTS, IMPORTS, Incoming, read_incoming, read_texts
+from probeval.campaign.exchange import (
+    ExportFormat,
+    Incoming,
+    export_formats,
+    import_formats,
+    read_incoming,
+    read_texts,
+)
 from probeval.campaign.setup import Setup
 from probeval.campaign.snapshot import ModelSnapshot
 from probeval.campaign.state import State, fold
@@ -29,8 +36,6 @@ from probeval.campaign.status import Share, Status
 from probeval.campaign.store import Store
 
 __all__ = [
-    "EXPORTS",
-    "IMPORTS",
     "KINDS",
     "Adjudicated",
     "Campaign",
@@ -38,6 +43,7 @@ __all__ = [
     "Commented",
     "Created",
     "Event",
+    "ExportFormat",
     "Flagged",
     "GuidelineChanged",
     "Imported",
@@ -57,7 +63,9 @@ __all__ = [
     "Store",
     "Task",
     "Withdrawn",
+    "export_formats",
     "fold",
+    "import_formats",
     "read_incoming",
     "read_texts",
 ]

@@ -12,6 +12,8 @@ from types import TracebackType
 
 from probeval.campaign.campaign import Campaign
 from probeval.errors import ProbevalError
+from probeval.metrics import Metric
+from probeval.scores.evaluate import as_metric
 
 __all__ = ["Refresher"]
 
@@ -49,7 +51,9 @@ class Refresher:
     ) -> None:
         self._campaign, self._pause, self._tell = campaign, pause, tell
         spawn = multiprocessing.get_context("spawn")
-        self._executor = executor or ProcessPoolExecutor(1, mp_context=spawn, initializer=begin)
+        # The worker opens the campaign by its address, so a measure from outside comes along as an argument.
+        metric = as_metric(campaign.setup.metric)
+        self._executor = executor or ProcessPoolExecutor(1, mp_context=spawn, initializer=begin, initargs=(metric,))
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="probeval-refresher", daemon=True)
 
@@ -89,8 +93,11 @@ _open: dict[
 ] = {}  # in a worker: campaigns stay open, so that fits start where the last one ended
 
 
-def begin() -> None:
-    """Begin as a worker: let pages go first, leave Ctrl+C to the server, and end with it, however it ends."""
+def begin(_: Metric) -> None:
+    """Begin as a worker that has this measure.
+
+    Let pages go first, leave Ctrl+C to the server, and end with it, however it ends.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(os, "nice"):
         os.nice(NICE)

@@ -33,7 +33,7 @@ from probeval.campaign.events import (
     Skipped,
     Withdrawn,
 )
-from probeval.campaign.exchange import Incoming, export_text, read_incoming
+from probeval.campaign.exchange import Incoming, export_format, read_incoming
 from probeval.campaign.log import Log
 from probeval.campaign.setup import Setup
 from probeval.campaign.snapshot import ModelRunner, ModelSnapshot
@@ -377,8 +377,9 @@ class Campaign:
         return found
 
     def export(self, file_format: str = "qrels") -> str:
-        """Judgments, or the whole log, as a file's text: one of :data:`probeval.campaign.EXPORTS`."""
-        return export_text(self.state, file_format, self.log() if file_format == "log" else ())
+        """Judgments, or the whole log, as a file's text: one of :func:`probeval.campaign.export_formats`."""
+        export = export_format(file_format)
+        return export.text(self.state, self.log() if export.needs_log else ())
 
     def serving(self) -> AbstractContextManager[None]:
         """Be the only server of an SQLite store while the block runs; another is refused."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Collection as Names
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,21 +14,21 @@ import pandas as pd
 
 from probeval.campaign.events import Event, encode
 from probeval.campaign.state import State
-from probeval.data.collection import read_judgments
-from probeval.data.evidence import LabelTable, read_labels
-from probeval.data.exchange import read_quepid, read_umbrela
+from probeval.data.evidence import LabelTable
 from probeval.data.files import stem, suffix
+from probeval.data.formats import FileFormat, ReadOptions, find_format, formats_of
 from probeval.data.judgments import NOT_JUDGED, Judgments, on_scale
 from probeval.data.scale import Scale
-from probeval.data.tables import NAMES, column, ids, read_table
+from probeval.data.tables import column, ids, read_table
 from probeval.errors import DataError, did_you_mean
 
 __all__ = [
-    "EXPORTS",
-    "IMPORTS",
+    "ExportFormat",
     "Incoming",
     "cell_text",
-    "export_text",
+    "export_format",
+    "export_formats",
+    "import_formats",
     "read_incoming",
     "read_text_table",
     "read_texts",
@@ -36,19 +36,6 @@ __all__ = [
 
 TEXTS = ("text", "title", "contents", "segment", "passage", "description", "query_text")
 NOTHING = Judgments.rows([], [], [])
-IMPORTS = {
-    "qrels": "TREC qrels or prels: judgments",
-    "table": "CSV, TSV, JSONL or parquet with query, doc and grade: judgments",
-    "quepid": "a Quepid book or case: judgments, or labels where a rater is a machine",
-    "umbrela": "UMBRELA's answers as JSON lines: labels",
-    "labels": "a table with query, doc and one column of numbers a machine: labels",
-}
-EXPORTS = {
-    "qrels": "TREC qrels, one grade a pair; the second column says which were adjudicated",
-    "csv": "one row a judgment: query, doc, grade, assessor, time, guideline, and whether it was adjudicated",
-    "jsonl": "the same, one JSON object a line",
-    "log": "every event, one JSON object a line",
-}
 COLUMNS = ("query", "doc", "grade", "assessor", "time", "guideline", "source", "adjudicated", "overruled")
 
 
@@ -88,7 +75,7 @@ def read_incoming(
     path
         The file.
     file_format
-        One of :data:`IMPORTS`; told from the file when not given.
+        The name of one of :func:`import_formats`; told from the file when not given.
     queries
         The campaign's queries: texts by id, empty where unknown. Quepid and UMBRELA name queries by their text.
     scale
@@ -100,21 +87,15 @@ def read_incoming(
     docs
         Texts of documents by id, where UMBRELA's answers have no ids.
     """
-    file_format = file_format or _form(path)
-    if file_format not in IMPORTS:
-        raise DataError(f"No format {file_format!r}: {', '.join(IMPORTS)}.{did_you_mean(file_format, IMPORTS)}")
+    form = _import_format(path, file_format)
     texts = {query: text for query, text in queries.items() if text} or None
+    found = form.read(path, ReadOptions(scale=scale, queries=texts, docs=docs))
     given, labels = NOTHING, None
-    if file_format == "umbrela":
-        labels = read_umbrela(path, queries=texts, docs=docs)
-    elif file_format == "labels":
-        labels = read_labels(path)
+    if isinstance(found, LabelTable):
+        labels = found
     else:
-        given = read_quepid(path, queries=texts) if file_format == "quepid" else read_judgments(path, scale=scale)
-        given = replace(
-            given, assessors=tuple(who or assessor or stem(path).removesuffix(".txt") for who in given.assessors)
-        )
-        given, labels = _by_machines(given, machines, path)
+        names = tuple(who or assessor or stem(path).removesuffix(".txt") for who in found.assessors)
+        given, labels = _by_machines(replace(found, assessors=names), machines, path)
     said: list[str] = []
     given = _of_queries(given, queries, said)
     labels = None if labels is None else _labels_of_queries(labels, queries, said)
@@ -128,19 +109,22 @@ def read_incoming(
     return Incoming(given, labels, tuple(said))
 
 
-def _form(path: Path) -> str:
-    """What a file looks like."""
-    kind = suffix(path)
-    if not kind:
-        return "quepid" if path.name.removesuffix(".gz").endswith(".json") else "qrels"
-    names = [str(name).strip().lower() for name in read_table(path).columns]
-    if kind == ".jsonl" and {"judgment", "prediction"} <= set(names):
-        return "umbrela"
-    if set(names) & set(NAMES["grade"]):
-        return "table"
-    if kind == ".csv" and names[:2] == ["query", "docid"]:
-        return "quepid"
-    raise DataError(f"no column for the grade. Say what the file is: {', '.join(IMPORTS)}.", path=path)
+def import_formats() -> dict[str, FileFormat[Any]]:
+    """The formats that a campaign can import, by name: those of judgments and of labels."""
+    return formats_of(Judgments, LabelTable)
+
+
+def _import_format(path: Path, name: str | None) -> FileFormat[Any]:
+    """The format of this name, or the one that the file is in."""
+    known = import_formats()
+    if name is not None:
+        if name not in known:
+            raise DataError(f"No format {name!r}: {', '.join(known)}.{did_you_mean(name, known)}")
+        return known[name]
+    found = find_format(path, Judgments, LabelTable)
+    if found is None:
+        raise DataError(f"no column for the grade. Say what the file is: {', '.join(known)}.", path=path)
+    return found
 
 
 def _by_machines(given: Judgments, machines: Names[str], path: Path) -> tuple[Judgments, LabelTable | None]:
@@ -203,22 +187,98 @@ def cell_text(value: object) -> str:
     return "" if value is None or value != value else str(value)
 
 
-def export_text(state: State, file_format: str, log: Sequence[Event] = ()) -> str:
-    """The judgments of a campaign, or its whole log, as a file's text: one of :data:`EXPORTS`."""
-    if file_format == "qrels":
-        lines = [
-            f"{row.query} {'adjudicated' if (row.query, row.doc) in state.adjudicated else 0} {row.doc} {row.grade:g}"
-            for row in state.judgments.to_frame().sort_values(["query", "doc"]).itertuples(index=False)
-        ]
-        return "".join(f"{line}\n" for line in lines)
-    if file_format == "log":
-        return "".join(json.dumps(_event(event), ensure_ascii=False) + "\n" for event in log)
-    rows = export_rows(state)
-    if file_format == "jsonl":
-        return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    if file_format == "csv":
-        return str(pd.DataFrame(rows, columns=list(COLUMNS)).to_csv(index=False, lineterminator="\n"))
-    raise DataError(f"No format {file_format!r}: {', '.join(EXPORTS)}.{did_you_mean(file_format, EXPORTS)}")
+@dataclass(frozen=True)
+class ExportFormat:
+    """How a campaign is written to a file.
+
+    Parameters
+    ----------
+    name, summary
+        What it is called, and what is in the file, in one line.
+    file_name, media_type
+        Of the file that a browser downloads.
+    text
+        From the state of a campaign and its log to the text of the file.
+    needs_log
+        Whether the log is read for it.
+    """
+
+    name: str
+    summary: str
+    file_name: str
+    media_type: str
+    text: Callable[[State, Sequence[Event]], str]
+    needs_log: bool = False
+
+
+def export_formats() -> dict[str, ExportFormat]:
+    """The formats in which a campaign is exported, by name: its own, and every format of judgments with a writer.
+
+    >>> list(export_formats())
+    ['qrels', 'csv', 'jsonl', 'log']
+    """
+    own = {export.name: export for export in EXPORTS}
+    others = {name: form for name, form in formats_of(Judgments).items() if form.write is not None and name not in own}
+    return own | {name: _export_of(form) for name, form in others.items()}
+
+
+def _export_of(form: FileFormat[Judgments]) -> ExportFormat:
+    """One grade per pair in a registered format."""
+    write, end = form.write, next(iter(form.suffixes), ".txt")
+    assert write is not None
+    return ExportFormat(
+        form.name, form.summary, f"judgments{end}", "text/plain", lambda state, _: write(state.judgments)
+    )
+
+
+def export_format(name: str) -> ExportFormat:
+    """The format of this name."""
+    known = export_formats()
+    if name not in known:
+        raise DataError(f"No format {name!r}: {', '.join(known)}.{did_you_mean(name, known)}")
+    return known[name]
+
+
+def _qrels(state: State, _: Sequence[Event]) -> str:
+    lines = [
+        f"{row.query} {'adjudicated' if (row.query, row.doc) in state.adjudicated else 0} {row.doc} {row.grade:g}"
+        for row in state.judgments.to_frame().sort_values(["query", "doc"]).itertuples(index=False)
+    ]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _csv(state: State, _: Sequence[Event]) -> str:
+    return str(pd.DataFrame(export_rows(state), columns=list(COLUMNS)).to_csv(index=False, lineterminator="\n"))
+
+
+def _jsonl(state: State, _: Sequence[Event]) -> str:
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in export_rows(state))
+
+
+def _log(_: State, log: Sequence[Event]) -> str:
+    return "".join(json.dumps(_event(event), ensure_ascii=False) + "\n" for event in log)
+
+
+EXPORTS = (
+    ExportFormat(
+        "qrels",
+        "TREC qrels, one grade per pair; the second column says which were adjudicated",
+        "qrels.txt",
+        "text/plain",
+        _qrels,
+    ),
+    ExportFormat(
+        "csv",
+        "one row per judgment: query, doc, grade, assessor, time, guideline, and whether it was adjudicated",
+        "judgments.csv",
+        "text/csv",
+        _csv,
+    ),
+    ExportFormat("jsonl", "the same, one JSON object per line", "judgments.jsonl", "application/x-ndjson", _jsonl),
+    ExportFormat(
+        "log", "every event, one JSON object per line", "log.jsonl", "application/x-ndjson", _log, needs_log=True
+    ),
+)
 
 
 def export_rows(state: State) -> list[dict[str, Any]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +11,7 @@ import typer
 
 from probeval.api.inputs import as_collection, as_scale, select_model
 from probeval.cli.assessor_texts import guideline, guideline_text, queries, texts_known
+from probeval.cli.completion import complete_export, complete_import
 from probeval.cli.documents import (
     DisagreementDocument,
     DisagreementsDocument,
@@ -51,25 +51,6 @@ if TYPE_CHECKING:
 __all__ = ["campaign"]
 
 campaign = typer.Typer(help="Judge by oneself or in a team: create a campaign, get pairs, record grades, export.")
-
-
-class ExportForm(StrEnum):
-    """What is written; the names of :data:`probeval.campaign.EXPORTS`."""
-
-    qrels = "qrels"
-    csv = "csv"
-    jsonl = "jsonl"
-    log = "log"
-
-
-class ImportForm(StrEnum):
-    """What is read; the names of :data:`probeval.campaign.IMPORTS`."""
-
-    qrels = "qrels"
-    table = "table"
-    quepid = "quepid"
-    umbrela = "umbrela"
-    labels = "labels"
 
 
 AssessorName = Annotated[str, typer.Option("--assessor", metavar="NAME", help="Who judges.")]
@@ -305,9 +286,14 @@ def export(
     ] = None,
     name: Name = None,
     form: Annotated[
-        ExportForm,
-        typer.Option("--format", help="qrels, one grade a pair; csv and jsonl, one row a judgment; log, every event."),
-    ] = ExportForm.qrels,
+        str,
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            help="qrels, one grade per pair; csv and jsonl, one row per judgment; log, every event.",
+            autocompletion=complete_export,
+        ),
+    ] = "qrels",
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
@@ -316,7 +302,7 @@ def export(
     Example: probeval campaign export mine.db -o qrels.txt
     """
     with opened_campaign(store, name, read_only=True) as opened:
-        text = opened.export(form.value)
+        text = opened.export(form)
         if out is None:
             typer.echo(text, nl=False)
         else:
@@ -330,7 +316,13 @@ def import_file(
     store: StorePlace,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Judgments or labels.")],
     kind: Annotated[
-        ImportForm | None, typer.Option("--as", help="What the file is; told from it when not given.")
+        str | None,
+        typer.Option(
+            "--as",
+            metavar="FORMAT",
+            help="What the file is: qrels, table, quepid, umbrela or labels; told from it when not given.",
+            autocompletion=complete_import,
+        ),
     ] = None,
     assessor: Annotated[
         str | None, typer.Option("--assessor", metavar="NAME", help="Who judged, where the file does not say.")
@@ -362,7 +354,7 @@ def import_file(
         found = opened.import_file(
             by,
             file,
-            file_format=None if kind is None else kind.value,
+            file_format=kind,
             assessor=assessor,
             machines=machine or [],
             docs=None if docs is None else read_texts(docs, "doc"),

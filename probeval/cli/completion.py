@@ -2,7 +2,29 @@
 
 from __future__ import annotations
 
-__all__ = ["complete_metric", "complete_model", "complete_policy", "complete_scale", "complete_stop"]
+__all__ = [
+    "complete_export",
+    "complete_import",
+    "complete_metric",
+    "complete_model",
+    "complete_policy",
+    "complete_scale",
+    "complete_stop",
+]
+
+
+def complete_export() -> list[str]:
+    """Every format in which a campaign is exported."""
+    from probeval.campaign import export_formats
+
+    return list(export_formats())
+
+
+def complete_import() -> list[str]:
+    """Every format that a campaign imports."""
+    from probeval.campaign import import_formats
+
+    return list(import_formats())
 
 
 def complete_metric() -> list[str]:

@@ -1,8 +1,17 @@
 """Runs, judgments and what goes with them: strings stop here, and integers on one pool go on."""
 
-from probeval.data.collection import Collection, read_campaign, read_judgments, read_runs, read_teams, write_campaign
-from probeval.data.evidence import LabelTable, Metadata, Vectors, read_graded_labels, read_labels, read_metadata
+from probeval.data.collection import (
+    Collection,
+    read_campaign,
+    read_judgments,
+    read_labels,
+    read_runs,
+    read_teams,
+    write_campaign,
+)
+from probeval.data.evidence import LabelTable, Metadata, Vectors, read_graded_labels, read_metadata
 from probeval.data.exchange import read_mteb, read_quepid, read_umbrela
+from probeval.data.formats import FORMATS, FileFormat, ReadOptions, register_format
 from probeval.data.judgments import Judgments
 from probeval.data.pool import Pool
 from probeval.data.runs import Runs
@@ -12,13 +21,16 @@ from probeval.data.trec import write_qrels, write_run
 
 __all__ = [
     "ABSENT",
+    "FORMATS",
     "POOLED",
     "UNJUDGED",
     "Collection",
+    "FileFormat",
     "Judgments",
     "LabelTable",
     "Metadata",
     "Pool",
+    "ReadOptions",
     "Runs",
     "Scale",
     "Vectors",
@@ -34,6 +46,7 @@ __all__ = [
     "read_runs",
     "read_teams",
     "read_umbrela",
+    "register_format",
     "write_campaign",
     "write_qrels",
     "write_run",

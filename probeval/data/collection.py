@@ -13,32 +13,30 @@ from typing import TypeVar
 import numpy as np
 
 from probeval.arrays import Codes, Floats
-from probeval.data.evidence import LabelTable, Metadata, Vectors, read_labels, read_metadata
-from probeval.data.exchange import read_mteb
-from probeval.data.files import PREDICTIONS, find, run_files, stem, suffix, write_bytes
-from probeval.data.judgments import Judgments
+from probeval.data.evidence import LabelTable, Metadata, Vectors, read_metadata
+from probeval.data.files import find, run_files, stem, write_bytes
+from probeval.data.formats import FileFormat, Progress, ReadOptions, find_format, format_named
+from probeval.data.judgments import Judgments, on_scale
 from probeval.data.pool import Pool
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
-from probeval.data.tables import judgments_from_table, read_table, runs_from_table
-from probeval.data.trec import (
-    JudgmentRows,
-    numbered,
-    read_qrels_rows,
-    read_run_rows,
-    refuse_bytes,
-    refuse_repeats,
-    write_qrels,
-    write_run,
-)
+from probeval.data.tables import read_table
+from probeval.data.trec import write_qrels, write_run
 from probeval.errors import DataError, ScaleError
 
-__all__ = ["Collection", "read_campaign", "read_judgments", "read_runs", "read_teams", "write_campaign"]
+__all__ = [
+    "Collection",
+    "read_campaign",
+    "read_judgments",
+    "read_labels",
+    "read_runs",
+    "read_teams",
+    "write_campaign",
+]
 
 T = TypeVar("T")
 JUDGED = 0.99  # of a system's documents, from which on its true score counts as known
 PathName = str | os.PathLike[str]
-Progress = Callable[[Sequence[Path]], Iterable[Path]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +119,13 @@ def judged_share(runs: Runs, judgments: Judgments, depth: int) -> Floats:
     return np.asarray(graded[pairs].sum(axis=(1, 2)) / np.maximum((pairs >= 0).sum(axis=(1, 2)), 1))
 
 
-def read_runs(*paths: PathName, order: str = "trec_eval", depth: int | None = None, progress: Progress = iter) -> Runs:
+def read_runs(
+    *paths: PathName,
+    order: str = "trec_eval",
+    depth: int | None = None,
+    progress: Progress = iter,
+    file_format: str | None = None,
+) -> Runs:
     """Runs from TREC files, tables, globs or directories; a system is named by its file.
 
     Parameters
@@ -135,67 +139,74 @@ def read_runs(*paths: PathName, order: str = "trec_eval", depth: int | None = No
         Keep only this many ranks.
     progress
         Wraps the files while they are read.
+    file_format
+        The name of a :class:`FileFormat` of runs; told from the files when not given.
     """
     files = run_files(paths)
     if not files:
         raise DataError("no runs were named. Give files, globs or a directory.")
-    tables = [path for path in files if suffix(path)]
-    if all(path.name.endswith(PREDICTIONS) for path in files):
-        runs = read_mteb(*files, order=order)
-    elif not tables:
-        runs = _trec_runs(files, order=order, progress=progress)
-    elif len(files) == 1:
-        table = read_table(tables[0], triples=True)
-        runs = _with_path(tables[0], lambda p: runs_from_table(table, system=stem(p), path=p, order=order))
+    options = ReadOptions(order=order, progress=progress)
+    if file_format is None:
+        found = list(dict.fromkeys(find_format(path, Runs) or format_named("trec", Runs) for path in files))
     else:
-        raise DataError("tables and TREC runs, or several tables, in one call. Give one table with a system column.")
+        found = [format_named(file_format, Runs)]
+    form: FileFormat[Runs] = found[0]
+    if len(found) == 1 and form.read_all is not None:
+        runs = form.read_all(files, options)
+    elif len(found) == 1 and len(files) == 1:
+        runs = _with_path(files[0], lambda path: form.read(path, options))
+    else:
+        raise _several(found)
     return runs if depth is None else runs.top(depth)
 
 
-def _trec_runs(files: Sequence[Path], *, order: str, progress: Progress) -> Runs:
-    parts = [read_run_rows(path, with_ranks=order in ("score", "rank")) for path in progress(files)]
-    query, queries = numbered([rows.queries for rows in parts])
-    doc, docs = numbered([rows.docs for rows in parts])
-    system = np.repeat(np.arange(len(files)), [len(rows.scores) for rows in parts])
-    try:
-        pool, pair = Pool.coded(_text(queries), _text(docs), query, doc)
-    except UnicodeDecodeError:
-        for path in files:
-            refuse_bytes(path)
-        raise
-    score = np.concatenate([rows.scores for rows in parts])
-    ranks = [rows.ranks for rows in parts if rows.ranks is not None]
-    names = tuple(map(stem, files))
-    try:
-        return Runs.coded(names, pool, system, pair, score, ranks=np.concatenate(ranks) if ranks else None, order=order)
-    except DataError:
-        for path in files:  # say the line where a document stands twice
-            refuse_repeats(path)
-        raise
+def _several(found: Sequence[FileFormat[Runs]]) -> DataError:
+    """The error for files that cannot be read in one call."""
+    names = [form.name for form in found]
+    if "table" in names:
+        return DataError("tables and TREC runs, or several tables, in one call. Give one table with a system column.")
+    what = f"several files in the format {names[0]}" if len(names) == 1 else f"runs in the formats {', '.join(names)}"
+    return DataError(f"{what} in one call. Read one at a time.")
 
 
-def read_judgments(path: PathName, *, scale: Scale | None = None) -> Judgments:
-    """Judgments from a TREC qrels or prels file, or a table, plain or gzipped.
+def read_judgments(path: PathName, *, scale: Scale | None = None, file_format: str | None = None) -> Judgments:
+    """Judgments from a TREC qrels or prels file, a table or a Quepid book, plain or gzipped.
 
-    With a ``scale``, a grade that it lacks is refused, with its line.
+    Parameters
+    ----------
+    path
+        The file.
+    scale
+        A grade that it lacks is refused, with its line where the format has lines.
+    file_format
+        The name of a :class:`FileFormat` of judgments; told from the file when not given.
+    """
+    file, options = Path(path), ReadOptions(scale=scale)
+    known: FileFormat[Judgments] | None = None if file_format else find_format(file, Judgments)
+    form = known or format_named(file_format or "table", Judgments)  # a table says which column it lacks
+    judgments = _with_path(file, lambda p: form.read(p, options))
+    wrong = None if scale is None else next((g for g in np.unique(judgments.grade) if not on_scale(scale, g)), None)
+    if wrong is not None:
+        raise DataError(f"the grade {wrong:g} is not on the scale {scale}.", path=file)
+    return judgments
+
+
+def read_labels(path: PathName, *, file_format: str | None = None) -> LabelTable:
+    """Labels by machines: a table with columns for query and document, and one of numbers for each source.
+
+    Empty cells are missing labels. UMBRELA's answers are recognised too.
+
+    Parameters
+    ----------
+    path
+        The file.
+    file_format
+        The name of a :class:`FileFormat` of labels; told from the file when not given.
     """
     file = Path(path)
-    if suffix(file):
-        return _with_path(file, lambda p: judgments_from_table(read_table(p), path=p, scale=scale))
-    rows = read_qrels_rows(file, scale=scale)
-    return _judgments(file, rows)
-
-
-def _judgments(path: Path, rows: JudgmentRows) -> Judgments:
-    (query, queries), (doc, docs) = numbered([rows.queries]), numbered([rows.docs])
-    try:
-        pool, pair = Pool.coded(_text(queries), _text(docs), query, doc)
-        assessors = [] if rows.assessors is None else rows.assessors.tolist()
-        who = _text(assessors) if len(set(assessors)) > 1 else None
-    except UnicodeDecodeError:
-        refuse_bytes(path)
-        raise
-    return Judgments.coded(pool, pair, rows.grades, assessors=who)
+    known: FileFormat[LabelTable] | None = None if file_format else find_format(file, LabelTable)
+    form = known or format_named(file_format or "labels", LabelTable)
+    return _with_path(file, lambda p: form.read(p, ReadOptions()))
 
 
 def read_teams(path: PathName) -> Mapping[str, str]:
@@ -261,10 +272,6 @@ def _write_tsv(path: Path, rows: Iterable[Iterable[str]]) -> None:
     text = StringIO()
     csv.writer(text, delimiter="\t", lineterminator="\n").writerows(rows)
     write_bytes(path, text.getvalue().encode())
-
-
-def _text(labels: Sequence[bytes]) -> list[str]:
-    return [label.decode() for label in labels]
 
 
 def _with_path(path: Path, read: Callable[[Path], T]) -> T:

@@ -16,7 +16,7 @@ from probeval.data.pool import Pool
 from probeval.data.tables import column, ids, numbers, read_table
 from probeval.errors import DataError, did_you_mean
 
-__all__ = ["LabelTable", "Metadata", "Vectors", "read_graded_labels", "read_labels", "read_metadata"]
+__all__ = ["LabelTable", "Metadata", "Vectors", "read_graded_labels", "read_label_table", "read_metadata"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +146,7 @@ def metadata_from_table(table: pd.DataFrame, *, path: Path | None = None) -> Met
 
 def read_graded_labels(path: Path) -> tuple[LabelTable, Judgments]:
     """Labels beside the grades that people gave, in a column ``grade``: what the worth of labels is learned from."""
-    table = read_labels(path)
+    table = read_label_table(path)
     if "grade" not in table.sources:
         raise DataError(f"expected a column 'grade' beside the labels, got {', '.join(table.sources)}.", path=path)
     at = table.sources.index("grade")
@@ -156,13 +156,13 @@ def read_graded_labels(path: Path) -> tuple[LabelTable, Judgments]:
     return labels, Judgments.coded(table.pool, judged, table.values[judged, at])
 
 
-def read_labels(path: str | PathLike[str]) -> LabelTable:
-    """Labels from a file: query, document, and one column of numbers per source; empty cells are missing."""
+def read_label_table(path: str | PathLike[str]) -> LabelTable:
+    """Labels from a table: query, document, and one column of numbers per source; empty cells are missing."""
     return labels_from_table(read_table(Path(path)), path=Path(path))
 
 
 def labels_from_table(table: pd.DataFrame, *, path: Path | None = None) -> LabelTable:
-    """Labels from a data frame with the columns that :func:`read_labels` expects."""
+    """Labels from a data frame with the columns that :func:`read_label_table` expects."""
     query, doc = column(table, "query", path=path), column(table, "doc", path=path)
     assert query is not None
     assert doc is not None

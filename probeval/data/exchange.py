@@ -105,6 +105,13 @@ def read_umbrela(
     if lacking is not None:
         raise DataError(f"record {lacking + 1} has no 'judgment'. Give what UMBRELA's judges return.", path=file)
     named = all("qid" in row and "docid" in row for row in rows)
+    nameless = next((i for i, row in enumerate(rows) if not (named or {"query", "passage"} <= row.keys())), None)
+    if nameless is not None:
+        raise DataError(
+            f"record {nameless + 1} has neither 'qid' and 'docid' nor 'query' and 'passage'. Give what UMBRELA's "
+            "judges return, or name the format of the file: file_format='labels'.",
+            path=file,
+        )
     return _labels(
         file,
         [str(row["qid"]) for row in rows] if named else _query_ids([row["query"] for row in rows], queries, path=file),

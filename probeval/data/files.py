@@ -12,11 +12,12 @@ from pathlib import Path
 
 from probeval.errors import DataError
 
-__all__ = ["find", "read_bytes", "run_files", "stem", "write_bytes"]
+__all__ = ["find", "first_bytes", "read_bytes", "run_files", "stem", "write_bytes"]
 
 GZIP = b"\x1f\x8b"
 TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
 PREDICTIONS = "_predictions.json"  # how MTEB names the lists of a task
+HEAD = 1 << 16  # bytes that tell what a file is
 
 
 def read_bytes(path: Path) -> bytes:
@@ -36,6 +37,16 @@ def read_bytes(path: Path) -> bytes:
     if not data.strip():
         raise DataError("the file is empty.", path=path)
     return data
+
+
+def first_bytes(path: Path, n: int = HEAD) -> bytes:
+    """The first bytes of a text file, gzipped or plain: what its format is told by."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(n)
+        return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(data, n) if data.startswith(GZIP) else data
+    except (OSError, zlib.error):
+        return read_bytes(path)[:n]  # raises with the reason
 
 
 def write_bytes(path: Path, data: bytes) -> None:

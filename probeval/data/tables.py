@@ -5,10 +5,11 @@ Ids stay strings: ``007``, ``1e5`` and ``NaN`` are read as they are written.
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -17,13 +18,13 @@ import numpy as np
 import pandas as pd
 
 from probeval.arrays import Floats
-from probeval.data.files import read_bytes, suffix
+from probeval.data.files import first_bytes, read_bytes, suffix
 from probeval.data.judgments import Judgments, on_scale
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
 from probeval.errors import DataError
 
-__all__ = ["as_judgments", "as_runs", "ids", "numbers", "read_table"]
+__all__ = ["as_judgments", "as_runs", "column_names", "ids", "names_grades", "numbers", "read_table"]
 
 NAMES = {
     "system": ("system", "run", "run_id", "system_id", "tag"),
@@ -56,9 +57,36 @@ def read_table(path: Path, *, triples: bool = False) -> pd.DataFrame:
     return table
 
 
+def column_names(path: Path) -> list[str]:
+    """The names of a table's columns in lower case, from its first row alone where the format allows that."""
+    kind = suffix(path)
+    if kind != ".parquet":
+        first = first_bytes(path).decode("utf-8-sig", "replace").lstrip().splitlines()[:1]
+        names = _json_keys(first) if kind == ".jsonl" else next(csv.reader(first, delimiter=_separator(path)), [])
+        if names:
+            return [name.strip().lower() for name in names]
+    return [str(name).strip().lower() for name in read_table(path).columns]
+
+
+def names_grades(names: Iterable[str]) -> bool:
+    """Whether one of these columns is that of the grade."""
+    return not set(names).isdisjoint(NAMES["grade"])
+
+
+def _json_keys(lines: Sequence[str]) -> list[str]:
+    try:
+        return list(json.loads(lines[0]))
+    except (ValueError, TypeError, IndexError, RecursionError):
+        return []
+
+
+def _separator(path: Path) -> str:
+    return "\t" if suffix(path) == ".tsv" else ","
+
+
 def _read_csv(path: Path, data: bytes, *, triples: bool) -> pd.DataFrame:
     kind = suffix(path)
-    separator = "\t" if kind == ".tsv" else ","
+    separator = _separator(path)
     lines = data.removeprefix(b"\xef\xbb\xbf").lstrip(b"\r\n").splitlines() or [b""]
     first = lines[0].decode("utf-8", "replace").split(separator)
     headless = triples and len(first) == len(TRIPLES) and not _names_pairs(first)

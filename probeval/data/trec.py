@@ -18,8 +18,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from probeval.arrays import Floats, Ints, objects
-from probeval.data.files import read_bytes, write_bytes
+from probeval.data.files import read_bytes, stem, write_bytes
 from probeval.data.judgments import Judgments
+from probeval.data.pool import Pool
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
 from probeval.errors import DataError, ScaleError
@@ -28,10 +29,11 @@ __all__ = [
     "JudgmentRows",
     "RunRows",
     "numbered",
+    "qrels_text",
+    "read_qrels",
     "read_qrels_rows",
     "read_run_rows",
-    "refuse_bytes",
-    "refuse_repeats",
+    "read_trec_runs",
     "write_qrels",
     "write_run",
 ]
@@ -79,7 +81,50 @@ def read_run_rows(path: Path, *, with_ranks: bool = False) -> RunRows:
         raise _first_fault(path, data, RUN, {"score": _number, **({"rank": _number} if with_ranks else {})}) from None
 
 
-def refuse_bytes(path: Path) -> None:
+def read_trec_runs(
+    files: Sequence[Path], *, order: str = "trec_eval", progress: Callable[[Sequence[Path]], Iterable[Path]] = iter
+) -> Runs:
+    """The runs of TREC files, one system per file, named by it."""
+    parts = [read_run_rows(path, with_ranks=order in ("score", "rank")) for path in progress(files)]
+    query, queries = numbered([rows.queries for rows in parts])
+    doc, docs = numbered([rows.docs for rows in parts])
+    system = np.repeat(np.arange(len(files)), [len(rows.scores) for rows in parts])
+    try:
+        pool, pair = Pool.coded(_text(queries), _text(docs), query, doc)
+    except UnicodeDecodeError:
+        for path in files:
+            _refuse_bytes(path)
+        raise
+    score = np.concatenate([rows.scores for rows in parts])
+    ranks = [rows.ranks for rows in parts if rows.ranks is not None]
+    names = tuple(map(stem, files))
+    try:
+        return Runs.coded(names, pool, system, pair, score, ranks=np.concatenate(ranks) if ranks else None, order=order)
+    except DataError:
+        for path in files:  # say the line where a document stands twice
+            _refuse_repeats(path)
+        raise
+
+
+def read_qrels(path: Path, *, scale: Scale | None = None) -> Judgments:
+    """The judgments of a TREC qrels or prels file."""
+    rows = read_qrels_rows(path, scale=scale)
+    (query, queries), (doc, docs) = numbered([rows.queries]), numbered([rows.docs])
+    try:
+        pool, pair = Pool.coded(_text(queries), _text(docs), query, doc)
+        assessors = [] if rows.assessors is None else rows.assessors.tolist()
+        who = _text(assessors) if len(set(assessors)) > 1 else None
+    except UnicodeDecodeError:
+        _refuse_bytes(path)
+        raise
+    return Judgments.coded(pool, pair, rows.grades, assessors=who)
+
+
+def _text(labels: Sequence[bytes]) -> list[str]:
+    return [label.decode() for label in labels]
+
+
+def _refuse_bytes(path: Path) -> None:
     """Raise where an id of a run or qrels file is not UTF-8, with the line."""
     for number, line in enumerate(read_bytes(path).splitlines(), start=1):
         try:
@@ -88,7 +133,7 @@ def refuse_bytes(path: Path) -> None:
             raise DataError("ids must be UTF-8 text. Convert the file.", path=path, line=number) from None
 
 
-def refuse_repeats(path: Path) -> None:
+def _refuse_repeats(path: Path) -> None:
     """Raise where a run lists a document twice for a query, with the line."""
     repeat = _first_repeat(path, read_bytes(path), RUN, ("query", "doc"))
     if repeat:
@@ -142,18 +187,23 @@ def write_run(path: str | PathLike[str], runs: Runs, system: str) -> None:
 
 def write_qrels(path: str | PathLike[str], judgments: Judgments) -> None:
     """Write judgments as TREC qrels, one line an assessor and pair (the latest); gzipped for a name in ``.gz``."""
+    write_bytes(Path(path), qrels_text(judgments, path=Path(path)).encode())
+
+
+def qrels_text(judgments: Judgments, *, path: Path | None = None) -> str:
+    """Judgments as the text of a TREC qrels file, to be written to ``path``."""
     table = judgments.to_frame()
     table = table.assign(assessor=table["assessor"].where(table["assessor"] != "", "0"))
     table = table.drop_duplicates(["query", "doc", "assessor"], keep="last")
-    _check_writable(Path(path), queries=table["query"], docs=table["doc"], assessors=table["assessor"])
+    _check_writable(path, queries=table["query"], docs=table["doc"], assessors=table["assessor"])
     lines = (
         f"{q} {a} {d} {int(g) if g == int(g) else repr(g)}\n"
         for q, a, d, g in zip(table["query"], table["assessor"], table["doc"], table["grade"], strict=True)
     )
-    write_bytes(Path(path), "".join(lines).encode())
+    return "".join(lines)
 
 
-def _check_writable(path: Path, **columns: Iterable[str]) -> None:
+def _check_writable(path: Path | None, **columns: Iterable[str]) -> None:
     """Refuse ids that would not come back from a TREC file."""
     for name, column in columns.items():
         for label in set(column):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from probeval.arrays import Floats, Ints
+from probeval.data.collection import Collection
 from probeval.data.evidence import LabelTable, Metadata
 from probeval.data.pool import Pool
 from probeval.errors import FeatureError, did_you_mean
 
-__all__ = ["groups_in_queries", "label", "same_group", "share_of_group"]
+__all__ = ["EXTERNAL", "groups_in_queries", "label", "same_group", "share_of_group"]
 
 
 def _groups(metadata: Metadata | None, column: str, pool: Pool) -> tuple[Ints, Ints]:
@@ -52,3 +55,10 @@ def label(labels: LabelTable | None, column: str, pool: Pool) -> Floats:
     if column not in labels.sources:
         raise FeatureError(f"No column {column!r} in the labels.{did_you_mean(column, labels.sources)}")
     return labels.on(pool)[:, labels.sources.index(column)]
+
+
+EXTERNAL: dict[str, Callable[[Collection, str, Pool], Floats]] = {
+    "s": lambda collection, column, pool: same_group(collection.metadata, column, pool),
+    "f": lambda collection, column, pool: share_of_group(collection.metadata, column, pool),
+    "label": lambda collection, column, pool: label(collection.labels, column, pool),
+}

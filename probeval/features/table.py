@@ -13,7 +13,7 @@ from probeval.data.judgments import Judgments
 from probeval.data.pool import Pool
 from probeval.data.scale import Scale
 from probeval.errors import FeatureError, ProbevalWarning
-from probeval.features.external import groups_in_queries, label, same_group, share_of_group
+from probeval.features.external import EXTERNAL, groups_in_queries
 from probeval.features.judged import JudgedFeatures, Neighbours
 from probeval.features.outputs import OUTPUTS, Retrievals
 from probeval.features.spec import FeatureName, FeatureTable
@@ -64,10 +64,8 @@ def compute_features(
         if name.stem in OUTPUTS:
             seen = deep.setdefault(name.depth or depth, Retrievals(collection.runs, pool, name.depth or depth))
             return OUTPUTS[name.stem](seen)
-        if name.stem in ("s", "f"):
-            return (same_group if name.stem == "s" else share_of_group)(collection.metadata, str(name.column), pool)
-        if name.stem == "label":
-            return label(collection.labels, str(name.column), pool)
+        if name.stem in EXTERNAL:
+            return EXTERNAL[name.stem](collection, str(name.column), pool)
         assert judged is not None
         return _from_judgments(judged, name)
 

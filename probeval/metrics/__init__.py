@@ -7,7 +7,7 @@ from probeval.metrics.curves import confusion, interpolated_precision, precision
 from probeval.metrics.graded import ADR, GAP, Q
 from probeval.metrics.linear import CG, DCG, INSQ, RBP, SDCG, P
 from probeval.metrics.lists import Lists
-from probeval.metrics.metric import REGISTRY, Metric, parse
+from probeval.metrics.metric import REGISTRY, Metric, Parameter, define, parse
 from probeval.metrics.ratio import nDCG
 from probeval.metrics.recall import AP, Bpref, F, Judged, R, Rprec, SetF, SetP, SetR, infAP
 
@@ -32,6 +32,7 @@ __all__ = [
     "Measured",
     "Metric",
     "P",
+    "Parameter",
     "Q",
     "R",
     "Rprec",
@@ -41,6 +42,7 @@ __all__ = [
     "Success",
     "bounds",
     "confusion",
+    "define",
     "infAP",
     "interpolated_precision",
     "measure",

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import ast
 import math
+import pickle
 import re
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from types import MappingProxyType
+from typing import Any
 
 from probeval.arrays import Floats
 from probeval.data.scale import Scale
@@ -82,6 +85,8 @@ class MetricDefinition:
         of how many), or None where no exact bound is offered.
     limits
         The least and the most that a score can be, before ``norm="none"`` lifts the most.
+    module
+        Where it is defined.
     """
 
     name: str
@@ -96,8 +101,16 @@ class MetricDefinition:
     bounds: Callable[[Metric], str | None]
     limits: tuple[float, float]
 
+    module: str = ""
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the measure is one of the package's."""
+        return self.module.partition(".")[0] == __name__.partition(".")[0]
+
 
 REGISTRY: dict[str, MetricDefinition] = {}
+RECEIVED: dict[str, bytes] = {}  # definitions that came with a pickled measure, from the process that has them
 
 # What other tools call these, for the hint in an error.
 ALIASES = {
@@ -166,8 +179,9 @@ class Metric:
     def __hash__(self) -> int:
         return hash(str(self))
 
-    def __reduce__(self) -> tuple[type[Metric], tuple[str, int | None, dict[str, Value]]]:
-        return Metric, (self.name, self.cutoff, dict(self.parameters))  # a mapping proxy does not pickle
+    def __reduce__(self) -> tuple[Callable[..., Metric], tuple[Any, ...]]:
+        said = (self.name, self.cutoff, dict(self.parameters))  # a mapping proxy does not pickle
+        return (Metric, said) if self.definition.is_own else (_received, (*said, _carried(self.definition)))
 
     def __str__(self) -> str:
         defaults = self.definition.parameters
@@ -247,16 +261,54 @@ def define(
     bounds: str | Callable[[Metric], str | None] | None = "monotone",
     limits: tuple[float, float] = (0.0, 1.0),
 ) -> Callable[[Kernel], Metric]:
-    """Register a kernel as a measure; what is left is the measure itself, with every parameter at its default."""
+    """Register a kernel as a measure; what is left is the measure itself, with every parameter at its default.
+
+    A measure from outside the package works by its name from then on, and takes its definition along to other
+    processes. The name of a measure of the package is refused; ``del REGISTRY[name]`` takes a measure out again.
+    """
+    module = str(sys._getframe(1).f_globals.get("__name__", ""))
 
     def register(kernel: Kernel) -> Metric:
         how = bounds if callable(bounds) else lambda _: bounds
-        REGISTRY[name] = MetricDefinition(
-            name, summary, formula, parameters or {}, cutoff, kernel, rank_weights, gains, ceiling, how, limits
+        definition = MetricDefinition(
+            name, summary, formula, parameters or {}, cutoff, kernel, rank_weights, gains, ceiling, how, limits, module
         )
+        if name in REGISTRY and REGISTRY[name].is_own and not definition.is_own:
+            raise MetricError(f"{name} is a measure of probeval. Give yours another name.")
+        RECEIVED.pop(name, None)
+        REGISTRY[name] = definition
         return Metric(name)
 
     return register
+
+
+def _carried(definition: MetricDefinition) -> bytes:
+    """The definition of a measure from outside, for another process that has not imported it."""
+    import cloudpickle
+
+    if definition.name in RECEIVED:
+        return RECEIVED[definition.name]
+    try:
+        return bytes(cloudpickle.dumps(definition))
+    except Exception as error:  # of many kinds: what the kernel refers to need not pickle
+        raise MetricError(
+            f"{definition.name} cannot be sent to another process: {error}. Define it without what cannot be pickled, "
+            "or use one process."
+        ) from None
+
+
+def _received(name: str, cutoff: int | None, parameters: dict[str, Value], definition: bytes) -> Metric:
+    """A measure from outside, here or in another process; a later definition replaces what came before."""
+    if name not in REGISTRY or RECEIVED.get(name, definition) != definition:
+        try:
+            REGISTRY[name] = pickle.loads(definition)
+        except (ImportError, AttributeError) as error:
+            raise MetricError(
+                f"{name} is defined outside probeval and cannot be restored in this process ({error}). Make its module "
+                "importable here."
+            ) from None
+        RECEIVED[name] = definition
+    return Metric(name, cutoff, parameters)
 
 
 def parse(text: str) -> Metric:

@@ -5,6 +5,7 @@ from probeval.relevance.cards.choose import Choice, choose_model
 from probeval.relevance.cards.store import card_names, load_card, read_card, write_card
 from probeval.relevance.dependence import Dependence
 from probeval.relevance.distribution import RelevanceDistribution
+from probeval.relevance.effects import CampaignView, Columns, Effect, register_effect
 from probeval.relevance.effects.prior import HierarchicalPrior
 from probeval.relevance.learning.diagnostics import (
     Diagnostics,
@@ -23,10 +24,13 @@ from probeval.relevance.online import OnlineModel, Prediction, follow
 from probeval.relevance.synthetic import synthetic_campaign
 
 __all__ = [
+    "CampaignView",
     "Card",
     "Choice",
+    "Columns",
     "Dependence",
     "Diagnostics",
+    "Effect",
     "Empirical",
     "FallbackModel",
     "Finding",
@@ -53,6 +57,7 @@ __all__ = [
     "predict_data",
     "proportional_odds",
     "read_card",
+    "register_effect",
     "synthetic_campaign",
     "training_data",
     "write_card",

@@ -18,7 +18,7 @@ from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, R
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from probeval.campaign import EXPORTS, Campaign, State, Task
+from probeval.campaign import Campaign, State, Task, export_formats
 from probeval.data.scale import Scale
 from probeval.errors import ProbevalError, StoreError
 from probeval.web.assessors import Assessor, Roster
@@ -34,7 +34,6 @@ COOKIE = "probeval"
 DAY = 24 * 3600
 MOST_BUTTONS = 10  # grades that get a button and a key each; more are typed
 STATIC = {"probeval.css": "text/css", "judge.js": "text/javascript", "icon.svg": "image/svg+xml"}
-TYPES = {"qrels": "text/plain", "csv": "text/csv", "jsonl": "application/x-ndjson", "log": "application/x-ndjson"}
 Take = Callable[[Assessor, Form, str | None], list[Task] | None]
 
 
@@ -293,7 +292,7 @@ class _Site:
                 flags=[flag for said in state.flags.values() for flag in said][-50:] if person.owner else [],
                 scale=self.campaign.scale,
                 grades=_buttons(self.campaign.scale),
-                exports=EXPORTS,
+                exports=export_formats().values(),
                 request=secrets.token_hex(16),
                 **standing,
             )
@@ -311,12 +310,13 @@ class _Site:
     async def export(self, request: Request) -> Response:
         """The judgments, or the log, as a file."""
         self.owner(request)
-        form = request.path_params["form"]
-        if form not in EXPORTS:
-            raise HTTPException(404, f"There is no such export: {', '.join(EXPORTS)}.")
-        text = await run_in_threadpool(self.campaign.export, form)
-        name = "qrels.txt" if form == "qrels" else f"judgments.{form}" if form != "log" else "log.jsonl"
-        return Response(text, media_type=TYPES[form], headers={"content-disposition": f'attachment; filename="{name}"'})
+        known = export_formats()
+        form = known.get(request.path_params["form"])
+        if form is None:
+            raise HTTPException(404, f"There is no such export: {', '.join(known)}.")
+        text = await run_in_threadpool(self.campaign.export, form.name)
+        disposition = f'attachment; filename="{form.file_name}"'
+        return Response(text, media_type=form.media_type, headers={"content-disposition": disposition})
 
     # Files: a request names one of those that were there at the start, or nothing
 

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from probeval.relevance.effects import effects_named
+from probeval.relevance.effects import added_effects, effects_named, receive_effects
 from probeval.relevance.effects.effect import Effect
 from probeval.relevance.effects.labels import LabelWorth
 from probeval.relevance.normal import Normal
 
 __all__ = ["HierarchicalPrior"]
 
+ADDED = "effects from outside"  # in a pickled prior
 RENAMED = {"stretch": "cutpoint_scale"}  # effects that older cards call otherwise
 
 
@@ -49,6 +50,15 @@ class HierarchicalPrior:
     def effects(self) -> tuple[Effect, ...]:
         """The effects of the model, in its order."""
         return effects_named(self.log_sds)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The prior with the effects from outside that it names, so that another process has them."""
+        added = [effect for effect in added_effects() if effect.name in self.log_sds]
+        return self.__dict__ | ({ADDED: added} if added else {})
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        receive_effects(state.get(ADDED, ()))
+        self.__dict__.update({name: value for name, value in state.items() if name != ADDED})
 
     def cut_priors(self, n_levels: int) -> tuple[Normal, ...]:
         """The priors of the first cutpoint and of the gaps after it."""

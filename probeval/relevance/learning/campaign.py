@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
 
 from probeval.data.collection import Collection
 from probeval.errors import ModelError, ProbevalWarning
-from probeval.relevance.effects import model_effects
+from probeval.relevance.effects import added_effects, model_effects
 from probeval.relevance.effects.effect import Effect
 from probeval.relevance.effects.prior import HierarchicalPrior
 from probeval.relevance.inference.design import ModelDesign
@@ -28,12 +28,16 @@ VAGUE_GAP = Normal(1.0, 2.0)  # logits: nothing seen so far was beyond 3
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """What the model looks at: terms with the centre and spread that standardise them, and groupings of documents."""
+    """What the model looks at: terms with the centre and spread that standardise them, and groupings of documents.
+
+    Effects from outside are part of it: estimates are cached by their spec.
+    """
 
     terms: tuple[str, ...]
     centre: tuple[float, ...]
     spread: tuple[float, ...]
     groups: tuple[str, ...] = ()
+    added: tuple[Effect, ...] = field(default_factory=added_effects)
 
     @property
     def effects(self) -> tuple[Effect, ...]:

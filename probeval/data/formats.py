@@ -1,0 +1,236 @@
+"""File formats of runs, judgments and labels: one object per format, in one list.
+
+:func:`probeval.read_runs`, :func:`probeval.read_judgments`, :func:`probeval.data.read_labels` and the import and export
+of campaigns go through the list. Formats from elsewhere are added by :func:`register_format`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar, cast
+
+from probeval.data.evidence import LabelTable, read_label_table
+from probeval.data.exchange import read_mteb, read_quepid, read_umbrela
+from probeval.data.files import PREDICTIONS, TABLES, stem, suffix
+from probeval.data.judgments import Judgments
+from probeval.data.runs import Runs
+from probeval.data.scale import Scale
+from probeval.data.tables import column_names, judgments_from_table, names_grades, read_table, runs_from_table
+from probeval.data.trec import qrels_text, read_qrels, read_trec_runs
+from probeval.errors import DataError, did_you_mean
+
+__all__ = ["FORMATS", "FileFormat", "ReadOptions", "find_format", "format_named", "formats_of", "register_format"]
+
+T = TypeVar("T", Runs, Judgments, LabelTable)
+Progress = Callable[[Sequence[Path]], Iterable[Path]]
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """What a reader is given beside the file; each format uses what it needs.
+
+    Parameters
+    ----------
+    order
+        How a list is ordered, one of :data:`probeval.data.runs.ORDERS`.
+    progress
+        Wraps the files while several are read.
+    scale
+        The scale of the grades, where it is known; a grade that it lacks is refused after reading at the latest.
+    queries, docs
+        Texts by id, for files that name queries or documents by their text.
+    """
+
+    order: str = "trec_eval"
+    progress: Progress = iter
+    scale: Scale | None = None
+    queries: Mapping[str, str] | None = None
+    docs: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class FileFormat(Generic[T]):
+    """A file format: what it holds, how it is recognised, how it is read and written.
+
+    A file is of this format where its name ends in one of ``suffixes`` and ``matches`` is true of it. A format with
+    neither is used only where it is named.
+
+    Parameters
+    ----------
+    name, summary
+        What it is called, and what is in a file, in one line.
+    holds
+        :class:`Runs`, :class:`Judgments` or :class:`LabelTable`.
+    read
+        From a file and :class:`ReadOptions` to what it holds.
+    read_all
+        The same for several files at once, for runs; None where each call reads one file.
+    suffixes
+        Ends of file names in lower case, ``.gz`` aside.
+    matches
+        Whether the content is in this format (:func:`probeval.data.files.first_bytes` has its beginning).
+    write
+        From what it holds to the text of a file; None where the format is only read.
+
+    Examples
+    --------
+    >>> def read_arrows(path, options):
+    ...     rows = [line.replace("->", " ").split() for line in path.read_text().splitlines()]
+    ...     return Judgments.rows(*zip(*[(query, doc, float(grade)) for query, doc, grade in rows]))
+    >>> arrows = FileFormat("arrows", "query -> doc -> grade", Judgments, read_arrows, suffixes=(".arrows",))
+    >>> arrows.recognises(Path("mine.arrows.gz")), arrows.recognises(Path("qrels.txt"))
+    (True, False)
+    """
+
+    name: str
+    summary: str
+    holds: type[T]
+    read: Callable[[Path, ReadOptions], T]
+    read_all: Callable[[Sequence[Path], ReadOptions], T] | None = None
+    suffixes: tuple[str, ...] = ()
+    matches: Callable[[Path], bool] | None = None
+    write: Callable[[T], str] | None = None
+
+    def recognises(self, path: Path) -> bool:
+        """Whether a file is in this format."""
+        if self.suffixes and not path.name.removesuffix(".gz").lower().endswith(self.suffixes):
+            return False
+        return bool(self.suffixes) if self.matches is None else self.matches(path)
+
+
+def _is_no_table(path: Path) -> bool:
+    return not suffix(path)
+
+
+def _is_graded_table(path: Path) -> bool:
+    return names_grades(column_names(path))
+
+
+def _is_quepid(path: Path) -> bool:
+    """The export of a book as JSON, or as CSV with one column per rater; a case with ratings is a table."""
+    if not suffix(path):
+        return True
+    names = column_names(path)
+    return names[:2] == ["query", "docid"] and not names_grades(names)
+
+
+def _is_umbrela(path: Path) -> bool:
+    return {"judgment", "prediction"} <= set(column_names(path))
+
+
+# A file is asked of the last format first: formats from outside come before those here, and TREC is what is left.
+FORMATS: list[FileFormat[Any]] = [
+    FileFormat(
+        "trec",
+        "TREC runs: query Q0 doc rank score tag, one file per system",
+        Runs,
+        lambda path, options: read_trec_runs([path], order=options.order, progress=options.progress),
+        read_all=lambda files, options: read_trec_runs(files, order=options.order, progress=options.progress),
+        matches=_is_no_table,
+    ),
+    FileFormat(
+        "table",
+        "CSV, TSV, JSONL or parquet with query and doc, and system, score or rank: runs",
+        Runs,
+        lambda path, options: runs_from_table(
+            read_table(path, triples=True), system=stem(path), path=path, order=options.order
+        ),
+        suffixes=TABLES,
+    ),
+    FileFormat(
+        "mteb",
+        "predictions of MTEB or BEIR as JSON, one file per model: runs",
+        Runs,
+        lambda path, options: read_mteb(path, order=options.order),
+        read_all=lambda files, options: read_mteb(*files, order=options.order),
+        suffixes=(PREDICTIONS,),
+    ),
+    FileFormat(
+        "qrels",
+        "TREC qrels or prels: judgments",
+        Judgments,
+        lambda path, options: read_qrels(path, scale=options.scale),
+        matches=_is_no_table,
+        write=qrels_text,
+    ),
+    FileFormat(
+        "table",
+        "CSV, TSV, JSONL or parquet with query, doc and grade: judgments",
+        Judgments,
+        lambda path, options: judgments_from_table(read_table(path), path=path, scale=options.scale),
+        suffixes=TABLES,
+        matches=_is_graded_table,
+    ),
+    FileFormat(
+        "quepid",
+        "a Quepid book or case: judgments, or labels where a rater is a machine",
+        Judgments,
+        lambda path, options: read_quepid(path, queries=options.queries),
+        suffixes=(".json", ".csv"),
+        matches=_is_quepid,
+    ),
+    FileFormat(
+        "umbrela",
+        "UMBRELA's answers as JSON lines: labels",
+        LabelTable,
+        lambda path, options: read_umbrela(path, queries=options.queries, docs=options.docs),
+        suffixes=(".jsonl",),
+        matches=_is_umbrela,
+    ),
+    FileFormat(
+        "labels",
+        "a table with query, doc and one column of numbers per machine: labels",
+        LabelTable,
+        lambda path, _: read_label_table(path),
+    ),
+]
+OWN = tuple(FORMATS)
+
+
+def register_format(file_format: FileFormat[T]) -> FileFormat[T]:
+    """Add a format from outside the package: files in it are then read wherever files of its kind are.
+
+    It is asked before the others whether a file is in it. A format from outside that has this name is replaced; the
+    name of a format of the package is refused. ``FORMATS.remove(file_format)`` takes it out again.
+    """
+    others = [known for known in FORMATS if known.name == file_format.name and _alike(known, file_format)]
+    if any(known in OWN for known in others):
+        raise DataError(f"{file_format.name!r} is a format of probeval. Give yours another name.")
+    if file_format.holds not in (Runs, Judgments, LabelTable):
+        raise DataError(
+            f"the format {file_format.name!r} must hold Runs, Judgments or LabelTable, got {file_format.holds!r}."
+        )
+    for known in others:
+        FORMATS.remove(known)
+    FORMATS.append(file_format)
+    return file_format
+
+
+def _alike(one: FileFormat[Any], other: FileFormat[Any]) -> bool:
+    """Whether both are of runs or neither is: judgments and labels are imported by the same names."""
+    return (one.holds is Runs) == (other.holds is Runs)
+
+
+def formats_of(*holds: type[Runs | Judgments | LabelTable]) -> dict[str, FileFormat[Any]]:
+    """The formats that hold one of these, by name.
+
+    >>> list(formats_of(Judgments, LabelTable))[:3]
+    ['qrels', 'table', 'quepid']
+    """
+    return {known.name: known for known in FORMATS if known.holds in holds}
+
+
+def format_named(name: str, holds: type[T]) -> FileFormat[T]:
+    """The format of this name that holds runs, judgments or labels."""
+    known = formats_of(holds)
+    if name not in known:
+        raise DataError(f"No format {name!r}: {', '.join(known)}.{did_you_mean(name, known)}")
+    return cast("FileFormat[T]", known[name])
+
+
+def find_format(path: Path, *holds: type[Runs | Judgments | LabelTable]) -> FileFormat[Any] | None:
+    """The format that a file is in, the latest registered first; None where none recognises it."""
+    known = reversed(formats_of(*holds).values())
+    return next((each for each in known if each.recognises(path)), None)
