@@ -60,7 +60,8 @@ CASES: dict[str, tuple[str, Callable[[Path], list[object]]]] = {
     "plan": (
         "plan",
         lambda f: [
-            *runs(f, qrels="part.txt"), "--metric", "DCG@5", "--target", "confidence=.8,erho2=.5", "--jobs", 1, *UNIFORM,
+            *runs(f, qrels="part.txt"), "--metric", "DCG@5", "--target", "confidence=.8,erho2=.5", "--jobs", 1,
+            *UNIFORM,
         ],
     ),
     "next": ("next", lambda f: [*runs(f, qrels="part.txt"), "--metric", "DCG@5", "-n", 3, *UNIFORM]),
