@@ -16,10 +16,10 @@ Runs and the judgments at hand go in; every score comes out with its uncertainty
 =====================  ==========================================================
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+import importlib
+import typing
 
-if TYPE_CHECKING:
+if typing.TYPE_CHECKING:
     from probeval.api import (
         Evaluation,
         NextPairs,
@@ -175,11 +175,11 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> typing.Any:
     """Import a public name when it is first used."""
     if name not in _HOME:
         raise AttributeError(f"module 'probeval' has no attribute {name!r}")
-    value = getattr(import_module(_HOME[name]), name)
+    value = getattr(importlib.import_module(_HOME[name]), name)
     globals()[name] = value
     return value
 

@@ -144,10 +144,12 @@ def test_a_measure_works_by_its_name(outside, small, tmp_path):
     measured = probeval.measure(small.runs, small.judgments, "TopTwo(rel=2)@5")
     grades = np.append(small.judgments.on(small.runs.pool).grades(), 0)
     expected = (grades[small.runs.pairs[:, :, :2]] >= 2).any(axis=-1).mean(axis=1)
-    np.testing.assert_allclose(measured.table().loc[list(small.runs.systems), "mean"], expected)
+    np.testing.assert_allclose(measured.to_frame().set_index("system").loc[list(small.runs.systems), "mean"], expected)
     relevance = load_card("text-hierarchical").model.predict(small, depth=small.runs.depth)
     np.testing.assert_allclose(
-        evaluate(small.runs, relevance, "TopTwo(rel=2)@5").table()["mean"].sort_index(), expected, atol=1e-9
+        evaluate(small.runs, relevance, "TopTwo(rel=2)@5").to_frame().set_index("system")["mean"].sort_index(),
+        expected,
+        atol=1e-9,
     )
     write_campaign(small, tmp_path / "campaign")
     runs, qrels = (str(tmp_path / "campaign" / name) for name in ("runs", "qrels.txt"))
@@ -164,7 +166,7 @@ def test_a_measure_is_known_in_another_process(outside, small):
     measures = [parse("TopTwo@5"), parse("TopTwo(rel=2)@5")]
     work = [joblib.delayed(probeval.measure)(small.runs, small.judgments, metric) for metric in measures]
     for metric, found in zip(measures, joblib.Parallel(n_jobs=2)(work), strict=True):
-        assert found.table().equals(probeval.measure(small.runs, small.judgments, metric).table())
+        assert found.to_frame().equals(probeval.measure(small.runs, small.judgments, metric).to_frame())
 
 
 def test_a_measure_without_a_module_takes_its_definition_along():
@@ -290,8 +292,6 @@ def test_formats_that_cannot_be_are_refused(outside):
 
 def test_a_policy_works_by_its_name(small):
     selection = probeval.selection
-    if not hasattr(selection, "register_policy"):
-        pytest.skip("policies are no objects in this version")
 
     def middling(context, goal):
         mean, _ = context.gain_moments
@@ -312,8 +312,6 @@ def test_a_policy_works_by_its_name(small):
 
 def test_a_stopping_rule_works_by_its_name(small):
     selection = probeval.selection
-    if not hasattr(selection, "register_rule"):
-        pytest.skip("stopping rules are no objects in this version")
 
     class Relevant(selection.StoppingRule):
         """Relevant documents found."""

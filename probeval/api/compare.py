@@ -188,7 +188,7 @@ def compare(
     >>> import numpy as np, probeval
     >>> campaign = probeval.synthetic_campaign(np.random.default_rng(1), systems=3, queries=20, depth=5)
     >>> probeval.compare(campaign, "DCG@5").to_frame()[["a", "b"]].to_numpy().tolist()
-    [['s2', 's1'], ['s2', 's3'], ['s1', 's3']]
+    [['system-03', 'system-02'], ['system-03', 'system-01'], ['system-02', 'system-01']]
     """
     notes: list[str] = []
 

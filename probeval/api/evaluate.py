@@ -82,7 +82,7 @@ def evaluate(
     >>> campaign = probeval.synthetic_campaign(np.random.default_rng(1), systems=4, queries=5, depth=5)
     >>> evaluation = probeval.evaluate(campaign.runs, "nDCG@5", scale="graded:2")
     >>> evaluation
-    <Evaluation: nDCG@5 of 4 systems on 5 queries, 0 of ... pairs judged, confidence 0....>
+    <Evaluation: nDCG@5 of 4 systems on 5 queries, 0 of 56 pairs judged, confidence 0.573>
     """
     measured, grades = as_metric(metric), as_scale(scale)
     notes: list[str] = []

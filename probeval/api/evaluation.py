@@ -11,9 +11,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from probeval.api.documents import NextDocument, NextPair
 from probeval.display import Shown, View
+from probeval.errors import ModelError
 from probeval.metrics import Metric
-from probeval.relevance import Choice
+from probeval.relevance import Choice, Hierarchical
+from probeval.relevance.inference.posterior import Posterior
+from probeval.relevance.models.hierarchical import Inference
+from probeval.schema import records
 from probeval.scores import Comparison, Ranking, Scores
 from probeval.scores.documents import EvaluateDocument
 from probeval.scores.evaluate import as_metric
@@ -116,6 +121,25 @@ class Evaluation(Shown):
         """
         judging = self.state.judging.choosing(policy, goal=goal, explore=explore)
         return NextPairs(replace(self, state=replace(self.state, judging=judging)), n, Stopping.parse(stop))
+
+    def posterior(self, *, inference: Inference = "laplace", **options: Any) -> Posterior:
+        """The posterior of the hierarchical model; that of NUTS has ``to_arviz()``.
+
+        Parameters
+        ----------
+        inference
+            ``"laplace"`` or ``"nuts"``.
+        options
+            As in :meth:`probeval.relevance.Hierarchical.infer`: ``draws``, ``tune``, ``chains`` and others.
+        """
+        judging = self.state.judging
+        if not isinstance(judging.model, Hierarchical):
+            raise ModelError(f"Only a hierarchical model has a posterior, and {self.choice.name} is none.")
+        return judging.model.infer(
+            replace(judging.collection, judgments=self.state.judgments if len(self.state.judgments) else None),
+            depth=judging.depth, scale=judging.scale, inference=inference,
+            rng=stream(judging.seed, Purpose.PREDICTION), **options,
+        )  # fmt: skip
 
     def fairness(self) -> pd.DataFrame:
         """How much of each team's documents was judged, and what depends on it; one row per team."""
@@ -232,7 +256,7 @@ class NextPairs(Shown):
         """One row per pair: query, doc, expected grade and its sd, how many systems retrieved it, its best rank."""
         return self._frame
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> NextDocument:
         """The pairs as plain data, as ``probeval next --format json`` prints them."""
         state, check = self.state, self.check
         return {
@@ -245,7 +269,7 @@ class NextPairs(Shown):
             "confidence": state.ranking.confidence,
             "stop": {"reached": check.reached, "reasons": list(check.reasons), "values": check.values},
             "comparisons": Verdict.of(state.ranking).to_dict(),
-            "next": self._frame.to_dict("records"),
+            "next": records(self._frame, NextPair),
         }
 
     def sentences(self) -> list[str]:

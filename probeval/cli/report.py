@@ -13,6 +13,7 @@ import typer
 
 from probeval import api
 from probeval.api.report import is_store
+from probeval.cli.completion import complete_policy
 from probeval.cli.options import (
     Depth,
     Format,
@@ -76,6 +77,7 @@ def report(
             "--policy",
             metavar="POLICY[:MODEL]",
             help="Judge the campaign again by this policy and report the simulation; may be repeated.",
+            autocompletion=complete_policy,
         ),
     ] = None,
     batch: Annotated[

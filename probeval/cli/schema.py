@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
+from probeval.api.documents import NextDocument
 from probeval.cli.options import Format, OutputFormat, Quiet, Seed
 from probeval.cli.output import write, write_json
 from probeval.errors import ProbevalError, did_you_mean
@@ -66,7 +67,7 @@ def documents() -> dict[str, tuple[str, Any]]:
         "demo": ("the story of the demo", printed.DemoDocument),
         "evaluate": ("a ranking, or several", EvaluateDocument | MeasuredDocument | printed.Evaluations),
         "plan": ("the options for a target", PlanDocument),
-        "next": ("the pairs to judge next", printed.NextDocument | printed.FairnessDocument),
+        "next": ("the pairs to judge next", NextDocument | printed.FairnessDocument),
         "simulate": ("trajectories of policies", SimulationDocument),
         "judge": ("the address of the judging page", printed.AddressDocument),
         "report": ("a report that was written", printed.ReportDocument),

@@ -324,9 +324,7 @@ def model(choice: Choice, seen: str | None) -> Section:
     card = choice.card
     parts: list[Part] = [Prose(f"{choice.name}: {choice.why} Scale {choice.scale} ({choice.scale_from}).")]
     if seen:
-        parts.append(
-            Prose(f"These judgments are those of {seen}, which the model was fitted on: it has seen the answers.")
-        )
+        parts.append(Prose(f"The model was fitted on these judgments ({seen}): its confidence is too high here."))
     if card is None:
         parts.append(Prose("The model has no card: nothing is known of how true its confidence is."))
         return Section("model", "The model, and how true its confidence is", tuple(parts))

@@ -97,7 +97,7 @@ def test_runs_and_judgments(probeval, campaign):
 def test_judgments_that_miss_some(probeval, partly, metric):
     files = (partly / "runs", "--qrels", partly / "qrels.txt", "--metric", metric, "--format", "json")
     said = probeval("compare", *files)
-    assert "are not judged, and count as worth nothing" in said.err
+    assert "are not judged: they count as 0." in said.err
     assert {p["when_judged"] for p in json.loads(said.out)["pairs"]} <= {"yes", "no", "open"}
     modelled = json.loads(probeval("compare", *files, "--model", "uniform", "--draws", "50").out)["pairs"]
     assert all(0 <= p["p_significant"] <= 1 for p in modelled)

@@ -190,7 +190,7 @@ def test_a_model_by_path(probeval, folder, tmp_path):
     copy = tmp_path / "copy.txt"
     copy.write_bytes((folder / "qrels.txt").read_bytes())
     said = probeval(*arguments, "--qrels", copy)
-    assert f"These judgments are those of {folder.name}, which mine was fitted on: it has seen the answers." in said.err
+    assert f"mine was fitted on these judgments ({folder.name}): its confidence is too high here." in said.err
     assert "was fitted on" not in probeval(*arguments, "--qrels", folder / "few.txt").err
 
 
@@ -284,7 +284,7 @@ def test_queries_on_one_side_alone_are_said(probeval, folder, put):
     said = probeval(
         "evaluate", folder / "runs", *INDEPENDENT, "--qrels", qrels, "--metric", "DCG@5", "--format", "json"
     )
-    assert "1 queries of the runs have no judgment: the model alone speaks for them." in said.err
+    assert "1 queries of the runs have no judgment: their scores rest on the model alone." in said.err
     assert "1 judged queries are answered by no run and are left out." in said.err
     found = result(said)
     assert found["judged"] < found["pool"]
@@ -407,7 +407,7 @@ def test_music_on_the_command_line(probeval, data):
     assert found["confidence"] == pytest.approx(0.93, abs=0.01)
     said = probeval(*arguments, "--qrels", folder / "qrels.txt.gz")
     assert "Model mirex-jud-fine: there are artists and genres, and grades are fine." in said.err
-    assert "These judgments are those of mirex2011, which mirex-jud-fine was fitted on" in said.err
+    assert "mirex-jud-fine was fitted on these judgments (mirex2011)" in said.err
     assert "6,322 of 6,322 pairs judged" in said.err
     assert "mean confidence 1.000" in said.err
 

@@ -65,7 +65,7 @@ def test_runs_judged_and_modelled(probeval, campaign, tmp_path):
     assert set(found["share_interval"]) == set(found["share"])
     assert (tmp_path / "shares-posterior.png").exists()
     blind = probeval("gstudy", campaign / "runs", *args)
-    assert "not judged and worth nothing" in blind.err
+    assert "are not judged: they count as 0." in blind.err
 
 
 def test_assessors_from_tables(probeval, put):

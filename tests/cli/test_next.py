@@ -113,7 +113,7 @@ def test_a_target_that_is_met_asks_for_nothing(asked):
     assert said.code == 0
     assert said.out.split() == ["query", "doc", "grade", "sd", "systems", "best_rank"]
     assert "The target is met (confidence 0." in said.err
-    assert "Set another with --stop." in said.err
+    assert "Set another target with --stop." in said.err
 
 
 def test_a_budget_is_not_overdrawn(asked, folder):
@@ -161,7 +161,10 @@ def test_fairness_is_a_table_of_teams(asked, folder):
         (("--stop", "confidence=95"), "A stopping rule is confidence=NUMBER, a probability; got confidence=95."),
         (("--stop", "hours=3"), "To stop at hours= say what a judgment takes: seconds=."),
         (("--explore", "2"), "The share of exploration is between 0 and 1, got 2."),
-        (("--model", "none"), "Choosing needs a model: uniform, empirical, independent, hierarchical or a card."),
+        (
+            ("--model", "none"),
+            "This task needs a relevance model: uniform, empirical, independent, hierarchical or a card.",
+        ),
         (("--metric", "NDGC@5"), "Unknown metric 'NDGC@5'. Did you mean 'nDCG@5'?"),
         (("--policy", "mtc-thesis", "--metric", "AP"), "not for AP. Use gain."),
     ],

@@ -54,7 +54,7 @@ def test_a_picture_and_a_table(probeval, campaign, tmp_path):
         (["--target", ".95"], "write confidence=.95"),
         (["--queries", "many"], "--queries takes whole numbers"),
         (["--queries", "0"], "--queries takes whole numbers"),
-        (["--model", "none"], "A plan needs a model"),
+        (["--model", "none"], "This task needs a relevance model"),
         (["--disagreement", "3"], "disagreement between 0 and 1"),
     ],
 )

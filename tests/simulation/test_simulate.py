@@ -120,7 +120,7 @@ def test_answers_that_were_seen_are_said(three, monkeypatch):
     monkeypatch.setattr(Choice, "fitted_on", lambda self, collection: collection.name)
     said = []
     run(three[0], policies=["mtc:text-out"], say=said.append, **QUICK)
-    assert said[-1] == "These judgments are those of one, which text-out was fitted on: it has seen the answers."
+    assert said[-1] == "text-out was fitted on these judgments (one): its confidence is too high here."
 
 
 def test_gain_and_scale_are_heard(three):

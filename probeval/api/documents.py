@@ -1,0 +1,69 @@
+"""Results of tasks as plain data: what JSON prints."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from probeval.selection.verdict import VerdictDocument
+
+__all__ = ["CheckedStop", "NextDocument", "NextPair"]
+
+
+class NextPair(TypedDict):
+    """A pair to judge.
+
+    Parameters
+    ----------
+    grade, sd
+        The grade that is expected, and its standard deviation.
+    systems, best_rank
+        How many systems retrieved the document, and the best rank that it has.
+    """
+
+    query: str
+    doc: str
+    grade: float
+    sd: float
+    systems: int
+    best_rank: int
+
+
+class CheckedStop(TypedDict):
+    """Whether the stopping rule says stop.
+
+    Parameters
+    ----------
+    reached, reasons
+        Whether it does, and why.
+    values
+        What each of its figures comes to.
+    """
+
+    reached: bool
+    reasons: list[str]
+    values: dict[str, float]
+
+
+class NextDocument(TypedDict):
+    """The pairs to judge next.
+
+    Parameters
+    ----------
+    metric, model, policy, goal
+        What is measured, what predicts, how pairs are chosen, and what for.
+    pool, judged, confidence
+        How many pairs there are, how many of them are judged, and the mean confidence over pairs of systems.
+    comparisons
+        How many comparisons of systems are in each state.
+    """
+
+    metric: str
+    model: str
+    policy: str
+    goal: str
+    pool: int
+    judged: int
+    confidence: float
+    stop: CheckedStop
+    comparisons: VerdictDocument
+    next: list[NextPair]
