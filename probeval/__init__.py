@@ -1,6 +1,6 @@
 """probeval: probabilistic relevance and low-cost evaluation of retrieval systems.
 
-Runs and whatever judgments there are go in; every score comes out with how sure it is.
+Given runs and any number of judgments, it returns every score with its uncertainty.
 """
 
 from typing import Any
@@ -49,7 +49,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Names whose modules take longer to load are loaded when they are asked for."""
+    """Load names lazily whose modules are slow to import."""
     if name == "synthetic_campaign":
         from probeval.relevance.synthetic import synthetic_campaign
 

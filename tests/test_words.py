@@ -23,11 +23,8 @@ PACKAGE = ROOT / "probeval"
 DOCS = ROOT / "docs"
 
 NOT_YET = {
-    "data",
-    "features",
     "metrics",
     "relevance",
-    "probeval",
     "selection",
     "simulation",
     "campaign",
@@ -43,10 +40,11 @@ NOT_YET = {
 
 # Words of an identifier, in any case, as a word of its own: ``Belief``, ``belief_of``, ``_the_belief``.
 IDENTIFIERS = {
-    "advisor", "averaged", "belief", "beliefs", "course", "drawing", "follower", "following", "form", "forms",
-    "foundation", "founding", "knowledge", "lesson", "outlook", "said", "spoken", "stage", "stages", "stretch",
-    "supply", "told", "trial", "trials", "vocabulary",
+    "advisor", "belief", "beliefs", "course", "follower", "form", "forms", "foundation", "founding", "knowledge",
+    "lesson", "outlook", "said", "spoken", "stage", "stages", "stretch", "supply", "told", "trial", "trials",
+    "vocabulary",
 }  # fmt: skip
+MODULES = {"averaged", "drawing", "following"}  # retired as names of modules only
 
 UNIT = (
     "assessors?|boolean|cells?|coefficients?|columns?|cutpoints?|decompositions?|documents?|draws?|entr(?:y|ies)|"
@@ -55,8 +53,8 @@ UNIT = (
     "weights?|words?"
 )
 THING = (
-    "assessor|batch|block|budget|campaign|card|cell|collection|column|cutoff|document|draw|facet|fold|grade|group|"
-    "judgment|kind|level|line|list|measure|metric|model|page|pair|panel|part|person|point|policy|query|rank|replicate|"
+    "assessor|batch|block|budget|campaign|card|cell|collection|column|cutoff|document|draw|facet|fold|grade|group|grouping|"
+    "feature|judgment|kind|level|line|list|measure|metric|model|page|pair|panel|part|person|point|policy|query|rank|rater|replicate|"
     "row|rule|run|sample|scale|source|split|step|system|team|test|thing|topic|user"
 )
 PERSON = "speaks?|speaking|spoken|knows?|believes?|believed|thinks?"
@@ -68,11 +66,12 @@ CLAUSE = (
 PROSE = {
     "retired word": re.compile(
         r"\b(?:advisors?|beliefs?|follower|founding|foundation|knowledge|lessons?|outlooks?|said|stages?|stretch(?:es)?|"
-        r"suppl(?:y|ies)|told|trials?|vocabulary|(?<!of )course)\b|\bChain\b|\bchain of (?:\w+ )?models\b",
+        r"suppl(?:y|ies)|told|trials?|vocabulary|(?<!of )course)\b|(?-i:\bChain\b)|\bchain of (?:\w+ )?models\b",
         re.IGNORECASE,
     ),
     "a Y, for per Y": re.compile(
-        rf"\b(?:an?|one|two|three|four|\d+|many|few|more|fewer|median|mean) (?:[\w-]+ )?(?:{UNIT}) an? (?:{THING})\b",
+        r"(?<!gave )(?<!give )(?<!gives )\b(?:an?|one|two|three|four|\d+|many|few|more|fewer|median|mean) (?:[\w-]+ )?"
+        rf"(?:{UNIT}) an? (?:{THING})\b|\bone an? (?:{THING})\b",
         re.IGNORECASE,
     ),
     "personified code": re.compile(
@@ -192,6 +191,8 @@ def prose_findings(path: str, line: int, text: str) -> Iterator[Finding]:
 def source_findings(path: str, source: str) -> Iterator[Finding]:
     """Yield the retired words of a module: its name, identifiers, docstrings and comments."""
     tree = ast.parse(source)
+    if Path(path).stem in MODULES:
+        yield Finding(path, 1, "module", Path(path).stem)
     for line, name in [(1, Path(path).stem), *identifiers(tree)]:
         retired = IDENTIFIERS & set(words(name)) or name == "Chain"
         if retired and not any(re.search(a.path, path) and re.search(a.text, name) for a in ALLOWED):
