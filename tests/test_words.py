@@ -23,7 +23,6 @@ PACKAGE = ROOT / "probeval"
 DOCS = ROOT / "docs"
 
 NOT_YET = {
-    "relevance",
     "selection",
     "simulation",
     "campaign",

@@ -1,4 +1,4 @@
-"""What moves the latent relevance of a pair: the effects of the hierarchical model, and their priors."""
+"""The effects of the hierarchical model on the latent relevance of pairs, and their priors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["effects_named", "model_effects"]
 
 
 def model_effects(groups: Iterable[str] = ()) -> tuple[Effect, ...]:
-    """The effects of the model, with one for each column of document groups.
+    """Return the effects of the model, with one per column of document groups.
 
     >>> [effect.name for effect in model_effects(["genre"])]
     ['query', 'slope', 'interaction', 'group:genre', 'team', 'system', 'cutpoint_scale']
@@ -33,7 +33,7 @@ def model_effects(groups: Iterable[str] = ()) -> tuple[Effect, ...]:
 
 
 def effects_named(names: Iterable[str]) -> tuple[Effect, ...]:
-    """The effects that a prior names, in the order of the model."""
+    """Return the effects with these names, in the order of the model."""
     wanted = list(names)
     known = model_effects(name.removeprefix(PREFIX) for name in wanted if name.startswith(PREFIX))
     strange = set(wanted) - {effect.name for effect in known}
