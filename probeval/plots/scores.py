@@ -1,4 +1,4 @@
-"""Pictures of an evaluation: the ranking and its pairs."""
+"""Plots of an evaluation: the ranking and its pairs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["plot_pairs", "plot_ranking"]
 
 
 def plot_ranking(ranking: Ranking, *, level: float = 0.95, ax: Axes | None = None) -> Axes:
-    """Mean scores with their intervals, the best on top; a band holds systems that cannot be told from its best."""
+    """Plot mean scores with intervals, best on top; a band marks systems indistinguishable from its best."""
     table = ranking.table(level=level)
     n = len(table)
     ax = new_axes(ax, 6.4, 1.2 + 0.22 * n)
@@ -50,7 +50,7 @@ def plot_ranking(ranking: Ranking, *, level: float = 0.95, ax: Axes | None = Non
 
 
 def plot_pairs(ranking: Ranking, *, ax: Axes | None = None) -> Axes:
-    """P(the row's system is better than the column's) for every pair, half of any tie, in the order of the ranking."""
+    """Plot P(the row's system is better than the column's) for every pair, ties counting half, in ranking order."""
     order = ranking.scores.order
     n = len(order)
     cell, size = (0.2, 8) if n <= 40 else (0.12, 6)

@@ -169,7 +169,7 @@ class CampaignView:
 
     @cached_property
     def membership(self) -> Columns:
-        r"""The weight of each system in each pair: :math:`1/\sqrt{n_d}` for the n systems that retrieved it, centred."""
+        r"""The weight of each system in each pair: :math:`1/\sqrt{n_d}` if it is one of its n systems, centred."""
         runs = self.runs
         system, query, rank = np.nonzero(runs.retrieved)
         pair = runs.pairs[system, query, rank]
