@@ -104,7 +104,7 @@ class GStudy:
         return _between(values[name], None if draws is None else draws[:, self.design.names.index(name)], level)
 
     def coefficient(self, name: str, *, level: float = 0.95, **sizes: float) -> Estimate:
-        """Return ``"erho2"`` or ``"phi"`` of mean scores over these numbers of queries and assessors, as studied if none.
+        """Return ``"erho2"`` or ``"phi"`` of mean scores over the given (by default the studied) sizes.
 
         Examples
         --------

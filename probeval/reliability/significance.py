@@ -141,7 +141,7 @@ class Pairwise:
         return frame.assign(p_equal=self.p_equal) if self.rope else frame
 
     def verdicts(self) -> list[str]:
-        """Return one verdict per pair: ``equal`` (within the rope, even if significant), ``better``, ``worse``, ``open``."""
+        """The verdict per pair: ``equal`` (within the rope, even if significant), ``better``, ``worse`` or ``open``."""
         words = np.array(["worse", "open", "better"], dtype=object)[self.decision + 1]
         return [str(word) for word in np.where(self.equal, "equal", words)]
 

@@ -209,9 +209,7 @@ class NutsPosterior(Posterior):
             name = f"{effect.name}_effect"
             of_query = effect.effect.scope == "query"
             values = np.moveaxis(local[effect.name] if of_query else drawn.of_campaign[effect.name], -1, 0)
-            values = (
-                values - (values @ effect.columns.share)[..., None]
-            )  # zero-sum columns do not identify the mean: set it to 0
+            values = values - (values @ effect.columns.share)[..., None]  # set the mean to 0: it is not identified
             posterior[name] = values if effect.effect.dims else values[..., 0]
             dims[name] = [*(["query"] * of_query), *effect.effect.dims]
         groups = {
