@@ -117,9 +117,7 @@ def judged_share(runs: Runs, judgments: Judgments, depth: int) -> Floats:
     """
     pairs = runs.pairs[:, np.isin(runs.queries, judgments.pool.queries), :depth]
     grades = judgments.on(runs.pool).grades()
-    graded = np.append(
-        ~np.isnan(grades) & (grades != -1), False
-    )  # junk counts as judged; sampled but unjudged does not
+    graded = np.append(~np.isnan(grades) & (grades != -1), False)  # junk is judged; sampled (-1) is not
     return np.asarray(graded[pairs].sum(axis=(1, 2)) / np.maximum((pairs >= 0).sum(axis=(1, 2)), 1))
 
 

@@ -100,9 +100,7 @@ def _precision(metric: Metric, lists: Lists, outside: Ints) -> tuple[Floats, Flo
     share = relevant / rank
     below = share.sum(axis=-1, keepdims=True) - np.cumsum(share, axis=-1)
     start = ((above + 1) * share).sum(axis=-1, keepdims=True)
-    own = np.where(
-        open_, (1 + above) / rank + below, 0.0
-    )  # the contribution of each open rank given only the judged ones
+    own = np.where(open_, (1 + above) / rank + below, 0.0)  # of each open rank, given only the judged ones
     before: Ints = np.cumsum(open_, axis=-1) - open_
     # The m-th open rank from the top also counts the m - 1 above it; from the bottom, those below it count it.
     downward = np.where(open_, own + before / rank, 0.0)

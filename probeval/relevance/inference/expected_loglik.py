@@ -148,9 +148,8 @@ class ExpectedLogLikelihood:
         above, below = (eta + (tied + factor * (a @ at.gaps))[:, None, :] for a in (self.apart_high, self.apart_low))
         high = np.where(self.level == 0, np.inf, above)
         low = np.where(self.level == self.n_cuts, -np.inf, below)
-        p = np.maximum(
-            expit(high) * expit(-low) * -np.expm1(low - high), LEAST
-        )  # F(high) - F(low), without cancellation
+        # F(high) - F(low), without cancellation.
+        p = np.maximum(expit(high) * expit(-low) * -np.expm1(low - high), LEAST)
         value = float(self.rule.weights @ np.log(p).sum(axis=2) @ PREDICTOR.weights)
         return value, Logits(factor, high, low, p)
 
