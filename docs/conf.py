@@ -1,4 +1,4 @@
-"""Sphinx configuration. Some reference pages are written from the code at build time: see generate.py beside this."""
+"""Sphinx configuration. Some reference pages are generated at build time: see generate.py and listing.py."""
 
 import importlib
 import re
@@ -10,6 +10,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
 import generate  # noqa: E402
+import listing  # noqa: E402
 from docutils import nodes  # noqa: E402
 from docutils.utils.math import MathError  # noqa: E402
 from docutils.utils.math.latex2mathml import tex2mathml  # noqa: E402
@@ -65,7 +66,7 @@ html_sidebars = {"install": [], "tutorial": [], "architecture": [], "evidence": 
 def _write_pages(app):
     folder = HERE / "reference" / "generated"
     folder.mkdir(parents=True, exist_ok=True)
-    for name, page in generate.pages().items():
+    for name, page in {**generate.pages(), "listing.md": listing.page()}.items():
         path = folder / name
         if not path.exists() or path.read_text(encoding="utf-8") != page:
             path.write_text(page, encoding="utf-8")

@@ -18,7 +18,7 @@ from probeval.data import Collection, Judgments, Runs, Scale, read_campaign
 from probeval.errors import DataError, ProbevalWarning
 from probeval.metrics import Metric, measure, parse
 from probeval.relevance import FallbackModel, load_card
-from probeval.relevance.learning.fit import text_chain
+from probeval.relevance.learning.fit import text_models
 from probeval.scores import Scores, evaluate
 from probeval.ties import TIE, signs
 
@@ -161,14 +161,14 @@ def text_rows(data: Path, progress: Callable[[str], None] = lambda _: None) -> d
     for held_out in HELD_OUT:
         progress(held_out)
         campaign = campaigns[held_out]
-        chain = text_chain([c for name, c in campaigns.items() if name != held_out], depth=DEPTH)
+        models = text_models([c for name, c in campaigns.items() if name != held_out], depth=DEPTH)
         scale, runs = campaign.judgments.scale(), campaign.runs.top(DEPTH)
         blind = replace(campaign, judgments=None)
         rows = []
         for name in ("DCG@10", "nDCG@10"):
             metric = parse(name)
             true = truth(runs, campaign.judgments, metric, scale)
-            relevance = FallbackModel(chain).predict(blind, depth=DEPTH, scale=scale)
+            relevance = FallbackModel(models).predict(blind, depth=DEPTH, scale=scale)
             scores = evaluate(runs, relevance, metric, n=DRAWS, rng=np.random.default_rng(0))
             rows.append(row(name, "model", scores, true))
             for way, power in (("counting systems", 1), ("square root of that", 0.5)):
@@ -241,7 +241,7 @@ averaged over {seeds} seeds.
 
 ## Texts: held-out campaigns
 
-The fallback model of `probeval.relevance.learning.fit.text_chain` is fitted to the other four of five campaigns and
+The fallback model of `probeval.relevance.learning.fit.text_models` is fitted to the other four of five campaigns and
 applied to the systems whose top 10 is judged. *Counting systems* scores every document by the number of systems that
 retrieved it, or the square root of that number. *Random judgments* use the true rate of relevance, which would not be
 known in practice. Unjudged pairs of the pool count as grade 0.

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 import probeval
 from probeval.plots import ORANGE, plot_ranking, save
 from probeval.relevance import FallbackModel
-from probeval.relevance.learning.fit import text_chain
+from probeval.relevance.learning.fit import text_models
 from probeval.scores import evaluate
 
 METRIC = "DCG@10"
@@ -27,7 +27,7 @@ def draw(path: Path) -> None:
     order = rng.permutation(len(campaign.judgments))
     some = campaign.judgments.take(order[: len(order) // 3])
     past = [replace(probeval.synthetic_campaign(np.random.default_rng(seed)), name=str(seed)) for seed in range(1, 5)]
-    model = FallbackModel(text_chain(past, depth=10))
+    model = FallbackModel(text_models(past, depth=10))
 
     axes = Figure(figsize=(9.6, 3.8), layout="constrained").subplots(1, 2, sharex=True)
     for ax, judgments in zip(axes, (None, some), strict=True):

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 import probeval
 from probeval.plots import plot_components, plot_dstudy, save
 from probeval.relevance import FallbackModel
-from probeval.relevance.learning.fit import text_chain
+from probeval.relevance.learning.fit import text_models
 from probeval.reliability import dstudy, gstudy
 from probeval.scores import evaluate
 
@@ -31,7 +31,7 @@ def draw(path: Path) -> None:
     full = gstudy(probeval.measure(campaign.runs, campaign.judgments, METRIC))
     order = rng.permutation(len(campaign.judgments))
     some = campaign.judgments.take(order[: len(order) // 3])
-    relevance = FallbackModel(text_chain([campaign_of(seed) for seed in range(3, 7)], depth=10)).predict(
+    relevance = FallbackModel(text_models([campaign_of(seed) for seed in range(3, 7)], depth=10)).predict(
         replace(campaign, judgments=some), depth=10
     )
     part = gstudy(evaluate(campaign.runs.top(10), relevance, METRIC, method="draws", per_query=True, rng=rng))

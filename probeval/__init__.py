@@ -2,18 +2,7 @@
 
 Runs and the judgments at hand go in; every score comes out with its uncertainty. One function per task:
 
-=====================  ==========================================================
-:func:`evaluate`       rank systems with few judgments or none
-:func:`compare`        test every pair of systems
-:func:`next_pairs`     choose the pairs to judge next
-:func:`plan`           forecast the judgments that a target takes
-:func:`simulate`       try policies on a finished campaign
-:func:`gstudy`         variance components of scores
-:func:`dstudy`         the reliability of other numbers of queries
-:func:`fit`            learn a relevance model from past campaigns
-:class:`Campaign`      judge alone or in a team
-:func:`report`         write an HTML report
-=====================  ==========================================================
+=====================  ===================================================
 """
 
 import importlib

@@ -1,4 +1,4 @@
-"""The array types that signatures name, and how an array is made read-only."""
+"""Array types for signatures, and read-only views of arrays."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ __all__ = ["Bools", "Codes", "Floats", "Ids", "Ints", "frozen", "objects"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
-Codes = NDArray[np.int16]  # grades as positions on a Scale; negative for what has no grade
+Codes = NDArray[np.int16]  # grades as positions on a Scale; negative for entries without a grade
 Ids = NDArray[np.object_]  # ids, as str
 
 A = TypeVar("A", bound=NDArray[Any])
 
 
 def frozen(array: A) -> A:
-    """The same data, read-only."""
+    """Return a read-only view of an array."""
     view = array.view()
     view.flags.writeable = False
     return view

@@ -1,4 +1,4 @@
-"""PyMC and ArviZ as the package uses them: the only place that knows PyMC 5 with ArviZ 0 from PyMC 6 with ArviZ 1."""
+"""Adapters for PyMC and ArviZ: the only module that distinguishes PyMC 5 with ArviZ 0 from PyMC 6 with ArviZ 1."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from probeval.errors import ProbevalWarning
 
 __all__ = ["NutsDiagnostics", "arviz_data", "diagnose", "load", "quiet", "sample"]
 
-RHAT, ESS, DIVERGENCES = 1.01, 400.0, 0.001  # past these the draws are not to be trusted
+RHAT, ESS, DIVERGENCES = 1.01, 400.0, 0.001  # beyond these limits the draws are unreliable
 
 STATISTICS = ("diverging", "energy", "tree_depth", "depth", "step_size", "n_steps", "acceptance_rate", "lp")
 
 
 @dataclass(frozen=True)
 class NutsDiagnostics:
-    """How the sampling went: the largest R-hat and the least bulk ESS of all parameters, and the share of divergences.
+    """Sampler diagnostics: the largest R-hat and the least bulk ESS of all parameters, and the share of divergences.
 
     >>> NutsDiagnostics(rhat=1.03, ess=812.0, divergences=0.0).problems
     ('R-hat of 1.0300 (more than 1.01)',)
@@ -38,19 +38,19 @@ class NutsDiagnostics:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What is wrong, in words; nothing where all is well."""
-        found = (
+        """Descriptions of the failed checks; empty if all pass."""
+        checks = (
             (self.rhat <= RHAT, f"R-hat of {self.rhat:.4f} (more than {RHAT:g})"),
             (self.ess >= ESS, f"bulk ESS of {self.ess:.0f} (less than {ESS:.0f})"),
             (self.divergences <= DIVERGENCES, f"{self.divergences:.2%} divergences (more than {DIVERGENCES:.1%})"),
         )
-        return tuple(text for fine, text in found if not fine)
+        return tuple(text for passed, text in checks if not passed)
 
 
 def sample(model: Any, *, chains: int, **options: Any) -> tuple[dict[str, Floats], dict[str, Floats]]:
-    """The parameters and the sampler's statistics, each of shape (chain, draw, ..)."""
+    """Sample with NUTS; return the parameters and the sampler's statistics, each of shape (chain, draw, ..)."""
     pm, pytensor = load("pymc"), load("pytensor")
-    if major(pm) < 6:  # from 6 on PyMC takes nutpie by itself, and needs no compiler
+    if major(pm) < 6:  # PyMC 6 uses nutpie by default and needs no compiler
         if find_spec("nutpie") is not None:
             options["nuts_sampler"] = "nutpie"
         elif not pytensor.config.cxx:
@@ -68,24 +68,24 @@ def sample(model: Any, *, chains: int, **options: Any) -> tuple[dict[str, Floats
 
 
 def diagnose(chains: Mapping[str, Floats], statistics: Mapping[str, Floats]) -> NutsDiagnostics:
-    """R-hat, bulk ESS and divergences of what :func:`sample` gives; warns where the draws are not to be trusted."""
+    """Return R-hat, bulk ESS and divergences of the result of :func:`sample`; warn if the draws are unreliable."""
     az, xr = load("arviz"), load("xarray")
     with quiet():
         flat = [v.reshape(*v.shape[:2], -1) for v in chains.values()]
         every = xr.Dataset({"x": (("chain", "draw", "parameter"), np.concatenate(flat, axis=-1))})
         rhat, ess = float(az.rhat(every)["x"].max()), float(az.ess(every, method="bulk")["x"].min())
-    found = NutsDiagnostics(rhat, ess, float(np.mean(statistics["diverging"])))
-    if found.problems:
+    diagnostics = NutsDiagnostics(rhat, ess, float(np.mean(statistics["diverging"])))
+    if diagnostics.problems:
         warnings.warn(
-            f"NUTS did not sample well: {', '.join(found.problems)}. Use more draws or a higher target_accept.",
+            f"NUTS did not sample well: {', '.join(diagnostics.problems)}. Use more draws or a higher target_accept.",
             ProbevalWarning,
             stacklevel=3,
         )
-    return found
+    return diagnostics
 
 
 def arviz_data(groups: dict[str, dict[str, Any]], coords: dict[str, Any], dims: dict[str, list[str]]) -> Any:
-    """ArviZ data of these groups."""
+    """Return the groups as an ArviZ data object."""
     az = load("arviz")
     with quiet():
         if major(az) < 1:
@@ -98,7 +98,7 @@ def major(module: Any) -> int:
 
 
 def load(name: str) -> Any:
-    """A module that ``import probeval`` leaves out, without what it says on being imported."""
+    """Import an optional module, without its warnings and log messages."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:
@@ -111,7 +111,7 @@ def load(name: str) -> Any:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Keep the sampler's own notes and warnings to itself: :func:`diagnose` says what matters."""
+    """Silence the sampler's log messages and warnings; :func:`diagnose` reports problems instead."""
     loggers = [logging.getLogger(name) for name in ("arviz", "pymc", "pytensor")]
     levels = [logger.level for logger in loggers]
     for logger in loggers:

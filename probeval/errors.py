@@ -1,21 +1,22 @@
-"""Everything that probeval raises on purpose.
+"""The errors that probeval raises on purpose.
 
 .. code-block:: text
 
     ProbevalError
     ├── CampaignError  a step that a campaign does not allow
-    ├── DataError      a file or table cannot be read as what it should be
+    ├── DataError      a file or table that cannot be read as expected
     ├── FeatureError   no such feature, or nothing to compute it from
     ├── MetricError    no such measure, or a parameter it does not take
     ├── ModelError     a model that cannot be fitted, loaded or applied
-    ├── ReliabilityError  a study that the scores cannot carry
+    ├── ReliabilityError  a study that the scores do not allow
     ├── SatisfactionError  no mapping to satisfaction, or answers that none can be fitted to
-    ├── ScaleError     a grade that the scale does not have, no such scale, or none named
+    ├── ScaleError     a grade outside the scale, no such scale, or no scale given
     ├── ScoreError     a question that a distribution of scores cannot answer
     ├── SelectionError no such policy, goal or stopping rule, or none that fits
     └── StoreError     a store of campaigns that cannot be opened, read or written
 
-Every message says where, what must be, what was got and what to do; the command line prints it as one line.
+Every message gives the place, the expected value, the value found and the remedy; the command line prints it as one
+line.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class CampaignError(ProbevalError):
 
 
 class DataError(ProbevalError):
-    """A file or table cannot be read as what it should be.
+    """A file or table that cannot be read as expected.
 
     >>> str(DataError("expected 6 columns, got 5.", path="runs/bm25", line=118))
     'runs/bm25:118: expected 6 columns, got 5.'
@@ -76,7 +77,7 @@ class ModelError(ProbevalError):
 
 
 class ReliabilityError(ProbevalError):
-    """A reliability study that the scores cannot carry."""
+    """A reliability study that the scores do not allow."""
 
 
 class SatisfactionError(ProbevalError):
@@ -84,7 +85,7 @@ class SatisfactionError(ProbevalError):
 
 
 class ScaleError(ProbevalError):
-    """A grade that the scale does not have, no such scale, or none named."""
+    """A grade outside the scale, no such scale, or no scale given."""
 
 
 class ScoreError(ProbevalError):
@@ -100,7 +101,7 @@ class StoreError(ProbevalError):
 
 
 class ProbevalWarning(UserWarning):
-    """Something is missing or has been replaced; the result stands, with less behind it."""
+    """Something is missing or was replaced; the result is valid but rests on less data."""
 
 
 def did_you_mean(word: str, known: Iterable[str], *, suffix: str = "") -> str:

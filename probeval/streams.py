@@ -1,4 +1,4 @@
-"""Randomness by purpose: from one seed a stream for each thing that is drawn, the same whichever verb draws it."""
+"""Random streams by purpose: one seed gives an independent stream per purpose, the same in every function."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Purpose", "query_streams", "stream"]
 
 
 class Purpose(IntEnum):
-    """What is drawn. The numbers are part of what a seed means: no number changes, none has two meanings."""
+    """The purposes of random draws. Numbers never change and are never reused: results of a seed depend on them."""
 
     ORDER = 0  # an order of pairs to judge, or of queries to divide
     RANKING = 1  # joint scores, from which the systems' ranks follow
@@ -20,14 +20,14 @@ class Purpose(IntEnum):
     SCORES = 4  # relevance and the scores that follow from it
     SLIPS = 5  # the grades that a simulated assessor gets wrong
     NULL = 6  # scores that could be true, which calibration is compared with
-    PILOT = 7  # the pairs that are judged before a policy sets in
+    PILOT = 7  # the pairs judged before the policy starts
     QUERY_SCORES = 8  # scores query by query, for studies of reliability and of users
     STUDY = 9  # the variance components of a G-study
     FORECAST = 10  # judgments to come
 
 
 def stream(seed: int, *keys: int | str) -> np.random.Generator:
-    """The generator that a seed and keys give: numbers, a :class:`Purpose`, the name of a campaign.
+    """Return the generator of a seed and keys: numbers, a :class:`Purpose`, the name of a campaign.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def stream(seed: int, *keys: int | str) -> np.random.Generator:
 
 
 def query_streams(seed: int, queries: slice) -> list[np.random.Generator]:
-    """A generator for each of these queries by itself, so that blocks of queries of any size draw the same.
+    """Return one generator per query, so that draws do not depend on the size of query blocks.
 
     Examples
     --------

@@ -24,9 +24,9 @@ _limit: Any = None
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Within it, BLAS uses one thread; afterwards as many as before. For many small matrices one is faster than two.
+    """Limit BLAS to one thread within the context. For many small matrices one thread is faster than two.
 
-    The limit is the process's: it begins with the first user and ends with the last, whichever thread they are in.
+    The limit applies to the whole process: it starts with the first user and ends with the last, in any thread.
 
     Examples
     --------
@@ -51,17 +51,17 @@ def one_thread() -> Iterator[None]:
 
 @cache
 def _libraries() -> Any:
-    """The libraries of linear algebra that are loaded; to look for them takes a while."""
-    import scipy.linalg  # noqa: F401  (brings one of its own)
+    """The loaded linear algebra libraries; cached because the search is slow."""
+    import scipy.linalg  # noqa: F401  (loads its own BLAS)
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
 
 
 def in_order(work: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
-    """The results of independent pieces of work, in the order of the items, on all cores where there are several.
+    """Yield the results of independent work on each item, in the order of the items, computed on all cores.
 
-    At most one more result than there are cores is held at a time, so that memory stays bounded.
+    At most one result more than the number of cores is in memory at a time.
 
     Examples
     --------

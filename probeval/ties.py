@@ -1,4 +1,4 @@
-"""What counts as a tie, in the whole package."""
+"""The definition of a tie, for the whole package."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TIE = 1e-12  # a smaller difference is a tie
 
 
 def signs(difference: Floats) -> Floats:
-    """-1, 0 or 1, a tie being 0.
+    """Return the signs of differences: -1, 0 or 1, with ties as 0.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Runs, judgments and what goes with them: strings stop here, and integers on one pool go on."""
+"""Runs, judgments, metadata and labels: ids are strings in files and integer positions in a pool from here on."""
 
 from probeval.data.collection import (
     Collection,

@@ -1,4 +1,4 @@
-"""The doors: files and folders in, runs and judgments out; a campaign folder read whole."""
+"""Read runs, judgments and whole campaign folders from files; write campaign folders."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ __all__ = [
 ]
 
 T = TypeVar("T")
-JUDGED = 0.99  # of a system's documents, from which on its true score counts as known
+JUDGED = 0.99  # minimum judged share of a system's documents for its true score to count as known
 PathName = str | os.PathLike[str]
 
 
 @dataclass(frozen=True, eq=False)
 class Collection:
-    """All that a campaign folder holds.
+    """The contents of a campaign folder.
 
     Parameters
     ----------
@@ -50,9 +50,9 @@ class Collection:
     runs
         The systems' lists, with teams where ``systems.tsv`` gives them.
     judgments
-        What was judged, on its own pool; None where there is no qrels.
+        The judgments, on their own pool; None without qrels.
     metadata, labels, vectors
-        Groups of documents, labels by machines, vectors of documents; None where there are none.
+        Groups of documents, machine labels, document vectors; None if not available.
     """
 
     name: str
@@ -68,7 +68,7 @@ class Collection:
 
     @property
     def has(self) -> dict[str, tuple[str, ...]]:
-        """What features can be computed from, with the columns of each where it has any."""
+        """The available sources of features, with the columns of each."""
         return {
             "outputs": (),
             **({"teams": ()} if self.runs.teams is not None else {}),
@@ -84,7 +84,7 @@ class Collection:
         Raises
         ------
         ScaleError
-            Where neither is there.
+            If there is neither.
         """
         if named is not None:
             return named
@@ -93,7 +93,7 @@ class Collection:
         return self.judgments.scale()
 
     def codes_on(self, pool: Pool, scale: Scale) -> Codes:
-        """One grade for each pair of a pool as its position on ``scale``, negative where there is none."""
+        """Return one grade per pair of a pool as its position on ``scale``, negative where unjudged."""
         judgments = Judgments.none(pool) if self.judgments is None else self.judgments
         return judgments.codes_on(pool, scale)
 
@@ -109,13 +109,13 @@ class Collection:
 
 
 def judged_share(runs: Runs, judgments: Judgments, depth: int) -> Floats:
-    """The share of the documents that each system retrieved in its top ``depth`` that are judged, shape (system,).
+    """Return the judged share of the documents in each system's top ``depth``, shape (system,).
 
     Queries without any judgment do not count.
     """
     pairs = runs.pairs[:, np.isin(runs.queries, judgments.pool.queries), :depth]
     grades = judgments.on(runs.pool).grades()
-    graded = np.append(~np.isnan(grades) & (grades != -1), False)  # junk is judged, drawn but unjudged is not
+    graded = np.append(~np.isnan(grades) & (grades != -1), False)  # junk is judged; sampled (-1) is not
     return np.asarray(graded[pairs].sum(axis=(1, 2)) / np.maximum((pairs >= 0).sum(axis=(1, 2)), 1))
 
 
@@ -210,7 +210,7 @@ def read_labels(path: PathName, *, file_format: str | None = None) -> LabelTable
 
 
 def read_teams(path: PathName) -> Mapping[str, str]:
-    """The team of each system, from a table with the columns ``run`` (or ``system``) and ``team``."""
+    """Read the team of each system from a table with the columns ``run`` (or ``system``) and ``team``."""
     file = Path(path)
     table = read_table(file)
     system = next((table[c] for c in ("run", "system") if c in table.columns), None)
@@ -220,7 +220,7 @@ def read_teams(path: PathName) -> Mapping[str, str]:
 
 
 def read_campaign(folder: PathName, *, order: str = "trec_eval", progress: Progress = iter) -> Collection:
-    """Read a campaign folder whole: ``runs/``, and where they exist the files beside it.
+    """Read a whole campaign folder: ``runs/`` and the optional files beside it.
 
     These are ``qrels.txt``, ``metadata.tsv``, ``systems.tsv`` and ``labels.tsv``; each may be gzipped.
     """
@@ -275,7 +275,7 @@ def _write_tsv(path: Path, rows: Iterable[Iterable[str]]) -> None:
 
 
 def _with_path(path: Path, read: Callable[[Path], T]) -> T:
-    """Read, and name the file in an error that does not."""
+    """Call ``read``, and add the path to errors that lack it."""
     try:
         return read(path)
     except DataError as error:

@@ -1,4 +1,4 @@
-"""What is known of documents and pairs beside judgments: groups of documents, labels by machines."""
+"""Evidence beside judgments: groups of documents, machine labels of pairs, document vectors."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ __all__ = ["LabelTable", "Metadata", "Vectors", "read_graded_labels", "read_labe
 
 @dataclass(frozen=True, eq=False)
 class Metadata:
-    """Groupings of documents (domain, site, author, genre, ..), any number of them, by column name.
+    """Groupings of documents (domain, site, author, genre, ..) by column name.
 
     Parameters
     ----------
     docs
         Ids of the documents, distinct.
     groups
-        For each grouping the group of each document; the empty string where it has none.
+        For each grouping, the group of each document; the empty string if it has none.
     """
 
     docs: Ids
@@ -42,9 +42,9 @@ class Metadata:
         return f"<Metadata: {len(self.docs):,} documents by {', '.join(self.groups)}>"
 
     def codes(self, grouping: str, docs: Sequence[str] | Ids) -> Ints:
-        """The group of each document as a number from 0, -1 where it is not known, shape (doc,).
+        """Return the group of each document as a number from 0, -1 where unknown, shape (doc,).
 
-        The same group has the same number whatever the documents asked for.
+        The number of a group does not depend on the documents requested.
         """
         if grouping not in self.groups:
             raise DataError(f"No column {grouping!r} in the metadata.{did_you_mean(grouping, self.groups)}")
@@ -55,13 +55,13 @@ class Metadata:
         return np.fromiter((table.get(doc, -1) for doc in docs), dtype=np.int64, count=len(docs))
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a document: doc, and a column a grouping."""
+        """Return one row per document: doc, and one column per grouping."""
         return pd.DataFrame({"doc": self.docs, **self.groups})
 
 
 @dataclass(frozen=True, eq=False)
 class LabelTable:
-    """Labels by language models, clicks or crowds: evidence about relevance, never relevance itself.
+    """Labels from language models, clicks or crowds: evidence about relevance, never relevance itself.
 
     Parameters
     ----------
@@ -93,13 +93,13 @@ class LabelTable:
         return _or_missing(self.values, pool.within(self.pool))
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a pair: query, doc, and a column a source."""
+        """Return one row per pair: query, doc, and one column per source."""
         return self.pool.to_frame().assign(**dict(zip(self.sources, self.values.T, strict=True)))
 
 
 @dataclass(frozen=True, eq=False)
 class Vectors:
-    """A vector for each document, for features of similarity.
+    """One vector per document, for similarity features.
 
     Parameters
     ----------

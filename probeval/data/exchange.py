@@ -30,18 +30,18 @@ NESTED = "{subset: {split: {query: {doc: score}}}}, or {query: {doc: score}}"
 
 
 def read_quepid(path: PathName, *, queries: Mapping[str, str] | None = None) -> Judgments:
-    """Ratings that Quepid exported: those of a case (CSV), or of a book with every rater (CSV or JSON).
+    """Read ratings exported from Quepid: a case (CSV), or a book with all raters (CSV or JSON).
 
-    Quepid knows a query by its text. Give ``queries``, a mapping from the ids of your queries to their texts; without
-    it the text is the id, and may have no white space. What nobody rated, or marked as unrateable, is left out.
+    Quepid identifies a query by its text. Give ``queries``, a mapping from the ids of your queries to their texts;
+    without it the text is the id, and must not contain white space. Unrated and unrateable documents are left out.
 
     Parameters
     ----------
     path
-        A case: ``query,docid,rating``. A book: ``query,docid`` and a column a rater; or the JSON export, with
+        A case: ``query,docid,rating``. A book: ``query,docid`` and one column per rater; or the JSON export, with
         ``query_doc_pairs``.
     queries
-        From ids to texts.
+        Mapping from ids to texts.
     """
     file = Path(path)
     data = read_bytes(file)
@@ -59,11 +59,11 @@ def read_quepid(path: PathName, *, queries: Mapping[str, str] | None = None) -> 
 
 
 def _quepid_csv(path: Path, data: bytes) -> Iterator[tuple[str, str, str, str]]:
-    """Query text, document, rating and rater, row by row; a query without ratings has a row of its own."""
+    """Yield query text, document, rating and rater; a query without ratings has one row."""
     header, *rows = csv.reader(StringIO(_text(path, data)))
     if [name.strip().lower() for name in header[:2]] != ["query", "docid"] or len(header) < 3:
         raise DataError(
-            f"expected the columns query, docid and rating (or one a rater), got {', '.join(header)}.", path=path
+            f"expected the columns query, docid and rating (or one per rater), got {', '.join(header)}.", path=path
         )
     raters = [""] if header[2:] == ["rating"] else [name.strip() for name in header[2:]]
     for number, row in enumerate(rows, start=2):
@@ -78,21 +78,21 @@ def _quepid_book(path: Path, data: bytes) -> Iterator[tuple[str, str, Any, str]]
     if "query_doc_pairs" not in book:
         raise DataError("expected a book with 'query_doc_pairs'. Export the book, not the case.", path=path)
     for pair in book["query_doc_pairs"]:
-        for said in pair.get("judgements", ()):
-            rating = None if said.get("unrateable") or said.get("judge_later") else said.get("rating")
-            yield pair["query_text"], str(pair["doc_id"]), rating, said.get("user_email") or ""
+        for judgment in pair.get("judgements", ()):
+            rating = None if judgment.get("unrateable") or judgment.get("judge_later") else judgment.get("rating")
+            yield pair["query_text"], str(pair["doc_id"]), rating, judgment.get("user_email") or ""
 
 
 def read_umbrela(
     path: PathName, *, queries: Mapping[str, str] | None = None, docs: Mapping[str, str] | None = None
 ) -> LabelTable:
-    """Labels that UMBRELA gave: its modified qrels, or the judgments that it writes as JSON lines.
+    """Read UMBRELA's labels: its modified qrels, or its judgments as JSON lines.
 
-    The lines name texts, not ids: give ``queries`` and ``docs``, mappings from ids to texts. Lines that have a ``qid``
-    and a ``docid`` need neither. Each model is a source of its own (``umbrela`` for qrels, which name none). Where an
-    answer could not be parsed (``result_status`` 0) the label is missing, not 0.
+    The lines contain texts, not ids: give ``queries`` and ``docs``, mappings from ids to texts. Lines with a ``qid``
+    and a ``docid`` need neither. Each model is a separate source (``umbrela`` for qrels, which name no model). If an
+    answer could not be parsed (``result_status`` 0), the label is missing, not 0.
 
-    These are evidence about relevance, never relevance itself: give them to models as labels.
+    These are evidence about relevance, never relevance itself: use them as labels in models.
     """
     file = Path(path)
     data = read_bytes(file)
@@ -103,7 +103,7 @@ def read_umbrela(
     rows = _records(file, data)
     lacking = next((i for i, row in enumerate(rows) if "judgment" not in row), None)
     if lacking is not None:
-        raise DataError(f"record {lacking + 1} has no 'judgment'. Give what UMBRELA's judges return.", path=file)
+        raise DataError(f"record {lacking + 1} has no 'judgment'. Give the output of UMBRELA's judges.", path=file)
     named = all("qid" in row and "docid" in row for row in rows)
     nameless = next((i for i, row in enumerate(rows) if not (named or {"query", "passage"} <= row.keys())), None)
     if nameless is not None:
@@ -141,20 +141,19 @@ def read_mteb(
     split: str | None = None,
     order: str = "trec_eval",
 ) -> Runs:
-    """Runs from the predictions that MTEB or BEIR wrote: folders or files, one model each.
+    """Read runs from predictions of MTEB or BEIR: folders or files, one model each.
 
-    A folder is searched for ``*_predictions.json``, in the folders below it too. A file has subset, split, query,
-    document and score nested in each other, or, as BEIR and older MTEB write it, only the last three. The system is the
-    model that the file names, else its folder.
+    A folder is searched recursively for ``*_predictions.json``. A file nests subset, split, query, document and score,
+    or only the last three (BEIR and older MTEB). The system is the model named in the file, else its folder.
 
     Parameters
     ----------
     paths
         Files, or folders such as MTEB's ``prediction_folder``.
     task
-        Which task, where folders hold several.
+        The task, needed if folders contain several.
     subset, split
-        Which of them, where a file holds several.
+        The subset and split, needed if a file contains several.
     order
         How a list is ordered, one of :data:`probeval.data.runs.ORDERS`.
     """
@@ -164,20 +163,20 @@ def read_mteb(
     rows: list[tuple[str, str, str, float]] = []
     owner: dict[str, Path] = {}
     for file in files:
-        found = _json(file, read_bytes(file))
-        if not isinstance(found, dict):
+        results = _json(file, read_bytes(file))
+        if not isinstance(results, dict):
             raise DataError(f"expected {NESTED}.", path=file)
-        system = str(found.pop(META, {}).get("model_name") or file.resolve().parent.name).replace("/", "__")
+        system = str(results.pop(META, {}).get("model_name") or file.resolve().parent.name).replace("/", "__")
         if system in owner:
             raise DataError(
                 f"the model {system!r} is in {owner[system]} already. Name the files of one task.", path=file
             )
         owner[system] = file
-        if not _flat(found):
-            found = _pick(_pick(found, subset, "subset", path=file), split, "split", path=file)
-        if not _flat(found):
+        if not _flat(results):
+            results = _pick(_pick(results, subset, "subset", path=file), split, "split", path=file)
+        if not _flat(results):
             raise DataError(f"expected {NESTED}.", path=file)
-        rows += [(system, query, doc, score) for query, docs in found.items() for doc, score in docs.items()]
+        rows += [(system, query, doc, score) for query, docs in results.items() for doc, score in docs.items()]
     systems, queries, docs, scores = zip(*rows, strict=True) if rows else ((), (), (), ())
     return Runs.rows(
         ids(systems, "system"),
@@ -192,34 +191,34 @@ def _predictions(path: Path, task: str | None) -> list[Path]:
     if path.is_file():
         return [path]
     pattern = f"{'*' if task is None else task}{PREDICTIONS}"
-    found = sorted(path.rglob(pattern))
-    if not found:
+    files = sorted(path.rglob(pattern))
+    if not files:
         raise DataError(f"no file {pattern} here or below.", path=path)
-    tasks = sorted({file.name.removesuffix(PREDICTIONS) for file in found})
+    tasks = sorted({file.name.removesuffix(PREDICTIONS) for file in files})
     if len(tasks) > 1:
         raise DataError(f"predictions for several tasks ({', '.join(tasks)}). Name one: task={tasks[0]!r}.", path=path)
-    return found
+    return files
 
 
-def _flat(found: Mapping[str, Any]) -> bool:
-    """Whether this is {query: {doc: score}}."""
+def _flat(results: Mapping[str, Any]) -> bool:
+    """Whether the nesting is {query: {doc: score}}."""
     return all(
         isinstance(docs, Mapping) and not any(isinstance(value, Mapping) for value in docs.values())
-        for docs in found.values()
+        for docs in results.values()
     )
 
 
-def _pick(found: Mapping[str, Any], name: str | None, what: str, *, path: Path) -> dict[str, Any]:
-    """The part of this name, or the only one."""
-    asked = next(iter(found)) if name is None and len(found) == 1 else name
-    part = None if asked is None else found.get(asked)
+def _pick(results: Mapping[str, Any], name: str | None, what: str, *, path: Path) -> dict[str, Any]:
+    """Return the part with this name, or the only one."""
+    key = next(iter(results)) if name is None and len(results) == 1 else name
+    part = None if key is None else results.get(key)
     if not isinstance(part, dict):
-        raise DataError(f"expected one {what} or the name of one ({what}=): it has {', '.join(found)}.", path=path)
+        raise DataError(f"expected one {what} or the name of one ({what}=): it has {', '.join(results)}.", path=path)
     return part
 
 
 def _query_ids(texts: Sequence[str], queries: Mapping[str, str] | None, *, path: Path) -> list[str]:
-    # Quepid puts a space before what a spreadsheet would take for a formula.
+    # Quepid prepends a space to texts that a spreadsheet would read as formulas.
     texts = [str(text).strip() for text in texts]
     if queries is not None:
         return _ids_of(texts, queries, "queries", path=path)
@@ -230,25 +229,25 @@ def _query_ids(texts: Sequence[str], queries: Mapping[str, str] | None, *, path:
 
 
 def _ids_of(texts: Sequence[str], known: Mapping[str, str], what: str, *, path: Path) -> list[str]:
-    """The ids whose texts these are."""
+    """Return the ids of texts."""
     by_text: dict[str, list[str]] = {}
     for key, text in known.items():
         by_text.setdefault(text.strip(), []).append(key)
     for text in texts:
         if len(by_text.get(text.strip(), ())) != 1:
-            how = "no id" if text.strip() not in by_text else "several ids"
-            raise DataError(f"{how} in {what}= for the text {text[:60]!r}; one is needed.", path=path)
+            count = "no id" if text.strip() not in by_text else "several ids"
+            raise DataError(f"{count} in {what}= for the text {text[:60]!r}; one is needed.", path=path)
     return [by_text[text.strip()][0] for text in texts]
 
 
 def _records(path: Path, data: bytes) -> list[dict[str, Any]]:
-    """JSON objects, one a line or as one array."""
+    """Return JSON objects from JSON lines or one array."""
     if data.lstrip()[:1] == b"[":
         rows = _json(path, data)
     else:
         rows = [_json(path, line.encode()) for line in _text(path, data).splitlines() if line.strip()]
     if not all(isinstance(row, dict) for row in rows):
-        raise DataError("expected JSON objects, one a line or in one array.", path=path)
+        raise DataError("expected JSON objects, one per line or in one array.", path=path)
     return list(rows)
 
 

@@ -1,4 +1,4 @@
-"""Bytes in and out: gzip by content, whole files or nothing."""
+"""Read and write files: gzip detected by content, writes that are complete or not done at all."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HEAD = 1 << 16  # bytes that tell what a file is
 
 
 def read_bytes(path: Path) -> bytes:
-    """The content of a text file, gzipped or plain (told by its first bytes, not by its name)."""
+    """Return the content of a text file, gzipped or plain (detected by its first bytes, not its name)."""
     try:
         data = path.read_bytes()
         if data.startswith(GZIP):
@@ -50,7 +50,7 @@ def first_bytes(path: Path, n: int = HEAD) -> bytes:
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Write the whole file or leave the old one as it was; gzip where the name ends in ``.gz``."""
+    """Write the whole file or leave the old one unchanged; gzip if the name ends in ``.gz``."""
     if path.name.endswith(".gz"):
         data = gzip.compress(data, mtime=0)
     try:
@@ -77,35 +77,35 @@ def _umask() -> int:
 
 
 def stem(path: Path) -> str:
-    """A file's name without ``.gz``, and for a table without its ending: the name of the system in it."""
+    """Return a file's name without ``.gz``, and without the suffix of a table: the name of its system."""
     name = path.name.removesuffix(".gz")
     return name[: len(name) - len(suffix(path))]
 
 
 def suffix(path: Path) -> str:
-    """The ending that says a file is a table, or nothing."""
+    """Return the suffix of a table file; empty for other files."""
     end = Path(path.name.removesuffix(".gz")).suffix.lower()
     return end if end in TABLES else ""
 
 
 def find(folder: Path, *names: str) -> Path | None:
-    """The first of these files that the folder has, plain or ``.gz``."""
+    """Return the first of these files that exists in the folder, plain or ``.gz``."""
     candidates = (folder / (name + end) for name in names for end in ("", ".gz"))
     return next((path for path in candidates if path.is_file()), None)
 
 
 def run_files(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
-    """The run files that paths, globs and directories name, sorted within each; a campaign folder gives ``runs/``.
+    """Return the run files of paths, globs and directories, sorted within each; of a campaign folder, its ``runs/``.
 
-    A directory without files gives the predictions of MTEB that stand below it.
+    A directory without files is searched for MTEB predictions, recursively.
     """
-    found: list[Path] = []
+    files: list[Path] = []
     for given in paths:
         try:
-            found += _run_files(Path(given))
-        except OSError as error:  # no right to look, a name too long
+            files += _run_files(Path(given))
+        except OSError as error:  # no permission, or a name too long
             raise DataError(f"cannot be read: {error.strerror or error}.", path=given) from None
-    return found
+    return files
 
 
 def _run_files(path: Path) -> list[Path]:
@@ -114,11 +114,11 @@ def _run_files(path: Path) -> list[Path]:
         inside = sorted(p for p in folder.iterdir() if p.is_file() and not p.name.startswith("."))
         inside = inside or sorted(folder.rglob(f"*{PREDICTIONS}"))
         if not inside:
-            raise DataError("the directory has no runs. Expected one TREC run file a system.", path=path)
+            raise DataError("the directory has no runs. Expected one TREC run file per system.", path=path)
         return inside
     if path.exists():
         return [path]
-    matches = sorted(Path(p) for p in glob.glob(os.fspath(path)))  # noqa: PTH207 (Path.glob wants a root)
+    matches = sorted(Path(p) for p in glob.glob(os.fspath(path)))  # noqa: PTH207 (Path.glob needs a root)
     if not matches:
         raise DataError("no such file or directory, and no file matches it.", path=path)
     return matches

@@ -1,4 +1,4 @@
-"""What assessors said: judgments as events, and one grade a pair by a stated rule."""
+"""Judgments as events, and one grade per pair by a stated rule."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ from probeval.errors import DataError, ScaleError, did_you_mean
 
 __all__ = ["RULES", "Judgments", "on_scale"]
 
-NOT_JUDGED = -1  # drawn for judging but not judged
+NOT_JUDGED = -1  # sampled for judging but not judged
 
 RULES = {
     "median": "the (lower) median over assessors of each one's latest grade (the default)",
     "majority": "the most frequent of the assessors' latest grades; the lower on a tie",
     "min": "the lowest of the assessors' latest grades",
     "max": "the highest of the assessors' latest grades",
-    "latest": "the latest grade, whoever gave it",
+    "latest": "the latest grade by any assessor",
 }
 
 
 @dataclass(frozen=True, eq=False)
 class Judgments:
-    """Events in the order in which they happened: an assessor gave a pair a grade.
+    """Judgments as events in chronological order: an assessor, a pair and a grade each.
 
     Parameters
     ----------
     pool
-        The pairs that may have judgments; unjudged pairs are welcome.
+        The pairs that may have judgments, including unjudged ones.
     pair, grade
-        The pair and the grade of each event, shape (event,). Grade -1 is "drawn for judging but not judged",
-        grades below that are junk: judged, and worth the lowest grade.
+        The pair and the grade of each event, shape (event,). Grade -1 is "sampled for judging but not judged";
+        grades below that are junk: judged, and equivalent to the lowest grade.
     assessor, assessors
-        Who judged: the position in ``assessors`` of each event's, shape (event,).
+        The position of each event's assessor in ``assessors``, shape (event,), and the names.
     time
         Seconds since 1970, NaN where unknown, shape (event,).
 
@@ -76,7 +76,7 @@ class Judgments:
         assessors: Sequence[str] | None = None,
         times: Sequence[float] | NDArray[Any] | None = None,
     ) -> Judgments:
-        """Judgments from parallel columns, one row an event, in the order in which they happened."""
+        """Return judgments from parallel columns, one row per event, in chronological order."""
         columns = {"docs": docs, "grades": grades, "assessors": assessors, "times": times}
         for name, column in columns.items():
             if column is not None and len(column) != len(queries):
@@ -96,7 +96,7 @@ class Judgments:
         assessors: Sequence[str] | None = None,
         times: Sequence[float] | NDArray[Any] | None = None,
     ) -> Judgments:
-        """Judgments from events given as positions in ``pool``."""
+        """Return judgments from events whose pairs are positions in ``pool``."""
         n = len(pair)
         who, names = (np.zeros(n, dtype=np.int64), [""]) if assessors is None else number(assessors)
         time = np.full(n, np.nan) if times is None else np.asarray(times, dtype=float)
@@ -104,7 +104,7 @@ class Judgments:
 
     @classmethod
     def none(cls, pool: Pool) -> Judgments:
-        """No judgment at all."""
+        """Return an empty set of judgments."""
         return cls.coded(pool, np.empty(0, dtype=np.int64), np.empty(0))
 
     def __len__(self) -> int:
@@ -116,7 +116,7 @@ class Judgments:
         return f"<Judgments: {len(self):,} of {judged:,} pairs{who}>"
 
     def grades(self, rule: str = "median") -> Floats:
-        """One grade a pair by one of :data:`RULES`, NaN where nobody judged, shape (pair,)."""
+        """Return one grade per pair by one of :data:`RULES`, NaN where unjudged, shape (pair,)."""
         if rule not in RULES:
             raise DataError(f"No rule {rule!r}: {', '.join(RULES)}.{did_you_mean(rule, RULES)}")
         out = np.full(len(self.pool), np.nan)
@@ -124,7 +124,7 @@ class Judgments:
             out[self.pair] = self.grade  # later events overwrite earlier ones
             return out
         last = pd.Series(self.grade).groupby([self.pair, self.assessor]).last()
-        by_pair = last.where(last != NOT_JUDGED).groupby(level=0)  # who did not judge has no vote
+        by_pair = last.where(last != NOT_JUDGED).groupby(level=0)  # assessors who did not judge have no vote
         if rule == "median":
             reduced = by_pair.quantile(0.5, interpolation="lower")
         elif rule == "majority":
@@ -135,7 +135,7 @@ class Judgments:
         return out
 
     def codes(self, scale: Scale, *, rule: str = "median") -> Codes:
-        """One grade a pair as its position on ``scale``, negative where there is none, shape (pair,)."""
+        """Return one grade per pair as its position on ``scale``, negative where unjudged, shape (pair,)."""
         grades = self.grades(rule)
         try:
             return scale.codes(grades)
@@ -145,7 +145,7 @@ class Judgments:
             raise ScaleError(f"Query {query!r}, document {doc!r}: {error}") from None
 
     def codes_on(self, pool: Pool, scale: Scale, *, rule: str = "median") -> Codes:
-        """One grade for each pair of another pool as its position on ``scale``, negative where there is none."""
+        """Return one grade per pair of another pool as its position on ``scale``, negative where unjudged."""
         return self.on(pool).codes(scale, rule=rule)
 
     def scale(self, named: Scale | None = None) -> Scale:
@@ -153,7 +153,7 @@ class Judgments:
         return Scale.infer(self.grade) if named is None else named
 
     def on(self, pool: Pool) -> Judgments:
-        """The same events on another pool; those whose pair it lacks are left out."""
+        """Return the events on another pool, without those whose pair it lacks."""
         if pool is self.pool:
             return self
         moved = self.pool.within(pool)[self.pair]
@@ -161,7 +161,7 @@ class Judgments:
         return replace(kept, pool=pool, pair=moved[moved >= 0])
 
     def take(self, events: NDArray[Any]) -> Judgments:
-        """Some of the events, by position or mask, on the same pool."""
+        """Return some of the events, by position or mask, on the same pool."""
         return replace(
             self,
             pair=self.pair[events],
@@ -171,7 +171,7 @@ class Judgments:
         )
 
     def fingerprint(self) -> str:
-        """A short hash of who is relevant to what: the same judgments in any file and order have the same."""
+        """Return a short hash of the judgments, independent of file and order."""
         grades = self.grades()
         known = ~np.isnan(grades)
         lines = sorted(
@@ -181,7 +181,7 @@ class Judgments:
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
     def to_frame(self) -> pd.DataFrame:
-        """A table of the events: query, doc, grade, assessor, time."""
+        """Return one row per event: query, doc, grade, assessor, time."""
         table = self.pool.to_frame().iloc[self.pair].reset_index(drop=True)
         return table.assign(grade=self.grade, assessor=objects(self.assessors)[self.assessor], time=self.time)
 

@@ -1,4 +1,4 @@
-"""The pool: every query-document pair in play, as one axis of integers."""
+"""The pool: all query-document pairs of an evaluation, as one axis of integers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Pool", "QueryBlock", "is_text", "number"]
 
 
 class QueryBlock(NamedTuple):
-    """Some queries in a row, and their pairs."""
+    """Consecutive queries and their pairs."""
 
     queries: slice
     pairs: slice
@@ -28,7 +28,7 @@ class QueryBlock(NamedTuple):
 class Pool:
     """Query-document pairs, sorted by query and then by document, both as strings.
 
-    The position of a pair is the axis of every array, and the order in which every policy breaks ties.
+    Positions in the pool index the pair axis of every array, and policies break ties by them.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class Pool:
 
     @classmethod
     def of(cls, queries: Sequence[str], docs: Sequence[str]) -> Pool:
-        """The pool of these pairs (parallel sequences, repetitions fold)."""
+        """Return the pool of pairs given as parallel sequences; repetitions are merged."""
         if len(queries) != len(docs):
             raise DataError(f"{len(queries)} queries need as many docs, got {len(docs)}.")
         q, query_labels = number(queries)
@@ -68,7 +68,7 @@ class Pool:
     def coded(
         cls, queries: Sequence[str] | Ids, docs: Sequence[str] | Ids, query: NDArray[Any], doc: NDArray[Any]
     ) -> tuple[Pool, Ints]:
-        """The pool of rows given as positions in two lists of distinct ids in any order, and each row's pair."""
+        """Return the pool of rows given as positions in two lists of distinct ids, and the pair of each row."""
         query_labels, query_rank = _sorted(queries)
         doc_labels, doc_rank = _sorted(docs)
         key, row = np.unique(query_rank[query] * max(len(doc_labels), 1) + doc_rank[doc], return_inverse=True)
@@ -91,7 +91,7 @@ class Pool:
 
     @cached_property
     def key(self) -> Ints:
-        """One rising integer a pair."""
+        """One integer per pair, in increasing order, shape (pair,)."""
         return self.query.astype(np.int64) * max(len(self.docs), 1) + self.doc
 
     @cached_property
@@ -100,7 +100,7 @@ class Pool:
         return np.bincount(self.query, minlength=len(self.queries))
 
     def pairs_of(self, query: int) -> slice:
-        """The pairs of a query, by its position."""
+        """Return the pairs of the query at this position."""
         return slice(int(self._ends[query] - self.sizes[query]), int(self._ends[query]))
 
     @cached_property
@@ -108,7 +108,7 @@ class Pool:
         return np.cumsum(self.sizes)
 
     def blocks(self, most: int) -> list[QueryBlock]:
-        """The queries in blocks of at most ``most`` pairs, or of a single query that has more.
+        """Return blocks of queries with at most ``most`` pairs each, or a single query that has more.
 
         >>> [b.pairs for b in Pool.of(["q1", "q2", "q2", "q3"], ["a", "a", "b", "c"]).blocks(3)]
         [slice(0, 3, None), slice(3, 4, None)]
@@ -124,28 +124,28 @@ class Pool:
 
     @property
     def whole(self) -> QueryBlock:
-        """All of it as one block."""
+        """The whole pool as one block."""
         return QueryBlock(slice(0, len(self.queries)), slice(0, len(self)))
 
     def part(self, block: QueryBlock) -> Pool:
-        """The pairs of a block, on its queries alone."""
+        """Return the pool of one block: its pairs and queries only."""
         query = self.query[block.pairs] - block.queries.start
         return Pool(self.queries[block.queries], self.docs, query, self.doc[block.pairs])
 
     def label(self, pair: int) -> tuple[str, str]:
-        """The query and the document of a pair."""
+        """Return the ids of the query and the document of a pair."""
         return self.queries[self.query[pair]], self.docs[self.doc[pair]]
 
     def query_positions(self, queries: Sequence[str] | Ids) -> Ints:
-        """The position of each query, -1 where the pool does not have it."""
+        """Return the position of each query, -1 if it is not in the pool."""
         return _positions(self.queries, queries)
 
     def locate(self, queries: Sequence[str] | Ids, docs: Sequence[str] | Ids) -> Ints:
-        """The position of each labelled pair, -1 where the pool does not have it."""
+        """Return the position of each pair of ids, -1 if it is not in the pool."""
         return self._find(_positions(self.queries, queries), _positions(self.docs, docs))
 
     def within(self, other: Pool) -> Ints:
-        """The position of each of these pairs in another pool, -1 where it is not there."""
+        """Return the position of each pair in another pool, -1 if it is not there."""
         if self is other:
             return np.arange(len(self))
         query, doc = _positions(other.queries, self.queries), _positions(other.docs, self.docs)
@@ -159,7 +159,7 @@ class Pool:
         return np.where((query >= 0) & (doc >= 0) & (self.key[at] == key), at, -1)
 
     def union(self, other: Pool) -> Pool:
-        """The pairs of both."""
+        """Return the pool with the pairs of both."""
         if self is other:
             return self
         queries, docs = (
@@ -174,18 +174,18 @@ class Pool:
         )[0]
 
     def take(self, keep: Bools) -> Pool:
-        """The pairs that ``keep`` marks, on the same queries."""
+        """Return the pool of the pairs marked in ``keep``, with the same queries."""
         used = np.zeros(len(self.docs), dtype=bool)
         used[self.doc[keep]] = True
         return Pool(self.queries, self.docs[used], self.query[keep], (np.cumsum(used) - 1)[self.doc[keep]])
 
     def to_frame(self) -> pd.DataFrame:
-        """A table of the pairs: query, doc."""
+        """Return one row per pair: query, doc."""
         return pd.DataFrame({"query": self.queries[self.query], "doc": self.docs[self.doc]})
 
 
 def number(labels: Sequence[str] | Ids) -> tuple[Ints, Ids]:
-    """The number of each label in the order in which they are first seen, and the labels; all must be strings."""
+    """Number labels in order of first occurrence; return the number of each and the distinct labels (strings only)."""
     numbers, distinct = pd.factorize(objects(labels), use_na_sentinel=False)
     for label in distinct:
         if not is_text(label):
@@ -194,7 +194,7 @@ def number(labels: Sequence[str] | Ids) -> tuple[Ints, Ids]:
 
 
 def is_text(label: object) -> bool:
-    """Whether this is a string that can be written (half a surrogate pair cannot)."""
+    """Whether this is a string that can be encoded (a lone surrogate cannot)."""
     try:
         return isinstance(label, str) and (label.isascii() or bool(label.encode()))
     except UnicodeEncodeError:
@@ -202,7 +202,7 @@ def is_text(label: object) -> bool:
 
 
 def _sorted(labels: Sequence[str] | Ids) -> tuple[Ids, Ints]:
-    """The labels in rising order, and the new place of each old one."""
+    """Return the labels in increasing order, and the new position of each."""
     listed = list(labels)
     order = sorted(range(len(listed)), key=listed.__getitem__)
     place = np.empty(len(listed), dtype=np.int64)
@@ -210,6 +210,6 @@ def _sorted(labels: Sequence[str] | Ids) -> tuple[Ids, Ints]:
     return objects(listed)[order], place
 
 
-def _positions(known: Ids, asked: Sequence[str] | Ids) -> Ints:
-    """Where each asked label stands among the known ones, -1 where it does not."""
-    return pd.Index(known, dtype=object).get_indexer(pd.Index(objects(asked), dtype=object)).astype(np.int64)
+def _positions(known: Ids, labels: Sequence[str] | Ids) -> Ints:
+    """Return the position of each label among the known ones, -1 if unknown."""
+    return pd.Index(known, dtype=object).get_indexer(pd.Index(objects(labels), dtype=object)).astype(np.int64)

@@ -1,4 +1,4 @@
-"""What the systems retrieved: pairs by system, query and rank."""
+"""Ranked lists: the retrieved pair at each system, query and rank."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from probeval.errors import DataError, did_you_mean
 __all__ = ["ORDERS", "Runs", "TieReport"]
 
 ORDERS = {
-    "trec_eval": "32-bit score falling, then document id falling: what trec_eval does (the default)",
+    "trec_eval": "32-bit score falling, then document id falling, as in trec_eval (the default)",
     "score": "64-bit score falling, then submitted rank rising",
-    "rank": "submitted rank rising, whatever the scores say",
+    "rank": "submitted rank rising, regardless of the scores",
     "file": "as the file lists them",
 }
 
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """Ranked lists of several systems over one pool.
+    """Ranked lists of one or more systems over one pool.
 
     Parameters
     ----------
     systems
         Names, in the order of the first axis.
     pool
-        The pairs; every retrieved pair is in it.
+        The pairs, including every retrieved one.
     pairs
         The pair at each rank, shape (system, query, rank); -1 past the end of a list.
     scores
-        The retrieval scores beside them, NaN where there is none, same shape.
+        The retrieval scores, NaN where there is none, same shape.
     teams
-        The team of each system, or None where that is not known.
+        The team of each system, or None if unknown.
 
     Examples
     --------
@@ -83,9 +83,9 @@ class Runs:
         ranks: Sequence[float] | NDArray[Any] | None = None,
         order: str = "trec_eval",
     ) -> Runs:
-        """Runs from parallel columns, one row a retrieved document, in any order.
+        """Return runs from parallel columns, one row per retrieved document, in any order.
 
-        Without ``scores`` or ``ranks`` the rows stand in rank order.
+        Without ``scores`` and ``ranks`` the rows must be in rank order.
         """
         columns = {"queries": queries, "docs": docs, "scores": scores, "ranks": ranks}
         for name, column in columns.items():
@@ -115,7 +115,7 @@ class Runs:
         ranks: Floats | None = None,
         order: str = "trec_eval",
     ) -> Runs:
-        """Runs from rows given as positions in ``systems`` and ``pool``."""
+        """Return runs from rows given as positions in ``systems`` and ``pool``."""
         n_queries = len(pool.queries)
         lists = system.astype(np.int64) * n_queries + pool.query[pair]
         keys = (*_order_keys(order, pool.doc[pair], score, ranks), lists)
@@ -161,14 +161,14 @@ class Runs:
 
     @cached_property
     def retrieved(self) -> Bools:
-        """Where a list has a document, shape (system, query, rank)."""
+        """Mask of the ranks with a document, shape (system, query, rank)."""
         return frozen(self.pairs >= 0)
 
     def top(self, depth: int) -> Runs:
-        """The first ``depth`` ranks, on the pool of just these pairs."""
+        """Return the first ``depth`` ranks, on the pool of only these pairs."""
         if depth < 1:
             raise DataError(f"A depth is a whole number from 1, got {depth}.")
-        # Kept, so that all who ask for a depth share one pool, and nothing need be looked up between two.
+        # Cached, so that all callers share one pool per depth and need no lookups between pools.
         if depth not in self._tops:
             self._tops[depth] = self._first(depth)
         return self._tops[depth]
@@ -184,7 +184,7 @@ class Runs:
         return self._on(self.pool.take(keep), np.where(keep, np.cumsum(keep) - 1, -1), depth)
 
     def select(self, systems: Iterable[str]) -> Runs:
-        """These systems alone, in this order, on the pool of just their pairs."""
+        """Return these systems only, in this order, on the pool of only their pairs."""
         wanted = list(systems)
         missing = [s for s in wanted if s not in self.systems]
         if missing:
@@ -195,14 +195,14 @@ class Runs:
         return chosen._first(self.depth)
 
     def on(self, pool: Pool) -> Runs:
-        """The same lists on another pool that has all of their pairs."""
+        """Return the same lists on another pool that contains all of their pairs."""
         if pool is self.pool:
             return self
         moved = self.pool.within(pool)
         if np.any(moved < 0):
             raise DataError("Runs can only move to a pool that has all of their pairs. Use Pool.union.")
         query = {q: i for i, q in enumerate(pool.queries)}
-        here = [i for i, q in enumerate(self.queries) if q in query]  # one that the pool lacks has no pair
+        here = [i for i, q in enumerate(self.queries) if q in query]  # a query missing from the pool has no pair
         at = [query[self.queries[i]] for i in here]
         shape = (len(self.systems), len(pool.queries), self.depth)
         pairs, scores = np.full(shape, -1), np.full(shape, np.nan)
@@ -210,7 +210,7 @@ class Runs:
         return replace(self, pool=pool, pairs=pairs, scores=scores)
 
     def part(self, block: QueryBlock) -> Runs:
-        """The lists of a block of queries, on the block's part of the pool."""
+        """Return the lists of a block of queries, on the block's part of the pool."""
         pairs = self.pairs[:, block.queries]
         pairs = np.where(pairs < 0, -1, pairs - block.pairs.start)
         return replace(self, pool=self.pool.part(block), pairs=pairs, scores=self.scores[:, block.queries])
@@ -220,7 +220,7 @@ class Runs:
         return replace(self, pool=pool, pairs=pairs, scores=self.scores[:, :, :depth])
 
     def with_teams(self, teams: Mapping[str, str]) -> Runs:
-        """The same runs with the team of each system; a system without one is a team of its own."""
+        """Return the runs with the team of each system; a system without a team is a team of its own."""
         return replace(self, teams=tuple(teams.get(s, s) for s in self.systems))
 
     @cached_property
@@ -235,7 +235,7 @@ class Runs:
         return np.maximum.accumulate(np.where(new, np.arange(self.depth), 0), axis=-1)
 
     def ties(self) -> TieReport:
-        """How much of the order is left to the tie rule."""
+        """Return how much of the ranking depends on the tie rule."""
         tied = np.zeros(self.pairs.shape, dtype=bool)
         same = self.tie_starts[..., 1:] == self.tie_starts[..., :-1]
         tied[..., 1:] |= same
@@ -251,7 +251,7 @@ class Runs:
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """A table of all lists: system, query, doc, rank, score."""
+        """Return one row per retrieved document: system, query, doc, rank, score."""
         s, q, r = np.nonzero(self.retrieved)
         pair = self.pairs[s, q, r]
         return pd.DataFrame(
@@ -276,18 +276,18 @@ class TieReport:
 
 
 def _moved(pairs: Ints, to: Ints) -> Ints:
-    """Pair positions through a table of new ones; -1 stays -1."""
+    """Map pair positions through a table of new ones; -1 stays -1."""
     return np.where(pairs < 0, -1, np.append(to, -1)[pairs])
 
 
 def _in_32_bits(score: Floats) -> NDArray[np.float32]:
-    """Scores as trec_eval holds them; one too large for 32 bits is infinite."""
+    """Return scores in trec_eval's precision; values too large for 32 bits are infinite."""
     with np.errstate(over="ignore"):
         return score.astype(np.float32)
 
 
 def _sorted(keys: tuple[NDArray[Any], ...]) -> bool:
-    """Whether the rows stand in the order that ``np.lexsort`` would give them, as they do in most files."""
+    """Whether the rows are already in the order of ``np.lexsort``, as in most files."""
     tied = np.ones(max(len(keys[-1]) - 1, 0), dtype=bool)
     for key in reversed(keys):
         if np.any(tied & (key[:-1] > key[1:])):
@@ -297,7 +297,7 @@ def _sorted(keys: tuple[NDArray[Any], ...]) -> bool:
 
 
 def _order_keys(order: str, doc: Ints, score: Floats, ranks: Floats | None) -> tuple[NDArray[Any], ...]:
-    """Sort keys within a list, the last the most important, as ``np.lexsort`` takes them."""
+    """Return the sort keys within a list for ``np.lexsort``: the last is the primary key."""
     if order == "trec_eval":
         return -doc, -_in_32_bits(score)
     if order == "file":

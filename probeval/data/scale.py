@@ -1,4 +1,4 @@
-"""The scale that assessors judge on: its grades, what each is worth, and the levels a model sees."""
+"""Relevance scales: the grades, their gains, and the levels that models distinguish."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from probeval.errors import ScaleError
 
 __all__ = ["ABSENT", "POOLED", "UNJUDGED", "Scale", "count_at_least"]
 
-# A grade travels as its position on the scale. What has no grade is negative, so that a lookup table
-# with three zeros at its end gives every one of them the gain 0 without a branch.
-UNJUDGED = -1  # nobody has judged this document
+# A grade is stored as its position on the scale. Codes without a grade are negative, so that a lookup table
+# with three zeros at its end gives them the gain 0 without a branch.
+UNJUDGED = -1  # the document is not judged
 ABSENT = -2  # the list has no document at this rank
-POOLED = -3  # drawn for judging but not judged: grade -1 in a sampled qrels (only infAP tells it from UNJUDGED)
+POOLED = -3  # sampled for judging but not judged: grade -1 in a sampled qrels (only infAP treats it specially)
 _NO_GRADE = 3
 
 GAINS = ("linear", "exp")
@@ -29,17 +29,17 @@ TOP_OF_GRADED = 9  # at most ten levels are "graded", more are "fine"
 
 @dataclass(frozen=True)
 class Scale:
-    """Grades in rising order and the gain of each.
+    """Grades in increasing order and the gain of each.
 
     Parameters
     ----------
     grades
-        The values that a judgment may take, rising. Grade 0 (or the first) is "not relevant".
+        The possible values of a judgment, in increasing order. Grade 0 (or the first) is "not relevant".
     gain
         ``"linear"`` for g(l) = l, ``"exp"`` for g(l) = 2^l - 1.
     bins
-        How many levels a relevance model distinguishes, where that is fewer than the grades
-        (Fine 0-100 is modelled in ten bins with the values 5, 15, .., 95; a judged value stays exact).
+        The number of levels that relevance models distinguish, if fewer than the grades
+        (fine grades 0-100 are modelled in ten bins with the values 5, 15, .., 95; a judged value stays exact).
 
     Examples
     --------
@@ -71,22 +71,22 @@ class Scale:
 
     @classmethod
     def binary(cls) -> Scale:
-        """Not relevant, relevant."""
+        """Return the scale of two grades: not relevant, relevant."""
         return cls((0, 1))
 
     @classmethod
     def graded(cls, top: int, *, gain: str = "linear") -> Scale:
-        """Grades 0, 1, .., ``top``."""
+        """Return the scale of grades 0, 1, .., ``top``."""
         return cls(tuple(range(top + 1)), gain=gain)
 
     @classmethod
     def fine(cls, top: int = 100, *, bins: int = 10) -> Scale:
-        """Grades 0, 1, .., ``top``, modelled in ``bins`` levels."""
+        """Return the scale of grades 0, 1, .., ``top``, modelled in ``bins`` levels."""
         return cls(tuple(range(top + 1)), bins=bins)
 
     @classmethod
     def parse(cls, text: str) -> Scale:
-        """``binary``, ``graded:M`` (grades 0..M) or ``fine`` (0..100)."""
+        """Return the scale of a name: ``binary``, ``graded:M`` (grades 0..M) or ``fine`` (0..100)."""
         kind, _, top = text.partition(":")
         if kind == "binary" and not top:
             return cls.binary()
@@ -100,7 +100,7 @@ class Scale:
 
     @classmethod
     def infer(cls, grades: ArrayLike) -> Scale:
-        """The scale that these grades suggest: 0/1 binary, at most ten levels graded, up to 100 fine.
+        """Infer the scale from grades: 0/1 binary, at most ten levels graded, up to 100 fine.
 
         >>> Scale.infer([0, 2, 1, -2])
         Scale.graded(2)
@@ -120,14 +120,14 @@ class Scale:
         return cls.graded(int(top)) if top <= TOP_OF_GRADED else cls.fine()
 
     def with_gain(self, gain: str) -> Scale:
-        """The same grades with another gain."""
+        """Return the same grades with another gain."""
         return replace(self, gain=gain)
 
     def __len__(self) -> int:
         return len(self.grades)
 
     def __str__(self) -> str:
-        """The name that :meth:`parse` takes, where there is one."""
+        """Return the name that :meth:`parse` accepts, if there is one."""
         whole = self.grades == tuple(range(len(self.grades)))
         if whole and self.bins is not None:
             return "fine" if len(self) == 101 and self.bins == 10 else f"fine:{len(self) - 1}/{self.bins}"
@@ -159,11 +159,11 @@ class Scale:
         return frozen(np.array(self.values if gain == "linear" else np.exp2(self.values) - 1))
 
     def at_least(self, grade: float) -> int:
-        """The position of the first grade that is at least ``grade`` (``len(self)`` where none is)."""
+        """Return the position of the first grade that is at least ``grade`` (``len(self)`` if none is)."""
         return int(np.searchsorted(self.values, grade))
 
     def codes(self, grades: ArrayLike) -> Codes:
-        """Positions on the scale, shape as given: NaN is unjudged, -1 drawn but not judged, below -1 junk (the lowest).
+        """Return positions on the scale: NaN is unjudged, -1 sampled but not judged, below -1 junk (the lowest grade).
 
         >>> Scale.graded(3).codes([3, 0, -1, -2, float("nan")]).tolist()
         [3, 0, -3, 0, -1]
@@ -181,25 +181,25 @@ class Scale:
 
     @cached_property
     def levels(self) -> Codes:
-        """The grade that stands for each level of a model, shape (level,): every grade, or the middle of each bin."""
+        """The representative grade of each model level, shape (level,): every grade, or the middle of each bin."""
         if self.bins is None:
             return np.arange(len(self), dtype=np.int16)
         width = (len(self) - 1) / self.bins
         return np.asarray(np.floor(width * (np.arange(self.bins) + 0.5)), dtype=np.int16)
 
     def level_of(self, codes: Codes) -> Codes:
-        """The level that each grade falls in (equal intervals of grades), negative where there is no grade."""
+        """Return the level of each grade (equal intervals of grades), negative where there is no grade."""
         if self.bins is None:
             return codes
         return np.where(codes < 0, codes, codes.astype(np.int64) * self.bins // len(self)).astype(np.int16)
 
     def lookup(self, per_grade: ArrayLike) -> Floats:
-        """A table indexed by grade code in which everything without a grade is worth 0."""
+        """Return a table indexed by grade code, with value 0 for codes without a grade."""
         return np.append(np.asarray(per_grade, dtype=float), np.zeros(_NO_GRADE))
 
 
 def count_at_least(codes: Codes, query: Ints, n_queries: int, n_grades: int) -> Ints:
-    """The number of pairs of each query with at least each grade, shape (.., query, grade).
+    """Count each query's pairs with at least each grade, shape (.., query, grade).
 
     ``codes`` has shape (.., pair), negative where there is no grade; ``query`` has shape (pair,).
     """

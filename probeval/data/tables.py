@@ -1,6 +1,6 @@
-"""Tables with named columns (CSV, TSV, JSONL, parquet), and objects of other packages, as runs and judgments.
+"""Runs and judgments from tables with named columns (CSV, TSV, JSONL, parquet) and from objects of other packages.
 
-Ids stay strings: ``007``, ``1e5`` and ``NaN`` are read as they are written.
+Ids stay strings: ``007``, ``1e5`` and ``NaN`` are read verbatim.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ NOT_IN_IDS = re.compile(r"[\s\x00-\x1f\ud800-\udfff]")
 
 
 def read_table(path: Path, *, triples: bool = False) -> pd.DataFrame:
-    """A table of strings, at least one row.
+    """Read a table of strings with at least one row.
 
-    With ``triples``, three columns without a header that names query and doc are system, query, doc in rank order.
+    With ``triples``, three columns without a header of query and doc are system, query, doc in rank order.
     """
     kind = suffix(path)
     if kind == ".parquet":
@@ -139,12 +139,12 @@ def _read_parquet(path: Path) -> pd.DataFrame:
         return pd.read_parquet(BytesIO(data))
     except ImportError:
         raise DataError("reading parquet needs pyarrow: pip install 'probeval[parquet]'.", path=path) from None
-    except Exception as error:  # pyarrow's own tree of errors, of which no base is public
+    except Exception as error:  # pyarrow's errors have no public base class
         raise DataError(f"not a parquet file: {str(error).splitlines()[0].rstrip('.')}.", path=path) from None
 
 
 def column(table: pd.DataFrame, name: str, *, path: Path | None = None, required: bool = True) -> pd.Series | None:
-    """The column that means ``name`` under any of its names."""
+    """Return the column for ``name`` under any of its aliases."""
     by_name = {str(c).strip().lower(): c for c in table.columns}
     found = next((by_name[alias] for alias in NAMES[name] if alias in by_name), None)
     if found is None and required:
@@ -157,7 +157,7 @@ def column(table: pd.DataFrame, name: str, *, path: Path | None = None, required
 
 
 def ids(values: Iterable[Any], name: str, *, path: Path | None = None) -> list[str]:
-    """Ids as strings. A float is refused: its spelling is lost already."""
+    """Return ids as strings. Floats are an error: their original spelling is lost."""
     out = []
     for row, value in enumerate(values):
         if isinstance(value, str):
@@ -179,7 +179,7 @@ def ids(values: Iterable[Any], name: str, *, path: Path | None = None) -> list[s
 
 
 def numbers(values: pd.Series, name: str, *, path: Path | None = None, missing: bool = False) -> Floats:
-    """A column as numbers; empty cells are NaN where ``missing`` allows them."""
+    """Return a column as numbers; empty cells are NaN if ``missing`` allows them."""
     text = values.astype(object).map(lambda v: np.nan if v is None or v == "" else v)
     out = pd.to_numeric(text, errors="coerce").to_numpy(dtype=float)
     bad = np.isnan(out) & (text.notna().to_numpy() | (not missing))
@@ -190,7 +190,7 @@ def numbers(values: pd.Series, name: str, *, path: Path | None = None, missing: 
 
 
 def runs_from_table(table: pd.DataFrame, *, system: str = "run", path: Path | None = None, order: str) -> Runs:
-    """Runs from a table with columns for query, doc and score or rank, and the system where there are several."""
+    """Return runs from a table with columns for query, doc and score or rank, and for the system if several."""
     names, scores, ranks = (column(table, c, path=path, required=False) for c in ("system", "score", "rank"))
     return Runs.rows(
         [system] * len(table) if names is None else ids(names, "system", path=path),
@@ -203,9 +203,9 @@ def runs_from_table(table: pd.DataFrame, *, system: str = "run", path: Path | No
 
 
 def judgments_from_table(table: pd.DataFrame, *, path: Path | None = None, scale: Scale | None = None) -> Judgments:
-    """Judgments from a table with columns for query, doc and grade; assessor and time where there are any.
+    """Return judgments from a table with columns for query, doc and grade, and optionally assessor and time.
 
-    Rows happened in the order of the times where every row has one, else as they stand.
+    Rows are in chronological order: by time if every row has one, else as listed.
     """
     who, when = (column(table, c, path=path, required=False) for c in ("assessor", "time"))
     grades = numbers(_required(table, "grade", path), "grade", path=path)
@@ -232,7 +232,7 @@ def _required(table: pd.DataFrame, name: str, path: Path | None) -> pd.Series:
 
 
 def as_runs(runs: Any, *, order: str = "trec_eval") -> Runs:
-    """Runs from what other packages hold.
+    """Convert runs of other packages.
 
     Takes :class:`Runs`; a data frame with a system column; a mapping from system names to runs; a ranx ``Run`` or
     a list of them. A run is a mapping from queries to mappings from documents to scores, a data frame, a ranx
@@ -272,7 +272,7 @@ def as_runs(runs: Any, *, order: str = "trec_eval") -> Runs:
 
 
 def as_judgments(judgments: Any) -> Judgments:
-    """Judgments from what other packages hold.
+    """Convert judgments of other packages.
 
     Takes :class:`Judgments`; a data frame; a mapping from queries to mappings from documents to grades; a ranx
     ``Qrels``; or an iterable of ir_measures' ``Qrel``.
@@ -290,7 +290,7 @@ def as_judgments(judgments: Any) -> Judgments:
 
 
 def _stacked(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """One table of the frames of several systems, under our names."""
+    """Return the frames of several systems as one table with our column names."""
     parts = []
     for system, frame in frames.items():
         columns = {c: column(frame, c, required=c in ("query", "doc")) for c in ("query", "doc", "score", "rank")}
@@ -301,7 +301,7 @@ def _stacked(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def _scored(source: Any) -> list[tuple[Any, Any, Any]]:
-    """Query, document and number, row by row."""
+    """Return rows of query, document and number."""
     if isinstance(source, pd.DataFrame):
         value = _required(source, "score", None)
         return list(zip(_required(source, "query", None), _required(source, "doc", None), value, strict=True))

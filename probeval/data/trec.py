@@ -1,7 +1,6 @@
-"""TREC files: runs, qrels and prels, read fast and refused by line.
+"""Fast readers and writers of TREC runs, qrels and prels, with errors that name the line.
 
-A file is read in one sweep of compiled code. Only when that sweep stumbles is it read again line by line,
-to say where and why.
+A file is read in one vectorised pass. Only if that fails is it read again line by line, to report where and why.
 """
 
 from __future__ import annotations
@@ -39,11 +38,11 @@ __all__ = [
 ]
 
 BOM = b"\xef\xbb\xbf"
-SQLITE = b"SQLite format 3\0"  # how a store of campaigns begins
+SQLITE = b"SQLite format 3\0"  # the first bytes of a campaign store
 RUN = "query Q0 doc rank score tag"
 QRELS = "query assessor doc grade"
 PRELS = "query doc grade method probability"
-Tokens = NDArray[Any]  # ids as bytes: of one width in whole machine words, or objects where one is long
+Tokens = NDArray[Any]  # ids as bytes: of a fixed width in whole machine words, or objects if one is long
 WORD, WIDEST = 8, 64
 MIX = np.uint64(0x9E3779B97F4A7C15)  # an odd number of random bits
 UNWRITABLE = re.compile(r"[\x00-\x20\ud800-\udfff]")
@@ -71,7 +70,7 @@ class JudgmentRows:
 
 
 def read_run_rows(path: Path, *, with_ranks: bool = False) -> RunRows:
-    """A TREC run: ``query Q0 doc rank score tag`` a line, tabs or spaces, ``#`` comments, gzipped or not."""
+    """Read a TREC run: lines of ``query Q0 doc rank score tag``, tabs or spaces, ``#`` comments, gzipped or not."""
     data = read_bytes(path)
     try:
         columns = _columns(data, RUN, ("query", "doc", "score", *(["rank"] if with_ranks else [])))
@@ -128,7 +127,7 @@ def _refuse_bytes(path: Path) -> None:
     """Raise where an id of a run or qrels file is not UTF-8, with the line."""
     for number, line in enumerate(read_bytes(path).splitlines(), start=1):
         try:
-            b" ".join(line.split()[:3]).decode()  # the ids stand among the first three columns in every layout
+            b" ".join(line.split()[:3]).decode()  # the ids are among the first three columns in every layout
         except UnicodeDecodeError:
             raise DataError("ids must be UTF-8 text. Convert the file.", path=path, line=number) from None
 
@@ -141,9 +140,9 @@ def _refuse_repeats(path: Path) -> None:
 
 
 def read_qrels_rows(path: Path, *, scale: Scale | None = None) -> JudgmentRows:
-    """TREC judgments: qrels ``query assessor doc grade`` or prels ``query doc grade method probability``.
+    """Read TREC judgments: qrels ``query assessor doc grade`` or prels ``query doc grade method probability``.
 
-    With a ``scale``, a grade that it lacks is refused here, with its line.
+    With a ``scale``, a grade outside it is an error that names the line.
     """
     data = read_bytes(path)
     first = next(iter(_lines(data)), (0, []))[1]
@@ -169,10 +168,10 @@ def read_qrels_rows(path: Path, *, scale: Scale | None = None) -> JudgmentRows:
 
 
 def write_run(path: str | PathLike[str], runs: Runs, system: str) -> None:
-    """Write one system's lists as a TREC run, gzipped where the name ends in ``.gz``.
+    """Write one system's lists as a TREC run, gzipped if the name ends in ``.gz``.
 
-    Scores are written in full. Lists without scores get falling ones, so that the order survives. White space in the
-    system's name becomes ``_`` in the tag.
+    Scores are written in full precision. Lists without scores get decreasing ones, to preserve the order. White space
+    in the system's name becomes ``_`` in the tag.
     """
     table = runs.select([system]).to_frame()
     _check_writable(Path(path), queries=table["query"], docs=table["doc"])
@@ -216,7 +215,7 @@ def _check_writable(path: Path | None, **columns: Iterable[str]) -> None:
 
 
 def _columns(data: bytes, layout: str, wanted: Sequence[str]) -> dict[str, Tokens]:
-    """The wanted columns by name; ValueError where a line has more or fewer than the layout, or a control character."""
+    """Return the wanted columns by name; ValueError for a wrong number of columns or a control character."""
     data = data.removeprefix(BOM)
     names = layout.split()
     if data.startswith(b"#") or b"\n#" in data or b"\r#" in data:
@@ -231,7 +230,7 @@ def _columns(data: bytes, layout: str, wanted: Sequence[str]) -> dict[str, Token
     ):
         raise ValueError
     starts, ends = edges[::2].reshape(-1, len(names)), edges[1::2].reshape(-1, len(names))
-    # Every row must stand on one line of its own.
+    # Every row must be on a line of its own.
     newlines = np.flatnonzero((text == ord("\n")) | (text == ord("\r")))
     line = np.searchsorted(newlines, starts[:, -1])
     if np.any(newlines[line - 1] > starts[:, 0]) or np.any(np.diff(line) <= 0):
@@ -240,7 +239,7 @@ def _columns(data: bytes, layout: str, wanted: Sequence[str]) -> dict[str, Token
 
 
 def _tokens(text: NDArray[np.uint8], start: Ints, end: Ints) -> Tokens:
-    """The stretches of text from each start to its end."""
+    """Return the substrings between each start and end."""
     length = end - start
     width = -(-int(length.max()) // WORD) * WORD
     if width > WIDEST:
@@ -252,9 +251,9 @@ def _tokens(text: NDArray[np.uint8], start: Ints, end: Ints) -> Tokens:
 
 
 def numbered(parts: Sequence[Tokens]) -> tuple[Ints, list[bytes]]:
-    """A number for each id of the parts in turn, in the order in which they are first seen, and the ids.
+    """Number the ids of all parts in order of first occurrence; return the number of each and the distinct ids.
 
-    Short ids are compared as machine words: a hash of the words numbers them, and the words themselves confirm it.
+    Short ids are compared as machine words: numbered by a hash of the words, then verified word by word.
     """
     tokens = np.concatenate(parts)
     if tokens.dtype != object:
@@ -272,15 +271,15 @@ def numbered(parts: Sequence[Tokens]) -> tuple[Ints, list[bytes]]:
 
 
 def _numbers(column: Tokens) -> Floats:
-    """The column as numbers; ValueError where one is not."""
+    """Return the column as numbers; ValueError if one is not a number."""
     numbers = column.astype(float)
-    if np.isnan(numbers).any() or b"_" in b"".join(column.tolist()):  # Python alone reads 1_0 as ten
+    if np.isnan(numbers).any() or b"_" in b"".join(column.tolist()):  # only Python reads 1_0 as ten
         raise ValueError
     return numbers
 
 
 def _number(text: str) -> str | None:
-    """What is wrong with this text as a number, or nothing."""
+    """Return the expected kind of value if the text is not a number, else None."""
     try:
         return "a number" if np.isnan(float(text.encode())) or "_" in text else None
     except ValueError:
@@ -304,14 +303,14 @@ def _grade_on(scale: Scale | None) -> Callable[[str], str | None]:
 
 
 def _lines(data: bytes) -> Iterator[tuple[int, list[str]]]:
-    """Line numbers and fields of the lines that hold something."""
+    """Yield the numbers and fields of lines that are neither blank nor comments."""
     for number, line in enumerate(data.removeprefix(BOM).splitlines(), start=1):
         if line.strip() and not line.startswith(b"#"):
             yield number, [field.decode("utf-8", "backslashreplace") for field in line.split()]
 
 
 def _first_fault(path: Path, data: bytes, layout: str, faults: dict[str, Callable[[str], str | None]]) -> DataError:
-    """The first line that does not fit the layout, as an error."""
+    """Return an error for the first line that does not fit the layout."""
     if data.startswith(SQLITE):
         see = f"report {path}" if layout == RUN else f"campaign export {path} --out qrels.txt"
         return DataError(f"this is the store of a campaign: probeval {see}", path=path)
@@ -332,7 +331,7 @@ def _first_fault(path: Path, data: bytes, layout: str, faults: dict[str, Callabl
 
 
 def _first_repeat(path: Path, data: bytes, layout: str, key: tuple[str, ...]) -> DataError | None:
-    """The first line that repeats an earlier one's key, as an error."""
+    """Return an error for the first line that repeats the key of an earlier one."""
     seen: dict[tuple[str, ...], int] = {}
     for number, fields in _lines(data):
         row = dict(zip(layout.split(), fields, strict=True))

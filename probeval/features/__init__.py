@@ -1,4 +1,4 @@
-"""What is known of a pair without asking an assessor about it."""
+"""Features of query-document pairs, from runs, judgments of other pairs, metadata, labels and vectors."""
 
 from probeval.features.judged import JudgedFeatures, Neighbours
 from probeval.features.spec import DEFINITIONS, FeatureName, FeatureTable, feature_names, needs

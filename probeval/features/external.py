@@ -1,4 +1,4 @@
-"""Features from what users know beside runs and judgments: groups of documents, labels by machines."""
+"""Features from metadata and labels: groups of documents, machine labels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["EXTERNAL", "groups_in_queries", "label", "same_group", "share_of_gro
 
 
 def _groups(metadata: Metadata | None, column: str, pool: Pool) -> tuple[Ints, Ints]:
-    """The group of each pair's document and of its query, -1 where unknown."""
+    """Return the groups of each pair's document and query, -1 where unknown."""
     if metadata is None:
         raise FeatureError(f"Features of groups need metadata with a column {column!r}.")
     if column not in metadata.groups:
@@ -26,13 +26,13 @@ def _groups(metadata: Metadata | None, column: str, pool: Pool) -> tuple[Ints, I
 
 
 def same_group(metadata: Metadata | None, column: str, pool: Pool) -> Floats:
-    """s[column]: whether document and query are of one group; missing where either's group is unknown."""
+    """s[column]: whether document and query are in the same group; missing if either's group is unknown."""
     doc, query = _groups(metadata, column, pool)
     return np.where((doc < 0) | (query < 0), np.nan, doc == query)
 
 
 def groups_in_queries(metadata: Metadata | None, column: str, pool: Pool) -> Ints:
-    """One number for each group within each query, -1 where a document's group is unknown, shape (pair,)."""
+    """Return a number for each group within each query, -1 if a document's group is unknown, shape (pair,)."""
     doc, _ = _groups(metadata, column, pool)
     key = pool.query * (int(doc.max(initial=0)) + 1) + doc
     known = doc >= 0
@@ -42,14 +42,14 @@ def groups_in_queries(metadata: Metadata | None, column: str, pool: Pool) -> Int
 
 
 def share_of_group(metadata: Metadata | None, column: str, pool: Pool) -> Floats:
-    """f[column]: distinct documents of the query in the group, over all of the query's; missing where unknown."""
+    """f[column]: share of the query's distinct documents that are in the group; missing if it is unknown."""
     number = groups_in_queries(metadata, column, pool)
     count = np.bincount(number[number >= 0], minlength=1)
     return np.where(number < 0, np.nan, count[number] / pool.sizes[pool.query])
 
 
 def label(labels: LabelTable | None, column: str, pool: Pool) -> Floats:
-    """label[column]: the label as given; missing where there is none."""
+    """label[column]: the label as given; missing if there is none."""
     if labels is None:
         raise FeatureError(f"label[{column}] needs a table of labels.")
     if column not in labels.sources:

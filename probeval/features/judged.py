@@ -1,4 +1,4 @@
-"""Features from the judgments so far: each leaves the pair itself out, one judgment touches only what it changes."""
+"""Features from the judgments so far, each without the pair itself; a new judgment updates only the affected totals."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CHUNK = 4096  # unions of distinct system sets held at once
 
 @dataclass(frozen=True, eq=False)
 class Neighbours:
-    """Who is whose neighbour: what stays fixed while judgments arrive.
+    """Neighbourhoods of pairs: the part of the computation that judgments do not change.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class Neighbours:
     groups
         For each grouping, the number of the pair's group within its query, -1 where unknown, shape (pair,).
     vectors
-        A unit vector for each pair's document, shape (pair, dimension), or None.
+        The unit vector of each pair's document, shape (pair, dimension), or None.
     """
 
     pool: Pool
@@ -45,7 +45,7 @@ class Neighbours:
 
     @classmethod
     def of(cls, runs: Runs, *, groups: dict[str, Ints], vectors: Vectors | None = None) -> Neighbours:
-        """The neighbours of the pairs that these runs retrieved."""
+        """Return the neighbourhoods of the retrieved pairs."""
         system, query, rank = np.nonzero(runs.retrieved)
         pair = runs.pairs[system, query, rank]
         words = np.zeros((len(runs.pool), (len(runs.systems) + 63) // 64), dtype=np.uint64)
@@ -55,13 +55,13 @@ class Neighbours:
         return cls(runs.pool, np.ascontiguousarray(sets.T), set_of.reshape(-1), groups, at)
 
     def meeting(self, pair: int) -> Bools:
-        """The sets that share a system with the pair's own, shape (set,)."""
+        """Return a mask of the sets that share a system with the pair's own set, shape (set,)."""
         return np.asarray(np.logical_or.reduce([word & word[self.set_of[pair]] != 0 for word in self.sets]))
 
     def system_totals(self, weight: Floats) -> Floats:
-        """For each set, the total weight of the pairs whose own set meets it, (weight, set) from (weight, pair).
+        """Return, for each set, the total weight of the pairs whose set meets it, (weight, set) from (weight, pair).
 
-        The sets that meet a set are the union, over its systems, of the sets that hold each. Unions are taken on bits,
+        The sets that meet a set are the union, over its systems, of the sets that contain each. Unions are bitwise,
         and weights are summed eight bits at a time from a table of all 256 sums.
         """
         holds = np.unpackbits(np.ascontiguousarray(self.sets.T).view(np.uint8), axis=1).astype(bool)
@@ -84,25 +84,25 @@ class Neighbours:
 
 
 def _padded(rows: NDArray[Any], size: int) -> NDArray[Any]:
-    """The rows with empty ones after them, ``size`` in all."""
+    """Return the rows padded with zeros to ``size``."""
     return np.concatenate([rows, np.zeros((size - len(rows), *rows.shape[1:]), dtype=rows.dtype)])
 
 
 @dataclass(frozen=True, eq=False)
 class JudgedFeatures:
-    """Running totals over the judged pairs, from which every feature of judgments is read.
+    """Running totals over the judged pairs, from which all judgment features are computed.
 
     Relevance is the grade over the top grade, so that scales can be mixed.
 
     Parameters
     ----------
     neighbours
-        What stays fixed.
+        The neighbourhoods, which judgments do not change.
     relevance
         The relevance of each pair in [0, 1], NaN where unjudged, shape (pair,).
     by_system, by_query, by_group
-        Totals and counts of relevance: over pairs that meet each set of systems, shape (2, set); over a query's pairs,
-        shape (2, query); over each grouping's groups within queries, shape (2, group).
+        Totals and counts of relevance: over the pairs that meet each set of systems, shape (2, set); over the pairs of
+        each query, shape (2, query); over the groups of each grouping within queries, shape (2, group).
     """
 
     neighbours: Neighbours
@@ -113,7 +113,7 @@ class JudgedFeatures:
 
     @classmethod
     def of(cls, neighbours: Neighbours, relevance: Floats) -> JudgedFeatures:
-        """The totals over all judged pairs at once."""
+        """Return the totals over all judged pairs."""
         value, judged = np.nan_to_num(relevance), (~np.isnan(relevance)).astype(float)
         pool = neighbours.pool
         return cls(
@@ -125,7 +125,7 @@ class JudgedFeatures:
         )
 
     def with_judgment(self, pair: int, relevance: float) -> JudgedFeatures:
-        """The totals after one more judgment, or a changed one."""
+        """Return the totals after one new or changed judgment."""
         old = self.relevance[pair]
         change = np.array([relevance - (0.0 if np.isnan(old) else old), 1.0 if np.isnan(old) else 0.0])
         grades, by_system, by_query = self.relevance.copy(), self.by_system.copy(), self.by_query.copy()
@@ -144,7 +144,7 @@ class JudgedFeatures:
         return self._left_out(self.by_system[:, self.neighbours.set_of])
 
     def system_difference(self) -> Floats:
-        """dSYS: whether the systems that retrieved it do better than all do; base rates cancel."""
+        """dSYS: aSYS minus the mean over all systems; base rates cancel."""
         return self.system_mean() - self._left_out(self.by_query.sum(axis=1)[:, None])
 
     def query_mean(self) -> Floats:
@@ -162,7 +162,7 @@ class JudgedFeatures:
         return np.where(number < 0, np.nan, self._left_out(self.by_group[column][:, number]))
 
     def most_similar(self) -> Floats:
-        """aSIM: of the relevances judged in the query, the one whose documents are nearest by mean cosine."""
+        """aSIM: the relevance level, among those judged in the query, of the nearest documents by mean cosine."""
         vectors, pool = self.neighbours.vectors, self.neighbours.pool
         if vectors is None:
             raise FeatureError("aSIM needs a vector for each document.")
@@ -173,7 +173,7 @@ class JudgedFeatures:
         return out
 
     def _left_out(self, totals: Floats) -> Floats:
-        """Mean over the others: the pair's own judgment is in the totals, and goes out."""
+        """Return the mean over the other pairs: the totals without the pair's own judgment."""
         own = np.stack([np.nan_to_num(self.relevance), ~np.isnan(self.relevance)])
         total, count = totals - own
         return np.where(count > 0.5, total / np.maximum(count, 1), np.nan)
@@ -181,19 +181,19 @@ class JudgedFeatures:
 
 def _group_totals(number: Ints, value: Floats, judged: Floats) -> Floats:
     known = number >= 0
-    size = int(number.max(initial=0)) + 1  # one at least, where no group is known
+    size = int(number.max(initial=0)) + 1  # at least one, even if no group is known
     return np.stack([np.bincount(number[known], w[known], minlength=size) for w in (value, judged)]).astype(float)
 
 
 def _nearest(vectors: Floats, relevance: Floats) -> Floats:
-    """For each row, the relevance whose other rows have the highest mean cosine to it; NaN where there are none."""
+    """Return, for each row, the relevance whose other rows have the highest mean cosine to it; NaN if none."""
     known = ~np.isnan(vectors).any(axis=1)
     judged = np.flatnonzero(~np.isnan(relevance) & known)
     if not len(judged):
         return np.full(len(vectors), np.nan)
     levels, level = np.unique(relevance[judged], return_inverse=True)
     cosine = vectors @ vectors[judged].T
-    cosine[judged, np.arange(len(judged))] = 0.0  # the pair itself goes out
+    cosine[judged, np.arange(len(judged))] = 0.0  # leave the pair itself out
     member = np.eye(len(levels))[level]
     count = np.broadcast_to(member.sum(axis=0), (len(vectors), len(levels))).copy()
     count[judged] -= member

@@ -1,4 +1,4 @@
-"""Features from the systems' outputs alone: no judgment needed."""
+"""Features from the systems' outputs only, without judgments."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Retrievals:
     pool
         The pairs of interest: the pool of the runs' top ranks.
     depth
-        How far down to look for them.
+        The number of ranks to search.
     """
 
     runs: Runs
@@ -37,18 +37,18 @@ class Retrievals:
 
     @cached_property
     def rows(self) -> tuple[Ints, Ints, Ints, Ints]:
-        """System, query, rank (from 0) and pair of each retrieval, each of shape (retrieval,)."""
+        """System, query, rank (from 0) and pair of each retrieval, each with shape (retrieval,)."""
         system, query, rank = np.nonzero(self.runs.retrieved[:, :, : self.depth])
         pair = self.runs.pool.within(self.pool)[self.runs.pairs[system, query, rank]]
         inside = pair >= 0
         return system[inside], query[inside], rank[inside], pair[inside]
 
     def total(self, weight: Floats | None = None) -> Floats:
-        """The sum of a weight over the retrievals of each pair (their number without one), shape (pair,)."""
+        """Return the sum of a weight over the retrievals of each pair (the count without a weight), shape (pair,)."""
         return np.bincount(self.rows[3], weight, minlength=len(self.pool)).astype(float)
 
     def mean(self, weight: Floats) -> Floats:
-        """The mean of a weight over the retrievals of each pair, shape (pair,)."""
+        """Return the mean of a weight over the retrievals of each pair, shape (pair,)."""
         return self.total(weight) / np.maximum(self.total(), 1)
 
 
@@ -97,13 +97,13 @@ def reciprocal_rank_fusion(seen: Retrievals) -> Floats:
 
 def rank_percentile(seen: Retrievals) -> Floats:
     """PRANK."""
-    tied = np.round(reciprocal_ranks(seen), 12)  # the same ranks by other systems sum alike, whatever their order
+    tied = np.round(reciprocal_ranks(seen), 12)  # equal ranks by different systems must give equal sums in any order
     ranks = pd.Series(tied).groupby(seen.pool.query).rank(pct=True)
     return np.asarray(ranks, dtype=np.float64)
 
 
 def standard_score(seen: Retrievals) -> Floats:
-    """zSCORE: 0 where a list's scores are all equal, missing where it has none."""
+    """zSCORE: 0 if a list's scores are all equal, missing if it has none."""
     scores = seen.runs.scores
     count = np.maximum((~np.isnan(scores)).sum(axis=2, keepdims=True), 1)
     off = scores - np.nansum(scores, axis=2, keepdims=True) / count

@@ -1,4 +1,4 @@
-"""Features by name: what each means, what it needs, and tables of them."""
+"""The registry of features: names, meanings and data sources, and tables of features."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ __all__ = ["DEFINITIONS", "FeatureName", "FeatureTable", "factors", "feature_nam
 
 @dataclass(frozen=True)
 class FeatureDefinition:
-    """What a feature means to an evaluator, and what it is computed from.
+    """The definition of a feature: its meaning and data sources.
 
     Parameters
     ----------
     name, summary
-        Its name (with ``[column]`` where it takes one) and its meaning in a line.
+        The name (with ``[column]`` if it takes one) and a one-line description.
     needs
         ``"outputs"`` (the runs alone), ``"judgments"``, ``"metadata"``, ``"labels"``, ``"vectors"`` or ``"teams"``.
     deep
@@ -50,7 +50,7 @@ DEFINITIONS = {
         FeatureDefinition("fSYS", "share of the systems with the document in their top k", ("outputs",), deep=True),
         FeatureDefinition("fTEAM", "share of the teams with the document in their top k", ("teams",), deep=True),
         FeatureDefinition(
-            "OV", "distinct pairs / (k systems queries): one number a campaign, 1 where no list overlaps", ("outputs",)
+            "OV", "distinct pairs / (k systems queries): one number per campaign, 1 if no lists overlap", ("outputs",)
         ),
         FeatureDefinition("aRANK", "mean rank among the systems that retrieved the document", ("outputs",)),
         FeatureDefinition("bRANK", "best rank among the systems", ("outputs",)),
@@ -87,7 +87,7 @@ NAME = re.compile(r"(?P<stem>[A-Za-z]+)(?:\[(?P<column>[^\]]+)\])?(?:@(?P<depth>
 
 @dataclass(frozen=True)
 class FeatureName:
-    """A feature's name taken apart: ``fSYS@100`` or ``f[domain]``.
+    """A parsed feature name: ``fSYS@100`` or ``f[domain]``.
 
     >>> FeatureName.parse("f[domain]").column
     'domain'
@@ -99,7 +99,7 @@ class FeatureName:
 
     @classmethod
     def parse(cls, text: str) -> FeatureName:
-        """Take a name apart, or say what is near it."""
+        """Parse a name; an error suggests the nearest one."""
         match = NAME.fullmatch(text)
         if match is None:
             raise FeatureError(
@@ -118,7 +118,7 @@ class FeatureName:
 
     @property
     def definition(self) -> FeatureDefinition:
-        """What it means."""
+        """The definition of the feature."""
         return DEFINITIONS[self.stem + ("[]" if self.column else "")]
 
     def __str__(self) -> str:
@@ -126,12 +126,12 @@ class FeatureName:
 
 
 def needs(names: Iterable[str]) -> set[str]:
-    """All that these features are computed from."""
+    """Return the data sources of features."""
     return {need for name in names for need in FeatureName.parse(name).definition.needs}
 
 
 def factors(term: str) -> list[tuple[Callable[[Floats], Floats], str]]:
-    """A model term taken apart: ``log(fSYS):OV`` is the product of two features, the first as its logarithm."""
+    """Parse a model term: ``log(fSYS):OV`` is the product of two features, the first as its logarithm."""
     parts: list[tuple[Callable[[Floats], Floats], str]] = []
     for part in re.split(r":(?![^\[]*\])", term):  # a colon within brackets belongs to a column's name
         inner = re.fullmatch(r"log\((.+)\)", part)
@@ -140,12 +140,12 @@ def factors(term: str) -> list[tuple[Callable[[Floats], Floats], str]]:
 
 
 def _log(values: Floats) -> Floats:
-    """The logarithm, missing where there is none."""
+    """Return the logarithm, NaN where it is undefined."""
     return np.log(np.where(values > 0, values, np.nan))
 
 
 def feature_names(terms: Iterable[str]) -> tuple[str, ...]:
-    """The features that model terms are made of, each once, in order."""
+    """Return the distinct features of model terms, in order."""
     return tuple(dict.fromkeys(name for term in terms for _, name in factors(term)))
 
 
@@ -180,17 +180,17 @@ class FeatureTable(Shown):
 
     @cached_property
     def missing(self) -> dict[str, int]:
-        """How many pairs lack each feature, where any does."""
+        """The number of pairs without each feature, for features with missing values."""
         counts = np.isnan(self.values).sum(axis=0)
         return {name: int(n) for name, n in zip(self.names, counts, strict=True) if n}
 
     @property
     def complete(self) -> Bools:
-        """The pairs that have every feature, shape (pair,)."""
+        """Mask of the pairs with all features, shape (pair,)."""
         return np.logical_not(np.isnan(self.values).any(axis=1))
 
     def design(self, terms: Iterable[str]) -> Floats:
-        """The columns of a model's terms (features, their logarithms, products), shape (pair, term)."""
+        """Return the columns of model terms (features, logarithms, products), shape (pair, term)."""
         columns = [np.prod([transform(self[name]) for transform, name in factors(term)], axis=0) for term in terms]
         return np.stack(columns, axis=1) if columns else np.empty((len(self.pool), 0))
 

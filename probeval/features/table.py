@@ -1,4 +1,4 @@
-"""A campaign's features by name."""
+"""Compute named features of a campaign."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ def compute_features(
     scale: Scale | None = None,
     judged: JudgedFeatures | None = None,
 ) -> FeatureTable:
-    """The named features of every pair in some system's top ``depth``.
+    """Compute the named features of every pair in some system's top ``depth``.
 
     Parameters
     ----------
     collection
-        Runs, and whatever judgments, metadata, labels and vectors the features need.
+        Runs, and the judgments, metadata, labels and vectors that the features need.
     names
-        Features as :mod:`probeval.features.spec` lists them.
+        Features of :mod:`probeval.features.spec`.
     depth
         The depth of the pool.
     scale
-        The scale of the judgments; inferred when not given.
+        The scale of the judgments; inferred by default.
     judged
-        Running totals to read features of judgments from, where a loop keeps them; else they are made here.
+        Running totals for judgment features, if the caller maintains them; computed here by default.
 
     Examples
     --------
@@ -72,9 +72,9 @@ def compute_features(
     table = FeatureTable(pool, tuple(map(str, parsed)), np.stack([column(n) for n in parsed], axis=1))
     lost = {str(name): n for name in parsed if (n := _unknown(table, name, judged))}
     if lost:
-        said = ", ".join(f"{name} for {n:,}" for name, n in lost.items())
+        counts = ", ".join(f"{name} for {n:,}" for name, n in lost.items())
         warnings.warn(
-            f"Missing for some of {len(pool):,} pairs (missing is not zero): {said}.", ProbevalWarning, stacklevel=2
+            f"Missing for some of {len(pool):,} pairs (missing is not zero): {counts}.", ProbevalWarning, stacklevel=2
         )
     return table
 
@@ -82,7 +82,7 @@ def compute_features(
 def judged_features(
     collection: Collection, columns: Iterable[str] = (), *, depth: int, scale: Scale | None = None
 ) -> JudgedFeatures:
-    """Running totals over a campaign's judgments, for features within the named groupings too."""
+    """Return running totals over a campaign's judgments, including those within the named groupings."""
     runs = collection.runs.top(depth)
     groups = {column: groups_in_queries(collection.metadata, column, runs.pool) for column in columns}
     neighbours = Neighbours.of(runs, groups=groups, vectors=collection.vectors)
@@ -90,7 +90,7 @@ def judged_features(
 
 
 def relevance_of(judgments: Judgments | None, pool: Pool, scale: Scale | None = None) -> Floats:
-    """The judged relevance of each pair of a pool, grade over top grade, NaN where unjudged, shape (pair,)."""
+    """Return the judged relevance of each pair of a pool: grade over top grade, NaN where unjudged, shape (pair,)."""
     if judgments is None:
         return np.full(len(pool), np.nan)
     scale = judgments.scale(scale)
@@ -98,7 +98,7 @@ def relevance_of(judgments: Judgments | None, pool: Pool, scale: Scale | None = 
 
 
 def _unknown(table: FeatureTable, name: FeatureName, judged: JudgedFeatures | None) -> int:
-    """How many pairs lack what the user gives for a feature; what was not yet judged is no fault of the files."""
+    """Count the pairs without the user's input to a feature; pairs that are only unjudged do not count."""
     needs = name.definition.needs
     if "judgments" not in needs:
         return table.missing.get(str(name), 0) if {"metadata", "labels"} & set(needs) else 0

@@ -1,4 +1,4 @@
-"""Effectiveness measures as values, and their kernels over (draw, system, query, rank)."""
+"""Effectiveness measures as values, and their kernels over axes (draw, system, query, rank)."""
 
 from probeval.metrics.bounds import bounds
 from probeval.metrics.cascade import EDCG, ERR, INST, RR, Success

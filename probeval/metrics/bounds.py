@@ -1,7 +1,7 @@
-"""The lowest and highest score that the unjudged documents leave open, exactly.
+"""Exact lower and upper bounds of scores over all possible grades of unjudged documents.
 
-A document without a grade can have any. For most measures the two extremes are "all lowest" and "all top"; for AP and
-nDCG a relevant document also raises the denominator, and the extremes lie between. Both are found in polynomial time.
+For most measures the extremes are "all lowest" and "all top grades"; for AP and nDCG a relevant document also raises
+the denominator, and the extremes lie between. Both are computed in polynomial time.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ TOLERANCE = 1e-14  # of Dinkelbach's iteration, on scores in [0, 1]
 
 
 def bounds(metric: Metric, lists: Lists, outside: Ints | int = 0) -> tuple[Floats, Floats]:
-    """The lowest and the highest possible score of every list, each of shape (system, query).
+    """Return the lowest and the highest possible score of every list, each with shape (system, query).
 
     Parameters
     ----------
     metric, lists
         The measure and the lists, without leading axes.
     outside
-        The number of unjudged documents of the pool that a list (cut at ``metric.cutoff``) does not hold, shape
-        (system, query): they cannot raise its score, but they can be relevant and missed.
+        The number of unjudged documents of the pool outside each list (cut at ``metric.cutoff``), shape
+        (system, query): they cannot raise its score, but may be relevant documents that it missed.
 
     Returns
     -------
     lower, upper
-        NaN for a measure without exact bounds, where something is unjudged.
+        NaN for a measure without exact bounds, if any document is unjudged.
 
     Examples
     --------
@@ -69,12 +69,12 @@ def _monotone(metric: Metric, lists: Lists) -> tuple[Floats, Floats]:
 
 
 def _decides(metric: Metric, lists: Lists) -> bool:
-    """Whether a document's grade decides if it is relevant: ``rel`` is above the lowest grade and on the scale."""
+    """Whether relevance depends on the grade: ``rel`` is above the lowest grade and on the scale."""
     return 0 < lists.scale.at_least(metric.number("rel")) < len(lists.scale)
 
 
 def _found(metric: Metric, lists: Lists, outside: Ints) -> tuple[Floats, Floats]:
-    # (found + m)/(relevant + m + e) grows with m and falls with e. Where the lowest grade is relevant, all are.
+    # (found + m)/(relevant + m + e) grows with m and falls with e. If the lowest grade is relevant, all are.
     low, high = np.empty(outside.shape), np.empty(outside.shape)
     within = lists.unjudged.sum(axis=-1)
     every = lists.scale.at_least(metric.number("rel")) == 0
@@ -100,7 +100,7 @@ def _precision(metric: Metric, lists: Lists, outside: Ints) -> tuple[Floats, Flo
     share = relevant / rank
     below = share.sum(axis=-1, keepdims=True) - np.cumsum(share, axis=-1)
     start = ((above + 1) * share).sum(axis=-1, keepdims=True)
-    own = np.where(open_, (1 + above) / rank + below, 0.0)  # each open rank's worth beside the judged alone
+    own = np.where(open_, (1 + above) / rank + below, 0.0)  # of each open rank, given only the judged ones
     before: Ints = np.cumsum(open_, axis=-1) - open_
     # The m-th open rank from the top also counts the m - 1 above it; from the bottom, those below it count it.
     downward = np.where(open_, own + before / rank, 0.0)
@@ -127,7 +127,7 @@ def _ratio(metric: Metric, lists: Lists, outside: Ints, *, highest: bool) -> Flo
 
     .. math:: \frac{b + \sum_\ell \Delta g_\ell D(n_\ell)}{\sum_\ell \Delta g_\ell\, C(\min(k, N_\ell + n_\ell + e))},
 
-    and for any :math:`\lambda` the best numerator minus :math:`\lambda` times denominator is a chain of running maxima.
+    and for any :math:`\lambda` the best numerator minus :math:`\lambda` times denominator follows from running maxima.
     The outside documents (e) are lowest for the highest score and top for the lowest.
     """
     sign = 1.0 if highest else -1.0
@@ -137,7 +137,7 @@ def _ratio(metric: Metric, lists: Lists, outside: Ints, *, highest: bool) -> Flo
     open_ = (lists.unjudged).reshape(codes.shape)
     u = open_.sum(axis=1)
     n = np.arange(int(u.max(initial=0)) + 1)
-    # D: open ranks first, in order from the end that matters; then running sums.
+    # D: open ranks first, ordered from the relevant end; then running sums.
     weight = np.where(open_, weights, 0.0)[:, :: 1 if highest else -1]
     pick = np.argsort(~open_[:, :: 1 if highest else -1], axis=1, kind="stable")[:, : len(n) - 1]
     placed = np.concatenate(
@@ -145,12 +145,12 @@ def _ratio(metric: Metric, lists: Lists, outside: Ints, *, highest: bool) -> Flo
     )
     missed = np.zeros_like(u) if highest else outside.reshape(-1)
     known = np.broadcast_to(lists.relevant_counts, (*lists.codes.shape[:-1], len(gains))).reshape(-1, len(gains))
-    everything = known[:, 0] + u + outside.reshape(-1)  # all have at least the lowest grade, whatever it is worth
+    everything = known[:, 0] + u + outside.reshape(-1)  # all have at least the lowest grade
     running = np.append(0, np.cumsum(metric.rank_weights(max(int(everything.max(initial=0)), 1))))
     base = np.append(gains, [0.0] * 3)[codes] @ weights
 
     def level(grade: int) -> tuple[Floats, Floats]:
-        """Numerator and denominator that a level adds for each n, shape (list, n)."""
+        """Return a level's contribution to numerator and denominator for each n, shape (list, n)."""
         count = known[:, grade, None] + n + missed[:, None]
         return steps[grade] * placed, steps[grade] * running[np.minimum(count, len(running) - 1)]
 
@@ -160,7 +160,7 @@ def _ratio(metric: Metric, lists: Lists, outside: Ints, *, highest: bool) -> Flo
     impossible = n > u[:, None]
 
     def best(ratio: Floats) -> tuple[Floats, Floats]:
-        """Numerator and denominator of the extreme point for each list's ratio."""
+        """Return numerator and denominator of the extreme point for each list's ratio."""
         num = den = np.zeros((len(codes), len(n)))
         for level_num, level_den in reversed(levels):
             num, den = num + level_num, den + level_den
@@ -179,6 +179,6 @@ def _ratio(metric: Metric, lists: Lists, outside: Ints, *, highest: bool) -> Flo
         ratio = np.where(sign * (better - ratio) > 0, better, ratio)
         if done.all():
             break
-    if not highest:  # where nothing need be relevant the score can be 0 by definition
+    if not highest:  # if possibly nothing is relevant, the score can be 0 by definition
         ratio = np.where((known[:, 1] == 0) & (missed == 0) & (gains[0] == 0), 0.0, ratio)
     return ratio.reshape(lists.codes.shape[:-1])

@@ -1,4 +1,4 @@
-"""Users who stop when they have found enough: RR, Success, ERR, EDCG, INST."""
+"""Measures of users who stop when they have found enough: RR, Success, ERR, EDCG, INST."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def stopping(metric: Metric, scale: Scale) -> Floats:
 
 
 def _cascade(stop: Floats, worth: Floats) -> Floats:
-    """What a user gets who reads down and stops at each rank with probability ``stop``."""
+    """Return the expected gain of a user who reads down the list and stops at each rank with probability ``stop``."""
     reach = np.cumprod(1 - stop, axis=-1)
     gained = stop * worth
     return np.asarray(gained[..., 0] + (gained[..., 1:] * reach[..., :-1]).sum(axis=-1))
@@ -65,7 +65,7 @@ def _cascade(stop: Floats, worth: Floats) -> Floats:
     r"\sum_{i\le k} \frac{1}{i}\, p_i \prod_{j<i} (1-p_j), \quad p = \frac{g}{g_{\max}+1}",
     parameters={
         "gain": Parameter("exp", "exp (2^grade - 1) or linear (the grade)", ("exp", "linear")),
-        "max": Parameter(None, "the top grade; the scale's when not said", low=1),
+        "max": Parameter(None, "the top grade; the scale's by default", low=1),
         "norm": Parameter(None, "perfect: by a list of top grades", ("perfect",)),
     },
     gains=graded_gains,

@@ -1,4 +1,4 @@
-"""Classical evaluation: what the judged documents say, and the bounds that the unjudged leave."""
+"""Classical evaluation: scores from the judged documents, and bounds over the unjudged ones."""
 
 from __future__ import annotations
 
@@ -113,16 +113,16 @@ class Measured(Shown):
     Parameters
     ----------
     metric, scale
-        What was measured, on which grades.
+        The measure and the scale of the grades.
     systems, queries
         The labels of the axes.
     values, lower, upper
-        The scores with the unjudged worth nothing, and the bounds that they leave, shape (system, query). Bounds are
-        NaN for a measure that has no exact ones.
+        The scores with unjudged documents worth nothing, and the bounds over their grades, shape (system, query).
+        Bounds are NaN for a measure without exact ones.
     judged
-        The share of each system's retrieved documents (to the depth looked at) that are judged, shape (system,).
+        The judged share of each system's retrieved documents (to the evaluated depth), shape (system,).
     pool, judged_pairs
-        How many pairs the systems retrieved to that depth for these queries, and how many of them are judged.
+        The number of pairs retrieved to that depth for these queries, and the number of these that are judged.
     """
 
     metric: Metric
@@ -183,7 +183,7 @@ class Measured(Shown):
     def to_dict(self, *, per_query: bool = False) -> MeasuredDocument:
         """The result as plain data for JSON.
 
-        The interval is what unjudged documents leave; a probability is given only where they cannot change it.
+        Intervals are the bounds over unjudged documents; a probability is given only if they cannot change it.
         """
         low, high, mean = (v.mean(axis=1) for v in (self.lower, self.upper, self.values))
         others = [np.delete(np.arange(len(mean)), i) for i in range(len(mean))]
@@ -233,7 +233,7 @@ class Measured(Shown):
 
 
 def _settled(lowest: float, highest: float) -> float | None:
-    """P(difference > 0) where its bounds settle it: 1, 0 (a tie is not better), or None where they do not."""
+    """Return P(difference > 0) if its bounds decide it: 1 or 0 (a tie is not better); else None."""
     if lowest > TIE:
         return 1.0
     return 0.0 if highest <= TIE else None
@@ -248,20 +248,20 @@ def measure(
     depth: int | None = None,
     rule: str = "median",
 ) -> Measured:
-    """Measure every system on every query that has both an answer and a judgment.
+    """Measure every system on every query with both results and judgments.
 
-    Unjudged documents are worth nothing in the score and anything in the bounds. A query that a system lacks scores 0.
+    Unjudged documents count as worthless in the score and as any grade in the bounds. Queries without results score 0.
 
     Parameters
     ----------
     runs, judgments, metric
-        What was retrieved, what was judged, and the measure or its name.
+        The runs, the judgments, and the measure or its name.
     scale
-        The scale of the grades; inferred when not given.
+        The scale of the grades; inferred by default.
     depth
-        How far to look; the measure's cutoff, else the whole run.
+        The evaluation depth; by default the measure's cutoff, else the whole run.
     rule
-        How several assessors' grades become one (:data:`probeval.data.judgments.RULES`).
+        The rule that combines grades of several assessors (:data:`probeval.data.judgments.RULES`).
 
     Examples
     --------

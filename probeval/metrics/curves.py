@@ -15,7 +15,7 @@ __all__ = ["Confusion", "confusion", "interpolated_precision", "precision_recall
 
 @dataclass(frozen=True, eq=False)
 class Confusion:
-    """What a list holds and misses, each of shape (.., system, query)."""
+    """Confusion counts of lists, each with shape (.., system, query)."""
 
     true_positives: Ints
     false_positives: Ints
@@ -25,7 +25,7 @@ class Confusion:
 
 
 def confusion(lists: Lists, *, depth: int | None = None, rel: float = 1) -> Confusion:
-    """Counts of judged documents in and out of the first ``depth`` ranks; the unjudged are counted apart.
+    """Count judged documents inside and outside the first ``depth`` ranks; unjudged ones are counted separately.
 
     >>> from probeval.data import Scale
     >>> c = confusion(Lists.of_grades([[1, 0, 1, 0]], Scale.binary()), depth=2)
@@ -40,13 +40,13 @@ def confusion(lists: Lists, *, depth: int | None = None, rel: float = 1) -> Conf
 
 
 def precision_recall(lists: Lists, *, rel: float = 1) -> tuple[Floats, Floats]:
-    """Precision and recall after each rank, each of shape (.., system, query, rank)."""
+    """Return precision and recall after each rank, each with shape (.., system, query, rank)."""
     found = np.cumsum(lists.relevant(rel), axis=-1)
     return found / np.arange(1, lists.depth + 1), divide(found, lists.n_relevant(rel)[..., None])
 
 
 def interpolated_precision(lists: Lists, recall: Floats | None = None, *, rel: float = 1) -> Floats:
-    """The highest precision at or after each level of recall (eleven by default), shape (.., system, query, level)."""
+    """Return the highest precision at or after each recall level (default eleven), shape (.., system, query, level)."""
     levels = np.arange(11) / 10 if recall is None else np.asarray(recall)  # linspace's .3 is not .3
     precision, reached = precision_recall(lists, rel=rel)
     retrieved = np.arange(1, lists.depth + 1) <= lists.retrieved.sum(axis=-1)[..., None]
@@ -60,7 +60,7 @@ def interpolated_precision(lists: Lists, recall: Floats | None = None, *, rel: f
 
 
 def roc(lists: Lists, *, rel: float = 1) -> tuple[Floats, Floats]:
-    """False and true positive rate among the judged, from (0, 0) on, each of shape (.., system, query, rank + 1)."""
+    """Return false and true positive rates among judged documents, from (0, 0), shape (.., system, query, rank + 1)."""
     hit, other = lists.relevant(rel), lists.judged_docs & ~lists.relevant(rel)
     relevant = lists.n_relevant(rel)
     totals = (lists.n_relevant(-np.inf) - relevant, relevant)

@@ -1,6 +1,6 @@
 """Weighted sums of gains: P, CG, DCG, SDCG, RBP, INSQ.
 
-A linear measure has rank weights and gains of grades; ``norm`` sets what their weighted sum is divided by.
+A linear measure has rank weights and gains of grades; ``norm`` sets the denominator of their weighted sum.
 See docs/theory/measures.md#lin.
 """
 
@@ -32,7 +32,7 @@ __all__ = ["CG", "DCG", "INSQ", "RBP", "SDCG", "P"]
 
 
 def endless(metric: Metric, lists: Lists) -> Floats:
-    """The score if all that is not judged, past the end too, had the top grade: score plus residual."""
+    """Return the score if every unjudged document, also past the end, had the top grade: score plus residual."""
     full = np.where(lists.codes < 0, np.int16(len(lists.scale) - 1), lists.codes)
     tail = 1 - float(metric.rank_weights(lists.depth).sum()) if metric.gains(lists.scale)[-1] > 0 else 0.0
     return weighted_sum(metric, replace(lists, codes=full)) + tail

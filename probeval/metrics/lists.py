@@ -1,4 +1,4 @@
-"""What a measure looks at: the grade at each rank, and what each query had to offer."""
+"""The input of measures: the grade at each rank, and the number of documents of each grade per query."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Lists:
     Parameters
     ----------
     scale
-        What the codes are positions on.
+        The scale of the codes.
     codes
         The grade at each rank, shape (.., system, query, rank); negative where there is none
         (:data:`~probeval.data.scale.UNJUDGED`, :data:`~probeval.data.scale.ABSENT`, ..).
@@ -43,9 +43,9 @@ class Lists:
 
     @classmethod
     def of_grades(cls, grades: object, scale: Scale, *, known: object | None = None) -> Lists:
-        """Lists from grades by query and rank (NaN unjudged), one system; ``known`` holds all grades of each query.
+        """Return lists of one system from grades by query and rank (NaN unjudged); ``known`` has all grades per query.
 
-        Without ``known`` the lists hold all that is known.
+        Without ``known``, the lists contain all known grades.
         """
         codes = scale.codes(np.atleast_2d(np.asarray(grades, dtype=float)))
         offered = codes if known is None else scale.codes(np.atleast_2d(np.asarray(known, dtype=float)))
@@ -54,7 +54,7 @@ class Lists:
 
     @classmethod
     def judged(cls, runs: Runs, judgments: Judgments, scale: Scale, *, rule: str = "median") -> tuple[Lists, Ids]:
-        """The runs' lists with their judgments on the queries that have both, and the ids of these queries."""
+        """Return the graded lists of the queries with both runs and judgments, and the ids of these queries."""
         known = judgments.codes(scale, rule=rule)
         offered = count_at_least(known, judgments.pool.query, len(judgments.pool.queries), len(scale))
         row = {q: i for i, q in enumerate(judgments.pool.queries) if offered[i, 0]}
@@ -80,37 +80,37 @@ class Lists:
 
     @property
     def retrieved(self) -> Bools:
-        """Where there is a document."""
+        """Mask of the ranks with a document."""
         return np.not_equal(self.codes, ABSENT)
 
     @property
     def judged_docs(self) -> Bools:
-        """Where there is a grade."""
+        """Mask of the ranks with a grade."""
         return self.codes >= 0
 
     @property
     def unjudged(self) -> Bools:
-        """Where there is a document without a grade."""
+        """Mask of the ranks with an unjudged document."""
         return np.less(self.codes, 0) & self.retrieved
 
     def top(self, depth: int | None) -> Lists:
-        """The first ranks alone; the relevant_counts stays."""
+        """Return the first ranks only, with the same relevant_counts."""
         return self if depth is None or depth >= self.depth else replace(self, codes=self.codes[..., :depth])
 
     def filled(self, code: int) -> Lists:
-        """The same lists with one grade for every unjudged document; the relevant_counts stays as it was."""
+        """Return the lists with one grade for every unjudged document, and the same relevant_counts."""
         return replace(self, codes=np.where(self.unjudged, np.int16(code), self.codes))
 
     def values(self, per_grade: Floats) -> Floats:
-        """A number for each grade, looked up at each rank (0 where there is no grade), shape of ``codes``."""
+        """Look up a value per grade at each rank (0 where there is no grade), shape of ``codes``."""
         return self.scale.lookup(per_grade)[self.codes]
 
     def relevant(self, grade: float) -> Bools:
-        """Where the grade is at least ``grade``, shape of ``codes``."""
+        """Return a mask of the ranks with at least ``grade``, shape of ``codes``."""
         return self.codes >= self.scale.at_least(grade)
 
     def n_relevant(self, grade: float) -> Ints:
-        """The number of known pairs with at least ``grade``, shape (.., 1, query): it broadcasts over systems."""
+        """Return the number of known pairs with at least ``grade``, shape (.., 1, query) to broadcast over systems."""
         level = self.scale.at_least(grade)
         if level == len(self.scale):
             return np.zeros(self.relevant_counts.shape[:-1], dtype=np.int64)[..., None, :]
@@ -118,7 +118,7 @@ class Lists:
 
 
 def gather(codes: Codes, pairs: Ints) -> Codes:
-    """The code at each rank: ``codes`` (.., pair) at ``pairs`` (system, query, rank), -1 being no document."""
+    """Return the code at each rank: ``codes`` (.., pair) at ``pairs`` (system, query, rank), -1 for no document."""
     absent = np.full((*codes.shape[:-1], 1), ABSENT, dtype=np.int16)
     return np.take(np.concatenate([codes, absent], axis=-1), pairs, axis=-1)
 

@@ -1,7 +1,7 @@
-"""A measure is a value: its grammar, its registry, and what it can say of itself.
+"""Measures as values: their grammar, registry and properties.
 
 ``nDCG@10``, ``P(rel=2)@10``, ``RBP(p=0.8)``, ``DCG(gain="exp", discount="jk")@10``: the text parses to the value and
-the value prints as the text. The computation stands in the kernels (`linear`, `ratio`, `cascade`, `recall`).
+the value prints as the text. The computation is in the kernels (`linear`, `ratio`, `cascade`, `recall`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Kernel = Callable[["Metric", Lists], Floats]
 
 @dataclass(frozen=True)
 class Parameter:
-    """What a parameter may be, and what it is when nothing is said."""
+    """A parameter of a measure: its allowed values and default."""
 
     default: Value
     doc: str
@@ -39,7 +39,7 @@ class Parameter:
     high: float | None = None
 
     def check(self, metric: str, name: str, value: Value) -> Value:
-        """The value in its canonical form, or an error."""
+        """Return the value in canonical form, or raise an error."""
         if value is None or value == self.default:
             return self.default
         if self.choices:
@@ -47,7 +47,7 @@ class Parameter:
                 return value
             wanted = " or ".join(repr(c) for c in self.choices if c is not None)
         elif isinstance(value, Real) and not isinstance(value, bool):
-            number = float(value)  # 2, 2.0 and numpy's 2 are one value and print as one
+            number = float(value)  # 2, 2.0 and numpy's 2 are the same value and print alike
             low_ok = self.low is None or number >= self.low
             if low_ok and number < (math.inf if self.high is None else self.high):
                 return int(number) if number.is_integer() else number
@@ -64,25 +64,25 @@ class MetricDefinition:
     Parameters
     ----------
     name, summary
-        What it is called and what it says, in a line.
+        The name and a one-line description.
     formula
-        The mathematics, in LaTeX.
+        The formula in LaTeX.
     parameters
-        By name, in the order in which they print.
+        The parameters by name, in printing order.
     cutoff
         Whether ``@k`` is ``"optional"``, ``"required"`` or ``"none"``.
     kernel
-        The score of every list.
+        The function that scores every list.
     rank_weights
-        For a weighted sum of gains: the weight of each of so many ranks, before any normalisation.
+        For a weighted sum of gains: the weights of the first ranks, before normalisation.
     gains
-        The gain of each grade, where the measure uses gains.
+        The gain of each grade, if the measure uses gains.
     ceiling
-        For a measure of endless lists: the score if all that is not judged, past the end too, had the top grade.
+        For a measure of endless lists: the score if every unjudged document, also past the end, had the top grade.
     bounds
-        How the unjudged bound it: ``"monotone"`` (higher grades never lower it), ``"ratio"`` (weighted gains over
-        the ideal list's), ``"precision"`` (AP), ``"found"`` (a function of how many relevant documents are found, out
-        of how many), or None where no exact bound is offered.
+        The method of bounds over unjudged documents: ``"monotone"`` (higher grades never lower the score), ``"ratio"``
+        (weighted gains over the ideal list's), ``"precision"`` (AP), ``"found"`` (a function of the numbers of relevant
+        documents found and existing), or None without exact bounds.
     limits
         The least and the most that a score can be, before ``norm="none"`` lifts the most.
     module
@@ -112,7 +112,7 @@ class MetricDefinition:
 REGISTRY: dict[str, MetricDefinition] = {}
 RECEIVED: dict[str, bytes] = {}  # definitions that came with a pickled measure, from the process that has them
 
-# What other tools call these, for the hint in an error.
+# Names of measures in other tools, for hints in errors.
 ALIASES = {
     "map": "AP", "map_cut": "AP@10", "ndcg_cut": "nDCG@10", "ndcg_cut_10": "nDCG@10", "p_10": "P@10", "mrr": "RR",
     "recip_rank": "RR", "recall": "R@100", "precision": "P@10", "hit": "Success@10", "success_10": "Success@10",
@@ -166,11 +166,11 @@ class Metric:
         return REGISTRY[self.name]
 
     def __call__(self, **parameters: Value) -> Metric:
-        """The same measure with other parameters."""
+        """Return the measure with other parameters."""
         return replace(self, parameters={**self.parameters, **parameters})
 
     def __matmul__(self, cutoff: int) -> Metric:
-        """The same measure at a cutoff."""
+        """Return the measure at a cutoff."""
         return replace(self, cutoff=cutoff)
 
     def __getitem__(self, parameter: str) -> Value:
@@ -185,33 +185,33 @@ class Metric:
 
     def __str__(self) -> str:
         defaults = self.definition.parameters
-        said = ", ".join(
+        shown = ", ".join(
             f"{name}={_spell(value)}" for name, value in self.parameters.items() if value != defaults[name].default
         )
-        return self.name + (f"({said})" if said else "") + ("" if self.cutoff is None else f"@{self.cutoff}")
+        return self.name + (f"({shown})" if shown else "") + ("" if self.cutoff is None else f"@{self.cutoff}")
 
     __repr__ = __str__
 
     def number(self, parameter: str) -> float:
-        """A parameter that is a number."""
+        """Return a numeric parameter."""
         value = self.parameters[parameter]
         assert isinstance(value, (int, float))
         return float(value)
 
     def scores(self, lists: Lists) -> Floats:
-        """The score of every list, shape (.., system, query)."""
+        """Return the score of every list, shape (.., system, query)."""
         if self.definition.cutoff == "required" and self.cutoff is None:
             raise MetricError(f"{self.name} needs a cutoff: {self}@10, for example.")
         return self.definition.kernel(self, lists.top(self.cutoff))
 
     @property
     def is_linear(self) -> bool:
-        """Whether the score is a weighted sum of the gains in the list, whatever else the query had to offer."""
+        """Whether the score is a weighted sum of the gains in the list, independent of documents outside it."""
         return self.definition.rank_weights is not None and self.parameters.get("norm") != "ideal"
 
     @property
     def limits(self) -> tuple[float, float]:
-        """The least and the most that a score can be; infinite where nothing limits it.
+        """The lowest and highest possible score; infinite without a limit.
 
         >>> parse("nDCG@10").limits, parse("DCG(norm='none')@10").limits
         ((0.0, 1.0), (0.0, inf))
@@ -220,7 +220,7 @@ class Metric:
         return least, math.inf if self.parameters.get("norm") == "none" else most
 
     def rank_weights(self, depth: int) -> Floats:
-        """The weight of each rank before any normalisation, 0 past the cutoff, shape (depth,)."""
+        """Return the weight of each rank before normalisation, 0 past the cutoff, shape (depth,)."""
         if self.definition.rank_weights is None:
             raise MetricError(f"{self} is not a weighted sum of gains.")
         weights = self.definition.rank_weights(self, depth)
@@ -228,7 +228,7 @@ class Metric:
         return weights
 
     def weights(self, scale: Scale, depth: int) -> Floats:
-        """What a unit of gain is worth at each rank, shape (depth,): the score is ``gains @ weights``.
+        """Return the weight of a unit of gain at each rank, shape (depth,): the score is ``gains @ weights``.
 
         See docs/theory/measures.md#lin.
         """
@@ -242,7 +242,7 @@ class Metric:
         return weights / (top * self.rank_weights(self.cutoff or depth).sum() if norm == "perfect" else top)
 
     def gains(self, scale: Scale) -> Floats:
-        """The gain of each grade as the measure sees it, shape (grade,)."""
+        """Return the gain of each grade under this measure, shape (grade,)."""
         if self.definition.gains is None:
             raise MetricError(f"{self} is not a function of gains.")
         return self.definition.gains(self, scale)
@@ -312,7 +312,7 @@ def _received(name: str, cutoff: int | None, parameters: dict[str, Value], defin
 
 
 def parse(text: str) -> Metric:
-    """The measure that a text names.
+    """Parse a measure.
 
     >>> parse('DCG(gain="exp", discount="jk")@10')
     DCG(gain="exp", discount="jk")@10
@@ -387,7 +387,7 @@ def _unknown(text: str) -> MetricError:
         name, cutoff = glued.groups()
         known = ALIASES.get(name.lower(), _canonical(name))
     if known is None:
-        likely = [n for n in REGISTRY if len(n) > 1 or len(name) == 1]  # 'foo' is near 'F', and not meant for it
+        likely = [n for n in REGISTRY if len(n) > 1 or len(name) == 1]  # 'foo' is near 'F' but does not mean it
         near = did_you_mean(name, likely, suffix=cutoff and "@" + cutoff)
         return MetricError(f"Unknown metric {text!r}." + (near or f" Known: {', '.join(REGISTRY)}."))
     meant = f"{known.partition('@')[0]}@{cutoff}" if cutoff else known

@@ -1,4 +1,4 @@
-"""Sums of gains over those of the query's best list: nDCG, and CG, DCG, RBP with ``norm="ideal"``."""
+"""Sums of gains relative to the query's best list: nDCG, and CG, DCG, RBP with ``norm="ideal"``."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = ["bounded_by_norm", "ideal", "nDCG", "weighted_sum"]
 
 
 def weighted_sum(metric: Metric, lists: Lists) -> Floats:
-    """The score of every list: its gains weighted by rank, over the denominator that the norm names.
+    """Return the score of every list: its gains weighted by rank, over the denominator of the norm.
 
-    Over the ideal list the score is 0 where the query has nothing to offer.
+    With the ideal norm, the score is 0 if the query has no relevant document.
     """
     gain = lists.values(metric.gains(lists.scale))
     if metric.is_linear:
@@ -27,7 +27,7 @@ def weighted_sum(metric: Metric, lists: Lists) -> Floats:
 
 
 def ideal(metric: Metric, gains: Floats, relevant_counts: Ints) -> Floats:
-    r"""The weighted gains of each query's best list, shape (.., query).
+    r"""Return the weighted gains of each query's best list, shape (.., query).
 
     With :math:`N_\ell` the number of known pairs of at least grade :math:`\ell` and :math:`C` the running sum of the
     rank weights, the sorted list is worth :math:`\sum_\ell (g_\ell - g_{\ell-1})\, C(\min(k, N_\ell))`: no sorting.
@@ -39,7 +39,7 @@ def ideal(metric: Metric, gains: Floats, relevant_counts: Ints) -> Floats:
 
 
 def bounded_by_norm(metric: Metric) -> str:
-    """How the unjudged bound a weighted sum: only over the ideal list can a higher grade lower it."""
+    """Return the method of bounds for a weighted sum: only with the ideal norm can a higher grade lower the score."""
     return "ratio" if metric["norm"] == "ideal" else "monotone"
 
 

@@ -1,4 +1,4 @@
-"""Measures that ask how many relevant documents there are: AP, Rprec, R, F, Bpref, infAP, and sets."""
+"""Measures that depend on the number of relevant documents: AP, Rprec, R, F, Bpref, infAP, and set measures."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ EPSILON = 1e-5  # infAP's smoothing, as in trec_eval
 
 
 def _found(metric: Metric, lists: Lists) -> Ints:
-    """The number of relevant documents in every list, shape (.., system, query)."""
+    """Return the number of relevant documents in every list, shape (.., system, query)."""
     return np.asarray(lists.relevant(metric.number("rel")).sum(axis=-1))
 
 
 def _relevant(metric: Metric, lists: Lists) -> Ints:
-    """The number of relevant documents of every query, shape (.., 1, query)."""
+    """Return the number of relevant documents of every query, shape (.., 1, query)."""
     return lists.n_relevant(metric.number("rel"))
 
 
 def score_of_count(metric: Metric, lists: Lists, found: Ints | Floats) -> Floats:
-    r"""Recall, or :math:`F_\beta`, given how many relevant documents are found: both are linear in that number.
+    r"""Return recall or :math:`F_\beta` from the number of relevant documents found; both are linear in it.
 
     F is written in counts, :math:`(1+\beta^2)\,\text{found} / (\beta^2\,\text{relevant} + \text{retrieved})`, so that
     nothing divides by zero.
@@ -44,7 +44,7 @@ def _by_count(metric: Metric, lists: Lists) -> Floats:
 
 
 def ap_denominator(metric: Metric, relevant: Ints, depth: int) -> Ints:
-    """What AP's sum of precisions is divided by, given the number of relevant documents."""
+    """Return the denominator of AP's sum of precisions, given the number of relevant documents."""
     k = metric.cutoff or depth
     if metric["norm"] == "perfect":
         return np.full_like(relevant, k)

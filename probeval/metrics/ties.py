@@ -1,4 +1,4 @@
-"""Scores under tied retrieval scores: the tie rule picks one order, but every order of a tied group is as good.
+"""Scores under tied retrieval scores: the tie rule picks one order, but all orders of a tied group are equivalent.
 
 Groups of tied ranks are given by the first rank of each rank's group (:attr:`probeval.Runs.tie_starts`).
 """
@@ -28,13 +28,13 @@ class TieGroups:
 
     @property
     def number(self) -> Ints:
-        """One number a group, rising along the flattened ranks."""
+        """One number per group, increasing along the flattened ranks."""
         depth = self.start.shape[-1]
         lists = np.arange(self.start.size // max(depth, 1)).reshape(*self.start.shape[:-1], 1)
         return np.asarray(lists * depth + self.start)
 
     def sum(self, values: Floats) -> Floats:
-        """The sum over each rank's group, shape of the ranks."""
+        """Return the sum over each rank's group, shape of the ranks."""
         number = self.number
         sums = np.bincount(number.ravel(), values.ravel(), minlength=self.start.size).astype(float)
         return np.asarray(sums[number])
@@ -45,17 +45,17 @@ class TieGroups:
         return self.sum(np.ones(self.start.shape))
 
     def mean(self, values: Floats) -> Floats:
-        """The mean over each rank's group."""
+        """Return the mean over each rank's group."""
         return self.sum(values) / self.length
 
     def reorder(self, lists: Lists, key: Floats) -> Lists:
-        """The lists with every group sorted by a rising key."""
+        """Return the lists with every group sorted by an increasing key."""
         order = np.lexsort((key.ravel(), self.number.ravel()))
         return replace(lists, codes=lists.codes.ravel()[order].reshape(lists.codes.shape))
 
 
 def expected(metric: Metric, lists: Lists, start: Ints) -> Floats:
-    r"""The mean score over all orders of the tied groups, exactly, shape (system, query).
+    r"""Return the exact mean score over all orders of the tied groups, shape (system, query).
 
     See McSherry and Najork (2008) and docs/theory/ties-and-bounds.md#ties-ap.
     For weighted sums each gain becomes its group's mean. With :math:`R_g` of the :math:`l_g` documents of a group
@@ -68,7 +68,7 @@ def expected(metric: Metric, lists: Lists, start: Ints) -> Floats:
     Raises
     ------
     MetricError
-        For a measure without such a form: average over :func:`permuted` lists instead.
+        For a measure without a closed form: average over :func:`permuted` lists instead.
     """
     groups, k = TieGroups(start), metric.cutoff or lists.depth
     if metric.definition.rank_weights is not None:
@@ -89,7 +89,7 @@ def expected(metric: Metric, lists: Lists, start: Ints) -> Floats:
 
 
 def variance(metric: Metric, lists: Lists, start: Ints) -> Floats:
-    r"""The variance of a weighted sum over all orders of the tied groups, shape (system, query).
+    r"""Return the variance of a weighted sum over all orders of the tied groups, shape (system, query).
 
     .. math:: \sum_g \frac{\sum_{i\in g} (w_i-\bar w)^2 \sum_{d\in g} (x_d-\bar x)^2}{l_g - 1}
     """
@@ -107,10 +107,10 @@ def variance(metric: Metric, lists: Lists, start: Ints) -> Floats:
 
 
 def extremes(metric: Metric, lists: Lists, start: Ints, *, unjudged_open: bool = False) -> tuple[Floats, Floats]:
-    """The lowest and highest score over all orders of the tied groups, each of shape (system, query).
+    """Return the lowest and highest score over all orders of the tied groups, each with shape (system, query).
 
-    Better documents last, and first, within each group. With ``unjudged_open`` the unjudged also count as of the lowest
-    and of the top grade; that is exact only for measures that higher grades never lower.
+    Within each group, better documents come last and first. With ``unjudged_open``, unjudged documents also get the
+    lowest and the top grade; this is exact only for measures that higher grades never lower.
     """
     if metric.name in ("EDCG", "infAP"):
         raise MetricError(f"{metric} can fall when a better document moves up: its extremes under ties are not known.")
@@ -124,7 +124,7 @@ def extremes(metric: Metric, lists: Lists, start: Ints, *, unjudged_open: bool =
 
 
 def permuted(lists: Lists, start: Ints, n: int, rng: np.random.Generator) -> Lists:
-    """Lists with ``n`` random orders of the tied groups on a new first axis."""
+    """Return lists with ``n`` random orders of the tied groups on a new first axis."""
     groups = TieGroups(start)
     codes = [groups.reorder(lists, rng.random(lists.codes.shape)).codes for _ in range(n)]
     return replace(
@@ -135,7 +135,7 @@ def permuted(lists: Lists, start: Ints, n: int, rng: np.random.Generator) -> Lis
 
 
 def expected_sum_precision(p: Floats, start: Ints) -> Floats:
-    r"""The mean of :math:`\sum_i X_i P@i` for independent relevance with probabilities ``p`` under ties, shape (..).
+    r"""Return the mean of :math:`\sum_i X_i P@i` for independent relevance with probabilities ``p`` under ties.
 
     :math:`\sum_d p_d a_{dd} + \sum_{d<d'} p_d p_{d'} a_{dd'}` with :math:`a = E[1/\max(\text{rank})]`: the tie-aware
     form of the pair weights of MTC.
@@ -144,7 +144,7 @@ def expected_sum_precision(p: Floats, start: Ints) -> Floats:
     rank, length = np.arange(1.0, start.shape[-1] + 1), groups.length
     alone = groups.mean(np.broadcast_to(1 / rank, start.shape))
     earlier = np.cumsum(p, axis=-1) - p
-    earlier = np.take_along_axis(earlier, start, axis=-1)  # what stands before the group
+    earlier = np.take_along_axis(earlier, start, axis=-1)  # the sum before the group
     x = np.broadcast_to(rank, start.shape) - (start + 1)
     together = divide(groups.sum(2 * x / rank), length * (length - 1))
     couples = (groups.sum(p) ** 2 - groups.sum(p**2)) / 2 / length

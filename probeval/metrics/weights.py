@@ -1,4 +1,4 @@
-"""What measures share: the gain of a grade, the weight of a rank, the parameters that say so."""
+"""Shared parts of measures: gains of grades, weights of ranks, and their parameters."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from probeval.metrics.metric import Metric, Parameter
 
 __all__ = ["discount", "divide", "even", "graded_gains", "inverse_square", "persistence", "trigamma"]
 
-GAIN = Parameter(None, "linear (the grade) or exp (2^grade - 1); the scale's own when not said", ("linear", "exp"))
+GAIN = Parameter(None, "linear (the grade) or exp (2^grade - 1); the scale's own by default", ("linear", "exp"))
 DISCOUNT = Parameter("log2", "log2: 1/log2(rank + 1); jk: 1/max(1, log2 rank), the original one", ("log2", "jk"))
 REL = Parameter(1, "the lowest grade that counts as relevant", low=0)
-BINARY = Parameter(None, "count grades from this one on as 1, the rest as 0; graded when not said", low=0)
+BINARY = Parameter(None, "count grades from this one on as 1, the rest as 0; graded by default", low=0)
 WANTED = Parameter(1, "how many relevant documents the user wants", low=0.5)
 NORM = Parameter(
     "perfect",
@@ -27,7 +27,7 @@ IDEAL = Parameter("ideal", "ideal: by the query's best list; perfect: by a list 
 
 
 def graded_gains(metric: Metric, scale: Scale) -> Floats:
-    """The gain of each grade under the metric's ``gain`` or ``rel``, shape (grade,)."""
+    """Return the gain of each grade under the metric's ``gain`` or ``rel``, shape (grade,)."""
     rel, gain = metric.parameters.get("rel"), metric.parameters.get("gain")
     if rel is not None:
         return (scale.values >= float(rel)).astype(float)
@@ -35,36 +35,36 @@ def graded_gains(metric: Metric, scale: Scale) -> Floats:
 
 
 def even(metric: Metric, depth: int) -> Floats:
-    """The same weight at each rank, shape (depth,)."""
+    """Return equal weights, shape (depth,)."""
     return np.ones(depth)
 
 
 def discount(metric: Metric, depth: int) -> Floats:
-    """The discount of DCG at each rank, shape (depth,)."""
+    """Return the discount of DCG at each rank, shape (depth,)."""
     rank = np.arange(1, depth + 1)
     return 1 / np.log2(rank + 1) if metric["discount"] == "log2" else 1 / np.maximum(1, np.log2(rank))
 
 
 def persistence(metric: Metric, depth: int) -> Floats:
-    """The weights of RBP, which sum to 1 over an endless list, shape (depth,)."""
+    """Return the weights of RBP, which sum to 1 over an endless list, shape (depth,)."""
     p = metric.number("p")
     return np.asarray((1 - p) * p ** np.arange(depth))
 
 
 def inverse_square(metric: Metric, depth: int) -> Floats:
-    """The weights of INSQ, which sum to 1 over an endless list, shape (depth,)."""
+    """Return the weights of INSQ, which sum to 1 over an endless list, shape (depth,)."""
     start = 2 * metric.number("T")
     return np.asarray(1 / (float(trigamma(start)) * (np.arange(depth) + start) ** 2))
 
 
 def trigamma(x: Floats | float) -> Floats:
-    """1/x^2 + 1/(x+1)^2 + .., shape of x."""
-    from scipy.special import polygamma  # here, because it is slow to import
+    """Return 1/x^2 + 1/(x+1)^2 + .., shape of x."""
+    from scipy.special import polygamma  # slow to import
 
     return np.asarray(polygamma(1, x))
 
 
 def divide(numerator: NDArray[Any], denominator: NDArray[Any]) -> Floats:
-    """The quotient, 0 where the denominator is 0."""
+    """Return the quotient, 0 where the denominator is 0."""
     zero = denominator == 0
     return np.where(zero, 0.0, numerator / np.where(zero, 1, denominator))

@@ -1,4 +1,4 @@
-"""Pictures of results: each function takes a result and perhaps axes, and returns the axes."""
+"""Plots of results: each function takes a result and optional axes, and returns the axes."""
 
 from probeval.plots.calibration import plot_checkpoints, plot_reliability
 from probeval.plots.canvas import BLUE, GREEN, GREY, ORANGE, save

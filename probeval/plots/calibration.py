@@ -1,4 +1,4 @@
-"""Pictures of a validation: is stated confidence true?"""
+"""Plots of a validation: the calibration of stated confidence."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = ["plot_checkpoints", "plot_reliability"]
 
 
 def plot_reliability(validation: Validation, *, ax: Axes | None = None) -> Axes:
-    """Accuracy against stated confidence by bins of pairs of systems: on the line, confidence is true.
+    """Plot accuracy against stated confidence by bins of pairs of systems; the diagonal is perfect calibration.
 
-    One line a model, over all campaigns, measures, checkpoints and seeds; the larger a dot, the more pairs it has.
+    One line per model, over all campaigns, measures, checkpoints and seeds; larger dots have more pairs.
     """
     ax = new_axes(ax, 5.2, 5.2)
     table = validation.reliability()
@@ -43,9 +43,9 @@ def plot_reliability(validation: Validation, *, ax: Axes | None = None) -> Axes:
 
 
 def plot_checkpoints(validation: Validation, figure: str = "calibration_excess", *, ax: Axes | None = None) -> Axes:
-    """A figure of :class:`probeval.simulation.Point` against the share of the pool that is judged.
+    """Plot a figure of :class:`probeval.simulation.Point` against the judged share of the pool.
 
-    One line a model and campaign, over measures and seeds.
+    One line per model and campaign, over measures and seeds.
     """
     ax = new_axes(ax, 6.4, 4.2)
     table = validation.to_frame().groupby(["model", "campaign", "checkpoint"], sort=False)[figure].mean()

@@ -1,4 +1,4 @@
-"""What all pictures share: colours, axes, and how they are written."""
+"""Shared parts of plots: colours, axes and saving."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 __all__ = ["BLUE", "GREEN", "GREY", "ORANGE", "clean", "colours", "listed", "new_axes", "save"]
 
-# Okabe and Ito's palette: told apart by all kinds of colour vision, and in grey.
+# Okabe and Ito's palette: distinguishable by all kinds of colour vision, and in grey.
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#777777"
 
 
 def new_axes(ax: Axes | None, width: float, height: float) -> Axes:
-    """The axes given, or those of a new figure of this size in inches."""
+    """Return the given axes, or those of a new figure of this size in inches."""
     if ax is not None:
         return ax
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -29,23 +29,23 @@ def new_axes(ax: Axes | None, width: float, height: float) -> Axes:
 
 
 def colours() -> Iterator[str]:
-    """Colours in the order in which lines take them, without end."""
+    """Yield colours for lines, endlessly."""
     return cycle((ORANGE, BLUE, GREEN, GREY))
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names for a title, or their number where they are many."""
+    """Return names for a title, or their number if there are many."""
     return ", ".join(names) if len(names) <= 4 else f"{len(names)} campaigns"
 
 
 def clean(ax: Axes) -> None:
-    """Take away what says nothing, and add a light grid."""
+    """Remove superfluous spines, and add a light grid."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(axis="x", color=GREY, alpha=0.3, lw=0.6)
     ax.set_axisbelow(True)
 
 
 def save(ax: Axes, path: Any, *, dpi: int = 150) -> None:
-    """Write the figure of some axes; the ending of the name says the format."""
+    """Save the figure of some axes, in the format of the file name's suffix."""
     figure = ax.figure
     figure.savefig(path, dpi=dpi)  # type: ignore[union-attr]

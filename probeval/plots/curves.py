@@ -1,4 +1,4 @@
-"""Pictures of simulations: how figures move as judgments come in."""
+"""Plots of simulations: figures against the number of judgments."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ FIGURES = {
 
 
 def plot_trajectory(simulation: Simulation, figure: str = "tau", *, ax: Axes | None = None) -> Axes:
-    """One figure against the number of judgments, a line a policy and model: the median over seeds, its range shaded.
+    """Plot one figure against judgments, one line per policy and model: the median over seeds, with its range shaded.
 
-    ``accuracy``, ``tau`` and ``confidence`` are drawn batch by batch, with a ring at the stop; the figures
+    ``accuracy``, ``tau`` and ``confidence`` are shown after each batch, with a ring at the stop; the figures
     of :class:`probeval.simulation.Point` at the checkpoints.
     """
     ax = new_axes(ax, 6.4, 4.0)
@@ -55,7 +55,7 @@ def plot_trajectory(simulation: Simulation, figure: str = "tau", *, ax: Axes | N
 
 
 def plot_trajectories(simulation: Simulation) -> Axes:
-    """Accuracy, tau, calibration and error of scores against judgments, side by side; a ring marks the stop."""
+    """Plot accuracy, tau, calibration and error of scores against judgments, side by side; a ring marks the stop."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -76,7 +76,7 @@ def plot_trajectories(simulation: Simulation) -> Axes:
 def plot_forecast(
     forecast: Forecast, *, target: float | None = None, level: float = 0.9, ax: Axes | None = None
 ) -> Axes:
-    """Forecast of mean confidence against judgments: its median, and its ``level`` band."""
+    """Plot the forecast of mean confidence against judgments: its median, and its ``level`` band."""
     ax = new_axes(ax, 6.4, 4.0)
     table = forecast.to_frame(level=level)
     ax.fill_between(table["judged"], table["lower"], table["upper"], color=BLUE, alpha=0.2, lw=0)

@@ -1,4 +1,4 @@
-"""Pictures of judging as it goes: confidence and reliability against judgments."""
+"""Plots of the progress of judging: confidence and reliability against judgments."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ["plot_milestones"]
 
 
 def plot_milestones(table: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
-    r"""Confidence, :math:`E\rho^2` and :math:`\Phi` against judgments, the last two with bands.
+    r"""Plot confidence, :math:`E\rho^2` and :math:`\Phi` against judgments, the last two with bands.
 
-    ``table`` has a row a milestone (:func:`probeval.reports.milestone_table`).
+    ``table`` has one row per milestone (:func:`probeval.reports.milestone_table`).
     """
     ax = new_axes(ax, 6.4, 3.6)
     x = table["judged"]

@@ -1,4 +1,4 @@
-"""Pictures of reliability studies: where variance comes from, and what more queries would bring."""
+"""Plots of reliability studies: variance components, and reliability against the number of queries."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["plot_components", "plot_dstudy", "plot_posterior"]
 
 
 def plot_components(studies: GStudy | Mapping[str, GStudy], *, level: float = 0.95, ax: Axes | None = None) -> Axes:
-    """The share of each variance component, with its interval where there is one; one colour a study."""
+    """Plot the share of each variance component, with its interval if there is one; one colour per study."""
     named = studies if isinstance(studies, Mapping) else {"": studies}
     names = list(dict.fromkeys(name for study in named.values() for name in study.design.names))
     ax = new_axes(ax, 6.4, 1.2 + 0.3 * len(names) * max(1.0, 0.6 * len(named)))
@@ -34,7 +34,7 @@ def plot_components(studies: GStudy | Mapping[str, GStudy], *, level: float = 0.
             ax.text(
                 max(share.value, np.nan_to_num(share.upper)) + 0.01, y, f"{share.value:.3f}", va="center", fontsize=8
             )
-            label = "_"  # one entry a study in the legend
+            label = "_"  # one legend entry per study
     ax.set_yticks(np.arange(len(names)), names)
     ax.set_ylim(len(names) - 0.5, -0.5)
     ax.set_xlim(0, min(1.1, ax.get_xlim()[1] + 0.06))
@@ -48,7 +48,7 @@ def plot_components(studies: GStudy | Mapping[str, GStudy], *, level: float = 0.
 
 
 def plot_posterior(study: GStudy, *, level: float = 0.95, ax: Axes | None = None) -> Axes:
-    """How sure each share of variance is: the density of its draws, on one axis, with the interval as a line."""
+    """Plot the density of the draws of each share of variance, on one axis, with the interval as a line."""
     if study.draws is None:
         raise ReliabilityError(
             "This study has no draws: use method='bayes', interval='bootstrap', or uncertain scores."
@@ -75,14 +75,14 @@ def plot_posterior(study: GStudy, *, level: float = 0.95, ax: Axes | None = None
 def plot_dstudy(
     studies: DStudy | Mapping[str, DStudy], coefficient: str | None = None, *, ax: Axes | None = None
 ) -> Axes:
-    """Reliability against the number of queries, with a band; a line a coefficient, study and number of assessors.
+    """Plot reliability against the number of queries, one line with a band per coefficient, study and assessor count.
 
     Parameters
     ----------
     studies
         A D-study, or several by name.
     coefficient
-        ``"erho2"`` or ``"phi"``; both for one study, erho2 for several, when not given.
+        ``"erho2"`` or ``"phi"``; by default both for one study, erho2 for several.
     """
     named = studies if isinstance(studies, Mapping) else {"": studies}
     shown = [coefficient] if coefficient else ["erho2", "phi"] if len(named) == 1 else ["erho2"]

@@ -1,4 +1,4 @@
-"""Pictures of users: what scores mean to them, and who would notice a difference."""
+"""Plots of users: satisfaction against score, and preferences against difference."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["plot_agreement", "plot_mappings", "plot_satisfaction"]
 
 
 def plot_mappings(mappings: Sequence[SatMapping], *, ax: Axes | None = None) -> Axes:
-    """P(Sat) against the score; on the dotted line a score would be the share of satisfied users."""
+    """Plot P(Sat) against the score; on the dotted line the score equals the share of satisfied users."""
     ax = new_axes(ax, 5.2, 4.4)
     x = np.linspace(0, 1, 201)
     ax.plot([0, 1], [0, 1], color=GREY, lw=1, ls=":")
@@ -35,7 +35,7 @@ def plot_mappings(mappings: Sequence[SatMapping], *, ax: Axes | None = None) -> 
 
 
 def plot_agreement(agreement: Agreement, *, ax: Axes | None = None) -> Axes:
-    """What users prefer, by tenths of the difference in score between two lists."""
+    """Plot users' preferences by tenths of the difference in score between two lists."""
     ax = new_axes(ax, 5.6, 4.2)
     table = agreement.to_frame()
     x = (table["from"] + table["to"]) / 2

@@ -1,4 +1,4 @@
-"""Pictures of an evaluation: the ranking and its pairs."""
+"""Plots of an evaluation: the ranking and its pairs."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def plot_ranking(ranking: Ranking, *, level: float = 0.95, ax: Axes | None = Non
 
 
 def plot_pairs(ranking: Ranking, *, ax: Axes | None = None) -> Axes:
-    """P(the row's system is better than the column's) for every pair, half of any tie, in the order of the ranking."""
+    """Plot P(the row's system is better than the column's) for every pair, ties counting half, in ranking order."""
     order = ranking.scores.order
     n = len(order)
     cell, size = (0.2, 8) if n <= 40 else (0.12, 6)

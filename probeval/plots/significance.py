@@ -1,4 +1,4 @@
-"""Pictures of comparisons: all pairs of systems, and critical differences of their ranks."""
+"""Plots of comparisons: all pairs of systems, and critical differences of their ranks."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_critical", "plot_tests"]
 
-LEGIBLE = 20  # systems, so that their cells have room for numbers
+LEGIBLE = 20  # most systems for cells with room for numbers
 STRONGEST = 5.0  # -log10 p beyond which cells are equally dark
 
 
 def plot_tests(result: Pairwise | ScorePosterior, *, ax: Axes | None = None) -> Axes:
-    """Every pair of systems, best first: how strong the evidence is that the row's is better than the column's.
+    """Plot the evidence that the row's system is better than the column's for every pair of systems, best first.
 
-    Of tests, the corrected p on a log scale; blank where a pair is not told apart. Of a posterior, P(better by more
-    than the rope).
+    For tests, the corrected p on a log scale, blank if a pair does not differ significantly. For a posterior,
+    P(better by more than the rope).
     """
     from probeval.reliability import Pairwise
 
@@ -61,7 +61,7 @@ def plot_tests(result: Pairwise | ScorePosterior, *, ax: Axes | None = None) -> 
 
 
 def _heat(cells: Floats, names: tuple[str, ...], low: float, high: float, ax: Axes | None) -> tuple[Axes, AxesImage]:
-    """Cells of a table of systems in colour."""
+    """Plot the cells of a table of systems in colour."""
     n = len(names)
     cell, size = (0.2, 8) if n <= 40 else (0.12, 6)
     ax = new_axes(ax, max(5.0, 2.6 + cell * n), 2.0 + cell * n)
@@ -72,9 +72,9 @@ def _heat(cells: Floats, names: tuple[str, ...], low: float, high: float, ax: Ax
 
 
 def plot_critical(result: Pairwise, *, ax: Axes | None = None) -> Axes:
-    """Mean ranks with half a critical difference on either side: bars that do not overlap differ (Nemenyi).
+    """Plot mean ranks with half a critical difference on either side: bars that do not overlap differ (Nemenyi).
 
-    Systems that cannot be told from the best are in another colour.
+    Systems that do not differ significantly from the best have another colour.
     """
     overall = result.friedman
     if overall is None:
@@ -93,7 +93,7 @@ def plot_critical(result: Pairwise, *, ax: Axes | None = None) -> Axes:
     ax.set_ylim(n - 0.5, -0.5)
     ax.set_xlabel(f"mean rank over {overall.queries} queries (1 is best), critical difference {gap:.2f}")
     ax.set_title(
-        f"{int(near.sum())} of {n} cannot be told from the best (alpha {result.alpha:g})", fontsize=10, loc="left"
+        f"{int(near.sum())} of {n} do not differ from the best (alpha {result.alpha:g})", fontsize=10, loc="left"
     )
     clean(ax)
     ax.axvline(ranks[0], color=GREY, lw=0.8, ls="--")

@@ -1,4 +1,4 @@
-"""P(grade) for every pair, judged or not."""
+"""Models of relevance: P(grade) for every pair, judged or not."""
 
 from probeval.relevance.cards.card import Card
 from probeval.relevance.cards.choose import Choice, choose_model

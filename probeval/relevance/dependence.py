@@ -1,9 +1,9 @@
-r"""How the gains of different pairs depend on one another: what judging one says of the others.
+r"""The covariance of gains between pairs: how much judging one pair informs about the others.
 
 See docs/theory/judging.md#gain-covariance.
 
-Given a model's parameters :math:`\theta` pairs are independent; they share what is not known of :math:`\theta`, so that
-:math:`\text{Cov}(G_d, G_e) = \text{Cov}_\theta(m_d, m_e)` for two pairs, with :math:`m` the expected gains.
+Given a model's parameters :math:`\theta` pairs are independent; they share the uncertainty about :math:`\theta`, so
+that :math:`\text{Cov}(G_d, G_e) = \text{Cov}_\theta(m_d, m_e)` for two pairs, with :math:`m` the expected gains.
 """
 
 from __future__ import annotations
@@ -33,75 +33,75 @@ class Dependence(Protocol):
 
     @property
     def variance(self) -> Floats:
-        """Of each pair's expected gain, shape (pair,)."""
+        """Return the variance of each pair's expected gain, shape (pair,)."""
 
     def times(self, columns: Floats) -> Floats:
-        """The covariance matrix times some columns, shape (pair, column)."""
+        """Return the covariance matrix times some columns, shape (pair, column)."""
 
     def between(self, pairs: Ints) -> Floats:
-        """The covariance matrix of some pairs, shape (n, n)."""
+        """Return the covariance matrix of some pairs, shape (n, n)."""
 
 
 @dataclass(frozen=True)
 class Unrelated:
-    """No posterior, no dependence."""
+    """Zero covariance, for models without a posterior."""
 
     n: int
 
     @property
     def variance(self) -> Floats:
-        """Nothing."""
+        """Return zeros."""
         return np.zeros(self.n)
 
     def times(self, columns: Floats) -> Floats:
-        """Nothing."""
+        """Return zeros."""
         return np.zeros((self.n, columns.shape[1]))
 
     def between(self, pairs: Ints) -> Floats:
-        """Nothing."""
+        """Return zeros."""
         return np.zeros((len(pairs), len(pairs)))
 
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """The covariance over posterior draws, for any posterior: it carries their noise.
+    """The covariance over posterior draws, for any posterior, with Monte Carlo noise.
 
     Parameters
     ----------
     off
-        The expected gains under each draw less their mean, over the root of the degrees of freedom, shape (draw, pair).
+        The centred expected gains under each draw, over the root of the degrees of freedom, shape (draw, pair).
     """
 
     off: Floats
 
     @classmethod
     def of(cls, relevance: RelevanceDistribution, gains: Floats) -> Drawn:
-        """From a distribution with a posterior axis."""
+        """Return the covariance of a distribution with a posterior axis."""
         mean = relevance.moments(gains)[0]
         return cls((mean - mean.mean(axis=0)) / np.sqrt(max(len(mean) - 1, 1)))
 
     @property
     def variance(self) -> Floats:
-        """Of each pair's expected gain, shape (pair,)."""
+        """Return the variance of each pair's expected gain, shape (pair,)."""
         return np.asarray((self.off**2).sum(axis=0))
 
     def times(self, columns: Floats) -> Floats:
-        """The covariance matrix times some columns, shape (pair, column)."""
+        """Return the covariance matrix times some columns, shape (pair, column)."""
         return np.asarray(self.off.T @ (self.off @ columns))
 
     def between(self, pairs: Ints) -> Floats:
-        """The covariance matrix of some pairs, shape (n, n)."""
+        """Return the covariance matrix of some pairs, shape (n, n)."""
         return np.asarray(self.off[:, pairs].T @ self.off[:, pairs])
 
 
 @dataclass(frozen=True, eq=False)
 class Linearised:
-    r"""The hierarchical model's covariance by the delta method: no noise of draws.
+    r"""The hierarchical model's covariance by the delta method, without Monte Carlo noise.
 
     To first order :math:`\delta m_d = A_d\,\delta g + s_d\,\delta f_d + e_d\,\delta v_q`: in the campaign's parameters,
     in the sum :math:`f_d` of the effects within the query, and in the query's cutpoint scale. With :math:`T` the prior
     covariance of a query's :math:`m` with its local parameters and :math:`R = H - HLH`, its posterior covariance given
-    :math:`g` is the prior's less :math:`TRT'`.
+    :math:`g` is the prior's minus :math:`TRT'`.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ class Linearised:
     slope, scale_slope
         :math:`s` and :math:`e`, 0 for judged pairs, shapes (pair,).
     apart
-        The slopes in the gaps, less what the middle of the cutpoints has of them, shape (pair, gap).
+        The slopes in the gaps, minus those of the middle of the cutpoints, shape (pair, gap).
     to_local
         :math:`T` of each query with judgments, by query, shapes (pair, coordinate).
     """
@@ -124,7 +124,7 @@ class Linearised:
 
     @classmethod
     def of(cls, posterior: LaplacePosterior, relevance: RelevanceDistribution, gains: Floats) -> Linearised:
-        """From a posterior and the distribution that was drawn from it."""
+        """Return the covariance of a posterior and the distribution drawn from it."""
         problem, mode = posterior.problem, posterior.best
         design = problem.design
         by_cut = relevance.gain_summary(gains).steepness
@@ -141,12 +141,12 @@ class Linearised:
 
     @cached_property
     def _root(self) -> Floats:
-        """A root of the covariance of the campaign's parameters: its transpose times itself is that."""
+        """A square root of the covariance of the campaign's parameters: its transpose times itself."""
         size = self.problem.layout.size
         return np.asarray(solve_triangular(self.mode.schur, np.eye(size), lower=True))
 
     def _campaign_rows(self, pairs: Ints) -> Floats:
-        """:math:`A` of some pairs, the local parameters giving way, shape (n, parameter)."""
+        """Return :math:`A` of some pairs, with local parameters profiled out, shape (n, parameter)."""
         layout, slope = self.problem.layout, self.slope[pairs, None]
         rows = np.empty((len(pairs), layout.size))
         rows[:, layout["first_cut"]] = slope
@@ -161,7 +161,7 @@ class Linearised:
         return rows
 
     def _toward_campaign(self, block: QueryBlock, columns: Floats) -> Floats:
-        """The transpose of :math:`A` times the columns of a block's pairs, shape (parameter, column)."""
+        """Return the transpose of :math:`A` times the columns of a block's pairs, shape (parameter, column)."""
         design, layout, mine = self.problem.design, self.problem.layout, columns[block.pairs]
         scaled = self.slope[block.pairs, None] * mine
         total = scaled.sum(axis=0)
@@ -177,7 +177,7 @@ class Linearised:
         return out
 
     def _times_block(self, block: QueryBlock, columns: Floats, campaign: Floats) -> Floats:
-        """A block's rows of the covariance matrix times the columns, ``campaign`` being what these say of the rest."""
+        """Return a block's rows of the covariance matrix times the columns; ``campaign`` is the campaign-level term."""
         design, layout = self.problem.design, self.problem.layout
         query, n_queries = (
             design.pool.query[block.pairs] - block.queries.start,
@@ -206,7 +206,7 @@ class Linearised:
         return np.asarray(out)
 
     def _judged(self, block: QueryBlock) -> list[int]:
-        """The queries of a block that have judgments."""
+        """Return the queries of a block that have judgments."""
         return [query for query in range(block.queries.start, block.queries.stop) if query in self.to_local]
 
     def _blocks(self, n_columns: int) -> list[QueryBlock]:
@@ -240,14 +240,14 @@ class Linearised:
 
     @cached_property
     def variance(self) -> Floats:
-        """Of each pair's expected gain, shape (pair,)."""
+        """Return the variance of each pair's expected gain, shape (pair,)."""
         effects = self.problem.design.of_query
         within = sum(self._variances[e.name] * e.columns.squares for e in effects)
         own = self.slope**2 * within + self.scale_slope**2 * self._scale_variance
         for query, t in self.to_local.items():
             own[_pairs(self.problem, query)] -= ((t @ self._resolvents[query]) * t).sum(axis=1)
 
-        _ = self._middle, self._root, self._coordinates  # once, before threads ask for them
+        _ = self._middle, self._root, self._coordinates  # compute once, before threads need them
 
         def of_campaign(block: QueryBlock) -> Floats:
             moved = self._campaign_rows(np.arange(block.pairs.start, block.pairs.stop)) @ self._root.T
@@ -256,15 +256,15 @@ class Linearised:
         return np.concatenate(list(in_order(of_campaign, self._blocks(1)))) + np.maximum(own, 0.0)
 
     def times(self, columns: Floats) -> Floats:
-        """The covariance matrix times some columns, shape (pair, column), by blocks of queries."""
-        _ = self._middle, self._variances, self._resolvents, self._coordinates  # once, before threads ask for them
+        """Return the covariance matrix times some columns, shape (pair, column), by blocks of queries."""
+        _ = self._middle, self._variances, self._resolvents, self._coordinates  # compute once, before threads need them
         blocks = self._blocks(columns.shape[1])
         toward = np.asarray(sum(in_order(lambda block: self._toward_campaign(block, columns), blocks)))
         campaign = self._root.T @ (self._root @ toward)
         return np.concatenate(list(in_order(lambda block: self._times_block(block, columns, campaign), blocks)))
 
     def between(self, pairs: Ints) -> Floats:
-        """The covariance matrix of some pairs, shape (n, n)."""
+        """Return the covariance matrix of some pairs, shape (n, n)."""
         moved = self._campaign_rows(pairs) @ self._root.T
         out = moved @ moved.T
         rows = {e.name: e.columns.rows(pairs) for e in self.problem.design.of_query}
@@ -282,12 +282,12 @@ class Linearised:
 
 
 def _pairs(problem: Problem, query: int) -> slice:
-    """The pairs of a query."""
+    """Return the pairs of a query."""
     return problem.design.pool.pairs_of(query)
 
 
 def _to_local(problem: Problem, mode: Mode, slope: Floats, scale_slope: Floats) -> dict[int, Floats]:
-    """:math:`T`, the prior covariance of each judged query's expected gains with its local parameters, by query."""
+    """Return :math:`T`, the prior covariance of each judged query's expected gains with its local parameters."""
     design = problem.design
     variances = design.variances(mode.log_sd)
     queries = [int(q) for block in problem.blocks for q in block.queries]

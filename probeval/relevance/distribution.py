@@ -1,4 +1,4 @@
-"""P(grade) of every pair: the probabilities of a model, with the judged pairs certain."""
+"""Distributions of grades: a model's probabilities for unjudged pairs, certainty for judged ones."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ FIRST = 20  # pairs in a summary and in a notebook
 
 
 class Probabilities(Protocol):
-    """Where probabilities come from: a table, or draws that are made when they are asked for."""
+    """A source of probabilities: a table, or draws computed on demand."""
 
     @property
     def n(self) -> int | None:
-        """How many draws of the model's parameters there are; None for a model without a posterior."""
+        """The number of draws of the model's parameters; None for a model without a posterior."""
 
     def probabilities(self, block: QueryBlock) -> Floats:
-        """P(level) of a block's pairs, shape (pair, level), or (draw, pair, level) with a posterior."""
+        """Return P(level) of a block's pairs, shape (pair, level), or (draw, pair, level) with a posterior."""
 
 
 @dataclass(frozen=True, eq=False)
 class ProbabilityTable:
-    """Probabilities at hand, shape (pair, level) or (draw, pair, level)."""
+    """Probabilities in memory, shape (pair, level) or (draw, pair, level)."""
 
     values: Floats
 
     @classmethod
     def of(cls, source: Probabilities, pool: Pool, n_levels: int) -> ProbabilityTable:
-        """All that a source makes, block by block."""
+        """Return all probabilities of a source, computed block by block."""
         values = np.empty((*(() if source.n is None else (source.n,)), len(pool), n_levels))
         blocks = pool.blocks(max(BLOCK // ((source.n or 1) * n_levels), 1))
         for block, part in zip(blocks, in_order(source.probabilities, blocks), strict=True):
@@ -54,18 +54,18 @@ class ProbabilityTable:
 
     @property
     def n(self) -> int | None:
-        """How many draws there are."""
+        """The number of draws."""
         return len(self.values) if self.values.ndim == 3 else None
 
     def probabilities(self, block: QueryBlock) -> Floats:
-        """Those of a block."""
+        """Return the probabilities of a block."""
         return self.values[..., block.pairs, :]
 
 
 class GainSummary(NamedTuple):
-    r"""What a pair's gain is expected to be, and how that depends on the model's parameters.
+    r"""The expected gain of each pair, its variance, and its sensitivity to the model's parameters.
 
-    ``mean`` and ``variance`` have shape (pair,), the variance being that given the parameters, in the mean over them.
+    ``mean`` and ``variance`` have shape (pair,); the variance is conditional on the parameters, averaged over them.
     ``steepness`` is :math:`(g_\ell - g_{\ell-1})\,E[F_\ell(1-F_\ell)]` with :math:`F_\ell = P(R_d \ge \ell)`: the
     mean slope of the expected gain in each cutpoint, shape (pair, cut). Judged pairs have neither variance nor slope.
     """
@@ -95,14 +95,14 @@ class RelevanceDistribution(Shown):
     Parameters
     ----------
     pool, scale
-        The pairs, and what grades they can have.
+        The pairs and the scale of their grades.
     levels
-        The grade, as a position on the scale, that each level stands for, shape (level,).
+        The representative grade of each level, as a position on the scale, shape (level,).
     source
-        P(level) of each pair, under each draw where the model's parameters are uncertain: given one draw, pairs are
-        independent; over draws they depend on one another.
+        P(level) of each pair, under each draw if the model's parameters are uncertain: given one draw, pairs are
+        independent; over draws they are dependent.
     judged
-        The grade of a judged pair, which is certain whatever the model says, negative elsewhere, shape (pair,).
+        The grade of each judged pair, which is certain, negative elsewhere, shape (pair,).
     beyond
         The number of judged pairs of each query that no system retrieved, with at least each grade, shape (query,
         grade): they count in the ideal list.
@@ -133,9 +133,9 @@ class RelevanceDistribution(Shown):
         levels: Codes | None = None,
         judgments: Judgments | None = None,
     ) -> RelevanceDistribution:
-        """The probabilities of a model, with the judged pairs certain.
+        """Return the distribution of a model's probabilities, with judged pairs certain.
 
-        Probabilities that are drawn are kept where the pool is small.
+        Probabilities computed on demand are cached if the pool is small.
         """
         levels = scale.levels if levels is None else levels
         if isinstance(probability, np.ndarray):
@@ -170,7 +170,7 @@ class RelevanceDistribution(Shown):
 
     @property
     def n_draws(self) -> int:
-        """How many draws of the parameters there are; 1 without a posterior."""
+        """The number of draws of the parameters; 1 without a posterior."""
         return self.source.n or 1
 
     @property
@@ -180,15 +180,15 @@ class RelevanceDistribution(Shown):
 
     @property
     def certain(self) -> Bools:
-        """The judged pairs, shape (pair,)."""
+        """Mask of the judged pairs, shape (pair,)."""
         return self.judged >= 0
 
     def blocks(self, per_pair: int) -> list[QueryBlock]:
-        """Blocks of queries for work that takes so many numbers per pair: none takes more than it may."""
+        """Return blocks of queries within the memory limit for work with ``per_pair`` numbers per pair."""
         return self.pool.blocks(max(BLOCK // max(per_pair, 1), 1))
 
     def part(self, block: QueryBlock) -> RelevanceDistribution:
-        """A block of queries by itself, its probabilities at hand."""
+        """Return the distribution of one block of queries, with its probabilities in memory."""
         return RelevanceDistribution(
             self.pool.part(block),
             self.scale,
@@ -199,7 +199,7 @@ class RelevanceDistribution(Shown):
         )
 
     def with_judgments(self, judgments: Judgments) -> RelevanceDistribution:
-        """The same distribution with these pairs certain."""
+        """Return the distribution with these pairs certain."""
         codes = judgments.codes_on(self.pool, self.scale)
         inside = judgments.pool.within(self.pool) >= 0
         query = self.pool.query_positions(judgments.pool.queries)[judgments.pool.query]
@@ -208,12 +208,12 @@ class RelevanceDistribution(Shown):
         return replace(self, judged=np.where(codes >= 0, codes, UNJUDGED).astype(np.int16), beyond=beyond)
 
     def moments(self, gains: Floats) -> tuple[Floats, Floats]:
-        """The mean and variance of every pair's gain, given the gain of each grade.
+        """Return the mean and variance of every pair's gain, given the gain of each grade.
 
         See docs/theory/relevance-models.md#rel-moments.
 
-        With a posterior, the mean under each draw of the parameters, shape (draw, pair), and the variance given the
-        parameters in the mean over them, shape (pair,).
+        With a posterior, the mean under each draw of the parameters, shape (draw, pair), and the conditional variance
+        averaged over draws, shape (pair,).
         """
         probability, value, known = self.probability, gains[self.levels], self.certain
         mean = probability @ value
@@ -225,7 +225,7 @@ class RelevanceDistribution(Shown):
         return mean, variance
 
     def gain_summary(self, gains: Floats) -> GainSummary:
-        """Each pair's expected gain, its variance and its steepness, block by block; kept, as several ask for it."""
+        """Return each pair's expected gain, its variance and its steepness, computed by block and cached."""
         key = gains.tobytes()
         if key not in self._summaries:
             blocks = self.blocks(self.n_draws * len(self.levels))
@@ -246,7 +246,7 @@ class RelevanceDistribution(Shown):
         return GainSummary(mean, variance, np.where(self.certain[:, None], 0.0, np.diff(gains[self.levels]) * slope))
 
     def sample(self, n: int, rng: np.random.Generator, *, start: int = 0) -> Codes:
-        """Joint draws of all grades as positions on the scale, shape (n, pair).
+        """Return joint draws of all grades as positions on the scale, shape (n, pair).
 
         With a posterior, each draw of grades has its own draw of the parameters, taken in turn from ``start`` on.
         """
@@ -254,7 +254,7 @@ class RelevanceDistribution(Shown):
         return self.sample_from(query_streams(int(rng.integers(2**63)), queries), n, start=start)
 
     def sample_from(self, streams: Sequence[np.random.Generator], n: int, *, start: int = 0) -> Codes:
-        """The same with a stream of random numbers per query."""
+        """Return joint draws of all grades with one random stream per query."""
         uniform = np.empty((n, len(self.pool)))
         for stream, mine in zip(streams, np.split(uniform, np.cumsum(self.pool.sizes)[:-1], axis=1), strict=True):
             mine[:] = stream.random(mine.shape)
@@ -267,7 +267,7 @@ class RelevanceDistribution(Shown):
         return out
 
     def take(self, pairs: Ints) -> RelevanceDistribution:
-        """Some of the pairs, in the order of the pool, without the judged pairs beyond them."""
+        """Return the distribution of some pairs, in pool order, without the judged pairs outside the pool."""
         kept = np.zeros(len(self.pool), dtype=bool)
         kept[pairs] = True
         pool = self.pool.take(kept)

@@ -1,4 +1,4 @@
-"""The normal priors that everything in the hierarchical model has."""
+"""Normal priors, used for all parameters of the hierarchical model."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Normal:
 
     @property
     def square(self) -> float:
-        """The mean of exp(2x): of a variance, where this is the prior of a log standard deviation."""
+        """The mean of exp(2x): the mean variance, if this is the prior of a log standard deviation."""
         return float(np.exp(2 * self.mean + 2 * self.sd**2))
 
     def times(self, factor: float) -> Normal:
-        """The prior of so many times the value."""
+        """Return the prior of the value times a factor."""
         return Normal(factor * self.mean, factor * self.sd)

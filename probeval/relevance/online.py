@@ -1,4 +1,4 @@
-"""Refits as judgments come in: each starts where the last one ended."""
+"""Models that are refitted as judgments arrive: each refit starts from the previous one."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class Prediction:
     relevance
         P(grade) of every pair; judged pairs are certain.
     posterior
-        The posterior behind it, where Laplace's method gave it: the next refit starts there.
+        The posterior, if computed by Laplace's method: the start of the next refit.
     """
 
     relevance: RelevanceDistribution
     posterior: LaplacePosterior | None = None
 
     def dependence(self, gains: Floats) -> Dependence:
-        """How the expected gains of pairs depend on one another, given the gain of each grade."""
+        """Return the covariance of expected gains between pairs, given the gain of each grade."""
         if not self.relevance.has_posterior:
             return Unrelated(len(self.relevance.pool))
         if self.posterior is None:
@@ -45,20 +45,20 @@ class Prediction:
         return Linearised.of(self.posterior, self.relevance, gains)
 
     def knowing(self, judgments: Judgments) -> Prediction:
-        """The same prediction with these pairs certain, and nothing learned from them."""
+        """Return the prediction with these pairs certain, without refitting the model."""
         return replace(self, relevance=self.relevance.with_judgments(judgments))
 
 
 @dataclass(frozen=True, eq=False)
 class OnlineModel:
-    """A model, a campaign, and what does not change as judgments come in.
+    """A model of one campaign, with the parts that do not change as judgments arrive.
 
     Parameters
     ----------
     model, collection, depth, scale
-        What predicts, what, to which depth, in which grades.
+        The model, the campaign, the depth of the pool, and the scale of the grades.
     design
-        The campaign as the hierarchical model sees it; None where every prediction starts anew.
+        The design of the hierarchical model; None if every prediction starts anew.
     """
 
     model: Predicts
@@ -70,9 +70,9 @@ class OnlineModel:
     def after(
         self, judgments: Judgments | None, rng: np.random.Generator, *, last: Prediction | None = None
     ) -> Prediction:
-        """The prediction with these judgments; ``last`` is the one with fewer.
+        """Return the prediction with these judgments; ``last`` is the prediction with fewer.
 
-        The first is by the model's own inference. Refits are by Laplace's method, as a sampler would start over.
+        The first uses the model's own inference. Refits use Laplace's method, as a sampler would start over.
         """
         now = replace(self.collection, judgments=judgments)
         sampled = isinstance(self.model, Hierarchical) and self.model.inference == "nuts"
@@ -85,9 +85,9 @@ class OnlineModel:
 
 
 def follow(model: Predicts, collection: Collection, *, depth: int, scale: Scale) -> OnlineModel:
-    """A model that follows a campaign."""
+    """Return an online model of a campaign."""
     design = None
-    # A design that looks at judgments has to be made anew with every one.
+    # A design with features of judgments must be recomputed after every judgment.
     if isinstance(model, Hierarchical) and "judgments" not in needs(feature_names(model.terms)):
         design = model.design(collection, depth=depth, scale=scale)
     return OnlineModel(model, collection, depth, scale, design)

@@ -1,7 +1,7 @@
-"""Campaigns that never happened, drawn from the hierarchical model (docs/theory/hierarchical.md#hier).
+"""Synthetic campaigns, drawn from the hierarchical model (docs/theory/hierarchical.md#hier).
 
-The lists come first (systems of one team think alike), then the grades: the logit of each pair's grade is the sum of
-its popularity and of the model's effects, with coefficients drawn anew.
+The lists are drawn first (systems of one team are correlated), then the grades: the logit of each pair's grade is the
+sum of its popularity and of the model's effects, with new random coefficients.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from probeval.relevance.effects.effect import CampaignView
 __all__ = ["synthetic_campaign"]
 
 SOURCE = "source"  # the column of the metadata that groups documents
-SPAN = 6.0  # logits between the first cutpoint and the last, at the most
-GAP = 1.0  # logits between two cutpoints, at the most
+SPAN = 6.0  # most logits between the first cutpoint and the last
+GAP = 1.0  # most logits between two cutpoints
 
 
 def synthetic_campaign(
@@ -50,19 +50,19 @@ def synthetic_campaign(
     rng
         The only source of randomness: the same generator state gives the same campaign.
     systems, queries, depth
-        How many systems (in teams of two to four, most of two or three), queries, and ranks per list.
+        The number of systems (in teams of two to four, mostly two or three), queries, and ranks per list.
     docs
-        Candidate documents of each query.
+        The number of candidate documents per query.
     groups
-        Sources that documents come from.
+        The number of document sources.
     scale
         The grades; 0-2 by default.
     popularity
         The slope of the standardised log share of systems that retrieved the document.
     relevant
-        The share of the pairs of an average query that reach the first grade above the lowest, about.
+        The approximate share of an average query's pairs above the lowest grade.
     sds
-        Standard deviations of the model's effects by name, where they are not the typical ones: ``{"team": 1.5}``.
+        Standard deviations of effects by name, to replace the typical ones: ``{"team": 1.5}``.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def synthetic_campaign(
 
 
 def _runs(rng: np.random.Generator, names: tuple[str, ...], team: Ints, queries: int, depth: int, docs: int) -> Runs:
-    """Lists by a score that all systems share in part, teams more, plus each system's own."""
+    """Return lists by scores with a part common to all systems, a part of each team, and a part of each system."""
     shared = rng.normal(size=(queries, docs))
     by_team = rng.normal(size=(int(team.max(initial=0)) + 1, queries, docs))
     own = rng.normal(size=(len(names), queries, docs))
@@ -107,7 +107,7 @@ def _ids(letter: str, n: int) -> Ids:
 def _grades(
     rng: np.random.Generator, view: CampaignView, popularity: float, relevant: float, sds: Mapping[str, float]
 ) -> Ints:
-    """Grades as positions on the scale, drawn by the model, shape (pair,)."""
+    """Draw grades from the model, as positions on the scale, shape (pair,)."""
     effects = model_effects([SOURCE])
     _refuse_strangers(sds, [effect.name for effect in effects])
     pool, n_grades = view.runs.pool, len(view.scale)

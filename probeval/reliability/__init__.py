@@ -1,4 +1,4 @@
-"""How far results can be trusted: significance, effect sizes, agreement, variance components."""
+"""The reliability of results: significance, effect sizes, agreement, variance components."""
 
 from probeval.reliability.agreement import LEVELS, WEIGHTS, krippendorff_alpha, pair_labels, weighted_kappa
 from probeval.reliability.coefficients import COEFFICIENTS, Estimate

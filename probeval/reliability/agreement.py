@@ -1,4 +1,4 @@
-r"""How far assessors agree beyond chance: alpha (Krippendorff 2011) and weighted kappa (Cohen 1968).
+r"""Agreement of assessors beyond chance: alpha (Krippendorff 2011) and weighted kappa (Cohen 1968).
 
 See docs/theory/significance.md#alpha.
 """
@@ -18,7 +18,7 @@ __all__ = ["LEVELS", "WEIGHTS", "krippendorff_alpha", "pair_labels", "weighted_k
 
 LEVELS = {
     "nominal": "any two different values are equally far apart",
-    "ordinal": "the distance is how many given values lie between",
+    "ordinal": "the distance is the number of given values between",
     "interval": "the distance is the difference, squared",
 }
 WEIGHTS = {
@@ -29,35 +29,35 @@ WEIGHTS = {
 
 
 def krippendorff_alpha(values: ArrayLike, *, level: str = "nominal") -> float:
-    r"""Krippendorff's alpha of what several assessors said of the same units.
+    r"""Return Krippendorff's alpha of several assessors' values for the same units.
 
     .. math:: \alpha = 1 - \frac{D_o}{D_e}
        = 1 - (n - 1) \frac{\sum_{c,k} o_{ck} \, \delta^2_{ck}}{\sum_{c,k} n_c n_k \, \delta^2_{ck}},
 
     with the coincidences :math:`o_{ck}` of values within units: each unit of :math:`m_u` values adds all its ordered
     pairs with weight :math:`1/(m_u - 1)`. 1 is perfect, 0 is chance, less is worse than chance. A unit with one value
-    says nothing. NaN where all values are alike: there was nothing to disagree on.
+    does not count. NaN if all values are equal.
 
     Parameters
     ----------
     values
-        One row an assessor, one column a unit, NaN where there is no value, shape (assessor, unit).
+        One row per assessor, one column per unit, NaN for missing values, shape (assessor, unit).
     level
-        What differences of values mean: one of :data:`LEVELS`.
+        The level of measurement: one of :data:`LEVELS`.
 
     Examples
     --------
-    >>> said = [[1, 0, 2, 1], [1, 0, 1, 2], [2, 0, 2, 1]]
-    >>> round(krippendorff_alpha(said), 3), round(krippendorff_alpha(said, level="ordinal"), 3)
+    >>> grades = [[1, 0, 2, 1], [1, 0, 1, 2], [2, 0, 2, 1]]
+    >>> round(krippendorff_alpha(grades), 3), round(krippendorff_alpha(grades, level="ordinal"), 3)
     (0.298, 0.558)
     """
     _known(level, LEVELS, "level")
-    said = np.asarray(values, dtype=float)
-    if said.ndim != 2:
-        raise ReliabilityError(f"Alpha needs a table of assessors by units, got an array of shape {said.shape}.")
-    grades, code = np.unique(said[~np.isnan(said)], return_inverse=True)
-    counts = np.zeros((said.shape[1], len(grades)))  # (unit, value)
-    np.add.at(counts, (np.nonzero(~np.isnan(said))[1], code), 1.0)
+    table = np.asarray(values, dtype=float)
+    if table.ndim != 2:
+        raise ReliabilityError(f"Alpha needs a table of assessors by units, got an array of shape {table.shape}.")
+    grades, code = np.unique(table[~np.isnan(table)], return_inverse=True)
+    counts = np.zeros((table.shape[1], len(grades)))  # (unit, value)
+    np.add.at(counts, (np.nonzero(~np.isnan(table))[1], code), 1.0)
     counts = counts[counts.sum(axis=1) > 1]
     given = counts.sum(axis=1)
     coincidences = np.einsum("uc,uk->ck", counts / (given - 1)[:, None], counts) - np.diag(
@@ -70,23 +70,23 @@ def krippendorff_alpha(values: ArrayLike, *, level: str = "nominal") -> float:
 
 
 def _distance(grades: Floats, margin: Floats, level: str) -> Floats:
-    """The squared distance of each two values, shape (value, value)."""
+    """Return the squared distance between values, shape (value, value)."""
     if level == "nominal":
         return 1.0 - np.eye(len(grades))
-    # Ordinal: a value stands in the middle of those that were given it.
+    # Ordinal: the position of a value is the middle of its occurrences.
     place = grades if level == "interval" else np.cumsum(margin) - margin / 2
     return np.asarray((place[:, None] - place) ** 2)
 
 
 def weighted_kappa(x: ArrayLike, y: ArrayLike, *, weights: str = "quadratic") -> float:
-    r"""Kappa of two assessors: their disagreement against what their shares of grades alone would give.
+    r"""Return the kappa of two assessors: their disagreement relative to that expected from their shares of grades.
 
     .. math:: \kappa = 1 - \frac{\sum_{ij} w_{ij} \, o_{ij}}{\sum_{ij} w_{ij} \, e_{ij}}
 
     Parameters
     ----------
     x, y
-        Grades of the same units, NaN where there is none, shape (unit,).
+        Grades of the same units, NaN if missing, shape (unit,).
     weights
         One of :data:`WEIGHTS`.
 
@@ -107,15 +107,15 @@ def weighted_kappa(x: ArrayLike, y: ArrayLike, *, weights: str = "quadratic") ->
 
 
 def pair_labels(values: ArrayLike, *, ties: bool = True) -> Floats:
-    """Scores as preferences: 1, -1 or 0 for each pair of units, shape (assessor, pair).
+    """Return scores as preferences: 1, -1 or 0 for each pair of units, shape (assessor, pair).
 
-    Numbers of different assessors may not mean the same; which of two units is better does. So alpha of these labels
-    says whether assessors agree in order.
+    Scores of different assessors may not be comparable, but the order of two units is. So alpha of these labels
+    measures agreement on the order.
 
     Parameters
     ----------
     values
-        Scores, NaN where there is none, shape (assessor, unit).
+        Scores, NaN if missing, shape (assessor, unit).
     ties
         Whether a tie is a label of its own; else it is missing.
 
@@ -125,9 +125,9 @@ def pair_labels(values: ArrayLike, *, ties: bool = True) -> Floats:
     >>> round(krippendorff_alpha(pair_labels(scores)), 3)
     0.353
     """
-    said = np.atleast_2d(np.asarray(values, dtype=float))
-    first, second = np.array(list(combinations(range(said.shape[1]), 2)), dtype=np.int64).reshape(-1, 2).T
-    labels = signs(said[:, first] - said[:, second])
+    scores = np.atleast_2d(np.asarray(values, dtype=float))
+    first, second = np.array(list(combinations(range(scores.shape[1]), 2)), dtype=np.int64).reshape(-1, 2).T
+    labels = signs(scores[:, first] - scores[:, second])
     return labels if ties else np.where(labels == 0, np.nan, labels)
 
 

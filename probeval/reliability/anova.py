@@ -1,6 +1,6 @@
-r"""Variance components by analysis of variance: by mean squares, or by Henderson's method I where scores are missing.
+r"""Variance components by analysis of variance: by mean squares, or by Henderson's method I if scores are missing.
 
-Scores have shape (draw, \*facets), and every function keeps the draws apart: one decomposition each.
+Scores have shape (draw, \*facets); every draw is decomposed separately.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ __all__ = ["MeanSquares", "henderson", "mean_squares"]
 
 @dataclass(frozen=True, eq=False)
 class MeanSquares:
-    """The mean square of every effect of a balanced design, which is all that a normal likelihood needs.
+    """The mean squares of the effects of a balanced design: sufficient statistics of a normal likelihood.
 
     Parameters
     ----------
     design
         The facets.
     sizes
-        How many levels each facet has.
+        The number of levels of each facet.
     values
         The mean squares, shape (draw, effect).
     """
@@ -49,7 +49,7 @@ class MeanSquares:
 
     @property
     def weights(self) -> Floats:
-        r"""What each component adds to each expected mean square, shape (effect, effect).
+        r"""The weight of each component in each expected mean square, shape (effect, effect).
 
         .. math:: E[MS_\alpha] = \sum_{\beta \supseteq \alpha} k_\beta \sigma^2_\beta, \quad
             k_\beta = \prod_{f \notin \beta} n_f
@@ -58,7 +58,7 @@ class MeanSquares:
         return np.array([[(a <= b) * cells / self._levels(b) for b in effects] for a in effects])
 
     def components(self) -> Floats:
-        """The components that make the mean squares what is expected of them, perhaps negative, shape (draw, effect).
+        """Return the components whose expected mean squares are those observed, perhaps negative, shape (draw, effect).
 
         For s x q: var_e = MS_e, var_s = (MS_s - MS_e)/n_q, var_q = (MS_q - MS_e)/n_s; for s x (h:q) Eqs 6.8 of
         Urbano (2013). See docs/theory/reliability.md#anova.
@@ -70,9 +70,9 @@ class MeanSquares:
 
 
 def mean_squares(design: Design, values: Floats) -> MeanSquares:
-    """The mean squares of scores without gaps, shape (draw, *facets).
+    """Return the mean squares of complete scores, shape (draw, *facets).
 
-    An effect is the mean over the other facets less all effects that it contains.
+    An effect is the mean over the other facets minus all effects that it contains.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def mean_squares(design: Design, values: Floats) -> MeanSquares:
 
 
 def effects(design: Design, values: Floats) -> list[Floats]:
-    """What every level of every effect adds to the scores, shape (draw, *facets) with 1 where an effect has none."""
+    """Return the estimates of all levels of every effect, shape (draw, *facets) with 1 for facets not in the effect."""
     mean = np.nanmean(values, axis=tuple(range(1, values.ndim)), keepdims=True)
     found: dict[FacetSet, Floats] = {}
     for effect in design.effects:
@@ -100,7 +100,7 @@ def effects(design: Design, values: Floats) -> list[Floats]:
 
 
 def henderson(design: Design, values: Floats) -> Floats:
-    r"""Unbiased components where scores are missing (NaN), perhaps negative, shape (draw, effect).
+    r"""Return unbiased components for scores with gaps (NaN), perhaps negative, shape (draw, effect).
 
     Method I of Henderson (1953): with :math:`S_\alpha = \sum_a n_a (\bar y_a - \bar y)^2` over the levels of an effect,
 
@@ -132,7 +132,7 @@ def henderson(design: Design, values: Floats) -> Floats:
 
 
 def _expected(design: Design, count: Floats, a: FacetSet, b: FacetSet) -> float:
-    """The sum over the levels of ``a`` of the squared counts with ``b``, over the counts of ``a``."""
+    """Return the sum over the levels of ``a`` of the squared counts with ``b``, over the counts of ``a``."""
     n_ab = _sum_over_others(design, count, a | b)
     n_a = _sum_over_others(design, count, a)
     squares = _sum_over_others(design, n_ab**2, a)
@@ -148,7 +148,7 @@ def _sum_over_others(design: Design, values: Floats, effect: FacetSet) -> Floats
 
 
 def _mean_over_others(design: Design, values: Floats, effect: FacetSet) -> Floats:
-    """Means over the scores that there are, NaN where a level has none."""
+    """Return means over the existing scores, NaN for a level without any."""
     known = np.isfinite(values)
     count = _sum_over_others(design, known.astype(float), effect)
     total = _sum_over_others(design, np.where(known, values, 0.0), effect)

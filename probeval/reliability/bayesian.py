@@ -1,8 +1,8 @@
-r"""Variance components by Bayes (PyMC): the posterior of every one, all positive.
+r"""Bayesian variance components (PyMC): the posterior of each, all positive.
 
 Effects are normal, and their standard deviations have half-normal priors, twice as wide as the spread of all scores.
-Without gaps the effects integrate out: the likelihood sees the mean squares alone, and only standard deviations are
-sampled. Where scores are missing the effects are sampled too.
+Without gaps the effects integrate out: the likelihood depends only on the mean squares, and only standard deviations
+are sampled. If scores are missing the effects are sampled too.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def posterior_balanced(
     tune: int = 1000,
     chains: int = 2,
 ) -> Floats:
-    r"""Posterior draws of the components given mean squares, shape (draw of the posterior, draw of the scores, effect).
+    r"""Return posterior draws of the components given mean squares, shape (posterior draw, score draw, effect).
 
     .. math:: p(\sigma \mid MS) \propto \prod_\alpha \lambda_\alpha^{-\nu_\alpha/2}
         e^{-\nu_\alpha MS_\alpha/2\lambda_\alpha} \prod_\beta N^+(\sigma_\beta \mid 0, s^2)
@@ -37,11 +37,11 @@ def posterior_balanced(
     Parameters
     ----------
     squares
-        One or many decompositions: all are sampled in one go.
+        One or many decompositions, all sampled at once.
     prior
         The scale :math:`s` of the half-normal prior of standard deviations for each of them, shape (draw,).
     rng, draws, tune, chains
-        Where the sampler's seed comes from; how long it runs.
+        The generator of the sampler's seed, and the length of the run.
     """
     pm, pt = load("pymc"), load("pytensor.tensor")
     ms = squares.values / prior[:, None] ** 2
@@ -56,7 +56,7 @@ def posterior_balanced(
 def posterior_gaps(
     observed: Observed, prior: float, *, rng: np.random.Generator, draws: int = 2000, tune: int = 1000, chains: int = 2
 ) -> Floats:
-    """Posterior draws of the components where scores are missing, with every effect sampled, shape (draw, effect)."""
+    """Return posterior draws of the components of scores with gaps, with every effect sampled, shape (draw, effect)."""
     pm = load("pymc")
     codes, cells = level_codes(observed)
     y = observed.values[0].ravel()[cells]
@@ -71,7 +71,7 @@ def posterior_gaps(
 
 
 def _sampled(model: Any, rng: np.random.Generator, draws: int, tune: int, chains: int) -> Floats:
-    """Draws of the standard deviations, chains end to end."""
+    """Return draws of the standard deviations, with chains concatenated."""
     found, statistics = sample(
         model,
         draws=draws,

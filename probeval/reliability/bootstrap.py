@@ -1,4 +1,4 @@
-"""Bootstrap of variance components: effects resampled, each kind by itself, scores rebuilt and decomposed again."""
+"""Bootstrap of variance components: effects of each kind are resampled, scores rebuilt and decomposed again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from probeval.reliability.observed import Observed
 
 __all__ = ["bootstrap"]
 
-BATCH = 4_000_000  # scores held at once: bounds memory whatever the size
+BATCH = 4_000_000  # most scores in memory at once
 
 
 def bootstrap(
@@ -23,19 +23,19 @@ def bootstrap(
     n: int,
     rng: np.random.Generator,
 ) -> Floats:
-    r"""Components of ``n`` sets of scores like these, shape (n, effect).
+    r"""Return the components of ``n`` resampled sets of scores, shape (n, effect).
 
-    Resampling rows or columns of scores is biased: copies of a query vary together. Here the effects of every kind are
-    drawn with replacement from those observed, scaled so that their variance is the component, and added up. Nothing
-    is taken to be normal.
+    Resampling rows or columns of scores is biased: copies of a query are dependent. Here the effects of every kind are
+    drawn with replacement from those observed, scaled so that their variance is the component, and added up. No
+    normality is assumed.
 
     Parameters
     ----------
     observed, components
-        The scores, and the components that they were found to have, shape (draw, effect). Of several joint draws each
-        set of scores starts from another.
+        The scores, and their estimated components, shape (draw, effect). With several joint draws, each set of scores
+        starts from another draw.
     decompose
-        From scores of shape (draw, \*facets) to components of shape (draw, effect).
+        The function from scores of shape (draw, \*facets) to components of shape (draw, effect).
     """
     rows = np.arange(n) % len(observed.values)
     size = max(1, BATCH // observed.values[0].size)
@@ -44,7 +44,7 @@ def bootstrap(
 
 
 def _rebuilt(observed: Observed, components: Floats, rows: np.ndarray, rng: np.random.Generator) -> Floats:
-    """New scores from resampled effects, one set for each of these draws, shape (row, *facets)."""
+    """Return new scores from resampled effects, one set per draw, shape (row, *facets)."""
     parts = effects(observed.design, observed.values)
     gaps = np.isnan(observed.values[0])
     scores = np.zeros((len(rows), *gaps.shape))

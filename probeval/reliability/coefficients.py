@@ -1,4 +1,4 @@
-r"""Reliability coefficients, the queries that a target needs, and the classical intervals of both.
+r"""Reliability coefficients, the number of queries for a target, and the classical intervals of both.
 
 With :math:`n'` conditions a mean score has the universe variance :math:`\sigma^2_\tau` of the systems, and error:
 
@@ -7,7 +7,7 @@ With :math:`n'` conditions a mean score has the universe variance :math:`\sigma^
     \sigma^2_\delta = \sum_{\alpha\ \text{with systems}} \frac{\sigma^2_\alpha}{n'_\alpha}, \quad
     \sigma^2_\Delta = \sum_\alpha \frac{\sigma^2_\alpha}{n'_\alpha}
 
-over the effects :math:`\alpha` of some condition, each divided by how many of its levels a mean score averages.
+over the effects :math:`\alpha` of some condition, each divided by the number of its levels in a mean score.
 See Brennan (2001) and docs/theory/reliability.md#erho2.
 """
 
@@ -41,7 +41,7 @@ class EstimateDocument(TypedDict):
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value and the ends of its interval, NaN where there is none."""
+    """A value and the ends of its interval, NaN without one."""
 
     value: float
     lower: float
@@ -53,7 +53,7 @@ class Estimate:
         return [self.lower, self.upper]
 
     def map(self, function: Callable[[float], float]) -> Estimate:
-        """The same through a rising function."""
+        """Return the estimate transformed by an increasing function."""
         return Estimate(function(self.value), function(self.lower), function(self.upper))
 
     def to_dict(self) -> EstimateDocument:
@@ -62,7 +62,7 @@ class Estimate:
 
 
 def _parts(design: Design, components: Floats, name: str, sizes: Mapping[str, float]) -> tuple[Floats, Floats, Floats]:
-    """Universe variance, error that more queries reduce (for one query), error that they do not, shape (draw,)."""
+    """Return universe variance, error reduced by queries (for one query), and other error, shapes (draw,)."""
     if name not in COEFFICIENTS:
         raise ReliabilityError(f"No coefficient {name!r}: erho2 or phi.{did_you_mean(name, COEFFICIENTS)}")
     universe, by_query, rest = np.zeros((3, *components.shape[:-1]))
@@ -77,9 +77,9 @@ def _parts(design: Design, components: Floats, name: str, sizes: Mapping[str, fl
 
 
 def coefficient(design: Design, components: Floats, name: str, sizes: Mapping[str, float]) -> Floats:
-    """E rho^2 or Phi of mean scores over so many conditions, for components of shape (.., effect).
+    """Return E rho^2 or Phi of mean scores over these numbers of conditions, for components of shape (.., effect).
 
-    0 where systems do not vary.
+    0 if systems do not vary.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def coefficient(design: Design, components: Floats, name: str, sizes: Mapping[st
 
 
 def queries_needed(design: Design, components: Floats, name: str, target: float, sizes: Mapping[str, float]) -> Floats:
-    """The queries that bring a coefficient to ``target``; infinite where none do (as whole numbers, perhaps inf).
+    """Return the number of queries at which a coefficient reaches ``target``; infinite if it never does.
 
     For s x q: ceil(target var_e / (var_s (1 - target))), and for Phi with var_q + var_e.
 
@@ -112,7 +112,7 @@ def queries_needed(design: Design, components: Floats, name: str, target: float,
 
 
 def analytic_ratios(squares: MeanSquares, name: str, level: float) -> tuple[float, float]:
-    r"""The interval of the ratio of universe variance to the error of one query, for s x q.
+    r"""Return the interval of the ratio of universe variance to the error of one query, for s x q.
 
     Feldt (1965) for E rho^2, from :math:`MS_s/MS_e` as an F variable; Arteaga, Jeyaratnam and Franklin (1982) for Phi.
     With the ratio :math:`r` a coefficient is :math:`n r/(1 + n r)`,

@@ -1,7 +1,7 @@
-r"""How alike two orders of the same systems are: Kendall's tau, Spearman's rho, AP correlation, rank-biased overlap.
+r"""Correlations of two rankings: Kendall's tau, Spearman's rho, AP correlation, rank-biased overlap.
 
-Scores go in, higher being better; scores that differ by less than a tie (:data:`probeval.ties.TIE`) are tied.
-A correlation that is not defined (fewer than two systems, or nothing but ties where ties are discounted) is NaN.
+The inputs are scores, higher is better; scores that differ by less than :data:`probeval.ties.TIE` are tied.
+An undefined correlation (fewer than two systems, or only ties where ties are discounted) is NaN.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ DECIMALS = round(-np.log10(TIE))
 
 
 def kendall(x: ArrayLike, y: ArrayLike, *, variant: str = "b") -> float:
-    r"""Kendall's tau (Kendall 1938): pairs in the same order less pairs in opposite orders.
+    r"""Return Kendall's tau (Kendall 1938): pairs in the same order minus pairs in opposite orders.
 
     .. math:: \tau_a = \frac{C - D}{n(n-1)/2}, \qquad
        \tau_b = \frac{C - D}{\sqrt{(C + D + X_0)(C + D + Y_0)}},
 
-    with :math:`X_0`, :math:`Y_0` the pairs tied on one side alone.
+    with :math:`X_0`, :math:`Y_0` the pairs tied on one side only.
 
     Parameters
     ----------
     x, y
         Scores of the same systems, shape (system,).
     variant
-        ``"a"`` counts a tie as half right; ``"b"`` leaves ties out of what could have agreed.
+        ``"a"`` counts a tie as half right; ``"b"`` excludes ties from the possible agreements.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def kendall(x: ArrayLike, y: ArrayLike, *, variant: str = "b") -> float:
 
 
 def spearman(x: ArrayLike, y: ArrayLike) -> float:
-    r"""Spearman's rho: Pearson's correlation of the ranks, ties sharing theirs.
+    r"""Return Spearman's rho: Pearson's correlation of the ranks, with mean ranks for ties.
 
     >>> round(spearman([9, 8, 7, 6, 5], [9.7, 8.1, 5.5, 6, 6.9]), 3)
     0.6
@@ -64,15 +64,15 @@ def spearman(x: ArrayLike, y: ArrayLike) -> float:
 
 
 def ap_correlation(x: ArrayLike, y: ArrayLike, *, variant: str = "b") -> float:
-    r"""AP correlation (Yilmaz, Aslam and Robertson 2008): Kendall's tau that cares more for the top.
+    r"""Return the AP correlation (Yilmaz, Aslam and Robertson 2008): Kendall's tau with more weight at the top.
 
-    Down the estimated order, what share of the systems above each one are above it in truth, too?
+    It averages, down the estimated order, the share of the systems above each one that are truly above it.
 
     .. math:: \tau_{AP} = \frac{2}{n-1} \sum_{i=2}^{n} \frac{C_i}{i-1} - 1
 
-    Ties follow Urbano and Marrero (2017). ``"a"``, accuracy: ``x`` is the truth, and systems tied in ``y`` stand in any
-    order with the same probability. ``"b"``, agreement: ties on both sides, the first group of ties has nothing above
-    it, and the mean of both directions is taken.
+    Ties follow Urbano and Marrero (2017). ``"a"``, accuracy: ``x`` is the truth, and all orders of systems tied in
+    ``y`` are equally likely. ``"b"``, agreement: ties on both sides; nothing is above the first group of ties, and the
+    result is the mean of both directions.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def ap_correlation(x: ArrayLike, y: ArrayLike, *, variant: str = "b") -> float:
 
 
 def _expected_ap(x: Floats, y: Floats) -> float:
-    """The expected AP correlation over the orders of systems tied in ``y``."""
+    """Return the expected AP correlation over the orders of systems tied in ``y``."""
     n = len(x)
     if n < 2:
         return float("nan")
@@ -103,7 +103,7 @@ def _expected_ap(x: Floats, y: Floats) -> float:
     total = 0.0
     for i in range(n):
         sure, ties, found = above[i].sum(), tied[i].sum(), (above[i] & right[i]).sum()
-        # i stands with equal chance behind 0..ties of its group, which are a random choice of it.
+        # i is equally likely behind 0..ties of its group, which are a random subset of it.
         behind = np.arange(ties + 1)
         expected = found + behind * ((tied[i] & right[i]).sum() / max(ties, 1))
         place = sure + behind
@@ -112,7 +112,7 @@ def _expected_ap(x: Floats, y: Floats) -> float:
 
 
 def _tied_ap(x: Floats, y: Floats) -> float:
-    """AP correlation down the groups of ``y``; a pair tied in ``x`` is not in the same order."""
+    """Return the AP correlation down the groups of ``y``; a pair tied in ``x`` is not in the same order."""
     above = signs(y - y[:, None]) > 0
     right = signs(x - x[:, None]) > 0
     place = above.sum(axis=1)
@@ -122,14 +122,14 @@ def _tied_ap(x: Floats, y: Floats) -> float:
 
 @dataclass(frozen=True)
 class Overlap:
-    """Rank-biased overlap of two lists of which only the tops are seen.
+    """Rank-biased overlap of two lists with only their tops observed.
 
     Parameters
     ----------
     least, residual
-        What the seen tops guarantee, and how much the unseen rest may add.
+        The guaranteed overlap of the observed tops, and the possible addition of the unseen rest.
     extrapolated
-        The value if the rest agreed as the tops do.
+        The value if the rest agreed like the tops.
     """
 
     least: float
@@ -138,7 +138,7 @@ class Overlap:
 
 
 def rank_biased_overlap(x: Sequence[Hashable], y: Sequence[Hashable], *, p: float = 0.9) -> Overlap:
-    r"""Rank-biased overlap (Webber, Moffat and Zobel, 2010) of two ranked lists of labels.
+    r"""Return the rank-biased overlap (Webber, Moffat and Zobel, 2010) of two ranked lists of labels.
 
     :math:`(1-p) \sum_i p^{i-1} A_i`, with :math:`A_i` the share that the two top-i have in common. For lists seen to
     one depth k the extrapolated form is
@@ -169,29 +169,29 @@ def rank_biased_overlap(x: Sequence[Hashable], y: Sequence[Hashable], *, p: floa
     x_s, x_n = common[s - 1], common[-1]
     scale = (1 - p) / p
     least = scale * (float((common - x_n) @ weight) - x_n * log(1 - p))
-    longest = n + s - int(x_n)  # the depth at which both lists could hold all that is in either
+    longest = n + s - int(x_n)  # the depth at which both lists could contain the labels of both
     tail = np.arange(1, longest + 1)
     tails = p**tail / tail
     residual = (
         p**s + p**n - p**longest
         - scale * (s * tails[s:].sum() + n * tails[n:].sum() + x_n * (-log(1 - p) - tails.sum()))
     )  # fmt: skip
-    unseen = np.maximum(depth - s, 0) * x_s / s  # the shorter list goes on as it began
+    unseen = np.maximum(depth - s, 0) * x_s / s  # the shorter list continues like its observed part
     extrapolated = scale * float((common + unseen) @ weight) + ((x_n - x_s) / n + x_s / s) * p**n
     return Overlap(float(least), max(float(residual), 0.0), float(extrapolated))
 
 
 def _common(short: list[Hashable], long_: list[Hashable]) -> Floats:
-    """How many labels the top d of both lists share, for each d up to the longer list's end."""
+    """Count the common labels of the top d of both lists, for each d up to the longer list's end."""
     at = {label: i for i, label in enumerate(short)}
     met = np.array([max(at[label], i) for i, label in enumerate(long_) if label in at], dtype=np.int64)
     return np.cumsum(np.bincount(met, minlength=len(long_))).astype(float)
 
 
 def agreements(x: ArrayLike, y: ArrayLike) -> tuple[float, float, float]:
-    """The shares of pairs on which two sets of scores agree, disagree, and of which either does not say (a tie).
+    """Return the shares of pairs on which two sets of scores agree, disagree, or at least one is tied.
 
-    Without ties, tau is twice the first less one.
+    Without ties, tau is twice the first share minus one.
 
     >>> agreements([3, 2, 1, 1], [3, 1, 2, 0])
     (0.6666666666666666, 0.16666666666666666, 0.16666666666666666)
@@ -205,9 +205,9 @@ def agreements(x: ArrayLike, y: ArrayLike) -> tuple[float, float, float]:
 
 
 def rank(values: ArrayLike, *, ties: str = "min", descending: bool = True) -> Floats:
-    """Ranks from 1, the best first; tied values share the least (``"min"``) or the mean (``"mean"``) of theirs.
+    """Return ranks from 1, the best first; tied values share the least (``"min"``) or the mean (``"mean"``) rank.
 
-    Ranks go along the last axis.
+    Ranks are along the last axis.
 
     >>> rank([8.3, 7.8, 6.5, 6.5, 5]), rank([8.3, 7.8, 6.5, 6.5, 5], ties="mean")
     (array([1., 2., 3., 3., 5.]), array([1. , 2. , 3.5, 3.5, 5. ]))

@@ -1,4 +1,4 @@
-"""Designs of a reliability study: which facets scores vary over, which are nested, and the effects that follow."""
+"""Designs of reliability studies: the facets of scores, their nesting, and the resulting effects."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from probeval.errors import ReliabilityError
 __all__ = ["Design", "FacetSet"]
 
 SHORT = {"s": "system", "q": "query", "t": "query", "topic": "query", "h": "assessor"}
-CONDITIONS = ("query", "assessor")  # what scores are averaged over; every other facet is part of a system
+CONDITIONS = ("query", "assessor")  # facets that scores are averaged over; every other facet is part of a system
 RESIDUAL = "residual"
 
 FacetSet = frozenset[str]
@@ -22,17 +22,17 @@ FacetSet = frozenset[str]
 
 @dataclass(frozen=True)
 class Design:
-    """The facets of a study and how they are nested.
+    """The facets of a study and their nesting.
 
-    Queries and assessors are conditions: what scores are averaged over. Every other facet belongs to the systems: the
-    systems themselves, or the components that they are built from.
+    Queries and assessors are conditions, over which scores are averaged. Every other facet belongs to the systems: the
+    systems themselves, or their components.
 
     Parameters
     ----------
     facets
-        Their names, in the order of the axes of the scores.
+        The names of the facets, in the order of the axes of the scores.
     within
-        For a nested facet the facets that it is nested in.
+        For each nested facet, the facets in which it is nested.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class Design:
 
     @classmethod
     def parse(cls, text: str) -> Design:
-        """The design that a text such as ``s x q``, ``s x (h:q)`` or ``stemmer x model x q`` names."""
+        """Parse a design such as ``s x q``, ``s x (h:q)`` or ``stemmer x model x q``."""
         facets: list[str] = []
         within: dict[str, tuple[str, ...]] = {}
         for term in re.split(r"\s+[xX]\s+|\s*\*\s*", text.strip()):
@@ -94,9 +94,9 @@ class Design:
 
     @cached_property
     def effects(self) -> tuple[FacetSet, ...]:
-        """Main effects, then interactions; a nested facet only together with what it is nested in.
+        """Main effects, then interactions; a nested facet only together with the facets above it.
 
-        The last one has all facets: the interaction of the highest order, with whatever else is in a score.
+        The last one has all facets: the interaction of the highest order, confounded with all other error.
         """
         n = len(self.facets)
         sets = chain.from_iterable(combinations(self.facets, k) for k in range(1, n + 1))
@@ -113,13 +113,13 @@ class Design:
         return " x ".join(f"({t})" if ":" in t and len(texts) > 1 else t for t in texts)
 
     def is_universe(self, effect: FacetSet) -> bool:
-        """Whether it is variance of the systems alone: what a study wants to see."""
+        """Whether the effect is variance of the systems only: the object of a study."""
         return not effect & set(CONDITIONS)
 
     def is_relative(self, effect: FacetSet) -> bool:
-        """Whether it disturbs differences between systems."""
+        """Whether the effect adds error to differences between systems."""
         return bool(effect & set(CONDITIONS)) and bool(effect - set(CONDITIONS))
 
     def divisor(self, effect: FacetSet, sizes: Mapping[str, int]) -> int:
-        """How many independent draws of an effect a mean score over so many conditions averages."""
+        """Return the number of independent draws of an effect in a mean score over these numbers of conditions."""
         return prod(sizes[f] for f in self.conditions if f in effect)

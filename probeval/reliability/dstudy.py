@@ -1,4 +1,4 @@
-"""D-studies: how reliable a collection of another size would be, and how big one must be (Brennan 2001).
+"""D-studies: the reliability of collections of other sizes, and the sizes for a target (Brennan 2001).
 
 See docs/theory/reliability.md#coefficients.
 """
@@ -19,7 +19,8 @@ from probeval.reliability.gstudy import GStudy
 
 __all__ = ["MAPPINGS", "QUERIES", "DStudies", "DStudy", "DStudyDocument", "Needed", "StudyPoint", "dstudy"]
 
-# What E rho^2 goes with on TREC data, as a power of it: Urbano, Marrero and Martin (SIGIR 2013). A rough guide.
+# Figures that correspond to E rho^2 on TREC data, as powers of it: Urbano, Marrero and Martin (SIGIR 2013). A rough
+# guide.
 MAPPINGS = {"tau": 2.84729794, "tau_ap": 3.98652984, "power": 4.77902510}
 QUERIES = (10, 25, 50, 100, 200, 400)
 SHOWN = ("query", "assessor", "judgments", "erho2", "erho2_lower", "erho2_upper", "phi", "phi_lower", "phi_upper",
@@ -123,11 +124,11 @@ class StudyPoint:
     Parameters
     ----------
     sizes
-        How many queries, and assessors where there are such.
+        The number of queries, and of assessors if any.
     erho2, phi
         The coefficients.
     judgments
-        How many judgments it takes, where the pool of a query is known.
+        The number of judgments, if the pool size per query is known.
     """
 
     sizes: Mapping[str, float]
@@ -137,7 +138,7 @@ class StudyPoint:
 
     @property
     def mapped(self) -> dict[str, Estimate]:
-        """Kendall's tau, tau_AP and power that such an E rho^2 goes with (:data:`MAPPINGS`)."""
+        """Kendall's tau, tau_AP and power that correspond to E rho^2 (:data:`MAPPINGS`)."""
         return {name: self.erho2.map(lambda x, k=k: x**k) for name, k in MAPPINGS.items()}  # type: ignore[misc]
 
     def to_dict(self) -> StudyPointDocument:
@@ -158,16 +159,16 @@ class StudyPoint:
 
 @dataclass(frozen=True)
 class Needed:
-    """The queries that a target takes.
+    """The number of queries needed for a target.
 
     Parameters
     ----------
     measure, target
         ``"erho2"``, ``"phi"`` or one of :data:`MAPPINGS`, and the value to reach.
     sizes
-        How many assessors, where there are such.
+        The number of assessors, if any.
     queries
-        The queries, infinite where no number will do; the interval is long where reliability is not well known.
+        The number of queries, infinite if no number suffices; its interval is wide if reliability is uncertain.
     """
 
     measure: str
@@ -199,13 +200,13 @@ class DStudy(Shown):
     Parameters
     ----------
     study
-        The G-study that it rests on.
+        The underlying G-study.
     points
         One per size.
     needed
-        The queries for each target.
+        The number of queries for each target.
     level
-        The probability that intervals hold.
+        The probability of intervals.
     """
 
     study: GStudy
@@ -283,20 +284,20 @@ def dstudy(
     pool: float | None = None,
     level: float = 0.95,
 ) -> DStudy:
-    """The reliability of other numbers of queries and assessors, and the queries that targets take.
+    """Return the reliability for other numbers of queries and assessors, and the number of queries for targets.
 
     Parameters
     ----------
     study
         The G-study.
     queries, assessors
-        The numbers to look at; every combination. As many assessors as were studied when not given.
+        The numbers to evaluate, in every combination; by default the number of assessors of the study.
     targets
-        What to reach: ``"erho2"``, ``"phi"``, or through :data:`MAPPINGS` ``"tau"``, ``"tau_ap"``, ``"power"``.
+        The targets: ``"erho2"``, ``"phi"``, or through :data:`MAPPINGS` ``"tau"``, ``"tau_ap"``, ``"power"``.
     pool
-        The pairs that systems retrieve for a query, each to be judged by every assessor: gives the judgments.
+        The number of retrieved pairs per query, each to be judged by every assessor, to count judgments.
     level
-        The probability that intervals hold.
+        The probability of intervals.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-r"""How large differences are: as they are, over their spread, and in queries won. Each with an interval."""
+r"""Effect sizes of differences with intervals: raw, standardised, and as the share of queries won."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ __all__ = ["EffectSizes", "equivalence_test", "mean_effect", "standardised_effec
 
 @dataclass(frozen=True, eq=False)
 class EffectSizes:
-    """Estimates with their intervals, one a row of what they were made from.
+    """Estimates with their intervals, one per row of the input.
 
     Parameters
     ----------
     value, lower, upper
-        The estimate and the ends of its interval, NaN where there is none.
+        The estimate and the ends of its interval, NaN if undefined.
     """
 
     value: Floats
@@ -32,24 +32,24 @@ class EffectSizes:
 
     @property
     def half_width(self) -> Floats:
-        """Half the interval."""
+        """Half the width of the interval."""
         return (self.upper - self.lower) / 2
 
 
 def mean_effect(values: Floats, *, level: float = 0.95, limits: tuple[float, float] = (-np.inf, np.inf)) -> EffectSizes:
-    r"""The mean over queries with its t interval, :math:`\bar d \pm t_{n-1} \, s_d / \sqrt n`.
+    r"""Return the mean over queries with its t interval, :math:`\bar d \pm t_{n-1} \, s_d / \sqrt n`.
 
-    Of differences it is the effect in the units of the measure, and its half-width is the smallest difference that
-    would be significant with this spread. Of scores it is the score of a system on the population of queries.
+    For differences it is the effect in the units of the measure, and its half-width is the smallest difference that
+    would be significant with this spread. For scores it is the score of a system on the population of queries.
 
     Parameters
     ----------
     values
-        Differences or scores, NaN where there is none, shape (.., query).
+        Differences or scores, NaN if missing, shape (.., query).
     level
-        The probability that the interval holds.
+        The probability of the interval.
     limits
-        The least and the most that a value can be: the interval is cut to them.
+        The lowest and highest possible value: the interval is cut to them.
     """
     _check(level)
     n, mean, sd = describe(values)
@@ -58,9 +58,9 @@ def mean_effect(values: Floats, *, level: float = 0.95, limits: tuple[float, flo
 
 
 def standardised_effect(difference: Floats, *, level: float = 0.95) -> EffectSizes:
-    r"""Cohen's d of paired differences, :math:`\bar d / s_d`: comparable between measures.
+    r"""Return Cohen's d of paired differences, :math:`\bar d / s_d`: comparable between measures.
 
-    Its interval is that of the noncentrality of t, over :math:`\sqrt n`. NaN where differences do not vary.
+    Its interval is that of the noncentrality of t, over :math:`\sqrt n`. NaN if differences do not vary.
     """
     _check(level)
     n, mean, sd = describe(difference)
@@ -72,7 +72,7 @@ def standardised_effect(difference: Floats, *, level: float = 0.95) -> EffectSiz
 
 
 def superiority(difference: Floats, *, level: float = 0.95) -> EffectSizes:
-    r"""The share of queries on which the first system is better, ties counting half.
+    r"""Return the share of queries on which the first system is better, ties counting half.
 
     The interval is that of Wilson (1927).
     """
@@ -88,12 +88,11 @@ def superiority(difference: Floats, *, level: float = 0.95) -> EffectSizes:
 
 
 def equivalence_test(difference: Floats, *, rope: float) -> Floats:
-    r"""Two one-sided t tests: p of a true difference of at least the rope, in either direction, shape (.., pair).
+    r"""Return p of two one-sided t tests for a true difference of at least the rope in either direction.
 
     .. math:: p = \max\big(P(T \ge (\bar d + \rho)/s),\; P(T \le (\bar d - \rho)/s)\big), \qquad s = s_d / \sqrt n
 
-    A small p says that the systems are as good as equal: a p that is large in :func:`~probeval.reliability.t_test` does
-    not.
+    A small p shows that the systems are practically equal; a large p in :func:`~probeval.reliability.t_test` does not.
     """
     if not rope > 0:
         raise ReliabilityError(f"Systems can only be shown equal up to a rope above 0, got {rope:g}.")

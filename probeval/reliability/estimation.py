@@ -1,4 +1,4 @@
-"""From scores to variance components by each of the methods, every draw of the scores by itself."""
+"""Estimate variance components by each of the methods, separately for every draw of the scores."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from probeval.reliability.observed import Observed
 
 __all__ = ["clipped", "decompose", "decompose_again", "posterior"]
 
-WIDTH = 2.0  # of the prior of standard deviations, in standard deviations of all scores
-JOINT = 100  # joint draws of scores whose posteriors are sampled at once
+WIDTH = 2.0  # scale of the prior of standard deviations, in standard deviations of all scores
+JOINT = 100  # most joint draws of scores whose posteriors are sampled at once
 
 
 def decompose(observed: Observed, squares: MeanSquares | None, method: str) -> Floats:
-    """Components of every draw, perhaps negative, shape (draw, effect)."""
+    """Return the components of every draw, perhaps negative, shape (draw, effect)."""
     if method == "reml":
         return reml_statsmodels(observed) if squares is None else reml_balanced(squares)
     return henderson(observed.design, observed.values) if squares is None else squares.components()
 
 
 def decompose_again(design: Design, values: Floats, *, balanced: bool, method: str) -> Floats:
-    """Components of a bootstrap's scores, none negative; with gaps by analysis of variance whatever the method."""
+    """Return the components of bootstrap scores, none negative; with gaps always by analysis of variance."""
     if not balanced:
         return np.maximum(henderson(design, values), 0.0)
     squares = mean_squares(design, values)
@@ -36,7 +36,7 @@ def decompose_again(design: Design, values: Floats, *, balanced: bool, method: s
 
 
 def clipped(observed: Observed, components: Floats) -> Floats:
-    """Negative components as 0, with a warning that names them."""
+    """Set negative components to 0, with a warning that names them."""
     if observed.is_uncertain:
         return np.maximum(components, 0.0)
     negative = [name for name, value in zip(observed.design.names, components[0], strict=True) if value < 0]
@@ -55,7 +55,7 @@ def clipped(observed: Observed, components: Floats) -> Floats:
 
 
 def posterior(observed: Observed, squares: MeanSquares | None, prior: float | None, rng: np.random.Generator) -> Floats:
-    """Posterior draws of the components, shape (draw, effect); every joint draw of the scores gives its part."""
+    """Return posterior draws of the components, shape (draw, effect); every joint draw of the scores contributes."""
     if squares is None:
         if observed.is_uncertain:
             raise ReliabilityError("method='bayes' takes uncertain scores without gaps only. Use method='anova'.")

@@ -1,4 +1,4 @@
-"""G-studies: how much of the variance of scores comes from systems, queries, assessors and the rest (Brennan 2001).
+"""G-studies: the shares of systems, queries, assessors and the rest in the variance of scores (Brennan 2001).
 
 See docs/theory/reliability.md#components.
 """
@@ -26,14 +26,14 @@ from probeval.reliability.observed import CROSSED, Observed, observe
 __all__ = ["INTERVALS", "METHODS", "GStudies", "GStudy", "GStudyDocument", "gstudy"]
 
 METHODS = {
-    "anova": "analysis of variance; Henderson's method I where scores are missing",
-    "reml": "restricted maximum likelihood; the same where nothing is missing and nothing negative",
+    "anova": "analysis of variance; Henderson's method I if scores are missing",
+    "reml": "restricted maximum likelihood; equal to anova if nothing is missing or negative",
     "bayes": "the posterior, by PyMC",
 }
 INTERVALS = {
     "analytic": "Feldt's and Arteaga's, for s x q without gaps",
     "bootstrap": "from effects drawn again",
-    "draws": "from joint draws of the scores: what is not judged, not what is sampled",
+    "draws": "from joint draws of the scores: uncertainty of judging, not of sampling",
     "posterior": "from the posterior of the components",
     "none": "no interval",
 }
@@ -97,19 +97,20 @@ class GStudy(Shown):
     Parameters
     ----------
     design, sizes
-        The facets, and how many levels each has (of a nested one with gaps, the harmonic mean).
+        The facets, and the number of levels of each (for a nested one with gaps, the harmonic mean).
     method, interval
         One of :data:`METHODS` and of :data:`INTERVALS`.
     uncertainty
-        What the interval is for: ``"sampling"`` of systems, queries and assessors; ``"judging"``; both; nothing.
+        The sources of uncertainty in the interval: ``"sampling"`` of systems, queries and assessors; ``"judging"``;
+        both; none.
     components
         The variance of each effect: the estimate, or the median of the draws.
     draws
-        Draws of the components, shape (draw, effect), where the interval comes from such.
+        Draws of the components, shape (draw, effect), if the interval is based on draws.
     squares
-        The mean squares, where nothing is missing and scores are known.
+        The mean squares, if scores are complete and known.
     missing
-        How many cells have no score.
+        The number of cells without a score.
     """
 
     design: Design
@@ -137,15 +138,15 @@ class GStudy(Shown):
         return {name: value / total for name, value in self.components.items()}
 
     def share_interval(self, name: str, *, level: float = 0.95) -> Estimate:
-        """The share of a component and its interval."""
+        """Return the share of a component and its interval."""
         draws = self.draws
         if draws is not None:
-            total = draws.sum(axis=1, keepdims=True)  # 0 where all scores of a draw are alike
+            total = draws.sum(axis=1, keepdims=True)  # 0 if all scores of a draw are equal
             draws = np.divide(draws, total, out=np.zeros_like(draws), where=total > 0)
         return self._estimate(name, self.share, draws, level)
 
     def component(self, name: str, *, level: float = 0.95) -> Estimate:
-        """A component and its interval."""
+        """Return a component and its interval."""
         return self._estimate(name, self.components, self.draws, level)
 
     def _estimate(self, name: str, values: Mapping[str, float], draws: Floats | None, level: float) -> Estimate:
@@ -154,7 +155,7 @@ class GStudy(Shown):
         return _between(values[name], None if draws is None else draws[:, self.design.names.index(name)], level)
 
     def coefficient(self, name: str, *, level: float = 0.95, **sizes: float) -> Estimate:
-        """``"erho2"`` or ``"phi"`` of mean scores over so many queries and assessors; as many as there are if not said.
+        """Return ``"erho2"`` or ``"phi"`` of mean scores over the given (by default the studied) sizes.
 
         Examples
         --------
@@ -173,7 +174,7 @@ class GStudy(Shown):
         return _between(value, draws, level)
 
     def queries_for(self, name: str, target: float = 0.95, *, level: float = 0.95, **sizes: float) -> Estimate:
-        """The queries that bring a coefficient to ``target``: few where reliability is high. Infinite where none do."""
+        """Return the number of queries at which a coefficient reaches ``target``; infinite if it never does."""
         sizes = self.at(**sizes)
         value = float(queries_needed(self.design, self._values, name, target, sizes))
         if self.interval == "analytic":
@@ -186,7 +187,7 @@ class GStudy(Shown):
         return _between(value, draws, level, whole=True)
 
     def at(self, **sizes: float) -> dict[str, float]:
-        """The sizes of the conditions, as given or else as studied."""
+        """Return the sizes of the conditions: the given ones, else those of the study."""
         known = {f: self.sizes[f] for f in self.design.conditions}
         for facet, n in sizes.items():
             if facet not in known:
@@ -276,26 +277,26 @@ def gstudy(
     prior: float | None = None,
     rng: np.random.Generator | None = None,
 ) -> GStudy:
-    """How much of the variance of scores comes from each facet, and how reliable mean scores are.
+    """Estimate the variance components of scores and the reliability of mean scores.
 
     Parameters
     ----------
     scores
-        What :func:`~probeval.reliability.observe` takes: judged scores, uncertain scores, or a table. Uncertain scores
-        are decomposed once a joint draw, so that what is not judged widens the components.
+        The input of :func:`~probeval.reliability.observe`: judged scores, uncertain scores, or a table. Uncertain
+        scores are decomposed per joint draw, so that unjudged pairs add uncertainty to the components.
     method
         One of :data:`METHODS`.
     interval
-        One of :data:`INTERVALS`; analytic where it applies, else from the draws or the posterior, else by bootstrap.
-        Bootstrap and posterior of uncertain scores are for judging and sampling together.
+        One of :data:`INTERVALS`; by default analytic if applicable, else from the draws or the posterior, else by
+        bootstrap. For uncertain scores, bootstrap and posterior include both judging and sampling.
     drop
         The share of systems with the lowest means to leave out.
     n
-        How many sets of scores a bootstrap makes.
+        The number of bootstrap samples.
     prior
-        The scale of the half-normal prior of standard deviations; twice that of all scores if not given.
+        The scale of the half-normal prior of standard deviations; by default twice that of all scores.
     rng
-        For the bootstrap and the posterior (seed 0 when not given).
+        The generator for the bootstrap and the posterior (seed 0 by default).
 
     Examples
     --------
@@ -334,7 +335,7 @@ def gstudy(
 
 
 def _interval(observed: Observed, method: str, interval: str | None) -> str:
-    """The kind of interval, as asked for or the best that applies."""
+    """Return the requested kind of interval, or the best applicable one."""
     for name, known in ((method, METHODS), (interval, INTERVALS)):
         if name is not None and name not in known:
             raise ReliabilityError(f"No {name!r}: {', '.join(known)}.{did_you_mean(name, known)}")
@@ -366,7 +367,7 @@ def _uncertainty(observed: Observed, interval: str) -> tuple[str, ...]:
 
 
 def _between(value: float, draws: Floats | None, level: float, *, whole: bool = False) -> Estimate:
-    """A value with the interval that draws give; of whole numbers, whole ones."""
+    """Return a value with the interval of draws; with ``whole``, in whole numbers."""
     if draws is None:
         return Estimate(value, np.nan, np.nan)
     how = "higher" if whole else "linear"

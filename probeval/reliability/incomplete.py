@@ -1,7 +1,7 @@
-r"""Which differences would be significant if all were judged, with some pairs still unjudged.
+r"""Predict which differences would be significant with complete judgments, while some pairs are unjudged.
 
-Four rules by bounds (Urbano and Schedl, 2012), and what replaces them where relevance has a distribution: the
-probability of a significant difference, from joint draws of scores.
+Four rules by bounds (Urbano and Schedl, 2012), and their replacement if relevance has a distribution: the probability
+of a significant difference, from joint draws of scores.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from probeval.reliability.twoway import signed
 
 __all__ = ["Decisions", "difference_bounds", "probability_significant", "rules"]
 
-DRAWS = 2_000_000  # differences held at once
+DRAWS = 2_000_000  # most differences in memory at once
 
 
 @dataclass(frozen=True, eq=False)
 class Decisions:
-    """What the rules say of each pair of systems.
+    """The decisions of the rules on each pair of systems.
 
     Parameters
     ----------
     sign
         1 or -1 where the first or the second system is taken as significantly better, else 0, shape (pair,).
     rule
-        The rule that says so, 1 to 4, or 0 where none speaks, shape (pair,).
+        The rule of each decision, 1 to 4, or 0 if none applies, shape (pair,).
     """
 
     sign: Ints
@@ -50,15 +50,15 @@ def rules(
     alpha: float = 0.05,
     test: str = "t",
 ) -> Decisions:
-    r"""Decide on pairs of systems by what the unjudged documents leave open.
+    r"""Decide on pairs of systems by the bounds over unjudged documents.
 
     1. Even at its best, A is significantly worse than B: B is better.
     2. Even at B's best, B is significantly worse than A: A is better.
     3. Neither at its best is significantly better: they do not differ.
     4. The estimated difference is beyond a threshold: they differ, in its direction.
 
-    The first that applies decides. Rules 1 to 3 look at the ends of what is possible. What lies between can vary more
-    over queries than either end, so even they are heuristics.
+    The first applicable rule decides. Rules 1 to 3 use the extremes of the possible scores. Scores in between can vary
+    more over queries than either extreme, so even they are heuristics.
 
     Parameters
     ----------
@@ -67,8 +67,8 @@ def rules(
     estimate
         The estimated mean differences, for rule 4, shape (pair,).
     threshold
-        Beyond which rule 4 takes a difference as significant: see :func:`~probeval.reliability.minimum_difference`.
-        Without it rule 4 does not speak.
+        The difference above which rule 4 decides: see :func:`~probeval.reliability.minimum_difference`.
+        Without it rule 4 does not apply.
     alpha, test
         The level and the test (``"t"``, ``"wilcoxon"`` or ``"sign"``).
 
@@ -97,7 +97,7 @@ def rules(
 
 
 def difference_bounds(runs: Runs, codes: Codes, metric: Metric, scale: Scale) -> tuple[Floats, Floats]:
-    r"""The lowest and the highest possible difference of each pair of systems on each query, shapes (pair, query).
+    r"""Return the lowest and highest possible difference of each pair of systems on each query, shapes (pair, query).
 
     For a measure that is linear in the gains they are exact. A document adds :math:`(W_{ad} - W_{bd}) \, g_d`, so where
     both systems retrieved it only the difference of its weights is open. With the weight :math:`T_a = \sum_d W_{ad}`
@@ -105,12 +105,12 @@ def difference_bounds(runs: Runs, codes: Codes, metric: Metric, scale: Scale) ->
 
     .. math:: D^+_{ab} = D_{ab} + g_{max} (T_a - M_{ab}) - g_{min} (T_b - M_{ab}) .
 
-    For other measures the bounds of the two scores are taken, which is wider than need be.
+    For other measures they are the bounds of the two scores, which are wider than necessary.
 
     Parameters
     ----------
     runs
-        The lists, to the depth that the measure looks at.
+        The lists, to the depth of the measure.
     codes
         The grade of each pair of ``runs.pool`` as a position on the scale, negative where unjudged, shape (pair,).
     metric, scale
@@ -134,7 +134,7 @@ def difference_bounds(runs: Runs, codes: Codes, metric: Metric, scale: Scale) ->
 
 
 def _shared(pairs: Ints, open_: Bools, weights: Floats) -> Floats:
-    r"""The weight that two systems both put on unjudged documents, shape (pair, query).
+    r"""Return the common weight of two systems on unjudged documents, shape (pair, query).
 
     :math:`\min(W_a, W_b) = \sum_r \Delta w_r \, 1(W_a \ge w_r) \, 1(W_b \ge w_r)` over the distinct weights
     :math:`w_r > 0`: a matrix product each.
@@ -158,7 +158,7 @@ def _shared(pairs: Ints, open_: Bools, weights: Floats) -> Floats:
 
 
 def _lists(runs: Runs, codes: Codes, metric: Metric, scale: Scale) -> tuple[Lists, Ints]:
-    """The lists, and how many unjudged documents of the pool each of them does not hold, shape (system, query)."""
+    """Return the lists, and the number of unjudged documents of the pool outside each, shape (system, query)."""
     n = len(runs.queries)
     lists = Lists(scale, gather(codes, runs.pairs), count_at_least(codes, runs.pool.query, n, len(scale)))
     open_ = np.bincount(runs.pool.query, codes < 0, minlength=n).astype(np.int64)
@@ -168,9 +168,9 @@ def _lists(runs: Runs, codes: Codes, metric: Metric, scale: Scale) -> tuple[List
 def probability_significant(
     batches: Iterable[Floats], *, alpha: float = 0.05, test: str = "t"
 ) -> tuple[Floats, Floats]:
-    r"""P(significantly better) and P(significantly worse) when all is judged, from joint draws, shapes (pair,).
+    r"""Return P(significantly better) and P(significantly worse) with complete judgments, from joint draws.
 
-    Each draw is one way in which the judgments may turn out; the test is run on each.
+    Each draw is one possible outcome of judging; the test is run on each.
 
     Parameters
     ----------

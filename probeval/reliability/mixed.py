@@ -1,4 +1,4 @@
-"""Variance components by restricted maximum likelihood (REML): never negative, and at home where scores are missing."""
+"""Variance components by restricted maximum likelihood (REML): never negative, and suited to missing scores."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = ["level_codes", "reml_balanced", "reml_statsmodels"]
 
 
 def reml_balanced(squares: MeanSquares) -> Floats:
-    r"""REML without gaps: the analysis of variance where no component of it is negative, shape (draw, effect).
+    r"""Return REML components of complete scores: those of the analysis of variance if none is negative.
 
-    Else the components :math:`\ge 0` that maximise the restricted likelihood, which sees only the mean squares:
+    Else the components :math:`\ge 0` that maximise the restricted likelihood, a function of the mean squares:
 
     .. math:: -\frac12 \sum_\alpha \nu_\alpha \Big(\log\lambda_\alpha + \frac{MS_\alpha}{\lambda_\alpha}\Big), \quad
         \lambda_\alpha = E[MS_\alpha].
@@ -47,7 +47,7 @@ def _constrained(squares: MeanSquares, values: Floats) -> Floats:
 
 
 def level_codes(observed: Observed) -> tuple[list[np.ndarray], np.ndarray]:
-    """The level of every effect in each cell that has a score, and where these cells are, each of shape (cell,)."""
+    """Return the level of every effect in each cell with a score, and the positions of these cells, shape (cell,)."""
     design, known = observed.design, np.isfinite(observed.values[0])
     at = np.nonzero(known)
     codes = []
@@ -59,9 +59,9 @@ def level_codes(observed: Observed) -> tuple[list[np.ndarray], np.ndarray]:
 
 
 def reml_statsmodels(observed: Observed) -> Floats:
-    """REML by statsmodels' ``MixedLM``, with or without gaps, shape (draw, effect).
+    """Return REML components by statsmodels' ``MixedLM``, with or without gaps, shape (draw, effect).
 
-    Slow where interactions have many levels: their number is what it costs.
+    Slow if interactions have many levels.
     """
     mixed = load("statsmodels.regression.mixed_linear_model")
     codes, cells = level_codes(observed)

@@ -1,4 +1,4 @@
-r"""Many pairs at once: corrections of p-values, and tests that look at all systems together."""
+r"""Multiple comparisons: corrections of p-values, and tests of all systems together."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ __all__ = [
 
 CORRECTIONS = {
     "none": "each pair by itself",
-    "holm": "Holm: at most alpha of finding any difference that is not there",
-    "bh": "Benjamini and Hochberg: of what is found, at most a share alpha is not there",
+    "holm": "Holm: probability of at most alpha of any false discovery",
+    "bh": "Benjamini and Hochberg: at most a share alpha of false discoveries",
 }
-NODES, SPREADS = 192, 64  # of the quadrature of the studentised range, over means and over their spread
-BATCH = 4_000_000  # permuted scores held at once
+NODES, SPREADS = 192, 64  # quadrature nodes of the studentised range, over means and over their spread
+BATCH = 4_000_000  # most permuted scores in memory at once
 
 
 def adjust(p: Floats, correction: str) -> Floats:
-    """p-values corrected for their number by one of :data:`CORRECTIONS`; NaN stays NaN and does not count.
+    """Return p-values corrected for their number by one of :data:`CORRECTIONS`; NaN stays NaN and does not count.
 
     >>> adjust(np.array([0.01, 0.04, 0.03]), "holm")
     array([0.03, 0.06, 0.06])
@@ -71,7 +71,7 @@ def _by_rank(p: Floats, step: Callable[[Floats, int], Floats]) -> Floats:
 
 
 def tukey_hsd(values: Floats) -> Floats:
-    r"""Tukey's honestly significant differences over systems and queries, p a pair, shape (pair,).
+    r"""Return p of Tukey's honestly significant differences over systems and queries, shape (pair,).
 
     .. math:: q_{ab} = \frac{|\bar x_a - \bar x_b|}{\sqrt{MS_e / n_q}}
 
@@ -92,10 +92,10 @@ def tukey_hsd(values: Floats) -> Floats:
 
 
 def randomised_tukey(values: Floats, *, samples: int = SAMPLES, rng: np.random.Generator) -> Floats:
-    r"""Tukey's idea without the normal distribution (Carterette, 2012), p a pair, shape (pair,).
+    r"""Return p of Tukey's test by randomisation (Carterette, 2012), shape (pair,).
 
-    Within each query the scores are dealt out to the systems at random; a difference counts as large if few such deals
-    make any two systems differ as much:
+    Within each query the scores are permuted over systems at random; a difference is significant if any two systems
+    differ as much in few permutations:
 
     .. math:: p_{ab} = \frac{1 + |\{i : \max_s \bar x^*_s - \min_s \bar x^*_s \ge |\bar x_a - \bar x_b|\}|}{1 + T}
     """
@@ -116,7 +116,7 @@ def randomised_tukey(values: Floats, *, samples: int = SAMPLES, rng: np.random.G
 
 
 def studentised_range(q: Floats, groups: int, freedom: float) -> Floats:
-    r"""P(the range of so many standard normal means, over an independent estimate of their sd, exceeds q).
+    r"""Return P(the range of standard normal means, over an independent estimate of their sd, exceeds q).
 
     .. math:: P(Q \le q) = \int_0^\infty f_\nu(s) \; k \int \phi(z) [\Phi(z) - \Phi(z - qs)]^{k-1} dz \, ds
 
@@ -144,7 +144,7 @@ def _legendre(n: int) -> tuple[Floats, Floats]:
 
 
 def _chi_nodes(freedom: float) -> tuple[Floats, Floats]:
-    r"""Points of :math:`\sqrt{\chi^2/\nu}` and their probabilities, which sum to 1."""
+    r"""Return points of :math:`\sqrt{\chi^2/\nu}` and their probabilities, which sum to 1."""
     if not np.isfinite(freedom):
         return np.ones(1), np.ones(1)
     nodes, weights = _legendre(SPREADS)
@@ -157,7 +157,7 @@ def _chi_nodes(freedom: float) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True, eq=False)
 class Friedman:
-    """Whether the systems differ at all, by their ranks on each query.
+    """Friedman's test of any difference between systems, by their ranks on each query.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ class Friedman:
     ranks
         The mean rank of each system, 1 being the best, shape (system,).
     queries
-        How many queries all systems have a score on.
+        The number of queries with scores of all systems.
     """
 
     statistic: float
@@ -175,7 +175,7 @@ class Friedman:
     queries: int
 
     def critical_difference(self, *, alpha: float = 0.05) -> float:
-        r"""Nemenyi's (Demšar 2006): mean ranks that differ by more are significantly different.
+        r"""Return Nemenyi's critical difference (Demšar 2006): larger differences of mean ranks are significant.
 
         .. math:: CD = \frac{q_\alpha}{\sqrt 2} \sqrt{\frac{n_s (n_s + 1)}{6 \, n_q}}
         """
@@ -187,7 +187,7 @@ class Friedman:
 
 
 def friedman(values: Floats) -> Friedman:
-    r"""Friedman's test over systems and queries, shape (system, query); queries that some system lacks are left out.
+    r"""Return Friedman's test of scores, shape (system, query); queries without scores of all systems are left out.
 
     >>> found = friedman(np.array([[0.9, 0.8, 0.7, 0.9], [0.5, 0.6, 0.6, 0.4], [0.1, 0.3, 0.2, 0.5]]))
     >>> found.statistic, round(found.p, 4), found.ranks
@@ -204,7 +204,7 @@ def friedman(values: Floats) -> Friedman:
 
 
 def _complete(values: Floats) -> Floats:
-    """The queries on which every system has a score."""
+    """Return the queries on which every system has a score."""
     kept: Floats = values[:, ~np.isnan(values).any(axis=0)]
     if kept.shape[1] < 2:
         raise ReliabilityError(

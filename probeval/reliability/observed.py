@@ -1,4 +1,4 @@
-"""Scores as a reliability study sees them: one array over the facets of a design, with gaps where there is none."""
+"""The input of reliability studies: scores as one array over the facets of a design, with gaps if missing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from probeval.ties import TIE
 __all__ = ["Observed", "observe", "observe_assessors", "read_scores"]
 
 CROSSED = Design(("system", "query"))
-FLAT = 1e-20  # variances below are those of rounding
+FLAT = 1e-20  # smaller variances are due to rounding
 SCORE = ("score", "value", "mean")  # the names of the column of scores in a long table
 
 
@@ -36,11 +36,11 @@ class Observed:
     Parameters
     ----------
     design
-        The facets and how they are nested.
+        The facets and their nesting.
     labels
-        The levels of each facet; those of a nested one are numbers within each level of what it is nested in.
+        The levels of each facet; those of a nested one are numbers within each level of the facets above it.
     values
-        The scores, shape (draw, facet, ..): one draw where scores are known, NaN where there is none.
+        The scores, shape (draw, facet, ..): one draw if scores are known, NaN if missing.
 
     Examples
     --------
@@ -68,26 +68,26 @@ class Observed:
         return f"<Observed: {self.design}, {self.sizes_text()}{gaps}{draws}>"
 
     def sizes_text(self) -> str:
-        """How many levels each facet has, in words."""
+        """Return the number of levels of each facet, as text."""
         return ", ".join(f"{n} {_plural(facet, n)}" for facet, n in self.sizes.items())
 
     @property
     def sizes(self) -> dict[str, int]:
-        """How many levels each facet has."""
+        """The number of levels of each facet."""
         return {f: len(self.labels[f]) for f in self.design.facets}
 
     @property
     def missing(self) -> int:
-        """How many cells have no score."""
+        """The number of cells without a score."""
         return int(np.isnan(self.values[0]).sum())
 
     @property
     def is_uncertain(self) -> bool:
-        """Whether there are joint draws of the scores, not the scores alone."""
+        """Whether there are joint draws of the scores instead of known scores."""
         return len(self.values) > 1
 
     def check(self) -> None:
-        """Refuse what has no variance to divide; warn of what is odd."""
+        """Raise an error for scores without variance; warn of irregularities."""
         if np.isinf(self.values).any():
             raise ReliabilityError("Scores must be finite. Leave a cell empty where there is no score.")
         for facet, size in self.sizes.items():
@@ -112,7 +112,7 @@ class Observed:
             _warn(f"{a} and {b} have the same scores{more}: they count as different systems all the same.")
 
     def _twins(self) -> list[tuple[str, str]]:
-        """Pairs of neighbouring systems whose scores are the same throughout, in the order of their scores."""
+        """Return pairs of systems with identical scores, in the order of their scores."""
         if self.design.objects != ("system",):
             return []
         names = self.labels["system"]
@@ -127,7 +127,7 @@ class Observed:
 
     @property
     def averaged(self) -> dict[str, float]:
-        """How many levels each facet has; of a nested one with gaps, the harmonic mean."""
+        """The number of levels of each facet; for a nested one with gaps, the harmonic mean."""
         sizes: dict[str, float] = dict(self.sizes)
         known = np.isfinite(self.values[0])
         for facet, above in self.design.within.items():
@@ -143,7 +143,7 @@ class Observed:
     def matrix(
         cls, values: object, systems: Sequence[str] | None = None, queries: Sequence[str] | None = None
     ) -> Observed:
-        """Scores of shape (system, query), or joint draws of them of shape (draw, system, query)."""
+        """Return scores from an array of shape (system, query), or joint draws of shape (draw, system, query)."""
         array = np.asarray(values, dtype=float)
         array = array[None] if array.ndim == 2 else array
         if array.ndim != 3:
@@ -156,12 +156,12 @@ class Observed:
 
     @classmethod
     def long(cls, table: pd.DataFrame, design: Design | str, *, path: Path | None = None) -> Observed:
-        """Scores from a table with a column for each facet and one for the score, one row a cell."""
+        """Return scores from a table with a column per facet and one for the score, one row per cell."""
         design = Design.parse(design) if isinstance(design, str) else design
         columns = {f: ids(table[_column(table, f, path)], f, path=path) for f in design.facets}
         score = numbers(table[_column(table, "score", path)], "score", path=path, missing=True)
         frame = pd.DataFrame(columns)
-        for facet, above in design.within.items():  # levels of a nested facet are numbered within what they are in
+        for facet, above in design.within.items():  # levels of a nested facet are numbered within the facets above
             outer = [g for g in design.facets if g in above]
             frame[facet] = frame.groupby(outer)[facet].transform(lambda v: pd.factorize(v)[0] + 1).astype(str)
         twice = frame.duplicated()
@@ -179,15 +179,15 @@ class Observed:
         return cls(design, labels, values)
 
     def take(self, facet: str, kept: Bools) -> Observed:
-        """Some of the levels of a facet."""
+        """Return the scores of some levels of a facet."""
         names = tuple(n for n, keep in zip(self.labels[facet], kept, strict=True) if keep)
         axis = self.design.facets.index(facet) + 1
         return replace(self, labels={**self.labels, facet: names}, values=np.compress(kept, self.values, axis=axis))
 
     def drop(self, share: float) -> Observed:
-        """Without the worst ``share`` of the systems by mean score; ties at the border stay.
+        """Return the scores without the worst ``share`` of the systems by mean score; ties at the border stay.
 
-        Systems that fail tell little of those that compete, and make any collection look reliable.
+        Failed systems tell little about competitive ones, and make any collection look reliable.
         """
         if not 0 <= share < 1:
             raise ReliabilityError(f"The share of systems to drop is from 0 to below 1, got {share:g}.")
@@ -197,10 +197,10 @@ class Observed:
         return self.take("system", means >= np.quantile(means, share) - TIE)
 
     def split_systems(self, pattern: str) -> Observed:
-        """The same scores over the components that systems are named by.
+        """Return the scores over the components in the systems' names.
 
         ``"stop_stemmer_model"`` splits ``lucene_porter_bm25`` at each ``_``. The first character of the pattern that is
-        neither letter nor digit is what stands between the parts. Combinations that nobody ran are missing.
+        neither letter nor digit is the separator. Combinations without a run are missing.
 
         Examples
         --------
@@ -217,7 +217,7 @@ class Observed:
         if wrong is not None or len(names) < 2:
             raise ReliabilityError(f"The pattern {pattern!r} does not fit {wrong or 'systems of several parts'!r}.")
         constant = [n for i, n in enumerate(names) if len({p[i] for p in parts}) == 1]
-        kept = [i for i, n in enumerate(names) if n not in constant]  # what never varies is no facet
+        kept = [i for i, n in enumerate(names) if n not in constant]  # a constant part is no facet
         labels = {names[i]: tuple(dict.fromkeys(p[i] for p in parts)) for i in kept}
         shape = tuple(map(len, labels.values()))
         values = np.full((len(self.values), *shape, *self.values.shape[2:]), np.nan)
@@ -230,7 +230,7 @@ class Observed:
 
 
 def observe(source: object) -> Observed:
-    """Scores from what holds them.
+    """Convert results to scores for a reliability study.
 
     Takes :class:`Observed`; :class:`~probeval.metrics.Measured` (judged scores); :class:`~probeval.scores.Scores` with
     draws by query (``evaluate(.., method="draws", per_query=True)``); a data frame or array, rows queries and columns
@@ -261,9 +261,9 @@ def observe(source: object) -> Observed:
 def observe_assessors(
     runs: Runs, judgments: Judgments, metric: Metric | str, design: Design, *, scale: Scale | None = None
 ) -> Observed:
-    """Scores by each assessor's judgments alone; a query that an assessor never saw is missing.
+    """Return scores by each assessor's judgments alone; a query that an assessor did not judge is missing.
 
-    Crossed (s x q x h) where the same assessors judged all queries, else nested (s x (h:q)).
+    Crossed (s x q x h) if the same assessors judged all queries, else nested (s x (h:q)).
     """
     scale = judgments.scale(scale)
     parts = []
@@ -279,11 +279,11 @@ def observe_assessors(
 
 
 def read_scores(path: Path | str, design: Design | str = CROSSED) -> Observed:
-    """Scores from a table: CSV, TSV, JSONL or parquet, plain or gzipped.
+    """Read scores from a table: CSV, TSV, JSONL or parquet, plain or gzipped.
 
-    Long, one row a score: a column for each facet of the design, and one named ``score``, ``value`` or ``mean``.
-    Wide: a column a system and a row a query, the first column perhaps the queries; or, where the first column is
-    named ``system``, the other way round. An empty cell is a missing score.
+    Long, one row per score: a column for each facet of the design, and one named ``score``, ``value`` or ``mean``.
+    Wide: one column per system and one row per query, optionally with the queries in the first column; or, if the
+    first column is named ``system``, transposed. An empty cell is a missing score.
     """
     file = Path(path)
     design = Design.parse(design) if isinstance(design, str) else design
@@ -297,7 +297,7 @@ def read_scores(path: Path | str, design: Design | str = CROSSED) -> Observed:
     rows = ids(table.iloc[:, 0], "system" if by_system else "query", path=file) if labelled else None
     body = table.iloc[:, 1:] if labelled else table
     if not body.shape[1]:
-        raise DataError("the table has no scores: expected a column a system.", path=file)
+        raise DataError("the table has no scores: expected one column per system.", path=file)
     values = np.column_stack([numbers(body[c], f"score of {c!r}", path=file, missing=True) for c in body.columns])
     columns = ids(map(str, body.columns), "column", path=file)
     try:
@@ -307,7 +307,7 @@ def read_scores(path: Path | str, design: Design | str = CROSSED) -> Observed:
 
 
 def _find(table: pd.DataFrame, facet: str) -> object | None:
-    """The column that means a facet or the score under any of its names, or None."""
+    """Return the column of a facet or the score under any of its names, or None."""
     names = SCORE if facet == "score" else NAMES.get(facet, (facet,))
     by_name = {str(c).strip().lower(): c for c in table.columns}
     return next((by_name[n.lower()] for n in names if n.lower() in by_name), None)

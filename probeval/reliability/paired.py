@@ -1,8 +1,8 @@
-r"""Five tests of whether two systems differ on the population of queries, each for all pairs of systems at once.
+r"""Five tests of the difference between two systems on the population of queries, for all pairs of systems at once.
 
-Every test takes differences, shape (.., pair, query), and gives a statistic and a two-sided p-value a pair. A query on
-which a system has no score (NaN) is left out of its pairs. Differences below :data:`~probeval.ties.TIE` are
-none. Two systems without any difference have p = 1; where the number of queries allows no test, p is NaN.
+Every test takes differences, shape (.., pair, query), and returns a statistic and a two-sided p-value per pair. A query
+on which a system has no score (NaN) is left out of its pairs. Differences below :data:`~probeval.ties.TIE` are
+zero. Two systems without any difference have p = 1; if there are too few queries for a test, p is NaN.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ TESTS = {
     "bootstrap": "bootstrap, shifted to no difference",
     "permutation": "random swaps of the two systems' scores",
 }
-SAMPLES = 100_000  # of bootstrap and permutation
-EXACT = 50  # Wilcoxon's exact distribution up to so many queries, where nothing is tied
-BATCH = 8_000_000  # resampled sums held at once: bounds memory whatever the number of pairs
+SAMPLES = 100_000  # resamples of bootstrap and permutation
+EXACT = 50  # most queries for Wilcoxon's exact distribution, without ties
+BATCH = 8_000_000  # most resampled sums in memory at once
 Tested = tuple[Floats, Floats]
 
 
 def pair_index(n: int) -> tuple[Ints, Ints]:
-    """The pairs of n systems, each once, the first before the second: the pair axis of this part of the package.
+    """Return the pairs of n systems, each once, the first before the second: the pair axis of this subpackage.
 
     >>> pair_index(3)
     (array([0, 0, 1]), array([1, 2, 2]))
@@ -54,7 +54,7 @@ def pair_index(n: int) -> tuple[Ints, Ints]:
 
 
 def differences(values: Floats, a: Ints, b: Ints) -> Floats:
-    """Score of ``a`` less score of ``b`` on each query, ties exactly 0, shape (.., pair, query).
+    """Return the score of ``a`` minus that of ``b`` on each query, ties exactly 0, shape (.., pair, query).
 
     ``values`` has shape (.., system, query).
     """
@@ -84,16 +84,16 @@ def wilcoxon_test(difference: Floats) -> Tested:
 
     .. math:: z = \frac{W - n(n+1)/4 \mp 1/2}{\sqrt{n(n+1)(2n+1)/24 - \sum (t^3 - t)/48}},
 
-    the statistic, with the correction for continuity. Where nothing is zero or tied and n is at most 50, p is exact.
+    the statistic, with the correction for continuity. Without zeros and ties, p is exact for n up to 50.
     """
     there = (~np.isnan(difference)).sum(axis=-1)
     difference = np.nan_to_num(difference)
     size = np.abs(difference)
     counts = size > 0
     n = counts.sum(axis=-1)
-    beyond = np.where(counts, size, size.max(initial=0.0) + 1)  # zeros stand after all others
+    beyond = np.where(counts, size, size.max(initial=0.0) + 1)  # zeros come after all others
     mean, least = rank(beyond, ties="mean", descending=False), rank(beyond, ties="min", descending=False)
-    tied = np.where(counts, 2 * (mean - least) + 1, 1.0)  # how many share each rank
+    tied = np.where(counts, 2 * (mean - least) + 1, 1.0)  # the number of values that share each rank
     w = np.where(difference > 0, mean, 0.0).sum(axis=-1)
     off = w - n * (n + 1) / 4
     variance = n * (n + 1) * (2 * n + 1) / 24 - (tied**2 - 1).sum(axis=-1) / 48
@@ -109,7 +109,7 @@ def wilcoxon_test(difference: Floats) -> Tested:
 
 
 def _signed_ranks(n: int) -> Floats:
-    """P(W = w) for w = 0, 1, .. n(n+1)/2 where every sign is as likely."""
+    """Return P(W = w) for w = 0, 1, .. n(n+1)/2 with equally likely signs."""
     chance = np.ones(1)
     for i in range(1, n + 1):
         chance = (np.append(chance, np.zeros(i)) + np.append(np.zeros(i), chance)) / 2
@@ -124,7 +124,7 @@ def sign_test(difference: Floats) -> Tested:
 
 
 def bootstrap_test(difference: Floats, *, samples: int = SAMPLES, rng: np.random.Generator) -> Tested:
-    r"""Draw queries anew, and see how often their mean strays from the observed one as far as that is from 0.
+    r"""The bootstrap test: resample queries, and count means as far from the observed one as that is from 0.
 
     .. math:: p = \frac{1 + |\{i : |\bar d^*_i - \bar d| \ge |\bar d|\}|}{1 + T}
     """
@@ -140,7 +140,7 @@ def bootstrap_test(difference: Floats, *, samples: int = SAMPLES, rng: np.random
 
 
 def permutation_test(difference: Floats, *, samples: int = SAMPLES, rng: np.random.Generator) -> Tested:
-    r"""Swap the two systems' scores on random queries: each difference keeps or changes its sign.
+    r"""The permutation test: swap the two systems' scores on random queries, which flips signs of differences.
 
     .. math:: p = \frac{1 + |\{i : |\sum_q \pm d_q| \ge |\sum_q d_q|\}|}{1 + T}
     """
@@ -156,9 +156,9 @@ def permutation_test(difference: Floats, *, samples: int = SAMPLES, rng: np.rand
 def _beyond(
     draw: Callable[[int], Floats], terms: Floats, size: Floats, samples: int, n: Floats, there: Bools | None
 ) -> Floats:
-    """The p-values from resampled sums, a matrix product a batch: how many means reach ``size``.
+    """Return p-values from resampled sums, one matrix product per batch: the share of means that reach ``size``.
 
-    ``there`` marks the terms that exist, where a resample may hold more or fewer of them than n.
+    ``there`` marks the existing terms, if a resample may have more or fewer of them than n.
     """
     _check(terms, samples)
     by_query, marks = np.ascontiguousarray(terms.T), None if there is None else there.T.astype(float)
@@ -180,7 +180,7 @@ def _batches(samples: int, pairs: int) -> Iterator[int]:
 def run_test(
     test: str, difference: Floats, *, samples: int = SAMPLES, rng: np.random.Generator | None = None
 ) -> Tested:
-    """The statistic and the p-value of every pair by one of :data:`TESTS`; seed 0 where no ``rng`` is given."""
+    """Return the statistic and the p-value of every pair by one of :data:`TESTS`; seed 0 without ``rng``."""
     if test == "t":
         return t_test(difference)
     if test == "wilcoxon":
@@ -196,7 +196,7 @@ def run_test(
 
 
 def describe(difference: Floats) -> tuple[Floats, Floats, Floats]:
-    """How many differences there are, their mean (a tie is 0) and their standard deviation, shapes (.., pair)."""
+    """Return the number of differences, their mean (a tie is 0) and their standard deviation, shapes (.., pair)."""
     there = ~np.isnan(difference)
     n = there.sum(axis=-1).astype(float)
     mean = np.divide(np.where(there, difference, 0.0).sum(axis=-1), n, out=np.full(n.shape, np.nan), where=n > 0)

@@ -1,13 +1,13 @@
 r"""The Bayesian comparison of a finished campaign: a hierarchical model of scores, by NUTS (PyMC).
 
-Systems have effects a and queries effects b, both normal with unknown spread, and each system has its own spread of
-what is left. Scores from 0 to 1 stay there: with :math:`\eta_{sq} = \mu + a_s + b_q` they follow the ordered beta
+Systems have effects a and queries effects b, both normal with unknown spread, and each system has its own residual
+spread. Scores from 0 to 1 stay there: with :math:`\eta_{sq} = \mu + a_s + b_q` they follow the ordered beta
 (Kubinec, 2023),
 
 .. math:: P(0) = \sigma(c_0 - \eta), \quad P(1) = \sigma(\eta - c_1), \quad
    \text{else } \text{Beta}(\sigma(\eta)\,\kappa_s, (1 - \sigma(\eta))\,\kappa_s),
 
-so that a system that fails on a query and one that is perfect on it have their place. Other scores are normal.
+so that scores of exactly 0 and 1 have positive probability. Other scores are normal.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ FAMILIES = {
     "normal": "scores without bounds",
 }
 NODES = 24  # of the quadrature over the population of queries
-MANY = 20  # systems, from which on their spread is well known
+MANY = 20  # systems from which their spread is well determined
 STANDARD = "standardised_spread_effect"
-LEAST = 0.5e-6  # of a score inside (0, 1): half of the last digit that most tools print
+LEAST = 0.5e-6  # least score inside (0, 1): half of the last digit that most tools print
 
 
 class ModelledSystem(TypedDict):
@@ -143,11 +143,11 @@ class ScorePosterior(Shown):
     family
         One of :data:`FAMILIES`.
     values
-        The scores, NaN where there is none, shape (system, query).
+        The scores, NaN if missing, shape (system, query).
     level, rope
-        The probability that intervals hold, and the difference up to which systems count as equal.
+        The probability of intervals, and the difference up to which systems count as equal.
     chains, statistics
-        The parameters and what the sampler says of itself, each of shape (chain, draw, ..).
+        The parameters and the sampler's statistics, each of shape (chain, draw, ..).
     means
         Joint draws of the systems' means over the population of queries, shape (draw, system).
     """
@@ -164,7 +164,7 @@ class ScorePosterior(Shown):
 
     @cached_property
     def diagnostics(self) -> NutsDiagnostics:
-        """R-hat, bulk ESS and divergences; warns where they say that the draws are not to be trusted."""
+        """R-hat, bulk ESS and divergences; warns if the draws are unreliable."""
         return diagnose(self.chains, self.statistics)
 
     @property
@@ -190,7 +190,7 @@ class ScorePosterior(Shown):
         """One row per pair: difference, sd, lower, upper, p_better, p_equal (within the rope), p_worse, verdict."""
         names = np.array(self.systems, dtype=object)
         rows = []
-        for i in range(len(names) - 1):  # one system at a time: draws of all pairs at once would not fit
+        for i in range(len(names) - 1):  # one system at a time, to bound memory
             gap = self.means[:, [i]] - self.means[:, i + 1 :]
             low, high = np.quantile(gap, self._tails, axis=0)
             better, worse = (gap > self.rope).mean(axis=0), (gap < -self.rope).mean(axis=0)
@@ -251,7 +251,7 @@ class ScorePosterior(Shown):
         )
 
     def to_arviz(self) -> Any:
-        """ArviZ's form: posterior (with the systems' means), log-likelihood, sampler statistics, observed data."""
+        """Return ArviZ data: posterior (with the systems' means), log-likelihood, sampler statistics, observed data."""
         shape = self.chains["mean"].shape[:2]
         there = ~np.isnan(self.values)
         cells = [f"{s} {q}" for s, row in zip(self.systems, there, strict=True) for q in np.array(self.queries)[row]]
@@ -266,7 +266,7 @@ class ScorePosterior(Shown):
         return arviz_data(groups, {"system": list(self.systems), "query": list(self.queries), "cell": cells}, dims)
 
     def _log_likelihood(self) -> Floats:
-        """The log-likelihood of each score, shape (chain, draw, system, query)."""
+        """Return the log-likelihood of each score, shape (chain, draw, system, query)."""
         return np.stack(
             [self._of_chain({k: v[i] for k, v in self.chains.items()}) for i in range(len(self.chains["mean"]))]
         )
@@ -305,28 +305,28 @@ def compare_bayes(
     chains: int = 2,
     rng: np.random.Generator | None = None,
 ) -> ScorePosterior:
-    """Learn all systems' means over the population of queries, jointly, from their scores on some queries.
+    """Estimate all systems' means over the population of queries jointly, from their scores on some queries.
 
-    Systems share a spread, so their differences shrink where queries are few, and no correction for many pairs is
-    needed. ``probeval compare --bayes`` does the same.
+    Systems share a spread, so their differences shrink with few queries, and no correction for many pairs is needed.
+    ``probeval compare --bayes`` does the same.
 
     Parameters
     ----------
     values
-        The score of every system on every query, NaN where there is none, shape (system, query); or what holds one:
+        The score of every system on every query, NaN if missing, shape (system, query); or
         :class:`~probeval.reliability.Observed` or :class:`~probeval.metrics.Measured`.
     systems
-        Their names, where ``values`` is an array; ``s1``, ``s2``, .. when not given.
+        Their names, if ``values`` is an array; ``s1``, ``s2``, .. by default.
     family
-        One of :data:`FAMILIES`; bounded where all scores lie between 0 and 1.
+        One of :data:`FAMILIES`; by default bounded if all scores are between 0 and 1.
     level
-        The probability that intervals hold; a pair is decided where one of better, equal and worse has it.
+        The probability of intervals; a pair is decided if better, equal or worse has this probability.
     rope
         The difference up to which systems count as equal.
     draws, tune, chains
-        How long NUTS runs.
+        The length of the NUTS run.
     rng
-        Where its seed comes from (seed 0 when not given).
+        The generator of its seed (seed 0 by default).
     """
     scores, names, queries = as_scores(values, systems)
     if family is not None and family not in FAMILIES:
@@ -367,13 +367,13 @@ def compare_bayes(
 
 
 def _effects(pm: Any, shape: tuple[int, int], *, scale: float, centre: float, spread: float) -> tuple[Any, Any, Any]:
-    """The linear predictor, shape (system, query), its mean over queries and the log-spreads, shapes (system,)."""
+    """Return the linear predictor (system, query), and its mean over queries and the log-spreads (system,)."""
     system = pm.ZeroSumNormal("system_effect", sigma=pm.HalfNormal("system_sd", scale), shape=shape[0])
     query = pm.ZeroSumNormal("query_effect", sigma=pm.HalfNormal("query_sd", scale), shape=shape[1])
     sd = pm.HalfNormal("spread_sd", 0.5)
     if shape[0] >= MANY:
         own = pm.ZeroSumNormal("spread_effect", sigma=sd, shape=shape[0])
-    else:  # of few systems all may have one spread: effects with an sd near 0 are sampled standardised
+    else:  # few systems may share one spread: effects with an sd near 0 are sampled standardised
         own = sd * pm.ZeroSumNormal(STANDARD, sigma=1.0, shape=shape[0])
     typical = pm.Normal("mean", centre, 2 * scale) + system
     return typical[:, None] + query[None, :], typical, pm.Normal("log_spread", spread, 1.5) + own
@@ -386,7 +386,7 @@ def _bounded(scores: Floats) -> Any:
     y = np.where(between > 0, np.clip(scores, LEAST, 1 - LEAST), 0.5)
     with pm.Model() as model:
         eta, typical, log_spread = _effects(pm, scores.shape, scale=1.5, centre=0.0, spread=1.0)
-        # Precision over m(1 - m) is what scores tell apart from the mean m, most of all near 0 and 1.
+        # Precision over m(1 - m) is the parameter that scores separate from the mean m, especially near 0 and 1.
         spread = pt.exp(log_spread + pt.softplus(typical) + pt.softplus(-typical))
         low_cut, gap = pm.Normal("low_cut", -5.0, 3.0), pm.LogNormal("cut_gap", 2.0, 0.7)
         high_cut = low_cut + gap
@@ -413,12 +413,12 @@ def _normal(scores: Floats) -> Any:
 
 
 def _population_means(chains: Mapping[str, Floats], family: str, rng: np.random.Generator) -> Floats:
-    r"""The mean of each system over the population of queries in each draw, shape (draw, system).
+    r"""Return the mean of each system over the population of queries in each draw, shape (draw, system).
 
     .. math:: m_s = \int E[y \mid \mu - \bar b + a_s + b] \, N(b \mid 0, \tau^2) \, db
 
-    The sampled query effects sum to 0, so :math:`\mu` holds their mean :math:`\bar b \sim N(0, \tau^2/n_q)`: the luck
-    in these queries that all systems share.
+    The sampled query effects sum to 0, so :math:`\mu` includes their mean :math:`\bar b \sim N(0, \tau^2/n_q)`: the
+    sampling error of these queries, common to all systems.
     """
     mean, sd = chains["mean"].ravel(), chains["query_sd"].ravel()
     system = chains["system_effect"].reshape(len(mean), -1)

@@ -1,6 +1,6 @@
-r"""Before an experiment: how likely a real difference is found, the least that is, and how many queries it takes.
+r"""Design of experiments: power, the minimum detectable difference, and the number of queries.
 
-All three are of a paired t test: with a true mean difference :math:`\delta` whose standard deviation over queries is
+All three are for a paired t test: with a true mean difference :math:`\delta` whose standard deviation over queries is
 :math:`\sigma`, t follows a noncentral distribution with noncentrality :math:`\delta \sqrt n / \sigma`.
 See docs/theory/significance.md#power.
 """
@@ -23,7 +23,7 @@ MOST_QUERIES = 10_000_000
 
 
 def power_of(difference: ArrayLike, *, sd: ArrayLike, n: ArrayLike, alpha: float = 0.05, tails: int = 2) -> Floats:
-    r"""P(significant) where the true difference is this large; arrays broadcast.
+    r"""Return P(significant) for a true difference of this size; arrays broadcast.
 
     .. math:: 1 - F_{n-1}\!\left(t_{1-\alpha/\text{tails}};\; \delta\sqrt n/\sigma\right) \;(+ \text{ the other tail})
 
@@ -34,7 +34,7 @@ def power_of(difference: ArrayLike, *, sd: ArrayLike, n: ArrayLike, alpha: float
     n
         The number of queries, at least two.
     alpha, tails
-        The test's level, and whether it looks in one direction (the difference's own) or two.
+        The test's level, and whether it is one-tailed (in the direction of the difference) or two-tailed.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def power_of(difference: ArrayLike, *, sd: ArrayLike, n: ArrayLike, alpha: float
 
 
 def minimum_difference(*, sd: float, n: int, alpha: float = 0.05, power: float = 0.85, tails: int = 2) -> float:
-    """The least true difference that is found with this probability.
+    """Return the least true difference that is detected with this probability.
 
     >>> round(minimum_difference(sd=0.248, n=100, tails=1), 3)  # the threshold of rule (4)
     0.067
@@ -71,9 +71,9 @@ def minimum_difference(*, sd: float, n: int, alpha: float = 0.05, power: float =
 def queries_needed(
     difference: float, *, sd: float, alpha: float = 0.05, power: float = 0.85, tails: int = 2
 ) -> int | float:
-    """The least number of queries with which a true difference is found with this probability.
+    """Return the least number of queries that detects a true difference with this probability.
 
-    Infinite where there is no difference.
+    Infinite if there is no difference.
 
     >>> queries_needed(0.067, sd=0.248, tails=1)
     100

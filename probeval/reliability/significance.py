@@ -1,4 +1,4 @@
-"""All pairs of systems of a finished evaluation: tests, corrections, and how large the differences are."""
+"""Comparisons of all pairs of systems of a finished evaluation: tests, corrections and effect sizes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = ["COMPARISONS", "ComparedPair", "ComparedSystem", "Pairwise", "Pairwis
 
 TOGETHER = {
     "tukey": "Tukey's honestly significant differences",
-    "randomised-tukey": "the same by random deals of scores to systems",
+    "randomised-tukey": "the same by random permutations of scores over systems",
 }
 COMPARISONS = TESTS | TOGETHER
 
@@ -154,24 +154,23 @@ class Pairwise(Shown):
     Parameters
     ----------
     systems
-        By falling mean.
+        The systems by falling mean.
     method, correction
-        One of :data:`COMPARISONS`, and how p-values were corrected for their number
+        One of :data:`COMPARISONS`, and the correction of p-values
         (:data:`~probeval.reliability.CORRECTIONS`).
     level, rope
-        The probability that intervals hold (alpha is what it leaves), and the difference up to which systems count as
-        equal.
+        The probability of intervals (1 - alpha), and the difference up to which systems count as equal.
     queries
-        How many queries each pair shares, shape (pair,).
+        The number of common queries of each pair, shape (pair,).
     mean
-        Of each system, shape (system,).
+        The mean score of each system, shape (system,).
     difference, standardised, superiority
         The effect of each pair in the units of the measure, over its standard deviation, and as the share of queries on
         which the first is better, shape (pair,).
     statistic, p, adjusted
-        Of the test, shape (pair,).
+        The statistic, p-value and corrected p-value of the test, shape (pair,).
     p_equal
-        Of a difference beyond the rope (two one-sided t tests), NaN without a rope, shape (pair,).
+        The p-value for a difference beyond the rope (two one-sided t tests), NaN without a rope, shape (pair,).
     friedman
         The test of all systems by their ranks, or None for a single system.
     """
@@ -194,17 +193,17 @@ class Pairwise(Shown):
 
     @property
     def alpha(self) -> float:
-        """The level of significance: what ``level`` leaves."""
+        """The level of significance, 1 - ``level``."""
         return 1 - self.level
 
     @property
     def decision(self) -> Ints:
-        """1 or -1 where the first or the second system is significantly better, 0 where neither is, shape (pair,)."""
+        """1 or -1 if the first or the second system is significantly better, 0 if neither is, shape (pair,)."""
         return signed(self.difference.value, self.adjusted, alpha=self.alpha)
 
     @property
     def equal(self) -> Bools:
-        """Where two systems are shown to differ by less than the rope, shape (pair,)."""
+        """Mask of the pairs shown to differ by less than the rope, shape (pair,)."""
         return np.nan_to_num(self.p_equal, nan=1.0) < self.alpha
 
     @property
@@ -213,7 +212,7 @@ class Pairwise(Shown):
         return float((self.decision != 0).mean()) if len(self.p) else float("nan")
 
     def matrix(self, values: Floats, *, flip: float = 1.0) -> Floats:
-        """A number a pair as a table, shape (system, system); ``flip=-1`` where swapping systems changes the sign."""
+        """Return one value per pair as a matrix, shape (system, system); ``flip=-1`` if swapping changes the sign."""
         out = np.full((len(self.systems),) * 2, np.nan)
         a, b = pair_index(len(self.systems))
         out[a, b], out[b, a] = values, flip * values
@@ -254,12 +253,12 @@ class Pairwise(Shown):
         return frame.assign(p_equal=self.p_equal) if self.rope else frame
 
     def verdicts(self) -> list[str]:
-        """In a word: ``equal`` (within the rope, significant or not), ``better``, ``worse``, or ``open``."""
+        """The verdict per pair: ``equal`` (within the rope, even if significant), ``better``, ``worse`` or ``open``."""
         words = np.array(["worse", "open", "better"], dtype=object)[self.decision + 1]
         return [str(word) for word in np.where(self.equal, "equal", words)]
 
     def report(self) -> list[str]:
-        """Each pair's difference as value +- half-width (p = ..).
+        """Return each pair's difference as value +- half-width (p = ..).
 
         >>> scores = [[0.9, 0.7, 0.8, 0.6], [0.5, 0.6, 0.6, 0.4]]
         >>> compare(scores, systems=["new", "old"]).report()
@@ -325,26 +324,25 @@ def compare(
     samples: int = SAMPLES,
     rng: np.random.Generator | None = None,
 ) -> Pairwise:
-    """Test every pair of systems, and say how large their differences are.
+    """Test every pair of systems, and estimate the effect sizes.
 
     Parameters
     ----------
     values
-        The score of every system on every query, NaN where there is none, shape (system, query); or what holds them:
+        The score of every system on every query, NaN if missing, shape (system, query); or
         :class:`Observed` or :class:`~probeval.metrics.Measured`.
     systems
-        Their names, where ``values`` is an array; ``s1``, ``s2``, .. when not given.
+        Their names, if ``values`` is an array; ``s1``, ``s2``, .. by default.
     method
         One of :data:`COMPARISONS`.
     correction
-        One of :data:`~probeval.reliability.CORRECTIONS`; Holm's when not given. Tukey's tests are corrected already.
+        One of :data:`~probeval.reliability.CORRECTIONS`; Holm's by default. Tukey's tests are corrected already.
     level
-        The probability that intervals hold; a difference is significant where p is below what it leaves.
+        The probability of intervals; a difference is significant if p is below 1 - ``level``.
     rope
         The difference up to which systems count as equal.
     samples, rng
-        How many resamples bootstrap, permutation and randomised Tukey make, and from which generator (seed 0 when not
-        given).
+        The number of resamples of bootstrap, permutation and randomised Tukey, and the generator (seed 0 by default).
 
     Examples
     --------
@@ -396,7 +394,7 @@ def compare(
 
 
 def _warn_of_floor(method: str, correction: str, pairs: int, samples: int, level: float) -> None:
-    """Resampling has a least p; with Holm's correction for many pairs it may be too large for any to be significant."""
+    """Warn if the least p of resampling, after Holm's correction for many pairs, cannot be significant."""
     least = pairs / (samples + 1)
     if method in ("bootstrap", "permutation") and correction == "holm" and least >= 1 - level:
         warnings.warn(
@@ -408,7 +406,7 @@ def _warn_of_floor(method: str, correction: str, pairs: int, samples: int, level
 
 
 def as_scores(values: object, systems: Sequence[str] | None = None) -> tuple[Floats, list[str], list[str]]:
-    """Scores of shape (system, query), NaN where there is none, and the names of the axes."""
+    """Return scores of shape (system, query), NaN if missing, and the names of the axes."""
     if isinstance(values, (Observed, Measured)):
         observed = observe(values)
         if set(observed.sizes) != {"system", "query"} or observed.is_uncertain:

@@ -1,4 +1,4 @@
-"""A test on trial: what it says on one half of the queries, held against what it says on the other."""
+"""Split-half validation of tests: conclusions on one half of the queries compared with those on the other."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from probeval.reliability.paired import SAMPLES, describe, differences, pair_ind
 
 __all__ = ["BINS", "SplitHalf", "split_half"]
 
-BINS = (0.0, 0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5)  # of p on the first half; each closed above
+BINS = (0.0, 0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5)  # bins of p on the first half, right-closed
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,9 +25,9 @@ class SplitHalf:
     Parameters
     ----------
     test
-        Its name.
+        The name of the test.
     p, sign
-        On the first and on the second half, shape (2, split, pair).
+        P-values and directions on the first and on the second half, shape (2, split, pair).
     """
 
     test: str
@@ -35,7 +35,7 @@ class SplitHalf:
     sign: Floats
 
     def rates(self, *, alpha: float = 0.05) -> dict[str, float]:
-        """How often a conclusion from the first half stands on the second.
+        """Return how often conclusions from the first half hold on the second.
 
         ``nonsignificance`` is the share of pairs that do not differ on the first half. Of those that do, ``success``
         counts the same winner, significantly; ``lack_of_power`` the same one, but not significantly (a tie too);
@@ -57,7 +57,7 @@ class SplitHalf:
         return {name: float(value) for name, value in out.items()}
 
     def stability(self) -> pd.DataFrame:
-        """How far the test agrees with itself: the RMS difference of its two p-values, by bins of the first."""
+        """Return the RMS difference of the two p-values of the test, by bins of the first."""
         first, second = self.p
         rows = []
         for low, high in pairwise(BINS):
@@ -84,10 +84,10 @@ def split_half(
     test
         One of :data:`~probeval.reliability.TESTS`.
     splits
-        How many.
+        The number of splits.
     samples, rng
-        How many resamples bootstrap and permutation make, and the generator of these and of the splits (seed 0 when not
-        given).
+        The number of resamples of bootstrap and permutation, and the generator of these and of the splits (seed 0 by
+        default).
 
     Examples
     --------

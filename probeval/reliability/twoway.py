@@ -1,6 +1,6 @@
-r"""Two sets of decisions on the same pairs of systems: what one condition finds against what a reference finds.
+r"""Two sets of decisions on the same pairs of systems: those of a tested condition and those of a reference.
 
-A decision is 1 or -1 where the first or the second system of a pair is significantly better, 0 where neither is.
+A decision is 1 or -1 if the first or the second system of a pair is significantly better, 0 if neither is.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["TwoWay", "compare_counts", "signed", "straddling", "two_way"]
 
 
 def signed(difference: Floats, p: Floats, *, alpha: float = 0.05) -> Ints:
-    """Decisions from differences and p-values; a p of NaN decides nothing.
+    """Return decisions from differences and p-values; 0 for a p of NaN.
 
     >>> signed(np.array([0.2, -0.1, 0.3]), np.array([0.01, 0.02, 0.4]))
     array([ 1, -1,  0])
@@ -27,9 +27,9 @@ def signed(difference: Floats, p: Floats, *, alpha: float = 0.05) -> Ints:
 
 @dataclass(frozen=True)
 class TwoWay:
-    """Pairs that both find, only the tested condition, only the reference, and neither.
+    """Counts of pairs significant in both, in the tested condition only, in the reference only, and in neither.
 
-    A pair that both find with opposite winners is a false find (Yang, 2019).
+    A pair with opposite winners counts as a false positive (Yang, 2019).
 
     >>> table = TwoWay(tp=1355, fp=60, fn=164, tn=501)
     >>> round(table.discrimination, 3), round(table.concordance, 3)
@@ -43,27 +43,27 @@ class TwoWay:
 
     @property
     def pairs(self) -> int:
-        """All of them."""
+        """The number of pairs."""
         return self.tp + self.fp + self.fn + self.tn
 
     @property
     def discrimination(self) -> float:
-        """The discrimination ratio: the share of pairs that the tested condition finds."""
+        """The discrimination ratio: the share of pairs significant in the tested condition."""
         return _share(self.tp + self.fp, self.pairs)
 
     @property
     def concordance(self) -> float:
-        """The share of pairs on which both say the same: the figure that a flat discrimination ratio can hide."""
+        """The share of pairs with the same decision, which can change under a constant discrimination ratio."""
         return _share(self.tp + self.tn, self.pairs)
 
     @property
     def precision(self) -> float:
-        """Of what is found, how much the reference finds too."""
+        """The share of the significant pairs that are significant in the reference too."""
         return _share(self.tp, self.tp + self.fp)
 
     @property
     def recall(self) -> float:
-        """Of what the reference finds, how much is found."""
+        """The share of the reference's significant pairs that are significant in the tested condition too."""
         return _share(self.tp, self.tp + self.fn)
 
     @property
@@ -89,16 +89,16 @@ def two_way(found: Ints, reference: Ints) -> TwoWay:
 
 
 def straddling(p: Floats, *, alpha: float = 0.05) -> Bools:
-    """Pairs that are significant under some conditions and not under others; ``p`` has shape (condition, pair)."""
+    """Return the pairs significant under some conditions but not others; ``p`` has shape (condition, pair)."""
     return np.asarray((p.min(axis=0) < alpha) & (p.max(axis=0) > alpha))
 
 
 def compare_counts(first: int, second: int, *, n: int) -> tuple[float, float]:
-    r"""Whether two conditions find different numbers of pairs, both out of n: chi-squared and p.
+    r"""Test whether two conditions find different numbers of pairs, both out of n; return chi-squared and p.
 
     .. math:: \chi^2 = \frac{(x - y)^2}{2n \, \bar p (1 - \bar p)}, \qquad \bar p = \frac{x + y}{2n}
 
-    Pairs are taken as independent, which they are not: read p as a lower bound.
+    The test assumes independent pairs, which they are not: read p as a lower bound.
 
     >>> chi2, p = compare_counts(3650, 3226, n=7503)
     >>> round(chi2, 1), f"{p:.0e}"

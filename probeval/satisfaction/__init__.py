@@ -1,4 +1,4 @@
-"""What scores mean for users: who is satisfied, who succeeds, who would notice a difference."""
+"""User satisfaction: the users satisfied by a score, successful queries, and noticeable differences."""
 
 from probeval.satisfaction.distributions import FAMILIES, Fit, fit_scores, goodness_of_fit, omega_squared
 from probeval.satisfaction.mapping import (

@@ -1,4 +1,4 @@
-"""How a system's scores vary over queries: four fits, and how well each predicts queries that it has not seen."""
+"""The distribution of a system's scores over queries: four families, and how well each predicts unseen queries."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ __all__ = ["FAMILIES", "Fit", "fit_scores", "goodness_of_fit", "omega_squared"]
 
 FAMILIES = {
     "empirical": "the scores themselves; the best from some 50 queries on",
-    "normal": "by mean and standard deviation; what it puts outside [0, 1] counts at the end",
+    "normal": "by mean and standard deviation; its mass outside [0, 1] counts at the ends",
     "truncated": "the same normal, cut at 0 and 1",
-    "beta": "by moments, or by maximum likelihood where every score is 0 or 1; the best on fine scales",
+    "beta": "by moments, or by maximum likelihood if every score is 0 or 1; the best on fine scales",
 }
 POINTS = 2000  # even enough for the tails of an interval
 
@@ -32,7 +32,7 @@ class Fit:
     family
         One of :data:`FAMILIES`.
     values
-        The scores that it was fitted to, rising, shape (query,).
+        The fitted scores in increasing order, shape (query,).
     parameters
         Mean and standard deviation (normal, truncated), the two shapes (beta), none (empirical).
     """
@@ -42,7 +42,7 @@ class Fit:
     parameters: tuple[float, ...]
 
     def cdf(self, x: ArrayLike) -> Floats:
-        """P(score <= x), shape as given."""
+        """Return P(score <= x), shape of x."""
         x = np.asarray(x, dtype=float)
         if not self.parameters:
             return np.searchsorted(self.values, x, side="right") / len(self.values)
@@ -53,7 +53,7 @@ class Fit:
         return np.asarray(np.clip((ndtr((x - first) / second) - low) / (high - low), 0, 1))
 
     def points(self, n: int = POINTS) -> Floats:
-        """Scores that stand for the distribution with equal weight: its own, or ``n`` at even probabilities."""
+        """Return equally weighted scores that represent the distribution: its own, or ``n`` at even probabilities."""
         if not self.parameters:
             return self.values
         first, second = self.parameters
@@ -65,9 +65,9 @@ class Fit:
 
 
 def fit_scores(values: ArrayLike, family: str = "empirical") -> Fit:
-    """The distribution of a system's scores over queries, of one of :data:`FAMILIES`.
+    """Fit the distribution of a system's scores over queries, with one of :data:`FAMILIES`.
 
-    Where every score is the same there is nothing to fit, and all families are that one score.
+    If all scores are equal, every family is that one score.
 
     >>> fit = fit_scores([0.2, 0.4, 0.6, 0.8], "beta")
     >>> fit.cdf([0.0, 0.5, 1.0]).round(3).tolist()
@@ -94,7 +94,7 @@ def fit_scores(values: ArrayLike, family: str = "empirical") -> Fit:
 
 
 def _most_likely_beta(x: Floats) -> tuple[float, float]:
-    """The shapes of the likeliest beta; scores of 0 and 1, at which it has no limit, are drawn in by a millionth."""
+    """Return the maximum likelihood shapes of a beta; scores of 0 and 1 are moved inside by a millionth."""
     from scipy.optimize import minimize
     from scipy.special import betaln
 
@@ -110,7 +110,7 @@ def _most_likely_beta(x: Floats) -> tuple[float, float]:
 
 
 def omega_squared(fit: Fit, unseen: ArrayLike) -> float:
-    r"""The squared distance between a fit and the distribution of scores that it has not seen (Cramer, von Mises).
+    r"""Return the squared distance between a fit and the distribution of unseen scores (Cramer, von Mises).
 
     .. math:: \omega^2 = \sum_{q} \big(F(\lambda_q) - \hat F(\lambda_q)\big)^2
 
@@ -122,7 +122,7 @@ def omega_squared(fit: Fit, unseen: ArrayLike) -> float:
 
 
 def goodness_of_fit(scores: ArrayLike, *, n: int, rng: np.random.Generator, trials: int = 200) -> pd.DataFrame:
-    """How well each family predicts unseen queries: the mean of omega over random splits, the best first.
+    """Return how well each family predicts unseen queries: the mean of omega over random splits, the best first.
 
     Each time ``n`` queries, the same for all systems, are fitted and the others are predicted, system by system.
 
@@ -131,9 +131,9 @@ def goodness_of_fit(scores: ArrayLike, *, n: int, rng: np.random.Generator, tria
     scores
         Shape (query,) for one system or (system, query).
     n
-        How many queries are fitted.
+        The number of queries to fit.
     rng, trials
-        Where the splits come from, and how many.
+        The generator and the number of the splits.
     """
     matrix = np.atleast_2d(np.asarray(scores, dtype=float))
     queries = matrix.shape[1]

@@ -1,4 +1,4 @@
-"""From scores to satisfied users: P(Sat | score), the published mappings and one's own."""
+"""Mappings from scores to satisfied users, P(Sat | score): the published ones, and fits to new data."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TENTHS = 10
 MIDPOINTS = (np.arange(TENTHS) + 0.5) / TENTHS
 DEGREE = 6  # of the monotone shape: enough for a curve that is flat at both ends
 WEIGHT = 1e5
-EDGE = 1e-9  # scores such as .30000000000000004 - .1 belong to the tenth that they mean
+EDGE = 1e-9  # scores such as .30000000000000004 - .1 belong to the intended tenth
 
 SHAPES = {
     "cubic": "the cubic nearest to the shares, as published; it may fall, or leave [0, 1]",
@@ -59,9 +59,9 @@ class SatMapping:
     name
         Measure and scale, such as ``GAP@5/broad``.
     residual
-        How far it is from the shares that it was fitted to, as a root mean square.
+        The root mean square difference from the fitted shares.
     origin
-        Whose users these are.
+        The source of the users.
 
     Examples
     --------
@@ -78,13 +78,13 @@ class SatMapping:
     origin: str = ""
 
     def __call__(self, scores: ArrayLike) -> Floats:
-        """P(Sat) at each score, shape as given."""
+        """Return P(Sat) at each score, shape of the scores."""
         x = _normalised(scores)
         return np.asarray(np.polynomial.polynomial.polyval(x, self.coefficients))
 
     @property
     def _turns(self) -> Floats:
-        """Where the slope is 0 inside (0, 1), and the two ends."""
+        """The points in (0, 1) with slope 0, and the two ends."""
         slope = np.polynomial.polynomial.polyder(self.coefficients)
         roots = np.polynomial.polynomial.polyroots(np.trim_zeros(slope, "b")) if np.any(slope) else np.empty(0)
         real = np.real(roots[np.abs(np.imag(roots)) < EDGE])
@@ -102,7 +102,7 @@ class SatMapping:
         return float(values.min()), float(values.max())
 
     def monotone(self) -> SatMapping:
-        """The nearest mapping that rises and stays in [0, 1]; this one where it does already."""
+        """Return the nearest increasing mapping within [0, 1]; this one if it is one already."""
         low, high = self.range
         if self.is_monotone and low >= -EDGE and high <= 1 + EDGE:
             return self
@@ -111,13 +111,13 @@ class SatMapping:
 
 
 def tenths(scores: ArrayLike) -> Ints:
-    """The tenth of each score, left-closed and the last one closed: 0 for [0, .1), 9 for [.9, 1]."""
+    """Return the tenth of each score, left-closed and the last one closed: 0 for [0, .1), 9 for [.9, 1]."""
     x = _normalised(scores)
     return np.clip(np.floor(x * TENTHS + EDGE), 0, TENTHS - 1).astype(np.int64)
 
 
 def _normalised(scores: ArrayLike) -> Floats:
-    """The scores, which must be from 0 to 1."""
+    """Return the scores, which must be from 0 to 1."""
     x = np.asarray(scores, dtype=float)
     outside = x[~((x >= -EDGE) & (x <= 1 + EDGE))]
     if outside.size:
@@ -129,19 +129,19 @@ def _normalised(scores: ArrayLike) -> Floats:
 
 
 def fit_mapping(scores: ArrayLike, satisfied: ArrayLike, *, shape: str = "cubic", name: str = "") -> SatMapping:
-    """One's own mapping, from lists of known score and whether a user was satisfied with each.
+    """Fit a mapping to the scores of lists and whether a user was satisfied with each.
 
-    The share of satisfied users in each tenth of the score stands at the middle of the tenth; the mapping is the
-    curve with the least squares through these points: a cubic (Urbano 2013, Eq 4.3), or the monotone shape.
+    The share of satisfied users in each tenth of the score is placed at the middle of the tenth; the mapping is the
+    least squares curve through these points: a cubic (Urbano 2013, Eq 4.3), or the monotone shape.
 
     Parameters
     ----------
     scores, satisfied
-        One entry a list shown to a user, shape (list,).
+        One entry per list shown to a user, shape (list,).
     shape
         One of :data:`SHAPES`.
     name
-        What to call it.
+        The name of the mapping.
 
     Examples
     --------
@@ -153,18 +153,18 @@ def fit_mapping(scores: ArrayLike, satisfied: ArrayLike, *, shape: str = "cubic"
     """
     if shape not in SHAPES:
         raise SatisfactionError(f"No shape {shape!r}: {', '.join(SHAPES)}.{did_you_mean(shape, SHAPES)}")
-    bins, said = tenths(scores), np.asarray(satisfied, dtype=float)
+    bins, answers = tenths(scores), np.asarray(satisfied, dtype=float)
     n = np.bincount(bins, minlength=TENTHS)
     seen = n > 0
     if seen.sum() < 4:
         raise SatisfactionError(
             f"A mapping needs lists in at least 4 tenths of the score, got {seen.sum()}. Ask about more diverse lists."
         )
-    share = np.bincount(bins, said, minlength=TENTHS)[seen] / n[seen]
+    share = np.bincount(bins, answers, minlength=TENTHS)[seen] / n[seen]
     x = MIDPOINTS[seen]
-    found = _rising(x, share) if shape == "monotone" else _cubic(x, share)
-    residual = float(np.sqrt(np.mean((np.polynomial.polynomial.polyval(x, found) - share) ** 2)))
-    mapping = SatMapping(found, name, residual, f"{len(bins):,} lists")
+    coefficients = _rising(x, share) if shape == "monotone" else _cubic(x, share)
+    residual = float(np.sqrt(np.mean((np.polynomial.polynomial.polyval(x, coefficients) - share) ** 2)))
+    mapping = SatMapping(coefficients, name, residual, f"{len(bins):,} lists")
     low, high = mapping.range
     if low < -EDGE or high > 1 + EDGE:
         warnings.warn(
@@ -180,18 +180,18 @@ def _cubic(x: Floats, y: Floats) -> tuple[float, ...]:
 
 
 def _rising(x: Floats, y: Floats) -> tuple[float, ...]:
-    r"""Least squares over polynomials whose Bernstein coefficients rise within [0, 1], which makes them do so.
+    r"""Return the least squares polynomial with increasing Bernstein coefficients in [0, 1], which is increasing too.
 
     .. math:: sat(x) = \sum_k \beta_k \binom{N}{k} x^k (1-x)^{N-k}, \qquad 0 \le \beta_0 \le \dots \le \beta_N \le 1
 
-    The steps from 0 over the coefficients to 1 are not negative and sum to 1: one row of great weight says so.
+    The steps from 0 over the coefficients to 1 are not negative and sum to 1, enforced by one row of large weight.
     """
     from scipy.optimize import nnls
 
     k = np.arange(DEGREE + 1)
     # Bernstein's polynomials in powers of x: row k has (-1)^(j-k) C(N, j) C(j, k) for x^j.
     powers = np.where(k >= k[:, None], (-1.0) ** (k - k[:, None]) * binom(DEGREE, k) * binom(k, k[:, None]), 0.0)
-    after = np.cumsum(powers[::-1], axis=0)[::-1]  # a step lifts all coefficients from its own on
+    after = np.cumsum(powers[::-1], axis=0)[::-1]  # a step raises all later coefficients
     design = np.vander(x, DEGREE + 1, increasing=True) @ after.T
     rows = np.vstack([np.column_stack([design, np.zeros(len(x))]), np.full(DEGREE + 2, WEIGHT)])
     steps = nnls(rows, np.append(y, WEIGHT))[0]
@@ -200,7 +200,7 @@ def _rising(x: Floats, y: Floats) -> tuple[float, ...]:
 
 @cache
 def published_mappings() -> Mapping[str, SatMapping]:
-    """The 40 mappings of Urbano (2013, Tables 4.2 and 4.3), by measure and scale: ``GAP@5/broad``.
+    """Return the 40 mappings of Urbano (2013, Tables 4.2 and 4.3), by measure and scale: ``GAP@5/broad``.
 
     They come from 2,025 answers about pairs of lists of five music clips.
     """
@@ -217,7 +217,7 @@ def published_mappings() -> Mapping[str, SatMapping]:
 
 
 def load_mapping(name: str) -> SatMapping:
-    """A published mapping by its name, for its own measure or on loan to another."""
+    """Return a published mapping by name, for its own measure or as an approximation for another."""
     known = published_mappings()
     if name not in known:
         raise SatisfactionError(f"No published mapping {name!r}: {', '.join(known)}.{did_you_mean(name, known)}")
@@ -225,7 +225,7 @@ def load_mapping(name: str) -> SatMapping:
 
 
 def published_names(metric: Metric | str, scale: Scale) -> list[str]:
-    """The names under which Urbano (2013) may have a measure on a scale, most often none or one."""
+    """Return the possible names of a measure on a scale in Urbano (2013), usually none or one."""
     metric = parse(metric) if isinstance(metric, str) else metric
     scales = [name for name, ours in SCALES.items() if ours == str(scale)]
     if "gain" in metric.parameters:
@@ -238,7 +238,7 @@ def published_names(metric: Metric | str, scale: Scale) -> list[str]:
 
 
 def mapping_for(metric: Metric | str, scale: Scale) -> SatMapping:
-    """The published mapping for a measure on a scale.
+    """Return the published mapping for a measure on a scale.
 
     >>> from probeval import Scale
     >>> mapping_for('CG(gain="exp")@5', Scale.graded(2)).name

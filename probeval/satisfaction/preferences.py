@@ -1,4 +1,4 @@
-"""What users said of two lists side by side, and what that tells of a difference in score."""
+"""Users' preferences between two lists, as a function of the difference in score."""
 
 from __future__ import annotations
 
@@ -79,10 +79,10 @@ class Agreement(Shown):
     Parameters
     ----------
     better, neither, worse
-        How many users preferred the list with the higher score, neither, the one with the lower score, in each
-        tenth of the absolute difference, shape (10,). Lists with the same score count as neither.
+        The numbers of users who preferred the list with the higher score, neither, or the one with the lower score,
+        in each tenth of the absolute difference, shape (10,). Lists with the same score count as neither.
     name, origin
-        Measure and scale, and whose users these are.
+        Measure and scale, and the source of the users.
 
     Examples
     --------
@@ -106,17 +106,17 @@ class Agreement(Shown):
 
     @property
     def n(self) -> Ints:
-        """How many answers there are in each tenth, shape (10,)."""
+        """The number of answers in each tenth, shape (10,)."""
         return self.better + self.neither + self.worse
 
     def _share(self, count: Ints) -> Floats:
-        """A share for each tenth; one without answers takes that of the nearest with any, shape (10,)."""
+        """Return a share per tenth, shape (10,); a tenth without answers has the share of the nearest one with any."""
         seen = np.flatnonzero(self.n)
         nearest = seen[np.abs(np.arange(TENTHS)[:, None] - seen).argmin(axis=1)]
         return np.asarray(count[nearest] / self.n[nearest])
 
     def __call__(self, difference: ArrayLike) -> tuple[Floats, Floats, Floats]:
-        """P(a user prefers the first list, neither, the second) given first less second in score, shape as given."""
+        """Return P(a user prefers the first list, neither, the second) given the difference, first minus second."""
         d = np.asarray(difference, dtype=float)
         at = tenths(np.abs(d))
         right, wrong = self._share(self.better)[at], self._share(self.worse)[at]
@@ -126,13 +126,13 @@ class Agreement(Shown):
 
     @property
     def distance_from_ideal(self) -> float:
-        """How far users are from always preferring the better list: the root of the mean of (1 - P(+1))^2."""
+        """The distance of users from always preferring the better list: the root mean of (1 - P(+1))^2."""
         seen = self.n > 0
         return float(np.sqrt(np.mean((1 - self.better[seen] / self.n[seen]) ** 2)))
 
     @property
     def disagreement(self) -> float:
-        """How far users are from never preferring the worse list: the root of the mean of P(-1)^2."""
+        """The distance of users from never preferring the worse list: the root mean of P(-1)^2."""
         seen = self.n > 0
         return float(np.sqrt(np.mean((self.worse[seen] / self.n[seen]) ** 2)))
 
@@ -182,10 +182,10 @@ class Preferences:
 
     Examples
     --------
-    >>> said = Preferences([0.2, 0.9, 0.4], [0.5, 0.1, 0.4], ["b", "a", "good"])
-    >>> said
+    >>> preferences = Preferences([0.2, 0.9, 0.4], [0.5, 0.1, 0.4], ["b", "a", "good"])
+    >>> preferences
     <Preferences: 3 answers, 1 without preference, 1 of these good>
-    >>> said.agreement().better.tolist()
+    >>> preferences.agreement().better.tolist()
     [0, 0, 0, 1, 0, 0, 0, 0, 1, 0]
     """
 
@@ -215,25 +215,25 @@ class Preferences:
 
     @property
     def undecided(self) -> Bools:
-        """Which answers name no list, shape (answer,)."""
+        """Mask of the answers without preference, shape (answer,)."""
         return np.isin(self.answer, ["good", "bad"])
 
     @property
     def good(self) -> int:
-        """How many answers say that both lists are good."""
+        """The number of answers that both lists are good."""
         return int((self.answer == "good").sum())
 
     def mapping(self, *, shape: str = "cubic") -> SatMapping:
-        """P(Sat | score) from the answers without preference, each of which speaks of two lists.
+        """Return P(Sat | score) from the answers without preference, each of which covers two lists.
 
         See :func:`fit_mapping`.
         """
-        said = self.answer[self.undecided] == "good"
+        satisfied = self.answer[self.undecided] == "good"
         scores = np.concatenate([self.a[self.undecided], self.b[self.undecided]])
-        return fit_mapping(scores, np.concatenate([said, said]), shape=shape, name=self.name)
+        return fit_mapping(scores, np.concatenate([satisfied, satisfied]), shape=shape, name=self.name)
 
     def agreement(self) -> Agreement:
-        """P(users prefer the better list, neither, the worse one | difference), from all answers."""
+        """Return P(users prefer the better list, neither, the worse one | difference), from all answers."""
         difference = self.a - self.b
         preferred = np.where(self.answer == "a", 1, np.where(self.answer == "b", -1, 0))
         agrees = preferred * np.where(np.abs(difference) > EDGE, np.sign(difference), 0)
@@ -245,7 +245,7 @@ class Preferences:
 def read_preferences(
     path: str | PathLike[str], *, a: str, b: str, answer: str = "answer", words: Mapping[str, str] | None = None
 ) -> Preferences:
-    """Preferences from a table with a column for the answer and two for the scores of the lists.
+    """Read preferences from a table with a column for the answer and two for the scores of the lists.
 
     Parameters
     ----------
@@ -256,24 +256,24 @@ def read_preferences(
     answer
         The column of the answers.
     words
-        From the words of the table to :data:`ANSWERS`, where they differ.
+        Mapping from the words in the table to :data:`ANSWERS`, if they differ.
     """
     file = Path(path)
     table = read_table(file)
     for name in (a, b, answer):
         if name not in table.columns:
             raise DataError(f"no column {name!r}.{did_you_mean(name, map(str, table.columns))}", path=file)
-    said = [(words or {}).get(str(word), str(word)) for word in table[answer]]
+    answers = [(words or {}).get(str(word), str(word)) for word in table[answer]]
     try:
         first, second = (numbers(table[side], side, path=file) for side in (a, b))
-        return Preferences(first, second, objects(said), f"{a}, {b}")
+        return Preferences(first, second, objects(answers), f"{a}, {b}")
     except SatisfactionError as error:
         raise DataError(str(error), path=file) from None
 
 
 @cache
 def published_agreements() -> Mapping[str, Agreement]:
-    """What users of two published studies said, counted by tenths, by measure and scale: ``CGl@5/broad``."""
+    """Return users' preferences of two published studies, counted by tenths, by measure and scale: ``CGl@5/broad``."""
     text = files("probeval.satisfaction").joinpath("agreement.csv").read_text(encoding="utf-8")
     rows = list(csv.DictReader(text.splitlines()))
     found = {}
@@ -286,7 +286,7 @@ def published_agreements() -> Mapping[str, Agreement]:
 
 
 def load_agreement(name: str) -> Agreement:
-    """The agreement of users that ships under this name, for its own measure or on loan to another."""
+    """Return the bundled agreement of this name, for its own measure or as an approximation for another."""
     known = published_agreements()
     if name not in known:
         raise SatisfactionError(f"No agreement {name!r}: {', '.join(known)}.{did_you_mean(name, known)}")
@@ -294,7 +294,7 @@ def load_agreement(name: str) -> Agreement:
 
 
 def agreement_for(metric: Metric | str, scale: Scale) -> Agreement | None:
-    """The agreement that ships for a measure on a scale; None where there is none."""
+    """Return the bundled agreement for a measure on a scale, or None."""
     known = published_agreements()
     found = [name for name in published_names(metric, scale) if name in known]
     return known[found[0]] if len(found) == 1 else None

@@ -1,4 +1,4 @@
-"""What scores mean for users: how many are satisfied, how often a system succeeds, who would notice a difference."""
+"""User satisfaction with systems: satisfied users, successful queries, and noticeable differences."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from probeval.ties import signs
 __all__ = ["Noticed", "NoticedDocument", "Satisfaction", "SatisfactionDocument", "UserEstimate", "satisfied_users"]
 
 TARGETS = ("collection", "population")
-MOST_FITS = 100  # of the draws, evenly taken, whose fits are mixed into one distribution for a new query
+MOST_FITS = 100  # most draws, evenly spaced, whose fits are mixed into one distribution for a new query
 
 
 class UserEstimateDocument(TypedDict):
@@ -89,7 +89,7 @@ class NoticedDocument(TypedDict):
 
 @dataclass(frozen=True)
 class UserEstimate:
-    """A number with the interval that holds it."""
+    """An estimate with its interval."""
 
     mean: float
     lower: float
@@ -104,7 +104,7 @@ class UserEstimate:
 
 
 def satisfied_users(p: ArrayLike, n: int) -> Floats:
-    r"""P(k of n users are satisfied) for k from 0 to n, shape (.., n + 1).
+    r"""Return P(k of n users are satisfied) for k from 0 to n, shape (.., n + 1).
 
     .. math:: P(Sat_n = k) = \binom{n}{k}\, p^k (1 - p)^{n - k}
 
@@ -129,13 +129,13 @@ class Satisfaction(Shown):
         Joint draws of the score of every system on every query, shape (draw, system, query); known scores may come
         as (system, query).
     mapping
-        From scores to P(Sat).
+        The mapping from scores to P(Sat).
     systems
-        Their names.
+        The names of the systems.
     agreement
-        From differences to what users prefer; None leaves that open.
+        The mapping from differences to users' preferences, or None.
     target
-        ``"population"``: new queries too (the default). ``"collection"``: these queries, uncertain only as far as
+        ``"population"``: including new queries (the default). ``"collection"``: these queries, uncertain only because
         relevance is.
 
     Examples
@@ -182,7 +182,7 @@ class Satisfaction(Shown):
         agreement: Agreement | None = None,
         target: str = "population",
     ) -> Satisfaction:
-        """Satisfaction with the systems of an evaluation.
+        """Return users' satisfaction with the systems of an evaluation.
 
         Uncertain scores need the draws of every query: ``evaluate(.., method="draws", per_query=True)``.
         """
@@ -209,22 +209,22 @@ class Satisfaction(Shown):
         return self.systems.index(system)
 
     def p_sat(self, system: str, *, level: float = 0.95) -> UserEstimate:
-        """The mean over queries of P(Sat), with its t interval (Urbano 2013, Eqs 4.4 to 4.6)."""
+        """Return the mean over queries of P(Sat), with its t interval (Urbano 2013, Eqs 4.4 to 4.6)."""
         return _mean(self.values[:, self._at(system)], self.target, level)
 
     def p_success(self, system: str, *, threshold: float = 0.5, level: float = 0.95) -> UserEstimate:
-        """The share of queries that satisfy more than ``threshold`` of users, with Wilson's interval.
+        """Return the share of queries that satisfy more than ``threshold`` of users, with Wilson's interval.
 
         See Urbano (2013), Eq 4.8.
         """
         return _share(self.values[:, self._at(system)] > threshold, self.target, level)
 
     def p_satisfied(self, system: str, query: int, n: int) -> Floats:
-        """P(k of n users are satisfied with the list of the query at this position), over all draws, shape (n + 1,)."""
+        """Return P(k of n users are satisfied) on the query at this position, over all draws, shape (n + 1,)."""
         return np.asarray(satisfied_users(self.values[:, self._at(system), query], n).mean(axis=0))
 
     def new_query(self, system: str, *, family: str = "empirical", level: float = 0.95) -> UserEstimate:
-        """P(Sat) on a query not seen yet: its mean, and the interval that holds it with probability ``level``.
+        """Return P(Sat) on a new query: its mean, and its interval with probability ``level``.
 
         The distribution of scores is fitted (one of :data:`FAMILIES`) and mapped point by point, because a mapping
         that is not monotone does not map quantiles to quantiles. Fits to several draws are mixed.
@@ -236,7 +236,7 @@ class Satisfaction(Shown):
         return UserEstimate(float(points.mean()), float(low), float(high))
 
     def compare(self, a: str, b: str, *, level: float = 0.95) -> Noticed:
-        """What a change from ``b`` to ``a`` means for users."""
+        """Compare two systems from the perspective of users, ``a`` minus ``b``."""
         i, j = self._at(a), self._at(b)
         satisfied = self.values[:, i] - self.values[:, j]
         success = (self.values[:, i] > 0.5).astype(float) - (self.values[:, j] > 0.5)
@@ -378,14 +378,14 @@ def _plain(estimate: UserEstimate | None) -> UserEstimateDocument | None:
 
 
 def _tails(level: float) -> tuple[float, float]:
-    """The two probabilities between which the central interval lies."""
+    """Return the two tail probabilities of the central interval."""
     if not 0 < level < 1:
         raise SatisfactionError(f"A level is a probability between 0 and 1, got {level:g}.")
     return (1 - level) / 2, (1 + level) / 2
 
 
 def _mean(values: Floats, target: str, level: float, *, inside: bool = False) -> UserEstimate:
-    """The mean over queries of values of shape (draw, query); for new queries with a t interval, cut if ``inside``."""
+    """Return the mean over queries of values of shape (draw, query); for new queries with a t interval."""
     draws = values.mean(axis=1)
     mean = float(draws.mean())
     if target == "collection":
@@ -397,7 +397,7 @@ def _mean(values: Floats, target: str, level: float, *, inside: bool = False) ->
 
 
 def _p_positive(values: Floats, target: str) -> float:
-    """P(the mean over queries of values of shape (draw, query) is above 0), half of any tie."""
+    """Return P(the mean over queries of values of shape (draw, query) is above 0), ties counting half."""
     draws = values.mean(axis=1)
     sd = 0.0 if target == "collection" else _sd_of_mean(values)
     if sd == 0:
@@ -406,15 +406,15 @@ def _p_positive(values: Floats, target: str) -> float:
 
 
 def _sd_of_mean(values: Floats) -> float:
-    """For new queries: the variance between queries over their number adds to that of the draws."""
+    """Return the sd of the mean for new queries, from the variances of draws and between queries."""
     draws = values.mean(axis=1)
     return float((draws.var() + values.var(axis=1, ddof=1).mean() / values.shape[1]) ** 0.5)
 
 
 def _share(hits: Bools, target: str, level: float) -> UserEstimate:
-    """The share of queries that hit, of shape (draw, query); for new queries Wilson's interval.
+    """Return the share of hits, of shape (draw, query), with an interval; Wilson's for new queries.
 
-    Draws that disagree are worth fewer queries: as many as give the variance that draws and queries have together.
+    Disagreement between draws lowers the effective number of queries, to match the total variance.
     """
     draws = hits.mean(axis=1)
     p, n = float(draws.mean()), float(hits.shape[1])

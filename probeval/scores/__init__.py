@@ -1,4 +1,4 @@
-"""Every score as a random variable, jointly over systems."""
+"""Scores as random variables, jointly distributed over systems."""
 
 from probeval.scores.compare import Comparison, Ranking
 from probeval.scores.evaluate import METHODS, evaluate

@@ -1,4 +1,4 @@
-"""Two systems against each other, and all of them in order, with how sure that is.
+"""Comparisons of two systems and rankings of all, with their uncertainty.
 
 See docs/theory/scores.md#conf.
 """
@@ -34,7 +34,7 @@ class Comparison(Shown):
     Parameters
     ----------
     difference
-        A random variable.
+        The difference as a random variable.
     a, b
         The systems.
     rope
@@ -49,7 +49,7 @@ class Comparison(Shown):
     @property
     def p_worse(self) -> float:
         """P(a is worse than b by more than the rope)."""
-        return self.difference.cdf(-self.rope - 2 * TIE)  # a cdf forgives a tie's width
+        return self.difference.cdf(-self.rope - 2 * TIE)  # a cdf includes differences within a tie
 
     @property
     def p_better(self) -> float:
@@ -187,9 +187,9 @@ class Ranking(Shown):
             return np.ones(len(self.draws))
         total = np.zeros(len(self.draws))
         for i in range(n):
-            said = signs(self.scores.mean[i] - self.scores.mean)
+            estimated = signs(self.scores.mean[i] - self.scores.mean)
             true = signs(self.draws[:, [i]] - self.draws)
-            total += true @ said
+            total += true @ estimated
         return np.asarray(total / (n * (n - 1)))
 
     @property
@@ -198,10 +198,10 @@ class Ranking(Shown):
         return float(self.tau_draws.mean())
 
     def groups(self, *, level: float = 0.95) -> Ints:
-        """The group of each system, from 1 at the top, shape (system,).
+        """Return the group of each system, from 1 at the top, shape (system,).
 
         From the best down, a new group starts at the first system that is worse than its group's best with probability
-        ``level``: within a group, nobody can be told from the best of it.
+        ``level``: no system of a group is distinguishable from its best.
         """
         order = self.scores.order
         group = np.zeros(len(order), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Joint draws: sample relevance, evaluate every system on the same draw, keep what is needed. For every measure."""
+"""Scores of any measure by joint draws: sample relevance, and evaluate every system on the same draw."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from probeval.threads import in_order
 
 __all__ = ["BATCH", "draw_scores", "drawn_lists", "score_blocks"]
 
-BATCH = 4_000_000  # grades at ranks held at once: bounds memory whatever the size
+BATCH = 4_000_000  # most grades at ranks in memory at once
 
 
 def drawn_lists(runs: Runs, relevance: RelevanceDistribution, codes: Codes) -> Lists:
-    """The runs' lists under drawn grades of all pairs, shape (draw, pair)."""
+    """Return the runs' lists under drawn grades of all pairs, shape (draw, pair)."""
     n_queries, n_grades = len(runs.queries), len(relevance.scale)
     offered = count_at_least(codes, runs.pool.query, n_queries, n_grades) + relevance.beyond
     return Lists(relevance.scale, gather(codes, runs.pairs), offered)
 
 
 def score_blocks(runs: Runs, relevance: RelevanceDistribution, n: int) -> list[QueryBlock]:
-    """Blocks of queries for ``n`` draws of their grades at all ranks, and for what the grades are drawn from."""
+    """Return blocks of queries within the memory limit for ``n`` draws of grades at all ranks."""
     ranks = -(-runs.pairs.size // max(len(runs.pool), 1))  # per pair; their codes take a quarter of a float
     return relevance.blocks(max(n * ranks // 2, relevance.n_draws * len(relevance.levels)))
 
 
 @dataclass(frozen=True, eq=False)
 class BlockScores:
-    """What one block of queries adds: sums over its queries, and moments of each of them.
+    """The contribution of one block of queries: sums over its queries, and moments of each.
 
     Parameters
     ----------
@@ -47,9 +47,9 @@ class BlockScores:
     products
         The sum over draws and queries of the products of two systems' scores, shape (system, system).
     mean, variance
-        Of the score of each system on each query, shape (system, query).
+        The moments of each system's score on each query, shape (system, query).
     draws
-        The scores themselves, shape (draw, system, query), where they are kept.
+        The scores themselves, shape (draw, system, query), if they are kept.
     """
 
     total: Floats
@@ -69,19 +69,19 @@ class BlockScores:
         *,
         keep: bool,
     ) -> BlockScores:
-        """Draw and score the lists of one block, with a stream of random numbers per query."""
+        """Draw and score the lists of one block, with one random stream per query."""
         n_systems, n_queries = len(runs.systems), len(runs.queries)
         total, products = np.empty((n, n_systems)), np.zeros((n_systems, n_systems))
         first, second = np.zeros((2, n_systems, n_queries))
         origin: Floats | None = None
         kept = []
-        # A query with many pairs, or many draws, goes in several sweeps.
+        # A query with many pairs, or many draws, is processed in several batches.
         size = max(1, min(n, BATCH // max(runs.pairs.size, len(runs.pool), 1)))
         for start in range(0, n, size):
             codes = relevance.sample_from(streams, min(size, n - start), start=start)
             scores = metric.scores(drawn_lists(runs, relevance, codes))
             origin = scores[0] if origin is None else origin
-            off = scores - origin  # around the first draw, so that squares of what never varies cancel exactly
+            off = scores - origin  # around the first draw, so that squares of constant scores cancel exactly
             first += off.sum(axis=0)
             second += (off**2).sum(axis=0)
             total[start : start + len(scores)] = scores.sum(axis=2)
@@ -103,10 +103,10 @@ def draw_scores(
     *,
     per_query: bool = False,
 ) -> Joint:
-    """The joint distribution by ``n`` draws, common to all systems; where all is judged, one draw says it all.
+    """Return the joint distribution by ``n`` draws, common to all systems; one draw if all pairs are judged.
 
-    Draws are made, scored and dropped by blocks of queries. With ``per_query`` the draws of every system on every query
-    are kept.
+    Draws are made, scored and discarded by blocks of queries. With ``per_query`` the draws of every system on every
+    query are kept.
     """
     if n > 1 and relevance.certain.all():
         one = draw_scores(runs, relevance, metric, 1, rng, per_query=per_query)
@@ -130,7 +130,7 @@ def draw_scores(
             kept.append(part.draws)
     centre = draws[0] + (draws - draws[0]).mean(axis=0)
     off = draws - centre
-    # Over draws, the mean between-query covariance: products less those of the means.
+    # The mean between-query covariance over draws: products minus those of the means.
     between = (products - n_queries * draws.T @ draws) / n
     return Joint(
         mean=centre,

@@ -1,4 +1,4 @@
-"""From runs and relevance to scores."""
+"""Evaluate runs under a distribution of relevance."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["METHODS", "as_metric", "evaluate"]
 METHODS = {
     "moments": "exact means and covariances of a linear measure (the default for these)",
     "draws": "joint draws of relevance, every system on the same draw (the default for all others)",
-    "exact": "closed forms (RR, ERR, AP) or enumeration of small pools; marginal where the form is",
+    "exact": "closed forms (RR, ERR, AP) or enumeration of small pools; closed forms give marginals only",
     "taylor": "the first-order route of Urbano's thesis for nDCG and ideal RBP, for comparison",
 }
 
@@ -36,26 +36,26 @@ def evaluate(
     rng: np.random.Generator | None = None,
     per_query: bool = False,
 ) -> Scores:
-    """The joint distribution of all systems' mean scores.
+    """Return the joint distribution of all systems' mean scores.
 
     Parameters
     ----------
     runs
         The lists.
     relevance
-        P(grade) for every pair that they retrieved.
+        P(grade) for every retrieved pair.
     metric
         The measure or its name.
     method
         One of :data:`METHODS`; moments for a linear measure, else draws.
     target
-        ``"collection"``: these queries. ``"population"``: the queries are a sample, and that counts too.
+        ``"collection"``: these queries. ``"population"``: the queries are a sample, which adds uncertainty.
     family
         ``"normal"``, ``"t"`` or ``"empirical"``; empirical for draws on these queries, else normal.
     n, rng
-        How many draws, and from which generator (seed 0 when not given).
+        The number of draws, and the generator (seed 0 by default).
     per_query
-        Keep the draws of every system on every query, as studies of reliability need (one draw where all is judged).
+        Keep the draws of every system on every query, for reliability studies (one draw if all pairs are judged).
 
     Examples
     --------
@@ -91,7 +91,7 @@ def evaluate(
 
 
 def as_metric(metric: Metric | str) -> Metric:
-    """The measure, or the one that a text names, with the cutoff that it may need."""
+    """Return the measure, parsed if it is a text; it must have a cutoff if it needs one."""
     metric = parse(metric) if isinstance(metric, str) else metric
     if metric.cutoff is None and metric.definition.cutoff == "required":
         raise MetricError(f"{metric.name} needs a cutoff: {metric}@10, for example.")
@@ -124,5 +124,5 @@ def _joint(
 
 
 def _cut(runs: Runs, depth: int) -> Runs:
-    """The first ranks on the same pool: deeper pairs still count in the ideal list."""
+    """Return the first ranks on the same pool: deeper pairs still count in the ideal list."""
     return Runs(runs.systems, runs.pool, runs.pairs[:, :, :depth], runs.scores[:, :, :depth], runs.teams)

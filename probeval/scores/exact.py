@@ -1,7 +1,7 @@
 """Exact means and variances: RR, ERR and AP by recursion, any measure of a small pool by enumeration.
 
-Given the model's parameters pairs are independent. The recursions are marginal, one list at a time, so covariances
-between systems are not known; enumeration knows them.
+Given the model's parameters pairs are independent. The recursions are marginal, one list at a time, so they give no
+covariances between systems; enumeration does.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from probeval.scores.moments import at_ranks, moments
 
 __all__ = ["enumerate_scores", "exact", "poisson_binomial"]
 
-LIMIT = 20_000  # combinations of grades of one query's open pairs that are listed one by one
+LIMIT = 20_000  # most combinations of grades of one query's open pairs to enumerate
 
 
 def exact(runs: Runs, relevance: RelevanceDistribution, metric: Metric) -> Joint:
-    """Exact moments: by enumeration where every query's pool is small, else in closed form where there is one."""
+    """Return exact moments: by enumeration if every query's pool is small, else in closed form if there is one."""
     if metric.is_linear:
         return moments(runs, relevance, metric)
     if not relevance.has_posterior and _most_open(relevance) * np.log(len(relevance.levels)) <= np.log(LIMIT):
         return enumerate_scores(runs, relevance, metric)
-    form = CLOSED.get(metric.name)
-    if form is None:
+    recursion = CLOSED.get(metric.name)
+    if recursion is None:
         raise MetricError(f"{metric} has no exact form on a pool of this size. Use method='draws'.")
     given = relevance.probability if relevance.has_posterior else relevance.probability[None]
-    parts = [form(runs, relevance, probability, metric) for probability in given]
+    parts = [recursion(runs, relevance, probability, metric) for probability in given]
     by_query, squares = (np.stack([part[i] for part in parts]) for i in (0, 1))
     first, n = by_query.mean(axis=0), len(runs.queries)
     inside = np.maximum(squares - by_query**2, 0.0).mean(axis=0)  # given the parameters, queries are independent
@@ -55,7 +55,7 @@ def exact(runs: Runs, relevance: RelevanceDistribution, metric: Metric) -> Joint
 
 
 def poisson_binomial(p: Floats) -> Floats:
-    """The distribution of the number of successes in independent trials, shape (.., trial + 1) from (.., trial).
+    """Return the distribution of the number of successes in independent trials, shape (.., n + 1) from (.., n).
 
     >>> poisson_binomial(np.array([0.5, 0.5]))
     array([0.25, 0.5 , 0.25])
@@ -70,13 +70,13 @@ def poisson_binomial(p: Floats) -> Floats:
 
 
 def enumerate_scores(runs: Runs, relevance: RelevanceDistribution, metric: Metric) -> Joint:
-    """Every combination of grades of each query's open pairs, with its probability: exact joint moments."""
+    """Return exact joint moments, by enumerating all combinations of grades of each query's open pairs."""
     n_systems, n_queries = len(runs.systems), len(runs.queries)
     mean, within = np.zeros((n_systems, n_queries)), np.zeros((n_systems, n_systems))
     variance = np.zeros((n_systems, n_queries))
     for query in range(n_queries):
         weight, score = _worlds(runs, relevance, metric, query)
-        mean[:, query] = score[0] + weight @ (score - score[0])  # around one of them, so that what is certain stays so
+        mean[:, query] = score[0] + weight @ (score - score[0])  # around one of them, so that certain scores stay exact
         off = score - mean[:, query]
         spread = (off * weight[:, None]).T @ off
         within += spread
@@ -86,7 +86,7 @@ def enumerate_scores(runs: Runs, relevance: RelevanceDistribution, metric: Metri
 
 
 def _worlds(runs: Runs, relevance: RelevanceDistribution, metric: Metric, query: int) -> tuple[Floats, Floats]:
-    """P of each combination of one query's open grades, and the scores in it, shapes (world,) and (world, system)."""
+    """Return P of each combination of one query's open grades, and its scores, shapes (world,) and (world, system)."""
     mine = np.flatnonzero(runs.pool.query == query)
     judged, levels = relevance.judged[mine], relevance.levels
     open_ = np.flatnonzero(judged < 0)
@@ -108,13 +108,13 @@ def _worlds(runs: Runs, relevance: RelevanceDistribution, metric: Metric, query:
 
 
 def _most_open(relevance: RelevanceDistribution) -> int:
-    """The number of open pairs of the query that has most."""
+    """Return the largest number of open pairs of any query."""
     counts = np.bincount(relevance.pool.query[~relevance.certain], minlength=1)
     return int(counts.max())
 
 
 def _expected(relevance: RelevanceDistribution, probability: Floats, per_grade: Floats) -> Floats:
-    """The expectation of a function of the grade of each pair, given one draw of the parameters, shape (pair,)."""
+    """Return the expectation of a function of each pair's grade, given one draw of the parameters, shape (pair,)."""
     known = np.append(per_grade, 0.0)[relevance.judged]
     return np.where(relevance.certain, known, probability @ per_grade[relevance.levels])
 
@@ -124,7 +124,7 @@ def _p_relevant(relevance: RelevanceDistribution, probability: Floats, metric: M
 
 
 def _rr(runs: Runs, relevance: RelevanceDistribution, probability: Floats, metric: Metric) -> tuple[Floats, Floats]:
-    """E and E of the square of RR: the first relevant document is at rank i with probability p_i prod (1 - p_j)."""
+    """Return the means of RR and its square: P(the first relevant document is at rank i) = p_i prod (1 - p_j)."""
     p = at_ranks(runs, _p_relevant(relevance, probability, metric))[..., : metric.cutoff]
     none_before = np.concatenate([np.ones_like(p[..., :1]), np.cumprod(1 - p, axis=-1)[..., :-1]], axis=-1)
     rank = np.arange(1.0, p.shape[-1] + 1)
@@ -133,7 +133,7 @@ def _rr(runs: Runs, relevance: RelevanceDistribution, probability: Floats, metri
 
 
 def _err(runs: Runs, relevance: RelevanceDistribution, probability: Floats, metric: Metric) -> tuple[Floats, Floats]:
-    """E and E of the square of ERR, backwards: T_i = R_i/i + (1 - R_i) T_{i+1} with independent R."""
+    """Return the means of ERR and its square, backwards: T_i = R_i/i + (1 - R_i) T_{i+1} with independent R."""
     stop = stopping(metric, relevance.scale)
     one, two = (at_ranks(runs, _expected(relevance, probability, stop**power)) for power in (1, 2))
     first = second = np.zeros(runs.pairs.shape[:2])
@@ -150,7 +150,7 @@ def _err(runs: Runs, relevance: RelevanceDistribution, probability: Floats, metr
 
 
 def _ap(runs: Runs, relevance: RelevanceDistribution, probability: Floats, metric: Metric) -> tuple[Floats, Floats]:
-    r"""E and E of the square of AP.
+    r"""Return the means of AP and its square.
 
     Down the list, the sum of precisions grows by (c + 1)/i at a relevant document with c relevant ones above, so its
     moments are kept by c. The number of relevant documents is c plus those outside the list, which are independent of

@@ -1,4 +1,4 @@
-"""What every route computes: the joint distribution of the systems' mean scores."""
+"""The result of every method: the joint distribution of the systems' mean scores."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ __all__ = ["Joint", "between_queries"]
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """Means and covariances of all systems at once, and joint draws where a route makes them.
+    """Joint means and covariances of all systems, and joint draws if the method makes them.
 
     Parameters
     ----------
     mean, covariance
-        Of the mean scores over these queries, from not knowing relevance, shapes (system,) and (system, system).
-        Covariances between systems are NaN where a route gives only marginals.
+        Moments of the mean scores over these queries, due to uncertain relevance, shapes (system,) and
+        (system, system). Covariances between systems are NaN if a method gives only marginals.
     between
-        What drawing other queries from their population would add to the covariance: the expected between-query
-        covariance over the number of queries, shape (system, system). NaN for a single query.
+        The additional covariance due to sampling queries from a population: the expected between-query covariance over
+        the number of queries, shape (system, system). NaN for a single query.
     query_mean, query_variance
-        Of the score of each system on each query, shape (system, query).
+        Moments of the score of each system on each query, shape (system, query).
     draws
-        Joint draws of the mean scores, shape (draw, system), or None where the route has moments alone.
+        Joint draws of the mean scores, shape (draw, system), or None if the method gives only moments.
     query_draws
-        The same draws before queries are averaged, shape (draw, system, query), where they were asked for.
+        The draws before averaging over queries, shape (draw, system, query), if requested.
     """
 
     mean: Floats
@@ -46,7 +46,7 @@ class Joint:
 
 
 def between_queries(query_mean: Floats, within: Floats, covariance: Floats) -> Floats:
-    r"""The expected between-query covariance over the number of queries, shape (system, system).
+    r"""Return the expected between-query covariance over the number of queries, shape (system, system).
 
     :math:`\frac{1}{Q(Q-1)} \big[\sum_q (m_q m_q' + C_q) - Q(\bar m \bar m' + \bar C)\big]`, with ``within`` the sum of
     the within-query covariances :math:`C_q`, and :math:`\bar C` the covariance of the means.

@@ -22,20 +22,20 @@ __all__ = ["moments", "taylor", "weight_matrix"]
 
 
 def weight_matrix(runs: Runs, weights: Floats) -> csr_array:
-    """What a unit of gain of each pair adds to each system's sum over queries, shape (system, pair)."""
+    """Return the weight of each pair's gain in each system's sum over queries, shape (system, pair)."""
     system, query, rank = np.nonzero(runs.retrieved)
     shape = (len(runs.systems), len(runs.pool))
     return csr_array((weights[rank], (system, runs.pairs[system, query, rank])), shape=shape)
 
 
 def at_ranks(runs: Runs, per_pair: Floats) -> Floats:
-    """A number for each pair, looked up at each rank, 0 past the end of a list, shape (.., system, query, rank)."""
+    """Look up a value per pair at each rank, 0 past the end of a list, shape (.., system, query, rank)."""
     padded = np.concatenate([per_pair, np.zeros((*per_pair.shape[:-1], 1))], axis=-1)
     return padded[..., runs.pairs]
 
 
 class BlockMoments(NamedTuple):
-    """What one block of queries adds to the moments of a linear measure, before it is divided by queries."""
+    """The contribution of one block of queries to the moments of a linear measure, before dividing by queries."""
 
     total: Floats  # expected scores summed over queries, under each draw of the parameters, shape (draw, system)
     given: Floats  # covariance of these sums given the parameters, shape (system, system)
@@ -45,7 +45,7 @@ class BlockMoments(NamedTuple):
 
     @classmethod
     def of(cls, runs: Runs, relevance: RelevanceDistribution, gains: Floats, weights: Floats) -> BlockMoments:
-        """Of one block."""
+        """Return the contribution of one block."""
         mean, variance = relevance.moments(gains)
         draws = mean if relevance.has_posterior else mean[None]
         n_systems, n_queries = len(runs.systems), len(runs.queries)
@@ -64,7 +64,7 @@ class BlockMoments(NamedTuple):
 
 
 def list_weights(runs: Runs, weights: Floats) -> csr_array:
-    """What a unit of gain of each pair adds to each list, shape (system and query, pair)."""
+    """Return the weight of each pair's gain in each list, shape (system and query, pair)."""
     system, query, rank = np.nonzero(runs.retrieved)
     shape = (len(runs.systems) * len(runs.queries), len(runs.pool))
     return csr_array(
@@ -73,7 +73,7 @@ def list_weights(runs: Runs, weights: Floats) -> csr_array:
 
 
 def moments(runs: Runs, relevance: RelevanceDistribution, metric: Metric) -> Joint:
-    r"""The exact moments of a linear measure, by blocks of queries.
+    r"""Return the exact moments of a linear measure, by blocks of queries.
 
     Given the model's parameters :math:`\theta` pairs are independent, so
 
@@ -82,7 +82,7 @@ def moments(runs: Runs, relevance: RelevanceDistribution, metric: Metric) -> Joi
     the second term being 0 for a model without a posterior.
     """
     weights, gains = metric.weights(relevance.scale, runs.depth), metric.gains(relevance.scale)
-    # A block's scores, by draw, system and query, take less than its probabilities unless systems are very many.
+    # A block's scores, by draw, system and query, need less memory than its probabilities unless systems are many.
     per_pair = max(len(relevance.levels), -(-len(runs.systems) * len(runs.queries) // max(len(runs.pool), 1)))
     n, n_systems = len(runs.queries), len(runs.systems)
     draws, given, across = (
@@ -116,7 +116,7 @@ def moments(runs: Runs, relevance: RelevanceDistribution, metric: Metric) -> Joi
 
 
 def taylor(runs: Runs, relevance: RelevanceDistribution, metric: Metric) -> Joint:
-    r"""The route of Urbano (2013, Eqs 8.5-8.8) for nDCG and ideal RBP, for comparison: biased upwards.
+    r"""Return moments by Urbano (2013, Eqs 8.5-8.8) for nDCG and ideal RBP, for comparison: biased upwards.
 
     See docs/theory/scores.md#taylor.
 
@@ -151,9 +151,9 @@ def taylor(runs: Runs, relevance: RelevanceDistribution, metric: Metric) -> Join
 def _sorted_ideal(
     runs: Runs, relevance: RelevanceDistribution, mean: Floats, variance: Floats, metric: Metric
 ) -> tuple[Floats, Floats]:
-    """Mean and variance of the weighted gains of each query's list sorted by expected gain, shape (query,)."""
+    """Return mean and variance of the weighted gains of each query's list sorted by expected gain, shape (query,)."""
     n = len(runs.queries)
-    # What is judged and nobody retrieved stands in the ideal list too: so many pairs of each grade.
+    # Judged pairs that no system retrieved are part of the ideal list too: their number of each grade.
     exactly = relevance.beyond - np.append(relevance.beyond[:, 1:], np.zeros((n, 1), dtype=np.int64), axis=1)
     more, grade = np.repeat(np.argwhere(exactly), exactly[exactly > 0], axis=0).T
     query = np.concatenate([runs.pool.query, more])

@@ -1,4 +1,4 @@
-"""Predict, then evaluate: from a model and a collection to scores, one prediction for all measures of a depth."""
+"""Predict and evaluate a collection: one prediction for all measures of the same depth."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ def score_collection(
     keys: Sequence[int | str] = (),
     **options: Any,
 ) -> list[Scores]:
-    """The scores of a collection's systems by several measures.
+    """Return the scores of a collection's systems by several measures.
 
     Parameters
     ----------
     model, collection
-        What predicts relevance, and of what.
+        The model of relevance, and the collection.
     metrics
         The measures. Those of one depth share one prediction.
     depth, scale
-        How many ranks are pooled (each measure's cutoff, else the whole runs, when not given), and the grades.
+        The pool depth (by default each measure's cutoff, else the whole runs), and the scale of the grades.
     seed, keys
-        Where randomness starts, and what tells this collection from others under the same seed.
+        The random seed, and keys that distinguish this collection from others with the same seed.
     options
-        Of :func:`probeval.scores.evaluate`: ``method``, ``target``, ``family``, ``n``, ``per_query``.
+        Options of :func:`probeval.scores.evaluate`: ``method``, ``target``, ``family``, ``n``, ``per_query``.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A score as a random variable: a view of the joint distribution of all of them."""
+"""A score as a random variable: a view of the joint distribution of all scores."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ __all__ = ["Score", "within"]
 
 @dataclass(frozen=True, eq=False)
 class Score:
-    """A random variable: a weighted sum of systems' mean scores, mostly one score or one difference.
+    """A random variable: a weighted sum of systems' mean scores, usually one score or one difference.
 
     Parameters
     ----------
     scores
         The joint distribution.
     weights
-        Of each system, shape (system,).
+        The weight of each system, shape (system,).
     """
 
     scores: Scores
@@ -52,11 +52,11 @@ class Score:
         return np.flatnonzero(self.weights)
 
     def mean(self) -> float:
-        """The expected value."""
+        """Return the expected value."""
         return float(self.weights[self._used] @ self.scores.mean[self._used])
 
     def variance(self) -> float:
-        """The variance under the target."""
+        """Return the variance under the target."""
         used = self._used
         covariance = self.scores.covariance[np.ix_(used, used)]
         if np.isnan(covariance).any():
@@ -67,15 +67,15 @@ class Score:
         return value if value > max(floor, 0.0) else 0.0
 
     def standard_deviation(self) -> float:
-        """The square root of the variance."""
+        """Return the square root of the variance."""
         return float(np.sqrt(self.variance()))
 
     def sample(self, n: int, rng: np.random.Generator) -> Floats:
-        """Draws, shape (n,)."""
+        """Return draws, shape (n,)."""
         return np.asarray(self.scores.sample(n, rng)[:, self._used] @ self.weights[self._used])
 
     def cdf(self, x: float) -> float:
-        """P(score <= x)."""
+        """Return P(score <= x)."""
         if self.scores.family == "empirical":
             return float((self._draws() <= x + TIE).mean())
         sd = self.standard_deviation()
@@ -85,7 +85,7 @@ class Score:
         return float(stdtr(self._freedom, z) if self.scores.family == "t" else ndtr(z))
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """The central interval that holds the score with probability ``level``, cut to what the measure can be."""
+        """Return the central interval with probability ``level``, cut to the limits of the measure."""
         if not 0 < level < 1:
             raise ScoreError(f"A level is a probability between 0 and 1, got {level:g}.")
         tail = (1 - level) / 2
@@ -99,7 +99,7 @@ class Score:
 
     @property
     def _limits(self) -> tuple[float, float]:
-        """The least and the most that such a sum can be."""
+        """The lowest and highest possible value of the sum."""
         weights = self.weights[self._used]
         ends = np.multiply.outer(self.scores.metric.limits, weights)
         return float(ends.min(axis=0).sum()), float(ends.max(axis=0).sum())
@@ -114,9 +114,9 @@ class Score:
 
 
 def within(limits: tuple[float, float], mean: ArrayLike, low: ArrayLike, high: ArrayLike) -> tuple[Floats, Floats]:
-    """The ends of intervals, cut to the limits of what is measured; the mean stays inside.
+    """Return the ends of intervals, cut to the limits of the measure; the mean stays inside.
 
-    A normal or t interval is symmetric and knows of no limits. What it has beyond them cannot be true.
+    A normal or t interval is symmetric and can exceed the limits of the measure.
 
     >>> [float(end) for end in within((0, 1), 0.9, 0.7, 1.1)]
     [0.7, 1.0]

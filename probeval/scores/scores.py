@@ -1,4 +1,4 @@
-"""All systems' scores jointly: one distribution, of which every score, difference and ranking is a view."""
+"""The joint distribution of all systems' scores; every score, difference and ranking is a view of it."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ class Scores(Shown):
     Parameters
     ----------
     metric, systems, queries
-        What was measured, of whom, on what.
+        The measure, the systems and the queries.
     joint
-        Means, covariances and perhaps draws.
+        Means, covariances and optionally draws.
     method
-        The route: ``"moments"``, ``"draws"``, ``"exact"`` or ``"taylor"``.
+        The method: ``"moments"``, ``"draws"``, ``"exact"`` or ``"taylor"``.
     target
-        ``"collection"``: these queries, uncertain because relevance is. ``"population"``: also because other queries
-        could have been drawn.
+        ``"collection"``: these queries, uncertain because relevance is. ``"population"``: also because the queries are
+        a sample.
     family
-        The shape that probabilities and intervals take: ``"normal"``, ``"t"`` (Q - 1 degrees of freedom) or, for
+        The distribution for probabilities and intervals: ``"normal"``, ``"t"`` (Q - 1 degrees of freedom) or, for
         these queries alone, ``"empirical"`` (from the draws).
     pool, judged
-        How many pairs the systems retrieved, and how many of them are judged.
+        The number of retrieved pairs, and of these the number judged.
 
     Examples
     --------
@@ -106,7 +106,7 @@ class Scores(Shown):
 
     @property
     def order(self) -> Ints:
-        """The systems by falling mean, as positions; tied ones stay in the order of the runs, shape (system,)."""
+        """The positions of systems by falling mean; ties in the order of the runs, shape (system,)."""
         return np.argsort(-np.round(self.mean, 12), kind="stable")
 
     @property
@@ -115,7 +115,7 @@ class Scores(Shown):
         return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
 
     def with_target(self, target: str) -> Scores:
-        """The same scores for another target; unless it is t, the family is the usual one of that target."""
+        """Return the scores for another target; unless the family is t, it becomes the default of that target."""
         if target == self.target:
             return self
         return replace(
@@ -123,7 +123,7 @@ class Scores(Shown):
         )
 
     def sample(self, n: int, rng: np.random.Generator) -> Floats:
-        """Joint draws of all mean scores under the target, shape (n, system)."""
+        """Return joint draws of all mean scores under the target, shape (n, system)."""
         if self.joint.draws is None:
             return _normal(self.mean, self.covariance, n, rng)
         drawn = self.joint.draws[rng.integers(len(self.joint.draws), size=n)]
@@ -132,13 +132,13 @@ class Scores(Shown):
         return drawn + _normal(np.zeros(len(self.systems)), self.joint.between, n, rng)
 
     def draws(self, rng: np.random.Generator, *, n: int = 10_000) -> Floats:
-        """The joint draws that were made, or as many normal ones, shape (draw, system)."""
+        """Return the existing joint draws, or ``n`` normal ones, shape (draw, system)."""
         if self.joint.draws is not None and self.target == "collection":
             return self.joint.draws
         return self.sample(n, rng)
 
     def difference_moments(self) -> tuple[Floats, Floats]:
-        """Mean and standard deviation of every difference, first system less second, shape (system, system)."""
+        """Mean and standard deviation of every difference, first system minus second, shape (system, system)."""
         covariance = self.covariance
         if np.isnan(covariance).any() and len(self.systems) > 1:
             raise ScoreError(f"The {self.method} route is marginal: differences need method='draws'.")
@@ -148,20 +148,20 @@ class Scores(Shown):
         return self.mean[:, None] - self.mean, np.sqrt(variance)
 
     def compare(self, a: str, b: str, *, rope: float = 0.0) -> Comparison:
-        """How ``a`` compares with ``b``; differences up to ``rope`` count as none."""
+        """Compare ``a`` with ``b``; differences up to ``rope`` count as none."""
         return Comparison(self[a] - self[b], a, b, rope)
 
     def ranking(self, *, rng: np.random.Generator | None = None, n: int = 10_000) -> Ranking:
-        """The order of the systems, and how sure it is."""
+        """Return the ranking of the systems, with its uncertainty."""
         return Ranking(self, self.draws(np.random.default_rng(0) if rng is None else rng, n=n))
 
     def intervals(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """The ends of each system's central interval, shapes (system,)."""
+        """Return the ends of each system's central interval, shapes (system,)."""
         low, high = np.array([self[s].interval(level) for s in self.systems]).T
         return low, high
 
     def halfwidth(self, level: float = 0.95) -> float:
-        """Half the width of the widest of these intervals."""
+        """Return half the width of the widest interval."""
         low, high = self.intervals(level)
         return float((high - low).max() / 2)
 
@@ -223,7 +223,7 @@ class Scores(Shown):
 
     @property
     def _parts(self) -> tuple[Floats, Floats]:
-        """The standard deviation that comes from judging, and that from sampling queries, each of shape (system,)."""
+        """Return the standard deviations due to judging and to sampling queries, each with shape (system,)."""
         judging, sampling = (np.diag(m) for m in (self.joint.covariance, self.joint.between))
         return np.sqrt(np.maximum(judging, 0.0)), np.sqrt(np.maximum(sampling, 0.0))
 
@@ -244,16 +244,16 @@ def scored_system(row: Mapping[str, Any]) -> ScoredSystem:
 
 
 def usual_family(joint: Joint, target: str) -> str:
-    """The family where none is named: empirical where there are draws of what is asked for, else normal."""
+    """Return the default family: empirical if there are draws for the target, else normal."""
     return "empirical" if joint.draws is not None and target == "collection" else "normal"
 
 
 def _normal(mean: Floats, covariance: Floats, n: int, rng: np.random.Generator) -> Floats:
-    """Joint normal draws; the covariance may be singular."""
+    """Return joint normal draws; the covariance may be singular."""
     if np.isnan(covariance).any():
         raise ScoreError("Only marginals are known here: joint draws need method='draws'.")
     value, vector = np.linalg.eigh(covariance)
-    # Rounding leaves a null direction with a tiny variance, whose root would tell identical systems apart.
+    # Rounding leaves a null direction with a tiny variance, whose root would distinguish identical systems.
     noise = 10 * len(value) * np.finfo(float).eps * value.max(initial=0.0)
     root = vector * np.sqrt(np.where(value > noise, value, 0.0))
     return np.asarray(mean + rng.standard_normal((n, len(mean))) @ root.T)

@@ -147,7 +147,7 @@ def test_one_bad_measure_among_good_ones(probeval, good):
 def test_a_directory_without_runs(probeval, tmp_path, good):
     (tmp_path / "empty").mkdir()
     said = probeval("evaluate", tmp_path / "empty", "--qrels", good[1], "--metric", "AP")
-    expect_refusal(said, f"{tmp_path / 'empty'}: the directory has no runs. Expected one TREC run file a system.")
+    expect_refusal(said, f"{tmp_path / 'empty'}: the directory has no runs. Expected one TREC run file per system.")
 
 
 def test_files_that_are_not_there(probeval, tmp_path, good):

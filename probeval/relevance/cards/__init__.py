@@ -1,3 +1,3 @@
-"""Fitted models as data: cards, where they are kept, and which one fits a campaign."""
+"""Fitted models as data: model cards, their storage, and the choice of one for a campaign."""
 
 __all__: list[str] = []

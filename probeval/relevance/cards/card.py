@@ -1,4 +1,4 @@
-"""Fitted models as data: every number of them, what they were fitted on, and what they are not good for."""
+"""Model cards: the parameters of fitted models, their training data, evaluation and limits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from probeval.relevance.models.ordinal import FittedOrdinal
 
 __all__ = ["Card", "CardDocument"]
 
-SCHEMA = 2  # 1 called the cutpoint scale of a query its stretch
+SCHEMA = 2  # schema 1 had another name for the cutpoint scale
 READABLE = (1, 2)
 
 
@@ -59,26 +59,26 @@ class CardDocument(TypedDict):
 
 @dataclass(frozen=True, repr=False)
 class Card:
-    """A chain of fitted models with what one must know to use it.
+    """Fitted models with their training data, evaluation and limits.
 
     Parameters
     ----------
     name, title
-        What it is called, and what it is in a line.
+        The name and a one-line description.
     models
-        From the most to the least informed.
+        The models, from the most to the least informed.
     scale
-        The scale it speaks of when nobody names one.
+        The default scale of the grades.
     depth
-        The depth of the pools it was fitted on.
+        The depth of the training pools.
     training
-        Campaigns, counts, and a fingerprint of every qrels it was fitted on.
+        The training campaigns, counts, and a fingerprint of every training qrels.
     evaluation
-        What it scored, and on what.
+        Evaluation results and their data.
     limits
-        What it is not good for.
+        Unsuitable uses.
     made
-        How to make it again.
+        How to reproduce it.
     """
 
     name: str
@@ -93,7 +93,7 @@ class Card:
 
     @property
     def model(self) -> FallbackModel | Hierarchical:
-        """Its models as one."""
+        """The models of the card as one."""
         first = self.models[0]
         return (
             first
@@ -103,12 +103,12 @@ class Card:
 
     @property
     def kind(self) -> str:
-        """The kind of its most informed model."""
+        """The kind of the most informed model."""
         return self.models[0].kind
 
     @property
     def fingerprints(self) -> Mapping[str, str]:
-        """The fingerprint of each qrels that it was fitted on, by campaign."""
+        """The fingerprint of each training qrels, by campaign."""
         return dict(self.training.get("fingerprints", {}))
 
     def to_dict(self) -> CardDocument:
@@ -131,12 +131,12 @@ class Card:
 
     @classmethod
     def from_dict(cls, data: Any) -> Card:
-        """The card from plain data.
+        """Return the card from plain data.
 
         Raises
         ------
         ModelError
-            Where it is none, damaged, or of another version.
+            If it is not a card, damaged, or of another version.
         """
         if not isinstance(data, Mapping) or "schema" not in data:
             raise ModelError("not a model card: it names no schema.")
@@ -252,7 +252,7 @@ def _numbers(values: Iterable[Any]) -> tuple[float, ...]:
 
 
 def _prior_lines(prior: HierarchicalPrior) -> list[str]:
-    """The prior for a new campaign, for people."""
+    """Return the lines of the README on the prior for a new campaign."""
     lines = ["The prior for a campaign not yet seen: the predictive over past ones.", ""]
     lines += ["| coefficient of | mean | sd | centre | spread |", "|---|---|---|---|---|"]
     rows = zip(prior.terms, prior.coefficients, prior.centre, prior.spread, strict=True)

@@ -1,4 +1,4 @@
-"""Models by name: which one, and why."""
+"""Choose a model by name, or the best for a campaign."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ BROAD = 3
 
 @dataclass(frozen=True)
 class Choice:
-    """A model, what it is called, why it was taken, and the scale it speaks of.
+    """A chosen model: its name, the reason for the choice, and the scale of the grades.
 
     Parameters
     ----------
     name
-        As results name it.
+        The name in results.
     model
-        What predicts.
+        The model.
     why
-        In a sentence.
+        The reason, as a sentence.
     scale
-        The scale of the grades, and in ``scale_from`` where it comes from.
+        The scale of the grades; ``scale_from`` is its origin.
     card
-        Where the model comes from, or None.
+        The card of the model, or None.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Choice:
         return f"{self.name} was fitted on these judgments ({seen}): its confidence is too high here."
 
     def fitted_on(self, collection: Collection) -> str | None:
-        """The campaign of the card's training whose judgments these are, if any."""
+        """Return the training campaign of the card that has these judgments, if any."""
         if self.card is None or collection.judgments is None:
             return None
         mine = collection.judgments.fingerprint()
@@ -75,7 +75,7 @@ def choose_model(
     scale: Scale | None = None,
     inference: Inference = "laplace",
 ) -> Choice:
-    """The model that a name means for this campaign; the best that fits it without a name.
+    """Return the model of a name for this campaign; without a name, the best applicable one.
 
     Parameters
     ----------
@@ -84,11 +84,11 @@ def choose_model(
         ``hierarchical`` (the best model with a posterior), a card's name or path, or None for that one; or a card, or a
         fitted model, itself.
     collection
-        Runs, and whatever judgments and metadata there are.
+        Runs, and optionally judgments and metadata.
     scale
-        The scale of the grades, where it is named; else that of the judgments, else the card's, else binary.
+        The scale of the grades; by default that of the judgments, else the card's, else binary.
     inference
-        How the posterior of a hierarchical model is computed: ``"laplace"`` or ``"nuts"``.
+        The inference method of a hierarchical model: ``"laplace"`` or ``"nuts"``.
     """
     card: Card | None = None
     model: Predicts
@@ -119,7 +119,7 @@ def choose_model(
 
 
 def _best(collection: Collection, scale: Scale | None) -> tuple[dict[str, str], str]:
-    """The cards that fit, by kind, and why they do."""
+    """Return the applicable cards by kind, and the reason."""
     groups = set(collection.has.get("metadata", ()))
     judged = collection.judgments is not None and len(collection.judgments) > 0
     if groups >= MUSIC_GROUPS:
@@ -130,8 +130,8 @@ def _best(collection: Collection, scale: Scale | None) -> tuple[dict[str, str], 
             return MUSIC, "there are artists and genres, and grades are fine."
         if len(known) == BROAD:
             return {**TEXT, "independent": "mirex-out-broad"}, "there are artists and genres, and grades are 0 to 2."
-    said = "outputs and the judgments so far" if judged else "outputs alone, as nothing is judged"
-    return TEXT, f"it serves any campaign of texts; it goes by {said}."
+    basis = "outputs and the judgments so far" if judged else "outputs alone, as nothing is judged"
+    return TEXT, f"it serves any campaign of texts; it goes by {basis}."
 
 
 def _scale(collection: Collection, scale: Scale | None, card: Card | None) -> tuple[Scale, str]:

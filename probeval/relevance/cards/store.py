@@ -1,4 +1,4 @@
-"""Cards on disk: a folder with ``card.json`` and a README, never pickle; and those that ship, by name."""
+"""Model cards on disk: a folder with ``card.json`` and a README, never pickle; and the bundled cards by name."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def read_card(path: Path) -> Card:
 
 
 def _shelf() -> dict[str, Path]:
-    """The cards that ship, by name."""
+    """Return the bundled cards by name."""
     found: dict[str, Path] = {}
     for shelf in SHELVES:
         for file in sorted(shelf.glob(f"*/{FILE}")):
@@ -45,12 +45,12 @@ def _shelf() -> dict[str, Path]:
 
 
 def card_names() -> list[str]:
-    """The names of the cards that ship."""
+    """Return the names of the bundled cards."""
     return sorted(_shelf())
 
 
 def load_card(name: str) -> Card:
-    """A card that ships, by name, or any card, by the path of its folder or file."""
+    """Load a bundled card by name, or any card by the path of its folder or file."""
     shelf = _shelf()
     if name in shelf:
         return read_card(shelf[name])

@@ -1,4 +1,4 @@
-"""What moves the latent relevance of a pair: the effects of the hierarchical model, and their priors."""
+"""The effects of the hierarchical model on the latent relevance of pairs, and their priors."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def receive_effects(effects: Iterable[Effect]) -> None:
 
 
 def effects_named(names: Iterable[str]) -> tuple[Effect, ...]:
-    """The effects that a prior names, in the order of the model."""
+    """Return the effects with these names, in the order of the model."""
     wanted = list(names)
     known = model_effects(name.removeprefix(PREFIX) for name in wanted if name.startswith(PREFIX))
     strange = sorted(set(wanted) - {effect.name for effect in known})

@@ -1,10 +1,10 @@
-r"""Cutpoints: where grades begin on the logit scale, and how far apart a query's grades lie.
+r"""Cutpoints: the thresholds of grades on the logit scale, and their distances for each query.
 
 .. math:: \alpha_\ell = \alpha_1 - \sum_{i < \ell} \gamma_i,\quad \gamma_i > 0,\qquad
           \alpha_{q\ell} = \bar\alpha + e^{v_q} (\alpha_\ell - \bar\alpha)
 
 The first cutpoint :math:`\alpha_1` and the gaps :math:`\gamma` belong to the campaign. The *cutpoint scale* :math:`v_q`
-of a query draws its cutpoints apart, or together, around their middle :math:`\bar\alpha`.
+of a query scales the distances of its cutpoints from their middle :math:`\bar\alpha`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["CutpointScale", "GapColumns", "cutpoints", "gap_columns", "level_pro
 
 
 class CutpointScale(Effect):
-    """The grades of a query can lie farther apart than those of others: :math:`v_q`."""
+    """The log scale of a query's cutpoint distances: :math:`v_q`."""
 
     name = "cutpoint_scale"
     scope = "query"
@@ -31,34 +31,34 @@ class CutpointScale(Effect):
     typical = 0.3
 
     def columns(self, view: CampaignView) -> Columns:
-        """Every pair of the query has its cutpoints."""
+        """Return one column: the same for every pair of the query."""
         return Columns.of(csr_array(np.ones((len(view.runs.pool), 1))))
 
     def exists(self, scale: Scale) -> bool:
-        """A scale of two levels has one cutpoint, and no distance between any."""
+        """Whether the scale has at least two cutpoints, and so a distance between them."""
         return len(scale.levels) > 2
 
 
 class GapColumns(NamedTuple):
-    """Cutpoints as sums of gaps: their middle less the first, and each one's distance from the middle."""
+    """Cutpoints as sums of gaps: their middle minus the first, and each one's distance from the middle."""
 
     middle: Floats  # shape (gap,)
     apart: Floats  # shape (cut, gap)
 
 
 def gap_columns(n_cuts: int) -> GapColumns:
-    """The columns of the gaps for so many cutpoints.
+    """Return the columns of the gaps for ``n_cuts`` cutpoints.
 
     >>> gap_columns(2).apart @ np.array([1.0])
     array([ 0.5, -0.5])
     """
-    below = -np.tri(n_cuts)[:, 1:]  # each cutpoint is the first one less the gaps before it
+    below = -np.tri(n_cuts)[:, 1:]  # each cutpoint is the first one minus the gaps before it
     middle = below.mean(axis=0)
     return GapColumns(middle, below - middle)
 
 
 def cutpoints(first: Floats, gaps: Floats, log_scale: Floats) -> Floats:
-    """Every query's cutpoints, shape (draw, query, cut).
+    """Return every query's cutpoints, shape (draw, query, cut).
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def cutpoints(first: Floats, gaps: Floats, log_scale: Floats) -> Floats:
 
 
 def level_probabilities(cuts: Floats, eta: Floats) -> Floats:
-    r"""P(level) for linear predictors ``eta`` of any shape, shape (.., level).
+    r"""Return P(level) for linear predictors ``eta`` of any shape, shape (.., level).
 
     :math:`\text{logit}\,P(R \ge \ell) = \alpha_\ell + \eta`. See docs/theory/relevance-models.md#ord.
 
@@ -95,7 +95,7 @@ def level_probabilities(cuts: Floats, eta: Floats) -> Floats:
 
 
 def log_probability(eta: Floats, cuts: Floats, level: Ints) -> Floats:
-    """The log probability of each judged level, shape (draw, judged), its cutpoints of shape (draw, judged, cut).
+    """Return the log probability of each judged level, shape (draw, judged), from cutpoints (draw, judged, cut).
 
     With u and v the logits of reaching the level and the next, F(u) - F(v) = F(u) F(-v) (1 - exp(v - u)), which does
     not cancel.

@@ -1,9 +1,9 @@
-r"""What an effect of the hierarchical model is: the columns, the scope and the prior of some of its coefficients.
+r"""Effects of the hierarchical model: the columns, scope and prior of groups of coefficients.
 
 A pair's linear predictor is :math:`\eta_d = x_d\beta + \sum_k C_k[d] \cdot b_k`, one summand per effect :math:`k`, with
 coefficients :math:`b_k \sim N(0, \sigma_k^2 I)`. An effect of the campaign has one vector of coefficients; an effect
-within queries has one per query. Inference, learning, synthetic campaigns and ArviZ go through the list of effects
-(:func:`probeval.relevance.effects.model_effects`) and know none of them by name.
+within queries has one per query. Inference, learning, synthetic campaigns and ArviZ export iterate over the list of
+effects (:func:`probeval.relevance.effects.model_effects`) and depend on no particular one.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ POPULARITY = "log(fSYS)"
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    r"""What each coefficient of an effect adds to each pair's logit, shape (pair, column).
+    r"""The design matrix of an effect: the contribution of each coefficient to each pair's logit, shape (pair, column).
 
-    The matrix is :math:`W - r s'`: a sparse one, as a pair is in few systems and groups, less one of rank one that
+    The matrix is :math:`W - r s'`: a sparse matrix, as a pair has few systems and groups, minus one of rank one that
     centres it.
 
     Parameters
@@ -61,40 +61,40 @@ class Columns:
 
     @classmethod
     def of(cls, weights: csr_array) -> Columns:
-        """Columns that need no centring."""
+        """Return columns without centring."""
         return cls(weights, np.zeros(weights.shape[0]), np.zeros(weights.shape[1]))
 
     @property
     def n_columns(self) -> int:
-        """How many coefficients there are, per campaign or per query."""
+        """The number of coefficients, per campaign or per query."""
         return int(self.weights.shape[1])
 
     def rows(self, pairs: Ints) -> Floats:
-        """Some of the pairs as a dense matrix, shape (n, column)."""
+        """Return the rows of some pairs as a dense matrix, shape (n, column)."""
         return np.asarray(self.weights[pairs].toarray() - np.outer(self.offset[pairs], self.share))
 
     def take(self, pairs: slice) -> Columns:
-        """Some of the pairs."""
+        """Return the columns of some pairs."""
         return Columns(self.weights[pairs], self.offset[pairs], self.share)
 
     def times(self, coefficients: Floats) -> Floats:
-        """What coefficients of the campaign, shape (column, draw), add to each pair, shape (pair, draw)."""
+        """Return the contribution of campaign coefficients, shape (column, draw), to each pair, shape (pair, draw)."""
         out = self.weights @ coefficients
         if self.share.any():
             out -= np.multiply.outer(self.offset, self.share @ coefficients)
         return np.asarray(out)
 
     def transposed_times(self, values: Floats) -> Floats:
-        """The transpose times what the pairs have, shape (column, n)."""
+        """Return the transpose times values of the pairs, shape (column, n)."""
         out = self.weights.T @ values
         if self.share.any():
             out -= np.multiply.outer(self.share, self.offset @ values)
         return np.asarray(out)
 
     def times_by_query(self, coefficients: Floats, query: Ints) -> Floats:
-        """What coefficients of queries, shape (query, column, draw), add to each pair, shape (pair, draw).
+        """Return the contribution of query coefficients, shape (query, column, draw), to each pair, shape (pair, draw).
 
-        ``query`` is the position of each pair's query among them, rising, shape (pair,).
+        ``query`` is the position of each pair's query among them, in increasing order, shape (pair,).
         """
         n_queries, _, n_draws = coefficients.shape
         out = self._wide(query, n_queries) @ coefficients.reshape(n_queries * self.n_columns, n_draws)
@@ -103,25 +103,25 @@ class Columns:
         return np.asarray(out)
 
     def gram_by_query(self, values: Floats, query: Ints, n_queries: int) -> Floats:
-        """Within each query, these columns times their transpose times what the pairs have, shape (pair, n)."""
+        """Return, within each query, the columns times their transpose times values of the pairs, shape (pair, n)."""
         inner = (self._wide(query, n_queries).T @ values).reshape(n_queries, self.n_columns, values.shape[1])
         if self.share.any():
             inner -= self.share[:, None] * (self._offsets(query, n_queries).T @ values)[:, None, :]
         return self.times_by_query(inner, query)
 
     def _wide(self, query: Ints, n_queries: int) -> csr_array:
-        """The sparse part with columns of its own for each query, shape (pair, query and column)."""
+        """Return the sparse part with separate columns for each query, shape (pair, query and column)."""
         at = self.weights.indices + np.repeat(query * self.n_columns, np.diff(self.weights.indptr))
         shape = (len(query), n_queries * self.n_columns)
         return csr_array((self.weights.data, at, self.weights.indptr), shape=shape)
 
     def _offsets(self, query: Ints, n_queries: int) -> csr_array:
-        """The offset of each pair in the column of its query, shape (pair, query)."""
+        """Return the offset of each pair in the column of its query, shape (pair, query)."""
         return csr_array((self.offset, query, np.arange(len(query) + 1)), shape=(len(query), n_queries))
 
     @cached_property
     def squares(self) -> Floats:
-        """The sum of each pair's squares: its variance for coefficients of variance 1, shape (pair,)."""
+        """Return the sum of squares of each row: its variance for coefficients of variance 1, shape (pair,)."""
         own = np.asarray(self.weights.power(2).sum(axis=1)).ravel()
         cross = self.weights @ self.share
         return np.asarray(own - 2 * self.offset * cross + self.offset**2 * float(self.share @ self.share))
@@ -129,12 +129,12 @@ class Columns:
 
 @dataclass(frozen=True, eq=False)
 class CampaignView:
-    """A campaign as effects see it: its lists to a depth, whose systems all have a team.
+    """The inputs of effects: a campaign's lists to a depth, with a team for every system.
 
     Parameters
     ----------
     collection
-        Runs with teams, and whatever metadata there are.
+        Runs with teams, and optionally metadata.
     depth, scale
         The depth of the pool, and the grades.
     """
@@ -145,7 +145,7 @@ class CampaignView:
 
     @classmethod
     def of(cls, collection: Collection, *, depth: int, scale: Scale) -> CampaignView:
-        """The view of a collection; a system without a team is one of its own."""
+        """Return the view of a collection; a system without a team is a team of its own."""
         if collection.runs.teams is None:
             collection = replace(collection, runs=collection.runs.with_teams({}))
         return cls(collection, depth, scale)
@@ -169,7 +169,7 @@ class CampaignView:
 
     @cached_property
     def membership(self) -> Columns:
-        r"""What each system weighs in each pair: :math:`1/\sqrt{n_d}` if it is one of the n that have it, centred."""
+        r"""The weight of each system in each pair: :math:`1/\sqrt{n_d}` if it is one of its n systems, centred."""
         runs = self.runs
         system, query, rank = np.nonzero(runs.retrieved)
         pair = runs.pairs[system, query, rank]
@@ -179,27 +179,27 @@ class CampaignView:
 
 
 class Effect(ABC):
-    """Coefficients that share a standard deviation: what they are of, what they act on, what is known of them.
+    """An effect: coefficients with a common standard deviation, their scope, their design and their prior.
 
     Attributes
     ----------
     name
-        As cards, diagnostics and tables call it.
+        The name in cards, diagnostics and tables.
     scope
         ``"campaign"``: one vector of coefficients; ``"query"``: one per query.
     acts_on
-        ``"predictor"``: adds to the pairs' logits; ``"cutpoints"``: the logarithm by which a query's cutpoints are
-        drawn apart.
+        ``"predictor"``: adds to the pairs' logits; ``"cutpoints"``: the log scale of a query's cutpoint distances.
     constant
-        Whether it adds the same to every pair of a query: its mean over queries is then the first cutpoint's too.
+        Whether it adds the same to every pair of a query: its mean over queries is then confounded with the first
+        cutpoint.
     dims
-        The axes of the coefficients, by name, the query's left out.
+        The names of the coefficients' axes, without the query axis.
     vague
-        The prior of the log standard deviation before any campaign is known.
+        The prior of the log standard deviation without data of any campaign.
     unseen
-        The same for a new campaign where no past one could tell.
+        The prior for a new campaign if no past campaign was informative.
     typical
-        The standard deviation that synthetic campaigns have.
+        The standard deviation in synthetic campaigns.
     """
 
     name: str
@@ -213,12 +213,12 @@ class Effect(ABC):
 
     @abstractmethod
     def columns(self, view: CampaignView) -> Columns:
-        """What each coefficient adds to each pair's logit."""
+        """Return the contribution of each coefficient to each pair's logit."""
 
     def exists(self, scale: Scale) -> bool:
-        """Whether grades on this scale can show it."""
+        """Whether the effect is identifiable on this scale."""
         return True
 
     def coords(self, view: CampaignView) -> Mapping[str, Sequence[str]]:
-        """The names along each of its dims."""
+        """Return the names along each axis of the coefficients."""
         return {}

@@ -1,4 +1,4 @@
-"""Groups of documents, by any column of the metadata: a source can suit a query."""
+"""Effects of document groups within queries, by any column of the metadata."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PREFIX = "group:"
 
 @dataclass(frozen=True)
 class Group(Effect):
-    r"""A group of documents can suit a query: :math:`w_{q,\text{group}(d)}`.
+    r"""The effect of a document group within a query: :math:`w_{q,\text{group}(d)}`.
 
     Parameters
     ----------
@@ -33,16 +33,16 @@ class Group(Effect):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """The column, marked as one."""
+        """The column with a prefix."""
         return f"{PREFIX}{self.column}"
 
     @property
     def dims(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Groups have numbers within their query."""
+        """One axis: the number of the group within its query."""
         return (self.name,)
 
     def columns(self, view: CampaignView) -> Columns:
-        """The pair's group, numbered within its query; a document without a group has none."""
+        """Return indicators of the pair's group, numbered within its query; zero for documents without a group."""
         pool = view.runs.pool
         number = groups_in_queries(view.collection.metadata, self.column, pool)
         known = np.flatnonzero(number >= 0)
@@ -53,5 +53,5 @@ class Group(Effect):
         return Columns.of(csr_array((np.ones(len(known)), (known, within)), shape=shape))
 
     def coords(self, view: CampaignView) -> Mapping[str, Sequence[str]]:
-        """Numbers within the query."""
+        """Return the numbers of groups within the query."""
         return {self.name: [str(i) for i in range(self.columns(view).n_columns)]}

@@ -1,4 +1,4 @@
-"""What labels by machines are worth, as terms of the hierarchical model."""
+"""The informativeness of machine labels, as terms of the hierarchical model."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ from probeval.relevance.normal import Normal
 __all__ = ["LabelWorth"]
 
 LOGISTIC = np.pi**2 / 3  # the variance of the logistic
-RIDGE = 0.05  # on the correlations of labels: sources repeat one another
-DOUBT, LEAST, UNKNOWN = 0.35, 0.6, 1.0  # of a source's worth: relative and least sd, and that of one never seen
-CUT, GAP = 0.5, 0.25  # how far cutpoints given labels differ between campaigns: sd of the first, relative sd of gaps
+RIDGE = 0.05  # on the correlations of labels: sources are redundant
+DOUBT, LEAST, UNKNOWN = 0.35, 0.6, 1.0  # of a source's coefficient: relative sd, least sd, and sd if never seen
+CUT, GAP = 0.5, 0.25  # between campaigns, of cutpoints given labels: sd of the first, relative sd of gaps
 
 
 @dataclass(frozen=True)
 class LabelWorth:
-    r"""What labels by machines are worth, learned where labels and grades are both known.
+    r"""The informativeness of machine labels, learned from pairs with both labels and grades.
 
-    Labels are evidence about relevance, never relevance: each source is a term whose coefficient has a prior and goes
-    on learning, so that a bad source is found out. The prior depends on which other sources there are, as they repeat
-    one another: from the correlations :math:`C` of the standardised labels and their covariances :math:`s` with the
-    signal in relevance (in logits), the sources at hand have the coefficients :math:`C^{-1}s`, less what the missing
-    ones leave to noise.
+    Labels are evidence about relevance, never relevance: each source is a term whose coefficient has a prior and is
+    updated by judgments, so that bad sources are detected. The prior depends on the set of sources, as they are
+    redundant: from the correlations :math:`C` of the standardised labels and their covariances :math:`s` with the
+    signal in relevance (in logits), the available sources have the coefficients :math:`C^{-1}s`, reduced by the noise
+    of the missing ones.
 
     Parameters
     ----------
     sources
         Names of the label columns.
     centre, spread
-        What standardises each.
+        The mean and standard deviation used to standardise each source.
     correlation
-        Of the standardised labels, shape (source, source).
+        The correlations of the standardised labels, shape (source, source).
     signal
-        The covariance of each with the signal.
+        The covariance of each source with the signal.
     variance
-        The variance of the signal, all sources known.
+        The variance of the signal given all sources.
     cuts
-        The cutpoints given the labels, for the number of levels they were learned on: labels tell the level too.
+        The cutpoints given the labels, for the number of levels in the training data.
     """
 
     sources: tuple[str, ...]
@@ -56,27 +56,27 @@ class LabelWorth:
     cuts: tuple[float, ...]
 
     def weights(self, sources: Sequence[str]) -> tuple[dict[str, float], float]:
-        """The coefficients of those of the sources that are known, and the share of relevance that they explain."""
+        """Return the coefficients of the known sources, and the share of relevance that they explain."""
         known = [s for s in sources if s in self.sources]
         at = [self.sources.index(s) for s in known]
         inside = np.array(self.correlation)[np.ix_(at, at)] + RIDGE * np.eye(len(at))
         signal = np.array(self.signal)[at]
         weights = np.linalg.solve(inside, signal) if at else signal
         seen = min(float(weights @ signal), self.variance)
-        weights = weights / np.sqrt(1 + (self.variance - seen) / LOGISTIC)  # what is lost is noise to the rest
+        weights = weights / np.sqrt(1 + (self.variance - seen) / LOGISTIC)  # the missing signal is noise
         return {s: float(w) for s, w in zip(known, weights, strict=True)}, seen / (self.variance + LOGISTIC)
 
     def cut_priors(self, n_levels: int, explained: float) -> tuple[Normal, ...] | None:
-        """The priors of the first cutpoint and the gaps given labels, or None where labels say nothing of them."""
+        """Return the priors of the first cutpoint and the gaps given labels, or None if labels are uninformative."""
         if n_levels != len(self.cuts) + 1 or explained == 0:
             return None
         full = self.variance / (self.variance + LOGISTIC)
-        sharpness = np.sqrt((1 - full) / (1 - explained))  # of what is left to noise, against all sources known
+        sharpness = np.sqrt((1 - full) / (1 - explained))  # relative to the noise given all sources
         first, gaps = self.cuts[0] * sharpness, -np.diff(self.cuts) * sharpness
         return (Normal(float(first), CUT), *(Normal(float(g), GAP * float(g)) for g in gaps))
 
     def coefficients(self, sources: Sequence[str]) -> tuple[Normal, ...]:
-        """The priors of these sources' standardised coefficients; one never seen may be worth something or not."""
+        """Return the priors of the sources' standardised coefficients; that of an unknown source has mean 0."""
         worth, _ = self.weights(sources)
         share = float(np.sqrt(max(len(sources), 1)))
         return tuple(
@@ -85,7 +85,7 @@ class LabelWorth:
         )
 
     def standardised(self, labels: LabelTable, pool: Pool) -> Floats:
-        """The labels of a pool's pairs, standardised, 0 where missing, shape (pair, source)."""
+        """Return the standardised labels of a pool's pairs, 0 where missing, shape (pair, source)."""
         values = labels.on(pool)
         out = np.zeros(values.shape)
         for i, source in enumerate(labels.sources):
@@ -101,7 +101,7 @@ class LabelWorth:
         return np.nan_to_num(out)
 
     def to_dict(self) -> dict[str, Any]:
-        """The worth as plain data."""
+        """Return plain data."""
         return {
             "sources": list(self.sources),
             "centre": list(self.centre),
@@ -114,7 +114,7 @@ class LabelWorth:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> LabelWorth:
-        """The worth from plain data."""
+        """Restore from plain data."""
         return cls(
             sources=tuple(data["sources"]),
             centre=tuple(map(float, data["centre"])),

@@ -1,4 +1,4 @@
-"""What past campaigns teach about the next one, as data."""
+"""The prior of the hierarchical model for a new campaign, learned from past ones, as data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RENAMED = {"stretch": "cutpoint_scale"}  # effects that older cards call otherwi
 
 @dataclass(frozen=True)
 class HierarchicalPrior:
-    """What past campaigns teach about the next one.
+    """The prior for a new campaign, learned from past ones.
 
     Parameters
     ----------
@@ -28,12 +28,12 @@ class HierarchicalPrior:
     coefficients
         The prior of each standardised term's coefficient.
     first_cut, gaps, gap
-        The priors of the first cutpoint, of the gaps between cutpoints by number of levels, and of a gap of a number of
-        levels never seen.
+        The priors of the first cutpoint, of the gaps between cutpoints by number of levels, and of a gap for any other
+        number of levels.
     log_sds
-        The prior of the log standard deviation of each effect, by its name: the model has the effects that stand here.
+        The prior of the log standard deviation of each effect by name: the model has the effects listed here.
     labels
-        What labels by machines are worth; None where that was not learned, and labels are then not looked at.
+        The informativeness of machine labels; None if not learned, in which case labels are ignored.
     """
 
     terms: tuple[str, ...]
@@ -61,11 +61,11 @@ class HierarchicalPrior:
         self.__dict__.update({name: value for name, value in state.items() if name != ADDED})
 
     def cut_priors(self, n_levels: int) -> tuple[Normal, ...]:
-        """The priors of the first cutpoint and of the gaps after it."""
+        """Return the priors of the first cutpoint and of the gaps after it."""
         return (self.first_cut, *self.gaps.get(n_levels, (self.gap,) * (n_levels - 2)))
 
     def to_dict(self) -> dict[str, Any]:
-        """The prior as plain data."""
+        """Return the prior as plain data."""
         return {
             "terms": list(self.terms),
             "centre": list(self.centre),
@@ -80,7 +80,7 @@ class HierarchicalPrior:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> HierarchicalPrior:
-        """The prior from plain data."""
+        """Return the prior from plain data."""
         return cls(
             terms=tuple(data["terms"]),
             centre=tuple(map(float, data["centre"])),

@@ -1,4 +1,4 @@
-"""Queries: how hard each is, and how much it follows popularity."""
+"""Effects of queries: difficulty, and the slope of popularity."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["PopularitySlope", "QueryDifficulty"]
 
 
 class QueryDifficulty(Effect):
-    """A query can be hard throughout: :math:`u_q`."""
+    """The difficulty of a query: :math:`u_q`."""
 
     name = "query"
     scope = "query"
@@ -19,17 +19,17 @@ class QueryDifficulty(Effect):
     typical = 0.9
 
     def columns(self, view: CampaignView) -> Columns:
-        """The same for every pair of the query."""
+        """Return a constant column."""
         return Columns.of(csr_array(np.ones((len(view.runs.pool), 1))))
 
 
 class PopularitySlope(Effect):
-    r"""A query can follow popularity more or less than others: :math:`t_q\,\text{pop}_d`."""
+    r"""The slope of popularity within a query: :math:`t_q\,\text{pop}_d`."""
 
     name = "slope"
     scope = "query"
     typical = 0.3
 
     def columns(self, view: CampaignView) -> Columns:
-        """The pair's popularity."""
+        """Return the pairs' popularity."""
         return Columns.of(csr_array(view.popularity[:, None]))

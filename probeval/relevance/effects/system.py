@@ -1,7 +1,7 @@
-r"""Systems: how good each is beyond its popularity, on all queries and on single ones.
+r"""Effects of systems: their quality beyond popularity, over all queries and on single ones.
 
-The :math:`n_d` systems that retrieved a document count by the root of their number: a good system says much of a
-document, whoever else has it too. Effects are zero-sum over systems: what is common to all of them is a function of
+The :math:`n_d` systems that retrieved a document count by the root of their number: a good system stays informative
+about a document that many others retrieved. Effects are zero-sum over systems: their common part is a function of
 popularity.
 """
 
@@ -15,21 +15,21 @@ __all__ = ["System", "SystemOnQuery"]
 
 
 class OfSystems(Effect):
-    """An effect with a coefficient per system."""
+    """An effect with one coefficient per system."""
 
     dims = ("system",)
 
     def columns(self, view: CampaignView) -> Columns:
-        """The systems that retrieved the pair."""
+        """Return the weights of the systems that retrieved the pair."""
         return view.membership
 
     def coords(self, view: CampaignView) -> Mapping[str, Sequence[str]]:
-        """The systems."""
+        """Return the names of the systems."""
         return {"system": view.runs.systems}
 
 
 class System(OfSystems):
-    r"""A system can be better than it is popular: :math:`\frac{1}{\sqrt{n_d}} \sum_{s \ni d} a_s`."""
+    r"""The quality of a system beyond popularity: :math:`\frac{1}{\sqrt{n_d}} \sum_{s \ni d} a_s`."""
 
     name = "system"
     scope = "campaign"
@@ -37,7 +37,7 @@ class System(OfSystems):
 
 
 class SystemOnQuery(OfSystems):
-    r"""A system can be better on some queries: :math:`\frac{1}{\sqrt{n_d}} \sum_{s \ni d} c_{sq}`."""
+    r"""The quality of a system on single queries: :math:`\frac{1}{\sqrt{n_d}} \sum_{s \ni d} c_{sq}`."""
 
     name = "interaction"
     scope = "query"

@@ -1,4 +1,4 @@
-r"""Teams: systems of one team share part of their quality."""
+r"""Effects of teams: systems of one team share part of their quality."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Team"]
 
 
 class Team(Effect):
-    r"""A team's systems can be good together: :math:`\frac{1}{\sqrt{n_d}} \sum_{s \ni d} m_{\text{team}(s)}`."""
+    r"""The common quality of a team's systems: :math:`\frac{1}{\sqrt{n_d}} \sum_{s \ni d} m_{\text{team}(s)}`."""
 
     name = "team"
     scope = "campaign"
@@ -21,7 +21,7 @@ class Team(Effect):
     typical = 0.5
 
     def columns(self, view: CampaignView) -> Columns:
-        """The teams of the systems that retrieved the pair, zero-sum over systems."""
+        """Return the weights of the teams of the systems that retrieved the pair, zero-sum over systems."""
         systems = view.membership
         place = {team: i for i, team in enumerate(view.teams)}
         of_system = [place[team] for team in view.runs.teams or ()]

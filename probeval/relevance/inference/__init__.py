@@ -1,3 +1,3 @@
-"""How the hierarchical model is computed: its likelihood, and two inferences of one posterior."""
+"""Inference of the hierarchical model: its likelihood, and two methods for the same posterior."""
 
 __all__: list[str] = []

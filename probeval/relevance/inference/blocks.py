@@ -1,10 +1,10 @@
-r"""Judged pairs laid out in blocks of queries: the parameters of the campaign, and those of each query.
+r"""The layout of judged pairs in blocks of queries: the parameters of the campaign, and those of each query.
 
-What belongs to a query is in that query's block, so that the campaign's block does not grow with queries:
+A query's parameters are in its own block, so that the campaign's block does not grow with the number of queries:
 
 - the *campaign's parameters* :math:`g`: first cutpoint, gaps, coefficients of terms, effects of the campaign;
 - the *local parameters* :math:`x` of each query with judgments: the sum of its effects at each judged pair, a Gaussian
-  process with covariance :math:`\sum_k \sigma_k^2 F_k F_k'`, and its cutpoint scale, which is one more coordinate.
+  process with covariance :math:`\sum_k \sigma_k^2 F_k F_k'`, and its cutpoint scale, as an additional coordinate.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Layout:
 
     @classmethod
     def of(cls, design: ModelDesign) -> Layout:
-        """One after the other."""
+        """Return the layout of a design, with consecutive blocks."""
         sizes = {"first_cut": 1, "gaps": len(design.cuts) - 1, "coefficients": design.terms.shape[1]}
         sizes |= {e.name: e.columns.n_columns for e in design.of_campaign}
         ends = np.cumsum([0, *sizes.values()]).tolist()
@@ -42,7 +42,7 @@ class Layout:
 
     @property
     def size(self) -> int:
-        """How many parameters there are."""
+        """The number of parameters."""
         return int(max(block.stop for block in self.blocks.values()))
 
     @property
@@ -52,27 +52,28 @@ class Layout:
 
     @property
     def columns(self) -> slice:
-        """All that is linear in the pairs' predictors: coefficients and effects."""
+        """The parameters that are linear in the pairs' predictors: coefficients and effects."""
         return slice(self["coefficients"].start, self.size)
 
 
 @dataclass(frozen=True, eq=False)
 class Arrow:
-    """Symmetric matrices whose entries stand on the diagonal and in the last row and column alone.
+    """Symmetric matrices with entries only on the diagonal and in the last row and column.
 
-    Such is the information on a query's local parameters: pairs meet only in the cutpoint scale, the last of them.
+    The information on a query's local parameters has this structure: pairs interact only through the cutpoint scale,
+    the last coordinate.
 
     Parameters
     ----------
     diagonal, arm
-        Shape (query, coordinate); the arm is 0 at its end, and None where there are no cutpoint scales.
+        Shape (query, coordinate); the arm is 0 at its end, and None without cutpoint scales.
     """
 
     diagonal: Floats
     arm: Floats | None
 
     def times(self, x: Floats) -> Floats:
-        """Each matrix times another, shape (query, coordinate, column)."""
+        """Return each matrix times another, shape (query, coordinate, column)."""
         out = self.diagonal[..., None] * x
         if self.arm is not None:
             out += self.arm[..., None] * x[:, -1:, :]
@@ -80,23 +81,23 @@ class Arrow:
         return out
 
     def dense(self) -> Floats:
-        """As full matrices, shape (query, coordinate, coordinate)."""
+        """Return full matrices, shape (query, coordinate, coordinate)."""
         n_queries, width = self.diagonal.shape
         return self.times(np.broadcast_to(np.eye(width), (n_queries, width, width)))
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Queries with as many judged pairs as one another: their place in the local parameters, as a stack of matrices.
+    """Queries with the same number of judged pairs: their place in the local parameters, as a stack of matrices.
 
     Parameters
     ----------
     where
-        Their local parameters among all.
+        The slice of their local parameters.
     queries
         Positions in the pool.
     width
-        Local parameters of each: its judged pairs, and its cutpoint scale.
+        The number of local parameters of each query: its judged pairs and its cutpoint scale.
     factors
         :math:`F` of each effect within queries, shape (query, coordinate, column).
     """
@@ -112,11 +113,11 @@ class Block:
         return {name: f @ f.transpose(0, 2, 1) for name, f in self.factors.items()}
 
     def stack(self, values: Floats) -> Floats:
-        """What local parameters have, query by query, shape (query, coordinate, ..)."""
+        """Return values of local parameters stacked by query, shape (query, coordinate, ..)."""
         return values[self.where].reshape(len(self.queries), self.width, *values.shape[1:])
 
     def covariance(self, variances: Mapping[str, float]) -> Floats:
-        """:math:`K` given the effects' variances, shape (query, coordinate, coordinate)."""
+        """Return :math:`K` given the effects' variances, shape (query, coordinate, coordinate)."""
         return np.asarray(sum(variances[name] * gram for name, gram in self.grams.items()))
 
 
@@ -132,7 +133,7 @@ class Prior:
 
 @dataclass(frozen=True, eq=False)
 class ParameterPoint:
-    """Where Newton's method stands."""
+    """The current point of Newton's method."""
 
     campaign: Floats
     local: Floats
@@ -141,7 +142,7 @@ class ParameterPoint:
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """Where a refit starts from, for all pairs and queries, judged or not; ``points`` of the variances too."""
+    """The starting point of a refit, for all pairs and queries, judged or not, with ``points`` of the variances."""
 
     log_sd: Floats
     campaign: Floats
@@ -152,14 +153,14 @@ class Start:
 
 
 class Problem:
-    """A campaign's judged pairs, laid out query by query, in blocks of queries with as many judged pairs.
+    """A campaign's judged pairs, ordered by query, in blocks of queries with the same number of judged pairs.
 
     Parameters
     ----------
     design
         The campaign with the priors of all parts of the model.
     judged
-        Grades as positions on the scale, negative where there is none, shape (pair,).
+        Grades as positions on the scale, negative where unjudged, shape (pair,).
     """
 
     def __init__(self, design: ModelDesign, judged: Codes) -> None:
@@ -207,7 +208,7 @@ class Problem:
         return out
 
     def given(self, log_sd: Floats) -> Prior:
-        """The prior given the effects' log standard deviations."""
+        """Return the prior given the effects' log standard deviations."""
         design, layout = self.design, self.layout
         variances = design.variances(log_sd)
         mean, precision = np.zeros(layout.size), np.empty(layout.size)
@@ -225,7 +226,7 @@ class Problem:
         )
 
     def times(self, matrices: Sequence[Floats], values: Floats) -> Floats:
-        """Each query's matrix times what its local parameters have, shape as ``values``."""
+        """Return each query's matrix times values of its local parameters, shape as ``values``."""
         wide = values if values.ndim == 2 else values[:, None]
         out = np.empty_like(wide)
         for block, matrix in zip(self.blocks, matrices, strict=True):
@@ -233,7 +234,7 @@ class Problem:
         return out.reshape(values.shape)
 
     def information_times(self, diagonal: Floats, arm: Floats, values: Floats) -> Floats:
-        """The information on local parameters, an arrow per query, times what they have, shape as ``values``.
+        """Return the information on local parameters, an arrow per query, times their values, shape as ``values``.
 
         ``diagonal`` is of all local parameters, ``arm`` of the judged pairs with their query's cutpoint scale.
         """
@@ -245,13 +246,13 @@ class Problem:
         return out.reshape(values.shape)
 
     def arrows(self, diagonal: Floats, arm: Floats) -> list[Arrow]:
-        """The same information as a stack of matrices per block."""
+        """Return the information on local parameters as a stack of matrices per block."""
         whole = np.zeros(self.n_local)
         whole[self.at_pair] = arm
         return [Arrow(block.stack(diagonal), block.stack(whole) if self.scaled else None) for block in self.blocks]
 
     def by_query(self, values: Floats) -> Floats:
-        """The sums over each query's judged pairs, shape (query, ..)."""
+        """Return the sums over each query's judged pairs, shape (query, ..)."""
         return np.add.reduceat(values, self._first, axis=0) if len(self.queries) else values
 
     @property
@@ -261,11 +262,11 @@ class Problem:
 
     @cached_property
     def _first(self) -> Ints:
-        """The first judged pair of each query with any."""
+        """The first judged pair of each judged query."""
         return np.flatnonzero(np.diff(self.place, prepend=-1))
 
     def parameters(self, point: ParameterPoint) -> Parameters:
-        """The point as the log-likelihood sees it."""
+        """Return the arguments of the log-likelihood at a point."""
         layout = self.layout
         return Parameters(
             first=float(point.campaign[layout["first_cut"]][0]),
@@ -275,7 +276,7 @@ class Problem:
         )
 
     def begin(self, prior: Prior, start: Start | None, *, averaged: bool) -> tuple[ParameterPoint, Spread]:
-        """The first point, and the spreads there: the prior's centre, or where an earlier fit ended."""
+        """Return the first point and its spreads: the prior's centre, or the end of an earlier fit."""
         spread = Spread.none(len(self.pairs), len(self.at_scale))
         if start is None:
             return ParameterPoint(prior.mean, np.zeros(self.n_local), np.zeros(self.n_local)), spread
@@ -286,6 +287,6 @@ class Problem:
         if averaged:
             blur = start.spread.predictor[self.pairs]
             known = max(np.count_nonzero(blur), 1)
-            blur = np.where(blur > 0, blur, blur.sum() / known)  # judged since then: as the others
+            blur = np.where(blur > 0, blur, blur.sum() / known)  # pairs judged since then: the mean of the others
             spread = Spread(blur, start.spread.tied[self.pairs], start.spread.scale[scales])
         return ParameterPoint(start.campaign, self.times(prior.covariances, weight), weight), spread

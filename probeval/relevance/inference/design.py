@@ -1,10 +1,10 @@
-r"""A campaign as the hierarchical model sees it.
+r"""The design of the hierarchical model for one campaign.
 
 .. math:: \text{logit}\,P(R_d \ge \ell) = \alpha_{q\ell} + x_d\beta + u_q + t_q\,\text{pop}_d
           + \frac{1}{\sqrt{n_d}} \sum_{s \ni d} (a_s + c_{sq} + m_{\text{team}(s)}) + w_{q,\text{group}(d)}
 
-Each summand after :math:`x_d\beta` is an effect (:mod:`probeval.relevance.effects`). Past campaigns give the prior of
-everything, variances included; the judgments at hand go on from there. See docs/theory/hierarchical.md#hier.
+Each summand after :math:`x_d\beta` is an effect (:mod:`probeval.relevance.effects`). The prior of all parameters,
+including variances, comes from past campaigns; the judgments update it. See docs/theory/hierarchical.md#hier.
 """
 
 from __future__ import annotations
@@ -39,24 +39,24 @@ class DesignedEffect:
 
     @property
     def name(self) -> str:
-        """The effect's."""
+        """The name of the effect."""
         return self.effect.name
 
 
 @dataclass(frozen=True, eq=False)
 class ModelDesign:
-    """What each coefficient of the model adds to each pair's logit, and the priors of all of them.
+    """The contributions of all coefficients to each pair's logit, and the priors of all parameters.
 
     Parameters
     ----------
     pool, scale
         The pairs, and their grades.
     terms, term_names, coefficients
-        Standardised terms, shape (pair, term), labels at their end; their names; the prior of each one's coefficient.
+        Standardised terms, shape (pair, term), labels last; their names; the priors of their coefficients.
     cuts
         The priors of the first cutpoint and of the gaps after it.
     effects
-        The effects that this campaign can show, in the order of the model.
+        The effects that are identifiable in this campaign, in the order of the model.
     coords
         The names along each axis of their coefficients.
     """
@@ -80,7 +80,7 @@ class ModelDesign:
 
     @classmethod
     def of(cls, prior: HierarchicalPrior, collection: Collection, *, depth: int, scale: Scale) -> ModelDesign:
-        """The design of a campaign's pairs in the top ``depth``; a system without a team is one of its own."""
+        """Return the design of a campaign's pairs in the top ``depth``; a system without a team is one of its own."""
         view = CampaignView.of(collection, depth=depth, scale=scale)
         table = compute_features(view.collection, feature_names(prior.terms), depth=depth, scale=scale)
         standard = (table.design(prior.terms) - np.array(prior.centre)) / np.array(prior.spread)
@@ -104,7 +104,7 @@ class ModelDesign:
 
     @property
     def n_levels(self) -> int:
-        """How many levels the scale has for the model."""
+        """The number of levels that the model distinguishes."""
         return len(self.scale.levels)
 
     @property
@@ -113,21 +113,21 @@ class ModelDesign:
         return tuple(e.name for e in self.effects)
 
     def variances(self, log_sd: Floats) -> dict[str, float]:
-        """The variance of each effect, by name."""
+        """Return the variance of each effect, by name."""
         return dict(zip(self.names, np.exp(2 * log_sd).tolist(), strict=True))
 
     def position(self, name: str) -> int:
-        """Where an effect stands among them."""
+        """Return the position of an effect."""
         return self.names.index(name)
 
     @cached_property
     def of_campaign(self) -> tuple[DesignedEffect, ...]:
-        """The effects with one vector of coefficients."""
+        """The effects with one vector of coefficients for the campaign."""
         return tuple(e for e in self.effects if e.effect.scope == "campaign")
 
     @cached_property
     def of_query(self) -> tuple[DesignedEffect, ...]:
-        """The effects on predictors with a vector of coefficients per query."""
+        """The effects on predictors with one vector of coefficients per query."""
         return tuple(e for e in self.effects if e.effect.scope == "query" and e.effect.acts_on == "predictor")
 
     @cached_property
@@ -137,19 +137,19 @@ class ModelDesign:
 
     @cached_property
     def cutpoint_scale(self) -> DesignedEffect | None:
-        """The effect on cutpoints, where the scale has any to draw apart."""
+        """The effect on cutpoints, if the scale has at least two."""
         return next((e for e in self.effects if e.effect.acts_on == "cutpoints"), None)
 
     def campaign_rows(self, pairs: Ints) -> Floats:
-        """The columns of the terms and of the campaign's effects, for some pairs, shape (n, column)."""
+        """Return the columns of the terms and the campaign's effects for some pairs, shape (n, column)."""
         return np.concatenate([self.terms[pairs], *(e.columns.rows(pairs) for e in self.of_campaign)], axis=1)
 
 
 def _with_labels(design: ModelDesign, worth: LabelWorth, collection: Collection) -> ModelDesign:
-    """The design with labels by machines as further terms."""
+    """Return the design with machine labels as further terms."""
     assert collection.labels is not None
     sources = collection.labels.sources
-    # What labels explain is no longer there for the other terms and the effects to explain.
+    # The other terms and the effects explain only the variance that labels leave.
     explained = worth.weights(sources)[1]
     less = float(np.log(1 - explained) / 2)
     effects = tuple(
@@ -158,7 +158,7 @@ def _with_labels(design: ModelDesign, worth: LabelWorth, collection: Collection)
         else e
         for e in design.effects
     )
-    # Labels were learned without the effects, which are noise to them: with the effects they are sharper.
+    # The coefficients of labels were learned with the effects as noise: with the effects they are larger.
     noise = sum(e.log_sd.square * float(e.columns.squares.mean()) for e in effects if e.effect.acts_on == "predictor")
     sharper = float(np.sqrt(1 + noise / LOGISTIC))
     known = worth.cut_priors(design.n_levels, explained)

@@ -1,4 +1,4 @@
-r"""The log-likelihood of judged pairs, in the mean over what is not known of their logits.
+r"""The expected log-likelihood of judged pairs under uncertain logits.
 
 A pair at level :math:`\ell` has the log-likelihood :math:`\log(F(h) - F(l))`, with :math:`h` and :math:`l` its logits
 of reaching this level and the next, and :math:`F` the logistic function. The mean is over the normal spread of the
@@ -27,20 +27,20 @@ class Rule(NamedTuple):
 
     @classmethod
     def of(cls, n: int) -> Rule:
-        """Gauss-Hermite quadrature with so many nodes."""
+        """Return Gauss-Hermite quadrature with ``n`` nodes."""
         nodes, weights = np.polynomial.hermite_e.hermegauss(n)
         return cls(nodes, weights / weights.sum())
 
 
 PREDICTOR = Rule.of(5)  # over a predictor: more nodes change no score in the third digit
-SCALE = Rule.of(3)  # over a cutpoint scale, which is known better than predictors are
-KNOWN = Rule.of(1)  # where there is no cutpoint scale
-LEAST = 1e-150  # a probability whose inverse can still be squared
+SCALE = Rule.of(3)  # over a cutpoint scale, which is less uncertain than predictors
+KNOWN = Rule.of(1)  # without cutpoint scales
+LEAST = 1e-150  # the least probability whose inverse can be squared
 
 
 @dataclass(frozen=True, eq=False)
 class Parameters:
-    """Where the log-likelihood is looked at.
+    """The arguments of the log-likelihood.
 
     Parameters
     ----------
@@ -60,9 +60,9 @@ class Parameters:
 
 @dataclass(frozen=True, eq=False)
 class Spread:
-    """Posterior standard deviations, of each judged pair's linear predictor and of each judged query's cutpoint scale.
+    """Posterior standard deviations of each judged pair's linear predictor and each judged query's cutpoint scale.
 
-    ``tied`` is the part of a predictor's spread that goes with its query's scale: its change per sd of the scale.
+    ``tied`` is the part of a predictor's spread that is shared with its query's scale: its change per sd of the scale.
     """
 
     predictor: Floats
@@ -71,22 +71,22 @@ class Spread:
 
     @classmethod
     def none(cls, n_pairs: int, n_queries: int) -> Spread:
-        """Everything known."""
+        """Return zero spreads."""
         return cls(np.zeros(n_pairs), np.zeros(n_pairs), np.zeros(n_queries))
 
     def towards(self, other: Spread, share: float) -> Spread:
-        """What lies between this and another."""
+        """Interpolate between these spreads and others."""
         pairs = ((getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
         return Spread(*(a + share * (b - a) for a, b in pairs))
 
     def differs(self, other: Spread) -> float:
-        """The largest difference from another."""
+        """Return the largest difference from other spreads."""
         pairs = ((getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
         return max(float(np.abs(a - b).max(initial=0.0)) for a, b in pairs)
 
 
 class Logits(NamedTuple):
-    """What a value and its derivatives share, by node of the scale, node of the predictor, and judged pair."""
+    """Quantities shared by the value and its derivatives, by scale node, predictor node and judged pair."""
 
     factor: Floats  # of each pair's cutpoints, shape (scale node, judged)
     high: Floats  # logits of reaching the level, shape (scale node, predictor node, judged)
@@ -96,10 +96,10 @@ class Logits(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Derivatives:
-    r"""Of the expected log-likelihood. Second derivatives have their sign reversed, so that they are information.
+    r"""Derivatives of the expected log-likelihood. Second derivatives have reversed sign: they are information.
 
-    Cutpoints are not linear in gaps and scales, so this is the Gauss-Newton approximation; ``bend`` is what it lacks
-    for each scale: as :math:`\partial^2 \alpha_{q\ell} / \partial v_q^2 = \partial \alpha_{q\ell} / \partial
+    Cutpoints are not linear in gaps and scales, so this is the Gauss-Newton approximation; ``bend`` is its error for
+    each scale: as :math:`\partial^2 \alpha_{q\ell} / \partial v_q^2 = \partial \alpha_{q\ell} / \partial
     v_q`, that is the slope itself.
     """
 
@@ -115,19 +115,19 @@ class Derivatives:
 
     @property
     def bend(self) -> Floats:
-        """What the information on each scale is too large by, shape (query,)."""
+        """The excess of the information on each scale, shape (query,)."""
         return self.scale
 
 
 class ExpectedLogLikelihood:
-    """Judged pairs at their levels, each with the place of its query among the judged ones.
+    """The expected log-likelihood of judged pairs, given their levels and queries.
 
     Parameters
     ----------
     level, place
-        Of each judged pair, shape (judged,).
+        The level of each judged pair, and the position of its query among the judged ones, shape (judged,).
     n_cuts, n_scales
-        How many cutpoints there are, and how many judged queries with a cutpoint scale (all, or none).
+        The number of cutpoints, and of judged queries with a cutpoint scale (all or none).
     """
 
     def __init__(self, level: Ints, place: Ints, *, n_cuts: int, n_scales: int) -> None:
@@ -138,7 +138,7 @@ class ExpectedLogLikelihood:
         self.rule = SCALE if n_scales else KNOWN
 
     def value(self, at: Parameters, spread: Spread) -> tuple[float, Logits]:
-        """The expected log-likelihood, and what its derivatives are made of."""
+        """Return the expected log-likelihood, and the quantities for its derivatives."""
         factor = np.ones((1, len(self.level)))
         if self.n_scales:
             factor = np.exp(at.log_scale + self.rule.nodes[:, None] * spread.scale)[:, self.place]
@@ -148,12 +148,13 @@ class ExpectedLogLikelihood:
         above, below = (eta + (tied + factor * (a @ at.gaps))[:, None, :] for a in (self.apart_high, self.apart_low))
         high = np.where(self.level == 0, np.inf, above)
         low = np.where(self.level == self.n_cuts, -np.inf, below)
-        p = np.maximum(expit(high) * expit(-low) * -np.expm1(low - high), LEAST)  # F(high) - F(low), without cancelling
+        # F(high) - F(low), without cancellation.
+        p = np.maximum(expit(high) * expit(-low) * -np.expm1(low - high), LEAST)
         value = float(self.rule.weights @ np.log(p).sum(axis=2) @ PREDICTOR.weights)
         return value, Logits(factor, high, low, p)
 
     def derivatives(self, at: Parameters, logits: Logits) -> Derivatives:
-        """The derivatives there."""
+        """Return the derivatives at this point."""
         weight = self.rule.weights[:, None]
         parts = np.einsum("iyxn,x->iyn", _pointwise(logits), PREDICTOR.weights)
         slope, curve, cross_high, cross_low, twice_high, twice_low, both, a, b = weight * parts
@@ -178,19 +179,19 @@ class ExpectedLogLikelihood:
         )
 
     def _in_cuts(self, factor: Floats, apart: Floats) -> Floats:
-        """The slopes of a logit in the first cutpoint and the gaps, shape (node, judged, cut)."""
+        """Return the slopes of a logit in the first cutpoint and the gaps, shape (node, judged, cut)."""
         out = np.empty((*factor.shape, self.n_cuts))
         out[..., 0] = 1.0
         out[..., 1:] = self.middle + factor[..., None] * apart
         return out
 
     def _by_query(self, values: Floats) -> Floats:
-        """The sums over each query's judged pairs, shape (query,); empty where there are no cutpoint scales."""
+        """Return the sums over each query's judged pairs, shape (query,); empty without cutpoint scales."""
         return np.bincount(self.place, values, minlength=self.n_scales).astype(float) if self.n_scales else np.empty(0)
 
 
 def _pointwise(logits: Logits) -> Floats:
-    """What the derivatives are made of: all that must be averaged, shape (9, ..)."""
+    """Return the quantities to average for the derivatives, shape (9, ..)."""
     high, low, p = logits.high, logits.low, logits.p
     f_high, f_low = expit(high), expit(low)
     a, b = f_high * expit(-high) / p, f_low * expit(-low) / p

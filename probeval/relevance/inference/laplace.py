@@ -1,8 +1,8 @@
-r"""The hierarchical model by Laplace's method, for every day: a normal posterior, its variances integrated out.
+r"""The hierarchical model by Laplace's method, the default: a normal posterior with the variances integrated out.
 
-Given the variances, :mod:`probeval.relevance.inference.newton` finds the centre, with the log-likelihood in the mean
-over each judged pair's own posterior (a Gaussian variational approximation), which mends the shrinkage of the plain
-mode. The variances are optimised, and then integrated over a few points around their best, weighted by their marginal
+Given the variances, :mod:`probeval.relevance.inference.newton` finds the centre, with the log-likelihood averaged
+over each judged pair's own posterior (a Gaussian variational approximation), which corrects the shrinkage of the plain
+mode. The variances are optimised, and then integrated over a few points around the optimum, weighted by their marginal
 likelihood.
 """
 
@@ -27,17 +27,17 @@ from probeval.threads import in_order
 __all__ = ["LaplacePosterior", "fit_laplace"]
 
 STEPS = 25  # of the search for the variances
-LONGEST = 0.7  # a step of it, on the log scale: a doubling, so that it does not run off where little is known
-SETTLED = 0.02  # a step that ends it: two per cent of a standard deviation
-LEAST_USED = 0.1  # of the curvature: an effect that the data say nothing of keeps to its prior
-POINTS = 6  # at which the variances are integrated: more change no score in the third digit
-MANY = 500  # judged pairs from which the points are shared out over the cores: below, threads cost more than they save
-LEAST_WEIGHT = 1e-12  # of a point, so that each has one
+LONGEST = 0.7  # longest step on the log scale: a doubling, against divergence with few data
+SETTLED = 0.02  # step that ends the search: two per cent of a standard deviation
+LEAST_USED = 0.1  # least curvature: an effect without data stays at its prior
+POINTS = 6  # points of the integration over variances: more change no score in the third digit
+MANY = 500  # judged pairs from which the points run on several cores: with fewer, threads cost more than they save
+LEAST_WEIGHT = 1e-12  # least weight of a point, so that none is zero
 
 
 @dataclass(frozen=True, eq=False)
 class LaplacePosterior(Posterior):
-    """The posterior as normals around centres: at the best variances, and at points around them with weights.
+    """The posterior as normals around centres: at the optimal variances, and at weighted points around them.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class LaplacePosterior(Posterior):
 
     @property
     def start(self) -> Start:
-        """Where the next refit can start from."""
+        """The starting point of the next refit."""
         points = tuple(start_from(self.problem, mode) for mode in self.modes)
         return replace(start_from(self.problem, self.best), points=points)
 
@@ -80,7 +80,7 @@ class LaplacePosterior(Posterior):
         return {name: Normal(float(m), float(s)) for name, m, s in moments}
 
     def draw(self, n: int, rng: np.random.Generator) -> LaplaceDraws:
-        """Joint draws of everything, as many at each point of the variances as its weight says, in random order."""
+        """Return joint draws, at each point of the variances in proportion to its weight, in random order."""
         return LaplaceDraws.of(self.problem, self.modes, self.weights, n, rng)
 
 
@@ -92,17 +92,17 @@ def fit_laplace(
     steps: int = STEPS,
     points: int = POINTS,
 ) -> LaplacePosterior:
-    """Fit the model to the judged pairs (grades as positions on the scale, negative where there is none).
+    """Fit the model to the judged pairs (grades as positions on the scale, negative where unjudged).
 
     Parameters
     ----------
     design, judged
         The campaign with the priors of all parts of the model, and the judgments, shape (pair,). The design of one
-        collection serves any judgments.
+        collection can be used for any judgments.
     start
-        Where an earlier fit ended: a few steps then suffice.
+        The end of an earlier fit, from which a few steps suffice.
     steps, points
-        How many steps to search for the variances, and at how many points to integrate over them.
+        The number of steps of the search for the variances, and of points to integrate over them.
     """
     problem = Problem(design, judged)
     mean = np.array([e.log_sd.mean for e in design.effects])
@@ -110,7 +110,7 @@ def fit_laplace(
     mode = find_mode(problem, mean if start is None else start.log_sd, start)
     seen = influence(problem, mode)
     for _ in range(steps if len(problem.pairs) else 0):
-        curve = 1 / sd**2 + np.maximum(2 * seen.used, LEAST_USED)  # more than the information: small steps settle
+        curve = 1 / sd**2 + np.maximum(2 * seen.used, LEAST_USED)  # more than the information: small steps converge
         step = np.clip((seen.slope - (mode.log_sd - mean) / sd**2) / curve, -LONGEST, LONGEST)
         if np.abs(step).max(initial=0.0) < SETTLED:
             break
@@ -132,7 +132,7 @@ def fit_laplace(
 
 
 class Influence(NamedTuple):
-    r"""What the data say of each effect's log standard deviation, shapes (effect,).
+    r"""The information in the data on each effect's log standard deviation, shapes (effect,).
 
     With :math:`\rho` the share of a coefficient that the data determine: :math:`\sum \rho`, the information
     :math:`2 \sum \rho^2`, and the slope of the log evidence.
@@ -144,11 +144,11 @@ class Influence(NamedTuple):
 
 
 def influence(problem: Problem, mode: Mode) -> Influence:
-    r"""What the data say of the variances at a mode.
+    r"""Return the information in the data on the variances at a mode.
 
     For coefficients :math:`b` of the campaign, :math:`\rho = I - \text{Cov}[b]/\sigma^2`. For those within queries
-    :math:`\sigma^2 \text{tr}(F'RF)` takes the place of :math:`\text{tr}\,\rho`, with :math:`R = H - HLH`, less what the
-    campaign's parameters take back.
+    :math:`\sigma^2 \text{tr}(F'RF)` takes the place of :math:`\text{tr}\,\rho`, with :math:`R = H - HLH`, minus the
+    share of the campaign's parameters.
     """
     inverse = solve_triangular(mode.schur, np.eye(len(mode.schur)), lower=True)
     back = mode.pushed @ inverse.T
@@ -178,7 +178,7 @@ def influence(problem: Problem, mode: Mode) -> Influence:
 
 
 def resolvents(mode: Mode) -> list[Floats]:
-    """:math:`R = (K + H^{-1})^{-1} = H - HLH` of each query, one stack per block."""
+    """Return :math:`R = (K + H^{-1})^{-1} = H - HLH` of each query, one stack per block."""
     out = []
     for arrow, covariance in zip(mode.arrows, mode.covariances, strict=True):
         out.append(arrow.dense() - arrow.times(arrow.times(covariance).transpose(0, 2, 1)))
@@ -186,7 +186,7 @@ def resolvents(mode: Mode) -> list[Floats]:
 
 
 def _spread_points(n: int, dimension: int) -> Floats:
-    """The same points every time, in pairs around zero and of mean square 1 in each dimension, shape (n, dimension)."""
+    """Return fixed points in pairs around zero, with mean square 1 in each dimension, shape (n, dimension)."""
     half = np.random.default_rng(0).standard_normal(((n + 1) // 2, dimension))
     half /= np.sqrt((half**2).mean(axis=0))
     return np.concatenate([half, -half])[:n]

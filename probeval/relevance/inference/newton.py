@@ -21,20 +21,20 @@ from probeval.relevance.inference.expected_loglik import Derivatives, Logits, Pa
 __all__ = ["Mode", "find_mode", "start_from"]
 
 STEPS = 60  # of Newton's method; a handful is usual
-EAGER = 2  # steps in which spreads follow the centre at once: the first ones go far
-FOLLOWING = 20  # steps in which spreads follow half way: centre and spread can chase one another, then only one moves
-ENOUGH = 0.25  # the share of the promised gain that a step must bring
-SHORTEST = 1e-6  # a step that is taken whatever it brings: rounding, not the step, is what fails then
-TOLERANCE = 0.05  # what may be left to gain at the end, in units of log-likelihood: far below what draws can tell
-BLUR = 0.06  # what may be left to change in any spread at the end, in logits
-LEAST_GAP = 0.02  # between cutpoints, where a grade was never seen and the best gap would be none at all
-HELD = 1e6  # the precision of a gap that is held there
-LOOSEST = 0.5  # the share of its prior precision that a cutpoint scale may lose to its bend: its peak is never lost
+EAGER = 2  # steps in which spreads are updated fully: the first ones go far
+DAMPED = 20  # steps in which spreads are updated half way, against cycles; after these they are fixed
+ENOUGH = 0.25  # the least share of the predicted gain that a step must achieve
+SHORTEST = 1e-6  # a step that is always accepted: its failure would be due to rounding
+TOLERANCE = 0.05  # the largest remaining gain at convergence, in log-likelihood: far below Monte Carlo error
+BLUR = 0.06  # the largest remaining change of any spread at convergence, in logits
+LEAST_GAP = 0.02  # between cutpoints, if a grade has no data and the optimal gap would be zero
+HELD = 1e6  # the precision of a gap that is fixed at this value
+LOOSEST = 0.5  # the largest share of its prior precision that a cutpoint scale may lose to its bend: keeps a maximum
 
 
 @dataclass(frozen=True, eq=False)
 class Mode:
-    """The centre given the variances, with what draws around it need. Local parameters are in the problem's order."""
+    """The centre given the variances, with the matrices for draws around it. Local parameters are in problem order."""
 
     log_sd: Floats
     campaign: Floats  # g
@@ -42,10 +42,10 @@ class Mode:
     weight: Floats  # w = K^-1 x
     spread: Spread
     arrows: Sequence[Arrow]  # H, the information on x, one stack per block
-    bend: Floats  # what is taken off H for each cutpoint scale, shape (query,)
+    bend: Floats  # the part subtracted from H for each cutpoint scale, shape (query,)
     covariances: Sequence[Floats]  # L = (K^-1 + H)^-1, of x given g
     cross: Floats  # C, the information on x and g together, shape (local, campaign)
-    followed: Floats  # L C: how x gives way to g
+    followed: Floats  # L C: the response of x to g
     pushed: Floats  # K^-1 L C = C - H L C: the same in weights
     schur: Floats  # the Cholesky factor of the information on g, x integrated out
     log_evidence: float
@@ -71,18 +71,18 @@ class Expansion:
 
 @dataclass(frozen=True, eq=False)
 class NewtonStep:
-    """Where Newton's method wants to go, and twice what it expects to gain there."""
+    """A Newton step: its target, and twice the predicted gain."""
 
     move: ParameterPoint
     decrement: float
 
 
 def find_mode(problem: Problem, log_sd: Floats, start: Start | None = None, *, averaged: bool = True) -> Mode:
-    """The centre of the posterior given the variances.
+    """Return the centre of the posterior given the variances.
 
-    The mode of the posterior shrinks what it says of pairs that are judged once. So the log-likelihood is taken in the
-    mean over each judged pair's own posterior, whose spread is found along with the centre; the plain mode where not
-    ``averaged``.
+    The mode of the posterior shrinks the effects of pairs that are judged once. So the log-likelihood is averaged over
+    each judged pair's own posterior, whose spread is computed along with the centre; without ``averaged`` it is the
+    plain mode.
     """
     prior = problem.given(log_sd)
     point, spread = problem.begin(prior, start, averaged=averaged)
@@ -94,7 +94,7 @@ def find_mode(problem: Problem, log_sd: Floats, start: Start | None = None, *, a
             prior, point = hold(prior, point, closed)
             continue
         wider = posterior_spread(problem, here) if averaged else spread
-        held = number >= FOLLOWING
+        held = number >= DAMPED
         settled = step.decrement < TOLERANCE and (held or wider.differs(spread) < BLUR)
         point = line_search(problem, prior, point, spread, here.value, step, settled=settled)
         spread = spread.towards(wider, 1.0 if settled or number < EAGER else 0.0 if held else 0.5)
@@ -118,7 +118,7 @@ def find_mode(problem: Problem, log_sd: Floats, start: Start | None = None, *, a
 
 
 def start_from(problem: Problem, mode: Mode) -> Start:
-    """A mode as the start of another fit, of more judgments perhaps."""
+    """Return a mode as the starting point of another fit, perhaps with more judgments."""
     log_scale, scale = np.zeros((2, len(problem.design.pool.queries)))
     weight, blur, tied = np.zeros((3, len(problem.design.pool)))
     scales = problem.scaled_queries
@@ -131,7 +131,7 @@ def start_from(problem: Problem, mode: Mode) -> Start:
 def objective(
     problem: Problem, prior: Prior, point: ParameterPoint, spread: Spread
 ) -> tuple[float, Parameters, Logits]:
-    r""":math:`\ell(g, x) - \frac12 (g-\mu)'P(g-\mu) - \frac12 x'K^{-1}x`, and what its derivatives are made of."""
+    r"""Return :math:`\ell(g, x) - \frac12 (g-\mu)'P(g-\mu) - \frac12 x'K^{-1}x`, its arguments and its logits."""
     at = problem.parameters(point)
     value, logits = problem.likelihood.value(at, spread)
     penalty = prior.precision @ (point.campaign - prior.mean) ** 2 + point.weight @ point.local
@@ -139,7 +139,7 @@ def objective(
 
 
 def linearise(problem: Problem, prior: Prior, point: ParameterPoint, spread: Spread) -> Expansion:
-    r"""The objective to second order: :math:`L = (I + KH)^{-1}K` of each query, and the campaign's Schur complement.
+    r"""Expand the objective to second order: :math:`L = (I + KH)^{-1}K` per query, and the campaign's Schur complement.
 
     With :math:`H`, :math:`C` and :math:`G` the information on local parameters, on both kinds together, and on the
     campaign's, the information on the campaign's alone is :math:`G + P - C'LC`.
@@ -163,7 +163,7 @@ def linearise(problem: Problem, prior: Prior, point: ParameterPoint, spread: Spr
     ]
     followed = problem.times(covariances, cross)
     pushed = cross - problem.information_times(diagonal, seen.predictor_scale, followed)
-    information = np.zeros((problem.layout.size,) * 2)  # its lower triangle is enough
+    information = np.zeros((problem.layout.size,) * 2)  # only its lower triangle is used
     information[cuts, cuts] = seen.cuts_twice - cross[:, cuts].T @ followed[:, cuts]
     information[problem.layout.columns] = rows.T @ pushed[problem.at_pair]
     information[np.diag_indices_from(information)] += prior.precision
@@ -185,7 +185,7 @@ def linearise(problem: Problem, prior: Prior, point: ParameterPoint, spread: Spr
 
 
 def newton_step(problem: Problem, here: Expansion, point: ParameterPoint) -> NewtonStep:
-    r"""To the maximum of the expansion.
+    r"""Return the step to the maximum of the expansion.
 
     With :math:`t = \nabla_x \ell + Hx`, the local parameters would go to :math:`Lt` by themselves. So
     :math:`S\,\delta g = \nabla_g - C'(Lt - x)` with :math:`S` the Schur complement, and then
@@ -204,14 +204,14 @@ def newton_step(problem: Problem, here: Expansion, point: ParameterPoint) -> New
 
 
 def closed_gaps(problem: Problem, prior: Prior, point: ParameterPoint, step: NewtonStep) -> Ints:
-    """The gaps that a step would close for good, where a grade was never seen; those that are held already aside."""
+    """Return the gaps that a step would close because a grade has no data, except those already fixed."""
     gaps = np.arange(*problem.layout["gaps"].indices(problem.layout.size))
     small = (point.campaign[gaps] < 2 * LEAST_GAP) & (prior.precision[gaps] < HELD)
     return gaps[small & ((point.campaign + step.move.campaign)[gaps] < LEAST_GAP)]
 
 
 def hold(prior: Prior, point: ParameterPoint, gaps: Ints) -> tuple[Prior, ParameterPoint]:
-    """These gaps held at the least there can be."""
+    """Fix these gaps at the least value."""
     mean, precision, campaign = prior.mean.copy(), prior.precision.copy(), point.campaign.copy()
     mean[gaps], precision[gaps], campaign[gaps] = LEAST_GAP, HELD, LEAST_GAP
     return replace(prior, mean=mean, precision=precision), replace(point, campaign=campaign)
@@ -227,7 +227,7 @@ def line_search(
     *,
     settled: bool,
 ) -> ParameterPoint:
-    """The longest of the steps 1, 1/2, 1/4, .. that keeps gaps open and brings its share of what was promised."""
+    """Return the longest of the steps 1, 1/2, 1/4, .. that keeps gaps positive and achieves the required gain."""
     size = 1.0
     while True:
         there = ParameterPoint(
@@ -244,7 +244,7 @@ def line_search(
 
 
 def posterior_spread(problem: Problem, here: Expansion) -> Spread:
-    """The posterior standard deviations of what the log-likelihood is averaged over; gaps are taken as known."""
+    """Return the posterior standard deviations over which the log-likelihood is averaged; gaps are treated as fixed."""
     inverse = solve_triangular(here.schur, np.eye(len(here.schur)), lower=True, check_finite=False)
     moved = -here.followed[problem.at_pair]  # the predictors with the campaign's parameters
     moved[:, problem.layout["first_cut"].start] += 1.0
@@ -265,7 +265,7 @@ def posterior_spread(problem: Problem, here: Expansion) -> Spread:
 
 
 def log_evidence(problem: Problem, prior: Prior, here: Expansion, step: NewtonStep, spread: Spread) -> float:
-    r"""The log marginal likelihood of the variances.
+    r"""Return the log marginal likelihood of the variances.
 
     :math:`\max + \frac12 \log|P| - \frac12 \log|I + KH| - \frac12 \log|S|`, and half the trace of the information times
     the posterior covariance: the amount by which the expected log-likelihood falls below its value at the centre.

@@ -1,6 +1,6 @@
-r"""The hierarchical model by NUTS (PyMC), for the final analysis: slow, and free of Laplace's normal approximation.
+r"""The hierarchical model by NUTS (PyMC), for the final analysis: slow, but without Laplace's normal approximation.
 
-Only what the judgments speak of is sampled. The coefficients of an effect within one query enter its judged pairs as
+Only parameters that the judgments inform are sampled. The coefficients of an effect within one query enter its pairs as
 :math:`F b` with :math:`b \sim N(0, \sigma^2 I)`; with :math:`F = U S V'` that is :math:`\sigma U S z`, as many standard
 normal :math:`z` as :math:`F` has rank. The other directions of :math:`b`, and the effects of queries without judgments,
 keep their prior given :math:`\sigma`, and are drawn from it afterwards. Effects of the campaign go the same way, with
@@ -30,11 +30,11 @@ from probeval.streams import query_streams
 __all__ = ["NutsDiagnostics", "NutsPosterior", "SampledPairs", "fit_nuts"]
 
 FLAT = 1e-9  # a singular value below this share of the largest is none
-CAMPAIGN = -1  # stands for the campaign among blocks of queries
+CAMPAIGN = -1  # the key of the campaign among blocks of queries
 
 
 class Directions(NamedTuple):
-    """The directions of an effect's coefficients that some judged pairs can tell apart.
+    """The directions of an effect's coefficients that are identified by some judged pairs.
 
     ``basis`` has orthonormal columns, shape (column, direction); its coordinates begin at ``start`` among all.
     """
@@ -50,7 +50,7 @@ class Directions(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SampledPairs:
-    """The judged pairs in the directions that they can tell apart.
+    """The judged pairs in their identified directions.
 
     Parameters
     ----------
@@ -61,11 +61,11 @@ class SampledPairs:
     queries
         The queries with judged pairs. The effect that is constant within queries has the last coordinates.
     directions
-        For each effect on predictors, those of each block: a query's position, or CAMPAIGN.
+        For each effect on predictors, the directions of each block: a query's position, or CAMPAIGN.
     coordinate_effect
         The position of each sampled coordinate's effect, shape (coordinate,).
     weight, place
-        What coordinates add to each judged pair's logit, and which ones these are, shape (judged, slot).
+        The contributions of coordinates to each judged pair's logit, and their positions, shape (judged, slot).
     """
 
     design: ModelDesign
@@ -79,7 +79,7 @@ class SampledPairs:
 
     @classmethod
     def of(cls, design: ModelDesign, judged: Codes) -> SampledPairs:
-        """Lay out the judged pairs (grades as positions on the scale, negative where there is none)."""
+        """Return the layout of judged pairs (grades as positions on the scale, negative where unjudged)."""
         pairs = np.flatnonzero(judged >= 0)
         query = design.pool.query[pairs]
         queries = np.unique(query)
@@ -122,12 +122,12 @@ class SampledPairs:
 
     @property
     def query(self) -> Ints:
-        """Where each judged pair's query is among the queries with judged pairs, shape (judged,)."""
+        """The position of each judged pair's query among the judged queries, shape (judged,)."""
         return np.searchsorted(self.queries, self.design.pool.query[self.pairs])
 
     @property
     def sizes(self) -> dict[str, int]:
-        """How many there are of each parameter that may be absent."""
+        """The number of each parameter that may be absent."""
         return {
             "gaps": len(self.design.cuts) - 1,
             "coefficients": len(self.design.coefficients),
@@ -150,7 +150,7 @@ class NutsPosterior(Posterior):
         cutpoint and the mean level of the judged queries), ``gaps``, ``coefficients``, and in units of their standard
         deviation ``z`` (coordinates of effects), ``difference`` (zero-sum) and ``cutpoint_scale`` of judged queries.
     statistics
-        What the sampler said of each draw, each of shape (chain, draw).
+        The sampler's statistics of each draw, each of shape (chain, draw).
     """
 
     sampled: SampledPairs
@@ -174,20 +174,20 @@ class NutsPosterior(Posterior):
         return {name: Normal(float(m), float(s)) for name, m, s in moments}
 
     def diagnostics(self) -> NutsDiagnostics:
-        """R-hat, bulk ESS and divergences; warns where they say that the draws are not to be trusted."""
+        """R-hat, bulk ESS and divergences; warns if the draws are unreliable."""
         return diagnose(self.chains, self.statistics)
 
     def draw(self, n: int, rng: np.random.Generator) -> NutsDraws:
-        """Joint draws; each draw of the chains is used once before any is used again."""
+        """Return joint draws; each draw of the chains is used once before any is reused."""
         total = len(self.flat("log_sd"))
         rounds = [rng.permutation(total) for _ in range(-(-n // total))]
         return NutsDraws.of(self, np.concatenate([np.empty(0, dtype=np.int64), *rounds])[:n], rng)
 
     def to_arviz(self, *, rng: np.random.Generator | None = None) -> Any:
-        """ArviZ's form: posterior, posterior predictive, log-likelihood, sampler statistics, observed data.
+        """Return ArviZ data: posterior, posterior predictive, log-likelihood, sampler statistics, observed data.
 
-        Every effect is there under its name, with named dims. ``rng`` draws what was not sampled (effects that no
-        judgment speaks of, predictions); seed 0 when not given.
+        Every effect has its own name and named dims. ``rng`` draws unsampled parameters (effects without judgments,
+        predictions); seed 0 by default.
         """
         rng = np.random.default_rng(0) if rng is None else rng
         design, pairs = self.design, self.sampled.pairs
@@ -209,7 +209,7 @@ class NutsPosterior(Posterior):
             name = f"{effect.name}_effect"
             of_query = effect.effect.scope == "query"
             values = np.moveaxis(local[effect.name] if of_query else drawn.of_campaign[effect.name], -1, 0)
-            values = values - (values @ effect.columns.share)[..., None]  # zero-sum columns leave the mean open: none
+            values = values - (values @ effect.columns.share)[..., None]  # set the mean to 0: it is not identified
             posterior[name] = values if effect.effect.dims else values[..., 0]
             dims[name] = [*(["query"] * of_query), *effect.effect.dims]
         groups = {
@@ -229,25 +229,25 @@ class NutsPosterior(Posterior):
         return arviz_data(groups, coords, dims)
 
     def flat(self, name: str) -> Floats:
-        """A sampled parameter with the chains end to end, shape (draw, ..)."""
+        """Return a sampled parameter with the chains concatenated, shape (draw, ..)."""
         values = self.chains[name]
         return np.asarray(values.reshape(values.shape[0] * values.shape[1], *values.shape[2:]))
 
 
 @dataclass(frozen=True, eq=False)
 class NutsDraws(Draws):
-    """Some draws of the chains, with what was not sampled drawn from its prior.
+    """Some draws of the chains, with unsampled parameters drawn from their prior.
 
     Parameters
     ----------
     posterior, rows
-        The chains, and which of their draws, shape (n,).
+        The chains, and the positions of the draws, shape (n,).
     first
         The first cutpoint, shape (n,).
     of_campaign
         The coefficients of the campaign's effects, shape (column, n).
     seed
-        Where the random numbers of queries come from.
+        The seed of the queries' random streams.
     """
 
     posterior: NutsPosterior
@@ -258,7 +258,7 @@ class NutsDraws(Draws):
 
     @classmethod
     def of(cls, posterior: NutsPosterior, rows: Ints, rng: np.random.Generator) -> NutsDraws:
-        """These draws of the chains."""
+        """Return these draws of the chains."""
         design, sampled = posterior.design, posterior.sampled
         log_sd, z = posterior.flat("log_sd")[rows], posterior.flat("z")[rows]
         first = _first_cut(posterior, rows, rng)
@@ -272,7 +272,7 @@ class NutsDraws(Draws):
 
     @property
     def n(self) -> int:
-        """How many."""
+        """The number of draws."""
         return len(self.rows)
 
     @property
@@ -286,7 +286,7 @@ class NutsDraws(Draws):
         return {"first_cut": self.first[None], **sampled, **self.of_campaign}
 
     def local(self, block: QueryBlock) -> dict[str, Floats]:
-        """The coefficients of a block's queries by effect, shape (query, column, n)."""
+        """Return the coefficients of a block's queries by effect, shape (query, column, n)."""
         effects = [e for e in self.design.effects if e.effect.scope == "query"]
         out = {
             e.name: np.empty((block.queries.stop - block.queries.start, e.columns.n_columns, self.n)) for e in effects
@@ -297,7 +297,7 @@ class NutsDraws(Draws):
         return out
 
     def _of_query(self, effect: DesignedEffect, query: int, rng: np.random.Generator) -> Floats:
-        """The coefficients of one query, shape (column, n)."""
+        """Return the coefficients of one query, shape (column, n)."""
         posterior, sampled = self.posterior, self.posterior.sampled
         normals = rng.standard_normal((effect.columns.n_columns, self.n))
         sd = np.exp(posterior.flat("log_sd")[self.rows, self.design.position(effect.name)])
@@ -315,12 +315,12 @@ class NutsDraws(Draws):
 
 
 def _completed(normals: Floats, seen: Directions, z: Floats) -> Floats:
-    """Coefficients from the prior, shape (column, n), with the sampled coordinates in the directions that have them."""
+    """Return coefficients from the prior, shape (column, n), with sampled coordinates in the identified directions."""
     return np.asarray(normals + seen.basis @ (z[:, seen.where].T - seen.basis.T @ normals))
 
 
 def _first_cut(posterior: NutsPosterior, rows: Ints, rng: np.random.Generator) -> Floats:
-    """The first cutpoint given its sum with the mean level of the judged queries, both normal, shape (n,)."""
+    """Draw the first cutpoint given its sum with the mean level of the judged queries, both normal, shape (n,)."""
     intercept, level = posterior.flat("intercept")[rows], posterior.design.constant_effect
     if level is None or not len(posterior.sampled.queries):
         return intercept
@@ -342,19 +342,19 @@ def fit_nuts(
     target_accept: float = 0.9,
     progress: bool = False,
 ) -> NutsPosterior:
-    """Sample the model given the judged pairs (grades as positions on the scale, negative where there is none).
+    """Sample the model given the judged pairs (grades as positions on the scale, negative where unjudged).
 
-    Warns where R-hat, the effective sample size or divergences say that the draws are not to be trusted.
+    Warns if R-hat, the effective sample size or divergences show that the draws are unreliable.
 
     Parameters
     ----------
     design, judged
         The campaign, and the judgments, shape (pair,).
     rng
-        Where the sampler's seed comes from.
+        The generator of the sampler's seed.
     draws, tune, chains, target_accept
-        Draws per chain to keep and, before them, to tune on; how many chains; how careful the steps are. Twice 2,000
-        draws are what R-hat below 1.01 takes where hundreds of effects are sampled.
+        Draws per chain, tuning draws before them, the number of chains, and the target acceptance rate. With hundreds
+        of effects, R-hat below 1.01 needs twice 2,000 draws.
     progress
         Whether to show a progress bar.
     """
@@ -378,7 +378,7 @@ def fit_nuts(
 
 
 def _basis(columns: Floats) -> Floats:
-    """The directions of the coefficients that reach some rows, as orthonormal columns, shape (column, direction).
+    """Return the directions of coefficients that affect some rows, as orthonormal columns, shape (column, direction).
 
     >>> abs(_basis(np.array([[2.0, 0.0, 0.0], [1.0, 0.0, 0.0]]))).T
     array([[1., 0., 0.]])
@@ -391,7 +391,7 @@ def _basis(columns: Floats) -> Floats:
 
 
 def pymc_model(sampled: SampledPairs) -> Any:
-    """The model of the judged pairs in PyMC."""
+    """Return the PyMC model of the judged pairs."""
     pm, pt = load("pymc"), load("pytensor.tensor")
     design, n_queries = sampled.design, len(sampled.queries)
     first, *gap_priors = design.cuts
@@ -416,7 +416,7 @@ def pymc_model(sampled: SampledPairs) -> Any:
         if n_queries > 1 and level_sd is not None:
             parts.append(pm.ZeroSumNormal("difference", 1.0, shape=n_queries) * level_sd)
         else:
-            parts.append(np.zeros(n_queries))  # the effect of a single query is all in the intercept
+            parts.append(np.zeros(n_queries))  # with a single query, its effect is part of the intercept
         if n_queries:
             eta = eta + (sampled.weight * pt.concatenate([*parts, np.zeros(1)])[sampled.place]).sum(axis=1)
             factor = None
@@ -428,7 +428,7 @@ def pymc_model(sampled: SampledPairs) -> Any:
 
 
 def _log_likelihood(eta: Any, gap: Any, factor: Any, sampled: SampledPairs) -> Any:
-    """As :func:`log_probability`, in PyTensor and summed; ``eta`` holds the first cutpoint."""
+    """Return the sum of :func:`log_probability` in PyTensor; ``eta`` includes the first cutpoint."""
     pt = load("pytensor.tensor")
     level, top = sampled.level, len(sampled.design.cuts)
     some, below = np.flatnonzero(level > 0), np.flatnonzero(level < top)

@@ -1,4 +1,4 @@
-"""What both inferences return: a posterior of the hierarchical model, and joint draws of it by blocks of queries."""
+"""The common interface of both inferences: a posterior of the hierarchical model, and joint draws by query block."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ __all__ = ["Draws", "Posterior"]
 class Draws(ABC):
     """Joint draws of the model's parameters, as the linear predictors and cutpoints that they imply.
 
-    Nothing of all pairs at once is kept. The random numbers of a query depend on its position in the pool alone, so
-    blocks of any size give the same draws.
+    No array over all pairs is kept. The random numbers of a query depend only on its position in the pool, so blocks of
+    any size give the same draws.
     """
 
     @property
     @abstractmethod
     def n(self) -> int:
-        """How many."""
+        """The number of draws."""
 
     @property
     @abstractmethod
@@ -42,10 +42,10 @@ class Draws(ABC):
 
     @abstractmethod
     def local(self, block: QueryBlock) -> Mapping[str, Floats]:
-        """The coefficients of a block's queries by effect, shape (query, column, n)."""
+        """Return the coefficients of a block's queries by effect, shape (query, column, n)."""
 
     def block(self, block: QueryBlock) -> tuple[Floats, Floats]:
-        """The linear predictors of a block's pairs, and its queries' cutpoints: (n, pair) and (n, query, cut)."""
+        """Return the linear predictors of a block's pairs and its queries' cutpoints: (n, pair) and (n, query, cut)."""
         design, campaign, local = self.design, self.campaign(), self.local(block)
         query = design.pool.query[block.pairs] - block.queries.start
         eta = design.terms[block.pairs] @ campaign["coefficients"]
@@ -59,15 +59,15 @@ class Draws(ABC):
         return np.ascontiguousarray(eta.T), cutpoints(campaign["first_cut"][0], campaign["gaps"].T, log_scale.T)
 
     def whole(self) -> tuple[Floats, Floats]:
-        """The same for the whole pool."""
+        """Return linear predictors and cutpoints of the whole pool."""
         return self.block(self.design.pool.whole)
 
     def probabilities(self, block: QueryBlock) -> Floats:
-        """P(level) of a block's pairs under each draw, shape (n, pair, level)."""
+        """Return P(level) of a block's pairs under each draw, shape (n, pair, level)."""
         eta, cuts = self.block(block)
         query = self.design.pool.query[block.pairs] - block.queries.start
         out = np.empty((*eta.shape, cuts.shape[2] + 1))
-        for drawn, e, c in zip(out, eta, cuts, strict=True):  # a draw at a time stays in the processor's cache
+        for drawn, e, c in zip(out, eta, cuts, strict=True):  # one draw at a time fits in the processor's cache
             drawn[:] = level_probabilities(c[query], e)
         return out
 
@@ -87,4 +87,4 @@ class Posterior(ABC):
 
     @abstractmethod
     def draw(self, n: int, rng: np.random.Generator) -> Draws:
-        """Joint draws."""
+        """Return joint draws."""

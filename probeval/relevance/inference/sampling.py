@@ -32,7 +32,7 @@ __all__ = ["LaplaceDraws"]
 
 @dataclass(frozen=True, eq=False)
 class LaplaceDraws(Draws):
-    """Draws around several centres, those of one after those of the other, given out in random order.
+    """Draws around several centres, stored by centre and returned in random order.
 
     Parameters
     ----------
@@ -43,9 +43,9 @@ class LaplaceDraws(Draws):
     moved
         The campaign's parameters less their centre, shape (parameter, draw).
     order
-        The order in which draws are given out, shape (draw,).
+        The order in which draws are returned, shape (draw,).
     seed
-        Where the random numbers of queries come from.
+        The seed of the queries' random streams.
     """
 
     problem: Problem
@@ -59,7 +59,7 @@ class LaplaceDraws(Draws):
     def of(
         cls, problem: Problem, modes: Sequence[Mode], weights: Floats, n: int, rng: np.random.Generator
     ) -> LaplaceDraws:
-        """So many draws, shared out as the weights say."""
+        """Return ``n`` draws, in proportion to the weights of the centres."""
         ends = np.round(np.cumsum(weights) * n).astype(int)
         ends[-1] = n
         parts = [slice(int(a), int(b)) for a, b in zip([0, *ends], ends, strict=False)]
@@ -71,7 +71,7 @@ class LaplaceDraws(Draws):
 
     @property
     def n(self) -> int:
-        """How many."""
+        """The number of draws."""
         return len(self.order)
 
     @property
@@ -88,7 +88,7 @@ class LaplaceDraws(Draws):
         return {name: out[where][:, self.order] for name, where in self.problem.layout.blocks.items()}
 
     def local(self, block: QueryBlock) -> Mapping[str, Floats]:
-        """The coefficients of a block's queries by effect, shape (query, column, draw)."""
+        """Return the coefficients of a block's queries by effect, shape (query, column, draw)."""
         effects = [e for e in self.design.effects if e.effect.scope == "query"]
         sizes = [e.columns.n_columns for e in effects]
         # Per query: normals for its effects, then for the noise of its judged pairs and of its cutpoint scale.
@@ -121,7 +121,7 @@ class LaplaceDraws(Draws):
     def _given_judgments(
         self, mode: Mode, number: int, some: slice, prior: Mapping[str, Floats], noise: Floats, mine: slice
     ) -> dict[str, Floats]:
-        """Draws of the effects of some queries of a block, from draws of their prior, shapes (query, column, draw)."""
+        """Return draws of the effects of some queries, from draws of their prior, shapes (query, column, draw)."""
         stack = self.problem.blocks[number]
         variances = self.design.variances(mode.log_sd)
         seen = JudgedInformation.of(self.problem, mode, number, some, variances)
@@ -133,9 +133,9 @@ class LaplaceDraws(Draws):
             drawn[name] = prior[name] * np.sqrt(seen.scale_variance / variances[name])[:, None, None]
             spread[name] = seen.scale_variance
         at_judged = np.asarray(sum(factors[name] @ values for name, values in drawn.items()))
-        said = seen.arrow.times(at_judged) + seen.noise(noise)
+        residual = seen.arrow.times(at_judged) + seen.noise(noise)
         weight = seen.weight[..., None] - seen.pushed @ self.moved[:, mine]
-        weight += seen.arrow.times(seen.covariance @ said) - said
+        weight += seen.arrow.times(seen.covariance @ residual) - residual
         return {
             name: values + spread[name][:, None, None] * (factors[name].transpose(0, 2, 1) @ weight)
             for name, values in drawn.items()
@@ -144,9 +144,9 @@ class LaplaceDraws(Draws):
 
 @dataclass(frozen=True, eq=False)
 class JudgedInformation:
-    """What judgments say of some queries' local parameters, as information that a noise can have.
+    """The information of judgments on some queries' local parameters, positive definite so that noise can have it.
 
-    The bend of a cutpoint scale is no information: it loosens the prior instead, which leaves the posterior as it is.
+    The bend of a cutpoint scale is not part of it: it widens the prior instead, which leaves the posterior unchanged.
     """
 
     arrow: Arrow  # H without the bend
@@ -159,7 +159,7 @@ class JudgedInformation:
     def of(
         cls, problem: Problem, mode: Mode, number: int, some: slice, variances: Mapping[str, float]
     ) -> JudgedInformation:
-        """Of some queries of a block."""
+        """Return the information of some queries of a block."""
         stack, arrow = problem.blocks[number], mode.arrows[number]
         diagonal = arrow.diagonal[some].copy()
         weight = stack.stack(mode.weight)[some].copy()
@@ -174,10 +174,10 @@ class JudgedInformation:
         return cls(whole, mode.covariances[number][some], pushed, weight, scale_variance)
 
     def noise(self, z: Floats) -> Floats:
-        r"""Noise of covariance :math:`H` from standard normals, shape (query, coordinate, draw).
+        r"""Return noise with covariance :math:`H` from standard normals, shape (query, coordinate, draw).
 
         With :math:`d` the diagonal and :math:`a` the arm, the pairs have :math:`\sqrt{d}\,z`, and the cutpoint scale
-        :math:`\sum_i (a_i/\sqrt{d_i})\, z_i` and what is then left of its own.
+        :math:`\sum_i (a_i/\sqrt{d_i})\, z_i` and its own remaining noise.
         """
         root = np.sqrt(self.arrow.diagonal)
         out = root[..., None] * z
@@ -189,7 +189,7 @@ class JudgedInformation:
 
 
 def _centred(z: Floats, parts: Sequence[slice]) -> Floats:
-    """Normals, shape (.., draw), of which each centre's have mean 0."""
+    """Return normals, shape (.., draw), centred so that those of each part have mean 0."""
     out = z.copy()
     for part in parts:
         n = part.stop - part.start

@@ -1,3 +1,3 @@
-"""What past campaigns teach, and how good the resulting models are."""
+"""Learning from past campaigns, and evaluation of the resulting models."""
 
 __all__: list[str] = []

@@ -1,4 +1,4 @@
-"""One finished campaign's estimates of the hierarchical model's parameters."""
+"""Estimates of the hierarchical model's parameters from one finished campaign."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ class ModelSpec:
 
     @property
     def effects(self) -> tuple[Effect, ...]:
-        """The effects that have a variance."""
+        """The effects of the model."""
         return model_effects(self.groups)
 
     def vague(self) -> HierarchicalPrior:
-        """A prior that says little, for learning from a whole campaign."""
+        """Return a vague prior, for learning from a whole campaign."""
         return HierarchicalPrior(
             terms=self.terms,
             centre=self.centre,
@@ -60,14 +60,14 @@ class ModelSpec:
 
 @dataclass(frozen=True)
 class CampaignEstimate:
-    """The model's parameters as one finished campaign estimates them, each with its standard error.
+    """Estimates of the model's parameters from one finished campaign, with standard errors.
 
     Parameters
     ----------
     name
         The campaign.
     n_levels
-        How many levels its scale has.
+        The number of levels of its scale.
     coefficients, first_cut, gaps, log_sds
         Estimates as normals: mean and standard error.
     """
@@ -82,7 +82,7 @@ class CampaignEstimate:
 
 @lru_cache(maxsize=32)
 def estimate_campaign(collection: Collection, spec: ModelSpec, *, depth: int) -> CampaignEstimate:
-    """The estimates of a campaign with judgments, under a vague prior; kept, as it takes a while."""
+    """Return the estimates of a judged campaign under a vague prior; cached, as it is slow."""
     if collection.judgments is None:
         raise ModelError(f"{collection.name}: there are no judgments to learn from.")
     scale = collection.judgments.scale()

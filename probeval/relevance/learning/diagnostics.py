@@ -1,4 +1,4 @@
-"""How good a model's probabilities are: on the pairs it was fitted on, on other queries, on other campaigns."""
+"""The quality of a model's probabilities on training pairs, held-out queries and held-out campaigns."""
 
 from __future__ import annotations
 
@@ -19,17 +19,16 @@ __all__ = ["Diagnostics", "cross_validate", "diagnose", "likelihood_ratios", "pr
 
 @dataclass(frozen=True)
 class Diagnostics:
-    r"""What a model said against what was judged; relevance is the grade over the top grade.
+    r"""Predictions compared with judgments; relevance is the grade over the top grade.
 
     Parameters
     ----------
     n
-        Pairs.
+        The number of pairs.
     rmse, r2
         Root mean squared error of expected relevance, and the share of its variance that is explained.
     stated_variance, squared_error
-        The mean variance that the model states, and the mean squared error that it makes: a model that knows how sure
-        it may be has them equal.
+        The mean variance stated by the model, and its mean squared error; equal for a calibrated model.
     log_score
         The mean log probability of the judged level.
     ranked_probability_score
@@ -46,12 +45,12 @@ class Diagnostics:
 
     @property
     def ratio(self) -> float:
-        """Stated variance over squared error: below 1 too sure, above 1 not sure enough."""
+        """Stated variance over squared error: below 1 is overconfident, above 1 underconfident."""
         return self.stated_variance / self.squared_error if self.squared_error else float("nan")
 
 
 def predict_data(model: FittedOrdinal, data: TrainingData) -> Floats:
-    """P(level) of each pair, 0 past its scale's levels, shape (observation, level)."""
+    """Return P(level) of each pair, 0 beyond its scale's levels, shape (observation, level)."""
     eta = model.linear_predictor(data.x)
     out = np.zeros((len(data), int(data.n_levels.max(initial=2))))
     for n in np.unique(data.n_levels):
@@ -61,7 +60,7 @@ def predict_data(model: FittedOrdinal, data: TrainingData) -> Floats:
 
 
 def diagnose(probability: Floats, data: TrainingData) -> Diagnostics:
-    """Compare stated probabilities, shape (observation, level), with what was judged."""
+    """Compare predicted probabilities, shape (observation, level), with the judgments."""
     n_levels = data.n_levels[:, None]
     level = np.arange(probability.shape[1])
     value = np.zeros(probability.shape)
@@ -86,7 +85,7 @@ def diagnose(probability: Floats, data: TrainingData) -> Diagnostics:
 
 
 def calibration(probability: Floats, data: TrainingData, *, bins: int = 10) -> pd.DataFrame:
-    """Stated probability of at least each level against the observed share, by bins of the former."""
+    """Return the predicted probability of at least each level and the observed share, by bins of the former."""
     at_least = np.cumsum(probability[:, ::-1], axis=1)[:, ::-1]
     rows = []
     for level in range(1, probability.shape[1]):
@@ -100,7 +99,7 @@ def calibration(probability: Floats, data: TrainingData, *, bins: int = 10) -> p
 
 
 def likelihood_ratios(model: OrdinalModel, data: TrainingData) -> dict[str, float]:
-    """Twice the log-likelihood that each term adds to the others: chi-squared with one degree of freedom by chance."""
+    """Return the likelihood ratio statistic of each term given the others: chi-squared with one degree of freedom."""
     full = model.fit_data(data).log_likelihood
     return {term: 2 * (full - _without(model, data, i).log_likelihood) for i, term in enumerate(model.terms)}
 
@@ -118,18 +117,18 @@ def cross_validate(
     folds: int = 10,
     rng: np.random.Generator | None = None,
 ) -> Floats:
-    """P(level) of each pair by a model fitted without its fold, shape (observation, level).
+    """Return P(level) of each pair by a model fitted without its fold, shape (observation, level).
 
     Parameters
     ----------
     model, data
-        What to fit, on what.
+        The model to fit, and the data.
     by
         ``"query"``: folds of whole queries; ``"campaign"``: one campaign left out at a time.
     folds
-        How many folds of queries.
+        The number of folds of queries.
     rng
-        How queries are put into folds; in turn when not given.
+        The generator that assigns queries to folds; in turn by default.
     """
     if by == "campaign":
         fold = data.campaign
@@ -153,10 +152,10 @@ def _padded(probability: Floats, width: int) -> Floats:
 
 
 def proportional_odds(model: OrdinalModel, data: TrainingData) -> list[Finding]:
-    """Whether one coefficient serves all cutpoints: each term's is fitted at every cutpoint alone and compared.
+    """Check proportional odds: fit each term's coefficient at every cutpoint separately, and compare.
 
-    A term is named where its coefficients at two cutpoints have different signs and both are sure of theirs (beyond two
-    standard errors): there the model is wrong in kind, not in degree.
+    A term is reported if its coefficients at two cutpoints have opposite signs, both beyond two standard errors: a
+    qualitative violation.
     """
     fitted = model.fit_data(data)
     x = (data.x - np.array(fitted.centre)) / np.array(fitted.spread)

@@ -1,4 +1,4 @@
-"""From past campaigns to a card: fit the chain, cross-validate it, keep the facts."""
+"""Fit models on past campaigns, cross-validate them, and save them as cards."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from probeval.relevance.models.baseline import Empirical
 from probeval.relevance.models.hierarchical import Hierarchical
 from probeval.relevance.models.ordinal import OrdinalModel, TrainingData, training_data
 
-__all__ = ["TEXT_JUD", "TEXT_OUT", "fit_card", "fit_hierarchical", "hierarchical_card", "text_chain"]
+__all__ = ["TEXT_JUD", "TEXT_OUT", "fit_card", "fit_hierarchical", "hierarchical_card", "text_models"]
 
-# How many systems, and teams, agree on a document; with judgments, how good its systems and its query are so far.
-# Where teams are not known, the same without them.
+# The shares of systems and teams that retrieved a document; with judgments, the means of its systems and its query.
+# If teams are unknown, the same without them.
 TEXT_OUT = (("log(fSYS)", "fTEAM"), ("log(fSYS)",))
 TEXT_JUD = tuple((*terms, "dSYS", "aDOC") for terms in TEXT_OUT) + TEXT_OUT
 
@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 
 def spec_of(collection: Collection) -> ModelSpec:
-    """What the hierarchical model looks at in a campaign: groups of documents where there are any."""
+    """Return the specification of the hierarchical model for a campaign, with its groups of documents if any."""
     return MUSIC_SPEC if set(MUSIC_SPEC.groups) <= set(collection.has.get("metadata", ())) else TEXT_SPEC
 
 
@@ -50,7 +50,7 @@ def fit_hierarchical(
     labelled: tuple[LabelTable, Judgments] | None = None,
     progress: Callable[[Sequence[Collection]], Iterable[Collection]] = iter,
 ) -> Hierarchical:
-    """The hierarchical model with the prior that these campaigns teach.
+    """Return the hierarchical model with a prior learned from campaigns.
 
     Parameters
     ----------
@@ -59,9 +59,9 @@ def fit_hierarchical(
     depth
         The depth of their pools.
     labelled
-        Labels by machines with the grades that people gave the same pairs, from which their worth is learned.
+        Machine labels and human grades of the same pairs, to learn the informativeness of the labels.
     progress
-        Wraps the campaigns while they are learned from.
+        A wrapper around the campaigns, such as a progress bar.
     """
     if not collections:
         raise ModelError("No campaign was given to learn from.")
@@ -82,7 +82,7 @@ def hierarchical_card(
     made: str = "",
     progress: Callable[[Sequence[Collection]], Iterable[Collection]] = iter,
 ) -> Card:
-    """The hierarchical model as a card; its ``evaluation`` comes from ``probeval validate``."""
+    """Return the hierarchical model as a card; its ``evaluation`` comes from ``probeval validate``."""
     judged = {c.name: c.judgments for c in collections if c.judgments is not None}
     scales = {str(j.scale()) for j in judged.values()}
     return Card(
@@ -101,8 +101,8 @@ def hierarchical_card(
     )
 
 
-def text_chain(collections: Sequence[Collection], *, depth: int) -> list[FittedModel]:
-    """The chain for campaigns of texts, fitted on these: judgments and outputs, outputs alone, past shares."""
+def text_models(collections: Sequence[Collection], *, depth: int) -> list[FittedModel]:
+    """Fit the models for text campaigns: judgments and outputs, outputs alone, past shares."""
     return [
         *(OrdinalModel(terms, balanced=True).fit(collections, depth=depth) for terms in TEXT_JUD),
         Empirical.fit(collections, depth=depth),
@@ -120,20 +120,20 @@ def fit_card(
     made: str = "",
     progress: Callable[[Sequence[T]], Iterable[T]] = iter,
 ) -> Card:
-    """Fit a chain of ordinal models, the past shares at its end, and cross-validate each.
+    """Fit ordinal models with past shares as the last fallback, and cross-validate each.
 
     Parameters
     ----------
     collections
         Past campaigns; judged pairs in their top ``depth`` count.
     name, title, limits, made
-        What the card says of itself.
+        The description on the card.
     terms
         The terms of each model, the most informed first.
     depth
         The depth of the pools.
     progress
-        Wraps the models while they are fitted.
+        A wrapper around the models, such as a progress bar.
     """
     judged = {c.name: c.judgments.fingerprint() for c in collections if c.judgments is not None}
     if len(judged) < len(collections):
@@ -164,17 +164,17 @@ def fit_card(
 
 
 def _evaluation(model: OrdinalModel, data: TrainingData) -> dict[str, Any]:
-    """Cross-validated by query, and by campaign where there are several; what each term adds; what looks wrong."""
+    """Return cross-validation by query, and by campaign if several, likelihood ratios of terms, and problems."""
     out: dict[str, Any] = {}
     for by in ("query", "campaign") if len(data.campaigns) > 1 else ("query",):
         held_out = cross_validate(model, data, by=by)
         for number, campaign in enumerate(data.campaigns):
             mine = data.campaign == number
             if mine.any():
-                found = diagnose(held_out[mine], data.take(mine))
-                out.setdefault(f"held out by {by}", {})[campaign] = {**asdict(found), "ratio": found.ratio}
-        found = diagnose(held_out, data)
-        out[f"held out by {by}"]["all"] = {**asdict(found), "ratio": found.ratio}
+                fit = diagnose(held_out[mine], data.take(mine))
+                out.setdefault(f"held out by {by}", {})[campaign] = {**asdict(fit), "ratio": fit.ratio}
+        fit = diagnose(held_out, data)
+        out[f"held out by {by}"]["all"] = {**asdict(fit), "ratio": fit.ratio}
     out["likelihood ratio chi-squared"] = likelihood_ratios(model, data)
     findings = [str(f) for f in proportional_odds(model, data)]
     return {**out, "findings": findings} if findings else out

@@ -1,4 +1,4 @@
-"""What labels by machines are worth, learned where labels and grades are both known."""
+"""Learn the informativeness of machine labels from pairs with both labels and grades."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ __all__ = ["learn_labels"]
 
 
 def learn_labels(labels: LabelTable, judgments: Judgments, *, complete: float = 0.9) -> LabelWorth:
-    """What labels are worth, from pairs with both labels and grades.
+    """Learn the informativeness of labels from pairs with both labels and grades.
 
-    Sources that label less than ``complete`` of the pairs are left out: what they say of so few cannot be told from
-    what made them speak.
+    Sources that label less than ``complete`` of the pairs are left out: their labels may be a selected sample.
     """
     scale = judgments.scale()
     codes = judgments.codes_on(labels.pool, scale)

@@ -1,8 +1,8 @@
-"""The pooled prior: what several past campaigns teach about the next one.
+"""The pooled prior for a new campaign, from estimates of past ones.
 
 Coefficients, cutpoints and variances differ from campaign to campaign far beyond their standard errors, so the prior of
-the next campaign is not their mean but the predictive: between-campaign spread included, itself uncertain as campaigns
-are few.
+the next campaign is not their mean but the predictive distribution, with the between-campaign spread, which is itself
+uncertain with few campaigns.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ __all__ = ["pooled_prior"]
 
 # Half-normal scales of the between-campaign standard deviations.
 BETWEEN_COEFFICIENTS = 0.5  # logits per sd of the term
-BETWEEN_CUTS = 1.0  # logits: campaigns differ most in how much is relevant
+BETWEEN_CUTS = 1.0  # logits: campaigns differ most in their share of relevant pairs
 BETWEEN_GAPS = 0.5  # logits
 BETWEEN_LOG_SDS = 0.4  # a factor of 1.5 either way
 GRID = np.linspace(0.05, 4.0, 80)  # of between-campaign sds, in units of their scale
-DEFAULT_GAP = Normal(1.5, 0.75)  # the prior of a gap where all past campaigns had two levels
-MANY = 10  # scales of so many levels have narrower gaps, which say nothing of short scales
+DEFAULT_GAP = Normal(1.5, 0.75)  # the prior of a gap if all past campaigns had two levels
+MANY = 10  # scales with this many levels have narrower gaps, uninformative for shorter scales
 
 
 def pooled_prior(estimates: Sequence[CampaignEstimate], spec: ModelSpec) -> HierarchicalPrior:
-    """The prior for a campaign not yet seen."""
+    """Return the prior for a new campaign."""
     if not estimates:
         raise ModelError("No campaign was given to learn from.")
     sizes = sorted({estimate.n_levels for estimate in estimates if estimate.n_levels > 2})
@@ -64,7 +64,7 @@ def _gaps(estimates: Sequence[CampaignEstimate], n_levels: int) -> list[tuple[No
 
 
 def _next(seen: Sequence[Normal], scale: float, *, positive: bool = False) -> Normal:
-    r"""The predictive of one more campaign's value, in normal form.
+    r"""Return the predictive distribution of a new campaign's value, as a normal.
 
     Values are normal around a mean with between-campaign sd :math:`\tau`, which has a half-normal prior of the given
     scale; the mean has a flat one. :math:`\tau` is integrated over a grid.

@@ -1,3 +1,3 @@
-"""Relevance models, as users meet them."""
+"""Relevance models."""
 
 __all__: list[str] = []

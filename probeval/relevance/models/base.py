@@ -1,4 +1,4 @@
-"""The protocols of relevance models, and the fallback to the first of several that applies to a pair."""
+"""Protocols of relevance models, and the fallback to the first applicable model of each pair."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["FallbackModel", "Finding", "FittedModel", "Predicts"]
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that a model's check found, and what to do about it."""
+    """A problem found by a model's check, and its remedy."""
 
     what: str
     remedy: str
@@ -29,7 +29,7 @@ class Finding:
 
 
 class Predicts(Protocol):
-    """What gives every pair of a campaign its distribution: a fallback model, or one with a posterior."""
+    """A model that predicts every pair of a campaign: a fallback model, or one with a posterior."""
 
     def predict(
         self,
@@ -39,33 +39,33 @@ class Predicts(Protocol):
         scale: Scale | None = None,
         rng: np.random.Generator | None = None,
     ) -> RelevanceDistribution:
-        """P(grade) of every pair in the top ``depth``; judged pairs are certain."""
+        """Return P(grade) of every pair in the top ``depth``; judged pairs are certain."""
 
     def check(self) -> list[Finding]:
-        """What is wrong with it, and what to do."""
+        """Return problems of the model and their remedies."""
 
 
 class FittedModel(Protocol):
-    """What speaks about the relevance of pairs."""
+    """A fitted model of the relevance of pairs."""
 
     kind: str
 
     def levels(self, scale: Scale) -> Codes:
-        """The grade that each level it distinguishes stands for, shape (level,)."""
+        """Return the representative grade of each level, shape (level,)."""
 
     def probabilities(self, collection: Collection, *, depth: int, scale: Scale) -> Floats:
-        """P(level) of every pair in the top ``depth``, NaN rows where it cannot say, shape (pair, level)."""
+        """Return P(level) of every pair in the top ``depth``, NaN rows if not applicable, shape (pair, level)."""
 
     def check(self) -> list[Finding]:
-        """What is wrong with it, and what to do."""
+        """Return problems of the model and their remedies."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Its numbers as plain data."""
+        """Return the parameters as plain data."""
 
 
 @dataclass(frozen=True)
 class FallbackModel:
-    """Models from the most to the least informed: each pair is predicted by the first that can.
+    """Models from the most to the least informed: each pair is predicted by the first applicable model.
 
     Examples
     --------
@@ -86,16 +86,16 @@ class FallbackModel:
         scale: Scale | None = None,
         rng: np.random.Generator | None = None,
     ) -> RelevanceDistribution:
-        """P(grade) of every pair in the top ``depth``; judged pairs are certain.
+        """Return P(grade) of every pair in the top ``depth``; judged pairs are certain.
 
         Parameters
         ----------
         collection
-            Runs, and whatever judgments, metadata and labels the models use.
+            Runs, and the judgments, metadata and labels that the models use.
         depth
             The depth of the pool.
         scale
-            The scale of the grades; inferred from the judgments when not given.
+            The scale of the grades; inferred from the judgments by default.
         rng
             Not used: there is no posterior to draw from.
         """
@@ -107,7 +107,7 @@ class FallbackModel:
     def probabilities(
         self, collection: Collection, *, depth: int, scale: Scale
     ) -> tuple[Floats, Codes, np.ndarray[tuple[int], np.dtype[np.int64]]]:
-        """P(level) of every pair, what the levels stand for, and which model each pair has it from."""
+        """Return P(level) of every pair, the grades of the levels, and the position of the model of each pair."""
         found: list[tuple[Floats, Codes]] = []
         chosen: np.ndarray[tuple[int], np.dtype[np.int64]] | None = None
         for i, model in enumerate(self.models):
@@ -128,17 +128,17 @@ class FallbackModel:
         return out, levels.astype(np.int16), chosen
 
     def check(self) -> list[Finding]:
-        """What is wrong with its models, and what to do."""
+        """Return problems of the models and their remedies."""
         return [finding for model in self.models for finding in model.check()]
 
     @property
     def terms(self) -> list[str]:
-        """The terms of all its models, each once."""
+        """The distinct terms of all models."""
         return list(dict.fromkeys(term for model in self.models for term in getattr(model, "terms", ())))
 
 
 def as_model(model: FallbackModel | FittedModel | Iterable[FittedModel]) -> FallbackModel:
-    """One or more models as one."""
+    """Combine one or more models into one."""
     if isinstance(model, FallbackModel):
         return model
     return FallbackModel(list(model)) if isinstance(model, Iterable) else FallbackModel([model])

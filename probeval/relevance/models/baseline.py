@@ -1,4 +1,4 @@
-"""Models that look at nothing but the scale: uniform, and past shares."""
+"""Models that depend only on the scale: uniform, and past shares."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ __all__ = ["Empirical", "Uniform"]
 
 @dataclass(frozen=True)
 class Uniform:
-    """Every grade as likely as any other: on Fine over its 101 grades, mean 50 and variance 850."""
+    """All grades equally likely: on the fine scale of 101 grades, mean 50 and variance 850."""
 
     kind = "uniform"
 
     def levels(self, scale: Scale) -> Codes:
-        """Every grade."""
+        """Return every grade of the scale."""
         return np.arange(len(scale), dtype=np.int16)
 
     def probabilities(self, collection: Collection, *, depth: int, scale: Scale) -> Floats:
-        """The same for every pair."""
+        """Return the same probabilities for every pair."""
         return np.full((len(collection.runs.top(depth).pool), len(scale)), 1 / len(scale))
 
     def check(self) -> list[Finding]:
-        """Nothing can be wrong with it but that it knows nothing."""
+        """Return no problems: there is nothing to fit."""
         return []
 
     def to_dict(self) -> dict[str, Any]:
-        """Its numbers as plain data: none."""
+        """Return the parameters as plain data: none."""
         return {"kind": self.kind}
 
 
@@ -60,7 +60,7 @@ class Empirical:
 
     @classmethod
     def fit(cls, collections: Iterable[Collection], *, depth: int) -> Empirical:
-        """The shares among the judged pairs in the top ``depth``, campaigns of one scale counting alike."""
+        """Fit the shares among judged pairs in the top ``depth``; campaigns of one scale have equal weight."""
         found: dict[int, list[Floats]] = {}
         for collection in collections:
             if collection.judgments is None:
@@ -72,16 +72,16 @@ class Empirical:
         return cls({n: tuple(float(x) for x in np.mean(shares, axis=0)) for n, shares in sorted(found.items())})
 
     def levels(self, scale: Scale) -> Codes:
-        """The levels of the scale."""
+        """Return the levels of the scale."""
         return scale.levels
 
     def probabilities(self, collection: Collection, *, depth: int, scale: Scale) -> Floats:
-        """The same for every pair."""
+        """Return the same probabilities for every pair."""
         row = self.share(len(scale.levels))
         return np.broadcast_to(row, (len(collection.runs.top(depth).pool), len(row)))
 
     def share(self, n_levels: int) -> Floats:
-        """The share of each level; for a number of levels never seen, the mean share of the lowest, the rest even."""
+        """Return the share of each level; for other numbers of levels, the mean share of the lowest, the rest even."""
         if n_levels in self.shares:
             known = np.asarray(self.shares[n_levels])
             return np.asarray(known / known.sum())
@@ -89,7 +89,7 @@ class Empirical:
         return np.array([lowest] + [(1 - lowest) / (n_levels - 1)] * (n_levels - 1))
 
     def check(self) -> list[Finding]:
-        """Levels that were never seen."""
+        """Return levels without training data."""
         return [
             Finding(
                 f"Scales of {n} levels: level {i} was hardly ever seen.", "Its share is a guess of half a judgment."
@@ -100,5 +100,5 @@ class Empirical:
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """Its numbers as plain data."""
+        """Return the parameters as plain data."""
         return {"kind": self.kind, "shares": {str(n): list(share) for n, share in self.shares.items()}}

@@ -1,7 +1,7 @@
-r"""The cumulative logit: probabilities, likelihood and its Newton fit, for scales of several sizes at once.
+r"""The cumulative logit model: probabilities, likelihood and Newton fit, for scales of several sizes at once.
 
 :math:`\text{logit}\,P(R \ge \ell) = \alpha_\ell + \eta` with falling :math:`\alpha_1 > \alpha_2 > ..`. The
-log-likelihood is concave in the cutpoints and the coefficients together, so Newton's method finds the one maximum.
+log-likelihood is jointly concave in the cutpoints and the coefficients, so Newton's method finds the maximum.
 See McCullagh (1980), Pratt (1981) and docs/theory/relevance-models.md#fitting-ordinal.
 """
 
@@ -21,14 +21,14 @@ __all__ = ["CumulativeFit", "Observations", "SeparationError", "fit_cumulative"]
 
 ITERATIONS = 100
 TOLERANCE = 1e-10  # on Newton's decrement, in units of log-likelihood
-PSEUDO = 0.5  # observations of each level added where one was never seen
-LOOSE = 1e3  # a standard error, in logits a standard deviation of the term, past which nothing is known
-FAR = 35.0  # a logit past which a probability is 0 or 1 for all that a computer can tell
-SAME = 1e-12  # what is left of a term once the others are known, of its square, below which it says nothing of its own
+PSEUDO = 0.5  # pseudo-observations of each level, added if one is unobserved
+LOOSE = 1e3  # standard error, in logits per standard deviation of the term, above which it is undetermined
+FAR = 35.0  # logit beyond which a probability is numerically 0 or 1
+SAME = 1e-12  # residual share of a term's square given the others, below which the term is redundant
 
 
 class SeparationError(ModelError):
-    """The levels are separated, so no fit is best."""
+    """The levels are separated, so the likelihood has no maximum."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -38,7 +38,7 @@ class SeparationError(ModelError):
 
 @dataclass(frozen=True, eq=False)
 class Observations:
-    """Graded pairs: their terms, level, and how many levels their scale has.
+    """Graded pairs: their terms, their level, and the number of levels of their scale.
 
     Parameters
     ----------
@@ -56,20 +56,20 @@ class Observations:
     def take(
         self, rows: np.ndarray[tuple[int], np.dtype[np.int64]] | np.ndarray[tuple[int], np.dtype[np.bool_]]
     ) -> Observations:
-        """Some of the observations, by position or mask."""
+        """Return some of the observations, by position or mask."""
         return Observations(self.x[rows], self.level[rows], self.n_levels[rows], self.weight[rows])
 
     def without(self, term: int) -> Observations:
-        """All of them without one term."""
+        """Return the observations without one term."""
         return Observations(np.delete(self.x, term, axis=1), self.level, self.n_levels, self.weight)
 
 
 @dataclass(frozen=True, eq=False)
 class CumulativeFit:
-    """Cutpoints by number of levels, coefficients, and how the fit went.
+    """A fit: cutpoints by number of levels, coefficients, and diagnostics.
 
-    ``covariance`` is of the cutpoints (by rising number of levels), then the coefficients. ``unseen`` names levels that
-    no observation had; their cutpoints rest on half a pseudo-observation a level.
+    ``covariance`` is of the cutpoints (by increasing number of levels), then the coefficients. ``unseen`` lists the
+    levels without observations; their cutpoints rest on half a pseudo-observation per level.
     """
 
     cuts: Mapping[int, Floats]
@@ -81,12 +81,12 @@ class CumulativeFit:
 
 
 def fit_cumulative(data: Observations, *, ridge: float = 0.0) -> CumulativeFit:
-    """The maximum of the log-likelihood less ``ridge`` times half the squared length of the coefficients.
+    """Maximise the log-likelihood minus ``ridge`` times half the squared length of the coefficients.
 
     Raises
     ------
     ModelError
-        Where there is no maximum (a term separates the levels) and no ridge to make one.
+        If there is no maximum (a term separates the levels) and no ridge.
     """
     sizes = [int(n) for n in np.unique(data.n_levels)]
     if not sizes:
@@ -104,13 +104,13 @@ def fit_cumulative(data: Observations, *, ridge: float = 0.0) -> CumulativeFit:
             break
         size = 1.0
         while True:
-            trial = theta + size * step
-            if problem.ordered(trial):
-                new = problem(trial)
+            candidate = theta + size * step
+            if problem.ordered(candidate):
+                new = problem(candidate)
                 if new[0] >= value + 1e-4 * size * decrement or size < 1e-8:
                     break
             size /= 2
-        theta, (value, gradient, information) = trial, new
+        theta, (value, gradient, information) = candidate, new
         if ridge == 0 and problem.separated(theta):
             raise SeparationError
     else:
@@ -129,7 +129,7 @@ def _solve(information: Floats, right: Floats) -> Floats:
         factor = cho_factor(information / np.outer(size, size))
         if (np.diag(factor[0]) ** 2).min(initial=1.0) < SAME:
             raise np.linalg.LinAlgError
-    except (np.linalg.LinAlgError, ValueError):  # singular, or a term that says nothing
+    except (np.linalg.LinAlgError, ValueError):  # singular, or a constant term
         raise ModelError(
             "Two terms say the same (or one is constant), so no fit is best. Drop one, or give a ridge."
         ) from None
@@ -155,13 +155,13 @@ class _Problem:
         self.starts = dict(zip(sizes, np.cumsum([0] + [n - 1 for n in sizes]).tolist(), strict=False))
         self.n_cuts = sum(n - 1 for n in sizes)
         start = np.array([self.starts[int(n)] for n in sizes])[np.searchsorted(sizes, data.n_levels)]
-        # Stacked places of the cutpoints above and below each observation; the ends have none.
+        # Positions of the cutpoints above and below each observation; the ends have none.
         self.top, self.bottom = data.level == 0, data.level == data.n_levels - 1
         self.upper = np.where(self.top, 0, start + data.level - 1)
         self.lower = np.where(self.bottom, 0, start + data.level)
 
     def start(self) -> Floats:
-        """Cutpoints of the shares of the levels, coefficients 0."""
+        """Return the starting point: cutpoints from the shares of the levels, coefficients 0."""
         cuts = []
         for n in self.sizes:
             mine = self.data.n_levels == n
@@ -171,20 +171,20 @@ class _Problem:
         return np.concatenate([*cuts, np.zeros(self.data.x.shape[1])])
 
     def split(self, theta: Floats) -> tuple[dict[int, Floats], Floats]:
-        """Cutpoints by number of levels, and coefficients."""
+        """Return the cutpoints by number of levels, and the coefficients."""
         cuts = {n: theta[self.starts[n] : self.starts[n] + n - 1] for n in self.sizes}
         return cuts, theta[self.n_cuts :]
 
     def ordered(self, theta: Floats) -> bool:
-        """Whether every scale's cutpoints fall."""
+        """Whether every scale's cutpoints are decreasing."""
         return all(np.all(np.diff(cut) < 0) for cut in self.split(theta)[0].values())
 
     def separated(self, theta: Floats) -> bool:
-        """Whether a coefficient has left for infinity: a standard deviation of its term moves the logit past sense."""
+        """Whether a coefficient diverges: one standard deviation of its term moves the logit beyond numeric range."""
         return bool(np.any(np.abs(theta[self.n_cuts :]) * self.data.x.std(axis=0) > FAR))
 
     def loose(self, covariance: Floats) -> bool:
-        """Whether the data leave a coefficient free: the likelihood went flat before the coefficient got far."""
+        """Whether a coefficient is undetermined: the likelihood is flat in it."""
         error = np.sqrt(np.diag(covariance)[self.n_cuts :])
         return bool(np.any(error * self.data.x.std(axis=0) > LOOSE))
 
@@ -194,7 +194,7 @@ class _Problem:
         u = np.where(self.top, np.inf, theta[self.upper] + eta)
         v = np.where(self.bottom, -np.inf, theta[self.lower] + eta)
         fu, fv = expit(u), expit(v)
-        # F(u) - F(v) without cancellation where both are near 1.
+        # F(u) - F(v) without cancellation if both are near 1.
         p = np.maximum(np.where(v > 0, expit(-v) - expit(-u), fu - fv), 1e-300)
         du, dv = fu * expit(-u), fv * expit(-v)
         a, b = du / p, dv / p

@@ -1,4 +1,4 @@
-"""The hierarchical model as users meet it: it predicts with a posterior, so that pairs depend on one another.
+"""The public face of the hierarchical model: predictions with a posterior, under which pairs are dependent.
 
 See docs/theory/hierarchical.md#hier.
 """
@@ -26,25 +26,24 @@ from probeval.threads import one_thread
 __all__ = ["Hierarchical", "Inference"]
 
 Inference = Literal["laplace", "nuts"]
-DRAWS = 200  # of the posterior: what they leave to chance in a score is below a hundredth of its sd
-LEAST_DRAWS = 50  # however large the pool
+DRAWS = 200  # posterior draws: the Monte Carlo error of a score is below a hundredth of its sd
+LEAST_DRAWS = 50  # for pools of any size
 CELLS = 10_000_000  # draws times pairs, above which fewer draws are made
-UNKNOWN = 1.0  # the sd of a log sd past which a prior says nothing
+UNKNOWN = 1.0  # sd of a log sd above which a prior is uninformative
 
 
 @dataclass(frozen=True)
 class Hierarchical:
-    """The hierarchical model with what past campaigns taught it.
+    """The hierarchical model with a prior learned from past campaigns.
 
     Parameters
     ----------
     prior
-        The predictive over past campaigns.
+        The predictive distribution over past campaigns.
     draws
-        How many posterior draws a prediction keeps; fewer where there are more than 50,000 pairs.
+        The number of posterior draws of a prediction; fewer for more than 50,000 pairs.
     inference
-        How the posterior is computed: ``"laplace"`` in seconds, ``"nuts"`` in minutes and without the normal
-        approximation.
+        The inference method: ``"laplace"`` takes seconds, ``"nuts"`` minutes but without a normal approximation.
     """
 
     prior: HierarchicalPrior
@@ -61,11 +60,11 @@ class Hierarchical:
 
     @property
     def terms(self) -> tuple[str, ...]:
-        """What it looks at."""
+        """The terms of the model."""
         return self.prior.terms
 
     def design(self, collection: Collection, *, depth: int, scale: Scale | None = None) -> ModelDesign:
-        """A campaign as the model sees it, whatever is judged of it."""
+        """Return the design of a campaign, independent of its judgments."""
         return ModelDesign.of(self.prior, collection, depth=depth, scale=collection.scale(scale))
 
     def infer(
@@ -78,18 +77,18 @@ class Hierarchical:
         rng: np.random.Generator | None = None,
         **options: Any,
     ) -> Posterior:
-        """The posterior given the judgments at hand.
+        """Return the posterior given the campaign's judgments.
 
         Parameters
         ----------
         collection
-            Runs, and whatever judgments, metadata and labels there are.
+            Runs, and optionally judgments, metadata and labels.
         depth, scale
-            The depth of the pool, and the grades; those of the judgments when not given.
+            The depth of the pool, and the scale of the grades; that of the judgments by default.
         inference
-            ``"laplace"`` or ``"nuts"``; the model's own when not given.
+            ``"laplace"`` or ``"nuts"``; the model's own by default.
         rng
-            Where a sampler's seed comes from; seed 0 when not given.
+            The generator of the sampler's seed; seed 0 by default.
         options
             For ``"nuts"``: ``draws``, ``tune``, ``chains``, ``target_accept``, ``progress``.
         """
@@ -105,7 +104,7 @@ class Hierarchical:
         return fit_nuts(design, collection.codes_on(design.pool, design.scale), rng=rng, **options)
 
     def refit(self, collection: Collection, design: ModelDesign, *, start: Start | None = None) -> LaplacePosterior:
-        """The posterior by Laplace's method on a design made before; ``start`` from an earlier one makes it quick."""
+        """Return the posterior by Laplace's method for an existing design; ``start`` from an earlier fit is faster."""
         with one_thread():
             return fit_laplace(design, collection.codes_on(design.pool, design.scale), start=start)
 
@@ -117,14 +116,14 @@ class Hierarchical:
         scale: Scale | None = None,
         rng: np.random.Generator | None = None,
     ) -> RelevanceDistribution:
-        """P(grade) of every pair in the top ``depth``, with a posterior axis; judged pairs are certain."""
+        """Return P(grade) of every pair in the top ``depth``, with a posterior axis; judged pairs are certain."""
         rng = np.random.default_rng(0) if rng is None else rng
         return self.distribution(collection, self.infer(collection, depth=depth, scale=scale, rng=rng), rng)
 
     def distribution(
         self, collection: Collection, posterior: Posterior, rng: np.random.Generator
     ) -> RelevanceDistribution:
-        """The distribution of relevance under a posterior, by joint draws of its parameters."""
+        """Return the distribution of relevance under a posterior, from joint draws of its parameters."""
         design = posterior.design
         n = min(self.draws, max(CELLS // max(len(design.pool), 1), LEAST_DRAWS))
         with one_thread():
@@ -133,15 +132,15 @@ class Hierarchical:
             )
 
     def check(self) -> list[Finding]:
-        """Priors that are too wide to say anything."""
+        """Return priors that are too wide to be informative."""
         wide = [name for name, n in self.prior.log_sds.items() if n.sd > UNKNOWN]
         return [Finding(f"The variance of {k} effects is hardly known.", "Learn from more campaigns.") for k in wide]
 
     def to_dict(self) -> dict[str, Any]:
-        """Its numbers as plain data."""
+        """Return the parameters as plain data."""
         return {"kind": self.kind, "prior": self.prior.to_dict()}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Hierarchical:
-        """The model from plain data."""
+        """Return the model from plain data."""
         return cls(HierarchicalPrior.from_dict(data["prior"]))

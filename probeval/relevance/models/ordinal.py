@@ -23,12 +23,12 @@ from probeval.relevance.models.cumulative import Observations, SeparationError, 
 
 __all__ = ["FittedOrdinal", "OrdinalModel", "TrainingData", "training_data"]
 
-RIDGE = 1.0  # what a separated fit falls back to, on standardised terms
+RIDGE = 1.0  # the ridge for separated data, on standardised terms
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingData:
-    """The judged pairs of several campaigns that have every term.
+    """The judged pairs of several campaigns, with complete terms.
 
     Parameters
     ----------
@@ -37,17 +37,17 @@ class TrainingData:
     x
         Their values, shape (observation, term).
     level, n_levels
-        The level of each pair, and how many its scale has, shape (observation,).
+        The level of each pair, and the number of levels of its scale, shape (observation,).
     relevance
         The judged grade over the top grade, shape (observation,).
     values
-        For each number of levels, the relevance that each level stands for.
+        For each number of levels, the relevance of each level.
     campaign, query
-        Which campaign, and which query (numbered over all campaigns), shape (observation,).
+        The campaign and the query (numbered over all campaigns) of each pair, shape (observation,).
     campaigns
         Names of the campaigns.
     dropped
-        How many judged pairs lack a term and were left out.
+        The number of judged pairs left out because a term is missing.
     """
 
     terms: tuple[str, ...]
@@ -65,13 +65,13 @@ class TrainingData:
         return len(self.level)
 
     def take(self, rows: Any) -> TrainingData:
-        """Some of the pairs, by position or mask."""
+        """Return some of the pairs, by position or mask."""
         columns = ("x", "level", "n_levels", "relevance", "campaign", "query")
         return replace(self, **{name: getattr(self, name)[rows] for name in columns})
 
 
 def training_data(collections: Iterable[Collection], terms: Sequence[str], *, depth: int) -> TrainingData:
-    """The judged pairs in the top ``depth`` of each campaign, with their terms; judged features leave the pair out."""
+    """Return the judged pairs in the top ``depth`` of each campaign with their terms, each without its own judgment."""
     parts: list[TrainingData] = []
     n_queries = 0
     for number, collection in enumerate(collections):
@@ -81,7 +81,7 @@ def training_data(collections: Iterable[Collection], terms: Sequence[str], *, de
         if collection.runs.teams is None:  # every system is a team of its own
             collection = replace(collection, runs=collection.runs.with_teams({}))
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ProbevalWarning)  # what is missing is counted below
+            warnings.simplefilter("ignore", ProbevalWarning)  # missing terms are counted below
             table = compute_features(collection, feature_names(terms), depth=depth, scale=scale)
         codes = collection.codes_on(table.pool, scale)
         x = table.design(terms)
@@ -121,7 +121,7 @@ def _stacked(parts: Sequence[TrainingData]) -> TrainingData:
 
 @dataclass(frozen=True)
 class OrdinalModel:
-    """What to fit: the terms, and how.
+    """The specification of an ordinal model: its terms and fitting options.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ class OrdinalModel:
     ridge
         The weight of a penalty on the standardised coefficients; 0 for maximum likelihood.
     balanced
-        Whether every campaign counts alike, however many pairs it has.
+        Whether every campaign has equal weight, regardless of its number of pairs.
     """
 
     terms: tuple[str, ...]
@@ -138,11 +138,11 @@ class OrdinalModel:
     balanced: bool = False
 
     def fit(self, collections: Iterable[Collection], *, depth: int) -> FittedOrdinal:
-        """Fit on the judged pairs of past campaigns, whatever their scales."""
+        """Fit on the judged pairs of past campaigns, of any scales."""
         return self.fit_data(training_data(collections, self.terms, depth=depth))
 
     def fit_data(self, data: TrainingData) -> FittedOrdinal:
-        """Fit on judged pairs whose terms are at hand."""
+        """Fit on judged pairs with computed terms."""
         if len(data) == 0:
             raise ModelError(f"No judged pair has all of {', '.join(self.terms)}: there is nothing to learn from.")
         centre, spread = data.x.mean(axis=0), data.x.std(axis=0)
@@ -184,22 +184,22 @@ class OrdinalModel:
 
 @dataclass(frozen=True)
 class FittedOrdinal:
-    """An ordinal logit model with its numbers.
+    """A fitted ordinal logit model.
 
     Parameters
     ----------
     terms
-        What it looks at.
+        The terms of the model.
     centre, spread
-        Subtracted from each term, and what it is then divided by.
+        The mean and standard deviation that standardise each term.
     coefficients
-        Of the standardised terms.
+        The coefficients of the standardised terms.
     cutpoints
-        For each number of levels, the falling cutpoints.
+        For each number of levels, the decreasing cutpoints.
     covariance
-        Of the cutpoints (by rising number of levels) and the coefficients; empty where it is not known.
+        The covariance of the cutpoints (by increasing number of levels) and the coefficients; empty if unknown.
     log_likelihood, notes
-        How the fit went.
+        The log-likelihood and remarks on the fit.
     """
 
     terms: tuple[str, ...]
@@ -213,15 +213,15 @@ class FittedOrdinal:
     kind = "ordinal"
 
     def levels(self, scale: Scale) -> Codes:
-        """The levels of the scale."""
+        """Return the levels of the scale."""
         return scale.levels
 
     def linear_predictor(self, x: Floats) -> Floats:
-        """The linear predictor for terms of shape (.., term)."""
+        """Return the linear predictor for terms of shape (.., term)."""
         return np.asarray((x - np.array(self.centre)) / np.array(self.spread) @ np.array(self.coefficients))
 
     def cuts(self, n_levels: int) -> Floats:
-        """The cutpoints of a scale: its own, or those of the nearest size, the same span cut evenly."""
+        """Return the cutpoints of a scale: its own, or those of the nearest size, with the same span divided evenly."""
         if n_levels in self.cutpoints:
             return np.array(self.cutpoints[n_levels])
         nearest = min(self.cutpoints, key=lambda n: (abs(n - n_levels), n))
@@ -230,7 +230,7 @@ class FittedOrdinal:
         return np.linspace(known[0], last, n_levels - 1)
 
     def probabilities(self, collection: Collection, *, depth: int, scale: Scale) -> Floats:
-        """P(level) of every pair that has all terms, NaN rows elsewhere, shape (pair, level)."""
+        """Return P(level) of every pair with complete terms, NaN rows elsewhere, shape (pair, level)."""
         missing = needs(feature_names(self.terms)) - set(collection.has)
         if missing:
             return np.full((len(collection.runs.top(depth).pool), len(scale.levels)), np.nan)
@@ -241,20 +241,20 @@ class FittedOrdinal:
         return level_probabilities(self.cuts(len(scale.levels)), self.linear_predictor(table.design(self.terms)))
 
     def check(self) -> list[Finding]:
-        """What went wrong in the fit, and which terms say too little to be sure of their sign."""
-        found = [Finding(note, "") for note in self.notes]
+        """Return problems of the fit, and terms whose sign is uncertain."""
+        findings = [Finding(note, "") for note in self.notes]
         if self.covariance:
             n_cuts = sum(len(c) for c in self.cutpoints.values())
             error = np.sqrt(np.diag(np.array(self.covariance))[n_cuts:])
             for term, b, se in zip(self.terms, self.coefficients, error, strict=True):
                 if se > 0 and abs(b) < 2 * se:
-                    found.append(
+                    findings.append(
                         Finding(f"{term}: {b:.3f} (se {se:.3f}) may be nothing.", "Drop it, or fit on more campaigns.")
                     )
-        return found
+        return findings
 
     def to_dict(self) -> dict[str, Any]:
-        """Its numbers as plain data."""
+        """Return the parameters as plain data."""
         return {
             "kind": self.kind,
             "terms": list(self.terms),
