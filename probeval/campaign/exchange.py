@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from probeval.campaign.events import Event, encode
+from probeval.campaign.events import Event, Imported, Judged, Labelled, encode
+from probeval.campaign.parsing import as_name
 from probeval.campaign.state import State
 from probeval.data.collection import read_judgments
 from probeval.data.evidence import LabelTable, read_labels
@@ -29,6 +30,7 @@ __all__ = [
     "Incoming",
     "cell_text",
     "export_text",
+    "incoming_events",
     "read_incoming",
     "read_text_table",
     "read_texts",
@@ -126,6 +128,29 @@ def read_incoming(
         what = f"grade {given.grade[wrong]:g} of query {query!r}, document {doc!r} is not on the scale {scale}."
         raise DataError(what, path=path)
     return Incoming(given, labels, tuple(said))
+
+
+def incoming_events(incoming: Incoming, by: str, now: float, *, source: str, part: str = "labels") -> list[Event]:
+    """The events of an import: one for its source, one per judgment, one for the part of the store with its labels."""
+    given, labels, events = incoming.judgments, incoming.labels, list[Event]()
+    judged = [
+        Judged(
+            by=as_name(given.assessors[who] or by, "an assessor"),
+            time=now,
+            query=str(given.pool.queries[given.pool.query[pair]]),
+            doc=str(given.pool.docs[given.pool.doc[pair]]),
+            grade=float(grade),
+            source=source,
+            at=None if np.isnan(at) else float(at),
+        )
+        for pair, grade, who, at in zip(given.pair, given.grade, given.assessor, given.time, strict=True)
+    ]
+    if judged:
+        events = [Imported(by=by, time=now, source=source, judgments=len(judged)), *judged]
+    if labels is not None:
+        columns, pairs = labels.sources, len(labels.pool)
+        events.append(Labelled(by=by, time=now, source=source, part=part, columns=columns, pairs=pairs))
+    return events
 
 
 def _form(path: Path) -> str:

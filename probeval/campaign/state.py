@@ -96,6 +96,11 @@ class State:
             raise CampaignError("The log does not begin with the creation of a campaign.")
         return self.setup
 
+    @property
+    def guideline_version(self) -> int:
+        """The version of the guideline; 0 if there is none."""
+        return 0 if self.guideline is None else self.guideline.version
+
     def latest(self, pair: Pair) -> dict[str, Judged]:
         """Each assessor's latest judgment of a pair, by assessor."""
         return {judgment.by: judgment for judgment in self.judged.get(pair, ())}

@@ -166,7 +166,7 @@ def status_of(
     every = np.concatenate([*times.values(), np.empty(0)])
     return Status(
         setup=setup,
-        guideline=0 if state.guideline is None else state.guideline.version,
+        guideline=state.guideline_version,
         events=state.number,
         pool=len(pool),
         judged=sum(pair in graded for pair in pool),

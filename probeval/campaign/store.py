@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from probeval.campaign.events import Event, decode, encode
 from probeval.campaign.state import State, fold
-from probeval.errors import ProbevalError, StoreError, did_you_mean
+from probeval.errors import StoreError, did_you_mean
 
 try:
     import sqlalchemy as sa
@@ -27,15 +27,15 @@ except ImportError:
 
 if TYPE_CHECKING:
     from probeval.campaign.creation import Creation
+    from probeval.campaign.log import PendingDecision
 
-__all__ = ["MIGRATIONS", "SCHEMA", "Decide", "PendingDecision", "Store"]
+__all__ = ["MIGRATIONS", "SCHEMA", "Store"]
 
 SCHEMA = 1
 MIGRATIONS: dict[int, Callable[[sa.Connection], None]] = {}  # from a version to the next
 PATIENCE = 10.0  # seconds to wait for another process that writes
 TRIES = 5
 ROLLED_BACK = {"40001", "40P01"}  # PostgreSQL: serialisation failure, deadlock
-Decide = Callable[[State], Sequence[Event]]
 
 TABLES = sa.MetaData()
 VERSION = sa.Table("probeval_version", TABLES, sa.Column("version", sa.Integer, nullable=False))
@@ -81,42 +81,6 @@ SNAPSHOT = sa.Table(
     sa.Column("progress", sa.Double, nullable=False),
     sa.Column("body", sa.Text),  # of the latest alone
 )
-
-
-class PendingDecision:
-    """A decision that waits for its turn, and then what came of it.
-
-    Parameters
-    ----------
-    decide
-        Makes events from the state as it is then. It may be asked again, where the database gave up on a transaction.
-    parts
-        To be added beside the events.
-    """
-
-    def __init__(self, decide: Decide, parts: Mapping[str, bytes]) -> None:
-        self.decide, self.parts = decide, parts
-        self.events: list[Event] = []
-        self.after = State()
-        self.error: BaseException | None = None
-        self.is_done = False
-
-    def take(self, state: State) -> State:
-        """Decide; the state after that."""
-        self.events, self.error = [], None
-        try:
-            decided = [replace(event, number=state.number + i) for i, event in enumerate(self.decide(state), start=1)]
-        except ProbevalError as error:
-            self.error, self.after = error, state
-        else:
-            self.events, self.after = decided, fold(state, decided)
-        return self.after
-
-    def outcome(self) -> tuple[State, list[Event]]:
-        """The state after the step and its events, once they are on disk; or the error that stood in the way."""
-        if self.error is not None:
-            raise self.error
-        return self.after, self.events
 
 
 class Store:
@@ -171,17 +135,17 @@ class Store:
             raise StoreError(f"{self.name}: no campaign {name!r}.{did_you_mean(name, known)}")
         return known[name]
 
-    def add(self, foundation: Creation) -> int:
+    def add(self, creation: Creation) -> int:
         """A new campaign, whole or not at all; its key."""
-        name = foundation.setup.name
+        name = creation.setup.name
         with self._writing() as connection:
             if connection.execute(sa.select(CAMPAIGN.c.id).where(CAMPAIGN.c.name == name)).first():
                 raise StoreError(
                     f"{self.name}: has a campaign {name!r} already. Name another (--name), or another store."
                 )
             key = int(connection.execute(sa.insert(CAMPAIGN).values(name=name).returning(CAMPAIGN.c.id)).scalar_one())
-            self._add_parts(connection, key, foundation.parts)
-            self._add_events(connection, key, [replace(e, number=i) for i, e in enumerate(foundation.events, start=1)])
+            self._add_parts(connection, key, creation.parts)
+            self._add_events(connection, key, [replace(e, number=i) for i, e in enumerate(creation.events, start=1)])
         return key
 
     def events(self, campaign: int, after: int = 0) -> list[Event]:
@@ -189,17 +153,17 @@ class Store:
         with self._reading() as connection:
             return self._events(connection, campaign, after)
 
-    def advance(self, campaign: int, state: State, steps: Sequence[PendingDecision]) -> State:
-        """Take several steps in one transaction: each decides on the state after the one before it.
+    def advance(self, campaign: int, state: State, decisions: Sequence[PendingDecision[Any]]) -> State:
+        """Take several decisions in one transaction, each on the state after the one before it.
 
         Parameters
         ----------
         campaign
             Its key.
         state
-            What is known of it; what others added since is read first.
-        steps
-            What to decide. Each keeps what came of it; one that is refused adds nothing, and the others stand.
+            A state of it; events that others added since are read first.
+        decisions
+            Each keeps its outcome. A refused one adds no events and does not affect the others.
 
         Returns
         -------
@@ -210,11 +174,11 @@ class Store:
                 with self._writing() as connection:
                     self._hold(connection, campaign)
                     now = fold(state, self._events(connection, campaign, state.number))
-                    for step in steps:
-                        now = step.take(now)
-                    self._add_events(connection, campaign, [event for step in steps for event in step.events])
-                    for step in steps:
-                        self._add_parts(connection, campaign, step.parts if step.events else {})
+                    for decision in decisions:
+                        now = decision.take(now)
+                    self._add_events(connection, campaign, [event for each in decisions for event in each.events])
+                    for decision in decisions:
+                        self._add_parts(connection, campaign, decision.parts)
                 return now
             except _TryAgainError:
                 if not left:
@@ -420,12 +384,12 @@ def _postgres(text: str, *, read_only: bool) -> tuple[str, sa.Engine]:
 
 
 def _reason(error: DBAPIError) -> str:
-    """What went wrong, and what to do."""
-    said = str(error.orig).strip().splitlines()[0].rstrip(".") if str(error.orig).strip() else "no reason given"
-    for part, reason in REASONS.items():
-        if part in said.lower():
-            return reason
-    return f"{said[0].lower()}{said[1:]}."
+    """The cause of a database error, and what to do about it."""
+    message = str(error.orig).strip().splitlines()[0].rstrip(".") if str(error.orig).strip() else "no reason given"
+    for part, known in REASONS.items():
+        if part in message.lower():
+            return known
+    return f"{message[0].lower()}{message[1:]}."
 
 
 FULL = "the disk is full; nothing of this step was kept, all before it was. Free some space and try again."

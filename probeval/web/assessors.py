@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from probeval.campaign.decisions import as_name
 from probeval.campaign.exchange import cell_text
+from probeval.campaign.parsing import as_name
 from probeval.data.tables import read_table
 from probeval.errors import CampaignError, DataError
 

@@ -40,9 +40,9 @@ def test_qrels_become_judgments_with_their_source(campaign: Campaign, put: Put):
         (a, 2, "nist", "nist.txt", 0),
         (b, 0, "nist", "nist.txt", 0),
     ]
-    with pytest.raises(CampaignError, match=r"nist\.txt: imported already, as event 4"):
+    with pytest.raises(CampaignError, match=r"nist\.txt: already imported, as event 4"):
         campaign.import_file("eve", file)
-    with pytest.raises(CampaignError, match="no judgment to take back"):
+    with pytest.raises(CampaignError, match="no judgment to withdraw"):
         campaign.withdraw("nist")  # it was not made here
 
 

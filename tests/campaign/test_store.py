@@ -120,7 +120,7 @@ def test_a_refused_step_leaves_the_others_of_its_batch_alone(campaign: Campaign)
     for thread in threads:
         thread.join()
     assert len(refused) == 2
-    assert all("was something else before" in text for text in refused)
+    assert all("was used for a different request" in text for text in refused)
     assert len(campaign.state.judged) == 4
 
 

@@ -155,7 +155,7 @@ def test_imports_say_what_came_in(probeval: Run, store: str, small: Collection):
         "machines": "",
     }
     again = probeval("campaign", "import", store, "data/qrels.txt", "--assessor", "trec")
-    assert (again.code, again.err) == (1, "Error: data/qrels.txt: imported already, as event 2.\n")
+    assert (again.code, again.err) == (1, "Error: data/qrels.txt: already imported, as event 2.\n")
     Path("labels.csv").write_text("query,doc,llm\nq1,d1,1\nq99,d1,1\n")
     labelled = probeval("campaign", "import", store, "labels.csv", "--as", "labels", "--format", "json")
     assert labelled.err == "Left out: labels of 1 pairs of other queries.\n"

@@ -19,7 +19,7 @@ Run = Callable[..., Said]
         (["--host", "0.0.0.0"], "beyond this machine every assessor needs a token"),
         (["--certificate", "site.pem"], "HTTPS takes both --certificate and --key"),
         (["--certificate", "site.pem", "--key", "site.key"], "site.pem: no such file"),
-        (["--assessor", "  "], "The name of an assessor is some text on one line"),
+        (["--assessor", "  "], "The name of an assessor must be one line of text"),
         (["--docs", "none.csv"], "none.csv: cannot be read"),
         (["--assessor-file", "none.csv"], "none.csv: cannot be read"),
         (["--name", "other"], "no campaign 'other'"),

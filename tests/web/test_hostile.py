@@ -258,7 +258,7 @@ def test_a_table_of_documents_may_have_no_text(put: Callable[[str, str], Path]):
         ("name,token\nann,x\n", "no column 'assessor'"),
         ("assessor,token\nann,short\n", "must be 16 letters and digits or more, such as"),
         ("assessor,token\nann,a token with spaces and ü\n", "must be 16 letters and digits or more, such as"),
-        ("assessor,token\n,aaaaaaaaaaaaaaaaaaaa\n", "some text on one line"),
+        ("assessor,token\n,aaaaaaaaaaaaaaaaaaaa\n", "must be one line of text"),
         ("assessor,token,role\nann,aaaaaaaaaaaaaaaaaaaa,king\n", "the role of 'ann' must be one of assessor, owner"),
         ("assessor,token\nann,aaaaaaaaaaaaaaaaaaaa\nann,bbbbbbbbbbbbbbbbbbbb\n", "two assessors have one name"),
         ("assessor,token\nann,aaaaaaaaaaaaaaaaaaaa\nbob,aaaaaaaaaaaaaaaaaaaa\n", "two assessors have one token"),
