@@ -11,7 +11,9 @@ from probeval.data.files import find, run_files
 from probeval.data.scale import Scale
 from probeval.errors import DataError
 
-__all__ = ["collect", "say_unanswered", "say_unjudged"]
+__all__ = ["collect", "is_store", "say_unanswered", "say_unjudged"]
+
+SQLITE = b"SQLite format 3\x00"
 
 
 def collect(
@@ -25,6 +27,11 @@ def collect(
     order: str = "trec_eval",
 ) -> Collection:
     """Runs and what goes with them; a ``systems.tsv`` beside a single directory of runs gives the teams."""
+    for run in filter(is_store, runs):
+        raise DataError(f"a store of campaigns, not a run. Use: probeval report {run}", path=run)
+    if qrels is not None and is_store(qrels):
+        advice = f"probeval campaign export {qrels} --out qrels.txt"
+        raise DataError(f"a store of campaigns, not qrels. Use: {advice}", path=qrels)
     try:
         lists = read_runs(*runs, order=order, progress=talk.progress)
     except DataError as error:
@@ -43,6 +50,15 @@ def collect(
         metadata=None if metadata is None else read_metadata(metadata),
         labels=None if labels is None else read_labels(labels),
     )
+
+
+def is_store(path: str | Path) -> bool:
+    """Whether a path is an SQLite file, as stores of campaigns are."""
+    file = Path(path)
+    if not file.is_file():
+        return False
+    with file.open("rb") as opened:
+        return opened.read(len(SQLITE)) == SQLITE
 
 
 def say_unjudged(talk: Talk, collection: Collection, measured: Iterable[str]) -> None:

@@ -378,7 +378,7 @@ def users(found: Evaluation) -> Section:
         satisfied = found.users
         table = satisfied.table(level=found.level).reset_index()
     except ProbevalError as error:
-        return Section("users", title, (Prose(f"{error} On the command line: --mapping NAME."),))
+        return Section("users", title, (Prose(str(error)),))
     shown = pd.DataFrame(
         {
             "system": table["system"].astype(str),
