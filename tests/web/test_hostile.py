@@ -48,7 +48,7 @@ def test_a_forged_host_is_refused(open_page: Open, campaign: Campaign, host: str
     before = len(campaign.log())
     answer = client.get("/", {"host": host or " "})
     assert answer.status == 421
-    assert "This server is not called" in answer.text
+    assert "is not a name of this server" in answer.text
     assert len(campaign.log()) == before
 
 
@@ -236,7 +236,7 @@ def test_a_table_of_documents_cannot_reach_out(put: Callable[[str, str], Path], 
         (str(tmp_path / "secret.png"), "below the table's folder"),
         ("notes.txt", "must end in one of"),
         ("picture.svg", "must end in one of"),
-        ("none.png", "is not there"),
+        ("none.png", "does not exist"),
     ]:
         with pytest.raises(DataError, match=why):
             read_documents(put("inner/docs.csv", f"doc,text,image\nd1,x,{cell}\n"))
@@ -344,7 +344,7 @@ def test_a_port_that_is_taken_is_said(campaign: Campaign):
 def test_over_the_wire(campaign: Campaign, serve: Callable[..., Served]):
     """What only a real server shows: a second one, a body of 50 MB, garbage for HTTP."""
     server = serve(campaign.address[0])
-    with pytest.raises(AssertionError, match="another server has this store open"):
+    with pytest.raises(AssertionError, match="another server is using this store"):
         serve(campaign.address[0])
     with pytest.raises(StoreError, match="another server"), campaign.serving():
         pass
@@ -360,7 +360,7 @@ def test_over_the_wire(campaign: Campaign, serve: Callable[..., Served]):
         connection.request("POST", "/comment", (piece for _ in range(50)), headers, encode_chunked=not length)
         answer = connection.getresponse()
         assert answer.status == 413
-        assert "longer than 256 KB, and nothing was done" in answer.read().decode()
+        assert "longer than 256 KB; nothing was saved" in answer.read().decode()
         connection.close()
     judge.judge(2)  # the server goes on
 

@@ -124,7 +124,7 @@ def test_without_our_script_a_form_leads_back_to_the_page(open_page: Open):
 def test_progress_shows_the_model_and_the_curve(open_page: Open, campaign: Campaign):
     board = Board(campaign)
     client = open_page(board=board)
-    assert "has not looked" in client.get("/").text
+    assert "has not run yet" in client.get("/").text
     campaign.refresh()
     page = client.get("/")
     for _ in range(4):
@@ -222,7 +222,7 @@ def test_the_owner_settles_disagreements_and_exports(open_page: Open, campaign: 
     form = owner.get("/overview").form("/settle")
     assert (form["query"], form["doc"]) == pair
     assert owner.post("/settle", {**form, "grade": "1"}).status == 303
-    assert "Nobody disagrees" in owner.get("/overview").text
+    assert "No open disagreements" in owner.get("/overview").text
     assert owner.get("/export/qrels").text == campaign.export("qrels")
     assert f"{pair[0]} adjudicated {pair[1]} 1" in owner.get("/export/qrels").text
     for form_name in ("csv", "jsonl", "log"):
