@@ -54,11 +54,11 @@ def collect(
 
 def is_store(path: str | Path) -> bool:
     """Whether a path is an SQLite file, as stores of campaigns are."""
-    file = Path(path)
-    if not file.is_file():
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(len(SQLITE)) == SQLITE
+    except (OSError, ValueError):  # readers report this better
         return False
-    with file.open("rb") as opened:
-        return opened.read(len(SQLITE)) == SQLITE
 
 
 def say_unjudged(talk: Talk, collection: Collection, measured: Iterable[str]) -> None:

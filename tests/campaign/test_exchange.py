@@ -149,7 +149,7 @@ def test_joined_labels_keep_what_only_one_table_has():
         ("a.txt", "q99 0 d 1\n", "nothing in it belongs to this campaign: 1 judgments of other queries"),
         ("a.csv", "query,docid,Ann\nJaguar speed,d1,7\n", "is not on the scale graded:2"),
         ("a.csv", "query,docid,Ann\nsomething else,d1,1\n", "no id in queries= for the text 'something else'"),
-        ("a.csv", "query,site\nq1,2\n", "Say what the file is: qrels, table, quepid, umbrela, labels"),
+        ("a.csv", "query,site\nq1,2\n", "Name the format of the file: qrels, table, quepid, umbrela, labels"),
     ],
 )
 def test_files_that_do_not_fit_are_refused_whole(campaign: Campaign, put: Put, name: str, text: str, says: str):

@@ -301,7 +301,7 @@ def test_a_transaction_that_the_database_gives_up_on_is_tried_again(
     assert not fails
     assert [event.number for event in campaign.log()] == [1, 2]
     fails[:] = [1] * 9
-    with pytest.raises(StoreError, match="too many others write at once"):
+    with pytest.raises(StoreError, match="too many concurrent writers"):
         campaign.record("ann", *campaign.pool.label(1), 1)
     assert campaign.state.number == 2
 

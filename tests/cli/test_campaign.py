@@ -89,7 +89,7 @@ def test_record_undo_skip_flag_and_comment(probeval: Run, store: str):
 def test_guidelines_have_versions(probeval: Run, store: str):
     Path("how.txt").write_text("Be fair.\n")
     none = probeval("campaign", "guideline", store)
-    assert (none.out, none.err) == ("", "No guideline yet: probeval campaign guideline mine.db FILE\n")
+    assert (none.out, none.err) == ("", "No guideline yet. Add one with probeval campaign guideline mine.db FILE\n")
     assert json.loads(probeval("campaign", "guideline", store, "--format", "json").out) == {"version": 0, "text": ""}
     assert probeval("campaign", "guideline", store, "how.txt").out == "Version 1\nBe fair.\n"
     assert json.loads(probeval("campaign", "guideline", store, "--format", "json").out)["version"] == 1
@@ -195,7 +195,7 @@ def test_the_same_seed_gives_the_same_overlap_and_tables(probeval: Run, runs: Pa
         (("adjudicate", "mine.db", "q1"), "Give QUERY, DOC and GRADE, or none of them"),
         (("export", "mine.db", "-o", "no/such/../../mine.db/x"), "cannot be written"),
         (("status", "mine.db", "--name", "other"), "mine.db: no campaign 'other'."),
-        (("status", "oracle://x/y"), "A store is the path of an SQLite file or a postgresql:// URL; this is neither."),
+        (("status", "oracle://x/y"), "A store must be the path of an SQLite file or a postgresql:// URL; got neither."),
     ],
 )
 def test_errors_are_one_line(probeval: Run, store: str, arguments: tuple[str, ...], says: str):

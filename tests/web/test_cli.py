@@ -17,7 +17,7 @@ Run = Callable[..., Said]
     ("options", "why"),
     [
         (["--host", "0.0.0.0"], "every assessor outside this machine needs a token"),
-        (["--certificate", "site.pem"], "HTTPS takes both --certificate and --key"),
+        (["--certificate", "site.pem"], "HTTPS needs both --certificate and --key"),
         (["--certificate", "site.pem", "--key", "site.key"], "site.pem: no such file"),
         (["--assessor", "  "], "The name of an assessor must be one line of text"),
         (["--docs", "none.csv"], "none.csv: cannot be read"),

@@ -260,8 +260,8 @@ def test_a_table_of_documents_may_have_no_text(put: Callable[[str, str], Path]):
         ("assessor,token\nann,a token with spaces and ü\n", "must be 16 letters and digits or more, such as"),
         ("assessor,token\n,aaaaaaaaaaaaaaaaaaaa\n", "must be one line of text"),
         ("assessor,token,role\nann,aaaaaaaaaaaaaaaaaaaa,king\n", "the role of 'ann' must be one of assessor, owner"),
-        ("assessor,token\nann,aaaaaaaaaaaaaaaaaaaa\nann,bbbbbbbbbbbbbbbbbbbb\n", "two assessors have one name"),
-        ("assessor,token\nann,aaaaaaaaaaaaaaaaaaaa\nbob,aaaaaaaaaaaaaaaaaaaa\n", "two assessors have one token"),
+        ("assessor,token\nann,aaaaaaaaaaaaaaaaaaaa\nann,bbbbbbbbbbbbbbbbbbbb\n", "two assessors have the same name"),
+        ("assessor,token\nann,aaaaaaaaaaaaaaaaaaaa\nbob,aaaaaaaaaaaaaaaaaaaa\n", "two assessors have the same token"),
     ],
 )
 def test_a_roster_that_will_not_do_says_why(put: Callable[[str, str], Path], table: str, why: str):
@@ -279,7 +279,7 @@ def test_a_roster_is_read(put: Callable[[str, str], Path]):
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "judge.example.org", ""])
 def test_beyond_this_machine_tokens_are_needed(campaign: Campaign, host: str):
-    with pytest.raises(CampaignError, match="every assessor needs a token"):
+    with pytest.raises(CampaignError, match="every assessor outside this machine needs a token"):
         serve(campaign, roster=Roster.local("me"), host=host, port=0)
 
 
@@ -302,7 +302,7 @@ def test_a_full_disk_is_said_and_nothing_is_lost(open_page: Open, campaign: Camp
         page, kept = answer, kept + 1
     assert kept
     assert answer.status == 503
-    assert "the disk is full; nothing of this step was kept" in answer.text
+    assert "the disk is full; this step was not saved" in answer.text
     sa.event.remove(engine, "connect", limit)
     engine.dispose()
     pair = page.form("/judge")["query"], page.form("/judge")["doc"]
@@ -317,7 +317,7 @@ def test_a_store_that_is_read_only_here_is_said(open_page: Open, campaign: Campa
     client.app._app.router.routes[1].endpoint.__self__.campaign = reader  # type: ignore[attr-defined]
     answer = client.post("/judge", form)
     assert answer.status == 503
-    assert "open for reading alone" in answer.text
+    assert "open for reading only" in answer.text
     reader.close()
 
 
