@@ -1,8 +1,7 @@
-"""Campaigns that people judge in: a log of events that loses nothing, and what it amounts to."""
+"""Judging campaigns: a durable log of events, and the state, status and files derived from it."""
 
 from probeval.campaign.background import Refresher
 from probeval.campaign.campaign import Campaign
-from probeval.campaign.decisions import Task
 from probeval.campaign.events import (
     KINDS,
     Adjudicated,
@@ -29,6 +28,7 @@ from probeval.campaign.exchange import (
     read_incoming,
     read_texts,
 )
+from probeval.campaign.leases import Task
 from probeval.campaign.setup import Setup
 from probeval.campaign.snapshot import ModelSnapshot
 from probeval.campaign.state import State, fold

@@ -1,4 +1,4 @@
-"""Runs, metadata, labels and vectors as the parts of a store: arrays and JSON, never pickle."""
+"""Runs, metadata, labels and vectors as parts of a store: arrays and JSON, never pickle."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["join_labels", "pack", "pack_labels", "unpack", "unpack_labels"]
 
 
 def pack(collection: Collection) -> dict[str, bytes]:
-    """All of a collection but its judgments, as parts by name."""
+    """The parts of a collection, by name: everything but its judgments."""
     runs = collection.runs
     teams = {} if runs.teams is None else {"teams": runs.teams}
     lists: dict[str, NDArray[Any]] = {"pairs": runs.pairs.astype(np.int32), "scores": runs.scores}
@@ -38,10 +38,10 @@ def pack(collection: Collection) -> dict[str, bytes]:
 
 
 def unpack(name: str, part: Callable[[str], bytes | None], labels: Sequence[str]) -> Collection:
-    """The collection of this name from the parts that a function finds, with these tables of labels joined."""
+    """The collection with this name, from a function that returns parts and the names of further label tables."""
     packed = part("runs")
     if packed is None:
-        raise StoreError(f"campaign {name!r} has no runs: the store is damaged. Take it from a backup.")
+        raise StoreError(f"campaign {name!r} has no runs: the store is damaged. Restore it from a backup.")
     texts, arrays = _open(packed)
     runs = Runs(
         tuple(texts["systems"]),
@@ -50,7 +50,7 @@ def unpack(name: str, part: Callable[[str], bytes | None], labels: Sequence[str]
         arrays["scores"],
         tuple(texts["teams"]) if "teams" in texts else None,
     )
-    tables = [unpack_labels(found) for found in map(part, ["labels", *labels]) if found is not None]
+    tables = [unpack_labels(table) for table in map(part, ["labels", *labels]) if table is not None]
     metadata, vectors = part("metadata"), part("vectors")
     return Collection(
         name=name,
@@ -67,13 +67,13 @@ def pack_labels(table: LabelTable) -> bytes:
 
 
 def unpack_labels(packed: bytes) -> LabelTable:
-    """The table of labels of a part."""
+    """The table of labels in a part."""
     texts, arrays = _open(packed)
     return LabelTable(_pool(texts, arrays), tuple(texts["sources"]), arrays["values"])
 
 
 def join_labels(tables: Sequence[LabelTable]) -> LabelTable:
-    """One table of several: where two label a pair under one name, the later one counts."""
+    """Join tables of labels; if two have the same source and pair, the later one counts."""
     pool = tables[0].pool
     for table in tables[1:]:
         pool = pool.union(table.pool)
@@ -107,8 +107,8 @@ def _positions(pool: Pool) -> dict[str, NDArray[Any]]:
 
 
 def _pool(texts: Mapping[str, Ids], arrays: Mapping[str, NDArray[Any]]) -> Pool:
-    where = (arrays[name].astype(np.int64) for name in ("query", "doc"))
-    return Pool(texts["pool queries"], texts["pool docs"], *where)
+    positions = (arrays[name].astype(np.int64) for name in ("query", "doc"))
+    return Pool(texts["pool queries"], texts["pool docs"], *positions)
 
 
 def _bundle(texts: Mapping[str, Iterable[str]], arrays: Mapping[str, NDArray[Any]]) -> bytes:

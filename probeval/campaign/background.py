@@ -1,4 +1,4 @@
-"""Outlooks in a process of their own, so that no document waits for a model."""
+"""Snapshots computed in a separate process, so that judging never waits for the model."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from probeval.scores.evaluate import as_metric
 
 __all__ = ["Refresher"]
 
-PAUSE = 1.0  # seconds between looks for new judgments
+PAUSE = 1.0  # seconds between checks for new judgments
 NICE = 10
 
 
 class Refresher:
-    """Keeps a campaign's snapshot fresh while a block runs: whenever judgments have come, a worker refreshes it.
+    """Refreshes a campaign's snapshot in a worker process whenever there are new judgments, while a block runs.
 
     Parameters
     ----------
     campaign
-        Whose snapshot; it sees each new one by itself.
+        The campaign; its ``snapshot`` is always the latest.
     pause
-        Seconds between looks for new judgments.
+        Seconds between checks for new judgments.
     executor
-        Who works: a process of its own when not given.
+        Runs the model; by default a process of its own.
     tell
-        Is told what went wrong in the worker, in words; the page goes on with the last snapshot.
+        Called with a message when the worker fails; judging continues with the last snapshot.
 
     Examples
     --------
@@ -66,13 +66,13 @@ class Refresher:
     ) -> None:
         self._stop.set()
         for worker in dict(getattr(self._executor, "_processes", None) or {}).values():
-            worker.terminate()  # a fit may take minutes, and nothing is lost with it: the log is the campaign
+            worker.terminate()  # a fit may take minutes; the log keeps everything needed to repeat it
         self._executor.shutdown(wait=True, cancel_futures=True)
         self._thread.join()
 
     def _watch(self) -> None:
         work: Future[int] | None = None
-        tried = 0  # up to which event: a model that fails is not asked the same again
+        tried = 0  # the last event of the latest attempt: a failed fit is not repeated on the same events
         while not self._stop.wait(self._pause):
             try:
                 if work is not None and work.done():
@@ -88,15 +88,14 @@ class Refresher:
                 return
 
 
-_open: dict[
-    tuple[str, str], Campaign
-] = {}  # in a worker: campaigns stay open, so that fits start where the last one ended
+# In a worker: campaigns stay open, so that each fit starts from the last one.
+_open: dict[tuple[str, str], Campaign] = {}
 
 
 def begin(_: Metric) -> None:
-    """Begin as a worker that has this measure.
+    """Set up a worker process that has this measure.
 
-    Let pages go first, leave Ctrl+C to the server, and end with it, however it ends.
+    Low priority, Ctrl+C left to the server, exit when the server exits.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(os, "nice"):
@@ -112,7 +111,7 @@ def begin(_: Metric) -> None:
 
 
 def refresh(store: str, name: str) -> int:
-    """Refresh a campaign's snapshot, in a worker; the number of events that it knows of."""
+    """Refresh a campaign's snapshot, in a worker; the number of the last event that it includes."""
     key = (store, name)
     if key not in _open:
         _open[key] = Campaign.open(store, name=name)

@@ -1,10 +1,10 @@
-"""A campaign, as people, the page and programs use it."""
+"""The campaign object: the interface for people, the judging page and programs."""
 
 from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from collections.abc import Collection as Names
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from probeval.campaign.archive import pack_labels, unpack
-from probeval.campaign.creation import check_settings, found
-from probeval.campaign.decisions import Task, as_events, as_grade, as_name, as_text, as_texts, lease, lease_new
+from probeval.campaign.archive import unpack
+from probeval.campaign.creation import check_settings, prepare_creation
+from probeval.campaign.decisions import Comment, Flag, Judge, LeaseNext, Release, Skip, Withdraw
 from probeval.campaign.events import (
     Adjudicated,
     Changed,
@@ -34,9 +34,13 @@ from probeval.campaign.events import (
     Withdrawn,
 )
 from probeval.campaign.exchange import Incoming, export_format, read_incoming
+from probeval.campaign.leases import Task
 from probeval.campaign.log import Log
+from probeval.campaign.owner_decisions import Adjudicate, ChangeGuideline, ChangeQueries, ChangeSettings, Import
+from probeval.campaign.parsing import as_grade, as_name, as_texts
+from probeval.campaign.runner import ModelRunner
 from probeval.campaign.setup import Setup
-from probeval.campaign.snapshot import ModelRunner, ModelSnapshot
+from probeval.campaign.snapshot import ModelSnapshot
 from probeval.campaign.state import FOR_MODELS, State
 from probeval.campaign.status import Status, status_of
 from probeval.campaign.store import Store
@@ -54,12 +58,12 @@ OWNER = "owner"
 
 
 class Campaign:
-    """A judging campaign: a log of events in a store, and the runs that it is about.
+    """A judging campaign: a log of events in a store, and the runs under evaluation.
 
     Any number of threads and processes may use one campaign. ``next``, ``record`` and the other steps run no model:
-    pairs come from the queue of the last :class:`ModelSnapshot`, which :meth:`refresh` makes, apart.
+    pairs come from the queue of the latest :class:`ModelSnapshot`, which :meth:`refresh` computes separately.
 
-    :meth:`create` makes one, :meth:`open` opens one.
+    :meth:`create` makes a new campaign, :meth:`open` opens an existing one.
     """
 
     def __init__(self, log: Log) -> None:
@@ -84,31 +88,36 @@ class Campaign:
         clock: Callable[[], float] = time.time,
         **settings: Any,
     ) -> Campaign:
-        """A new campaign in a store, which is made where there is none.
+        """Create a campaign in a store; the store is created if it does not exist.
 
         Parameters
         ----------
         store
             The path of an SQLite file, or a PostgreSQL URL.
         collection
-            The runs, and what else models use. Judgments in it become judgments of the campaign.
-        metric, scale, model, depth
-            The measure; the grades, else those of the judgments or the model; the model, else the best that fits;
-            the depth of the pool, else as deep as the measure looks.
+            The runs and the evidence for models. Its judgments become judgments of the campaign.
+        metric
+            The measure.
+        scale
+            The grades; by default the scale of the judgments or the model.
+        model
+            The relevance model; by default the best that fits the collection.
+        depth
+            The depth of the pool; by default the cutoff of the measure.
         name
-            A store may hold several campaigns.
+            The name of the campaign; a store may hold several.
         guideline
-            What assessors are told.
+            Instructions for assessors.
         queries
-            Texts of queries, by id.
+            Query texts, by id.
         by
-            Who creates it.
+            The creator's name.
         clock
             Gives the time in seconds since 1970.
         settings
-            Whatever else :class:`Setup` takes.
+            Other settings of :class:`Setup`.
         """
-        foundation = found(
+        creation = prepare_creation(
             collection,
             metric=metric,
             scale=scale,
@@ -121,7 +130,7 @@ class Campaign:
             now=clock(),
             settings=settings,
         )
-        return cls(Log.of(Store(store, create=True), lambda made: made.add(foundation), clock))
+        return cls(Log.create(Store(store, create=True), creation, clock))
 
     @classmethod
     def open(
@@ -132,11 +141,11 @@ class Campaign:
         read_only: bool = False,
         clock: Callable[[], float] = time.time,
     ) -> Campaign:
-        """A campaign of a store: the only one, or the one of this name."""
-        return cls(Log.of(Store(store, read_only=read_only), lambda opened: opened.find(name), clock))
+        """Open the campaign with this name, or the only one of the store."""
+        return cls(Log.open(Store(store, read_only=read_only), name, clock))
 
     def close(self) -> None:
-        """Let go of the store."""
+        """Close the store."""
         self._log.store.close()
 
     def __enter__(self) -> Campaign:
@@ -151,54 +160,54 @@ class Campaign:
 
     @property
     def state(self) -> State:
-        """What the log amounts to now, with what other processes added."""
+        """The current state, with the events that other processes added."""
         return self._log.state
 
     @property
     def setup(self) -> Setup:
-        """The settings that hold."""
+        """The current settings."""
         return self.state.settings
 
     @property
     def address(self) -> tuple[str, str]:
-        """The store and the name by which another process can open it."""
+        """The store and the name with which another process can open the campaign."""
         return self._log.store.url, self.setup.name
 
     @property
     def snapshot(self) -> ModelSnapshot | None:
-        """What the model said last, here or in another process; None before the first time."""
-        known = self._snapshot
-        row = self._log.store.snapshot(self._log.key, after=-1 if known is None else known.number)
+        """The latest results of the model, from this or another process; None before the first."""
+        last = self._snapshot
+        row = self._log.store.snapshot(self._log.key, after=-1 if last is None else last.number)
         if row is not None:
             self._snapshot = ModelSnapshot.from_row(row)
         return self._snapshot
 
     @property
     def queries(self) -> Mapping[str, str]:
-        """The text of every query, empty where unknown."""
+        """The text of every query; empty if unknown."""
         texts = self.state.texts
         return {query: texts.get(query, "") for query in self._collection.runs.queries}
 
     @cached_property
     def scale(self) -> Scale:
-        """What assessors judge on; it never changes."""
+        """The scale that assessors judge on; it never changes."""
         return self.setup.scale
 
     @cached_property
     def pool(self) -> Pool:
-        """The pairs that the campaign is about."""
+        """The pairs to judge."""
         return self._collection.runs.top(self.setup.depth).pool
 
     @property
     def collection(self) -> Collection:
-        """Runs, evidence and the judgments so far, one grade a pair."""
+        """Runs, evidence and the judgments so far, one grade per pair."""
         state = self.state
         labels = [event.part for event in state.labels]
         collection = unpack(state.settings.name, self._part, labels) if labels else self._collection
         return replace(collection, judgments=state.judgments)
 
     def status(self) -> Status:
-        """How it goes: what is done, who did it, how far they agree, what is left. Runs no model."""
+        """Progress, assessors, agreement and the remaining work. Runs no model."""
         state, snapshot = self.state, self.snapshot
         return status_of(
             state,
@@ -210,25 +219,25 @@ class Campaign:
         )
 
     def curve(self) -> list[dict[str, Any]]:
-        """Time, judged pairs, confidence and progress of every snapshot so far."""
+        """Time, judged pairs, confidence and progress of every snapshot, in order."""
         return self._log.store.curve(self._log.key)
 
     def log(self, after: int = 0) -> list[Event]:
-        """The events after a number."""
+        """The events after this number."""
         return self._log.store.events(self._log.key, after)
 
     def judging_state(self) -> JudgingState:
-        """The judging as it stands: what is believed, how the scores stand. Runs the model."""
+        """Relevance, scores and ranking given the judgments so far. Runs the model."""
         return self._model_runner().judging_state(self.state)
 
     def evaluate(self) -> Ranking:
-        """The ranking as it stands. Runs the model."""
+        """The ranking given the judgments so far. Runs the model."""
         return self.judging_state().ranking
 
     def refresh(self) -> ModelSnapshot:
-        """Run the model on the judgments so far, and keep what it says for everybody. Slow: do it apart.
+        """Run the model on the judgments so far and keep the results in the store.
 
-        A campaign that stays open starts from its last fit.
+        This is slow: run it in a process of its own. While the campaign stays open, each fit starts from the last one.
         """
         snapshot = self._model_runner().snapshot(self.state, now=self._log.clock())
         self._log.store.add_snapshot(self._log.key, snapshot.to_row())
@@ -236,109 +245,82 @@ class Campaign:
 
     @property
     def is_behind(self) -> bool:
-        """Whether the last snapshot does not know of all judgments, or there is none."""
+        """Whether there are judgments that the latest snapshot does not include, or no snapshot at all."""
         snapshot = self.snapshot
         return snapshot is None or snapshot.number < self.state.changed
 
     def next(self, assessor: str, *, n: int = 1) -> list[Task]:
-        """The pairs that are this assessor's to judge now, up to ``n``.
+        """Up to ``n`` pairs for this assessor to judge now.
 
-        Those that they hold come first; then new ones, which are leased to them: pairs that want another opinion, then
-        what the model proposes, then those that most systems retrieve. Empty where nothing is left for them.
+        Pairs that they already hold come first. New ones are then leased to them: pairs that need another opinion,
+        then those that the model proposes, then those that most systems retrieve. Empty if nothing is left for them.
         """
         who = as_name(assessor, "an assessor")
         tasks = self._tasks(self.state, who, n)
-        if len(tasks) == n:
-            return tasks
-        proposed = self._proposed()
-        state, _ = self._log.advance(lambda state: lease_new(state, who, n, self._log.clock(), proposed))
-        return self._tasks(state, who, n)
+        return tasks if len(tasks) == n else self._tasks(self._log.advance(self._lease_next(who, n)).state, who, n)
 
     def record(self, assessor: str, query: str, doc: str, grade: float, *, token: str | None = None) -> Judged:
-        """Judge a pair; it is on disk when this returns.
+        """Judge a pair; the judgment is on disk when this returns.
 
-        A judgment is taken whoever holds the pair: a lease that has run out loses nobody's work. A second one by the
-        same assessor replaces their first.
+        Judgments are accepted whoever holds the pair, so no work is lost when a lease runs out. A second judgment by
+        the same assessor replaces the first.
 
         Parameters
         ----------
         token
-            Any text that names this request: sent twice, it counts once. All steps take it.
+            Any text that names this request: a request sent twice counts once. All steps take a token.
         """
-        return self._judge(assessor, query, doc, grade, token, lambda _, __: [])[0]
+        return self._log.advance(self._judge(assessor, query, doc, grade, token)).event
 
     def record_and_next(
         self, assessor: str, query: str, doc: str, grade: float, *, n: int = 1, token: str | None = None
     ) -> tuple[Judged, list[Task]]:
         """Judge a pair and get the next ones, as :meth:`record` and :meth:`next` do, in one write to disk."""
-        who, proposed = as_name(assessor, "an assessor"), self._proposed()
-        judged, state = self._judge(
-            who, query, doc, grade, token, lambda state, _: lease_new(state, who, n, self._log.clock(), proposed)
-        )
-        return judged, self._tasks(state, who, n)
+        judge = self._judge(assessor, query, doc, grade, token)
+        outcome = self._log.advance(replace(judge, next=self._lease_next(judge.by, n)))
+        return outcome.event, self._tasks(outcome.state, judge.by, n)
 
     def withdraw(self, assessor: str, number: int | None = None, *, token: str | None = None) -> Withdrawn:
-        """Take back a judgment made here, by its number, or one's latest; the pair is one's own to judge again."""
-        who = as_name(assessor, "an assessor")
-
-        def found(state: State) -> dict[str, Any]:
-            mine = [j for said in state.judged.values() for j in said if j.by == who and not j.source]
-            fits = [j for j in mine if number in (None, j.number)]
-            if not fits:
-                raise CampaignError(f"{who!r} has no judgment{'' if number is None else f' {number}'} to take back.")
-            last = max(fits, key=lambda judgment: judgment.number)
-            return {"query": last.query, "doc": last.doc, "judgment": last.number}
-
-        def again(state: State, event: Withdrawn) -> Sequence[Event]:
-            now = self._log.clock()
-            if not state.is_open(event.pair, who, now):
-                return []
-            rest = [held.pair for held in state.held_by(who, now)]  # leased anew, so that the pair comes before them
-            return [lease(state, pair, who, now) for pair in (event.pair, *rest)]
-
-        return self._log.step(Withdrawn, who, {}, token=token, more=found, then=again)[0]
+        """Withdraw a judgment made here, by its number, or the assessor's latest; they get the pair again."""
+        return self._log.advance(Withdraw(by=assessor, judgment=number, token=token)).event
 
     def skip(self, assessor: str, query: str, doc: str, *, reason: str = "", token: str | None = None) -> Skipped:
         """Leave a pair to others: this assessor does not get it again."""
-        said = self._pair(query, doc) | {"reason": as_text(reason, "A reason")}
-        return self._log.step(Skipped, assessor, said, token=token)[0]
+        return self._log.advance(Skip(by=assessor, pair=self._pair(query, doc), reason=reason, token=token)).event
 
     def flag(self, assessor: str, query: str, doc: str, *, reason: str = "", token: str | None = None) -> Flagged:
-        """Say that something is wrong with a pair."""
-        said = self._pair(query, doc) | {"reason": as_text(reason, "A reason")}
-        return self._log.step(Flagged, assessor, said, token=token)[0]
+        """Report a problem with a pair."""
+        return self._log.advance(Flag(by=assessor, pair=self._pair(query, doc), reason=reason, token=token)).event
 
     def comment(self, assessor: str, query: str, doc: str, text: str, *, token: str | None = None) -> Commented:
-        """Leave a remark on a pair."""
-        said = self._pair(query, doc) | {"text": as_text(text, "A comment")}
-        return self._log.step(Commented, assessor, said, token=token)[0]
+        """Comment on a pair."""
+        return self._log.advance(Comment(by=assessor, pair=self._pair(query, doc), text=text, token=token)).event
 
     def release(self, assessor: str, query: str, doc: str, *, token: str | None = None) -> Released:
         """Give a pair back before its lease runs out."""
-        return self._log.step(Released, assessor, self._pair(query, doc), token=token)[0]
+        return self._log.advance(Release(by=assessor, pair=self._pair(query, doc), token=token)).event
 
     def adjudicate(
         self, by: str, query: str, doc: str, grade: float, *, reason: str = "", token: str | None = None
     ) -> Adjudicated:
-        """Settle the grade of a pair, whatever assessors said or will say."""
-        said = {"grade": as_grade(self.scale, grade), "reason": as_text(reason, "A reason")}
-        return self._log.step(Adjudicated, by, self._pair(query, doc) | said, token=token)[0]
+        """Settle the grade of a pair; it overrides all judgments, earlier and later."""
+        pair, value = self._pair(query, doc), as_grade(self.scale, grade)
+        return self._log.advance(Adjudicate(by=by, pair=pair, grade=value, reason=reason, token=token)).event
 
     def change_guideline(self, by: str, text: str, *, token: str | None = None) -> GuidelineChanged:
-        """Tell assessors something else from now on; judgments keep the version that they were made under."""
-        said = {"text": as_text(text, "A guideline")}
-        return self._log.step(GuidelineChanged, by, said, token=token, more=lambda s: {"version": _version(s) + 1})[0]
+        """Give assessors a new guideline; earlier judgments keep the version that they were made under."""
+        return self._log.advance(ChangeGuideline(by=by, text=text, token=token)).event
 
     def change_queries(self, by: str, texts: Mapping[str, str], *, token: str | None = None) -> QueriesChanged:
-        """Give texts of queries, by id: new ones, or others than before. Those of other queries are left out."""
-        said = {"texts": as_texts(texts, self._collection.runs.queries)}
-        return self._log.step(QueriesChanged, by, said, token=token)[0]
+        """Add or replace query texts, by id; texts of queries that the campaign does not have are ignored."""
+        ours = as_texts(texts, self._collection.runs.queries)
+        return self._log.advance(ChangeQueries(by=by, texts=ours, token=token)).event
 
     def change(self, by: str, **settings: Any) -> Changed:
         """Change settings from now on: the policy, the goal, the stopping rule, overlap, the length of leases."""
         setup = self.setup.changed(**settings)
         check_settings(setup, self._collection)
-        return self._log.step(Changed, by, {"setup": setup})[0]
+        return self._log.advance(ChangeSettings(by=by, setup=setup)).event
 
     def import_file(
         self,
@@ -350,12 +332,12 @@ class Campaign:
         machines: Names[str] = (),
         docs: Mapping[str, str] | None = None,
     ) -> Incoming:
-        """Take in a file of judgments or labels, whole or not at all; the same file counts once.
+        """Import a file of judgments or labels, all of it or nothing; the same file cannot be imported twice.
 
         The parameters are those of :func:`probeval.campaign.read_incoming`.
         """
-        file, who, now = Path(path), as_name(by, "whoever imports a file"), self._log.clock()
-        found = read_incoming(
+        file, who = Path(path), as_name(by, "the importer of a file")
+        incoming = read_incoming(
             file,
             file_format,
             queries=self.queries,
@@ -364,38 +346,24 @@ class Campaign:
             machines=machines,
             docs=docs,
         )
-        token = f"import {hashlib.sha256(read_bytes(file)).hexdigest()}"
-        part = f"labels of {token}"
-        events = as_events(found, who, now, source=file.name, part=part)
-
-        def decide(state: State) -> Sequence[Event]:
-            if token in state.tokens:
-                raise CampaignError(f"{file}: imported already, as event {state.tokens[token].number}.")
-            return [replace(event, token=token if i == 0 else None) for i, event in enumerate(events)]
-
-        self._log.advance(decide, parts={} if found.labels is None else {part: pack_labels(found.labels)})
-        return found
+        digest = hashlib.sha256(read_bytes(file)).hexdigest()
+        self._log.advance(Import(by=who, incoming=incoming, path=str(file), source=file.name, digest=digest))
+        return incoming
 
     def export(self, file_format: str = "qrels") -> str:
-        """Judgments, or the whole log, as a file's text: one of :func:`probeval.campaign.export_formats`."""
+        """The judgments, or the whole log, as text in one of :func:`probeval.campaign.export_formats`."""
         export = export_format(file_format)
         return export.text(self.state, self.log() if export.needs_log else ())
 
     def serving(self) -> AbstractContextManager[None]:
-        """Be the only server of an SQLite store while the block runs; another is refused."""
+        """Hold the server lock of an SQLite store for the duration of the block; a second server is refused."""
         return self._log.store.serving()
 
-    def _judge(
-        self,
-        who: str,
-        query: str,
-        doc: str,
-        grade: float,
-        token: str | None,
-        then: Callable[[State, Judged], Sequence[Event]],
-    ) -> tuple[Judged, State]:
-        said = self._pair(query, doc) | {"grade": as_grade(self.scale, grade)}
-        return self._log.step(Judged, who, said, token=token, more=lambda s: {"guideline": _version(s)}, then=then)
+    def _judge(self, assessor: str, query: str, doc: str, grade: float, token: str | None) -> Judge:
+        return Judge(by=assessor, pair=self._pair(query, doc), grade=as_grade(self.scale, grade), token=token)
+
+    def _lease_next(self, assessor: str, n: int) -> LeaseNext:
+        return LeaseNext(assessor=assessor, n=n, proposed=self._proposed())
 
     def _tasks(self, state: State, assessor: str, n: int) -> list[Task]:
         held = state.held_by(assessor, self._log.clock())[:n]
@@ -406,9 +374,8 @@ class Campaign:
         return list(chain(() if snapshot is None else snapshot.queue, self._popular))
 
     def _behind(self, snapshot: ModelSnapshot) -> int:
-        """How many events an snapshot should have known of."""
-        new = self.log(snapshot.number)
-        return sum(isinstance(event, FOR_MODELS) for event in new)
+        """How many events that matter to the model came after a snapshot."""
+        return sum(isinstance(event, FOR_MODELS) for event in self.log(snapshot.number))
 
     def _model_runner(self) -> ModelRunner:
         labels = self.state.labels
@@ -416,35 +383,31 @@ class Campaign:
             self._runner = labels, ModelRunner(self.collection, card=self._part("card"))
         return self._runner[1]
 
-    def _pair(self, query: str, doc: str) -> dict[str, str]:
+    def _pair(self, query: str, doc: str) -> Pair:
         if (query, doc) not in self._retrieved:
             known = self._collection.runs.queries
             if query not in known:
                 raise CampaignError(f"No query {query!r} in this campaign.{did_you_mean(str(query), known)}")
             raise CampaignError(f"Query {query!r}: no run retrieves document {doc!r}.")
-        return {"query": query, "doc": doc}
+        return query, doc
 
     def _part(self, name: str) -> bytes | None:
         return self._log.store.part(self._log.key, name)
 
     @cached_property
     def _collection(self) -> Collection:
-        """Runs and evidence as they were at the start."""
+        """Runs and evidence from the creation of the campaign."""
         return unpack(self.setup.name, self._part, [])
 
     @cached_property
     def _popular(self) -> list[Pair]:
-        """The pairs of the pool, those that most systems retrieve first."""
+        """The pairs of the pool, by descending number of systems that retrieve them."""
         runs = self._collection.runs.top(self.setup.depth)
         retrieved = np.bincount(runs.pairs[runs.pairs >= 0], minlength=len(runs.pool))
         return [runs.pool.label(int(pair)) for pair in np.argsort(-retrieved, kind="stable")]
 
     @cached_property
     def _retrieved(self) -> frozenset[Pair]:
-        """Every pair that some run has, at whatever rank."""
+        """Every pair that some run has, at any rank."""
         pool = self._collection.runs.pool
         return frozenset(zip(pool.queries[pool.query], pool.docs[pool.doc], strict=True))
-
-
-def _version(state: State) -> int:
-    return 0 if state.guideline is None else state.guideline.version

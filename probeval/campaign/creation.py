@@ -1,4 +1,4 @@
-"""How a campaign begins: its settings, what is kept with it, its first events."""
+"""The creation of a campaign: its settings, its parts in the store, its first events."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from probeval.campaign.archive import pack
-from probeval.campaign.decisions import as_events, as_name, as_text, as_texts
 from probeval.campaign.events import Created, Event, GuidelineChanged, QueriesChanged
-from probeval.campaign.exchange import Incoming
+from probeval.campaign.exchange import Incoming, incoming_events
+from probeval.campaign.parsing import as_name, as_text, as_texts
 from probeval.campaign.setup import Setup
 from probeval.data.collection import Collection
 from probeval.data.scale import Scale
@@ -21,21 +21,31 @@ from probeval.scores.evaluate import as_metric
 from probeval.selection import Goal, Stopping
 from probeval.selection.policies import find_policy
 
-__all__ = ["Creation", "check_settings", "found"]
+__all__ = ["Creation", "check_settings", "prepare_creation"]
 
 SPACE = re.compile(r"[\s\x00-\x1f\x7f]")
 
 
 @dataclass(frozen=True)
 class Creation:
-    """What a new campaign is made of."""
+    """A campaign ready to be added to a store.
+
+    Parameters
+    ----------
+    setup
+        Its settings.
+    parts
+        Runs, metadata, labels, vectors and a custom model card, by name.
+    events
+        The first events of its log, not yet numbered.
+    """
 
     setup: Setup
     parts: Mapping[str, bytes]
     events: tuple[Event, ...]
 
 
-def found(
+def prepare_creation(
     collection: Collection,
     *,
     metric: str,
@@ -49,7 +59,10 @@ def found(
     now: float,
     settings: Mapping[str, Any],
 ) -> Creation:
-    """The foundation of a campaign; the parameters are those of :meth:`probeval.campaign.Campaign.create`."""
+    """Check the settings of a new campaign and prepare its parts and first events.
+
+    The parameters are those of :meth:`probeval.campaign.Campaign.create`; ``now`` is the time of creation.
+    """
     measure = as_metric(metric)
     choice = choose_model(model, collection, scale=scale)
     setup = Setup(
@@ -61,25 +74,25 @@ def found(
         **settings,
     )
     check_settings(setup, collection)
-    for text in (*collection.runs.queries, *collection.runs.pool.docs):
-        if not text or SPACE.search(text):  # it would not come back from a qrels file
-            raise CampaignError(f"Ids of queries and documents have no white space in a campaign, got {text!r}.")
+    for each_id in (*collection.runs.queries, *collection.runs.pool.docs):
+        if not each_id or SPACE.search(each_id):  # a qrels file could not represent it
+            raise CampaignError(f"Ids of queries and documents must not contain white space, got {each_id!r}.")
     parts = pack(collection)
     if choice.card is not None and choice.name not in card_names():
         parts["card"] = json.dumps(choice.card.to_dict()).encode()
-    who = as_name(by, "whoever creates a campaign")
+    who = as_name(by, "the creator of a campaign")
     events: list[Event] = [Created(by=who, time=now, setup=setup)]
     if guideline.strip():
         events.append(GuidelineChanged(by=who, time=now, version=1, text=as_text(guideline, "A guideline")))
     if queries:
         events.append(QueriesChanged(by=who, time=now, texts=as_texts(queries, collection.runs.queries)))
     if collection.judgments is not None:
-        events += as_events(Incoming(collection.judgments), who, now, source="collection")
+        events += incoming_events(Incoming(collection.judgments), who, now, source="collection")
     return Creation(setup, parts, tuple(events))
 
 
 def check_settings(setup: Setup, collection: Collection) -> None:
-    """Refuse settings that name what there is not."""
+    """Raise an error if the settings name an unknown metric, policy, stopping rule or system."""
     as_metric(setup.metric)
     find_policy(setup.policy)
     Stopping.parse(setup.stopping)

@@ -1,129 +1,287 @@
-"""What may happen next, decided purely: from a state, a time and what somebody asks for."""
+"""Decisions: requests to a campaign as plain data, and the events that follow from each; those of assessors.
+
+A decision is pure: its events depend on the state and the time alone. The log calls it under the store's lock, and
+again if the database rolls the transaction back.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from itertools import filterfalse
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
-import numpy as np
-
-from probeval.campaign.events import Event, Imported, Judged, Labelled, Leased, Pair
-from probeval.campaign.exchange import Incoming
-from probeval.campaign.state import State
-from probeval.data.judgments import on_scale
-from probeval.data.pool import is_text
-from probeval.data.scale import Scale
+from probeval.campaign.events import (
+    Commented,
+    Event,
+    Flagged,
+    Judged,
+    Leased,
+    Pair,
+    Released,
+    Skipped,
+    Withdrawn,
+)
+from probeval.campaign.leases import lease, lease_new
+from probeval.campaign.parsing import as_name, as_text
+from probeval.campaign.state import State, fold
 from probeval.errors import CampaignError
 
-__all__ = ["Task", "as_events", "as_grade", "as_name", "as_text", "as_texts", "lease", "lease_new"]
+__all__ = [
+    "Action",
+    "Comment",
+    "Decision",
+    "Flag",
+    "Judge",
+    "LeaseNext",
+    "Outcome",
+    "PairAction",
+    "Release",
+    "Skip",
+    "Withdraw",
+]
 
-CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]")
-LONGEST_NAME, LONGEST_TEXT = 100, 10_000
-SHOWN = 10  # grades that are listed in an error
+A = TypeVar("A")
+E = TypeVar("E", bound=Event)
 
 
 @dataclass(frozen=True)
-class Task:
-    """A pair that is somebody's to judge.
+class Outcome(Generic[A]):
+    """The result of a decision, once it is on disk.
 
     Parameters
     ----------
-    query, doc
-        By their ids.
-    text
-        Of the query; empty where unknown.
-    until
-        When the pair goes back, in seconds since 1970.
+    state
+        The state after the decision.
+    events
+        The new events, numbered.
+    event
+        The event asked for: a new one, or an earlier one if the request was repeated.
     """
 
-    query: str
-    doc: str
-    text: str
-    until: float
+    state: State
+    events: tuple[Event, ...]
+    event: A
 
 
-def lease(state: State, pair: Pair, assessor: str, now: float) -> Leased:
-    """A pair is this assessor's from now on, for as long as leases last."""
-    until = now + state.settings.lease
-    return Leased(by=assessor, time=now, query=pair[0], doc=pair[1], until=until)
+class Decision(ABC, Generic[A]):
+    """A request to a campaign. ``A`` is the type of the event asked for."""
+
+    @abstractmethod
+    def events(self, state: State, now: float) -> Sequence[Event]:
+        """The new events, not yet numbered; a request that is not possible raises :class:`CampaignError`."""
+
+    @abstractmethod
+    def event_asked_for(self, state: State, events: Sequence[Event]) -> A:
+        """The event asked for, from the state before the decision and the new events, numbered."""
+
+    @property
+    def parts(self) -> Mapping[str, bytes]:
+        """Parts of the store to add with the events."""
+        return {}
 
 
-def lease_new(state: State, assessor: str, n: int, now: float, proposed: Iterable[Pair]) -> list[Leased]:
-    """The leases that bring an assessor to ``n`` pairs.
+@dataclass(frozen=True, kw_only=True)
+class Action(Decision[E]):
+    """A decision for one event by one person, perhaps followed by others.
 
-    Pairs that want another opinion come first, then the proposed ones in their order; only those that are open to them.
+    A token names the request. If the log already has an event with this token, no second one is added: the earlier
+    event is the outcome, provided that it is of the same kind, by the same person, with the same values of the fields
+    in ``same_request``.
+
+    Parameters
+    ----------
+    by
+        The person.
+    token
+        Any text that names the request, or None.
     """
-    wanted = n - len(state.held_by(assessor, now))
-    chosen: dict[Pair, Leased] = {}
-    unjudged = filterfalse(state.judged.__contains__, proposed)  # a judged pair that is open waits, so it came before
-    for source in (state.waiting, unjudged):
-        for pair in source:
-            if len(chosen) >= wanted:
-                return list(chosen.values())
-            if pair not in chosen and state.is_open(pair, assessor, now):
-                chosen[pair] = lease(state, pair, assessor, now)
-    return list(chosen.values())
 
+    kind: ClassVar[type[Event]]
+    same_request: ClassVar[tuple[str, ...]] = ()
+    text_fields: ClassVar[Mapping[str, str]] = MappingProxyType({})  # their names in error messages
+    by: str
+    token: str | None = None
 
-def as_events(found: Incoming, by: str, now: float, *, source: str, part: str = "labels") -> list[Event]:
-    """What a file holds, as events: one that says where judgments come from, they themselves, and the labels' one."""
-    given, labels, events = found.judgments, found.labels, list[Event]()
-    judged = [
-        Judged(
-            by=as_name(given.assessors[who] or by, "an assessor"),
-            time=now,
-            query=str(given.pool.queries[given.pool.query[pair]]),
-            doc=str(given.pool.docs[given.pool.doc[pair]]),
-            grade=float(grade),
-            source=source,
-            at=None if np.isnan(at) else float(at),
+    def __post_init__(self) -> None:
+        self._set(by=as_name(self.by, "a user"))
+        if self.token is not None:
+            self._set(token=as_name(self.token, "a request"))
+        for name, what in self.text_fields.items():
+            as_text(getattr(self, name), what)
+
+    @abstractmethod
+    def event(self, state: State, now: float) -> E:
+        """The event asked for, where the log does not have it yet."""
+
+    def following(self, state: State, event: E, now: float) -> Sequence[Event]:
+        """Further events, by the state after the event asked for."""
+        return ()
+
+    def events(self, state: State, now: float) -> Sequence[Event]:
+        """The event asked for unless the log has it, and the events that follow."""
+        earlier = self.earlier(state)
+        if earlier is not None:
+            return self.following(state, earlier, now)
+        event = self.event(state, now)
+        return [event, *self.following(fold(state, [replace(event, number=state.number + 1)]), event, now)]
+
+    def event_asked_for(self, state: State, events: Sequence[Event]) -> E:
+        """The first new event, or the earlier event with this token."""
+        return self.earlier(state) or cast("E", events[0])
+
+    def earlier(self, state: State) -> E | None:
+        """The event that the log has for this token, if any; an error if it came from a different request."""
+        event = None if self.token is None else state.tokens.get(self.token)
+        if event is None:
+            return None
+        same = isinstance(event, self.kind) and all(
+            getattr(event, name) == getattr(self, name) for name in ("by", *self.same_request)
         )
-        for pair, grade, who, at in zip(given.pair, given.grade, given.assessor, given.time, strict=True)
-    ]
-    if judged:
-        events = [Imported(by=by, time=now, source=source, judgments=len(judged)), *judged]
-    if labels is not None:
-        columns, pairs = labels.sources, len(labels.pool)
-        events.append(Labelled(by=by, time=now, source=source, part=part, columns=columns, pairs=pairs))
-    return events
+        if not same:
+            raise CampaignError(
+                f"The token {self.token!r} was used for a different request. Use a new token for every request."
+            )
+        return cast("E", event)
+
+    def _head(self, now: float) -> dict[str, Any]:
+        return {"by": self.by, "time": now, "token": self.token}
+
+    def _set(self, **values: Any) -> None:
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
 
 
-def as_grade(scale: Scale, grade: object) -> float:
-    """A grade of the scale as a number, or an error that lists what it has."""
-    number = isinstance(grade, (int, float)) and not isinstance(grade, bool)
-    value = float(grade) if number else float("nan")  # type: ignore[arg-type]
-    if not value >= 0 or not on_scale(scale, value):
-        few = len(scale) <= SHOWN
-        known = ", ".join(f"{g:g}" for g in scale.grades) if few else f"{scale.grades[0]:g} to {scale.grades[-1]:g}"
-        raise CampaignError(f"The grades of the scale {scale} are {known}; got {grade!r}.")
-    return value
+@dataclass(frozen=True, kw_only=True)
+class PairAction(Action[E]):
+    """An action on a pair that some run retrieves."""
+
+    same_request: ClassVar[tuple[str, ...]] = ("pair",)
+    pair: Pair
+
+    def _head(self, now: float) -> dict[str, Any]:
+        return {**super()._head(now), "query": self.pair[0], "doc": self.pair[1]}
 
 
-def as_name(text: object, whose: str) -> str:
-    """A name: some text on one line, without white space around it."""
-    if not isinstance(text, str) or not is_text(text) or not text.strip() or CONTROL.search(text):
-        raise CampaignError(f"The name of {whose} is some text on one line, got {text!r}.")
-    if len(text) > LONGEST_NAME:
-        raise CampaignError(f"The name of {whose} has at most {LONGEST_NAME} characters, got {len(text)}.")
-    return text.strip()
+@dataclass(frozen=True, kw_only=True)
+class LeaseNext(Decision[Leased | None]):
+    """Lease pairs to an assessor until they hold ``n``.
+
+    Parameters
+    ----------
+    assessor
+        Their name.
+    n
+        Pairs to hold.
+    proposed
+        Pairs to lease, best first, after those that need another opinion.
+    """
+
+    assessor: str
+    n: int
+    proposed: Sequence[Pair]
+
+    def events(self, state: State, now: float) -> Sequence[Leased]:
+        """The new leases."""
+        return lease_new(state, self.assessor, self.n, now, self.proposed)
+
+    def event_asked_for(self, state: State, events: Sequence[Event]) -> Leased | None:
+        """The first new lease, if any."""
+        return cast("Leased", events[0]) if events else None
 
 
-def as_text(text: object, what: str) -> str:
-    """A text that can be kept: not too long, no character that a database refuses."""
-    if not isinstance(text, str) or not is_text(text) or "\x00" in text:
-        raise CampaignError(f"{what} is text without control characters, got {text!r:.60}.")
-    if len(text) > LONGEST_TEXT:
-        raise CampaignError(f"{what} has at most {LONGEST_TEXT:,} characters, got {len(text):,}.")
-    return text
+@dataclass(frozen=True, kw_only=True)
+class Judge(PairAction[Judged]):
+    """Give a pair a grade of the scale, and perhaps lease the next pairs."""
+
+    kind = Judged
+    same_request = ("pair", "grade")
+    grade: float
+    next: LeaseNext | None = None
+
+    def event(self, state: State, now: float) -> Judged:
+        """The judgment, under the current guideline."""
+        return Judged(**self._head(now), grade=self.grade, guideline=state.guideline_version)
+
+    def following(self, state: State, event: Judged, now: float) -> Sequence[Event]:
+        """The next leases."""
+        return () if self.next is None else self.next.events(state, now)
 
 
-def as_texts(texts: Mapping[str, str], queries: Iterable[str]) -> dict[str, str]:
-    """Texts of these queries, without those of others and without empty ones."""
-    ours = dict.fromkeys(queries)
-    given = {query: text for query, text in texts.items() if query in ours and text.strip()}
-    if not given:
-        got = next((f"one of {query!r}" for query in texts), "none")
-        raise CampaignError(f"Expected texts of this campaign's queries, such as {next(iter(ours))!r}; got {got}.")
-    return {query: as_text(text, f"The text of query {query!r}") for query, text in given.items()}
+@dataclass(frozen=True, kw_only=True)
+class Withdraw(Action[Withdrawn]):
+    """Withdraw one's judgment with this number, or one's latest; the pair is leased again."""
+
+    kind = Withdrawn
+    judgment: int | None = None
+
+    def event(self, state: State, now: float) -> Withdrawn:
+        """The withdrawal; only the person's own judgments made here can be withdrawn."""
+        own = [j for judgments in state.judged.values() for j in judgments if j.by == self.by and not j.source]
+        matching = [j for j in own if self.judgment in (None, j.number)]
+        if not matching:
+            which = "" if self.judgment is None else f" {self.judgment}"
+            raise CampaignError(f"{self.by!r} has no judgment{which} to withdraw.")
+        last = max(matching, key=lambda judgment: judgment.number)
+        return Withdrawn(**self._head(now), query=last.query, doc=last.doc, judgment=last.number)
+
+    def following(self, state: State, event: Withdrawn, now: float) -> Sequence[Event]:
+        """A lease of the pair; the person's other leases are renewed so that it comes before them."""
+        if not state.is_open(event.pair, self.by, now):
+            return ()
+        others = [held.pair for held in state.held_by(self.by, now)]
+        return [lease(state, pair, self.by, now) for pair in (event.pair, *others)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Skip(PairAction[Skipped]):
+    """Leave a pair to other assessors."""
+
+    kind = Skipped
+    same_request = ("pair", "reason")
+    text_fields = MappingProxyType({"reason": "A reason"})
+    reason: str = ""
+
+    def event(self, state: State, now: float) -> Skipped:
+        """The skip."""
+        return Skipped(**self._head(now), reason=self.reason)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flag(PairAction[Flagged]):
+    """Report a problem with a pair."""
+
+    kind = Flagged
+    same_request = ("pair", "reason")
+    text_fields = MappingProxyType({"reason": "A reason"})
+    reason: str = ""
+
+    def event(self, state: State, now: float) -> Flagged:
+        """The flag."""
+        return Flagged(**self._head(now), reason=self.reason)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comment(PairAction[Commented]):
+    """Comment on a pair."""
+
+    kind = Commented
+    same_request = ("pair", "text")
+    text_fields = MappingProxyType({"text": "A comment"})
+    text: str
+
+    def event(self, state: State, now: float) -> Commented:
+        """The comment."""
+        return Commented(**self._head(now), text=self.text)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Release(PairAction[Released]):
+    """End one's lease of a pair."""
+
+    kind = Released
+
+    def event(self, state: State, now: float) -> Released:
+        """The end of the lease."""
+        return Released(**self._head(now))

@@ -1,21 +1,21 @@
-"""What can happen in a campaign. The log of these events is the campaign; all else is computed from it.
+"""The events of a campaign. The log of these events is the campaign; everything else is computed from it.
 
 .. code-block:: text
 
-    Created           the campaign began, with these settings
+    Created           the campaign was created, with these settings
     Changed           settings changed
-    GuidelineChanged  what assessors are told changed; versions count from 1
-    QueriesChanged    texts of queries came, or changed
-    Leased            a pair is somebody's to judge, until a time
-    Released          it is no longer
+    GuidelineChanged  the assessors' guideline changed; versions count from 1
+    QueriesChanged    query texts were added or replaced
+    Leased            a pair was given to an assessor until a time
+    Released          a lease ended early
     Judged            an assessor gave a pair a grade
-    Withdrawn         a judgment was taken back; the one before it, if any, stands again
-    Skipped           an assessor does not want to judge a pair
-    Flagged           something is wrong with a pair
-    Commented         a remark on a pair
-    Adjudicated       somebody settled the grade of a pair, whatever assessors said
-    Imported          a file was read; its judgments follow as events of their own
-    Labelled          labels by machines came in: evidence, never judgments
+    Withdrawn         a judgment was withdrawn; the assessor's previous one, if any, counts again
+    Skipped           an assessor left a pair to others
+    Flagged           an assessor reported a problem with a pair
+    Commented         a comment on a pair
+    Adjudicated       the grade of a pair was settled, overriding all judgments
+    Imported          a file was imported; its judgments follow as separate events
+    Labelled          machine labels were imported: evidence, never judgments
 """
 
 from __future__ import annotations
@@ -56,18 +56,18 @@ HEAD = ("number", "time", "by", "token")
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """Something that happened.
+    """An event of a campaign.
 
     Parameters
     ----------
     by
-        Who did it.
+        The person who caused it.
     time
-        When, in seconds since 1970.
+        The time, in seconds since 1970.
     number
-        Its place in the log: 1, 2, 3, .. without a gap. 0 before it is in the log.
+        Its position in the log: 1, 2, 3, .. without gaps. 0 before it is in the log.
     token
-        What the sender called this event, so that one sent twice counts once.
+        The sender's name for the request, so that a request sent twice counts once.
     """
 
     kind: ClassVar[str] = ""
@@ -79,7 +79,7 @@ class Event:
 
 @dataclass(frozen=True, kw_only=True)
 class PairEvent(Event):
-    """Something that happened to a pair."""
+    """An event about a pair."""
 
     query: str
     doc: str
@@ -92,7 +92,7 @@ class PairEvent(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Created(Event):
-    """The campaign began."""
+    """The campaign was created."""
 
     kind = "created"
     setup: Setup
@@ -100,7 +100,7 @@ class Created(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Changed(Event):
-    """Settings changed; these hold from now on."""
+    """The settings changed to these."""
 
     kind = "changed"
     setup: Setup
@@ -108,7 +108,7 @@ class Changed(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class GuidelineChanged(Event):
-    """What assessors are told changed. Judgments keep the version that they were made under."""
+    """The guideline changed. Judgments keep the version that they were made under."""
 
     kind = "guideline"
     version: int
@@ -117,7 +117,7 @@ class GuidelineChanged(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class QueriesChanged(Event):
-    """Texts of queries came, by id; a text that was there before is replaced."""
+    """Query texts were added or replaced, by id."""
 
     kind = "queries"
     texts: Mapping[str, str]
@@ -125,7 +125,7 @@ class QueriesChanged(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Leased(PairEvent):
-    """A pair is somebody's to judge, until a time."""
+    """A pair was given to an assessor until a time."""
 
     kind = "leased"
     until: float
@@ -133,7 +133,7 @@ class Leased(PairEvent):
 
 @dataclass(frozen=True, kw_only=True)
 class Released(PairEvent):
-    """A pair is no longer somebody's to judge."""
+    """An assessor's lease of a pair ended early."""
 
     kind = "released"
 
@@ -147,11 +147,11 @@ class Judged(PairEvent):
     grade
         On the campaign's scale; below -1 is junk, as in TREC.
     guideline
-        The version of the guideline that it was made under; 0 where there was none, or not ours.
+        The version of the guideline that it was made under; 0 for none, or for an imported judgment.
     source
-        The file that it came from; empty where it was made here.
+        The file that it was imported from; empty if it was made in this campaign.
     at
-        When it was made, where that is known and not the time of the event.
+        The time at which it was made, if known and different from the time of the event.
     """
 
     kind = "judged"
@@ -162,13 +162,13 @@ class Judged(PairEvent):
 
     @property
     def when(self) -> float:
-        """When it was made."""
+        """The time at which it was made."""
         return self.time if self.at is None else self.at
 
 
 @dataclass(frozen=True, kw_only=True)
 class Withdrawn(PairEvent):
-    """A judgment of a pair, by its number, was taken back."""
+    """A judgment, named by its number, was withdrawn."""
 
     kind = "withdrawn"
     judgment: int
@@ -176,7 +176,7 @@ class Withdrawn(PairEvent):
 
 @dataclass(frozen=True, kw_only=True)
 class Skipped(PairEvent):
-    """An assessor does not want to judge a pair; others may."""
+    """An assessor left a pair to others."""
 
     kind = "skipped"
     reason: str = ""
@@ -184,7 +184,7 @@ class Skipped(PairEvent):
 
 @dataclass(frozen=True, kw_only=True)
 class Flagged(PairEvent):
-    """Something is wrong with a pair: no text, wrong language, a duplicate."""
+    """An assessor reported a problem with a pair: no text, wrong language, a duplicate."""
 
     kind = "flagged"
     reason: str = ""
@@ -192,7 +192,7 @@ class Flagged(PairEvent):
 
 @dataclass(frozen=True, kw_only=True)
 class Commented(PairEvent):
-    """A remark on a pair."""
+    """A comment on a pair."""
 
     kind = "commented"
     text: str
@@ -200,7 +200,7 @@ class Commented(PairEvent):
 
 @dataclass(frozen=True, kw_only=True)
 class Adjudicated(PairEvent):
-    """Somebody settled the grade of a pair, whatever assessors said or will say."""
+    """The grade of a pair was settled; it overrides all judgments, earlier and later."""
 
     kind = "adjudicated"
     grade: float
@@ -209,7 +209,7 @@ class Adjudicated(PairEvent):
 
 @dataclass(frozen=True, kw_only=True)
 class Imported(Event):
-    """A file was read; so many judgments of it follow."""
+    """A file was imported; this number of judgments follows."""
 
     kind = "imported"
     source: str
@@ -218,7 +218,7 @@ class Imported(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Labelled(Event):
-    """Labels by machines came in; the table is a part of the store."""
+    """Machine labels were imported; the table is a part of the store."""
 
     kind = "labelled"
     source: str
@@ -237,7 +237,7 @@ KINDS: dict[str, type[Event]] = {
 
 
 def encode(event: Event) -> dict[str, Any]:
-    """A row of the store: the head of the event in columns, the rest as JSON.
+    """An event as a row of the store: common fields in columns, the rest as JSON.
 
     >>> row = encode(Judged(by="ann", time=5.0, number=3, query="q", doc="d", grade=2.0, guideline=1))
     >>> row["kind"], row["body"]
@@ -252,7 +252,7 @@ def encode(event: Event) -> dict[str, Any]:
 
 
 def decode(row: Mapping[str, Any]) -> Event:
-    """The event of a row.
+    """The event in a row of the store.
 
     >>> event = Leased(by="ann", time=5.0, number=3, query="q", doc="d", until=65.0)
     >>> decode(encode(event)) == event

@@ -1,4 +1,4 @@
-"""Judgments in and out: qrels, tables, Quepid books, UMBRELA's answers, labels by machines."""
+"""Import and export: qrels, tables, Quepid books, UMBRELA output, machine labels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from probeval.campaign.events import Event, encode
+from probeval.campaign.events import Event, Imported, Judged, Labelled, encode
+from probeval.campaign.parsing import as_name
 from probeval.campaign.state import State
 from probeval.data.evidence import LabelTable
 from probeval.data.files import stem, suffix
@@ -29,6 +30,7 @@ __all__ = [
     "export_format",
     "export_formats",
     "import_formats",
+    "incoming_events",
     "read_incoming",
     "read_text_table",
     "read_texts",
@@ -41,16 +43,16 @@ COLUMNS = ("query", "doc", "grade", "assessor", "time", "guideline", "source", "
 
 @dataclass(frozen=True)
 class Incoming:
-    """What a file holds for a campaign.
+    """The content of a file for import.
 
     Parameters
     ----------
     judgments
-        By people, perhaps none.
+        Judgments by people; may be empty.
     labels
-        By machines, or None.
+        Labels by machines, or None.
     left_out
-        What is not taken, and why, in words.
+        Descriptions of the rows that are left out, with the reason.
     """
 
     judgments: Judgments
@@ -75,38 +77,61 @@ def read_incoming(
     path
         The file.
     file_format
-        The name of one of :func:`import_formats`; told from the file when not given.
+        The name of one of :func:`import_formats`; by default detected from the file.
     queries
-        The campaign's queries: texts by id, empty where unknown. Quepid and UMBRELA name queries by their text.
+        The campaign's queries: texts by id, empty if unknown. Quepid and UMBRELA identify queries by text.
     scale
-        A grade that it lacks is refused.
+        Grades outside this scale are refused.
     assessor
-        Who judged, where the file does not say.
+        The assessor, if the file does not name one.
     machines
-        Assessors that are machines: what they say are labels.
+        Assessors that are machines: their grades become labels.
     docs
-        Texts of documents by id, where UMBRELA's answers have no ids.
+        Document texts by id, for UMBRELA output without ids.
     """
-    form = _import_format(path, file_format)
+    kind = _import_format(path, file_format)
     texts = {query: text for query, text in queries.items() if text} or None
-    found = form.read(path, ReadOptions(scale=scale, queries=texts, docs=docs))
+    found = kind.read(path, ReadOptions(scale=scale, queries=texts, docs=docs))
     given, labels = NOTHING, None
     if isinstance(found, LabelTable):
         labels = found
     else:
         names = tuple(who or assessor or stem(path).removesuffix(".txt") for who in found.assessors)
         given, labels = _by_machines(replace(found, assessors=names), machines, path)
-    said: list[str] = []
-    given = _of_queries(given, queries, said)
-    labels = None if labels is None else _labels_of_queries(labels, queries, said)
+    left_out: list[str] = []
+    given = _of_queries(given, queries, left_out)
+    labels = None if labels is None else _labels_of_queries(labels, queries, left_out)
     if not len(given) and labels is None:
-        raise DataError(f"nothing for this campaign in it: {'; '.join(said)}.", path=path)
+        raise DataError(f"nothing in it belongs to this campaign: {'; '.join(left_out)}.", path=path)
     wrong = next((i for i in range(len(given)) if not on_scale(scale, given.grade[i])), None)
     if wrong is not None:
         query, doc = given.pool.label(int(given.pair[wrong]))
         what = f"grade {given.grade[wrong]:g} of query {query!r}, document {doc!r} is not on the scale {scale}."
         raise DataError(what, path=path)
-    return Incoming(given, labels, tuple(said))
+    return Incoming(given, labels, tuple(left_out))
+
+
+def incoming_events(incoming: Incoming, by: str, now: float, *, source: str, part: str = "labels") -> list[Event]:
+    """The events of an import: one for its source, one per judgment, one for the part of the store with its labels."""
+    given, labels, events = incoming.judgments, incoming.labels, list[Event]()
+    judged = [
+        Judged(
+            by=as_name(given.assessors[who] or by, "an assessor"),
+            time=now,
+            query=str(given.pool.queries[given.pool.query[pair]]),
+            doc=str(given.pool.docs[given.pool.doc[pair]]),
+            grade=float(grade),
+            source=source,
+            at=None if np.isnan(at) else float(at),
+        )
+        for pair, grade, who, at in zip(given.pair, given.grade, given.assessor, given.time, strict=True)
+    ]
+    if judged:
+        events = [Imported(by=by, time=now, source=source, judgments=len(judged)), *judged]
+    if labels is not None:
+        columns, pairs = labels.sources, len(labels.pool)
+        events.append(Labelled(by=by, time=now, source=source, part=part, columns=columns, pairs=pairs))
+    return events
 
 
 def import_formats() -> dict[str, FileFormat[Any]]:
@@ -119,71 +144,71 @@ def _import_format(path: Path, name: str | None) -> FileFormat[Any]:
     known = import_formats()
     if name is not None:
         if name not in known:
-            raise DataError(f"No format {name!r}: {', '.join(known)}.{did_you_mean(name, known)}")
+            raise DataError(f"Unknown format {name!r}: expected {', '.join(known)}.{did_you_mean(name, known)}")
         return known[name]
     found = find_format(path, Judgments, LabelTable)
     if found is None:
-        raise DataError(f"no column for the grade. Say what the file is: {', '.join(known)}.", path=path)
+        raise DataError(f"no column for the grade. Name the format of the file: {', '.join(known)}.", path=path)
     return found
 
 
 def _by_machines(given: Judgments, machines: Names[str], path: Path) -> tuple[Judgments, LabelTable | None]:
-    """What people said, and what machines did, as labels."""
+    """The judgments by people, and the grades by machines as labels."""
     missing = [name for name in machines if name not in given.assessors]
     if missing:
-        raise DataError(f"nobody in it is called {missing[0]!r}.{did_you_mean(missing[0], given.assessors)}", path=path)
+        raise DataError(f"no assessor {missing[0]!r} in it.{did_you_mean(missing[0], given.assessors)}", path=path)
     if not machines:
         return given, None
     values = np.full((len(given.pool), len(machines)), np.nan)
     for at, name in enumerate(machines):
-        said = given.assessor == given.assessors.index(name)
-        values[given.pair[said], at] = given.grade[said]
+        own = given.assessor == given.assessors.index(name)
+        values[given.pair[own], at] = given.grade[own]
     people = given.take(~np.isin(given.assessor, [given.assessors.index(name) for name in machines]))
     return people, LabelTable(given.pool, tuple(machines), values)
 
 
-def _of_queries(given: Judgments, queries: Mapping[str, str], said: list[str]) -> Judgments:
-    """Without what is not judged, and without queries that the campaign does not have."""
+def _of_queries(given: Judgments, queries: Mapping[str, str], left_out: list[str]) -> Judgments:
+    """The judgments of the campaign's queries, without rows marked as not judged; adds to ``left_out``."""
     known = np.array([query in queries for query in given.pool.queries], dtype=bool)
     stranger, unjudged = ~known[given.pool.query[given.pair]], given.grade == NOT_JUDGED
-    for what, left in (("of other queries", stranger), ("drawn but not judged", unjudged & ~stranger)):
-        if left.any():
-            said.append(f"{int(left.sum()):,} judgments {what}")
+    for what, rows in (("of other queries", stranger), ("drawn but not judged", unjudged & ~stranger)):
+        if rows.any():
+            left_out.append(f"{int(rows.sum()):,} judgments {what}")
     return given.take(~stranger & ~unjudged)
 
 
-def _labels_of_queries(labels: LabelTable, queries: Mapping[str, str], said: list[str]) -> LabelTable | None:
+def _labels_of_queries(labels: LabelTable, queries: Mapping[str, str], left_out: list[str]) -> LabelTable | None:
     known = np.array([query in queries for query in labels.pool.queries], dtype=bool)[labels.pool.query]
     if known.all():
         return labels
-    said.append(f"labels of {int((~known).sum()):,} pairs of other queries")
+    left_out.append(f"labels of {int((~known).sum()):,} pairs of other queries")
     return LabelTable(labels.pool.take(known), labels.sources, labels.values[known]) if known.any() else None
 
 
 def read_texts(path: Path, name: str) -> dict[str, str]:
-    """Texts by id: a table with a column for the ``query`` or ``doc`` and one for the text, or a TSV of id and text."""
-    found, texts, _ = read_text_table(path, name)
-    return dict(zip(found, texts, strict=True))
+    """Texts by id, from a table with a ``query`` or ``doc`` column and a text column, or a TSV of id and text."""
+    keys, texts, _ = read_text_table(path, name)
+    return dict(zip(keys, texts, strict=True))
 
 
 def read_text_table(path: Path, name: str, *, instead: Names[str] = ()) -> tuple[list[str], list[str], pd.DataFrame]:
-    """Ids, texts and the table that they stand in; one of the columns ``instead`` may stand for a text."""
+    """The ids and texts of a table, and the table; a column in ``instead`` makes the text column optional."""
     table = read_table(path)
-    found = column(table, name, path=path, required=False)
-    if found is None and suffix(path) == ".tsv" and len(table.columns) == 2:  # no header: its first row is a row
+    keys = column(table, name, path=path, required=False)
+    if keys is None and suffix(path) == ".tsv" and len(table.columns) == 2:  # no header: the first row is data
         first = pd.DataFrame([list(table.columns)], columns=table.columns)
         table = pd.concat([first, table], ignore_index=True)
         return ids(table.iloc[:, 0], name, path=path), [cell_text(v) for v in table.iloc[:, 1]], table
     known = {str(c).strip().lower(): c for c in table.columns}
     text = next((known[each] for each in TEXTS if each in known), None)
-    if found is None or (text is None and not set(instead) & known.keys()):
+    if keys is None or (text is None and not set(instead) & known.keys()):
         raise DataError(f"expected a column for the {name} and one of {', '.join(TEXTS)}.", path=path)
     texts = [""] * len(table) if text is None else [cell_text(value) for value in table[text]]
-    return ids(found, name, path=path), texts, table
+    return ids(keys, name, path=path), texts, table
 
 
 def cell_text(value: object) -> str:
-    """What stands in a cell, nothing where it is empty."""
+    """The content of a cell as text; empty for a missing value."""
     return "" if value is None or value != value else str(value)
 
 
@@ -235,7 +260,7 @@ def export_format(name: str) -> ExportFormat:
     """The format of this name."""
     known = export_formats()
     if name not in known:
-        raise DataError(f"No format {name!r}: {', '.join(known)}.{did_you_mean(name, known)}")
+        raise DataError(f"Unknown format {name!r}: expected {', '.join(known)}.{did_you_mean(name, known)}")
     return known[name]
 
 
@@ -282,19 +307,27 @@ EXPORTS = (
 
 
 def export_rows(state: State) -> list[dict[str, Any]]:
-    """A row for each assessor's latest judgment of a pair; for an adjudicated pair the adjudicated grade alone.
+    """One row per pair and assessor, with their latest judgment.
 
-    What it overruled stands beside it.
+    An adjudicated pair has one row with the adjudicated grade, and the overruled judgments in a column of their own.
     """
     rows: list[tuple[Any, ...]] = []
     for pair in sorted(state.judged.keys() | state.adjudicated.keys()):
-        said, settled = state.latest(pair), state.adjudicated.get(pair)
+        latest, settled = state.latest(pair), state.adjudicated.get(pair)
         if settled is not None:
-            overruled = " ".join(f"{who}:{judgment.grade:g}" for who, judgment in sorted(said.items()))
+            overruled = " ".join(f"{who}:{judgment.grade:g}" for who, judgment in sorted(latest.items()))
             rows.append((*pair, settled.grade, settled.by, settled.time, None, "", True, overruled))
         else:
-            rows += [(*pair, j.grade, who, j.when, j.guideline, j.source, False, "") for who, j in sorted(said.items())]
+            rows += [
+                (*pair, j.grade, who, j.when, j.guideline, j.source, False, "") for who, j in sorted(latest.items())
+            ]
     return [dict(zip(COLUMNS, row, strict=True)) for row in rows]
+
+
+def _unknown_format(file_format: str, known: Mapping[str, str]) -> DataError:
+    return DataError(
+        f"Unknown format {file_format!r}: expected one of {', '.join(known)}.{did_you_mean(file_format, known)}"
+    )
 
 
 def _event(event: Event) -> dict[str, Any]:

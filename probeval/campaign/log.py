@@ -1,21 +1,72 @@
-"""The log of one campaign, open: what it amounts to now, and how it grows."""
+"""The open log of one campaign: its current state, and the decisions that extend it."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
-from probeval.campaign.decisions import as_name
+from probeval.campaign.creation import Creation
+from probeval.campaign.decisions import Decision, Outcome
 from probeval.campaign.events import Event
 from probeval.campaign.state import State, fold
-from probeval.campaign.store import Decide, PendingDecision, Store
-from probeval.errors import CampaignError
+from probeval.campaign.store import Store
+from probeval.errors import ProbevalError
 
-__all__ = ["Log"]
+__all__ = ["Log", "PendingDecision"]
 
-E = TypeVar("E", bound=Event)
+A = TypeVar("A")
+
+
+class PendingDecision(Generic[A]):
+    """A decision waiting for its turn to be written, and then its outcome.
+
+    Parameters
+    ----------
+    decision
+        The request; its events are computed again if the database rolls a transaction back.
+    clock
+        Gives the time in seconds since 1970.
+    """
+
+    def __init__(self, decision: Decision[A], clock: Callable[[], float]) -> None:
+        self.decision, self.clock = decision, clock
+        self.is_done = False
+        self.error: BaseException | None = None
+        self._outcome: Outcome[A] | None = None
+
+    @property
+    def events(self) -> Sequence[Event]:
+        """The new events, numbered; none if the decision was refused."""
+        return () if self._outcome is None else self._outcome.events
+
+    @property
+    def parts(self) -> Mapping[str, bytes]:
+        """The parts of the store to add with the events."""
+        return self.decision.parts if self.events else {}
+
+    def take(self, state: State) -> State:
+        """Decide on this state; the state after that."""
+        self._outcome = self.error = None
+        try:
+            decided = self.decision.events(state, self.clock())
+            events = tuple(replace(event, number=state.number + i) for i, event in enumerate(decided, start=1))
+            event = self.decision.event_asked_for(state, events)
+        except ProbevalError as error:
+            self.error = error
+            return state
+        self._outcome = Outcome(fold(state, events), events, event)
+        return self._outcome.state
+
+    def outcome(self) -> Outcome[A]:
+        """The outcome, once the events are on disk; raises the error that prevented it."""
+        if self.error is not None:
+            raise self.error
+        if self._outcome is None:
+            raise AssertionError
+        return self._outcome
 
 
 class Log:
@@ -24,7 +75,7 @@ class Log:
     Parameters
     ----------
     store, key
-        Where it is, and which one.
+        The store, and the key of the campaign in it.
     clock
         Gives the time in seconds since 1970.
     """
@@ -32,53 +83,56 @@ class Log:
     def __init__(self, store: Store, key: int, clock: Callable[[], float]) -> None:
         self.store, self.key, self.clock = store, key, clock
         self._turn = threading.Condition()
-        self._waiting: list[PendingDecision] = []
+        self._waiting: list[PendingDecision[Any]] = []
         self._writing = False
         self._state = State()
 
     @classmethod
-    def of(cls, store: Store, find: Callable[[Store], int], clock: Callable[[], float]) -> Log:
-        """The log whose key is found in a store; where there is none the store is closed."""
-        try:
-            return cls(store, find(store), clock)
-        except BaseException:
-            store.close()
-            raise
+    def create(cls, store: Store, creation: Creation, clock: Callable[[], float]) -> Log:
+        """The log of a new campaign; on failure the store is closed."""
+        with _closed_on_error(store):
+            return cls(store, store.add(creation), clock)
+
+    @classmethod
+    def open(cls, store: Store, name: str | None, clock: Callable[[], float]) -> Log:
+        """The log of the campaign with this name, or of the only one; on failure the store is closed."""
+        with _closed_on_error(store):
+            return cls(store, store.find(name), clock)
 
     @property
     def state(self) -> State:
-        """What the log amounts to now, with what other processes added. Waits for nobody who writes."""
+        """The current state, with the events that other processes added. Never waits for a writer."""
         known = self._state
         new = self.store.events(self.key, known.number)
         return self._keep(fold(known, new)) if new else known
 
-    def advance(self, decide: Decide, *, parts: Mapping[str, bytes] | None = None) -> tuple[State, list[Event]]:
-        """Add what is decided on the state as it is then, all or nothing; the state after it, and the new events.
+    def advance(self, decision: Decision[A]) -> Outcome[A]:
+        """Take a decision on the current state and add its events, all or none.
 
-        Threads that come while another writes go together after it, with one write to disk for all of them.
+        Decisions of threads that arrive during a write are written together after it, in one transaction.
         """
-        step = PendingDecision(decide, parts or {})
+        pending = PendingDecision(decision, self.clock)
         with self._turn:
-            self._waiting.append(step)
-            while self._writing and not step.is_done:
+            self._waiting.append(pending)
+            while self._writing and not pending.is_done:
                 self._turn.wait()
-            together = [] if step.is_done else self._waiting
-            if together:
+            batch = [] if pending.is_done else self._waiting
+            if batch:
                 self._waiting, self._writing = [], True
-        if together:
-            self._write(together)
-        return step.outcome()
+        if batch:
+            self._write(batch)
+        return pending.outcome()
 
-    def _write(self, steps: Sequence[PendingDecision]) -> None:
+    def _write(self, batch: Sequence[PendingDecision[Any]]) -> None:
         try:
-            self._keep(self.store.advance(self.key, self._state, steps))
+            self._keep(self.store.advance(self.key, self._state, batch))
         except BaseException as error:
-            for step in steps:
-                step.error = error
+            for pending in batch:
+                pending.error = error
         finally:
             with self._turn:
-                for step in steps:
-                    step.is_done = True
+                for pending in batch:
+                    pending.is_done = True
                 self._writing = False
                 self._turn.notify_all()
 
@@ -87,45 +141,11 @@ class Log:
             self._state = max(self._state, state, key=lambda each: each.number)
             return self._state
 
-    def step(
-        self,
-        kind: type[E],
-        who: str,
-        said: Mapping[str, Any],
-        *,
-        token: str | None = None,
-        more: Callable[[State], Mapping[str, Any]] = lambda _: {},
-        then: Callable[[State, E], Sequence[Event]] = lambda _, __: [],
-    ) -> tuple[E, State]:
-        """One event of a kind, and what follows from it; or the event that the token names already.
 
-        Parameters
-        ----------
-        kind, who
-            What happens, and who does it.
-        said
-            What the event says, as far as whoever sends it says so.
-        token
-            The sender's name for it: sent twice, it counts once.
-        more
-            What it says beside, by the state.
-        then
-            Events after it, by the state after it.
-        """
-        by = as_name(who, "whoever does this")
-        name = None if token is None else as_name(token, "a request")
-        before: list[E] = []
-
-        def decide(state: State) -> Sequence[Event]:
-            before.clear()
-            old = None if name is None else state.tokens.get(name)
-            if old is None:
-                event = kind(by=by, time=self.clock(), token=name, **said, **more(state))
-                return [event, *then(fold(state, [replace(event, number=state.number + 1)]), event)]
-            if not isinstance(old, kind) or any(getattr(old, k) != v for k, v in {**said, "by": by}.items()):
-                raise CampaignError(f"Request {name!r} was something else before. Name every request anew.")
-            before.append(old)
-            return then(state, old)
-
-        state, new = self.advance(decide)
-        return (before or new)[0], state  # type: ignore[return-value]
+@contextmanager
+def _closed_on_error(store: Store) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        store.close()
+        raise

@@ -1,4 +1,4 @@
-"""What a campaign is told when it begins."""
+"""The settings of a campaign."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ class Setup:
     Parameters
     ----------
     name
-        Of the campaign.
+        The name of the campaign.
     metric, model, policy, goal, stopping
-        By name, as the command line takes them.
+        Their names, such as ``"nDCG@10"`` or ``"confidence=.95"``.
     scale
-        What assessors judge on.
+        The scale that assessors judge on.
     depth
-        Of the pool.
-    overlap
-        The share of pairs that ``opinions`` assessors judge; all others are judged by one.
+        The depth of the pool.
+    overlap, opinions
+        The share of pairs that several assessors judge, and the number of these assessors. Other pairs get one.
     lease
-        For how many seconds a pair is an assessor's own.
+        The length of a lease in seconds.
     rule
-        How several assessors' grades become one, one of :data:`probeval.data.judgments.RULES`.
+        How several grades of a pair become one: one of :data:`probeval.data.judgments.RULES`.
     seed
-        Which pairs overlap, and whatever else is random.
+        For the choice of overlapping pairs and all other randomness.
 
     Examples
     --------
@@ -64,24 +64,26 @@ class Setup:
 
     def __post_init__(self) -> None:
         if not 0 <= self.overlap <= 1:
-            raise CampaignError(f"The overlap is a share of pairs, from 0 to 1, got {self.overlap:g}.")
+            raise CampaignError(f"The overlap must be a share of pairs, from 0 to 1, got {self.overlap:g}.")
         if self.opinions < 2:
-            raise CampaignError(f"Overlap takes two opinions or more, got {self.opinions}.")
+            raise CampaignError(f"The number of opinions must be 2 or more, got {self.opinions}.")
         if not self.lease > 0:
-            raise CampaignError(f"A lease lasts some seconds, got {self.lease:g}.")
+            raise CampaignError(f"The lease must be a positive number of seconds, got {self.lease:g}.")
         if self.rule not in RULES:
-            raise CampaignError(f"No rule {self.rule!r}: {', '.join(RULES)}.{did_you_mean(self.rule, RULES)}")
+            raise CampaignError(
+                f"Unknown rule {self.rule!r}: expected {', '.join(RULES)}.{did_you_mean(self.rule, RULES)}"
+            )
 
     def wanted(self, query: str, doc: str) -> int:
-        """How many assessors a pair wants.
+        """The number of assessors that a pair needs.
 
-        By a hash of the seed and the pair, so it depends on nothing else: no order of judging, no other pair.
+        It comes from a hash of the seed and the pair, so it does not depend on the order of judging or other pairs.
         """
         digest = hashlib.sha256(f"{self.seed}\t{query}\t{doc}".encode()).digest()
         return self.opinions if int.from_bytes(digest[:8], "big") < self.overlap * 2**64 else 1
 
     def changed(self, **settings: Any) -> Setup:
-        """The same with other settings; the name, the scale and the depth stay."""
+        """A copy with other settings; the name, the scale and the depth cannot change."""
         fixed = {"name", "scale", "depth"} & settings.keys()
         if fixed:
             raise CampaignError(f"The {min(fixed)} of a campaign cannot change. Create another campaign.")

@@ -1,53 +1,43 @@
-"""What the model says of a campaign as it stands: how sure the ranking is, whether to stop, what to judge next.
+"""Snapshots of the model's results: confidence, the ranking, the stopping rule, the pairs to judge next.
 
-This is the slow part, so nobody waits for it: an snapshot is computed apart, kept in the store, and used until a newer
-one is there. It can always be computed again from the log.
+A snapshot is computed apart from judging, kept in the store, and used until a newer one replaces it. It can always be
+recomputed from the log.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, TypedDict, cast
+from dataclasses import asdict, dataclass
+from typing import Any, TypedDict, cast
 
 import numpy as np
 import pandas as pd
 
 from probeval.campaign.events import Pair
-from probeval.campaign.setup import Setup
-from probeval.campaign.state import State
-from probeval.data.collection import Collection
-from probeval.data.judgments import Judgments
 from probeval.display import Shown, View
-from probeval.relevance import Card, choose_model
 from probeval.scores.documents import RankedSystem
 
-if TYPE_CHECKING:
-    from probeval.relevance.models.base import Predicts
-    from probeval.selection import Judging, JudgingState
+__all__ = ["ModelSnapshot", "SnapshotDocument", "judgments_left", "way_come"]
 
-__all__ = ["AHEAD", "ModelRunner", "ModelSnapshot", "SnapshotDocument", "judgments_left", "way_come"]
-
-AHEAD = 200  # pairs proposed in advance
-LEVEL = 0.95
-MEMORY = 20  # snapshots that an estimate goes by
-FEWEST = 20  # judgments between the first snapshot and the last, before which an estimate means nothing
+MEMORY = 20  # latest snapshots that an estimate uses
+FEWEST = 20  # judgments from the first snapshot to the last; with fewer, an estimate is noise
+HEAD = ("number", "time", "judged", "confidence", "progress")  # columns of the store; the rest is JSON
 
 
 class SnapshotDocument(TypedDict):
-    """What the model says at one moment.
+    """The model's results on the judgments up to one event.
 
     Parameters
     ----------
     number, time
-        The last event of the log that it knows of, and when it was computed.
+        The last event that it takes into account, and when it was computed.
     judged
         Pairs of the pool that had a grade.
     confidence, expected_tau
-        How sure the ranking is.
+        The mean confidence over pairs of systems, and the expected tau.
     reached, reasons, progress
-        Whether the stopping rule says stop, why, and how far it is, from 0 to 1.
+        Whether the stopping rule holds, why, and its progress, from 0 to 1.
     systems
         The ranking, best first.
     """
@@ -65,20 +55,20 @@ class SnapshotDocument(TypedDict):
 
 @dataclass(frozen=True, repr=False)
 class ModelSnapshot(Shown):
-    """What the model says at one moment.
+    """The model's results on the judgments up to one event.
 
     Parameters
     ----------
     number
-        The last event of the log that it knows of.
+        The last event of the log that it includes.
     time
-        When it was computed.
+        The time of the computation, in seconds since 1970.
     judged
-        Pairs of the pool that had a grade.
+        The number of pairs of the pool that had a grade.
     confidence, expected_tau
-        How sure the ranking is: mean confidence over pairs of systems, and the tau that it can expect.
+        The mean confidence over pairs of systems, and the expected Kendall's tau of the ranking.
     reached, reasons, progress
-        Whether the stopping rule says stop, why, and how far it is, from 0 to 1.
+        Whether the stopping rule is met, the reasons, and the progress towards it, from 0 to 1.
     systems
         The ranking, best first: system, rank, mean, sd, lower, upper, p_best, group.
     queue
@@ -128,7 +118,7 @@ class ModelSnapshot(Shown):
         return (f"Expected tau {self.expected_tau:.3f}; {self.progress:.0%} of the target.",)
 
     def to_row(self) -> dict[str, Any]:
-        """A row of the store."""
+        """As a row of the store."""
         head = {name: getattr(self, name) for name in HEAD}
         rest = {name: value for name, value in asdict(self).items() if name not in HEAD}
         return head | {"body": json.dumps(rest)}
@@ -142,88 +132,8 @@ class ModelSnapshot(Shown):
         return cls(**{name: row[name] for name in HEAD}, **rest)
 
 
-HEAD = ("number", "time", "judged", "confidence", "progress")
-
-
-class ModelRunner:
-    """Follows a campaign with its model, and says how it stands.
-
-    It remembers the last fit, so that the next one starts there. One thread at a time.
-
-    Parameters
-    ----------
-    collection
-        Runs and evidence, without judgments.
-    card
-        The card of the campaign's own model as JSON, where it is not one that ships.
-    """
-
-    def __init__(self, collection: Collection, *, card: bytes | None = None) -> None:
-        self._collection, self._card = collection, card
-        self._judging_state: JudgingState | None = None
-        self._setup: Setup | None = None
-
-    def judging_state(self, state: State) -> JudgingState:
-        """The judging as it stands: scores, ranking, what comes next."""
-        judgments, last = state.judgments, self._judging_state
-        if last is not None and self._setup == state.settings and _grew(last.judgments, judgments):
-            self._judging_state = last.after(judgments)
-        else:
-            self._setup = state.settings
-            self._judging_state = self._judging(state).begin()
-        return self._judging_state
-
-    def snapshot(self, state: State, *, now: float, ahead: int = AHEAD) -> ModelSnapshot:
-        """What the model says of this state."""
-        from probeval.selection import Stopping
-
-        judged = self.judging_state(state)
-        pool, ranking = judged.judging.pool, judged.ranking
-        check = Stopping.parse(state.settings.stopping).check(judged)
-        table = ranking.to_frame(level=LEVEL)
-        return ModelSnapshot(
-            number=state.number,
-            time=now,
-            judged=judged.scores.judged,
-            confidence=ranking.confidence,
-            expected_tau=ranking.expected_tau,
-            reached=check.reached,
-            reasons=tuple(check.reasons),
-            progress=check.progress,
-            systems=tuple({str(k): _plain(v) for k, v in row.items()} for row in table.to_dict("records")),
-            queue=tuple(pool.label(int(pair)) for pair in judged.next(min(ahead, len(pool) - judged.scores.judged))),
-        )
-
-    def _judging(self, state: State) -> Judging:
-        from probeval.selection import Judging
-
-        setup = state.settings
-        collection = replace(self._collection, judgments=state.judgments)
-        return Judging.of(
-            collection,
-            model=self._model(setup, collection),
-            metric=setup.metric,
-            policy=setup.policy,
-            goal=setup.goal,
-            scale=setup.scale,
-            depth=setup.depth,
-            seed=setup.seed,
-        )
-
-    def _model(self, setup: Setup, collection: Collection) -> Predicts:
-        if self._card is None:
-            return choose_model(setup.model, collection, scale=setup.scale).model
-        return Card.from_dict(json.loads(self._card)).model
-
-
-def _grew(before: Judgments, after: Judgments) -> bool:
-    """Whether every grade of before still stands: nothing was withdrawn, changed or settled otherwise."""
-    at = before.pool.within(after.pool)
-    return bool(np.all(at >= 0) and np.array_equal(before.grades(), after.grades()[at], equal_nan=True))
-
-
 def way_come(curve: Sequence[tuple[int, float]]) -> float | None:
-    """How much of the way to the target is done, from 0 at the campaign's first snapshot to 1; None before that.
+    """Progress to the target, from 0 at the campaign's first snapshot to 1; None before the first.
 
     Parameters
     ----------
@@ -242,16 +152,16 @@ def way_come(curve: Sequence[tuple[int, float]]) -> float | None:
 
 
 def judgments_left(curve: Sequence[tuple[int, float]], unjudged: int) -> int | None:
-    """How many more judgments until the rule says stop, by a line through the latest progress; None if unknown.
+    """Judgments still needed to meet the stopping rule, by a line through the latest progress; None if unknown.
 
-    It is unknown before the snapshots have seen 20 judgments come: a line through fewer is noise.
+    It is unknown until 20 judgments lie between the first snapshot and the last: a line through fewer is noise.
 
     Parameters
     ----------
     curve
         Judged pairs and progress from 0 to 1, snapshot by snapshot.
     unjudged
-        There are no more than these.
+        The number of unjudged pairs, an upper bound.
 
     Examples
     --------
@@ -266,7 +176,3 @@ def judgments_left(curve: Sequence[tuple[int, float]], unjudged: int) -> int | N
         return None
     slope = np.polyfit(judged, progress, 1)[0]
     return min(unjudged, int(np.ceil((1 - progress[-1]) / slope - 1e-9))) if slope > 0 else None
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value

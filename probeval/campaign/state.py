@@ -1,8 +1,8 @@
-"""What a log amounts to: a pure fold over its events, and the questions that it answers.
+"""The state of a campaign: a pure fold over the events of its log.
 
 .. math:: S_n = f(S_{n-1}, e_n)
 
-Nothing here reads a clock or a store: the time is an argument, and so are the events.
+Nothing here reads a clock or a store: the time and the events are arguments.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from probeval.errors import CampaignError
 
 __all__ = ["FOR_MODELS", "State", "fold"]
 
-FOR_MODELS = (Created, Changed, Judged, Withdrawn, Adjudicated, Labelled)  # what they say depends on these
+FOR_MODELS = (Created, Changed, Judged, Withdrawn, Adjudicated, Labelled)  # events that change a model's input
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,29 +48,29 @@ class State:
     Parameters
     ----------
     number
-        Of the last event.
+        The number of the last event.
     changed
-        Of the last one that a model has to know of: grades, labels or settings that came, changed or went.
+        The number of the last event that changed a model's input: grades, labels or settings.
     setup
-        The settings that hold; None before the first event.
+        The current settings; None before the first event.
     judged
-        The judgments of each pair that stand, in the order in which they were made. An assessor's latest counts.
+        The judgments of each pair that were not withdrawn, in order. An assessor's latest counts.
     adjudicated
-        The pairs whose grade was settled.
+        The settled grades, by pair.
     waiting
-        The pairs that have an opinion and want another, as keys.
+        The pairs that have a judgment and need another, as keys.
     leases
-        Who has which pair, by pair and assessor. Some may have run out: ask with a time.
+        Leases by pair and assessor. Some may have run out: compare ``until`` with the time.
     skipped, flags, comments
-        By pair.
+        These events, by pair.
     guideline
-        The last one, or None.
+        The current guideline, or None.
     texts
-        Of queries, by id, where known.
+        Query texts by id, where known.
     labels, imports
-        What came from files, in order.
+        The imports of labels and of judgments, in order.
     tokens
-        The events that their senders named.
+        The events that have a token, by token.
     """
 
     number: int = 0
@@ -91,32 +91,37 @@ class State:
 
     @property
     def settings(self) -> Setup:
-        """The settings that hold."""
+        """The current settings."""
         if self.setup is None:
             raise CampaignError("The log does not begin with the creation of a campaign.")
         return self.setup
+
+    @property
+    def guideline_version(self) -> int:
+        """The version of the guideline; 0 if there is none."""
+        return 0 if self.guideline is None else self.guideline.version
 
     def latest(self, pair: Pair) -> dict[str, Judged]:
         """Each assessor's latest judgment of a pair, by assessor."""
         return {judgment.by: judgment for judgment in self.judged.get(pair, ())}
 
     def holders(self, pair: Pair, now: float) -> set[str]:
-        """Who has the pair at this time."""
+        """The assessors who hold the pair at this time."""
         return {who for who, lease in self.leases.get(pair, {}).items() if lease.until > now}
 
     def held_by(self, assessor: str, now: float) -> list[Leased]:
-        """The pairs that an assessor has at this time, the oldest first."""
+        """The leases of an assessor at this time, oldest first."""
         mine = (held[assessor] for held in self.leases.values() if assessor in held)
         return sorted((lease for lease in mine if lease.until > now), key=lambda lease: lease.number)
 
     def is_open(self, pair: Pair, assessor: str, now: float) -> bool:
-        """Whether the pair may be given to this assessor.
+        """Whether the pair may be leased to this assessor.
 
-        It may where they have not judged, skipped or got it, it is not settled, and fewer others than it wants have
-        judged it or have it now.
+        It may if they have not judged or skipped it and do not hold it, it is not adjudicated, and it needs more
+        assessors than have judged it or hold it.
         """
         if pair in self.adjudicated or (pair in self.judged and pair not in self.waiting):
-            return False  # it is settled, or has all the opinions that it wants
+            return False  # adjudicated, or judged by as many assessors as it needs
         if any(skip.by == assessor for skip in self.skipped.get(pair, ())):
             return False
         busy = self.holders(pair, now).union(judgment.by for judgment in self.judged.get(pair, ()))
@@ -124,7 +129,7 @@ class State:
 
     @cached_property
     def disagreements(self) -> list[Pair]:
-        """The pairs whose assessors differ and that nobody settled: the widest apart first, then by their ids."""
+        """Pairs whose assessors disagree, not yet adjudicated: widest spread first, then by id."""
         spread = {}
         for pair in self.judged.keys() - self.adjudicated.keys():
             grades = [judgment.grade for judgment in self.latest(pair).values()]
@@ -134,15 +139,15 @@ class State:
 
     @cached_property
     def judgments(self) -> Judgments:
-        """One grade a pair: the adjudicated one, else what the rule makes of the assessors' latest."""
-        given = [j for pair, said in self.judged.items() if pair not in self.adjudicated for j in said]
+        """One grade per pair: the adjudicated one, otherwise the latest grades combined by the rule."""
+        given = [j for pair, events in self.judged.items() if pair not in self.adjudicated for j in events]
         given.sort(key=lambda judgment: judgment.number)
-        return _one_a_pair(_as_judgments(given), self.settings.rule, list(self.adjudicated.values()))
+        return _one_per_pair(_as_judgments(given), self.settings.rule, list(self.adjudicated.values()))
 
     def grade_matrix(self) -> tuple[list[str], list[Pair], np.ndarray[Any, np.dtype[np.float64]]]:
-        """Assessors, pairs, and each one's latest grade, NaN where there is none, shape (assessor, pair)."""
+        """Assessors, pairs, and the latest grades, shape (assessor, pair), NaN for none."""
         pairs = sorted(self.judged)
-        who = sorted({j.by for said in self.judged.values() for j in said})
+        who = sorted({j.by for events in self.judged.values() for j in events})
         row = {name: i for i, name in enumerate(who)}
         grades = np.full((len(who), len(pairs)), np.nan)
         for at, pair in enumerate(pairs):
@@ -161,7 +166,7 @@ def _as_judgments(events: list[Judged] | list[Adjudicated]) -> Judgments:
     )
 
 
-def _one_a_pair(given: Judgments, rule: str, settled: list[Adjudicated]) -> Judgments:
+def _one_per_pair(given: Judgments, rule: str, settled: list[Adjudicated]) -> Judgments:
     grades = given.grades(rule)
     last = _as_judgments(settled)
     labels = [*map(given.pool.label, range(len(given.pool))), *map(last.pool.label, range(len(last.pool)))]
@@ -171,7 +176,7 @@ def _one_a_pair(given: Judgments, rule: str, settled: list[Adjudicated]) -> Judg
 
 
 def fold(state: State, events: Iterable[Event]) -> State:
-    """The state after these events; the one given stays as it was.
+    """The state after these events; the given state is not modified.
 
     >>> from probeval.data import Scale
     >>> setup = Setup(name="mine", metric="P@5", scale=Scale.binary(), model="uniform", depth=5)
@@ -191,7 +196,7 @@ def fold(state: State, events: Iterable[Event]) -> State:
 
 
 class _Draft:
-    """Copies of what is written to, made once for a whole batch of events."""
+    """A state under construction: each mapping is copied once per batch of events, on its first change."""
 
     def __init__(self, before: State) -> None:
         self.before, self.now = before, before
@@ -202,28 +207,28 @@ class _Draft:
         return replace(self.now, **changed)
 
     def seen(self, name: str) -> Mapping[Any, Any]:
-        """What stands under a name, to read."""
-        known: Mapping[Any, Any] = getattr(self.before, name)
-        return self.copies.get(name, known)
+        """The current value of a mapping, to read."""
+        before: Mapping[Any, Any] = getattr(self.before, name)
+        return self.copies.get(name, before)
 
     def of(self, name: str) -> dict[Any, Any]:
-        """What stands under a name, to write."""
+        """The current value of a mapping, to write."""
         if name not in self.copies:
             self.copies[name] = dict(getattr(self.before, name))
         return self.copies[name]
 
     def add(self, event: Event) -> None:
         if event.number != self.now.number + 1:
-            raise CampaignError(f"Event {event.number} of the log follows event {self.now.number}: some are missing.")
-        told = event.number if isinstance(event, FOR_MODELS) else self.now.changed
-        self.now = replace(self.now, number=event.number, changed=told)
+            raise CampaignError(f"Event {event.number} of the log follows event {self.now.number}: events are missing.")
+        changed = event.number if isinstance(event, FOR_MODELS) else self.now.changed
+        self.now = replace(self.now, number=event.number, changed=changed)
         if event.token is not None:
             self.of("tokens")[event.token] = event
         match event:
             case Created() | Changed():
                 self.now = replace(self.now, setup=event.setup)
                 for pair in list(self.seen("judged")):
-                    self.count(pair)
+                    self.update_waiting(pair)
             case GuidelineChanged():
                 self.now = replace(self.now, guideline=event)
             case QueriesChanged():
@@ -240,10 +245,10 @@ class _Draft:
             case Judged():
                 self.append("judged", event)
                 self.release(event.pair, event.by)
-                self.count(event.pair)
+                self.update_waiting(event.pair)
             case Withdrawn():
                 self.withdraw(event)
-                self.count(event.pair)
+                self.update_waiting(event.pair)
             case Skipped():
                 self.append("skipped", event)
                 self.release(event.pair, event.by)
@@ -253,7 +258,7 @@ class _Draft:
                 self.append("comments", event)
             case Adjudicated():
                 self.of("adjudicated")[event.pair] = event
-                self.count(event.pair)
+                self.update_waiting(event.pair)
 
     def append(self, name: str, event: Judged | Skipped | Flagged | Commented) -> None:
         lists = self.of(name)
@@ -277,11 +282,11 @@ class _Draft:
         else:
             judged.pop(event.pair, None)
 
-    def count(self, pair: Pair) -> None:
-        """Whether the pair has an opinion and wants another."""
+    def update_waiting(self, pair: Pair) -> None:
+        """Add the pair to the waiting ones, or remove it."""
         opinions = len({judgment.by for judgment in self.seen("judged").get(pair, ())})
-        wants = pair not in self.seen("adjudicated") and 0 < opinions < self.now.settings.wanted(*pair)
-        if wants:
+        waits = pair not in self.seen("adjudicated") and 0 < opinions < self.now.settings.wanted(*pair)
+        if waits:
             self.of("waiting").setdefault(pair)
         elif pair in self.seen("waiting"):
             del self.of("waiting")[pair]

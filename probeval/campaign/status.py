@@ -1,4 +1,4 @@
-"""How a campaign goes: what is done, who did it, how far they agree, what is left."""
+"""The status of a campaign: progress, assessors, agreement, remaining work."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from probeval.schema import records
 
 __all__ = ["Share", "Status", "StatusDocument", "assessor_bias", "status_of"]
 
-PAUSE = 600.0  # seconds after which somebody was away, not judging
+PAUSE = 600.0  # a longer gap between judgments is a break, not judging time
 
 
 class ShareDocument(TypedDict):
@@ -48,7 +48,7 @@ class ShareDocument(TypedDict):
 
 
 class StatusDocument(TypedDict):
-    """How a campaign goes.
+    """The status of a campaign.
 
     Parameters
     ----------
@@ -107,22 +107,22 @@ class StatusDocument(TypedDict):
 
 @dataclass(frozen=True)
 class Share:
-    """What one assessor has done.
+    """The work of one assessor.
 
     Parameters
     ----------
     assessor
-        Who.
-    judgments
-        How many of theirs stand.
+        Their name.
+    judgments, skipped, flagged
+        Pairs that they judged, skips and flags.
     seconds
-        The median time from one judgment to the next, pauses aside; NaN where unknown.
+        The median time from one judgment to the next, without breaks; NaN if unknown.
     shared
-        How many of their pairs others judged too.
+        Pairs that others judged too.
     bias
-        How much higher than the others' mean they judge these, in grades, on average; NaN where there is none.
+        The mean difference between their grades of these pairs and the others' mean; NaN if there are none.
     bias_error
-        The standard error of that; NaN below two shared pairs.
+        The standard error of the bias; NaN with fewer than two shared pairs.
     """
 
     assessor: str
@@ -137,38 +137,38 @@ class Share:
 
 @dataclass(frozen=True, repr=False)
 class Status(Shown):
-    """How a campaign goes.
+    """The status of a campaign.
 
     Parameters
     ----------
     setup
-        Its settings.
+        The settings.
     guideline
-        The version of the guideline, 0 where there is none.
+        The version of the guideline; 0 if there is none.
     events
-        In the log.
+        The number of events in the log.
     pool, judged, judgments
-        Pairs of the pool, those of them with a grade, and judgments that stand (of other pairs too).
+        Pairs of the pool, those with a grade, and all judgments (of other pairs too).
     adjudicated, disagreements, flagged
-        Pairs that were settled, that wait to be, and that somebody flagged.
+        Pairs that are settled, that are in dispute, and that are flagged.
     leased
-        Pairs that somebody has now.
+        Pairs that are leased now.
     overlap, overlap_done
-        Pairs of the pool that want several opinions, and those that have them.
+        Pairs of the pool that need several judgments, and those that have them.
     shared, alpha
-        Pairs that several assessors judged, and Krippendorff's alpha over them (NaN where it is not defined).
+        Pairs that several assessors judged, and Krippendorff's alpha over them (NaN if undefined).
     assessors
-        What each one has done.
+        The work of each assessor.
     snapshot
-        What the model said last, or None.
+        The latest snapshot of the model, or None.
     behind
-        Judgments that came, changed or went since.
+        Changes to the model's input since then.
     seconds
-        The median time a judgment takes.
+        The median time per judgment.
     way
-        How much of the way to the target is done, from 0 at the first snapshot to 1; None before that.
+        Progress to the target, from 0 at the first snapshot to 1; None before the first.
     left
-        How many more judgments until the stopping rule says stop, by estimate; None where unknown.
+        The estimated number of judgments still needed to meet the stopping rule; None if unknown.
     """
 
     setup: Setup
@@ -198,15 +198,15 @@ class Status(Shown):
     def _sentences(self) -> Iterator[str]:
         setup, snapshot = self.setup, self.snapshot
         yield f"{setup.name}: {setup.metric}, scale {setup.scale}, model {setup.model}, policy {setup.policy}."
-        yield f"{self.judged:,} of {self.pool:,} pairs judged; {self.leased:,} being judged now."
+        yield f"{self.judged:,} of {self.pool:,} pairs judged, {self.leased:,} leased now."
         if self.overlap:
-            yield f"Overlap: {self.overlap_done:,} of {self.overlap:,} pairs have their {setup.opinions} opinions."
+            yield f"Overlap: {self.overlap_done:,} of {self.overlap:,} pairs have all {setup.opinions} judgments."
         if self.shared:
-            yield f"Krippendorff's alpha {self.alpha:.3f} over {self.shared:,} pairs that several judged."
+            yield f"Krippendorff's alpha {self.alpha:.3f} over {self.shared:,} pairs with several assessors."
         if self.disagreements or self.adjudicated:
             yield f"{self.disagreements:,} disagreements to settle, {self.adjudicated:,} settled."
         if snapshot is None:
-            yield "The model has not looked at it yet."
+            yield "The model has not run yet."
             return
         since = f", {self.behind:,} changes ago" if self.behind else ""
         yield f"Confidence {snapshot.confidence:.3f}, expected tau {snapshot.expected_tau:.3f}{since}."
@@ -216,11 +216,11 @@ class Status(Shown):
             yield f"Target {setup.stopping}: {self.way:.0%} of the way."
         else:
             hours = self.left * self.seconds / 3600
-            pace = "" if np.isnan(hours) else f", {hours:.1f} hours at the present pace"
+            pace = "" if np.isnan(hours) else f", {hours:.1f} hours at the current pace"
             yield f"Target {setup.stopping}: about {self.left:,} more judgments{pace}."
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per assessor: what each one has done."""
+        """One row per assessor."""
         return pd.DataFrame([asdict(share) for share in self.assessors], columns=list(Share.__dataclass_fields__))
 
     def to_dict(self) -> StatusDocument:
@@ -281,7 +281,7 @@ def status_of(
     behind: int,
     curve: Sequence[tuple[int, float]],
 ) -> Status:
-    """How a campaign goes, from its state, the pairs of its pool, and judged pairs and progress of every snapshot."""
+    """The status, from the state, the pairs of the pool, and the judged pairs and progress of every snapshot."""
     setup = state.settings
     who, _, grades = state.grade_matrix()
     several = (~np.isnan(grades)).sum(axis=0) > 1
@@ -291,7 +291,7 @@ def status_of(
     every = np.concatenate([*times.values(), np.empty(0)])
     return Status(
         setup=setup,
-        guideline=0 if state.guideline is None else state.guideline.version,
+        guideline=state.guideline_version,
         events=state.number,
         pool=len(pool),
         judged=sum(pair in graded for pair in pool),
@@ -328,23 +328,23 @@ def _share(state: State, name: str, grades: Floats, at: int, gaps: Floats) -> Sh
 
 
 def assessor_bias(grades: Floats, assessor: int) -> tuple[float, float, int]:
-    r"""How much higher an assessor judges than the others do, its standard error, and over how many pairs.
+    r"""The bias of an assessor against the others, its standard error, and the number of shared pairs.
 
     .. math:: b_a = \frac{1}{|P_a|} \sum_{p \in P_a} \Big( g_{ap} - \frac{1}{m_p - 1} \sum_{a' \ne a} g_{a'p} \Big),
 
-    with :math:`P_a` the pairs that a and others judged, :math:`m_p` the number of assessors of a pair.
+    with :math:`P_a` the pairs that a and others judged, and :math:`m_p` the number of assessors of pair p.
 
     Parameters
     ----------
     grades
-        NaN where there is none, shape (assessor, pair).
+        Shape (assessor, pair), NaN for none.
     assessor
-        Their row.
+        The row of the assessor.
 
     Examples
     --------
-    >>> said = np.array([[2.0, 1.0, np.nan], [1.0, 1.0, 0.0]])
-    >>> assessor_bias(said, 0)
+    >>> grades = np.array([[2.0, 1.0, np.nan], [1.0, 1.0, 0.0]])
+    >>> assessor_bias(grades, 0)
     (0.5, 0.5, 2)
     """
     others = np.delete(grades, assessor, axis=0)
@@ -355,12 +355,12 @@ def assessor_bias(grades: Floats, assessor: int) -> tuple[float, float, int]:
 
 
 def _gaps(state: State, assessor: str) -> Floats:
-    """The seconds between an assessor's judgments made here, pauses aside."""
-    times = sorted(j.time for said in state.judged.values() for j in said if j.by == assessor and not j.source)
+    """The seconds between an assessor's judgments made here, without breaks."""
+    times = sorted(j.time for events in state.judged.values() for j in events if j.by == assessor and not j.source)
     gaps = np.diff(np.array(times))
     return np.asarray(gaps[gaps <= PAUSE])
 
 
 def _level(scale: Scale) -> str:
-    """What differences of grades mean: order on a graded scale, amounts on a fine one."""
+    """The level of measurement of the grades: ordinal on a graded scale, interval on a fine one."""
     return "ordinal" if scale.bins is None else "interval"

@@ -1,7 +1,8 @@
-"""Where logs are kept: one SQLite file, or a PostgreSQL database.
+"""Stores of campaigns: one SQLite file, or a PostgreSQL database.
 
-Events are only ever added. A step of a campaign is one transaction: take the lock, read what others added, decide, add,
-commit. So numbers have no gap whoever else writes, and what was acknowledged is on disk. [event log]
+Events are only ever added. A step of a campaign is one transaction: take the lock, read the new events of others,
+decide, add, commit. So event numbers have no gaps with any number of writers, and a step that returned is on disk.
+[event log]
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from urllib.parse import quote
 
 from probeval.campaign.events import Event, decode, encode
 from probeval.campaign.state import State, fold
-from probeval.errors import ProbevalError, StoreError, did_you_mean
+from probeval.errors import StoreError, did_you_mean
 
 try:
     import sqlalchemy as sa
@@ -27,15 +28,15 @@ except ImportError:
 
 if TYPE_CHECKING:
     from probeval.campaign.creation import Creation
+    from probeval.campaign.log import PendingDecision
 
-__all__ = ["MIGRATIONS", "SCHEMA", "Decide", "PendingDecision", "Store"]
+__all__ = ["MIGRATIONS", "SCHEMA", "Store"]
 
 SCHEMA = 1
-MIGRATIONS: dict[int, Callable[[sa.Connection], None]] = {}  # from a version to the next
+MIGRATIONS: dict[int, Callable[[sa.Connection], None]] = {}  # from each version to the next
 PATIENCE = 10.0  # seconds to wait for another process that writes
 TRIES = 5
 ROLLED_BACK = {"40001", "40P01"}  # PostgreSQL: serialisation failure, deadlock
-Decide = Callable[[State], Sequence[Event]]
 
 TABLES = sa.MetaData()
 VERSION = sa.Table("probeval_version", TABLES, sa.Column("version", sa.Integer, nullable=False))
@@ -79,62 +80,26 @@ SNAPSHOT = sa.Table(
     sa.Column("judged", sa.Integer, nullable=False),
     sa.Column("confidence", sa.Double, nullable=False),
     sa.Column("progress", sa.Double, nullable=False),
-    sa.Column("body", sa.Text),  # of the latest alone
+    sa.Column("body", sa.Text),  # of the latest snapshot only
 )
 
 
-class PendingDecision:
-    """A decision that waits for its turn, and then what came of it.
-
-    Parameters
-    ----------
-    decide
-        Makes events from the state as it is then. It may be asked again, where the database gave up on a transaction.
-    parts
-        To be added beside the events.
-    """
-
-    def __init__(self, decide: Decide, parts: Mapping[str, bytes]) -> None:
-        self.decide, self.parts = decide, parts
-        self.events: list[Event] = []
-        self.after = State()
-        self.error: BaseException | None = None
-        self.is_done = False
-
-    def take(self, state: State) -> State:
-        """Decide; the state after that."""
-        self.events, self.error = [], None
-        try:
-            decided = [replace(event, number=state.number + i) for i, event in enumerate(self.decide(state), start=1)]
-        except ProbevalError as error:
-            self.error, self.after = error, state
-        else:
-            self.events, self.after = decided, fold(state, decided)
-        return self.after
-
-    def outcome(self) -> tuple[State, list[Event]]:
-        """The state after the step and its events, once they are on disk; or the error that stood in the way."""
-        if self.error is not None:
-            raise self.error
-        return self.after, self.events
-
-
 class Store:
-    """A store of campaigns, open.
+    """An open store of campaigns.
 
     Parameters
     ----------
     url
         The path of an SQLite file, or a URL such as ``postgresql://user@host/base``.
     create
-        Make the store where there is none.
+        Create the store if it does not exist.
     read_only
-        Never write.
+        Open it for reading only.
     """
 
     def __init__(self, url: str | Path, *, create: bool = False, read_only: bool = False) -> None:
         self.url, self.read_only = str(url), read_only
-        self._lock = threading.Lock()  # SQLite makes waiting writers sleep; threads of one process need not
+        self._lock = threading.Lock()  # SQLite makes waiting writers sleep; threads need not
         text = str(url)
         self._file = None if "://" in text and not text.startswith("sqlite:") else _file(text)
         if self._file is None:
@@ -149,7 +114,7 @@ class Store:
         return f"<Store {self.name}>"
 
     def close(self) -> None:
-        """Let go of every connection."""
+        """Close all connections."""
         self._engine.dispose()
 
     def campaigns(self) -> dict[str, int]:
@@ -159,7 +124,7 @@ class Store:
             return {row.name: row.id for row in rows}
 
     def find(self, name: str | None) -> int:
-        """The key of the campaign of this name, or of the only one."""
+        """The key of the campaign with this name, or of the only campaign."""
         known = self.campaigns()
         if name is None and len(known) == 1:
             return next(iter(known.values()))
@@ -171,35 +136,33 @@ class Store:
             raise StoreError(f"{self.name}: no campaign {name!r}.{did_you_mean(name, known)}")
         return known[name]
 
-    def add(self, foundation: Creation) -> int:
-        """A new campaign, whole or not at all; its key."""
-        name = foundation.setup.name
+    def add(self, creation: Creation) -> int:
+        """Add a campaign in one transaction; its key."""
+        name = creation.setup.name
         with self._writing() as connection:
             if connection.execute(sa.select(CAMPAIGN.c.id).where(CAMPAIGN.c.name == name)).first():
-                raise StoreError(
-                    f"{self.name}: has a campaign {name!r} already. Name another (--name), or another store."
-                )
+                raise StoreError(f"{self.name}: already has a campaign {name!r}. Use another name or another store.")
             key = int(connection.execute(sa.insert(CAMPAIGN).values(name=name).returning(CAMPAIGN.c.id)).scalar_one())
-            self._add_parts(connection, key, foundation.parts)
-            self._add_events(connection, key, [replace(e, number=i) for i, e in enumerate(foundation.events, start=1)])
+            self._add_parts(connection, key, creation.parts)
+            self._add_events(connection, key, [replace(e, number=i) for i, e in enumerate(creation.events, start=1)])
         return key
 
     def events(self, campaign: int, after: int = 0) -> list[Event]:
-        """The log after an event, in order."""
+        """The events after this number, in order."""
         with self._reading() as connection:
             return self._events(connection, campaign, after)
 
-    def advance(self, campaign: int, state: State, steps: Sequence[PendingDecision]) -> State:
-        """Take several steps in one transaction: each decides on the state after the one before it.
+    def advance(self, campaign: int, state: State, decisions: Sequence[PendingDecision[Any]]) -> State:
+        """Take several decisions in one transaction, each on the state after the one before it.
 
         Parameters
         ----------
         campaign
             Its key.
         state
-            What is known of it; what others added since is read first.
-        steps
-            What to decide. Each keeps what came of it; one that is refused adds nothing, and the others stand.
+            A state of it; events that others added since are read first.
+        decisions
+            Each keeps its outcome. A refused one adds no events and does not affect the others.
 
         Returns
         -------
@@ -210,37 +173,37 @@ class Store:
                 with self._writing() as connection:
                     self._hold(connection, campaign)
                     now = fold(state, self._events(connection, campaign, state.number))
-                    for step in steps:
-                        now = step.take(now)
-                    self._add_events(connection, campaign, [event for step in steps for event in step.events])
-                    for step in steps:
-                        self._add_parts(connection, campaign, step.parts if step.events else {})
+                    for decision in decisions:
+                        now = decision.take(now)
+                    self._add_events(connection, campaign, [event for each in decisions for event in each.events])
+                    for decision in decisions:
+                        self._add_parts(connection, campaign, decision.parts)
                 return now
             except _TryAgainError:
                 if not left:
-                    raise StoreError(f"{self.name}: too many others write at once. Try again.") from None
+                    raise StoreError(f"{self.name}: too many concurrent writers. Try again.") from None
         raise AssertionError
 
     def part(self, campaign: int, name: str) -> bytes | None:
-        """A part of a campaign: its runs, its labels."""
+        """A part of a campaign, such as its runs or labels; None if it has no such part."""
         with self._reading() as connection:
             mine = (PART.c.campaign == campaign) & (PART.c.name == name)
             return connection.execute(sa.select(PART.c.content).where(mine)).scalar()
 
     def add_snapshot(self, campaign: int, row: Mapping[str, Any]) -> None:
-        """Keep what the model says now; of older ones only the figures stay."""
+        """Add a snapshot; older ones keep only their figures."""
         mine = SNAPSHOT.c.campaign == campaign
         with self._writing() as connection:
             self._hold(connection, campaign)
             newest = connection.execute(sa.select(sa.func.max(SNAPSHOT.c.number)).where(mine)).scalar()
             if newest is not None and newest > row["number"]:
-                return  # somebody else has seen more
+                return  # another process has added a newer one
             connection.execute(sa.delete(SNAPSHOT).where(mine & (SNAPSHOT.c.number == row["number"])))
             connection.execute(sa.update(SNAPSHOT).where(mine).values(body=None))
             connection.execute(sa.insert(SNAPSHOT).values(campaign=campaign, **row))
 
     def snapshot(self, campaign: int, after: int = -1) -> Mapping[str, Any] | None:
-        """The latest snapshot, where it looks at more than the first ``after`` events."""
+        """The latest snapshot, if it includes events after this number."""
         mine = (SNAPSHOT.c.campaign == campaign) & (SNAPSHOT.c.number > after) & SNAPSHOT.c.body.is_not(None)
         with self._reading() as connection:
             row = connection.execute(sa.select(SNAPSHOT).where(mine)).mappings().first()
@@ -255,9 +218,9 @@ class Store:
 
     @contextmanager
     def serving(self) -> Iterator[None]:
-        """Be the only server of this file while the block runs; a database server knows how to share.
+        """Hold the server lock of an SQLite file for the duration of the block; PostgreSQL needs none.
 
-        The lock is one that SQLite holds on a file beside the store, so it ends with the process, however that ends.
+        It is an SQLite lock on a file beside the store, so it ends with the process even if that is killed.
         """
         if self._file is None:
             yield
@@ -267,7 +230,7 @@ class Store:
             lock.execute("BEGIN EXCLUSIVE")
         except sqlite3.OperationalError:
             lock.close()
-            raise StoreError(f"{self.name}: another server has this store open. Use it, or stop it first.") from None
+            raise StoreError(f"{self.name}: another server is using this store. Use it or stop it first.") from None
         try:
             yield
         finally:
@@ -279,13 +242,13 @@ class Store:
             with self._reading() as connection:
                 there = sa.inspect(connection).has_table(VERSION.name)
                 version = connection.execute(sa.select(VERSION.c.version)).scalar() if there else None
-                strange = self._file is not None and not there and bool(sa.inspect(connection).get_table_names())
-            if version is None and create and not strange:
+                foreign = self._file is not None and not there and bool(sa.inspect(connection).get_table_names())
+            if version is None and create and not foreign:
                 with self._writing() as connection:
                     TABLES.create_all(connection)
                     connection.execute(sa.insert(VERSION).values(version=SCHEMA))
             elif version is None:
-                raise StoreError(f"{self.name}: not a store of campaigns. 'probeval campaign create' makes one.")
+                raise StoreError(f"{self.name}: not a store of campaigns. Create one first.")
             elif version > SCHEMA:
                 raise StoreError(
                     f"{self.name}: written by a newer probeval (schema {version}, this one reads {SCHEMA}). Update it."
@@ -314,7 +277,7 @@ class Store:
     @contextmanager
     def _writing(self) -> Iterator[sa.Connection]:
         if self.read_only:
-            raise StoreError(f"{self.name}: open for reading alone.")
+            raise StoreError(f"{self.name}: open for reading only.")
         with self._lock, self._reported(), self._writer.begin() as connection:
             yield connection
 
@@ -329,7 +292,7 @@ class Store:
 
     @staticmethod
     def _hold(connection: sa.Connection, campaign: int) -> None:
-        """Wait for one's turn to write in this campaign (SQLite has given it already)."""
+        """Lock the campaign for writing (in SQLite the transaction already has)."""
         connection.execute(sa.select(CAMPAIGN.c.id).where(CAMPAIGN.c.id == campaign).with_for_update())
 
     @staticmethod
@@ -350,7 +313,7 @@ class Store:
 
 
 class _TryAgainError(Exception):
-    """The database gave up on a transaction, and nothing of it was done."""
+    """The database rolled a transaction back."""
 
 
 def _file(text: str) -> Path:
@@ -360,7 +323,7 @@ def _file(text: str) -> Path:
 
 def _sqlite(file: Path, *, create: bool, read_only: bool) -> sa.Engine:
     if not create and not file.exists():
-        raise StoreError(f"{file}: no such store. 'probeval campaign create' makes one.")
+        raise StoreError(f"{file}: no such store. Create one first.")
     modes = ["ro", "ro&immutable=1"] if read_only else ["rwc" if create else "rw"]
     fresh = create and (not file.exists() or file.stat().st_size == 0)
 
@@ -373,7 +336,7 @@ def _sqlite(file: Path, *, create: bool, read_only: bool) -> sa.Engine:
             try:
                 connection.execute("PRAGMA synchronous = FULL")
                 connection.execute("PRAGMA foreign_keys = ON")
-                # The right to read may not be the right to make the files that readers of a log share: look, to know.
+                # Reading may need files beside the database that this user cannot create: try it.
                 connection.execute(
                     "PRAGMA journal_mode = WAL" if fresh else "SELECT name FROM sqlite_master"
                 ).fetchall()
@@ -404,13 +367,13 @@ def _postgres(text: str, *, read_only: bool) -> tuple[str, sa.Engine]:
         url = url.set(drivername="postgresql+psycopg")
         engine = sa.create_engine(url, pool_pre_ping=True)
     except (ArgumentError, ValueError):
-        raise StoreError("A store is the path of an SQLite file or a postgresql:// URL; this is neither.") from None
+        raise StoreError("A store must be the path of an SQLite file or a postgresql:// URL; got neither.") from None
     except ImportError:
         raise StoreError("PostgreSQL needs psycopg: pip install 'probeval[postgres]'.") from None
 
     def prepare(connection: Any, _: object) -> None:
         with connection.cursor() as cursor:
-            cursor.execute("SET synchronous_commit TO on")  # acknowledged is on disk, whatever the server's default
+            cursor.execute("SET synchronous_commit TO on")  # a commit that returned is on disk
             if read_only:
                 cursor.execute("SET default_transaction_read_only TO on")
         connection.commit()
@@ -420,22 +383,22 @@ def _postgres(text: str, *, read_only: bool) -> tuple[str, sa.Engine]:
 
 
 def _reason(error: DBAPIError) -> str:
-    """What went wrong, and what to do."""
-    said = str(error.orig).strip().splitlines()[0].rstrip(".") if str(error.orig).strip() else "no reason given"
-    for part, reason in REASONS.items():
-        if part in said.lower():
-            return reason
-    return f"{said[0].lower()}{said[1:]}."
+    """The cause of a database error, and what to do about it."""
+    message = str(error.orig).strip().splitlines()[0].rstrip(".") if str(error.orig).strip() else "no reason given"
+    for part, known in REASONS.items():
+        if part in message.lower():
+            return known
+    return f"{message[0].lower()}{message[1:]}."
 
 
-FULL = "the disk is full; nothing of this step was kept, all before it was. Free some space and try again."
+FULL = "the disk is full; this step was not saved, all earlier ones were. Free some space and try again."
 REASONS = {
     "disk is full": FULL,
     "no space left": FULL,
     "database is locked": f"another process has been writing for {PATIENCE:g} seconds. Stop it, or try again.",
     "readonly database": "cannot be written: the file or its folder is read-only here.",
-    "read-only transaction": "open for reading alone.",
-    "file is not a database": "not a store of campaigns. 'probeval campaign create' makes one.",
-    "malformed": "the file is damaged. Take it from a backup.",
-    "unable to open": "cannot be opened: no such folder, or no right to it.",
+    "read-only transaction": "open for reading only.",
+    "file is not a database": "not a store of campaigns. Create one first.",
+    "malformed": "the file is damaged. Restore it from a backup.",
+    "unable to open": "cannot be opened: no such folder, or no permission.",
 }

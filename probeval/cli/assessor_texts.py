@@ -1,4 +1,4 @@
-"""``probeval campaign guideline`` and ``queries``: what assessors are told."""
+"""``probeval campaign guideline`` and ``queries``: the texts that assessors see."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["guideline", "guideline_text", "no_texts", "queries", "texts_known"]
 def guideline(
     store: StorePlace,
     file: Annotated[
-        Path | None, typer.Argument(metavar="[FILE]", help="The new guideline; the present one is shown without it.")
+        Path | None, typer.Argument(metavar="[FILE]", help="The new guideline; without it, show the current one.")
     ] = None,
     by: By = "owner",
     name: Name = None,
@@ -31,31 +31,31 @@ def guideline(
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Show what assessors are told, or change it; judgments keep the version that they were made under.
+    """Show or change the guideline; judgments keep the version that they were made under.
 
     Example: probeval campaign guideline mine.db guideline.txt
     """
     with opened_campaign(store, name, read_only=file is None) as opened:
         if file is not None:
             opened.change_guideline(by, guideline_text(file))
-        present = opened.state.guideline
-    if present is None:
-        Talk(quiet=quiet)(f"No guideline yet: probeval campaign guideline {shlex.quote(store)} FILE")
+        current = opened.state.guideline
+    if current is None:
+        Talk(quiet=quiet)(f"No guideline yet. Add one with probeval campaign guideline {shlex.quote(store)} FILE")
     row: GuidelineDocument = {
-        "version": 0 if present is None else present.version,
-        "text": "" if present is None else present.text,
+        "version": 0 if current is None else current.version,
+        "text": "" if current is None else current.text,
     }
     if output_format is not OutputFormat.table:
         write(pd.DataFrame([row]), row, output_format)
-    elif present is not None:
-        typer.echo(f"Version {present.version}\n{present.text}".rstrip())
+    elif current is not None:
+        typer.echo(f"Version {current.version}\n{current.text}".rstrip())
 
 
 def queries(
     store: StorePlace,
     file: Annotated[
         Path | None,
-        typer.Argument(metavar="[FILE]", help="A table of query and text; what is known is shown without it."),
+        typer.Argument(metavar="[FILE]", help="A table of query and text; without it, show the current texts."),
     ] = None,
     by: By = "owner",
     name: Name = None,
@@ -63,7 +63,7 @@ def queries(
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Show the texts of queries, or give new ones; texts of queries that the file does not have stay.
+    """Show the query texts, or add and replace some; queries missing from the file keep their texts.
 
     Example: probeval campaign queries mine.db queries.tsv
     """
@@ -81,7 +81,7 @@ def queries(
 
 
 def guideline_text(file: Path) -> str:
-    """What a file says, for assessors."""
+    """The guideline in a text file."""
     try:
         return read_bytes(file).decode()
     except UnicodeDecodeError:
@@ -89,12 +89,12 @@ def guideline_text(file: Path) -> str:
 
 
 def texts_known(texts: Mapping[str, str], store: str) -> str:
-    """How many queries have a text, and what to do where none has."""
+    """How many queries have a text, or how to add texts if none has."""
     known = sum(map(bool, texts.values()))
     return f"{known:,} of {len(texts):,} queries have a text." if known else no_texts(store)
 
 
 def no_texts(store: str) -> str:
-    """That a campaign has no texts of queries, and how to give it some."""
-    give = f"probeval campaign queries {shlex.quote(store)} FILE"
-    return f"No texts of queries: assessors will see ids alone. Give them with {give}"
+    """The message for a campaign without query texts."""
+    command = f"probeval campaign queries {shlex.quote(store)} FILE"
+    return f"No query texts: assessors will see ids only. Add them with {command}"

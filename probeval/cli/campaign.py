@@ -1,4 +1,4 @@
-"""``probeval campaign``: judging by one person or a team, in a store that loses nothing."""
+"""``probeval campaign``: judging by one person or a team, kept in a durable store."""
 
 from __future__ import annotations
 
@@ -50,15 +50,15 @@ if TYPE_CHECKING:
 
 __all__ = ["campaign"]
 
-campaign = typer.Typer(help="Judge by oneself or in a team: create a campaign, get pairs, record grades, export.")
+campaign = typer.Typer(help="Judge alone or in a team: create a campaign, get pairs, record grades, export.")
 
 
-AssessorName = Annotated[str, typer.Option("--assessor", metavar="NAME", help="Who judges.")]
+AssessorName = Annotated[str, typer.Option("--assessor", metavar="NAME", help="The name of the assessor.")]
 QueryId = Annotated[str | None, typer.Argument(metavar="[QUERY]", help="The id of the query.")]
 DocId = Annotated[str | None, typer.Argument(metavar="[DOC]", help="The id of the document.")]
 Grade = Annotated[float | None, typer.Argument(metavar="[GRADE]", help="A grade of the campaign's scale.")]
 Token = Annotated[
-    str | None, typer.Option("--token", metavar="TEXT", help="A name for this step: sent twice, it counts once.")
+    str | None, typer.Option("--token", metavar="TEXT", help="A name for this request: sent twice, it counts once.")
 ]
 
 
@@ -72,10 +72,10 @@ def create(
     labels: Labels = None,
     queries: Annotated[
         Path | None,
-        typer.Option("--queries", metavar="FILE", help="The texts of queries: a table of query and text."),
+        typer.Option("--queries", metavar="FILE", help="Query texts: a table of query and text."),
     ] = None,
     guideline: Annotated[
-        Path | None, typer.Option("--guideline", metavar="FILE", help="What assessors are told: a text file.")
+        Path | None, typer.Option("--guideline", metavar="FILE", help="Instructions for assessors: a text file.")
     ] = None,
     scale: ScaleName = None,
     gain: Gain = None,
@@ -87,21 +87,22 @@ def create(
     overlap: Annotated[
         float, typer.Option("--overlap", min=0, max=1, help="The share of pairs that several assessors judge.")
     ] = 0.0,
-    opinions: Annotated[int, typer.Option("--opinions", min=2, help="How many assessors judge these pairs.")] = 2,
+    opinions: Annotated[int, typer.Option("--opinions", min=2, help="The number of assessors for these pairs.")] = 2,
     rule: Annotated[
-        str, typer.Option("--rule", metavar="RULE", help="One grade of several: median, majority, min, max, latest.")
+        str,
+        typer.Option(
+            "--rule", metavar="RULE", help="How several grades become one: median, majority, min, max, latest."
+        ),
     ] = "median",
-    lease: Annotated[
-        float, typer.Option("--lease", min=0.1, help="Minutes for which a pair is an assessor's own.")
-    ] = 15.0,
+    lease: Annotated[float, typer.Option("--lease", min=0.1, help="Minutes that an assessor may hold a pair.")] = 15.0,
     order: Order = OrderName.trec_eval,
-    name: Annotated[str, typer.Option("--name", metavar="NAME", help="Of the campaign.")] = "campaign",
+    name: Annotated[str, typer.Option("--name", metavar="NAME", help="The name of the campaign.")] = "campaign",
     by: By = "owner",
     output_format: Format = OutputFormat.table,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Create a campaign in a store: runs, measure, model, policy and stopping rule are kept in it.
+    """Create a campaign in a store, with its runs, measure, model, policy and stopping rule.
 
     Example: probeval campaign create mine.db runs/ --metric nDCG@10 --scale graded:3
     """
@@ -136,8 +137,8 @@ def create(
         seed=seed,
     ) as made:
         _write_status(made.status(), output_format)
-        told = made.queries
-    talk(texts_known(told, store))
+        texts = made.queries
+    talk(texts_known(texts, store))
     place = shlex.quote(store)
     talk(f"Next: probeval judge {place} --docs FILE (on a page), or probeval campaign next {place} --assessor YOU")
 
@@ -146,14 +147,12 @@ def create(
 def status(
     store: StorePlace,
     name: Name = None,
-    refresh: Annotated[
-        bool, typer.Option("--refresh", help="Run the model first, where it does not know of all judgments.")
-    ] = False,
+    refresh: Annotated[bool, typer.Option("--refresh", help="Run the model first if there are new judgments.")] = False,
     output_format: Format = OutputFormat.table,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Say how a campaign goes: what is judged, by whom, how far they agree, how sure the ranking is, what is left.
+    """Show progress: judgments, assessors, agreement, confidence in the ranking, remaining work.
 
     Example: probeval campaign status mine.db --refresh
     """
@@ -171,13 +170,13 @@ def next_tasks(
     n: Annotated[int, typer.Option("-n", "--number", min=1, help="How many pairs.")] = 1,
     name: Name = None,
     refresh: Annotated[
-        bool, typer.Option("--refresh/--no-refresh", help="Run the model first, where it does not know all judgments.")
+        bool, typer.Option("--refresh/--no-refresh", help="Run the model first if there are new judgments.")
     ] = True,
     output_format: Format = OutputFormat.table,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Give an assessor pairs to judge; they are theirs until the lease runs out.
+    """Lease pairs to an assessor for judging.
 
     Example: probeval campaign next mine.db --assessor ann -n 10 --format csv
     """
@@ -187,7 +186,7 @@ def next_tasks(
             talk.warned(opened.refresh)
         snapshot = opened.snapshot
         if snapshot is not None and snapshot.reached:
-            talk(f"The target is met ({'; '.join(snapshot.reasons)}): nothing more needs to be judged.")
+            talk(f"The target is met ({'; '.join(snapshot.reasons)}): no more judgments are needed.")
         tasks = opened.next(assessor, n=n)
         if not tasks:
             talk(f"Nothing is left for {assessor}.")
@@ -206,18 +205,18 @@ def record(
     doc: DocId = None,
     grade: Grade = None,
     withdraw: Annotated[
-        int | None, typer.Option("--withdraw", metavar="NUMBER", help="Take back this judgment (0: the latest).")
+        int | None, typer.Option("--withdraw", metavar="NUMBER", help="Withdraw this judgment (0: the latest).")
     ] = None,
     skip: Annotated[bool, typer.Option("--skip", help="Leave the pair to others.")] = False,
-    flag: Annotated[str | None, typer.Option("--flag", metavar="TEXT", help="Say what is wrong with the pair.")] = None,
-    comment: Annotated[str | None, typer.Option("--comment", metavar="TEXT", help="Leave a remark.")] = None,
+    flag: Annotated[str | None, typer.Option("--flag", metavar="TEXT", help="Report a problem with the pair.")] = None,
+    comment: Annotated[str | None, typer.Option("--comment", metavar="TEXT", help="Comment on the pair.")] = None,
     token: Token = None,
     name: Name = None,
     output_format: Format = OutputFormat.table,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Record a grade for a pair, or skip it, flag it, comment on it; or take a judgment back.
+    """Record a grade for a pair, or skip it, flag it, comment on it; or withdraw a judgment.
 
     Example: probeval campaign record mine.db q01 d0007 2 --assessor ann
     """
@@ -244,14 +243,14 @@ def adjudicate(
     doc: DocId = None,
     grade: Grade = None,
     by: By = "owner",
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why.")] = "",
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="The reason.")] = "",
     token: Token = None,
     name: Name = None,
     output_format: Format = OutputFormat.table,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Settle the grade of a pair; without QUERY, DOC and GRADE list the pairs whose assessors differ.
+    """Settle the grade of a pair; without QUERY, DOC and GRADE list the disagreements.
 
     Example: probeval campaign adjudicate mine.db q01 d0007 1 --by eve
     """
@@ -261,7 +260,7 @@ def adjudicate(
             rows = _disagreements(opened)
             waiting: DisagreementsDocument = {"disagreements": rows}
             if not rows:
-                talk("Nobody disagrees, or all of it is settled.")
+                talk("No open disagreements.")
             write(
                 pd.DataFrame(rows, columns=["query", "doc", "grades", "comments"]),
                 waiting,
@@ -269,7 +268,7 @@ def adjudicate(
             )
             return
         if doc is None or grade is None:
-            raise ProbevalError("Give QUERY, DOC and GRADE, or none of them to list what is to be settled.")
+            raise ProbevalError("Give QUERY, DOC and GRADE, or none of them to list the disagreements.")
         row = _event(opened.adjudicate(by, query, doc, grade, reason=reason, token=token))
         write(pd.DataFrame([row]), row, output_format)
 
@@ -282,33 +281,33 @@ campaign.command()(queries)
 def export(
     store: StorePlace,
     out: Annotated[
-        Path | None, typer.Option("-o", "--out", metavar="FILE", help="Where to; stdout when not given.")
+        Path | None, typer.Option("-o", "--out", metavar="FILE", help="The output file; stdout by default.")
     ] = None,
     name: Name = None,
-    form: Annotated[
+    export_format: Annotated[
         str,
         typer.Option(
             "--format",
             metavar="FORMAT",
-            help="qrels, one grade per pair; csv and jsonl, one row per judgment; log, every event.",
+            help="qrels: one grade per pair; csv, jsonl: one row per judgment; log: every event.",
             autocompletion=complete_export,
         ),
     ] = "qrels",
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Write the judgments; an adjudicated grade wins, and says so.
+    """Write the judgments; adjudicated grades replace the others and are marked.
 
     Example: probeval campaign export mine.db -o qrels.txt
     """
     with opened_campaign(store, name, read_only=True) as opened:
-        text = opened.export(form)
+        text = opened.export(export_format)
         if out is None:
             typer.echo(text, nl=False)
         else:
             write_bytes(out, text.encode())
-            scale = opened.scale  # which no file of judgments says
-            Talk(quiet=quiet)(f"{text.count(chr(10)):,} lines in {out}. Elsewhere they are read with --scale {scale}.")
+            scale = opened.scale  # not in the file
+            Talk(quiet=quiet)(f"{text.count(chr(10)):,} lines in {out}. Read them elsewhere with --scale {scale}.")
 
 
 @campaign.command("import")
@@ -320,20 +319,22 @@ def import_file(
         typer.Option(
             "--as",
             metavar="FORMAT",
-            help="What the file is: qrels, table, quepid, umbrela or labels; told from it when not given.",
+            help="The format: qrels, table, quepid, umbrela or labels; by default detected from the file.",
             autocompletion=complete_import,
         ),
     ] = None,
     assessor: Annotated[
-        str | None, typer.Option("--assessor", metavar="NAME", help="Who judged, where the file does not say.")
+        str | None, typer.Option("--assessor", metavar="NAME", help="The assessor, if the file names none.")
     ] = None,
     machine: Annotated[
         list[str] | None,
-        typer.Option("--machine", metavar="NAME", help="This assessor is a machine: labels; may be repeated."),
+        typer.Option(
+            "--machine", metavar="NAME", help="An assessor that is a machine: its grades are labels; may be repeated."
+        ),
     ] = None,
     docs: Annotated[
         Path | None,
-        typer.Option("--docs", metavar="FILE", help="Texts of documents, where UMBRELA's answers have no ids."),
+        typer.Option("--docs", metavar="FILE", help="Document texts, for UMBRELA output without ids."),
     ] = None,
     by: By = "owner",
     name: Name = None,
@@ -341,9 +342,9 @@ def import_file(
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Take in judgments (qrels, a table, a Quepid book) or labels by machines, whole or not at all.
+    """Import judgments (qrels, a table, a Quepid book) or machine labels, all of a file or nothing.
 
-    Labels are evidence about relevance, never judgments. The same file counts once.
+    Labels are evidence about relevance, never judgments. The same file cannot be imported twice.
 
     Example: probeval campaign import mine.db qrels.txt --assessor trec
     """
@@ -351,7 +352,7 @@ def import_file(
 
     talk = Talk(quiet=quiet)
     with opened_campaign(store, name) as opened:
-        found = opened.import_file(
+        incoming = opened.import_file(
             by,
             file,
             file_format=kind,
@@ -359,13 +360,13 @@ def import_file(
             machines=machine or [],
             docs=None if docs is None else read_texts(docs, "doc"),
         )
-    for what in found.left_out:
+    for what in incoming.left_out:
         talk(f"Left out: {what}.")
     row: ImportDocument = {
-        "judgments": len(found.judgments),
-        "assessors": ", ".join(sorted({found.judgments.assessors[i] for i in found.judgments.assessor})),
-        "labelled": 0 if found.labels is None else len(found.labels.pool),
-        "machines": "" if found.labels is None else ", ".join(found.labels.sources),
+        "judgments": len(incoming.judgments),
+        "assessors": ", ".join(sorted({incoming.judgments.assessors[i] for i in incoming.judgments.assessor})),
+        "labelled": 0 if incoming.labels is None else len(incoming.labels.pool),
+        "machines": "" if incoming.labels is None else ", ".join(incoming.labels.sources),
     }
     write(pd.DataFrame([row]), row, output_format)
 
@@ -393,7 +394,7 @@ def _disagreements(opened: Campaign) -> list[DisagreementDocument]:
 
 
 def _event(event: Any) -> EventDocument:
-    """An event as a row: what happened, to what, by whom."""
+    """An event as a row of output."""
     row: EventDocument = {
         "number": event.number,
         "event": event.kind,

@@ -23,64 +23,72 @@ def judge(
     docs: Annotated[
         Path | None,
         typer.Option(
-            "--docs", metavar="FILE", help="The documents: a table of doc and text, perhaps title, link, audio, image."
+            "--docs", metavar="FILE", help="A table of documents: doc and text, optionally title, link, audio, image."
         ),
     ] = None,
     host: Annotated[
-        str, typer.Option("--host", metavar="HOST", help="Where to listen; beyond this machine tokens are needed.")
+        str,
+        typer.Option(
+            "--host", metavar="HOST", help="The address to listen on; other than localhost needs --assessor-file."
+        ),
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="The port; 0 takes a free one.")] = 8517,
     assessor_file: Annotated[
         Path | None,
         typer.Option(
-            "--assessor-file", metavar="FILE", help="Who may judge: a table of assessor, token and perhaps role."
+            "--assessor-file", metavar="FILE", help="A table of assessors: assessor, token and optionally role."
         ),
     ] = None,
     assessor: Annotated[
-        str, typer.Option("--assessor", metavar="NAME", help="Who judges, where there is no assessor file.")
+        str, typer.Option("--assessor", metavar="NAME", help="Your name, without an assessor file.")
     ] = "owner",
     public_host: Annotated[
         list[str] | None,
-        typer.Option("--public-host", metavar="NAME", help="A name that browsers reach it by; may be repeated."),
+        typer.Option("--public-host", metavar="NAME", help="A host name of this server for browsers; may be repeated."),
     ] = None,
     show_ranking: Annotated[
-        bool, typer.Option("--show-ranking", help="Show the ranking to assessors too; it may sway them.")
+        bool, typer.Option("--show-ranking", help="Show the ranking to assessors; it may bias them.")
     ] = False,
     certificate: Annotated[
-        Path | None, typer.Option("--certificate", metavar="FILE", help="A certificate, to speak HTTPS.")
+        Path | None, typer.Option("--certificate", metavar="FILE", help="A certificate, for HTTPS.")
     ] = None,
-    key: Annotated[Path | None, typer.Option("--key", metavar="FILE", help="The certificate's key.")] = None,
+    key: Annotated[
+        Path | None, typer.Option("--key", metavar="FILE", help="The private key of the certificate.")
+    ] = None,
     name: Name = None,
     output_format: Format = OutputFormat.table,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Serve the page to judge on, until Ctrl+C: for oneself on this machine, or for a team with a token each.
+    """Serve the judging page until Ctrl+C: for one person on this machine, or for a team with tokens.
 
     Example: probeval judge mine.db --docs documents.jsonl
     """
     try:
         from probeval.web import Roster, read_documents, read_roster, serve
+        from probeval.web.server import is_loopback
     except ImportError as error:
-        raise ProbevalError(f"The page needs {error.name}: pip install 'probeval[web]'.") from None
+        raise ProbevalError(f"The judging page needs {error.name}: pip install 'probeval[web]'.") from None
 
     talk = Talk(quiet=quiet)
     if (certificate is None) != (key is None):
-        raise ProbevalError("HTTPS takes both --certificate and --key.")
+        raise ProbevalError("HTTPS needs both --certificate and --key.")
     for file in filter(None, (certificate, key)):
         if not file.is_file():
             raise ProbevalError(f"{file}: no such file.")
+    if assessor_file is None and not is_loopback(host):
+        raise ProbevalError(f"{host}: every assessor outside this machine needs a token. Give an --assessor-file.")
     roster = Roster.local(assessor) if assessor_file is None else read_roster(assessor_file)
     with opened_campaign(store, name) as campaign:
-        known = None if docs is None else read_documents(docs, only=frozenset(campaign.pool.docs))
-        if known is not None:
-            talk(f"{len(known):,} of {len(campaign.pool.docs):,} documents of the pool are in {docs}.")
+        documents = None if docs is None else read_documents(docs, only=frozenset(campaign.pool.docs))
+        if documents is not None:
+            talk(f"{len(documents):,} of {len(campaign.pool.docs):,} documents of the pool are in {docs}.")
 
         def ready(address: str) -> None:
             row: AddressDocument = {"url": address, "campaign": campaign.setup.name}
             write(pd.DataFrame([row]), row, output_format)
-            if known is None:
-                talk("No texts of documents: assessors will see ids alone. Give them with --docs FILE")
+            if documents is None:
+                talk("No document texts: assessors will see ids only. Add them with --docs FILE")
             if not campaign.state.texts:
                 talk(no_texts(store))
             talk("Open this address in a browser. Ctrl+C stops the server.")
@@ -88,7 +96,7 @@ def judge(
         serve(
             campaign,
             roster=roster,
-            documents=known,
+            documents=documents,
             host=host,
             port=port,
             names=public_host or (),

@@ -312,8 +312,8 @@ def _lines(data: bytes) -> Iterator[tuple[int, list[str]]]:
 def _first_fault(path: Path, data: bytes, layout: str, faults: dict[str, Callable[[str], str | None]]) -> DataError:
     """Return an error for the first line that does not fit the layout."""
     if data.startswith(SQLITE):
-        see = f"report {path}" if layout == RUN else f"campaign export {path} --out qrels.txt"
-        return DataError(f"this is the store of a campaign: probeval {see}", path=path)
+        how = "Open it as a campaign." if layout == RUN else "Export its judgments as qrels first."
+        return DataError(f"a store of campaigns; expected text lines of the form '{layout}'. {how}", path=path)
     if b"\0" in data:
         return DataError(f"a binary file; expected text lines of the form '{layout}'.", path=path)
     names = layout.split()

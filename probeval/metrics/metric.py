@@ -337,8 +337,7 @@ def parse(text: str) -> Metric:
         node = node.func
     if isinstance(node, ast.Tuple):
         raise MetricError(
-            f"Cannot read {text!r} as a metric: it names {len(node.elts)}. Give one; where more can be had, repeat "
-            "--metric."
+            f"Cannot read {text!r} as a metric: it names {len(node.elts)}. Name one; give several as separate metrics."
         )
     if not isinstance(node, ast.Name):
         raise _unreadable(text)

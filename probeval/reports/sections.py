@@ -376,7 +376,7 @@ def users(found: ReportResults) -> Section:
         satisfied = found.users
         table = satisfied.to_frame(level=found.level)
     except ProbevalError as error:
-        return Section("users", title, (Prose(f"{error} On the command line: --mapping NAME."),))
+        return Section("users", title, (Prose(str(error)),))
     shown = pd.DataFrame(
         {
             "system": table["system"].astype(str),

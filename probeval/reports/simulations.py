@@ -30,13 +30,13 @@ PICTURES = {
 
 
 def read_simulation(path: str | PathLike[str]) -> dict[str, Any]:
-    """What ``probeval simulate --format json`` wrote."""
+    """Read the JSON output of a simulation."""
     file = Path(path)
     try:
         document = json.loads(read_bytes(file))
         _ = [(p["policy"], p["stop"]["judged"], p["points"]) for p in document["policies"]]
     except (ValueError, KeyError, TypeError):
-        raise DataError("expected the JSON of probeval simulate --format json.", path=file) from None
+        raise DataError("expected the JSON output of a simulation.", path=file) from None
     if not document["policies"]:
         raise DataError("the simulation has no policy.", path=file)
     return dict(document)

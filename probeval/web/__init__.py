@@ -1,4 +1,4 @@
-"""The judging page: one process, one store, plain pages that work with a keyboard and without a network."""
+"""The judging page: one process, one store, plain pages for keyboard use that load nothing from other sites."""
 
 from probeval.web.assessors import Assessor, Roster, read_roster
 from probeval.web.board import Board

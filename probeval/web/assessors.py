@@ -1,4 +1,4 @@
-"""Who may judge: one person on their own machine, or a roster of people with a token each."""
+"""Authentication: one person on their own machine, or a roster of assessors with tokens."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from probeval.campaign.decisions import as_name
 from probeval.campaign.exchange import cell_text
+from probeval.campaign.parsing import as_name
 from probeval.data.tables import read_table
 from probeval.errors import CampaignError, DataError
 
 __all__ = ["Assessor", "Roster", "read_roster"]
 
-TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{16,500}")  # what a cookie can carry as it is
+TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{16,500}")  # valid in a cookie without quoting
 ROLES = ("assessor", "owner")
 
 
 @dataclass(frozen=True)
 class Assessor:
-    """Somebody who may judge.
+    """A person who may judge.
 
     Parameters
     ----------
     name
-        As the log knows them.
+        Their name in the log.
     token
-        What they show to come in. Forms carry a mark that is made from it.
+        The secret that they sign in with.
     owner
-        Whether they see the ranking, settle disagreements and export.
+        Whether they may see the ranking, settle disagreements and export.
     """
 
     name: str
@@ -41,23 +41,23 @@ class Assessor:
 
     @property
     def mark(self) -> str:
-        """What the forms of this person's pages carry, and nobody else can make: the guard against forged forms."""
+        """A hidden field of this person's forms, derived from the token: the protection against forged forms."""
         return hmac.new(self.token.encode(), b"probeval form", hashlib.sha256).hexdigest()
 
     def wrote(self, mark: str) -> bool:
-        """Whether a form is from this person's pages."""
+        """Whether a form with this mark comes from this person's pages."""
         return hmac.compare_digest(self.mark.encode(), mark.encode())
 
 
 class Roster:
-    """Those who may judge, found by their tokens.
+    """The people who may judge, by token.
 
     Parameters
     ----------
     assessors
-        Everybody, each with a name and a token of their own.
+        The people, with distinct names and tokens.
     alone
-        Whoever asks is this person: for one person on their own machine.
+        The only user, who needs no token: for one person on their own machine.
 
     Examples
     --------
@@ -70,7 +70,7 @@ class Roster:
 
     def __init__(self, assessors: Iterable[Assessor] = (), *, alone: Assessor | None = None) -> None:
         self.alone = alone
-        self._known = {_digest(each.token): each for each in assessors}  # how long a look takes tells nothing
+        self._known = {_digest(each.token): each for each in assessors}  # digests, so that lookup time reveals nothing
 
     @classmethod
     def local(cls, name: str) -> Roster:
@@ -81,7 +81,7 @@ class Roster:
         return len(self._known)
 
     def find(self, token: str) -> Assessor | None:
-        """Whose token this is, or None; the only person there is, where there is one."""
+        """The person with this token, or None; always the only user, if there is one."""
         return self.alone or self._known.get(_digest(token))
 
 
@@ -90,27 +90,27 @@ def _digest(token: str) -> bytes:
 
 
 def read_roster(path: Path) -> Roster:
-    """The roster of a table with the columns ``assessor`` and ``token``, and perhaps ``role``: assessor or owner."""
+    """The roster in a table with columns ``assessor``, ``token`` and optionally ``role`` (assessor or owner)."""
     table = read_table(path)
     names = {str(c).strip().lower(): c for c in table.columns}
     missing = [name for name in ("assessor", "token") if name not in names]
     if missing:
-        raise DataError(f"no column {missing[0]!r}: expected assessor, token and perhaps role.", path=path)
+        raise DataError(f"no column {missing[0]!r}: expected assessor, token and optionally role.", path=path)
     people: list[Assessor] = []
     for row, (_, cells) in enumerate(table.iterrows(), start=1):
-        said = {name: cell_text(cells[column]).strip() for name, column in names.items()}
-        role = said.get("role", "") or "assessor"
+        fields = {name: cell_text(cells[column]).strip() for name, column in names.items()}
+        role = fields.get("role", "") or "assessor"
         try:
-            name = as_name(said["assessor"], f"the assessor in row {row}")
+            name = as_name(fields["assessor"], f"the assessor in row {row}")
         except CampaignError as error:
             raise DataError(str(error), path=path) from None
         if role not in ROLES:
             raise DataError(f"the role of {name!r} must be one of {', '.join(ROLES)}, got {role!r}.", path=path)
-        if not TOKEN.fullmatch(said["token"]):
+        if not TOKEN.fullmatch(fields["token"]):
             like = secrets.token_urlsafe(24)
             raise DataError(f"the token of {name!r} must be 16 letters and digits or more, such as {like}.", path=path)
-        people.append(Assessor(name, said["token"], role == "owner"))
+        people.append(Assessor(name, fields["token"], role == "owner"))
     for what, values in (("name", [p.name for p in people]), ("token", [p.token for p in people])):
         if len(set(values)) < len(values):
-            raise DataError(f"two assessors have one {what}. Give each their own.", path=path)
+            raise DataError(f"two assessors have the same {what}. Give each their own.", path=path)
     return Roster(people)

@@ -1,4 +1,4 @@
-"""How the campaign goes, for pages: counted apart, a moment old, so that no page waits for it."""
+"""The status of the campaign for pages, computed in the background, so that no page waits for it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from probeval.errors import ProbevalError
 
 __all__ = ["Board", "Standing", "Tally"]
 
-PAUSE = 1.0  # seconds between looks
-SHARE = 0.1  # of the time, at most, goes into counting
+PAUSE = 1.0  # seconds between updates
+SHARE = 0.1  # the largest share of time spent on updates
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,9 @@ class Standing:
     Parameters
     ----------
     status, curve
-        How it goes, and its confidence over time.
+        The status, and the confidence over time.
     judged, known
-        Pairs of the pool with a grade, and pairs with a judgment, then.
+        Pairs of the pool with a grade, and all pairs with a judgment, at that moment.
     """
 
     status: Status
@@ -36,27 +36,27 @@ class Standing:
     known: int
 
     def judged_in(self, state: State) -> int:
-        """Pairs of the pool with a grade in a later state: those of then, and the judgments since."""
+        """Pairs of the pool with a grade in a later state: those at that moment, and those judged since."""
         return self.judged + len(state.judged) - self.known
 
     def share(self, assessor: str) -> Share | None:
-        """What an assessor has done, or None."""
+        """The work of an assessor; None before their first judgment."""
         return next((share for share in self.status.assessors if share.assessor == assessor), None)
 
     @property
     def minutes_left(self) -> float | None:
-        """What is left, in minutes of judging at the present pace; None where unknown."""
+        """The remaining judging time in minutes, at the current pace; None if unknown."""
         left, seconds = self.status.left, self.status.seconds
         return None if left is None or seconds != seconds else left * seconds / 60
 
 
 class Tally:
-    """Each assessor's judgments made here, kept up with the log event by event.
+    """Each assessor's judgments made here, updated from the log.
 
     Parameters
     ----------
     campaign
-        Whose log.
+        The campaign.
     """
 
     def __init__(self, campaign: Campaign) -> None:
@@ -67,7 +67,7 @@ class Tally:
         self.own("")
 
     def own(self, assessor: str) -> tuple[int, Judged | None]:
-        """How many judgments of an assessor stand, and the last of them."""
+        """The number of an assessor's judgments that were not withdrawn, and the last of them."""
         with self._lock:
             for event in self._campaign.log(self._number):
                 self._number = event.number
@@ -80,16 +80,16 @@ class Tally:
 
 
 class Board:
-    """Keeps the standing of a campaign while a block runs.
+    """Keeps the standing of a campaign up to date while a block runs.
 
     Parameters
     ----------
     campaign
-        Whose standing.
+        The campaign.
     pause
-        Seconds between looks. A big campaign is looked at less often: counting takes a tenth of the time at most.
+        Seconds between updates; more for a big campaign, so that updates take at most a tenth of the time.
     tell
-        Is told what went wrong, in words; pages go on with the last standing.
+        Called with a message when an update fails; pages continue with the last standing.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class Board:
         self._thread.join()
 
     def look(self) -> Standing:
-        """The standing now, counted at once."""
+        """The standing now, updated at once."""
         self.standing = self._count()
         return self.standing
 
@@ -133,7 +133,7 @@ class Board:
             wait = max(self._pause, (time.perf_counter() - began) / SHARE)
 
     def _is_old(self) -> bool:
-        known, snapshot = self.standing.status, self._campaign.snapshot
-        return self._campaign.state.number != known.events or (
-            snapshot is not None and (known.snapshot is None or snapshot.number != known.snapshot.number)
+        shown, snapshot = self.standing.status, self._campaign.snapshot
+        return self._campaign.state.number != shown.events or (
+            snapshot is not None and (shown.snapshot is None or snapshot.number != shown.snapshot.number)
         )

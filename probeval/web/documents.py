@@ -1,7 +1,7 @@
-"""What assessors look at: the text of each document, perhaps a link, a sound or a picture.
+"""Documents for assessors: text, and optionally a link, a sound or an image.
 
-Files are found when the table is read. After that a request can only name what was found: nothing that a browser sends
-becomes a path.
+Media files are resolved when the table is read. Requests name them by key, so nothing that a browser sends becomes a
+path.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from probeval.errors import DataError
 
 __all__ = ["MEDIA", "Document", "Media", "read_documents"]
 
-# What a browser shows or plays without running anything in it: SVG is not among them.
+# Formats that a browser shows or plays without running scripts in them: not SVG.
 MEDIA = {
     "audio": {
         ".aac": "audio/aac",
@@ -43,7 +43,7 @@ MEDIA = {
 
 @dataclass(frozen=True)
 class Media:
-    """A file that may be shown, under the key that a browser asks for it by."""
+    """A media file, and the key by which a browser requests it."""
 
     key: str
     path: Path
@@ -57,11 +57,11 @@ class Document:
     Parameters
     ----------
     text, title
-        Plain text; empty where there is none.
+        Plain text; may be empty.
     link
-        An address to follow, ``http`` or ``https``.
+        An ``http`` or ``https`` address; may be empty.
     audio, image
-        Files to play and to show.
+        Media files, or None.
     """
 
     text: str
@@ -72,7 +72,7 @@ class Document:
 
     @property
     def media(self) -> tuple[Media, ...]:
-        """The files that it has."""
+        """The media files that it has."""
         return tuple(file for file in (self.audio, self.image) if file is not None)
 
 
@@ -82,16 +82,16 @@ def read_documents(path: Path, *, only: Collection[str] | None = None) -> dict[s
     Parameters
     ----------
     path
-        It has a column for the document and one for the text, and perhaps ``title``, ``link``, ``audio`` and
-        ``image``. Sounds and pictures are named by paths below the table's own folder.
+        A table with a document column, a text column, and optionally ``title``, ``link``, ``audio`` and ``image``.
+        Media files are named by paths below the folder of the table.
     only
-        The documents to keep; all when not given.
+        The documents to keep; by default all.
     """
     docs, texts, table = read_text_table(path, "doc", instead=("audio", "image"))
 
     def optional(name: str) -> Iterable[str]:
-        found = next((c for c in table.columns if str(c).strip().lower() == name), None)
-        return [""] * len(table) if found is None else [cell_text(value).strip() for value in table[found]]
+        column = next((c for c in table.columns if str(c).strip().lower() == name), None)
+        return [""] * len(table) if column is None else [cell_text(value).strip() for value in table[column]]
 
     rows = zip(docs, texts, optional("title"), optional("link"), optional("audio"), optional("image"), strict=True)
     return {
@@ -118,10 +118,10 @@ def _checked_link(link: str, doc: str, path: Path) -> str:
 
 
 def _media(kind: str, name: str, doc: str, path: Path) -> Media | None:
-    """The file of a cell, checked: below the table's folder, of a kind that is known, and there."""
+    """The media file named in a cell: it must exist below the table's folder and have a known format."""
     if not name:
         return None
-    folder = Path(os.path.abspath(path.parent))  # noqa: PTH100 (a link that the owner laid stays a link)
+    folder = Path(os.path.abspath(path.parent))  # noqa: PTH100 (keeps symbolic links of the owner)
     file = Path(os.path.normpath(folder / name))
     if "\x00" in name or not file.is_relative_to(folder):
         raise DataError(f"the {kind} of document {doc!r} must lie below the table's folder, got {name!r}.", path=path)
@@ -130,6 +130,6 @@ def _media(kind: str, name: str, doc: str, path: Path) -> Media | None:
         known = ", ".join(kinds)
         raise DataError(f"the {kind} of document {doc!r} must end in one of {known}, got {name!r}.", path=path)
     if not file.is_file():
-        raise DataError(f"the {kind} of document {doc!r} is not there: {name!r}.", path=path)
+        raise DataError(f"the {kind} of document {doc!r} does not exist: {name!r}.", path=path)
     key = hashlib.sha256(f"{kind}\t{doc}".encode()).hexdigest()[:32]
     return Media(key, file, kinds[file.suffix.lower()])

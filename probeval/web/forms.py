@@ -1,4 +1,4 @@
-"""What forms say: fields of known names and lengths, and nothing else."""
+"""Forms: fields of known names and limited lengths, and nothing else."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from probeval.web.assessors import Assessor
 __all__ = ["Form", "read_form"]
 
 KIND = "application/x-www-form-urlencoded"
-# Every field that a form may have, and how many characters.
+# The fields of all forms, with their maximum lengths.
 FIELDS = {
     "mark": 64,
     "request": 64,
@@ -30,7 +30,7 @@ NUMBER = re.compile(r"[0-9]{1,12}(\.[0-9]{1,6})?")
 
 
 class Form(dict[str, str]):
-    """The fields of a form; one that is not there is empty."""
+    """The fields of a form; a missing field is empty."""
 
     def __missing__(self, name: str) -> str:
         return ""
@@ -42,7 +42,7 @@ class Form(dict[str, str]):
 
     @property
     def grade(self) -> float:
-        """The grade as a number; a text that is none stays what it is, for the campaign to refuse."""
+        """The grade as a number; other text is returned as it is, and the campaign refuses it."""
         text = self["grade"]
         return float(text) if NUMBER.fullmatch(text) else text  # type: ignore[return-value]
 
@@ -51,11 +51,11 @@ class Form(dict[str, str]):
         """The number of a judgment."""
         text = self["judgment"]
         if not NUMBER.fullmatch(text) or "." in text:
-            raise HTTPException(400, f"A judgment goes by its number, got {text!r}.")
+            raise HTTPException(400, f"The judgment must be given by its number, got {text!r}.")
         return int(text)
 
     def token(self, person: Assessor, kind: str) -> str | None:
-        """The name of this request in the log: sent twice by one person, it counts once."""
+        """The token of this request: sent twice by one person, it counts once."""
         if not self["request"]:
             return None
         text = "\0".join([person.name, kind, self["request"]])
@@ -63,14 +63,14 @@ class Form(dict[str, str]):
 
 
 async def read_form(request: Request) -> Form:
-    """The form that a request sends; whatever is not one is refused."""
+    """The form in the body of a request; anything else is refused."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != KIND:
         raise HTTPException(415, f"A form must be sent as {KIND}.")
     try:
         text = (await request.body()).decode("ascii")
         pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=len(FIELDS), errors="strict")
     except ValueError:
-        raise HTTPException(400, "The form cannot be read: a few fields of UTF-8 text are expected.") from None
+        raise HTTPException(400, "The form cannot be read: expected a few fields of UTF-8 text.") from None
     form = Form({name: value.replace("\r\n", "\n") for name, value in pairs})
     _check(form, len(pairs))
     return form
@@ -79,8 +79,8 @@ async def read_form(request: Request) -> Form:
 def _check(form: Mapping[str, str], sent: int) -> None:
     for name, value in form.items():
         if name not in FIELDS:
-            raise HTTPException(400, f"No form here has a field {name!r:.60}.")
+            raise HTTPException(400, f"Unknown form field {name!r:.60}.")
         if len(value) > FIELDS[name]:
-            raise HTTPException(400, f"The field {name} has {FIELDS[name]:,} characters at most, got {len(value):,}.")
+            raise HTTPException(400, f"The field {name} has at most {FIELDS[name]:,} characters, got {len(value):,}.")
     if len(form) < sent:
-        raise HTTPException(400, "The form says something twice.")
+        raise HTTPException(400, "The form has a field twice.")

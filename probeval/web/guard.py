@@ -1,13 +1,13 @@
-"""What every request passes before a page sees it: right host, right origin, small enough, not too many.
+"""Checks of every request before it reaches a page: host, origin, size, rate.
 
 .. code-block:: text
 
-    421  the Host is not a name of this server         (a page elsewhere that points its own name at it)
-    403  a form that another site's page sends         (Origin, Sec-Fetch-Site)
-    413  a body that is too long                       408  one that does not come to an end
+    421  the Host header is not a name of this server  (DNS rebinding)
+    403  a form from another site                      (Origin, Sec-Fetch-Site)
+    413  a body that is too long                       408  a body that does not end in time
     429  too many requests
 
-Every answer, these too, carries the headers that keep scripts, frames and other sites out.
+Every response, including these, has headers against foreign scripts, frames and other sites.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 __all__ = ["HEADERS", "Guard", "Limiter", "host_of"]
 
 LONGEST_BODY = 256 * 1024
-PATIENCE = 20.0  # seconds for a body to come in
-DRAINED = 128 * 1024 * 1024  # of a body that is too long, so that its sender hears why
+PATIENCE = 20.0  # seconds to wait for a body
+DRAINED = 128 * 1024 * 1024  # bytes of a too long body that are read, so that the sender gets the response
 SAFE = ("GET", "HEAD")
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src 'self'; connect-src 'self'; "
@@ -44,14 +44,14 @@ HEADERS = {
 
 
 class Limiter:
-    """So many things a second for each, more in a burst. [token bucket]
+    """A rate limit per key that allows bursts. [token bucket]
 
     Parameters
     ----------
     rate, burst
-        Things a second in the long run, and at once.
+        Requests per second in the long run, and at once.
     clock
-        Gives seconds.
+        Gives the time in seconds.
 
     Examples
     --------
@@ -64,14 +64,14 @@ class Limiter:
     True
     """
 
-    MOST = 10_000  # of those it remembers
+    MOST = 10_000  # keys remembered
 
     def __init__(self, *, rate: float, burst: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate, self._burst, self._clock = rate, burst, clock
         self._left: dict[str, tuple[float, float]] = {}
 
     def allows(self, key: str) -> bool:
-        """Whether one more is allowed now; if so it counts."""
+        """Whether one more request is allowed now; if so, it is counted."""
         now = self._clock()
         left = self._room(key, now)
         if left < 1:
@@ -87,7 +87,7 @@ class Limiter:
 
 
 class Guard:
-    """Stands before an application, and lets through what it may see.
+    """Middleware that refuses requests with a wrong host, origin, size or rate.
 
     Parameters
     ----------
@@ -96,9 +96,9 @@ class Guard:
     hosts
         The names of this server, without port.
     who
-        Tells from the headers who asks; None where they did not say, and their address stands for them.
+        Returns the name of the sender from the headers; for None the limit applies to the address.
     limiter
-        Of requests.
+        The limit of requests per sender.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class Guard:
         self._hosts = {host.lower() for host in hosts}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
+        """Handle a request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -131,13 +131,13 @@ class Guard:
             await self._refuse(*body, scope, receive, guarded)
 
     def _refusal(self, scope: Scope) -> tuple[int, str] | None:
-        """Why a request is refused by its head alone: a status and a sentence."""
+        """The status and message of a refusal by the headers alone, or None."""
         headers = Headers(scope=scope)
         host = headers.get("host", "")
         if host_of(host) not in self._hosts:
-            return 421, f"This server is not called {host!r:.120}. Name its hosts with --public-host."
+            return 421, f"{host!r:.120} is not a name of this server. Add it to the server's public host names."
         if scope["method"] not in SAFE and not _is_own(headers, host):
-            return 403, "This form comes from another site, and nothing was done. Open the page itself and try again."
+            return 403, "This form comes from another site; nothing was saved. Open the judging page and try again."
         client = scope.get("client")
         if not self._limiter.allows(self._who(headers) or f"address {client[0] if client else ''}"):
             return 429, "Too many requests. Wait a moment and try again."
@@ -147,7 +147,7 @@ class Guard:
         return None
 
     async def _refuse(self, status: int, why: str, scope: Scope, receive: Receive, send: Send) -> None:
-        """Say why. The end of the answer waits for the end of a body that is still coming, so that it is heard."""
+        """Send a refusal. Its end waits for the rest of the body, so that the sender reads the response."""
         response = PlainTextResponse(f"{why}\n", status, headers={"connection": "close"})
 
         async def held(message: Message) -> None:
@@ -162,8 +162,8 @@ class Guard:
         await response(scope, receive, held)
 
 
-TOO_LONG = 413, f"The request is longer than {LONGEST_BODY // 1024} KB, and nothing was done."
-TOO_SLOW = 408, f"The request did not come to its end in {PATIENCE:g} seconds, and nothing was done."
+TOO_LONG = 413, f"The request is longer than {LONGEST_BODY // 1024} KB; nothing was saved."
+TOO_SLOW = 408, f"The request did not end within {PATIENCE:g} seconds; nothing was saved."
 
 
 def host_of(netloc: str) -> str:
@@ -180,14 +180,14 @@ def host_of(netloc: str) -> str:
 
 
 def _is_own(headers: Headers, host: str) -> bool:
-    """Whether a form comes from this server's own pages, by what the browser says: pages cannot change it."""
+    """Whether a form comes from this server's own pages, by headers that pages cannot change."""
     origin = headers.get("origin", "")
     own = any(origin == f"{scheme}://{host}" for scheme in ("http", "https"))
     return own and headers.get("sec-fetch-site", "same-origin") in ("same-origin", "none")
 
 
 async def _read(receive: Receive) -> bytes | tuple[int, str]:
-    """The body, or why it is refused."""
+    """The body, or the status and message of a refusal."""
     body = bytearray()
     with anyio.move_on_after(PATIENCE):
         while True:
@@ -203,16 +203,16 @@ async def _read(receive: Receive) -> bytes | tuple[int, str]:
 
 
 async def _drain(receive: Receive) -> None:
-    seen = 0
-    while seen < DRAINED:
+    read = 0
+    while read < DRAINED:
         message = await receive()
-        seen += len(message.get("body", b""))
+        read += len(message.get("body", b""))
         if message["type"] == "http.disconnect" or not message.get("more_body", False):
             return
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """What the application receives: the body that was read, then whatever comes after it."""
+    """The messages for the application: the body already read, then any further ones."""
     given = False
 
     async def again() -> Message:

@@ -1,4 +1,4 @@
-"""Two pictures as numbers for SVG: confidence over time, and intervals side by side. Templates draw them."""
+"""Coordinates of two SVG plots: confidence over time, and intervals. Templates draw them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from probeval.selection.rules import CONFIDENCE
 
 __all__ = ["Interval", "ProgressCurve", "intervals", "progress_curve", "target_confidence"]
 
-WIDTH, HEIGHT = 600.0, 120.0  # of the plotting area, in units of its own
-MOST = 200  # points that are drawn
+WIDTH, HEIGHT = 600.0, 120.0  # of the plotting area, in SVG units
+MOST = 200  # points drawn
 SURE = 1.0
 
 
@@ -23,13 +23,13 @@ class ProgressCurve:
     Parameters
     ----------
     points
-        For ``points`` of a polyline.
+        The ``points`` of the polyline.
     lowest, last
-        The confidence at the bottom of the field, and now.
+        The confidence at the bottom of the plot, and the latest.
     first, judged
-        Judged pairs at its left and right end.
+        Judged pairs at the left and right edges.
     target_at
-        The height in the field of the confidence that is asked for; None where the rule asks for something else.
+        The vertical position of the target confidence; None if the stopping rule has none.
     """
 
     points: str
@@ -41,7 +41,7 @@ class ProgressCurve:
 
 
 def progress_curve(curve: Sequence[Mapping[str, Any]], stopping: str) -> ProgressCurve | None:
-    """Confidence over time, snapshot by snapshot; None before judgments have come between two.
+    """Confidence at every snapshot; None until two snapshots differ in judged pairs.
 
     >>> curve = [{"judged": 0, "confidence": 0.5}, {"judged": 10, "confidence": 0.9}]
     >>> progress_curve(curve, "confidence=.95").points
@@ -50,9 +50,9 @@ def progress_curve(curve: Sequence[Mapping[str, Any]], stopping: str) -> Progres
     if len({point["judged"] for point in curve}) < 2:
         return None
     step = max(1, -(-len(curve) // MOST))
-    seen = [*curve[-1::-step]][::-1]
-    judged = [int(point["judged"]) for point in seen]
-    sure = [float(point["confidence"]) for point in seen]
+    shown = [*curve[-1::-step]][::-1]
+    judged = [int(point["judged"]) for point in shown]
+    sure = [float(point["confidence"]) for point in shown]
     lowest = min(0.5, *sure)
     first, last = judged[0], judged[-1]
 
@@ -66,7 +66,7 @@ def progress_curve(curve: Sequence[Mapping[str, Any]], stopping: str) -> Progres
 
 
 def target_confidence(stopping: str) -> float | None:
-    """The mean confidence that a rule asks for, the lowest of several; None where it asks for none.
+    """The mean confidence that a stopping rule requires, the lowest of several; None if it requires none.
 
     >>> target_confidence("confidence=.9+halfwidth=.02,budget=100"), target_confidence("budget=100")
     (0.9, None)
@@ -76,7 +76,7 @@ def target_confidence(stopping: str) -> float | None:
 
 @dataclass(frozen=True)
 class Interval:
-    """A system's row, with where its interval and its mean stand in a field of 100 units."""
+    """A system's row, with the positions of its interval and mean on an axis of 100 units."""
 
     system: str
     rank: int
@@ -90,7 +90,7 @@ class Interval:
 
 
 def intervals(systems: Sequence[Mapping[str, Any]]) -> list[Interval]:
-    """The systems of an snapshot with their intervals on one axis."""
+    """The systems of a snapshot, with their intervals on a common axis."""
     if not systems:
         return []
     low, high = min(row["lower"] for row in systems), max(row["upper"] for row in systems)

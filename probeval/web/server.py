@@ -1,4 +1,4 @@
-"""The server: a socket, a worker for the model, and the pages, until somebody stops it."""
+"""The server: a socket, a worker for the model, and the pages."""
 
 from __future__ import annotations
 
@@ -52,26 +52,26 @@ def serve(
     ready: Callable[[str], object] = lambda _: None,
     tell: Callable[[str], object] = lambda _: None,
 ) -> None:
-    """Serve the judging page of a campaign until the process is told to stop.
+    """Serve the judging page of a campaign until the process is stopped.
 
     Parameters
     ----------
     campaign, roster, documents, show_ranking
         As :func:`probeval.web.application` takes them.
     host, port
-        Where to listen: this machine alone unless told otherwise, and then only with a token for each assessor.
-        Port 0 takes a free one.
+        The address to listen on, by default this machine only; other hosts need a token for each assessor.
+        Port 0 takes a free port.
     names
-        Names under which browsers reach it, beside the host's own.
+        Public host names of the server, in addition to ``host``.
     certificate, key
-        Files of a certificate and its key, to speak HTTPS.
+        Files of a certificate and its private key, for HTTPS.
     ready
-        Is told the address once the page answers.
+        Called with the address once the server accepts connections.
     tell
-        Is told, in words, what goes wrong in the background.
+        Called with messages about background failures and the end.
     """
     if roster.alone is not None and not is_loopback(host):
-        raise CampaignError(f"{host}: beyond this machine every assessor needs a token. Give an --assessor-file.")
+        raise CampaignError(f"{host}: every assessor outside this machine needs a token. Give a roster with tokens.")
     listener = _listen(host, port)
     try:
         hosts = {*LOOPBACK, *names, *(_own_names() if host in EVERYWHERE else [host])}
@@ -95,16 +95,16 @@ def serve(
             )
             shown = "127.0.0.1" if host in EVERYWHERE else f"[{host}]" if ":" in host else host
             ready(f"{'https' if certificate else 'http'}://{shown}:{listener.getsockname()[1]}/")
-            with _told_to_stop():
+            with _until_stopped():
                 uvicorn.Server(config).run(sockets=[listener])
     finally:
         listener.close()
-    tell("Stopped. All that was acknowledged is in the store.")
+    tell("Stopped. All saved judgments are in the store.")
 
 
 @contextmanager
-def _told_to_stop() -> Iterator[None]:
-    """Ctrl+C and SIGTERM end the block, and nothing else; what is around it can put things in order."""
+def _until_stopped() -> Iterator[None]:
+    """End the block on Ctrl+C or SIGTERM, without an exception, so that the code around it can clean up."""
     here = threading.current_thread() is threading.main_thread()
     before = signal.signal(signal.SIGTERM, signal.default_int_handler) if here else None
     try:
@@ -116,7 +116,7 @@ def _told_to_stop() -> Iterator[None]:
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """A socket that listens; whoever connects before the pages are there waits."""
+    """A listening socket; early connections wait until the pages are ready."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM)[0]
         with ExitStack() as stack:
@@ -127,7 +127,7 @@ def _listen(host: str, port: int) -> socket.socket:
             stack.pop_all()
             return listener
     except OSError as error:
-        raise CampaignError(f"{host}:{port}: cannot listen there: {error.strerror or error}. Try --port 0.") from None
+        raise CampaignError(f"{host}:{port}: cannot listen there: {error.strerror or error}. Try port 0.") from None
 
 
 def _own_names() -> set[str]:

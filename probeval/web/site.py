@@ -1,4 +1,4 @@
-"""The pages: what each address answers. Steps are the campaign's own; nothing here decides what a judgment is."""
+"""The pages: one handler per address. All steps are methods of the campaign."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = ["COOKIE", "application"]
 
 COOKIE = "probeval"
 DAY = 24 * 3600
-MOST_BUTTONS = 10  # grades that get a button and a key each; more are typed
+MOST_BUTTONS = 10  # with more grades than this, the grade is typed
 STATIC = {"probeval.css": "text/css", "judge.js": "text/javascript", "icon.svg": "image/svg+xml"}
 Take = Callable[[Assessor, Form, str | None], list[Task] | None]
 
@@ -53,19 +53,19 @@ def application(
     Parameters
     ----------
     campaign
-        What is judged.
+        The campaign to judge.
     roster
-        Who may.
+        The people who may judge.
     board
-        Its standing.
+        The standing of the campaign.
     hosts
-        The names under which browsers reach it, without port.
+        The host names of the server, without port.
     documents
-        What assessors look at, by id; without it they see the ids alone.
+        Documents by id; without them assessors see ids only.
     show_ranking
-        Show the ranking to assessors too. They may then judge for a system, without knowing it.
+        Show the ranking to assessors too; it may bias their judgments.
     requests, logins
-        How many requests each person, and how many wrong tokens each address, may send.
+        Limits of requests per person, and of wrong tokens per address.
     """
     site = _Site(
         campaign,
@@ -86,7 +86,7 @@ def application(
             Route("/progress", site.progress, methods=["GET"]),
             Route("/overview", site.overview, methods=["GET"]),
             Route("/settle", site.settle, methods=["POST"]),
-            Route("/export/{form}", site.export, methods=["GET"]),
+            Route("/export/{format}", site.export, methods=["GET"]),
             Route("/media/{key}", site.media, methods=["GET"]),
             Route("/static/{name}", site.static, methods=["GET"]),
             Route("/login", site.login_page, methods=["GET"]),
@@ -101,7 +101,7 @@ def application(
 
 @dataclass(eq=False)
 class _Site:
-    """What all addresses share."""
+    """The handlers of all addresses, with what they share."""
 
     campaign: Campaign
     roster: Roster
@@ -126,38 +126,38 @@ class _Site:
             lstrip_blocks=True,
         )
 
-    # Who asks
+    # Authentication
 
     def who(self, headers: Headers) -> str | None:
-        """The name of whoever sent these headers, or None."""
-        found = self.roster.find(Request({"type": "http", "headers": headers.raw}).cookies.get(COOKIE, ""))
-        return None if found is None else found.name
+        """The name of the person who sent these headers, or None."""
+        person = self.roster.find(Request({"type": "http", "headers": headers.raw}).cookies.get(COOKIE, ""))
+        return None if person is None else person.name
 
     def person(self, request: Request) -> Assessor:
-        """Who asks, or a refusal."""
-        found = self.roster.find(request.cookies.get(COOKIE, ""))
-        if found is None:
-            raise HTTPException(401, "Come in with your token first.")
-        return found
+        """The person who sent the request; refused without a valid token."""
+        person = self.roster.find(request.cookies.get(COOKIE, ""))
+        if person is None:
+            raise HTTPException(401, "Sign in with your token first.")
+        return person
 
     def owner(self, request: Request) -> Assessor:
-        """Who asks, where they own the campaign, or a refusal."""
+        """The owner who sent the request; others are refused."""
         person = self.person(request)
         if not person.owner:
             raise HTTPException(403, "This page is for the owner of the campaign.")
         return person
 
     async def form(self, request: Request, person: Assessor) -> Form:
-        """The form that this person's own page sent, or a refusal."""
-        said = await read_form(request)
-        if not person.wrote(said["mark"]):
-            raise HTTPException(403, "This page is from before the server's last start. Reload it and try again.")
-        return said
+        """The form that this person's own page sent; others are refused."""
+        form = await read_form(request)
+        if not person.wrote(form["mark"]):
+            raise HTTPException(403, "The server was restarted after this page loaded. Reload it and try again.")
+        return form
 
     # The judging page
 
     async def judging(self, request: Request) -> Response:
-        """The next document, with all around it."""
+        """The judging page with the next document."""
         try:
             person = self.person(request)
         except HTTPException:
@@ -166,60 +166,60 @@ class _Site:
         return await run_in_threadpool(self.page, "judge.html", person, tasks)
 
     async def judge(self, request: Request) -> Response:
-        """Keep a grade; the next document."""
+        """Save a grade; show the next document."""
 
-        def take(person: Assessor, said: Form, token: str | None) -> list[Task]:
-            return self.campaign.record_and_next(person.name, *said.pair, said.grade, token=token)[1]
+        def take(person: Assessor, form: Form, token: str | None) -> list[Task]:
+            return self.campaign.record_and_next(person.name, *form.pair, form.grade, token=token)[1]
 
         return await self.step(request, take, "Saved.")
 
     async def undo(self, request: Request) -> Response:
-        """Take back a judgment; its document again."""
+        """Withdraw a judgment; show its document again."""
 
-        def take(person: Assessor, said: Form, token: str | None) -> None:
-            self.campaign.withdraw(person.name, said.judgment, token=token)
+        def take(person: Assessor, form: Form, token: str | None) -> None:
+            self.campaign.withdraw(person.name, form.judgment, token=token)
 
-        return await self.step(request, take, "Taken back. Judge it again.")
+        return await self.step(request, take, "Withdrawn. Judge it again.")
 
     async def skip(self, request: Request) -> Response:
-        """Leave the pair to others; the next document."""
+        """Skip the pair; show the next document."""
 
-        def take(person: Assessor, said: Form, token: str | None) -> None:
-            self.campaign.skip(person.name, *said.pair, reason=said["text"], token=token)
+        def take(person: Assessor, form: Form, token: str | None) -> None:
+            self.campaign.skip(person.name, *form.pair, reason=form["text"], token=token)
 
         return await self.step(request, take, "Skipped: others may judge it.")
 
     async def flag(self, request: Request) -> Response:
-        """Say that something is wrong with the pair; the same document."""
+        """Flag the pair; show the same document."""
 
-        def take(person: Assessor, said: Form, token: str | None) -> None:
-            self.campaign.flag(person.name, *said.pair, reason=said["text"], token=token)
+        def take(person: Assessor, form: Form, token: str | None) -> None:
+            self.campaign.flag(person.name, *form.pair, reason=form["text"], token=token)
 
         return await self.step(request, take, "The flag is saved. Judge the document, or skip it.")
 
     async def comment(self, request: Request) -> Response:
-        """Keep a remark on the pair; the same document."""
+        """Save a comment on the pair; show the same document."""
 
-        def take(person: Assessor, said: Form, token: str | None) -> None:
-            if not said["text"].strip():
+        def take(person: Assessor, form: Form, token: str | None) -> None:
+            if not form["text"].strip():
                 raise HTTPException(400, "The comment is empty.")
-            self.campaign.comment(person.name, *said.pair, said["text"], token=token)
+            self.campaign.comment(person.name, *form.pair, form["text"], token=token)
 
         return await self.step(request, take, "The comment is saved.")
 
     async def step(self, request: Request, take: Take, notice: str) -> Response:
-        """Take a step of the campaign; answer with what is this person's to judge then."""
+        """Take a step of the campaign; respond with the person's next task."""
         person = self.person(request)
-        said = await self.form(request, person)
+        form = await self.form(request, person)
 
         def run() -> Response:
-            tasks = take(person, said, said.token(person, request.url.path))
+            tasks = take(person, form, form.token(person, request.url.path))
             return self.answer(request, person, self.campaign.next(person.name) if tasks is None else tasks, notice)
 
         return await run_in_threadpool(run)
 
     def answer(self, request: Request, person: Assessor, tasks: list[Task], notice: str) -> Response:
-        """The part of the page that changes; or, for a browser without our script, the way to the page."""
+        """The part of the page that changes; without the script, a redirect to the page."""
         if "x-part" in request.headers:
             return self.page("task.html", person, tasks, notice)
         return RedirectResponse("/", 303)
@@ -248,7 +248,7 @@ class _Site:
         )
 
     def standing(self, person: Assessor, state: State, mine: int) -> dict[str, Any]:
-        """What the strip above the document shows: what is judged as of now, the rest a moment old."""
+        """The values of the progress strip; the counts are current, the rest is from the board."""
         standing = self.board.standing
         return {
             "judged": standing.judged_in(state),
@@ -261,7 +261,7 @@ class _Site:
         }
 
     async def progress(self, request: Request) -> Response:
-        """The strip alone."""
+        """The progress strip only."""
         person = self.person(request)
 
         def strip() -> Response:
@@ -289,7 +289,7 @@ class _Site:
                     (pair, sorted(state.latest(pair).values(), key=lambda j: j.by), state.comments.get(pair, ()))
                     for pair in (state.disagreements[:50] if person.owner else ())
                 ],
-                flags=[flag for said in state.flags.values() for flag in said][-50:] if person.owner else [],
+                flags=[flag for flags in state.flags.values() for flag in flags][-50:] if person.owner else [],
                 scale=self.campaign.scale,
                 grades=_buttons(self.campaign.scale),
                 exports=export_formats().values(),
@@ -302,26 +302,26 @@ class _Site:
     async def settle(self, request: Request) -> Response:
         """Settle a disagreement."""
         person = self.owner(request)
-        said = await self.form(request, person)
-        settle, token = self.campaign.adjudicate, said.token(person, "\0".join(["/settle", *said.pair]))
-        await run_in_threadpool(settle, person.name, *said.pair, said.grade, token=token)
+        form = await self.form(request, person)
+        settle, token = self.campaign.adjudicate, form.token(person, "\0".join(["/settle", *form.pair]))
+        await run_in_threadpool(settle, person.name, *form.pair, form.grade, token=token)
         return RedirectResponse("/overview", 303)
 
     async def export(self, request: Request) -> Response:
         """The judgments, or the log, as a file."""
         self.owner(request)
         known = export_formats()
-        form = known.get(request.path_params["form"])
-        if form is None:
-            raise HTTPException(404, f"There is no such export: {', '.join(known)}.")
-        text = await run_in_threadpool(self.campaign.export, form.name)
-        disposition = f'attachment; filename="{form.file_name}"'
-        return Response(text, media_type=form.media_type, headers={"content-disposition": disposition})
+        wanted = known.get(request.path_params["format"])
+        if wanted is None:
+            raise HTTPException(404, f"Unknown export format: expected one of {', '.join(known)}.")
+        text = await run_in_threadpool(self.campaign.export, wanted.name)
+        disposition = f'attachment; filename="{wanted.file_name}"'
+        return Response(text, media_type=wanted.media_type, headers={"content-disposition": disposition})
 
-    # Files: a request names one of those that were there at the start, or nothing
+    # Files, by keys and names fixed at the start
 
     async def media(self, request: Request) -> Response:
-        """A sound or a picture of a document."""
+        """A sound or image of a document."""
         self.person(request)
         file = self.files.get(request.path_params["key"])
         if file is None:
@@ -329,26 +329,26 @@ class _Site:
         return FileResponse(file.path, media_type=file.type)
 
     async def static(self, request: Request) -> Response:
-        """Style and script."""
+        """Style sheet, script and icon."""
         name = request.path_params["name"]
         if name not in STATIC:
             raise HTTPException(404, "There is no such file.")
         return Response(self.statics[name], media_type=STATIC[name], headers={"cache-control": "no-cache"})
 
-    # Coming in and going out
+    # Sign in and out
 
     async def login_page(self, request: Request) -> Response:
-        """Where a token is asked for."""
+        """The sign-in page."""
         return self.render("login.html", None, wrong="")
 
     async def login(self, request: Request) -> Response:
-        """Come in with a token."""
+        """Sign in with a token."""
         address = "" if request.client is None else request.client.host
         person = self.roster.find((await read_form(request))["token"].strip())
         if person is None:
             if not self.logins.allows(address):
                 raise HTTPException(429, "Too many wrong tokens. Wait a minute and try again.")
-            return self.render("login.html", None, wrong="Nobody has this token. Ask the owner for yours.", code=401)
+            return self.render("login.html", None, wrong="Unknown token. Ask the owner for yours.", code=401)
         response = RedirectResponse("/", 303)
         if self.roster.alone is None:
             secure = request.url.scheme == "https"
@@ -356,16 +356,16 @@ class _Site:
         return response
 
     async def logout(self, request: Request) -> Response:
-        """Go out."""
+        """Sign out."""
         await self.form(request, self.person(request))
         response = RedirectResponse("/login", 303)
         response.delete_cookie(COOKIE, httponly=True, samesite="lax")
         return response
 
-    # What goes wrong
+    # Errors
 
     async def refused(self, request: Request, error: Exception) -> Response:
-        """A request that cannot be done, and why."""
+        """The response to a request that is refused."""
         if isinstance(error, HTTPException):
             status, why = error.status_code, str(error.detail)
         else:
@@ -373,16 +373,16 @@ class _Site:
         return self.problem(request, status, why)
 
     async def failed(self, request: Request, error: Exception) -> Response:
-        """An error that nobody expected."""
-        return self.problem(request, 500, "The server met an error that it did not expect. Its log says which.")
+        """The response to an unexpected error."""
+        return self.problem(request, 500, "Unexpected error. See the log of the server.")
 
     def problem(self, request: Request, status: int, why: str) -> Response:
-        """Why, in words: one line for our script, a page for people."""
+        """An error message: one line for the script, a page otherwise."""
         if "x-part" in request.headers:
             return PlainTextResponse(f"{why}\n", status)
         return self.render("problem.html", None, why=why, code=status)
 
-    def render(self, template: str, person: Assessor | None, *, code: int = 200, **said: Any) -> Response:
+    def render(self, template: str, person: Assessor | None, *, code: int = 200, **values: Any) -> Response:
         """A page from its template."""
         common = {
             "name": self.name,
@@ -391,11 +391,11 @@ class _Site:
             "show_ranking": self.show_ranking,
             "sees_ranking": person is not None and (person.owner or self.show_ranking),
         }
-        return HTMLResponse(self.templates.get_template(template).render(common | said), code)
+        return HTMLResponse(self.templates.get_template(template).render(common | values), code)
 
 
 def _buttons(scale: Scale) -> list[tuple[str, str]]:
-    """The grades that get a button, with what each says; none where they are too many."""
+    """The grades that have a button, with its caption; none if there are too many grades."""
     if len(scale) > MOST_BUTTONS:
         return []
     ends = {scale.grades[0]: "not relevant", scale.grades[-1]: "relevant" if len(scale) == 2 else "most relevant"}

@@ -105,9 +105,9 @@ def test_a_request_sent_twice_counts_once_and_a_token_means_one_thing(campaign: 
     assert len(tasks) == 1
     assert sum(isinstance(e, Judged) for e in campaign.log()) == 1
     for who, where, grade in (("ann", pair, 2), ("bob", pair, 1), ("ann", other, 1)):
-        with pytest.raises(CampaignError, match="was something else before"):
+        with pytest.raises(CampaignError, match="was used for a different request"):
             campaign.record(who, *where, grade, token="r1")
-    with pytest.raises(CampaignError, match="was something else before"):
+    with pytest.raises(CampaignError, match="was used for a different request"):
         campaign.skip("ann", *pair, token="r1")
     undone = campaign.withdraw("ann", token="r2")
     assert campaign.withdraw("ann", token="r2") == undone
@@ -125,9 +125,9 @@ def test_undo_gives_the_pair_back_and_brings_the_earlier_grade_back(campaign: Ca
     better = campaign.record("ann", *pair, 2)
     campaign.withdraw("ann", better.number)
     assert campaign.state.latest(pair)["ann"].grade == 1
-    with pytest.raises(CampaignError, match=f"'ann' has no judgment {better.number} to take back"):
+    with pytest.raises(CampaignError, match=f"'ann' has no judgment {better.number} to withdraw"):
         campaign.withdraw("ann", better.number)
-    with pytest.raises(CampaignError, match="'bob' has no judgment 3 to take back"):
+    with pytest.raises(CampaignError, match="'bob' has no judgment 3 to withdraw"):
         campaign.withdraw("bob", 3)  # it is ann's
 
 
@@ -162,7 +162,7 @@ def test_texts_of_queries_may_come_later_and_everybody_sees_them(campaign: Campa
         ({"q99": "x"}, "Expected texts of this campaign's queries, such as 'q1'; got one of 'q99'"),
         ({"q1": " "}, "got one of 'q1'"),
         ({}, "got none"),
-        ({"q1": "a\x00b"}, "The text of query 'q1' is text without control characters"),
+        ({"q1": "a\x00b"}, "The text of query 'q1' must be text without control characters"),
     ],
 )
 def test_texts_that_no_query_has_use_for_are_refused(make: Callable[..., Campaign], texts: dict[str, str], says: str):
@@ -185,14 +185,14 @@ def test_texts_that_no_query_has_use_for_are_refused(make: Callable[..., Campaig
         (lambda c, q, d: c.record("ann", q, d, "2"), "got '2'"),
         (lambda c, q, d: c.record("ann", q, "none", 1), "no run retrieves document 'none'"),
         (lambda c, q, d: c.record("ann", "q99", d, 1), "No query 'q99' in this campaign"),
-        (lambda c, q, d: c.record("", q, d, 1), "is some text on one line, got ''"),
-        (lambda c, q, d: c.record("a\nb", q, d, 1), "is some text on one line"),
+        (lambda c, q, d: c.record("", q, d, 1), "must be one line of text, got ''"),
+        (lambda c, q, d: c.record("a\nb", q, d, 1), "must be one line of text"),
         (lambda c, q, d: c.record("a" * 101, q, d, 1), "at most 100 characters, got 101"),
-        (lambda c, q, d: c.record("\ud800", q, d, 1), "is some text on one line"),
-        (lambda c, q, d: c.comment("ann", q, d, "a\x00b"), "A comment is text without control characters"),
+        (lambda c, q, d: c.record("\ud800", q, d, 1), "must be one line of text"),
+        (lambda c, q, d: c.comment("ann", q, d, "a\x00b"), "A comment must be text without control characters"),
         (lambda c, q, d: c.comment("ann", q, d, "x" * 10_001), "at most 10,000 characters, got 10,001"),
         (lambda c, q, d: c.adjudicate("eve", q, d, 9), "got 9"),
-        (lambda c, q, d: c.next("x\x00"), "is some text on one line"),
+        (lambda c, q, d: c.next("x\x00"), "must be one line of text"),
         (lambda c, q, d: c.change("eve", policy="gian"), "gain"),
         (lambda c, q, d: c.change("eve", goal="pair:a,b"), "No system 'a' among the runs"),
     ],
@@ -394,7 +394,7 @@ def test_ids_that_no_qrels_could_hold_are_refused(make, small: Collection, store
     from probeval.data import Runs
 
     odd = Collection("odd", Runs.rows(["a", "b"], ["q 1", "q 1"], ["d", "e"], [1.0, 2.0]))
-    with pytest.raises(CampaignError, match="have no white space in a campaign, got 'q 1'"):
+    with pytest.raises(CampaignError, match="must not contain white space, got 'q 1'"):
         Campaign.create(store, odd, metric="P@5", model="uniform")
 
 

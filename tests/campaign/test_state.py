@@ -202,8 +202,8 @@ def test_overlap_is_a_share_of_pairs_by_the_seed_alone(share: float):
     ("settings", "says"),
     [
         ({"overlap": 1.5}, "from 0 to 1, got 1.5"),
-        ({"opinions": 1}, "two opinions or more, got 1"),
-        ({"lease": 0.0}, "lasts some seconds, got 0"),
+        ({"opinions": 1}, "must be 2 or more, got 1"),
+        ({"lease": 0.0}, "must be a positive number of seconds, got 0"),
         ({"rule": "medean"}, "Did you mean 'median'"),
         ({"depth": 3}, "The depth of a campaign cannot change"),
     ],

@@ -44,12 +44,12 @@ FILES = {
     "store of a campaign": (
         "run",
         b"SQLite format 3\0" + bytes(99),
-        ": this is the store of a campaign: probeval report ",
+        ": a store of campaigns, not a run. Use: probeval report ",
     ),
     "store for qrels": (
         "qrels",
         b"SQLite format 3\0" + bytes(99),
-        ": this is the store of a campaign: probeval campaign ",
+        ": a store of campaigns, not qrels. Use: probeval campaign ",
     ),
     "binary qrels": ("qrels", b"\0\1\2" * 99, ": a binary file; expected text lines of the form"),
     "qrels not UTF-8": ("qrels", QRELS.encode() + b"q2 0 d\xe9 1\n", ":4: ids must be UTF-8 text."),
@@ -122,7 +122,7 @@ def test_no_query_in_common(probeval, put, good):
         ("NDGC@10", "Unknown metric 'NDGC@10'. Did you mean 'nDCG@10'?"),
         ("banana", "Unknown metric 'banana'. Known: AP, "),
         ("P10", "Unknown metric 'P10'. Did you mean 'P@10'?"),
-        ("nDCG@10,AP", "repeat --metric."),
+        ("nDCG@10,AP", "give several as separate metrics."),
         ("nDCG@0", "the cutoff must be a whole number from 1, got @0."),
         ("P@-1", "the cutoff must be a whole number from 1, got @-1."),
         ("P@1.5", "the cutoff must be a whole number from 1, got @1.5."),

@@ -61,7 +61,7 @@ def test_the_whole_way(probeval: Run, store: str, tmp_path: Path):
     assert document["adjudicated"] == 1
     assert {row["assessor"]: row["judgments"] for row in document["assessors"]} == {"ann": 6, "bob": 6}
     out = probeval("campaign", "export", store, "-o", "qrels.txt")
-    assert out.err.endswith("lines in qrels.txt. Elsewhere they are read with --scale graded:2.\n")
+    assert out.err.endswith("lines in qrels.txt. Read them elsewhere with --scale graded:2.\n")
     assert f"{query} adjudicated {doc} 1\n" in Path("qrels.txt").read_text()
     assert len(read_judgments("qrels.txt")) == document["judged"]
     rows = [json.loads(line) for line in probeval("campaign", "export", store, "--format", "jsonl").out.splitlines()]
@@ -89,7 +89,7 @@ def test_record_undo_skip_flag_and_comment(probeval: Run, store: str):
 def test_guidelines_have_versions(probeval: Run, store: str):
     Path("how.txt").write_text("Be fair.\n")
     none = probeval("campaign", "guideline", store)
-    assert (none.out, none.err) == ("", "No guideline yet: probeval campaign guideline mine.db FILE\n")
+    assert (none.out, none.err) == ("", "No guideline yet. Add one with probeval campaign guideline mine.db FILE\n")
     assert json.loads(probeval("campaign", "guideline", store, "--format", "json").out) == {"version": 0, "text": ""}
     assert probeval("campaign", "guideline", store, "how.txt").out == "Version 1\nBe fair.\n"
     assert json.loads(probeval("campaign", "guideline", store, "--format", "json").out)["version"] == 1
@@ -100,7 +100,7 @@ def test_texts_of_queries_come_with_the_campaign_or_later(probeval: Run, store: 
     none = probeval("campaign", "queries", store, "--format", "csv")
     assert none.out.splitlines()[:2] == ["query,text", "q1,"]
     assert none.err == (
-        "No texts of queries: assessors will see ids alone. Give them with probeval campaign queries mine.db FILE\n"
+        "No query texts: assessors will see ids only. Add them with probeval campaign queries mine.db FILE\n"
     )
     given = probeval("campaign", "queries", store, "queries.tsv", "--by", "eve", "--format", "csv")
     assert given.out.splitlines()[:3] == ["query,text", "q1,what is it", "q2,where is it"]
@@ -112,14 +112,14 @@ def test_texts_of_queries_come_with_the_campaign_or_later(probeval: Run, store: 
     made = probeval(
         "campaign", "create", "other.db", runs, "--metric", "P@5", "--model", "uniform", "--queries", "queries.tsv"
     )
-    assert "No texts of queries" not in made.err
+    assert "No query texts" not in made.err
     assert probeval("campaign", "queries", "other.db", "--format", "csv").out == given.out
 
 
 def test_creating_says_what_is_missing_and_what_comes_next(probeval: Run, runs: Path):
     made = probeval("campaign", "create", "my own.db", runs, "--metric", "P@5", "--model", "uniform")
     assert made.err.splitlines()[-2:] == [
-        "No texts of queries: assessors will see ids alone. Give them with probeval campaign queries 'my own.db' FILE",
+        "No query texts: assessors will see ids only. Add them with probeval campaign queries 'my own.db' FILE",
         "Next: probeval judge 'my own.db' --docs FILE (on a page), "
         "or probeval campaign next 'my own.db' --assessor YOU",
     ]
@@ -155,7 +155,7 @@ def test_imports_say_what_came_in(probeval: Run, store: str, small: Collection):
         "machines": "",
     }
     again = probeval("campaign", "import", store, "data/qrels.txt", "--assessor", "trec")
-    assert (again.code, again.err) == (1, "Error: data/qrels.txt: imported already, as event 2.\n")
+    assert (again.code, again.err) == (1, "Error: data/qrels.txt: already imported, as event 2.\n")
     Path("labels.csv").write_text("query,doc,llm\nq1,d1,1\nq99,d1,1\n")
     labelled = probeval("campaign", "import", store, "labels.csv", "--as", "labels", "--format", "json")
     assert labelled.err == "Left out: labels of 1 pairs of other queries.\n"
@@ -188,14 +188,14 @@ def test_the_same_seed_gives_the_same_overlap_and_tables(probeval: Run, runs: Pa
         (("status", "none.db"), "none.db: no such store. 'probeval campaign create' makes one."),
         (
             ("status", "data/qrels.txt"),
-            "data/qrels.txt: not a store of campaigns. 'probeval campaign create' makes one.",
+            "data/qrels.txt: not a store of campaigns. Create one first.",
         ),
         (("record", "mine.db", "q1", "--assessor", "a"), "Give QUERY, DOC and GRADE"),
         (("record", "mine.db", "q1", "nope", "1", "--assessor", "a"), "Query 'q1': no run retrieves document 'nope'."),
         (("adjudicate", "mine.db", "q1"), "Give QUERY, DOC and GRADE, or none of them"),
         (("export", "mine.db", "-o", "no/such/../../mine.db/x"), "cannot be written"),
         (("status", "mine.db", "--name", "other"), "mine.db: no campaign 'other'."),
-        (("status", "oracle://x/y"), "A store is the path of an SQLite file or a postgresql:// URL; this is neither."),
+        (("status", "oracle://x/y"), "A store must be the path of an SQLite file or a postgresql:// URL; got neither."),
     ],
 )
 def test_errors_are_one_line(probeval: Run, store: str, arguments: tuple[str, ...], says: str):
@@ -219,7 +219,7 @@ def test_creating_twice_is_refused_and_changes_nothing(probeval: Run, store: str
     before = probeval("campaign", "export", store, "--format", "log").out
     said = probeval("campaign", "create", store, runs, "--metric", "P@5", "--model", "uniform")
     assert said.code == 1
-    assert "has a campaign 'campaign' already. Name another (--name), or another store." in said.err
+    assert "already has a campaign 'campaign'. Use another name or another store." in said.err
     assert probeval("campaign", "export", store, "--format", "log").out == before
 
 

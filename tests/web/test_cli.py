@@ -16,10 +16,10 @@ Run = Callable[..., Said]
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (["--host", "0.0.0.0"], "beyond this machine every assessor needs a token"),
-        (["--certificate", "site.pem"], "HTTPS takes both --certificate and --key"),
+        (["--host", "0.0.0.0"], "every assessor outside this machine needs a token"),
+        (["--certificate", "site.pem"], "HTTPS needs both --certificate and --key"),
         (["--certificate", "site.pem", "--key", "site.key"], "site.pem: no such file"),
-        (["--assessor", "  "], "The name of an assessor is some text on one line"),
+        (["--assessor", "  "], "The name of an assessor must be one line of text"),
         (["--docs", "none.csv"], "none.csv: cannot be read"),
         (["--assessor-file", "none.csv"], "none.csv: cannot be read"),
         (["--name", "other"], "no campaign 'other'"),
@@ -51,8 +51,8 @@ def test_what_assessors_will_miss_is_said(
     place = campaign.address[0]
     *missing, _ = probeval("judge", place).err.splitlines()
     assert missing == [
-        "No texts of documents: assessors will see ids alone. Give them with --docs FILE",
-        f"No texts of queries: assessors will see ids alone. Give them with probeval campaign queries {place} FILE",
+        "No document texts: assessors will see ids only. Add them with --docs FILE",
+        f"No query texts: assessors will see ids only. Add them with probeval campaign queries {place} FILE",
     ]
     campaign.change_queries("eve", {"q1": "what is it"})
     docs = tmp_path / "docs.csv"

@@ -24,7 +24,7 @@ from tests.web.conftest import ANN, EVE, HOST
 pytestmark = pytest.mark.slow
 PATHS = [
     *("/", "/judge", "/undo", "/skip", "/flag", "/comment", "/progress", "/overview", "/settle", "/login", "/logout"),
-    *("/export/{form}", "/media/{key}", "/static/{name}"),
+    *("/export/{format}", "/media/{key}", "/static/{name}"),
 ]
 EXAMPLES = 200
 REFUSED = {400, 401, 403, 404, 405, 408, 413, 415, 421, 422, 429}

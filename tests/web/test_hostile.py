@@ -48,7 +48,7 @@ def test_a_forged_host_is_refused(open_page: Open, campaign: Campaign, host: str
     before = len(campaign.log())
     answer = client.get("/", {"host": host or " "})
     assert answer.status == 421
-    assert "This server is not called" in answer.text
+    assert "is not a name of this server" in answer.text
     assert len(campaign.log()) == before
 
 
@@ -236,7 +236,7 @@ def test_a_table_of_documents_cannot_reach_out(put: Callable[[str, str], Path], 
         (str(tmp_path / "secret.png"), "below the table's folder"),
         ("notes.txt", "must end in one of"),
         ("picture.svg", "must end in one of"),
-        ("none.png", "is not there"),
+        ("none.png", "does not exist"),
     ]:
         with pytest.raises(DataError, match=why):
             read_documents(put("inner/docs.csv", f"doc,text,image\nd1,x,{cell}\n"))
@@ -258,10 +258,10 @@ def test_a_table_of_documents_may_have_no_text(put: Callable[[str, str], Path]):
         ("name,token\nann,x\n", "no column 'assessor'"),
         ("assessor,token\nann,short\n", "must be 16 letters and digits or more, such as"),
         ("assessor,token\nann,a token with spaces and ü\n", "must be 16 letters and digits or more, such as"),
-        ("assessor,token\n,aaaaaaaaaaaaaaaaaaaa\n", "some text on one line"),
+        ("assessor,token\n,aaaaaaaaaaaaaaaaaaaa\n", "must be one line of text"),
         ("assessor,token,role\nann,aaaaaaaaaaaaaaaaaaaa,king\n", "the role of 'ann' must be one of assessor, owner"),
-        ("assessor,token\nann,aaaaaaaaaaaaaaaaaaaa\nann,bbbbbbbbbbbbbbbbbbbb\n", "two assessors have one name"),
-        ("assessor,token\nann,aaaaaaaaaaaaaaaaaaaa\nbob,aaaaaaaaaaaaaaaaaaaa\n", "two assessors have one token"),
+        ("assessor,token\nann,aaaaaaaaaaaaaaaaaaaa\nann,bbbbbbbbbbbbbbbbbbbb\n", "two assessors have the same name"),
+        ("assessor,token\nann,aaaaaaaaaaaaaaaaaaaa\nbob,aaaaaaaaaaaaaaaaaaaa\n", "two assessors have the same token"),
     ],
 )
 def test_a_roster_that_will_not_do_says_why(put: Callable[[str, str], Path], table: str, why: str):
@@ -279,7 +279,7 @@ def test_a_roster_is_read(put: Callable[[str, str], Path]):
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "judge.example.org", ""])
 def test_beyond_this_machine_tokens_are_needed(campaign: Campaign, host: str):
-    with pytest.raises(CampaignError, match="every assessor needs a token"):
+    with pytest.raises(CampaignError, match="every assessor outside this machine needs a token"):
         serve(campaign, roster=Roster.local("me"), host=host, port=0)
 
 
@@ -302,7 +302,7 @@ def test_a_full_disk_is_said_and_nothing_is_lost(open_page: Open, campaign: Camp
         page, kept = answer, kept + 1
     assert kept
     assert answer.status == 503
-    assert "the disk is full; nothing of this step was kept" in answer.text
+    assert "the disk is full; this step was not saved" in answer.text
     sa.event.remove(engine, "connect", limit)
     engine.dispose()
     pair = page.form("/judge")["query"], page.form("/judge")["doc"]
@@ -317,7 +317,7 @@ def test_a_store_that_is_read_only_here_is_said(open_page: Open, campaign: Campa
     client.app._app.router.routes[1].endpoint.__self__.campaign = reader  # type: ignore[attr-defined]
     answer = client.post("/judge", form)
     assert answer.status == 503
-    assert "open for reading alone" in answer.text
+    assert "open for reading only" in answer.text
     reader.close()
 
 
@@ -344,7 +344,7 @@ def test_a_port_that_is_taken_is_said(campaign: Campaign):
 def test_over_the_wire(campaign: Campaign, serve: Callable[..., Served]):
     """What only a real server shows: a second one, a body of 50 MB, garbage for HTTP."""
     server = serve(campaign.address[0])
-    with pytest.raises(AssertionError, match="another server has this store open"):
+    with pytest.raises(AssertionError, match="another server is using this store"):
         serve(campaign.address[0])
     with pytest.raises(StoreError, match="another server"), campaign.serving():
         pass
@@ -360,7 +360,7 @@ def test_over_the_wire(campaign: Campaign, serve: Callable[..., Served]):
         connection.request("POST", "/comment", (piece for _ in range(50)), headers, encode_chunked=not length)
         answer = connection.getresponse()
         assert answer.status == 413
-        assert "longer than 256 KB, and nothing was done" in answer.read().decode()
+        assert "longer than 256 KB; nothing was saved" in answer.read().decode()
         connection.close()
     judge.judge(2)  # the server goes on
 

@@ -81,7 +81,7 @@ def test_skip_comment_and_flag(open_page: Open, campaign: Campaign):
     assert "two\nlines" in page.text
     page = client.post("/comment", {**page.form("/comment"), "text": "and more"})
     page = client.post("/flag", {**page.form("/comment"), "text": "wrong language"})
-    assert "You flagged it" in page.text
+    assert "Your flag." in page.text
     page = client.post("/skip", page.form("/skip"))
     assert page.form("/judge")["doc"] != form["doc"]
     assert [event.text for event in _events(campaign, Commented)] == ["two\nlines", "and more"]
@@ -124,7 +124,7 @@ def test_without_our_script_a_form_leads_back_to_the_page(open_page: Open):
 def test_progress_shows_the_model_and_the_curve(open_page: Open, campaign: Campaign):
     board = Board(campaign)
     client = open_page(board=board)
-    assert "has not looked" in client.get("/").text
+    assert "has not run yet" in client.get("/").text
     campaign.refresh()
     page = client.get("/")
     for _ in range(4):
@@ -176,11 +176,11 @@ def test_a_query_without_a_text_says_so_and_gets_one_while_the_page_is_open(open
     client = open_page()
     page = client.get("/")
     query = page.form("/judge")["query"]
-    assert "only the id to go by (<code>probeval campaign queries</code>)" in page.text
+    assert "only an id. The owner can add texts with <code>probeval campaign queries</code>" in page.text
     campaign.change_queries("eve", {query: "what is it"})
     page = client.get("/")
     assert '<h1 dir="auto">what is it</h1>' in page.text
-    assert "only the id to go by" not in page.text
+    assert "only an id" not in page.text
 
 
 def test_the_board_follows_the_campaign(campaign: Campaign):
@@ -200,8 +200,8 @@ def test_the_ranking_is_the_owners_unless_it_is_shown_to_all(open_page: Open, ca
     system = campaign.snapshot.systems[0]["system"]  # type: ignore[union-attr]
     team, alone = open_page(who=EVE).get("/overview").text, open_page().get("/overview").text
     assert system in team
-    assert "Only owners of the campaign see this." in team
-    assert "Knowing who leads can sway a judgment: better look when you are done." in alone
+    assert "Only owners of the campaign see the ranking." in team
+    assert "Knowing the ranking may bias your judgments: better wait until you are done." in alone
     refused = open_page(who=ANN).get("/overview")
     assert refused.status == 403
     assert "for the owner" in refused.text
@@ -209,7 +209,7 @@ def test_the_ranking_is_the_owners_unless_it_is_shown_to_all(open_page: Open, ca
     shown = open_page(who=ANN, show_ranking=True).get("/overview")
     assert shown.status == 200
     assert system in shown.text
-    assert "Assessors see this too." in shown.text
+    assert "Assessors see the ranking too." in shown.text
     assert "/export/" not in shown.text
     assert open_page(who=ANN, show_ranking=True).get("/export/qrels").status == 403
 
@@ -222,7 +222,7 @@ def test_the_owner_settles_disagreements_and_exports(open_page: Open, campaign: 
     form = owner.get("/overview").form("/settle")
     assert (form["query"], form["doc"]) == pair
     assert owner.post("/settle", {**form, "grade": "1"}).status == 303
-    assert "Nobody disagrees" in owner.get("/overview").text
+    assert "No open disagreements" in owner.get("/overview").text
     assert owner.get("/export/qrels").text == campaign.export("qrels")
     assert f"{pair[0]} adjudicated {pair[1]} 1" in owner.get("/export/qrels").text
     for form_name in ("csv", "jsonl", "log"):

@@ -1,10 +1,10 @@
-// Keys and forms without a page load. Without this script the page works all the same, by its buttons.
+// Keys, and forms without a page load. Without this script the page works with its buttons.
 "use strict";
 
 (() => {
   const page = document.getElementById("page");
   const alertBox = document.getElementById("alert");
-  const said = document.getElementById("said");
+  const status = document.getElementById("status");
   let busy = false;
 
   function warn(text) {
@@ -20,7 +20,7 @@
       if (part) part.open = open.includes(id);
     }
     const notice = document.getElementById("notice");
-    said.textContent = notice ? notice.textContent : "";
+    status.textContent = notice ? notice.textContent : "";
     const shown = document.getElementById("document");
     if (shown) shown.focus({ preventScroll: true });
     window.scrollTo(0, 0);
@@ -29,13 +29,13 @@
 
   const pause = (seconds) => new Promise((done) => setTimeout(done, 1000 * seconds));
 
-  // Send until the server has answered. Every form names its request, so one that is sent twice counts once.
+  // Send until the server responds. Every form has a request token, so a form sent twice counts once.
   async function send(address, body) {
     for (let wait = 1; ; wait = Math.min(2 * wait, 15)) {
       try {
         return await fetch(address, { method: "POST", body, headers: { "X-Part": "1" }, redirect: "error" });
       } catch {
-        warn("The server does not answer. Your last step is not saved yet; trying again.");
+        warn("The server does not respond. Your last step is not saved yet; trying again.");
         await pause(wait);
       }
     }
@@ -49,18 +49,18 @@
       const fields = new FormData(form);
       if (button && button.name) fields.set(button.name, button.value);
       const address = button && button.hasAttribute("formaction") ? button.formAction : form.action;
-      const answer = await send(address, new URLSearchParams(fields));
-      const text = await answer.text();
-      if (answer.ok) {
+      const response = await send(address, new URLSearchParams(fields));
+      const text = await response.text();
+      if (response.ok) {
         warn("");
         show(text);
-      } else if (answer.status === 401) {
+      } else if (response.status === 401) {
         location.assign("/login");
       } else {
         warn(text);
       }
     } catch {
-      warn("The answer was cut off. Reload the page to see whether the step was saved.");
+      warn("The response was cut off. Reload the page to see whether the step was saved.");
     } finally {
       busy = false;
       page.removeAttribute("aria-busy");
@@ -120,19 +120,19 @@
     }
   });
 
-  // The strip is renewed now and then: others judge, and the model goes on.
+  // Refresh the progress strip: others judge, and the model is updated.
   setInterval(async () => {
     if (busy || document.hidden) return;
     try {
-      const answer = await fetch("/progress", { headers: { "X-Part": "1" } });
+      const response = await fetch("/progress", { headers: { "X-Part": "1" } });
       const strip = document.getElementById("progress");
-      if (!answer.ok || busy || !strip) return;
+      if (!response.ok || busy || !strip) return;
       const open = Boolean(document.querySelector("#curve[open]"));
-      strip.innerHTML = await answer.text();
+      strip.innerHTML = await response.text();
       const curve = document.getElementById("curve");
       if (curve) curve.open = open;
     } catch {
-      // the next step says so, where it matters
+      // the next step reports the problem
     }
   }, 3000);
 })();

@@ -1,0 +1,56 @@
+"""Checks of the values that people and programs pass to a campaign: names, texts, grades."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from probeval.data.judgments import on_scale
+from probeval.data.pool import is_text
+from probeval.data.scale import Scale
+from probeval.errors import CampaignError
+
+__all__ = ["as_grade", "as_name", "as_text", "as_texts"]
+
+CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]")
+LONGEST_NAME, LONGEST_TEXT = 100, 10_000
+SHOWN = 10  # grades listed in an error message
+
+
+def as_grade(scale: Scale, grade: object) -> float:
+    """A grade of the scale as a float; otherwise an error that lists the valid grades."""
+    is_number = isinstance(grade, (int, float)) and not isinstance(grade, bool)
+    value = float(grade) if is_number else float("nan")  # type: ignore[arg-type]
+    if not value >= 0 or not on_scale(scale, value):
+        few = len(scale) <= SHOWN
+        known = ", ".join(f"{g:g}" for g in scale.grades) if few else f"{scale.grades[0]:g} to {scale.grades[-1]:g}"
+        raise CampaignError(f"The grades of the scale {scale} are {known}; got {grade!r}.")
+    return value
+
+
+def as_name(name: object, whose: str) -> str:
+    """A name: one line of text, stripped of surrounding white space."""
+    if not isinstance(name, str) or not is_text(name) or not name.strip() or CONTROL.search(name):
+        raise CampaignError(f"The name of {whose} must be one line of text, got {name!r}.")
+    if len(name) > LONGEST_NAME:
+        raise CampaignError(f"The name of {whose} has at most {LONGEST_NAME} characters, got {len(name)}.")
+    return name.strip()
+
+
+def as_text(text: object, what: str) -> str:
+    """A text that any store can keep: of limited length, without characters that a database refuses."""
+    if not isinstance(text, str) or not is_text(text) or "\x00" in text:
+        raise CampaignError(f"{what} must be text without control characters, got {text!r:.60}.")
+    if len(text) > LONGEST_TEXT:
+        raise CampaignError(f"{what} has at most {LONGEST_TEXT:,} characters, got {len(text):,}.")
+    return text
+
+
+def as_texts(texts: Mapping[str, str], queries: Iterable[str]) -> dict[str, str]:
+    """The non-empty texts of these queries; texts of other queries are dropped."""
+    ours = dict.fromkeys(queries)
+    kept = {query: text for query, text in texts.items() if query in ours and text.strip()}
+    if not kept:
+        got = next((f"one of {query!r}" for query in texts), "none")
+        raise CampaignError(f"Expected texts of this campaign's queries, such as {next(iter(ours))!r}; got {got}.")
+    return {query: as_text(text, f"The text of query {query!r}") for query, text in kept.items()}

@@ -1,0 +1,106 @@
+"""The model of a campaign, run on its judgments. This is the slow part, so it runs apart from judging."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from probeval.campaign.setup import Setup
+from probeval.campaign.snapshot import ModelSnapshot
+from probeval.campaign.state import State
+from probeval.data.collection import Collection
+from probeval.data.judgments import Judgments
+from probeval.relevance import Card, choose_model
+
+if TYPE_CHECKING:
+    from probeval.relevance.models.base import Predicts
+    from probeval.selection import Judging, JudgingState
+
+__all__ = ["AHEAD", "ModelRunner"]
+
+AHEAD = 200  # pairs proposed in advance
+LEVEL = 0.95
+
+
+class ModelRunner:
+    """Runs a campaign's model on its judgments.
+
+    Each fit starts from the last one. Not safe for concurrent threads.
+
+    Parameters
+    ----------
+    collection
+        Runs and evidence, without judgments.
+    card
+        The model card as JSON, for a model that does not ship with probeval.
+    """
+
+    def __init__(self, collection: Collection, *, card: bytes | None = None) -> None:
+        self._collection, self._card = collection, card
+        self._judging_state: JudgingState | None = None
+        self._setup: Setup | None = None
+
+    def judging_state(self, state: State) -> JudgingState:
+        """Scores, ranking and the next pairs, given the judgments of this state."""
+        judgments, last = state.judgments, self._judging_state
+        if last is not None and self._setup == state.settings and _grew(last.judgments, judgments):
+            self._judging_state = last.after(judgments)
+        else:
+            self._setup = state.settings
+            self._judging_state = self._judging(state).begin()
+        return self._judging_state
+
+    def snapshot(self, state: State, *, now: float, ahead: int = AHEAD) -> ModelSnapshot:
+        """The results of the model on this state, with up to ``ahead`` pairs to judge next."""
+        from probeval.selection import Stopping
+
+        judged = self.judging_state(state)
+        pool, ranking = judged.judging.pool, judged.ranking
+        check = Stopping.parse(state.settings.stopping).check(judged)
+        table = ranking.to_frame(level=LEVEL)
+        return ModelSnapshot(
+            number=state.number,
+            time=now,
+            judged=judged.scores.judged,
+            confidence=ranking.confidence,
+            expected_tau=ranking.expected_tau,
+            reached=check.reached,
+            reasons=tuple(check.reasons),
+            progress=check.progress,
+            systems=tuple({str(k): _plain(v) for k, v in row.items()} for row in table.to_dict("records")),
+            queue=tuple(pool.label(int(pair)) for pair in judged.next(min(ahead, len(pool) - judged.scores.judged))),
+        )
+
+    def _judging(self, state: State) -> Judging:
+        from probeval.selection import Judging
+
+        setup = state.settings
+        collection = replace(self._collection, judgments=state.judgments)
+        return Judging.of(
+            collection,
+            model=self._model(setup, collection),
+            metric=setup.metric,
+            policy=setup.policy,
+            goal=setup.goal,
+            scale=setup.scale,
+            depth=setup.depth,
+            seed=setup.seed,
+        )
+
+    def _model(self, setup: Setup, collection: Collection) -> Predicts:
+        if self._card is None:
+            return choose_model(setup.model, collection, scale=setup.scale).model
+        return Card.from_dict(json.loads(self._card)).model
+
+
+def _grew(before: Judgments, after: Judgments) -> bool:
+    """Whether judgments were only added: no earlier grade was withdrawn, changed or overruled."""
+    at = before.pool.within(after.pool)
+    return bool(np.all(at >= 0) and np.array_equal(before.grades(), after.grades()[at], equal_nan=True))
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
