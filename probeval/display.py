@@ -39,7 +39,7 @@ STYLE = """
 
 
 def text_table(frame: pd.DataFrame, *, title: str | None = None, decimals: Mapping[str, int] = NOTHING) -> str:
-    """A table for people: text to the left, numbers to the right, ``-`` for what is not known.
+    """A table for people: text to the left, numbers to the right, ``-`` for missing values.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def text_table(frame: pd.DataFrame, *, title: str | None = None, decimals: Mappi
     title
         A line above the table.
     decimals
-        How many decimals the numbers of a column have; four where nothing is said.
+        Decimals by column; four by default.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def html_table(
     intervals
         The columns of a value and of the ends of its interval, which are drawn in a column of their own.
     decimals
-        How many decimals the numbers of a column have; four where nothing is said.
+        Decimals by column; four by default.
     """
     names = [str(name) for name in frame.columns]
     text = [_is_text(frame[name]) for name in frame.columns]
@@ -167,7 +167,7 @@ class View:
     title
         A line above it.
     decimals
-        How many decimals the numbers of a column have; four where nothing is said.
+        Decimals by column; four by default.
     intervals
         The columns of a value and of the ends of its interval, which notebooks draw.
     """
@@ -222,12 +222,12 @@ class Shown(ABC):
 
     def _repr_html_(self) -> str:
         shown = [view.head() for view in self.views()]
-        said = "".join(f"<p>{escape(sentence)}</p>" for sentence in self.sentences())
+        notes = "".join(f"<p>{escape(sentence)}</p>" for sentence in self.sentences())
         tables = "".join(
             html_table(v.frame, title=v.title, intervals=v.intervals, note=more or None, decimals=v.decimals)
             for v, more in shown
         )
-        return f'<div class="probeval-table">{tables}{said}</div>'
+        return f'<div class="probeval-table">{tables}{notes}</div>'
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self._headline()}>"

@@ -112,10 +112,10 @@ def _reference(kind: Any, defined: dict[str, dict[str, Any]]) -> dict[str, Any]:
     name = kind.__name__
     if name not in defined:
         defined[name] = {}  # a place, so that a type that names itself ends here
-        said, fields = _descriptions(kind), _fields(kind)
+        described, fields = _descriptions(kind), _fields(kind)
         properties = {}
         for key, (inner, _) in fields.items():
-            properties[key] = _schema(inner, defined) | ({"description": said[key]} if key in said else {})
+            properties[key] = _schema(inner, defined) | ({"description": described[key]} if key in described else {})
         text = inspect.getdoc(kind) or ""
         defined[name] = {
             "type": "object",
@@ -140,7 +140,7 @@ def _fields(kind: Any) -> dict[str, tuple[Any, bool]]:
 
 
 def _descriptions(kind: Any) -> dict[str, str]:
-    """What the ``Parameters`` of a docstring say of each key; keys on one line share what is said."""
+    """The description of each key in the ``Parameters`` of a docstring; keys on one line share one."""
     text = inspect.getdoc(kind) or ""
     section = re.search(r"^Parameters\n-+\n(.*)", text, re.DOTALL | re.MULTILINE)
     found: dict[str, str] = {}

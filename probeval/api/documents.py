@@ -50,7 +50,7 @@ class NextDocument(TypedDict):
     Parameters
     ----------
     metric, model, policy, goal
-        What is measured, what predicts, how pairs are chosen, and what for.
+        The measure, the model, the policy and the goal.
     pool, judged, confidence
         How many pairs there are, how many of them are judged, and the mean confidence over pairs of systems.
     comparisons

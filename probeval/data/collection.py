@@ -140,7 +140,7 @@ def read_runs(
     progress
         Wraps the files while they are read.
     file_format
-        The name of a :class:`FileFormat` of runs; told from the files when not given.
+        The name of a :class:`FileFormat` of runs; by default detected from the files.
     """
     files = run_files(paths)
     if not files:
@@ -150,11 +150,11 @@ def read_runs(
         found = list(dict.fromkeys(find_format(path, Runs) or format_named("trec", Runs) for path in files))
     else:
         found = [format_named(file_format, Runs)]
-    form: FileFormat[Runs] = found[0]
-    if len(found) == 1 and form.read_all is not None:
-        runs = form.read_all(files, options)
+    kind: FileFormat[Runs] = found[0]
+    if len(found) == 1 and kind.read_all is not None:
+        runs = kind.read_all(files, options)
     elif len(found) == 1 and len(files) == 1:
-        runs = _with_path(files[0], lambda path: form.read(path, options))
+        runs = _with_path(files[0], lambda path: kind.read(path, options))
     else:
         raise _several(found)
     return runs if depth is None else runs.top(depth)
@@ -162,7 +162,7 @@ def read_runs(
 
 def _several(found: Sequence[FileFormat[Runs]]) -> DataError:
     """The error for files that cannot be read in one call."""
-    names = [form.name for form in found]
+    names = [kind.name for kind in found]
     if "table" in names:
         return DataError("tables and TREC runs, or several tables, in one call. Give one table with a system column.")
     what = f"several files in the format {names[0]}" if len(names) == 1 else f"runs in the formats {', '.join(names)}"
@@ -179,12 +179,12 @@ def read_judgments(path: PathName, *, scale: Scale | None = None, file_format: s
     scale
         A grade that it lacks is refused, with its line where the format has lines.
     file_format
-        The name of a :class:`FileFormat` of judgments; told from the file when not given.
+        The name of a :class:`FileFormat` of judgments; by default detected from the file.
     """
     file, options = Path(path), ReadOptions(scale=scale)
     known: FileFormat[Judgments] | None = None if file_format else find_format(file, Judgments)
-    form = known or format_named(file_format or "table", Judgments)  # a table says which column it lacks
-    judgments = _with_path(file, lambda p: form.read(p, options))
+    kind = known or format_named(file_format or "table", Judgments)  # a table says which column it lacks
+    judgments = _with_path(file, lambda p: kind.read(p, options))
     wrong = None if scale is None else next((g for g in np.unique(judgments.grade) if not on_scale(scale, g)), None)
     if wrong is not None:
         raise DataError(f"the grade {wrong:g} is not on the scale {scale}.", path=file)
@@ -201,12 +201,12 @@ def read_labels(path: PathName, *, file_format: str | None = None) -> LabelTable
     path
         The file.
     file_format
-        The name of a :class:`FileFormat` of labels; told from the file when not given.
+        The name of a :class:`FileFormat` of labels; by default detected from the file.
     """
     file = Path(path)
     known: FileFormat[LabelTable] | None = None if file_format else find_format(file, LabelTable)
-    form = known or format_named(file_format or "labels", LabelTable)
-    return _with_path(file, lambda p: form.read(p, ReadOptions()))
+    kind = known or format_named(file_format or "labels", LabelTable)
+    return _with_path(file, lambda p: kind.read(p, ReadOptions()))
 
 
 def read_teams(path: PathName) -> Mapping[str, str]:

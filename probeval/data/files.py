@@ -40,7 +40,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def first_bytes(path: Path, n: int = HEAD) -> bytes:
-    """The first bytes of a text file, gzipped or plain: what its format is told by."""
+    """The first bytes of a text file, gzipped or plain: to detect its format."""
     try:
         with path.open("rb") as file:
             data = file.read(n)

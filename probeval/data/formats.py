@@ -120,7 +120,7 @@ def _is_umbrela(path: Path) -> bool:
     return {"judgment", "prediction"} <= set(column_names(path))
 
 
-# A file is asked of the last format first: formats from outside come before those here, and TREC is what is left.
+# A file is asked of the last format first: formats from outside come before those here, and TREC comes last.
 FORMATS: list[FileFormat[Any]] = [
     FileFormat(
         "trec",

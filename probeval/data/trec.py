@@ -133,7 +133,7 @@ def _refuse_bytes(path: Path) -> None:
 
 
 def _refuse_repeats(path: Path) -> None:
-    """Raise where a run lists a document twice for a query, with the line."""
+    """Raise if a document occurs twice in the list of one query, with the line number."""
     repeat = _first_repeat(path, read_bytes(path), RUN, ("query", "doc"))
     if repeat:
         raise repeat
@@ -185,7 +185,7 @@ def write_run(path: str | PathLike[str], runs: Runs, system: str) -> None:
 
 
 def write_qrels(path: str | PathLike[str], judgments: Judgments) -> None:
-    """Write judgments as TREC qrels, one line an assessor and pair (the latest); gzipped for a name in ``.gz``."""
+    """Write judgments as TREC qrels, one line per assessor and pair (the latest); gzipped for a name in ``.gz``."""
     write_bytes(Path(path), qrels_text(judgments, path=Path(path)).encode())
 
 

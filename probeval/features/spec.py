@@ -203,5 +203,5 @@ class FeatureTable(Shown):
         return cast("list[dict[str, str | float]]", self.to_frame().to_dict("records"))
 
     def sentences(self) -> tuple[str, ...]:
-        """What is missing."""
+        """The number of pairs without each feature."""
         return tuple(f"{n:,} pairs lack {name}." for name, n in self.missing.items())

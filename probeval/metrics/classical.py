@@ -174,10 +174,10 @@ class Measured(Shown):
         return (View(self.to_frame(), str(self.metric), intervals=("mean", "lower", "upper")),)
 
     def sentences(self) -> tuple[str, ...]:
-        """What is judged, and what the bounds mean."""
+        """The number of judged pairs, and the meaning of the bounds."""
         return (
             f"{self.judged_pairs:,} of {self.pool:,} pairs judged, scale {self.scale}. The mean counts unjudged "
-            "documents as worth nothing; lower and upper are what they could make of it.",
+            "documents as 0; lower and upper are the bounds that their grades allow.",
         )
 
     def to_dict(self, *, per_query: bool = False) -> MeasuredDocument:

@@ -180,8 +180,8 @@ class Metric:
         return hash(str(self))
 
     def __reduce__(self) -> tuple[Callable[..., Metric], tuple[Any, ...]]:
-        said = (self.name, self.cutoff, dict(self.parameters))  # a mapping proxy does not pickle
-        return (Metric, said) if self.definition.is_own else (_received, (*said, _carried(self.definition)))
+        content = (self.name, self.cutoff, dict(self.parameters))  # a mapping proxy does not pickle
+        return (Metric, content) if self.definition.is_own else (_received, (*content, _carried(self.definition)))
 
     def __str__(self) -> str:
         defaults = self.definition.parameters
@@ -261,7 +261,7 @@ def define(
     bounds: str | Callable[[Metric], str | None] | None = "monotone",
     limits: tuple[float, float] = (0.0, 1.0),
 ) -> Callable[[Kernel], Metric]:
-    """Register a kernel as a measure; what is left is the measure itself, with every parameter at its default.
+    """Register a kernel as a measure, and return the measure with every parameter at its default.
 
     A measure from outside the package works by its name from then on, and takes its definition along to other
     processes. The name of a measure of the package is refused; ``del REGISTRY[name]`` takes a measure out again.

@@ -265,7 +265,7 @@ class DStudy(Shown):
 
 
 def _counted(table: pd.DataFrame) -> pd.DataFrame:
-    """Numbers of things as such, ``-`` for what is not known, ``never`` where no number will do."""
+    """Counts without decimals, ``-`` for missing values, ``never`` for infinite ones."""
     whole = [c for c in WHOLE if c in table.columns]
     shown = {c: ["-" if isnan(v) else f"{v:.0f}" if isfinite(v) else "never" for v in table[c]] for c in whole}
     return table.assign(**shown)

@@ -92,7 +92,7 @@ class GStudies(TypedDict):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GStudy(Shown):
-    """Variance components of scores, and what they say of reliability.
+    """Variance components of scores, and the reliability that follows.
 
     Parameters
     ----------

@@ -102,7 +102,7 @@ class ModelledPair(TypedDict):
 
 
 class SamplerDocument(TypedDict):
-    """What the sampler says of itself: R-hat, bulk ESS, the share of divergences."""
+    """Diagnostics of the sampler: R-hat, bulk ESS, the share of divergences."""
 
     rhat: float
     ess: float
@@ -134,7 +134,7 @@ class ScorePosteriorDocument(TypedDict):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ScorePosterior(Shown):
-    """What is known of the systems' mean scores over the population of queries.
+    """The posterior of the systems' mean scores over the population of queries.
 
     Parameters
     ----------
@@ -242,7 +242,7 @@ class ScorePosterior(Shown):
         )
 
     def sentences(self) -> tuple[str, ...]:
-        """What the sampler says of itself, and what the intervals are for."""
+        """Diagnostics of the sampler, and the target of the intervals."""
         found = self.diagnostics
         return (
             f"Hierarchical model of {self.family} scores: R-hat {found.rhat:.3f}, bulk ESS {found.ess:.0f}, "

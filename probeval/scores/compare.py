@@ -259,7 +259,7 @@ class Ranking(Shown):
         return (View(self.to_frame(), str(self.scores.metric), intervals=("mean", "lower", "upper")),)
 
     def sentences(self, *, level: float = 0.95) -> tuple[str, ...]:
-        """What is judged, what the intervals are of, and how sure the order is."""
+        """The number of judged pairs, the target of the intervals, and the confidence of the order."""
         known = self.scores.sentences(level=level)[0].removesuffix(".")
         if len(self.scores.systems) < 2:
             return (f"{known}; one system, and nothing to compare it with.",)

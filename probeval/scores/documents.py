@@ -54,7 +54,7 @@ class RankedSystem(ScoredSystem):
     p_best
         The probability that it is the best.
     group
-        Its group, from 1 at the top: within a group no system can be told from the best of it.
+        Its group, from 1 at the top: systems of a group do not differ from the best of it.
     sd_judging, sd_sampling
         For the population of queries, the two parts of sd: relevance is not known, and other queries could have been
         drawn.

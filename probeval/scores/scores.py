@@ -217,7 +217,7 @@ class Scores(Shown):
         return (View(self.to_frame(), str(self.metric), intervals=("mean", "lower", "upper")),)
 
     def sentences(self, *, level: float = 0.95) -> tuple[str, ...]:
-        """What is judged, and what the intervals are of."""
+        """The number of judged pairs, and the target of the intervals."""
         whose = "these queries" if self.target == "collection" else "the population of queries"
         return (f"{self.judged:,} of {self.pool:,} pairs judged; {level:.0%} intervals for {whose}.",)
 

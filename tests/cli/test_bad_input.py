@@ -44,12 +44,12 @@ FILES = {
     "store of a campaign": (
         "run",
         b"SQLite format 3\0" + bytes(99),
-        ": a store of campaigns, not a run. Use: probeval report ",
+        ": a store of campaigns; expected text lines of the form 'query Q0 doc rank score tag'.",
     ),
     "store for qrels": (
         "qrels",
         b"SQLite format 3\0" + bytes(99),
-        ": a store of campaigns, not qrels. Use: probeval campaign ",
+        ": a store of campaigns; expected text lines of the form 'query assessor doc grade'.",
     ),
     "binary qrels": ("qrels", b"\0\1\2" * 99, ": a binary file; expected text lines of the form"),
     "qrels not UTF-8": ("qrels", QRELS.encode() + b"q2 0 d\xe9 1\n", ":4: ids must be UTF-8 text."),

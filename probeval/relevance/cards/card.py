@@ -23,16 +23,16 @@ READABLE = (1, 2)
 
 
 class CardDocument(TypedDict):
-    """A fitted model with what one must know to use it.
+    """A fitted model, with its training data, its evaluation and its limits.
 
     Parameters
     ----------
     schema
-        The version of this form; readers refuse a newer one.
+        The version of this document; readers refuse a newer one.
     name, title, kind
-        What it is called, what it is in a line, and the kind of its most informed model.
+        Its name, a description in one line, and the kind of its most informed model.
     scale, depth
-        The scale that it speaks of, and the depth of the pools that it was fitted on.
+        The scale of its grades, and the depth of the pools that it was fitted on.
     features
         What each feature that it looks at means.
     models

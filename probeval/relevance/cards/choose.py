@@ -80,7 +80,7 @@ def choose_model(
     Parameters
     ----------
     name
-        ``uniform``, ``empirical``, ``independent`` (the best chain of ordinal models, pairs independent),
+        ``uniform``, ``empirical``, ``independent`` (the best ordinal models with fallbacks, pairs independent),
         ``hierarchical`` (the best model with a posterior), a card's name or path, or None for that one; or a card, or a
         fitted model, itself.
     collection
