@@ -210,7 +210,7 @@ def test_users_are_asked_where_a_mapping_applies(partial: Evaluation, page: Page
         choice,
         partial.milestones,
     )
-    assert "--mapping" in text(users(other).parts[0])  # nothing is published for it
+    assert "borrow one by its name" in text(users(other).parts[0])  # nothing is published for it
     lent = users(replace(other, mapping=load_mapping("DCGl@5/broad")))
     assert "DCGl@5/broad" in text(lent.parts[0])
 
