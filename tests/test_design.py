@@ -197,6 +197,15 @@ def test_import_probeval_stays_light():
     assert json.loads(done.stdout) == []
 
 
+def test_a_class_name_has_one_meaning_in_the_package():
+    homes: dict[str, list[str]] = {}
+    for path in MODULES:
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef):
+                homes.setdefault(node.name, []).append(str(path.relative_to(PACKAGE)))
+    assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}
+
+
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_modules_are_short_and_finished(path):
     text = path.read_text()

@@ -101,7 +101,8 @@ class SystemComparisons(Shown):
 
     def views(self) -> tuple[View, View]:
         """The systems, and their pairs with the columns that people read."""
-        return View(self.systems_frame(), self.metric), View(self.readable(), "Pairs")
+        systems = View(self.systems_frame(), self.metric, intervals=("mean", "lower", "upper"))
+        return systems, View(self.readable(), "Pairs")
 
     def sentences(self) -> list[str]:
         """The test, its outcome, and the meaning of the intervals."""
