@@ -29,7 +29,6 @@ NOT_YET = {
     "web",
     "cli",
     "reports",
-    "docs",
 }
 
 # Words of an identifier, in any case, as a word of its own: ``Belief``, ``belief_of``, ``_the_belief``.
