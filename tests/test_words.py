@@ -23,12 +23,9 @@ PACKAGE = ROOT / "probeval"
 DOCS = ROOT / "docs"
 
 NOT_YET = {
-    "selection",
-    "simulation",
     "campaign",
     "web",
     "cli",
-    "reports",
     "docs",
 }
 

@@ -1,4 +1,4 @@
-"""What came of a plan: every way that was looked at, and what is expected of it."""
+"""Results of planning: the options and their expected outcomes."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from probeval.simulation.forecast import Forecast, ForecastStep
 
 __all__ = ["Plan", "PlanDocument", "Planned", "PlannedDocument"]
 
-DECIMALS = {"judgments": 0, "lower": 0, "upper": 0, "a_query": 1, "hours": 1, "cost": 2}  # of what is counted or paid
+DECIMALS = {"judgments": 0, "lower": 0, "upper": 0, "a_query": 1, "hours": 1, "cost": 2}  # decimals of counts, times and costs
 
 
 class PlannedDocument(TypedDict):
-    """One way of doing it, and what is expected of it.
+    """An option of a plan and its expected outcome.
 
     Parameters
     ----------
     queries, depth, assessors, labels
-        How many queries, ranks pooled and assessors per pair, and whether machines label the pool.
+        Numbers of queries, pooled ranks and assessors per pair, and whether the pool has machine labels.
     judgments, lower, upper
-        How many judgments it takes, those already made included: median, and 90% interval.
+        The number of judgments needed, including those already made: median and 90% interval.
     a_query
-        The judgments for each query.
+        The judgments per query.
     pool
-        How many pairs there are to judge.
+        The number of pairs in the pool.
     confidence, halfwidth, erho2, phi, power
-        What each target comes to.
+        The expected value of each target.
     hours, cost
-        How long the judgments still to be made take, and what they cost.
+        The time and cost of the judgments still to be made.
     meets
         Whether all targets are met.
     """
@@ -61,13 +61,13 @@ class PlanDocument(TypedDict):
     Parameters
     ----------
     targets
-        What is to be reached.
+        The targets.
     reached
-        Whether some option reaches it.
+        Whether any option meets them.
     options
-        Those that do by rising cost, then the others.
+        The options that meet the targets by rising cost, then the others.
     curve
-        The trajectory that judging is expected to take with the first option.
+        The expected trajectory of judging with the first option.
     """
 
     targets: dict[str, float]
@@ -77,7 +77,7 @@ class PlanDocument(TypedDict):
 
 
 class Expected(TypedDict, total=False):
-    """What each target comes to."""
+    """The expected value of each target."""
 
     confidence: float
     halfwidth: float
@@ -88,24 +88,24 @@ class Expected(TypedDict, total=False):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Planned(Shown):
-    """One way of doing it, and what is expected of it.
+    """An option of a plan and its expected outcome.
 
     Parameters
     ----------
     queries, depth, assessors, labels
-        How many queries, ranks pooled and assessors a pair, and whether machines label the pool.
+        Numbers of queries, pooled ranks and assessors per pair, and whether the pool has machine labels.
     judgments, lower, upper
-        How many judgments it takes, those already made included: median, and 90% interval.
+        The number of judgments needed, including those already made: median and 90% interval.
     pool
-        How many pairs there are to judge.
+        The number of pairs in the pool.
     expected
-        What each target comes to.
+        The expected value of each target.
     meets
-        Whether all targets do.
+        Whether all targets are met.
     cost, hours
-        What the judgments still to be made cost, and how long they take.
+        The cost and time of the judgments still to be made.
     ahead
-        The trajectory that judging is expected to take.
+        The expected trajectory of judging.
     """
 
     queries: int
@@ -157,14 +157,14 @@ class Planned(Shown):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan(Shown):
-    """All ways that were looked at, the cheapest that meets the targets first.
+    """All options of a plan, the cheapest that meets the targets first.
 
     Parameters
     ----------
     targets
-        What is to be reached.
+        The targets.
     options
-        Those that meet the targets by rising cost, then the others.
+        The options that meet the targets by rising cost, then the others.
     """
 
     targets: dict[str, float]
@@ -172,7 +172,7 @@ class Plan(Shown):
 
     @property
     def best(self) -> Planned | None:
-        """The cheapest that meets the targets, or None."""
+        """The cheapest option that meets the targets, or None."""
         first = self.options[0]
         return first if first.meets else None
 
@@ -186,13 +186,13 @@ class Plan(Shown):
 
     def views(self) -> tuple[View, ...]:
         """One row per option."""
-        return (View(self.to_frame(), "The cheapest first", DECIMALS, ("judgments", "lower", "upper")),)
+        return (View(self.to_frame(), "Options, cheapest first", DECIMALS, ("judgments", "lower", "upper")),)
 
     def sentences(self) -> tuple[str, ...]:
         """The cheapest option."""
         best = self.best
         if best is None:
-            return ("No option reaches the target. Look at more queries (--queries), or lower it.",)
+            return ("No option reaches the target. Try more queries (--queries), or a lower target.",)
         return (
             f"Cheapest: {best.queries} queries to depth {best.depth}, about {best.judgments:,.0f} judgments "
             f"({best.lower:,.0f} to {best.upper:,.0f}) of {best.pool:,} pairs, {best.hours:,.1f} hours, "

@@ -159,8 +159,8 @@ def test_fairness_is_a_table_of_teams(asked, folder):
         (("--goal", "pair:system-01,system-9"), "No system 'system-9' to compare. Did you mean 'system-05'?"),
         (("--stop", "confidense=.9"), "Did you mean 'confidence'?"),
         (("--stop", "confidence=95"), "A stopping rule is confidence=NUMBER, a probability; got confidence=95."),
-        (("--stop", "hours=3"), "To stop at hours= say what a judgment takes: seconds=."),
-        (("--explore", "2"), "The share of exploration is between 0 and 1, got 2."),
+        (("--stop", "hours=3"), "The stopping rule hours= needs seconds= per judgment."),
+        (("--explore", "2"), "The share of exploration must be between 0 and 1, got 2."),
         (
             ("--model", "none"),
             "This task needs a relevance model: uniform, empirical, independent, hierarchical or a card.",
