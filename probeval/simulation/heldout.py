@@ -122,7 +122,7 @@ class HeldOut:
         return np.maximum(self._graded, 0)
 
     def truth(self, metric: Metric) -> Floats:
-        """Return the true score of every system on every query, with ideal lists from the pool, shape (system, query)."""
+        """Return the true scores per system and query, with ideal lists from the pool, shape (system, query)."""
         runs = self.collection.runs.top(self.depth)
         relevant_counts = count_at_least(self.codes, runs.pool.query, len(runs.queries), len(self.scale))
         return metric.scores(Lists(self.scale, gather(self.codes, runs.pairs), relevant_counts))

@@ -12,7 +12,14 @@ from probeval.simulation.forecast import Forecast, ForecastStep
 
 __all__ = ["Plan", "PlanDocument", "Planned", "PlannedDocument"]
 
-DECIMALS = {"judgments": 0, "lower": 0, "upper": 0, "a_query": 1, "hours": 1, "cost": 2}  # decimals of counts, times and costs
+DECIMALS = {
+    "judgments": 0,
+    "lower": 0,
+    "upper": 0,
+    "a_query": 1,
+    "hours": 1,
+    "cost": 2,
+}  # decimals of counts, times and costs
 
 
 class PlannedDocument(TypedDict):

@@ -1,4 +1,4 @@
-"""Validation of stated confidence: each campaign is left out of the fit, judged in part, and compared with its truth."""
+"""Validation of stated confidence on held-out campaigns, judged in part and compared with their truth."""
 
 from __future__ import annotations
 

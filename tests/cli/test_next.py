@@ -166,7 +166,7 @@ def test_fairness_is_a_table_of_teams(asked, folder):
             "This task needs a relevance model: uniform, empirical, independent, hierarchical or a card.",
         ),
         (("--metric", "NDGC@5"), "Unknown metric 'NDGC@5'. Did you mean 'nDCG@5'?"),
-        (("--policy", "mtc-thesis", "--metric", "AP"), "not for AP. Use gain."),
+        (("--policy", "mtc-thesis", "--metric", "AP"), "not AP. Use gain."),
     ],
 )
 def test_errors_are_one_line(asked, more, message):
