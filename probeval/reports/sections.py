@@ -206,7 +206,7 @@ def _fell(first: Milestone, last: Milestone) -> str:
         return ""
     shrank = "; the half-widths did shrink" if last.half_width < first.half_width else ""
     return (
-        f" {' and '.join(fell).capitalize()} fell: judgments can differ from what the model learned from past campaigns, "
+        f" {' and '.join(fell).capitalize()} fell: judgments can differ from what the model learned from the past, "
         f"which lowers its confidence until there are more judgments{shrank}."
     )
 
@@ -306,8 +306,8 @@ def _more_judgments(found: ReportResults) -> list[Part]:
     return [
         Prose(
             f"For a mean confidence of {TARGET:g} on these queries the model expects {middle} more judgments{between} "
-            f"if pairs are chosen by the policy gain, the most informative first; {found.scores.pool - judged:,} are open. "
-            f"The forecast changes with the model: repeat it after a batch."
+            f"if pairs are chosen by the policy gain, the most informative first; {found.scores.pool - judged:,} are "
+            f"open. The forecast changes with the model: repeat it after a batch."
         )
     ]
 

@@ -91,7 +91,7 @@ class Verdict(Shown):
         }
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per state: state, comparisons."""
+        """Return one row per state: state, comparisons."""
         return pd.DataFrame({"state": list(VerdictDocument.__annotations__), "comparisons": self.to_dict().values()})
 
     def _headline(self) -> str:

@@ -130,7 +130,7 @@ class Forecast(Shown):
         return f"{len(self.confidence)} paths from {self.judged[0]:,} to {self.judged[-1]:,} of {self.pool:,} pairs"
 
     def views(self) -> tuple[View, ...]:
-        """One row per step."""
+        """Return one row per step."""
         title = f"Expected trajectory over {self.pool:,} pairs, {LEVEL:.0%} band"
         return (View(self.to_frame(), title, intervals=("confidence", "lower", "upper")),)
 

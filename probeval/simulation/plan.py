@@ -67,7 +67,7 @@ def parse_targets(text: str) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Prices:
-    """Prices.
+    """The prices of judgments, queries and labels.
 
     Parameters
     ----------

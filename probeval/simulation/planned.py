@@ -19,7 +19,7 @@ DECIMALS = {
     "a_query": 1,
     "hours": 1,
     "cost": 2,
-}  # decimals of counts, times and costs
+}  # of counts, times and costs
 
 
 class PlannedDocument(TypedDict):
@@ -130,7 +130,7 @@ class Planned(Shown):
     ahead: Forecast
 
     def to_frame(self) -> pd.DataFrame:
-        """One row."""
+        """Return one row."""
         return pd.DataFrame([self.to_dict()])
 
     def _headline(self) -> str:
@@ -140,11 +140,11 @@ class Planned(Shown):
         )
 
     def views(self) -> tuple[View, ...]:
-        """One row."""
+        """Return one row."""
         return (View(self.to_frame(), self._headline(), DECIMALS, ("judgments", "lower", "upper")),)
 
     def to_dict(self) -> PlannedDocument:
-        """The option as plain data for JSON."""
+        """Return the option as plain data for JSON."""
         return {
             "queries": self.queries,
             "depth": self.depth,
@@ -184,7 +184,7 @@ class Plan(Shown):
         return first if first.meets else None
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per option."""
+        """Return one row per option."""
         return pd.DataFrame([option.to_dict() for option in self.options])
 
     def _headline(self) -> str:
@@ -192,11 +192,11 @@ class Plan(Shown):
         return f"{len(self.options)} options for {wanted}"
 
     def views(self) -> tuple[View, ...]:
-        """One row per option."""
+        """Return one row per option."""
         return (View(self.to_frame(), "Options, cheapest first", DECIMALS, ("judgments", "lower", "upper")),)
 
     def sentences(self) -> tuple[str, ...]:
-        """The cheapest option."""
+        """Return a sentence on the cheapest option."""
         best = self.best
         if best is None:
             return ("No option reaches the target. Try more queries (--queries), or a lower target.",)
@@ -207,7 +207,7 @@ class Plan(Shown):
         )
 
     def to_dict(self) -> PlanDocument:
-        """The plan as plain data for JSON, with the expected trajectory of the first option."""
+        """Return the plan as plain data for JSON, with the expected trajectory of the first option."""
         return {
             "targets": self.targets,
             "reached": self.best is not None,

@@ -191,14 +191,14 @@ class Trajectory(Shown):
         return next((s.judged for s in self.steps if s.confidence >= confidence), None)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per batch: judged, confidence, accuracy, tau, significant."""
+        """Return one row per batch: judged, confidence, accuracy, tau, significant."""
         return pd.DataFrame([vars(step) for step in self.steps])
 
     def _headline(self) -> str:
         return f"{self.metric} by {self.label}, {self.steps[-1].judged:,} of {self.pool:,} pairs judged"
 
     def views(self) -> tuple[View, ...]:
-        """One row per checkpoint."""
+        """Return one row per checkpoint."""
         points = pd.DataFrame([point.to_dict() for point in self.points])
         shown = [c for c in SHOWN if c in points.columns]
         return (View(points[shown], self._headline()),)
@@ -254,7 +254,7 @@ class Simulation(Shown):
         }
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per trajectory and checkpoint: policy, model, seed, and every figure."""
+        """Return one row per trajectory and checkpoint: policy, model, seed, and all figures."""
         return pd.DataFrame(
             [
                 {"policy": c.policy, "model": c.model, "seed": c.seed, **point.to_dict()}
@@ -291,6 +291,6 @@ class Simulation(Shown):
         return f"{first.metric}, {', '.join(dict.fromkeys(t.label for t in self.trajectories))}, {first.pool:,} pairs"
 
     def views(self) -> tuple[View, ...]:
-        """One row per trajectory and checkpoint; one row per trajectory."""
+        """Return one row per trajectory and checkpoint, and one row per trajectory."""
         along = View(self.to_frame()[list(SHOWN)], f"{self.trajectories[0].metric} at checkpoints")
         return along, View(self.stops(), "At the stop, or at the end")
