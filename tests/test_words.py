@@ -23,12 +23,9 @@ PACKAGE = ROOT / "probeval"
 DOCS = ROOT / "docs"
 
 NOT_YET = {
-    "selection",
-    "simulation",
     "campaign",
     "web",
     "cli",
-    "reports",
 }
 
 # Words of an identifier, in any case, as a word of its own: ``Belief``, ``belief_of``, ``_the_belief``.

@@ -23,7 +23,7 @@ def plot_reliability(validation: Validation, *, ax: Axes | None = None) -> Axes:
     """
     ax = new_axes(ax, 5.2, 5.2)
     table = validation.reliability()
-    ax.plot([0.5, 1.0], [0.5, 1.0], color=GREY, lw=1, ls="--", label="true confidence")
+    ax.plot([0.5, 1.0], [0.5, 1.0], color=GREY, lw=1, ls="--", label="perfect calibration")
     lowest = min(0.5, float(table["accuracy"].min()))
     for colour, (model, bins) in zip(colours(), table.groupby("model", sort=False), strict=False):
         share = bins["pairs"] / bins["pairs"].sum()

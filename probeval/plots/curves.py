@@ -18,8 +18,8 @@ __all__ = ["plot_forecast", "plot_trajectories", "plot_trajectory"]
 FIGURES = {
     "accuracy": "pairs of systems in the true order",
     "tau": "Kendall's tau with the true order",
-    "calibration_excess": "calibration error in excess",
-    "mae": "mean error of the scores",
+    "calibration_excess": "excess calibration error",
+    "mae": "mean absolute error of the scores",
 }
 
 

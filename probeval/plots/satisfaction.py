@@ -61,7 +61,7 @@ def plot_agreement(agreement: Agreement, *, ax: Axes | None = None) -> Axes:
 
 
 def plot_satisfaction(users: Satisfaction, *, level: float = 0.95, ax: Axes | None = None) -> Axes:
-    """P(Sat) of each system with its interval, P(Sat) on a new query as a wide band, and P(Succ); the best on top."""
+    """Plot P(Sat) of each system with its interval and its band for a new query, and P(Succ); best on top."""
     table = users.to_frame(level=level)
     n = len(table)
     ax = new_axes(ax, 6.4, 1.4 + 0.24 * n)

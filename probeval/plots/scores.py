@@ -17,7 +17,7 @@ __all__ = ["plot_pairs", "plot_ranking"]
 
 
 def plot_ranking(ranking: Ranking, *, level: float = 0.95, ax: Axes | None = None) -> Axes:
-    """Mean scores with their intervals, the best on top; a band groups systems that do not differ from its best."""
+    """Plot mean scores with intervals, best on top; bands group systems that do not differ from their best."""
     table = ranking.to_frame(level=level)
     n = len(table)
     ax = new_axes(ax, 6.4, 1.2 + 0.22 * n)

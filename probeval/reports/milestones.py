@@ -1,14 +1,14 @@
-r"""What judging has bought so far: confidence and reliability, milestone by milestone.
+r"""The progress of judging: confidence and reliability at milestones.
 
 A mean score over :math:`n` queries is a measurement of a system, and judging only some pairs is one more source of its
 error. With :math:`\sigma^2_s, \sigma^2_q, \sigma^2_e` the variance components of the scores (Brennan 2001), and
-:math:`\delta^2` and :math:`\Delta^2` the mean variance that unknown relevance leaves in a system's score, less the mean
-over systems and as it is,
+:math:`\delta^2` and :math:`\Delta^2` the mean variance of a system's score from unjudged pairs, relative to the mean
+over systems and absolute,
 
 .. math:: E\rho^2 = \frac{\sigma^2_s}{\sigma^2_s + \sigma^2_e/n + \delta^2}, \qquad
     \Phi = \frac{\sigma^2_s}{\sigma^2_s + (\sigma^2_q + \sigma^2_e)/n + \Delta^2}.
 
-With everything judged they are the coefficients of an ordinary G-study. See docs/theory/reliability.md#judged-so-far.
+With all pairs judged, they are the coefficients of an ordinary G-study. See docs/theory/reliability.md#judged-so-far.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ from probeval.streams import Purpose, stream
 
 __all__ = ["Milestone", "as_judged", "draw_queries", "milestone", "milestone_table"]
 
-MOST = 20_000_000  # scores of draws held at once
+MOST = 20_000_000  # drawn scores in memory
 
 
 @dataclass(frozen=True)
 class Milestone:
-    """How things stand after so many judgments.
+    """Confidence and reliability after a number of judgments.
 
     Parameters
     ----------
     judged
-        Pairs of the pool with a grade.
+        The number of judged pairs of the pool.
     confidence, expected_tau, p_best
-        Of the ranking: the mean over pairs of systems, the tau that it can expect, and how sure the leader leads.
+        Of the ranking: mean confidence over pairs of systems, expected tau, and the highest P(best).
     half_width
-        Of the scores' 95% intervals for these queries, on average.
+        The mean half-width of the scores' 95% intervals, for these queries.
     erho2, phi
-        The reliability of the scores as judged so far; its 95% interval in ``_lower`` and ``_upper``, for judging.
+        The reliability of the current scores; ``_lower`` and ``_upper`` are its 95% interval, from unjudged pairs.
     """
 
     judged: int
@@ -62,7 +62,7 @@ class Milestone:
 
 
 def draw_queries(state: JudgingState, *, n: int = 1000) -> Scores:
-    """Joint draws of the score of every system on every query, as studies of reliability and of users need."""
+    """Return joint draws of the score of every system on every query, for reliability and satisfaction."""
     runs = state.judging.runs
     most = max(2, MOST // max(len(runs.systems) * len(runs.queries), 1))
     rng = stream(state.judging.seed, len(state.judgments), Purpose.QUERY_SCORES)
@@ -72,7 +72,7 @@ def draw_queries(state: JudgingState, *, n: int = 1000) -> Scores:
 
 
 def as_judged(study: GStudy, scores: Scores) -> dict[str, Floats]:
-    """E rho^2 and Phi of the scores as judged so far, one value a draw of the components, shape (draw,)."""
+    """Return E rho^2 and Phi of the current scores, one value per draw of the components, shape (draw,)."""
     components = np.array([list(study.components.values())]) if study.draws is None else study.draws
     system, query, residual = components.T
     own, n_systems, n_queries = np.diag(scores.joint.covariance), len(scores.systems), len(scores.queries)
@@ -86,7 +86,7 @@ def as_judged(study: GStudy, scores: Scores) -> dict[str, Floats]:
 
 
 def milestone(state: JudgingState, *, n: int = 300) -> Milestone:
-    """How things stand at a state of the judging, by ``n`` joint draws.
+    """Return the milestone at a state of the judging, from ``n`` joint draws.
 
     Examples
     --------
@@ -119,11 +119,11 @@ def milestone(state: JudgingState, *, n: int = 300) -> Milestone:
 
 
 def _reliability(scores: Scores) -> dict[str, Floats]:
-    """Both coefficients, one value a draw; not known (NaN) for a single system or query, or without variance."""
+    """Return both coefficients, one value per draw; NaN for a single system or query, or without variance."""
     assert scores.joint.query_draws is not None
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ProbevalWarning)  # the report's own study says it
+            warnings.simplefilter("ignore", ProbevalWarning)  # the report's own study warns
             study = gstudy(scores, interval="draws" if len(scores.joint.query_draws) > 1 else "none")
     except ReliabilityError:
         return {"erho2": np.array([np.nan]), "phi": np.array([np.nan])}
@@ -131,5 +131,5 @@ def _reliability(scores: Scores) -> dict[str, Floats]:
 
 
 def milestone_table(milestones: Sequence[Milestone]) -> pd.DataFrame:
-    """One row a milestone."""
+    """Return one row per milestone."""
     return pd.DataFrame([asdict(m) for m in milestones])

@@ -1,4 +1,4 @@
-"""What a report is made of, and how it becomes one HTML file that needs nothing else."""
+"""The parts of a report, and its rendering as one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Prose:
 
 @dataclass(frozen=True)
 class Quote:
-    """A paragraph to be copied as it is."""
+    """A paragraph to copy."""
 
     text: str
     kind: str = "quote"
@@ -38,7 +38,7 @@ class Quote:
 
 @dataclass(frozen=True)
 class Facts:
-    """Names and values, one a line."""
+    """Names and values, one per line."""
 
     rows: tuple[tuple[str, str], ...]
     kind: str = "facts"
@@ -46,7 +46,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture: SVG without a network, what it shows in words, and what it says."""
+    """A figure: inline SVG, alternative text and caption."""
 
     svg: str
     alt: str
@@ -56,18 +56,18 @@ class Figure:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of text; columns of numbers stand to the right.
+    """A table of text; columns of numbers are aligned to the right.
 
     Parameters
     ----------
     columns
-        Their names.
+        The names of the columns.
     rows
         Cells as text.
     numeric
         Which columns hold numbers.
     caption
-        What the table says.
+        The caption.
     """
 
     columns: tuple[str, ...]
@@ -78,7 +78,7 @@ class Table:
 
     @classmethod
     def of(cls, frame: pd.DataFrame, caption: str) -> Table:
-        """From a data frame: numbers with four decimals, counts whole, a dash for what is not known.
+        """Build from a data frame: numbers with four decimals, whole counts, a dash for missing values.
 
         >>> Table.of(pd.DataFrame({"system": ["a"], "mean": [0.25], "n": [1200]}), "Scores").rows
         (('a', '0.2500', '1,200'),)
@@ -94,7 +94,7 @@ Part = Prose | Quote | Facts | Figure | Table
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page with a heading of its own."""
+    """A section of a page, with a heading."""
 
     key: str
     title: str
@@ -108,11 +108,11 @@ class Page:
     Parameters
     ----------
     title, lead
-        What it is about, and what it found, in a sentence or two.
+        The title, and one or two sentences on the main result.
     figures
-        The few numbers that one looks for first: what it is, its value, what to know of it.
+        The key figures: name, value and note.
     sections
-        In order.
+        The sections, in order.
     kind
         ``"evaluation"``, ``"campaign"`` or ``"simulation"``.
     """
@@ -128,7 +128,7 @@ class Page:
 
 
 def cell(value: Any) -> str:
-    """A cell of a table as text."""
+    """Return the text of a table cell."""
     if isinstance(value, float) or hasattr(value, "dtype"):
         number = float(value)
         if isnan(number):
@@ -140,7 +140,7 @@ def cell(value: Any) -> str:
 
 
 def render(page: Page) -> str:
-    """The page as HTML: no script, no request to anywhere, light and dark, fit for print."""
+    """Return the page as HTML: no scripts, no requests, light and dark, printable."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     folder = files("probeval.reports") / "templates"
@@ -155,12 +155,12 @@ def render(page: Page) -> str:
 
 
 def _numbered(sections: Sequence[Section]) -> dict[str, list[tuple[str, Part]]]:
-    """The parts of every section, each with an id of its own."""
+    """Return the parts of every section, each with a unique id."""
     return {s.key: [(f"{s.key}-{i}", part) for i, part in enumerate(s.parts, start=1)] for s in sections}
 
 
 def write_report(page: Page, path: str | PathLike[str]) -> Path:
-    """Write the page as one HTML file, whole or not at all."""
+    """Write the page as one HTML file, atomically."""
     file = Path(path)
     write_bytes(file, render(page).encode())
     return file

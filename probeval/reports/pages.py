@@ -1,4 +1,4 @@
-"""Whole reports: of an evaluation, of a campaign, of a simulation."""
+"""Reports of evaluations and campaigns."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from probeval.campaign import Campaign, Status
     from probeval.satisfaction import SatMapping
 
-__all__ = ["how_made", "paragraph", "report_campaign", "report_evaluation"]
+__all__ = ["paragraph", "report_campaign", "report_evaluation", "reproduction"]
 
-UNNAMED = "campaign"  # what a campaign is called that nobody gave a name
+UNNAMED = "campaign"  # the default name of a campaign
 ROUTES = {
-    "draws": "grades drawn together, many times; intervals hold that share of the draws",
-    "moments": "means and covariances of the grades, without draws",
+    "draws": "joint draws of grades; intervals are quantiles of the draws",
+    "moments": "means and covariances of grades, without draws",
 }
 PACKAGES = ("probeval", "numpy", "scipy", "pandas", "matplotlib")
 
@@ -37,31 +37,31 @@ PACKAGES = ("probeval", "numpy", "scipy", "pandas", "matplotlib")
 def report_evaluation(
     found: ReportResults,
     *,
-    title: str = "ReportResults",
+    title: str = "Evaluation",
     command: str = "",
     seen: str | None = None,
     more: tuple[Section, ...] = (),
     made: Mapping[str, str] | None = None,
     progress: Callable[[Sequence[Any]], Iterable[Any]] = iter,
 ) -> Page:
-    """The report of an evaluation.
+    """Return the report of an evaluation.
 
     Parameters
     ----------
     found
-        What was found.
+        The results.
     title
-        What it is called.
+        The title.
     command
-        How it can be made again.
+        The command that reproduces it.
     seen
-        A campaign that the model was fitted on and whose judgments these are.
+        The campaign of these judgments, if the model was fitted on it.
     more
-        Sections to stand after what was judged.
+        Sections to insert after the judgments.
     made
-        What else is to be known of how it was made.
+        Further facts for the section on reproduction.
     progress
-        Goes over the sections while they are made.
+        Wraps the sections, to show progress.
     """
     facts = {
         "measure": str(found.scores.metric),
@@ -79,7 +79,7 @@ def report_evaluation(
         lambda: (sections.model(found.choice, seen),),
         lambda: (sections.reliability(found),),
         lambda: (sections.users(found),),
-        lambda: (Section("paper", "For a paper", (Quote(paragraph(found)),)), how_made(facts, command)),
+        lambda: (Section("paper", "Summary for a paper", (Quote(paragraph(found)),)), reproduction(facts, command)),
     ]
     done = tuple(section for make in progress(work) for section in make())
     return Page(title=title, lead=_lead(found), figures=_figures(found), sections=done)
@@ -95,31 +95,31 @@ def _lead(found: ReportResults) -> str:
     likely, p = _likeliest(found)
     highest = f"{first} has the highest expected score"
     if not verdict.decided.any():
-        text = f"No system can be told from any other yet ({scores.judged:,} of {scores.pool:,} pairs judged). "
+        text = f"No two systems can be distinguished yet ({scores.judged:,} of {scores.pool:,} pairs judged). "
         text += f"{highest} by {where}, {scores[first].mean():.3f}{', and' if likely == first else f'; {likely}'} is "
-        return f"{text}the likeliest to be the best ({p:.0%}).{_beyond(found)}"
+        return f"{text}most likely to be the best ({p:.0%}).{_beyond(found)}"
     if likely == first:
-        text = f"{first} leads {len(order)} systems by {where}, and is the best of them on these queries with "
+        text = f"{first} leads {len(order)} systems by {where}, and is the best on these queries with "
     else:
-        text = f"{highest} of {len(order)} systems by {where}; {likely} is the likeliest to be the best, with "
+        text = f"{highest} of {len(order)} systems by {where}; {likely} is most likely to be the best, with "
     near = int((found.ranking.groups(level=found.level) == 1).sum()) - 1
-    told = f"{near} more cannot be told from {first} there." if near else "All others can be told from it there."
-    return f"{text}probability {p:.3f}. {told}{_beyond(found)}"
+    others = f"{near} more cannot be distinguished from {first}" if near else "All others can be distinguished from it"
+    return f"{text}probability {p:.3f}. {others} on these queries.{_beyond(found)}"
 
 
 def _beyond(found: ReportResults) -> str:
-    """Whom new queries could not tell from the first, whatever is judged."""
+    """Return a sentence on the systems not distinguishable from the first on new queries."""
     scores = found.scores
     doubt = int(found.verdict.beyond[scores.order[0]].sum())
     if not doubt:
         return ""
     n = f"{len(scores.queries)} queries"
-    few = f"{n} are" if scores.judged == scores.pool else f"Even with everything judged, {n} would be"
-    return f" {few} too few to tell {doubt} of the others from {found.ranking.order[0]} on new queries."
+    few = f"{n} are" if scores.judged == scores.pool else f"Even with all pairs judged, {n} would be"
+    return f" {few} too few to distinguish {doubt} of the others from {found.ranking.order[0]} on new queries."
 
 
 def _likeliest(found: ReportResults) -> tuple[str, float]:
-    """The system that is most likely the best, and how likely; of several the first of the ranking."""
+    """Return the system with the highest P(best), the first of the ranking if tied, and its P(best)."""
     p = found.ranking.p_best[found.scores.order]
     return found.ranking.order[int(p.argmax())], float(p.max())
 
@@ -139,14 +139,14 @@ def _figures(found: ReportResults) -> tuple[tuple[str, str, str], ...]:
         ("mean confidence", f"{ranking.confidence:.3f}", f"expected tau {ranking.expected_tau:.3f}"),
     ]
     if not np.isnan(last.erho2):
-        phi = f"the same scores? Φ {last.phi:.3f} [{last.phi_lower:.2f}, {last.phi_upper:.2f}]"
-        note = f"[{last.erho2_lower:.2f}, {last.erho2_upper:.2f}] of 1; {phi}"
-        figures.append(("would new queries rank them alike? E ρ²", f"{last.erho2:.3f}", note))
+        phi = f"of scores Φ {last.phi:.3f} [{last.phi_lower:.2f}, {last.phi_upper:.2f}]"
+        note = f"[{last.erho2_lower:.2f}, {last.erho2_upper:.2f}]; {phi}"
+        figures.append(("reliability of differences E ρ²", f"{last.erho2:.3f}", note))
     return tuple(figures)
 
 
 def paragraph(found: ReportResults) -> str:
-    """A paragraph for a paper: what was done, and the results as value ± half-width (p)."""
+    """Return a paragraph for a paper: method, and results as value ± half-width (p)."""
     scores, order, card = found.scores, found.ranking.order, found.choice.card
     n = len(order)
     text = f"We compared {n} systems by {scores.metric} on {len(scores.queries)} queries. "
@@ -177,13 +177,13 @@ def paragraph(found: ReportResults) -> str:
     return text + f"Computed with probeval {metadata.version('probeval')}."
 
 
-def how_made(facts: Mapping[str, str], command: str) -> Section:
-    """Versions, settings, and the command that makes the report again."""
+def reproduction(facts: Mapping[str, str], command: str) -> Section:
+    """Return the section on settings, versions and command."""
     versions = ", ".join(f"{name} {metadata.version(name)}" for name in PACKAGES)
     rows = [*facts.items(), ("versions", f"{versions}, Python {platform.python_version()}")]
     if command:
         rows.append(("made by", command))
-    return Section("made", "How it was made", (Facts(tuple(rows)),))
+    return Section("made", "Reproduction", (Facts(tuple(rows)),))
 
 
 def report_campaign(
@@ -194,16 +194,16 @@ def report_campaign(
     mapping: SatMapping | None = None,
     progress: Callable[[Sequence[Any]], Iterable[Any]] = iter,
 ) -> Page:
-    """The report of a campaign as it stands. Runs the model, several times along what was judged.
+    """Return the report of a campaign. Fits the model at several milestones.
 
-    ``progress`` goes over these times, and then over the sections.
+    ``progress`` wraps the milestones, and then the sections.
     """
     state, setup, status = campaign.judging_state(), campaign.setup, campaign.status()
     collection = state.judging.collection
     try:
         choice = choose_model(setup.model, collection, scale=setup.scale)
         choice = replace(choice, why="it was chosen when the campaign was created.", scale_from="of the campaign")
-    except ModelError:  # a card of the campaign's own, which no shelf has
+    except ModelError:  # the campaign has a card of its own
         choice = Choice(setup.model, state.judging.model, "it is the campaign's own.", setup.scale, "of the campaign")
     found = ReportResults.along(state, choice, _in_order(campaign), level=level, mapping=mapping, progress=progress)
     last = max((event.time for event in campaign.log()[-1:]), default=0.0)
@@ -225,15 +225,15 @@ def report_campaign(
 
 
 def _name(campaign: Campaign) -> str:
-    """The campaign's own name, else that of its store."""
+    """Return the name of the campaign, or of its store if it has none."""
     store, name = campaign.address
     return (Path(urlsplit(store).path).stem or name) if name == UNNAMED else name
 
 
 def _in_order(campaign: Campaign) -> Any:
-    """The grades that stand, by when their pair was first judged."""
+    """Return the current judgments, in the order in which their pairs were first judged."""
     state = campaign.state
-    first = {pair: said[0].number for pair, said in state.judged.items()}
+    first = {pair: events[0].number for pair, events in state.judged.items()}
     first |= {pair: event.number for pair, event in state.adjudicated.items() if pair not in first}
     judgments = state.judgments
     number = [first[judgments.pool.label(int(pair))] for pair in judgments.pair]
@@ -241,18 +241,18 @@ def _in_order(campaign: Campaign) -> Any:
 
 
 def _people(status: Status) -> Section:
-    """Who judged, and how far they agree."""
+    """Return the section on assessors and their agreement."""
     table = status.to_frame()
     parts: list[Part] = []
     if status.shared:
         parts.append(
             Prose(
                 f"{status.shared:,} pairs have several judgments; Krippendorff's alpha over them: {status.alpha:.3f}. "
-                f"{status.disagreements:,} disagreements wait to be settled, {status.adjudicated:,} are settled."
+                f"{status.disagreements:,} disagreements are open, {status.adjudicated:,} are adjudicated."
             )
         )
     else:
-        parts.append(Prose("No pair was judged by several assessors, so nothing is known of how far they agree."))
+        parts.append(Prose("No pair was judged by several assessors, so their agreement is unknown."))
     if len(table):
         shown = table[["assessor", "judgments", "skipped", "flagged", "seconds"]].assign(
             bias=[_bias(b, e) for b, e in zip(table["bias"], table["bias_error"], strict=True)]
@@ -261,10 +261,10 @@ def _people(status: Status) -> Section:
         parts.append(
             Table.of(
                 shown.rename(columns={"seconds": "seconds each"}),
-                "Bias: how much higher than the others they judge the pairs they share, in grades ± standard error.",
+                "Bias: mean difference from the other assessors on shared pairs, in grades ± standard error.",
             )
         )
-    return Section("people", "Who judged", tuple(parts))
+    return Section("people", "Assessors", tuple(parts))
 
 
 def _bias(value: float, error: float) -> str:

@@ -1,4 +1,4 @@
-"""Pictures of a report: what probeval.plots draws, as SVG that stands inside a page and follows its colours."""
+"""Figures of a report: plots as inline SVG that follows the colours of the page."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ if TYPE_CHECKING:
 
 __all__ = ["draw"]
 
-INK, PAPER = "#010101", "#fefefe"  # black and white that stay so, on a coloured ground
+INK, PAPER = "#010101", "#fefefe"  # black and white that do not follow the page, for text on heat maps
 
 
 def draw(axes: Axes, *, key: str, alt: str, caption: str) -> Figure:
-    """The figure of some axes as inline SVG.
+    """Return the figure of some axes as inline SVG.
 
     Parameters
     ----------
     axes
         Any axes of the figure.
     key
-        Its name in the page: ids inside start with it, so that two pictures never share one.
+        The prefix of ids inside the SVG, unique in the page.
     alt, caption
-        What it shows, for those who do not see it; and what it says, for everybody.
+        The alternative text, and the caption.
     """
     import matplotlib as mpl
 
     figure = axes.figure
     for ax in figure.axes:
-        if ax.images:  # texts on a heat map were chosen for its colours, not for those of the page
+        if ax.images:  # text colours on a heat map match its cells, not the page
             for text in ax.texts:
                 text.set_color(INK if text.get_color() == "black" else PAPER)
     out = StringIO()
@@ -43,7 +43,7 @@ def draw(axes: Axes, *, key: str, alt: str, caption: str) -> Figure:
 
 
 def _inline(svg: str, key: str, alt: str) -> str:
-    """An SVG document as an element of a page: ids of its own, colours of the page, words for what it shows."""
+    """Return an SVG document as an element of a page: unique ids, colours of the page, alternative text."""
     svg = svg[svg.index("<svg") :].strip()
     svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.DOTALL)
     svg = re.sub(r"<!--.*?-->\s*", "", svg, flags=re.DOTALL)
@@ -52,7 +52,7 @@ def _inline(svg: str, key: str, alt: str) -> str:
     svg = re.sub(r"url\(#", f"url(#{key}-", svg)
     svg = svg.replace("#000000", "currentColor").replace("#ffffff", "var(--paper)")
     box = re.search(r'viewBox="[^"]+"', svg)
-    assert box is not None  # matplotlib always says it
+    assert box is not None  # matplotlib always writes it
     head = f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" {box[0]} role="img"'
     title = f'{head} aria-label="{escape(alt)}">'
     return title + svg[svg.index(">") + 1 :]

@@ -1,4 +1,4 @@
-"""An evaluation as a report sees it: every result that its sections speak of, computed once."""
+"""The results behind a report, each computed once."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from probeval.ties import TIE
 
 __all__ = ["TARGET", "EffectSize", "ReportResults"]
 
-TARGET = 0.95  # the reliability, and the mean confidence, that the report counts queries and judgments for
+TARGET = 0.95  # target reliability and mean confidence, for the numbers of queries and judgments needed
 AHEAD = 500  # judgments that the forecast looks ahead
 PATHS = 3  # of the forecast
-MARKS = 6  # milestones of judgments whose order is known
+MARKS = 6  # milestones, if the order of judgments is known
 
 
 @dataclass(frozen=True)
 class EffectSize:
-    """A difference for a paper: value, half-width of its interval, two-sided p.
+    """A difference of two systems: value, half-width of its interval, two-sided p.
 
     >>> str(EffectSize(0.0371, 0.0314, 0.024))
     '0.0371 ± 0.0314 (p = 0.024)'
@@ -43,7 +43,7 @@ class EffectSize:
 
     @classmethod
     def of(cls, difference: Score, level: float) -> EffectSize:
-        """From the distribution of a difference."""
+        """Compute from the distribution of a difference."""
         low, high = difference.interval(level)
         below = difference.cdf(0.0)
         tie = difference.standard_deviation() == 0 and abs(difference.mean()) < TIE
@@ -51,27 +51,27 @@ class EffectSize:
 
     def __str__(self) -> str:
         p = "p < 0.001" if self.p < 0.001 else f"p = {self.p:.3f}"
-        return f"{self.value:z.4f} ± {self.half_width:.4f} ({p})"  # z: no minus before zeros
+        return f"{self.value:z.4f} ± {self.half_width:.4f} ({p})"  # z: no negative zero
 
 
 @dataclass(frozen=True, eq=False)
 class ReportResults:
-    """All that the report of an evaluation or a campaign draws on.
+    """The results behind the report of an evaluation or a campaign.
 
     Parameters
     ----------
     state
-        The judging as it stands: lists, measure, judgments, prediction, scores.
+        The current state of the judging.
     choice
-        The model, why it was taken, and its card.
+        The model, the reason for its choice, and its card.
     milestones
-        What judging bought, from nothing to now.
+        The progress from no judgments to now.
     ordered
         Whether the milestones follow the order in which pairs were judged.
     level
-        The probability that intervals hold.
+        The level of intervals.
     mapping
-        A mapping to users' satisfaction; the published one of the measure, where there is one, if not given.
+        A mapping to user satisfaction; by default the published one of the measure, if any.
     """
 
     state: JudgingState
@@ -85,7 +85,7 @@ class ReportResults:
     def of(
         cls, state: JudgingState, choice: Choice, *, level: float = 0.95, mapping: SatMapping | None = None
     ) -> ReportResults:
-        """The results of an evaluation, with two milestones: before the first judgment, and now."""
+        """Return the results of an evaluation, with two milestones: before the first judgment, and now."""
         marks: list[Milestone] = []
         if state.scores.judged:
             marks.append(milestone(_before_judging(state)))
@@ -103,7 +103,7 @@ class ReportResults:
         mapping: SatMapping | None = None,
         progress: Callable[[Sequence[Any]], Iterable[Any]] = iter,
     ) -> ReportResults:
-        """The results of a campaign judged in this order, with milestones along the way.
+        """Return the results of a campaign judged in this order, with several milestones.
 
         ``progress`` wraps the numbers of judgments of the milestones.
         """
@@ -123,7 +123,7 @@ class ReportResults:
 
     @property
     def ranking(self) -> Ranking:
-        """The order of the systems, and how sure it is."""
+        """The ranking and its confidence."""
         return self.state.ranking
 
     @cached_property
@@ -135,7 +135,7 @@ class ReportResults:
     def population(self) -> Scores | None:
         """The same scores for the population of queries, Student's t; None for a single query.
 
-        With everything judged its intervals and p-values are those of the paired t test.
+        With all pairs judged, its intervals and p-values are those of the paired t test.
         """
         if len(self.scores.queries) < 2:
             return None
@@ -143,12 +143,12 @@ class ReportResults:
 
     @cached_property
     def verdict(self) -> Verdict:
-        """Which comparisons are decided, and which no judgment can decide."""
+        """The state of every comparison."""
         return Verdict.of(self.ranking, level=self.level)
 
     @cached_property
     def study(self) -> GStudy:
-        """Where the variance of the scores comes from, with intervals for judging and sampling together."""
+        """The variance components of the scores, with intervals for judging and sampling."""
         scores = self.by_query
         assert scores.joint.query_draws is not None
         uncertain = len(scores.joint.query_draws) > 1
@@ -157,14 +157,14 @@ class ReportResults:
 
     @cached_property
     def plan(self) -> DStudy:
-        """How reliable other numbers of queries would be."""
+        """The reliability with other numbers of queries."""
         sizes = sorted({*QUERIES, len(self.scores.queries)})
         targets = [("erho2", TARGET), ("phi", TARGET), ("tau", 0.9)]
         return dstudy(self.study, queries=sizes, targets=targets, level=self.level)
 
     @cached_property
     def ahead(self) -> Forecast | None:
-        """What more judgments are expected to bring; None where nothing is open."""
+        """The forecast of further judgments; None without open pairs."""
         if not self.state.open.any() or len(self.scores.systems) < 2:
             return None
         rng = stream(self.state.judging.seed, Purpose.FORECAST)
@@ -172,7 +172,7 @@ class ReportResults:
 
     @cached_property
     def users(self) -> Satisfaction:
-        """What the scores mean for users, by the mapping given or the published one of the measure."""
+        """User satisfaction, by the given mapping or the published one of the measure."""
         metric, scale = self.scores.metric, self.state.prediction.relevance.scale
         mapping = mapping_for(metric, scale) if self.mapping is None else self.mapping
         known = published_agreements().get(mapping.name)
@@ -180,7 +180,7 @@ class ReportResults:
         return Satisfaction.of(self.by_query, mapping, agreement=known, target=target)
 
     def effect(self, a: str, b: str) -> EffectSize:
-        """The difference of two systems: for the population of queries, else for these."""
+        """Return the difference of two systems, for the population of queries if there are several queries."""
         scores = self.population or self.scores
         return EffectSize.of(scores[a] - scores[b], self.level)
 

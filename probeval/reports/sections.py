@@ -1,4 +1,4 @@
-"""The sections of a report on an evaluation: what was found, how sure that is, and what it rests on."""
+"""The sections of a report on an evaluation."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from probeval.reports.results import AHEAD, TARGET, EffectSize, ReportResults
 
 __all__ = ["judging", "model", "pairs", "ranking", "reliability", "users"]
 
-MOST_PAIRS = 60  # systems whose pairs fit a picture
-THREE = 0.0005  # the least that three decimals show
-NOISE = 0.01  # of a probability counted from draws
-UPSETS = " P(best) can be higher for a lower rank: its score is less certain, so it may yet turn out the highest."
+MOST_PAIRS = 60  # systems whose pairs fit a figure
+THREE = 0.0005  # the smallest value that three decimals show
+NOISE = 0.01  # of a probability estimated from draws
+UPSETS = " P(best) can be higher for a lower rank with a less certain score."
 
 
-def _between(low: float, high: float, form: str = ".4f") -> str:
-    return f"[{low:{form}},\N{NO-BREAK SPACE}{high:{form}}]"
+def _between(low: float, high: float, spec: str = ".4f") -> str:
+    return f"[{low:{spec}},\N{NO-BREAK SPACE}{high:{spec}}]"
 
 
 def ranking(found: ReportResults) -> Section:
-    """The systems in order, with intervals for these queries and for others, and groups."""
+    """Return the section on the ranking: scores with intervals for these and other queries, and groups."""
     table = found.ranking.to_frame(level=found.level)
     shown = pd.DataFrame(
         {
@@ -63,25 +63,25 @@ def ranking(found: ReportResults) -> Section:
             key="ranking-picture",
             alt=f"Mean {found.scores.metric} of {n} systems with {found.level:.0%} intervals, the best on top: "
             + "; ".join(f"{s} {m:.3f}" for s, m in zip(table["system"][:3], table["mean"][:3], strict=True)),
-            caption="Scores with intervals for these queries. Within a band, no system can be told from its best; "
-            "neighbours across a border need not differ either.",
+            caption="Scores with intervals for these queries. Systems in a band are not distinguishable from its best; "
+            "neighbours in different bands need not differ either.",
         ),
         Prose(
             f"{groups} {'group' if groups == 1 else 'groups'}: a new one starts at the first system that is worse than "
-            f"the best of its group with probability {found.level:g}. Within a group the order may be chance."
+            f"the best of its group with probability {found.level:g}. The order within a group may be due to chance."
             + (UPSETS if (np.diff(table["p_best"]) > NOISE).any() else "")
         ),
         Table.of(
             shown,
-            "The interval is for these queries and comes from what is not judged. ± is the half-width for other "
-            "queries of the kind: judging and sampling of queries together.",
+            "The interval is for these queries; its width comes from unjudged pairs. ± is the half-width for other "
+            "queries of the same kind, from unjudged pairs and sampling of queries.",
         ),
     ]
     return Section("ranking", "Ranking", tuple(parts))
 
 
 def pairs(found: ReportResults) -> Section:
-    """Every pair of systems: which is better, how sure, and whether more judgments or more queries would tell."""
+    """Return the section on pairwise comparisons: their state, P(better) and differences."""
     order, parts = found.ranking.order, list[Part]()
     parts.append(Prose(f"{found.verdict}"))
     if 1 < len(order) <= MOST_PAIRS:
@@ -89,17 +89,17 @@ def pairs(found: ReportResults) -> Section:
             draw(
                 plot_pairs(found.ranking),
                 key="pairs-picture",
-                alt=f"Heat map of P(row better than column) for {len(order)} systems in the order of the ranking",
+                alt=f"Heat map of P(row better than column) for {len(order)} systems in ranking order",
                 caption="P(the row's system is better than the column's) on these queries; ties count half.",
             )
         )
     if len(order) > 1:
         parts.append(Table.of(_neighbours(found, order), _neighbours_caption(found)))
-    return Section("pairs", "Pairs of systems", tuple(parts))
+    return Section("pairs", "Pairwise comparisons", tuple(parts))
 
 
 def _neighbours(found: ReportResults, order: list[str]) -> pd.DataFrame:
-    """Each system against the next, and the first against the rest; ties where any is to be expected."""
+    """Return each system against the next, and the first against the rest; P(tie) if any is not 0."""
     at, better = {s: i for i, s in enumerate(found.scores.systems)}, found.ranking.p_better
     wanted = [(order[i], order[i + 1]) for i in range(len(order) - 1)]
     wanted += [(order[0], other) for other in order[2:]]
@@ -128,28 +128,28 @@ def _neighbours(found: ReportResults, order: list[str]) -> pd.DataFrame:
 
 
 def _probability(p: float) -> str:
-    """As far as a thousand draws can tell."""
+    """Return a probability with the precision of a thousand draws."""
     return "<0.001" if p < THREE else ">0.999" if p > 1 - THREE else f"{p:.3f}"
 
 
 def _together(effect: EffectSize) -> str:
-    """As text that breaks before its p alone."""
+    """Return text that can break only before its p."""
     value, p = str(effect).split(" (")
     return " (".join(part.replace(" ", "\N{NO-BREAK SPACE}") for part in (value, p))
 
 
 def _neighbours_caption(found: ReportResults) -> str:
-    kind = "other queries of the kind" if found.population is not None else "these queries"
+    kind = "other queries of the same kind" if found.population is not None else "these queries"
     return (
         f"Each system against the next, then the first against the rest. Difference ± half-width (two-sided p) for "
-        f"{kind}; probabilities for these queries. On these queries a pair is decided where the first is not the worse "
-        f"one with probability {found.level:g}, else open: more judgments will tell. On new queries, the difference "
-        "being as expected now, there may be too few queries to tell, even with all judged."
+        f"{kind}; probabilities for these queries. On these queries a pair is decided if the first is not worse with "
+        f"probability {found.level:g}, else open: more judgments will decide. On new queries, with the difference as "
+        "expected now, the queries may be too few to decide, even with all pairs judged."
     )
 
 
 def judging(found: ReportResults) -> Section:
-    """What was judged, and what it bought."""
+    """Return the section on judgments and their effect on confidence and reliability."""
     scores, marks = found.scores, found.milestones
     share = scores.judged / max(scores.pool, 1)
     parts: list[Part] = [
@@ -159,7 +159,9 @@ def judging(found: ReportResults) -> Section:
         )
     ]
     if scores.judged:
-        parts.append(Table.of(_grades(found), "Grades of the judged pairs, and what the model expects of the others."))
+        parts.append(
+            Table.of(_grades(found), "Grades of the judged pairs, and grades that the model expects for the others.")
+        )
     table = milestone_table(marks)
     if len(marks) > 1:
         first, last = marks[0], marks[-1]
@@ -178,12 +180,8 @@ def judging(found: ReportResults) -> Section:
                 alt=f"Mean confidence from {first.confidence:.2f} to {last.confidence:.2f}, E rho squared from "
                 f"{first.erho2:.2f} to {last.erho2:.2f} and Phi from {first.phi:.2f} to {last.phi:.2f} "
                 f"as judged pairs grow from {first.judged} to {last.judged}",
-                caption="What the judgments bought"
-                + (
-                    ", in the order in which they were made."
-                    if found.ordered
-                    else ": nothing judged, and as it is now."
-                ),
+                caption="Confidence and reliability "
+                + ("in the order of judging." if found.ordered else "before any judgment, and now."),
             )
         )
     shown = table[["judged", "confidence", "expected_tau", "half_width"]].assign(
@@ -193,23 +191,23 @@ def judging(found: ReportResults) -> Section:
         Table.of(
             shown.rename(columns={"expected_tau": "expected tau", "half_width": "mean ±", "erho2 as judged": "E ρ²",
                                   "phi as judged": "Φ"}),
-            "E ρ²: would new queries give the same differences between systems? Φ: the same scores? From 0 to 1. Here "
-            "they count judging as one more source of error beside queries; 95% intervals for judging.",
+            "E ρ² and Φ, from 0 to 1: stability of differences between systems and of scores over new queries. Here "
+            "unjudged pairs count as a source of error besides queries; the 95% intervals are for unjudged pairs.",
         )
     )  # fmt: skip
-    return Section("judging", "What was judged, and what it bought", tuple(parts))
+    return Section("judging", "Judgments and progress", tuple(parts))
 
 
 def _fell(first: Milestone, last: Milestone) -> str:
-    """Why judging can make an order less sure, where it did."""
+    """Return an explanation if confidence fell."""
     names = {"confidence": "mean confidence", "expected_tau": "expected tau"}
     fell = [f"the {name}" for key, name in names.items() if getattr(first, key) - getattr(last, key) > THREE]
     if not fell:
         return ""
     shrank = "; the half-widths did shrink" if last.half_width < first.half_width else ""
     return (
-        f" {' and '.join(fell).capitalize()} fell: judgments can be unlike what past campaigns let the model expect, "
-        f"and it is less sure of the order until it has seen more{shrank}."
+        f" {' and '.join(fell).capitalize()} fell: judgments can differ from what the model learned from the past, "
+        f"which lowers its confidence until there are more judgments{shrank}."
     )
 
 
@@ -220,7 +218,7 @@ def _estimate(row: pd.Series, name: str) -> str:
 
 
 def _grades(found: ReportResults) -> pd.DataFrame:
-    """How many judged pairs have each grade, and how many of the others are expected to; means of fine grades."""
+    """Return the number of judged pairs per grade, and the number expected of the others; means for fine grades."""
     relevance = found.state.prediction.relevance
     scale, judged, levels = relevance.scale, relevance.judged, relevance.levels
     known, table = relevance.certain, relevance.to_frame()
@@ -239,20 +237,20 @@ def _grades(found: ReportResults) -> pd.DataFrame:
 
 
 def reliability(found: ReportResults) -> Section:
-    """Where variance comes from, how reliable the scores are, and how many more queries or judgments are needed."""
+    """Return the section on reliability: variance components, coefficients, and queries and judgments needed."""
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", ProbevalWarning)
             study, plan = found.study, found.plan
     except ProbevalError as error:
-        return Section("reliability", "Reliability", (Prose(f"Not known. {error}"), *_more_judgments(found)))
+        return Section("reliability", "Reliability", (Prose(f"Unknown. {error}"), *_more_judgments(found)))
     n = len(found.scores.queries)
     erho2, phi = (study.coefficient(name, level=found.level) for name in ("erho2", "phi"))
     parts: list[Part] = [
         Prose(
-            f"With everything judged, {n} queries would give E ρ² = {_interval(erho2)} (stability of differences) and "
+            f"With all pairs judged, {n} queries would give E ρ² = {_interval(erho2)} (stability of differences) and "
             f"Φ = {_interval(phi)} (stability of scores), by a G-study of {len(found.scores.systems)} systems, "
-            f"which parts the variance of scores into systems, queries and the rest; {found.level:.0%} intervals for "
+            f"which splits the variance of scores into systems, queries and residual; {found.level:.0%} intervals for "
             f"{' and '.join(study.uncertainty) or 'nothing'}."
         ),
         *(Prose(str(warning.message)) for warning in caught),
@@ -260,19 +258,19 @@ def reliability(found: ReportResults) -> Section:
             plot_components(study, level=found.level),
             key="reliability-components",
             alt="Shares of variance: " + ", ".join(f"{name} {share:.0%}" for name, share in study.share.items()),
-            caption="Where the variance of scores comes from. What is between systems is what one wants to see.",
+            caption="Variance components of the scores. The component of systems is the signal.",
         ),
         draw(
             plot_dstudy(plan),
             key="reliability-queries",
             alt="Reliability against the number of queries: "
             + "; ".join(f"{p.sizes['query']:g} queries E rho squared {p.erho2.value:.2f}" for p in plan.points),
-            caption=f"What other numbers of queries would give, with everything judged. Dashed: {TARGET:g}.",
+            caption=f"Reliability against the number of queries, with all pairs judged. Dashed: {TARGET:g}.",
         ),
-        Table.of(_needed(found), "Queries that a target takes, all of them judged, and how many more than there are."),
+        Table.of(_needed(found), "Queries needed for a target, with all pairs judged, and how many more than now."),
         *_more_judgments(found),
     ]
-    return Section("reliability", "Reliability, and how much more is needed", tuple(parts))
+    return Section("reliability", "Reliability and sample size", tuple(parts))
 
 
 def _interval(e: Estimate) -> str:
@@ -301,64 +299,64 @@ def _needed(found: ReportResults) -> pd.DataFrame:
 
 def _more_judgments(found: ReportResults) -> list[Part]:
     if found.ahead is None:
-        return [Prose("Every pair that counts is judged: only more queries can make these results surer.")]
+        return [Prose("All pairs of the pool are judged: only more queries can reduce the uncertainty.")]
     need, judged = found.ahead.needed(TARGET), found.scores.judged
     low, middle, high = (_ahead(need[name] - judged) for name in ("lower", "judgments", "upper"))
     between = f" (90% interval {low} to {high})" if low != high else ""
     return [
         Prose(
             f"For a mean confidence of {TARGET:g} on these queries the model expects {middle} more judgments{between} "
-            f"if pairs are chosen by the policy gain, which takes next what settles most; "
-            f"{found.scores.pool - judged:,} are open. A forecast from the model as it stands: ask again after a batch."
+            f"if pairs are chosen by the policy gain, the most informative first; {found.scores.pool - judged:,} are "
+            f"open. The forecast changes with the model: repeat it after a batch."
         )
     ]
 
 
 def _ahead(n: float) -> str:
-    """So many judgments, as far as the forecast looks."""
+    """Return a number of judgments, up to the horizon of the forecast."""
     return f"{max(n, 0):,.0f}" if n <= AHEAD else f"more than {AHEAD:,}"
 
 
 def model(choice: Choice, seen: str | None) -> Section:
-    """What speaks for the unjudged, and what is known of how well it does."""
+    """Return the section on the model and its calibration."""
     card = choice.card
     parts: list[Part] = [Prose(f"{choice.name}: {choice.why} Scale {choice.scale} ({choice.scale_from}).")]
     if seen:
         parts.append(Prose(f"The model was fitted on these judgments ({seen}): its confidence is too high here."))
     if card is None:
-        parts.append(Prose("The model has no card: nothing is known of how true its confidence is."))
-        return Section("model", "The model, and how true its confidence is", tuple(parts))
+        parts.append(Prose("The model has no card: its calibration is unknown."))
+        return Section("model", "The model and its calibration", tuple(parts))
     campaigns = dict(card.training.get("campaigns", {}))
     learned = ", ".join(f"{name} ({n:,} pairs)" if isinstance(n, int) else str(name) for name, n in campaigns.items())
-    parts.append(Prose(f"{card.title} {f'Learned from {learned}.' if learned else ''}".strip()))
+    parts.append(Prose(f"{card.title} {f'Fitted on {learned}.' if learned else ''}".strip()))
     parts += _evidence(card)
     parts += [Prose(f"Limit: {limit}") for limit in card.limits]
-    return Section("model", "The model, and how true its confidence is", tuple(parts))
+    return Section("model", "The model and its calibration", tuple(parts))
 
 
 def _evidence(card: Card) -> list[Part]:
-    """The figures of the card: stated confidence against accuracy, and stated against actual error."""
+    """Return the evaluation of the card: stated confidence and accuracy, stated and actual error."""
     stated = card.evaluation.get("stated confidence")
     parts: list[Part] = []
     if isinstance(stated, Mapping):
         rows = [{"stated confidence": name, **facts} for name, facts in stated.items() if isinstance(facts, Mapping)]
         parts.append(
-            Table.of(pd.DataFrame(rows), "Pairs of systems of campaigns left out of the fit: stated and found.")
+            Table.of(pd.DataFrame(rows), "Pairs of systems of held-out campaigns: stated confidence and accuracy.")
         )
     rows = _held_out(card.evaluation)
     if rows:
         caption = (
-            "Campaigns left out of the fit, pair by pair. Ratio: stated variance over squared error; 1 is calibrated, "
-            "less is too sure."
+            "Predictions for pairs of held-out campaigns. Ratio: stated variance over squared error; 1 is calibrated, "
+            "less is overconfident."
         )
         parts.append(Table.of(pd.DataFrame(rows), caption))
     if not parts:
-        parts.append(Prose("The card carries no figures on campaigns left out: probeval validate makes them."))
+        parts.append(Prose("The card has no figures on held-out campaigns: probeval validate computes them."))
     return parts
 
 
 def _held_out(evaluation: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What the most informed model of the card scored on campaigns that it had not seen; else on queries."""
+    """Return figures of the first model of the card on held-out campaigns, or on held-out queries."""
     for how in ("held out by campaign", "held out by query"):
         for facts in evaluation.values():
             if isinstance(facts, Mapping) and how in facts:
@@ -370,8 +368,8 @@ def _held_out(evaluation: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def users(found: ReportResults) -> Section:
-    """What the scores mean for users, or how that can be said."""
-    title = "What it means for users"
+    """Return the section on user satisfaction, or the reason why it is not available."""
+    title = "User satisfaction"
     try:
         satisfied = found.users
         table = satisfied.to_frame(level=found.level)
@@ -411,5 +409,5 @@ def _users_picture(found: ReportResults) -> Figure:
         plot_satisfaction(found.users, level=found.level),
         key="users-picture",
         alt=f"Share of satisfied users, and of queries that satisfy most, for {len(found.scores.systems)} systems",
-        caption="Mean P(Sat) with its interval, the band for a query not seen yet, and P(Succ).",
+        caption="Mean P(Sat) with its interval, the band for a new query, and P(Succ).",
     )

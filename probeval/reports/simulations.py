@@ -1,4 +1,4 @@
-"""The report of a simulation: policies side by side on a finished campaign."""
+"""Reports of simulations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from probeval.data.files import read_bytes
 from probeval.errors import DataError
 from probeval.plots import plot_trajectory
 from probeval.reports.page import Page, Prose, Quote, Section, Table
-from probeval.reports.pages import how_made
+from probeval.reports.pages import reproduction
 from probeval.reports.pictures import draw
 from probeval.simulation import Bins, Point, Simulation, Trajectory, TrajectoryStep
 
@@ -24,7 +24,7 @@ __all__ = ["read_simulation", "report_simulation"]
 SHOWN = ("judged", "confidence", "accuracy", "tau", "mae", "calibration_excess", "calibration_p", "coverage")
 PICTURES = {
     "tau": "Kendall's tau with the order by full judgments; a ring marks the stop.",
-    "confidence": "Stated confidence. Compare it with accuracy: where it is true, the two agree.",
+    "confidence": "Stated confidence. If calibrated, it agrees with accuracy.",
     "accuracy": "Share of pairs of systems in the true order.",
 }
 
@@ -45,14 +45,14 @@ def read_simulation(path: str | PathLike[str]) -> dict[str, Any]:
 def report_simulation(
     result: Simulation | Mapping[str, Any], *, title: str = "Simulation", command: str = "", seed: int | None = None
 ) -> Page:
-    """The report of a simulation, or of its JSON (which has the checkpoints alone, so its curves are coarser)."""
+    """Return the report of a simulation, or of its JSON, whose curves are coarser (checkpoints only)."""
     document = result.to_dict() if isinstance(result, Simulation) else result
     trajectories = result if isinstance(result, Simulation) else _simulation(result)
     table = _stops(document)
     first = table.sort_values(["judged", "policy"], kind="stable").iloc[0]
     lead = (
         f"{len(table)} {'trajectory' if len(table) == 1 else 'trajectories'}: {document['systems']} systems compared "
-        f"by {document['metric']} on a pool of {document['pool']:,} pairs, held against its full judgments."
+        f"by {document['metric']} on a pool of {document['pool']:,} pairs, against full judgments."
     )
     facts = {"measure": str(document["metric"]), **({} if seed is None else {"seed": str(seed)})}
     return Page(
@@ -69,10 +69,10 @@ def report_simulation(
             ("tau there", f"{first['tau']:.3f}", f"tau .9 lasts from {first['to tau .9']} judgments"),
         ),
         sections=(
-            Section("stops", "Where judging stopped", (*_spread(table), Table.of(table, STOPS))),
-            Section("trajectory", "Along the way", (*_pictures(trajectories), Table.of(_points(document), POINTS))),
-            Section("paper", "For a paper", (Quote(_paragraph(document, table)),)),
-            how_made(facts, command),
+            Section("stops", "Stopping points", (*_spread(table), Table.of(table, STOPS))),
+            Section("trajectory", "Trajectories", (*_pictures(trajectories), Table.of(_points(document), POINTS))),
+            Section("paper", "Summary for a paper", (Quote(_paragraph(document, table)),)),
+            reproduction(facts, command),
         ),
     )
 
@@ -82,8 +82,8 @@ STOPS = (
     "confidence equals it on average. To tau .9: judgments from which tau stays at .9 for 100 more."
 )
 POINTS = (
-    "At the checkpoints. Calibration excess: distance of confidence from accuracy beyond what a perfect model shows by "
-    "chance, with its p. Coverage: share of systems whose 95% interval holds the true score."
+    "At the checkpoints. Calibration excess: distance of confidence from accuracy, less that of a perfectly calibrated "
+    "model, with its p. Coverage: share of systems whose 95% interval holds the true score."
 )
 
 
@@ -114,17 +114,17 @@ def _stops(document: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def _spread(table: pd.DataFrame) -> list[Prose]:
-    """The range over seeds, where there are several."""
-    said = []
+    """Return the range over seeds, if several."""
+    sentences = []
     for policy, rows in table.groupby("policy", sort=False):
         if len(rows) > 1:
             judged, accuracy = rows["judged"], rows["accuracy"]
-            said.append(
+            sentences.append(
                 f"{policy}: {judged.median():,.0f} judgments at the median of {len(rows)} seeds "
                 f"({judged.min():,} to {judged.max():,}), accuracy {accuracy.mean():.3f} "
                 f"({accuracy.min():.3f} to {accuracy.max():.3f})."
             )
-    return [Prose(" ".join(said))] if said else [Prose("One seed a policy: another seed would stop elsewhere.")]
+    return [Prose(" ".join(sentences) or "One seed per policy: results vary with the seed.")]
 
 
 def _points(document: Mapping[str, Any]) -> pd.DataFrame:
@@ -154,20 +154,20 @@ def _pictures(simulation: Simulation) -> list[Any]:
 
 
 def _paragraph(document: Mapping[str, Any], table: pd.DataFrame) -> str:
-    said = "; ".join(
+    outcomes = "; ".join(
         f"{row['policy']} {'stopped after' if row['stopped'] == 'yes' else 'did not stop within'} {row['judged']:,} "
         f"judgments ({row['share']}), with an accuracy of {row['accuracy']:.3f} at a stated confidence of "
         f"{row['confidence']:.3f} (tau {row['tau']:.3f})"
         for _, row in table.iterrows()
     )
     return (
-        f"We judged a finished campaign again ({document['systems']} systems, {document['pool']:,} pairs, "
-        f"{document['metric']}), its full judgments being assessor and truth: {said}."
+        f"We simulated the judging of a finished campaign ({document['systems']} systems, {document['pool']:,} pairs, "
+        f"{document['metric']}), with its full judgments as assessor and truth: {outcomes}."
     )
 
 
 def _simulation(document: Mapping[str, Any]) -> Simulation:
-    """Trajectories from a document: steps are its checkpoints."""
+    """Return the trajectories of a document, with its checkpoints as steps."""
     none = Bins((), (), ())
     trajectories = []
     for one in document["policies"]:

@@ -1,4 +1,4 @@
-"""Which pair to judge next, and when to stop."""
+"""Selection of the next pairs to judge, and stopping rules."""
 
 from probeval.selection.batch import choose
 from probeval.selection.context import SelectionContext

@@ -1,4 +1,4 @@
-"""Several pairs at once: the second of two that say the same is worth less once the first is taken."""
+"""Batches: once a pair is chosen, pairs that carry the same information are worth less."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from probeval.ties import TIE
 __all__ = ["SHORT_LIST", "check_exploration", "choose", "in_turn"]
 
 SHORT_LIST = 300  # pairs among which a batch is chosen
-DIGITS = 10  # values that agree to so many digits are tied
+DIGITS = 10  # values that agree to this many digits are tied
 
 
 def choose(
@@ -29,24 +29,24 @@ def choose(
     offered: Bools,
     explore: float = 0.0,
 ) -> Ints:
-    """The next ``n`` pairs to judge, the best first; fewer where fewer are left. Ties go to the first in the pool.
+    """Return the next ``n`` pairs to judge, best first, or all that are left. Ties go to the first in the pool.
 
     Parameters
     ----------
     context
-        What is known.
+        The current state: lists, judgments, prediction and scores.
     policy, goal
-        How to choose, and to what end.
+        The policy and the goal of the judging.
     n
-        How many.
+        The number of pairs.
     offered
         The pairs that may be chosen, shape (pair,); judged ones never are.
     explore
-        The share of judgments that are given to exploration: pairs at random, from the queries least judged so far.
-        A policy that trusts its model looks only where the model says there is something to learn.
+        The share of judgments spent on exploration: random pairs from the queries with the smallest judged share.
+        Without it, a model-based policy never checks pairs that the model is wrongly sure of.
     """
     if n < 0:
-        raise SelectionError(f"So many pairs cannot be chosen: {n}.")
+        raise SelectionError(f"The number of pairs must not be negative, got {n}.")
     check_exploration(explore)
     policy = as_policy(policy)
     open_ = offered & ~context.judged
@@ -54,13 +54,13 @@ def choose(
     if n == 0:
         return np.empty(0, dtype=np.int64)
     start = len(context.judgments)
-    # Judgment j explores when the running share passes a whole number: evenly spread, whatever the batches.
+    # Judgment j explores when the running share passes a whole number: evenly spread for any batch size.
     exploring = np.floor((start + 1 + np.arange(n)) * explore) > np.floor((start + np.arange(n)) * explore)
     if policy.at_random:
         exploring[:] = False
-    strays = _explore(context, open_, int(exploring.sum()))
-    open_[strays] = False
-    wanted = n - len(strays)
+    explored = _explore(context, open_, int(exploring.sum()))
+    open_[explored] = False
+    wanted = n - len(explored)
     if wanted == 0:
         chosen = np.empty(0, dtype=np.int64)
     elif policy.joint_value is None or not goal.about_scores:
@@ -68,24 +68,24 @@ def choose(
     else:
         chosen = _together(policy, policy.joint_value, context, goal, open_, wanted)
     out = np.empty(n, dtype=np.int64)
-    out[exploring], out[~exploring] = strays, chosen
+    out[exploring], out[~exploring] = explored, chosen
     return out
 
 
 def check_exploration(explore: float) -> None:
-    """Refuse a share of exploration that is none."""
+    """Raise an error unless the share of exploration is between 0 and 1."""
     if not 0 <= explore <= 1:
-        raise SelectionError(f"The share of exploration is between 0 and 1, got {explore:g}.")
+        raise SelectionError(f"The share of exploration must be between 0 and 1, got {explore:g}.")
 
 
 def _best(value: Floats, open_: Bools, n: int) -> Ints:
-    """The ``n`` open pairs of the highest value, ties in the order of the pool."""
+    """Return the ``n`` open pairs with the highest values, ties in the order of the pool."""
     pairs = np.flatnonzero(open_)
     return np.asarray(pairs[np.argsort(-_rounded(value[pairs]), kind="stable")[:n]])
 
 
 def _rounded(value: Floats) -> Floats:
-    """Values without the noise of rounding, so that ties are ties."""
+    """Return values without floating-point noise, so that equal values compare equal."""
     finite = np.abs(value[np.isfinite(value)])
     top = float(finite.max(initial=0.0))
     return np.round(value / top, DIGITS) if top > 0 else value
@@ -94,7 +94,7 @@ def _rounded(value: Floats) -> Floats:
 def _together(
     policy: Policy, joint_value: JointValue, context: SelectionContext, goal: Goal, open_: Bools, n: int
 ) -> Ints:
-    """A batch chosen jointly, among the pairs that are worth most by themselves."""
+    """Choose a batch jointly among the pairs with the highest values of their own."""
     first = policy(context, goal)
     if n == 1:
         return _best(first, open_, 1)
@@ -112,7 +112,7 @@ def _together(
 def in_turn(
     covariance: Floats, variance: Floats, between: Floats, n: int, value: Callable[[Floats, Floats], Floats]
 ) -> Ints:
-    r"""Take the pair of the highest value, take what it would say out of the others, and again.
+    r"""Repeatedly take the pair of the highest value, and condition the others on it.
 
     With :math:`x` taken, :math:`g_d` falls by :math:`\text{Cov}(G_d, G_x)\, g_x / \text{Var}[G_x]` and
     :math:`\text{Var}[G_d]` by :math:`\text{Cov}(G_d, G_x)^2 / \text{Var}[G_x]`.
@@ -120,12 +120,12 @@ def in_turn(
     Parameters
     ----------
     covariance, variance, between
-        Of each pair's gain: with the scores, its own, and with the other pairs' gains; shapes (pair, system), (pair,)
-        and (pair, pair).
+        Of each pair's gain: its covariance with the scores, its variance, and its covariance with other pairs' gains;
+        shapes (pair, system), (pair,) and (pair, pair).
     n
-        How many to take.
+        The number of pairs to take.
     value
-        What pairs with such covariances and variances are worth.
+        The value of pairs, given covariance and variance.
     """
     free = np.ones(len(variance), dtype=bool)
     out = []
@@ -135,15 +135,15 @@ def in_turn(
         out.append(at)
         if variance[at] <= TIE:
             continue
-        said = np.where(free, between[:, at] / variance[at], 0.0)
-        covariance = covariance - np.outer(said, covariance[at])
-        variance = np.maximum(variance - said * between[:, at], 0.0)
-        between = between - np.outer(said, between[at])
+        slope = np.where(free, between[:, at] / variance[at], 0.0)
+        covariance = covariance - np.outer(slope, covariance[at])
+        variance = np.maximum(variance - slope * between[:, at], 0.0)
+        between = between - np.outer(slope, between[at])
     return np.array(out, dtype=np.int64)
 
 
 def _explore(context: SelectionContext, open_: Bools, n: int) -> Ints:
-    """Pairs at random, from the queries of which the smallest share is judged."""
+    """Return random pairs from the queries with the smallest judged share."""
     if n == 0:
         return np.empty(0, dtype=np.int64)
     query = context.runs.pool.query

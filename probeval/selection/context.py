@@ -1,4 +1,4 @@
-"""What a policy looks at: the lists, what is judged, what is believed, and how the scores stand."""
+"""The input of a policy: lists, judgments, prediction and scores."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ from probeval.threads import in_order
 
 __all__ = ["SelectionContext", "effective_weights"]
 
-SAMPLE = 500  # draws from which the weights of a measure that is not linear are learned
-RIDGE = 0.01  # relative: pairs that hardly vary say nothing
+SAMPLE = 500  # draws to estimate the weights of a measure that is not linear
+RIDGE = 0.01  # relative: pairs that hardly vary carry no information
 DRAWS = 1000  # of normal scores, for the probability of being the best
 
 
 @dataclass(frozen=True, eq=False)
 class SelectionContext:
-    """All that a choice can depend on.
+    """The input of a policy.
 
     Parameters
     ----------
     runs
         The lists, on the pool that all arrays follow.
     judgments
-        What was judged so far, in the order in which it happened.
+        The judgments so far, in order.
     prediction
-        What the model says.
+        The prediction of the model.
     scores
-        The scores now.
+        The current scores.
     seed
-        Where randomness starts.
+        The seed of all randomness.
     """
 
     runs: Runs
@@ -65,11 +65,11 @@ class SelectionContext:
 
     @cached_property
     def ranking(self) -> Ranking:
-        """The ranking now."""
+        """The current ranking."""
         return self.scores.ranking(rng=stream(self.seed, Purpose.RANKING), n=DRAWS)
 
     def stream(self, *purpose: Purpose) -> np.random.Generator:
-        """Randomness for a purpose, the same whenever this much is judged."""
+        """Return a random generator for a purpose, fixed by the seed and the number of judgments."""
         return stream(self.seed, len(self.judgments), *purpose)
 
     @cached_property
@@ -80,18 +80,18 @@ class SelectionContext:
 
     @cached_property
     def gains(self) -> Floats:
-        """The gain of each grade by which pairs are compared, shape (grade,)."""
+        """The gain of each grade, shape (grade,): the measure's, or the scale's if the measure has none."""
         scale = self.relevance.scale
         return self.metric.gains(scale) if self.metric.definition.gains is not None else scale.gains
 
     @cached_property
     def dependence(self) -> Dependence:
-        """How the gains of pairs hang together."""
+        """The covariance of gains between pairs."""
         return self.prediction.dependence(self.gains)
 
     @cached_property
     def weights(self) -> Floats:
-        """What a unit of gain of each pair adds to each system's mean score, shape (pair, system)."""
+        """The increase of each system's mean score per unit of gain of each pair, shape (pair, system)."""
         return effective_weights(self.runs, self.relevance, self.metric, self.gains, self.stream(Purpose.WEIGHTS))
 
     @cached_property
@@ -102,7 +102,7 @@ class SelectionContext:
 
     @cached_property
     def gain_variance(self) -> Floats:
-        """The variance of each pair's gain, parameters and all, shape (pair,)."""
+        """The variance of each pair's gain, uncertainty of the parameters included, shape (pair,)."""
         return self.gain_moments[1] + self.dependence.variance
 
     @cached_property
@@ -116,7 +116,7 @@ class SelectionContext:
 
     @cached_property
     def best_rank(self) -> Ints:
-        """The best rank at which any system has each pair, from 0, shape (pair,)."""
+        """The best rank of each pair over all systems, from 0, shape (pair,)."""
         best = np.full(len(self.runs.pool), self.runs.depth)
         system, query, rank = np.nonzero(self.runs.retrieved)
         np.minimum.at(best, self.runs.pairs[system, query, rank], rank)
@@ -124,17 +124,17 @@ class SelectionContext:
 
     @property
     def judged(self) -> Bools:
-        """The pairs that need no judgment, shape (pair,)."""
+        """Whether each pair is certain, so needs no judgment, shape (pair,)."""
         return self.relevance.certain
 
 
 def effective_weights(
     runs: Runs, relevance: RelevanceDistribution, metric: Metric, gains: Floats, rng: np.random.Generator
 ) -> Floats:
-    """What a unit of gain of each pair adds to each system's mean score, shape (pair, system).
+    """Return the increase of each system's mean score per unit of gain of each pair, shape (pair, system).
 
-    For a linear measure these are its weights. For any other, the score of each query is regressed on the gains of its
-    pairs over joint draws (by ridge regression): how the score moves with each gain on average.
+    For a linear measure these are its weights. For any other, they are the slopes of a ridge regression of each query's
+    score on the gains of its pairs, over joint draws.
     """
     n_queries = max(len(runs.queries), 1)
     if metric.is_linear:
@@ -160,7 +160,7 @@ def effective_weights(
 
 
 def _ridge(x: Floats, y: Floats) -> Floats:
-    """The slopes of columns y on columns x, in the primal or the dual form, whichever is smaller."""
+    """Return the slopes of columns y on columns x, by the primal or the dual solution, whichever is smaller."""
     rows, columns = x.shape
     level = RIDGE * float((x**2).sum()) / rows
     if level == 0:

@@ -1,4 +1,4 @@
-"""What the judging is for: which comparisons, scores or documents matter."""
+"""Goals of judging: the comparisons, scores or documents that matter."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["GOALS", "Goal"]
 GOALS = {
     "ranking": "the order of all systems (the default)",
     "best": "which system is the best",
-    "top:N": "which N systems are the best, in whatever order",
+    "top:N": "which N systems are the best, in any order",
     "pair:A,B": "which of two systems is better",
     "scores": "the score of every system, to within a half-width",
     "relevant": "relevant documents found",
@@ -24,7 +24,7 @@ GOALS = {
 
 @dataclass(frozen=True)
 class Goal:
-    """What the judging is for, one of :data:`GOALS`.
+    """A goal of judging, one of :data:`GOALS`.
 
     Examples
     --------
@@ -40,7 +40,7 @@ class Goal:
 
     @classmethod
     def parse(cls, text: str | Goal) -> Goal:
-        """The goal that a text names."""
+        """Return the goal with this name."""
         if isinstance(text, Goal):
             return text
         kind, _, rest = text.partition(":")
@@ -59,30 +59,29 @@ class Goal:
 
     @property
     def compares(self) -> bool:
-        """Whether it is about differences between systems."""
+        """Whether the goal compares systems."""
         return self.kind in ("ranking", "best", "top", "pair")
 
     @property
     def orders_all(self) -> bool:
-        """Whether it asks for the order of all systems."""
+        """Whether the goal is the order of all systems."""
         return self.kind == "ranking"
 
     @property
     def about_scores(self) -> bool:
-        """Whether it is about scores, or differences between them; else about documents."""
+        """Whether the goal concerns scores or their differences, not documents."""
         return self.kind != "relevant"
 
     def check(self, systems: tuple[str, ...]) -> None:
-        """Refuse a goal that names a system that is not there."""
+        """Raise an error if the goal names an unknown system."""
         for name in self.systems:
             if name not in systems:
                 raise SelectionError(f"No system {name!r} to compare.{did_you_mean(name, systems)}")
 
     def comparisons(self, ranking: Ranking) -> Floats:
-        """1 for every comparison that matters now, else 0, symmetric, shape (system, system).
+        """Return 1 for every comparison that matters now, else 0, symmetric, shape (system, system).
 
-        For the best system those of the present leader with all others; for the best N those of the present N with the
-        rest.
+        For the best system, the current leader against all others; for the best N, the current N against the rest.
         """
         systems, order = ranking.scores.systems, ranking.scores.order
         n = len(systems)
@@ -99,7 +98,7 @@ class Goal:
         return matters
 
     def confidence(self, ranking: Ranking) -> float:
-        """How sure the goal's answer is: the mean confidence of its comparisons; P(best) for the best system."""
+        """Return the mean confidence of the goal's comparisons; P(best) if the goal is the best system."""
         if self.kind == "best":
             return float(ranking.p_best.max())
         matters = np.triu(self.comparisons(ranking), k=1) > 0

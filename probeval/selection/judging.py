@@ -1,4 +1,4 @@
-"""The loop that a person, a page and a simulation share: what is known now, what to judge next, when to stop."""
+"""The judging loop of campaigns and simulations: predict, score, choose the next pairs."""
 
 from __future__ import annotations
 
@@ -31,30 +31,28 @@ __all__ = ["Judging", "JudgingState"]
 class Judging:
     """A campaign to be judged: the systems' lists, a model, a measure, a policy and a goal.
 
-    :meth:`of` makes one from names and texts. ``dataclasses.replace`` keeps the online model, so that nothing is
-    fitted again.
+    :meth:`of` builds one from names. ``dataclasses.replace`` keeps the online model, so nothing is refitted.
 
     Parameters
     ----------
     online
-        The model as it follows the campaign; it has the collection, the model, the depth of the pool and the scale.
+        The online model: the model with the collection, the depth of the pool and the scale.
     runs
-        The lists to that depth.
+        The lists, cut at that depth.
     metric
         The measure.
     policy, goal
-        How to choose pairs, and to what end.
+        The policy that chooses pairs, and the goal of the judging.
     explore
         The share of exploratory judgments.
     offered
-        The pairs of the pool that may be judged; all when not given, shape (pair,).
+        The pairs of the pool that may be judged, shape (pair,); all by default.
     refresh
-        After how many judgments the model learns again; in between, judged pairs are merely known.
+        The number of judgments between refits; in between, judged pairs only become certain.
     method, target, family, draws
-        How scores are computed, what they are scores of, the shape that confidence takes, and how many draws where
-        draws are made: as in :func:`probeval.scores.evaluate`.
+        As in :func:`probeval.scores.evaluate`, with ``draws`` for its ``n``.
     seed
-        Same seed, same order.
+        The seed: the same seed gives the same order.
 
     Examples
     --------
@@ -103,24 +101,24 @@ class Judging:
         draws: int = 1000,
         seed: int = 0,
     ) -> Judging:
-        """From names and texts; what is not given follows from the rest.
+        """Build from names, with defaults from the collection and the policy.
 
         Parameters
         ----------
         collection
-            Runs, and whatever judgments, metadata and labels there are.
+            Runs, with judgments, metadata and labels if available.
         model
-            What predicts relevance.
+            The relevance model.
         metric
             The measure or its name.
         policy, goal
             Names (:data:`probeval.selection.POLICIES`, :data:`probeval.selection.GOALS`), objects, or for a policy a
             plain function.
         scale, depth
-            The grades, those of the judgments when not given; how many ranks are pooled, the metric's cutoff, else the
-            whole runs, when not given.
+            The grades, by default those of the judgments; the depth of the pool, by default the metric's cutoff, or
+            whole runs without one.
         explore
-            The share of exploratory judgments; the policy's own when not given.
+            The share of exploratory judgments, by default the policy's own.
         offered, refresh, method, target, family, draws, seed
             As above.
         """
@@ -148,29 +146,29 @@ class Judging:
     def choosing(
         self, policy: str | Policy | PolicyFunction, *, goal: Goal | str = "ranking", explore: float | None = None
     ) -> Judging:
-        """The same judging by another policy and for another goal; nothing is fitted again."""
+        """Return the same judging with another policy and goal, without refitting."""
         chosen, aim = as_policy(policy), Goal.parse(goal)
         aim.check(self.runs.systems)
         return replace(self, policy=chosen, goal=aim, explore=chosen.explores if explore is None else explore)
 
     def to_depth(self, depth: int, *, metric: Metric) -> Judging:
-        """The same judging by another measure, on a pool of another depth."""
+        """Return the same judging with another measure and depth of the pool."""
         online = follow(self.model, self.collection, depth=depth, scale=self.scale)
         return replace(self, online=online, runs=self.collection.runs.top(depth), metric=metric, offered=None)
 
     @property
     def collection(self) -> Collection:
-        """Runs, and whatever judgments, metadata and labels there are."""
+        """Runs, with judgments, metadata and labels if available."""
         return self.online.collection
 
     @property
     def model(self) -> Predicts:
-        """What predicts relevance."""
+        """The relevance model."""
         return self.online.model
 
     @property
     def depth(self) -> int:
-        """How many ranks are pooled."""
+        """The depth of the pool."""
         return self.online.depth
 
     @property
@@ -184,12 +182,12 @@ class Judging:
         return self.runs.pool
 
     def begin(self) -> JudgingState:
-        """Where it starts: with the judgments of the collection."""
+        """Return the first state: the judgments of the collection."""
         judgments = self.collection.judgments
         return self.state(Judgments.none(self.pool) if judgments is None else judgments)
 
     def state(self, judgments: Judgments, *, last: Prediction | None = None) -> JudgingState:
-        """The state with these judgments; ``last`` is a prediction with others, to start from."""
+        """Return the state with these judgments; ``last`` is an earlier prediction, the start of the fit."""
         now = judgments if len(judgments) else None
         prediction = self.online.after(now, stream(self.seed, Purpose.PREDICTION), last=last)
         return JudgingState(self, judgments, prediction, len(judgments))
@@ -197,18 +195,18 @@ class Judging:
 
 @dataclass(frozen=True, eq=False)
 class JudgingState:
-    """A moment of the judging: what is judged and believed, how the scores stand, what comes next.
+    """A state of the judging: judgments, prediction and scores, and the next pairs to judge.
 
     Parameters
     ----------
     judging
-        What is being done.
+        The judging that this is a state of.
     judgments
-        What was judged so far, outside the pool too.
+        All judgments so far, also of pairs outside the pool.
     prediction
-        What the model says now.
+        The current prediction.
     learned
-        How many judgments the model has learned from.
+        The number of judgments at the last fit.
     """
 
     judging: Judging
@@ -218,7 +216,7 @@ class JudgingState:
 
     @cached_property
     def context(self) -> SelectionContext:
-        """All that a policy looks at."""
+        """The input of the policy."""
         judging = self.judging
         scores = evaluate(
             judging.runs,
@@ -234,17 +232,17 @@ class JudgingState:
 
     @property
     def goal(self) -> Goal:
-        """What the judging is for."""
+        """The goal of the judging."""
         return self.judging.goal
 
     @property
     def scores(self) -> Scores:
-        """The scores of all systems, jointly."""
+        """The joint scores of all systems."""
         return self.context.scores
 
     @property
     def ranking(self) -> Ranking:
-        """The ranking, and how sure it is."""
+        """The ranking and its confidence."""
         return self.context.ranking
 
     @property
@@ -255,7 +253,7 @@ class JudgingState:
         return free if offered is None else free & offered
 
     def next(self, n: int = 1, *, taken: Iterable[int] = ()) -> Ints:
-        """The next ``n`` pairs of the pool to judge, the best first; none that is judged, nor any that is ``taken``."""
+        """Return the next ``n`` pairs of the pool to judge, best first, except judged pairs and those in ``taken``."""
         offered = self.open.copy()
         offered[list(taken)] = False
         judging = self.judging
@@ -263,7 +261,7 @@ class JudgingState:
             return choose(self.context, judging.policy, n, goal=self.goal, offered=offered, explore=judging.explore)
 
     def after(self, judgments: Judgments) -> JudgingState:
-        """The state with these judgments: all so far, the new ones among them."""
+        """Return the state with these judgments, old and new."""
         if len(judgments) - self.learned < self.judging.refresh:
             return replace(self, judgments=judgments, prediction=self.prediction.knowing(judgments))
         return self.judging.state(judgments, last=self.prediction)

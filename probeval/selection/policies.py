@@ -1,7 +1,7 @@
-r"""Policies: what judging each pair is worth now, as pure functions of what is known. The highest comes first.
+r"""Policies: pure functions that value each pair for judging; the highest value is judged first.
 
 Several are quadratic forms over comparisons: with :math:`\omega_{ab}` the weight of a comparison and :math:`x_{da}`
-what pair :math:`d` means to system :math:`a`,
+the effect of pair :math:`d` on system :math:`a`,
 
 .. math:: \sum_{a<b} \omega_{ab} (x_{da} - x_{db})^2 = x_d' L x_d,
 
@@ -40,30 +40,30 @@ __all__ = [
 
 PolicyFunction = Callable[[SelectionContext, Goal], Floats]
 JointValue = Callable[[Floats, Floats, SelectionContext, Goal], Floats]
-EXPLORE = 0.1  # of the judgments of a policy that trusts its model; the published policies stay as they were published
-DISCOUNT = 0.9  # of what a run's earlier documents said of it, in the bandit
+EXPLORE = 0.1  # share of judgments, for model-based policies; published policies do not explore
+DISCOUNT = 0.9  # per document, of a run's earlier documents in the bandit
 
 
 @dataclass(frozen=True, repr=False)
 class Policy:
-    """A way to choose pairs.
+    """A policy to choose pairs.
 
     Parameters
     ----------
     name, summary
-        What it is called, and one line on what it chooses.
+        Its name, and one line on the pairs that it chooses.
     value
-        What judging each pair is worth, shape (pair,), as a function of the context and the goal. The highest comes
+        The value of judging each pair, shape (pair,), as a function of the context and the goal. The highest comes
         first.
     default_model
-        The model of a simulation that names none.
+        The default model in simulations.
     explores
-        The share of exploratory judgments, where none is given.
+        The default share of exploratory judgments.
     at_random
-        Whether its choices are random already, so that no judgment explores.
+        Whether its choices are random, so that no exploration is needed.
     joint_value
         For a policy whose batches are chosen jointly: the value of pairs as a function of their covariances with the
-        scores, their own variances, the context and the goal (:func:`worth`). None where pairs are chosen one by one.
+        scores, their own variances, the context and the goal (:func:`worth`). None if pairs are chosen one by one.
 
     Examples
     --------
@@ -80,7 +80,7 @@ class Policy:
     joint_value: JointValue | None = None
 
     def __call__(self, context: SelectionContext, goal: Goal) -> Floats:
-        """What judging each pair is worth, shape (pair,)."""
+        """Return the value of judging each pair, shape (pair,)."""
         return self.value(context, goal)
 
     def __str__(self) -> str:
@@ -91,29 +91,29 @@ class Policy:
 
 
 def laplacian(weights: Floats) -> Floats:
-    """The graph Laplacian of symmetric weights, shape (system, system)."""
+    """Return the graph Laplacian of symmetric weights, shape (system, system)."""
     return np.diag(weights.sum(axis=1)) - weights
 
 
-def _form(columns: Floats, matrix: Floats) -> Floats:
-    """The quadratic form of every row, shape (pair,)."""
+def _quadratic(columns: Floats, matrix: Floats) -> Floats:
+    """Return the quadratic form of every row, shape (pair,)."""
     return np.asarray(((columns @ matrix) * columns).sum(axis=1))
 
 
 def random(context: SelectionContext, goal: Goal) -> Floats:
-    """In an order drawn once for the whole campaign."""
+    """Random order, drawn once for the whole campaign."""
     return stream(context.seed, Purpose.ORDER).random(len(context.runs.pool))
 
 
 def depth(context: SelectionContext, goal: Goal) -> Floats:
-    """Pooling: first what any system has at rank 1, then rank 2, and so on."""
+    """Pooling: documents at rank 1 of any system first, then rank 2, and so on."""
     return -context.best_rank.astype(float)
 
 
 def mtf(context: SelectionContext, goal: Goal) -> Floats:
-    """Move to front (Cormack, Palmer and Clarke 1998): runs that disappoint fall back.
+    """Move to front (Cormack, Palmer and Clarke 1998): runs with irrelevant documents move back.
 
-    Query by query, the next document of the run with the fewest irrelevant ones among those it has offered so far.
+    Query by query, the next document of the run with the fewest irrelevant documents judged so far.
     """
     irrelevant = -_offered(context, lambda relevant, age: np.where(relevant, 0.0, 1.0))
     return _from_runs(context, irrelevant)
@@ -123,8 +123,8 @@ def bandit(context: SelectionContext, goal: Goal) -> Floats:
     r"""A non-stationary bandit (after Losada, Parapar and Barreiro 2017, MaxMean): runs are arms, relevance the reward.
 
     Query by query, the next document of the run with the highest mean of
-    :math:`\text{Beta}(1 + \sum \rho^{t} r,\; 1 + \sum \rho^{t} (1 - r))` over the documents it has offered, the latest
-    one counting most: runs become poorer as one goes down.
+    :math:`\text{Beta}(1 + \sum \rho^{t} r,\; 1 + \sum \rho^{t} (1 - r))` over its judged documents, the latest
+    weighted most, as precision falls with rank.
     """
     good = _offered(context, lambda relevant, age: relevant * DISCOUNT**age)
     bad = _offered(context, lambda relevant, age: (1 - relevant) * DISCOUNT**age)
@@ -139,17 +139,17 @@ def mtc(context: SelectionContext, goal: Goal) -> Floats:
     doubt = (1 - context.ranking.pair_confidence) * goal.comparisons(context.ranking)
     np.fill_diagonal(doubt, 0.0)
     has = context.retrieved
-    return np.asarray(_form(np.asarray(has.T.toarray()), laplacian(doubt)))
+    return np.asarray(_quadratic(np.asarray(has.T.toarray()), laplacian(doubt)))
 
 
 def mtc_thesis(context: SelectionContext, goal: Goal) -> Floats:
     r"""Minimal test collections, weights of Urbano (2013): :math:`\sum_{a<b} |W_{ad} - W_{bd}|`.
 
-    For nDCG and ideal RBP over the expected ideal list of the query, which :math:`W` then has no part in.
+    For nDCG and ideal RBP, divided by the expected ideal score of the query.
     """
     metric, runs = context.metric, context.runs
     if metric.definition.rank_weights is None:
-        raise SelectionError(f"mtc-thesis is for weighted sums of gains such as DCG@10, not for {metric}. Use gain.")
+        raise SelectionError(f"mtc-thesis needs a weighted sum of gains such as DCG@10, not {metric}. Use gain.")
     at_rank = metric.rank_weights(max(runs.depth, 1))
     cut = np.arange(len(at_rank)) < (metric.cutoff or len(at_rank))
     weights = np.asarray(weight_matrix(runs, at_rank * cut).T.toarray())
@@ -177,12 +177,12 @@ def variance(context: SelectionContext, goal: Goal) -> Floats:
 
 
 def uncertain(context: SelectionContext, goal: Goal) -> Floats:
-    """The pair whose gain is least sure, whatever it means to the systems."""
+    """Pairs with the largest variance of gain, regardless of their effect on systems."""
     return context.gain_variance
 
 
 def gain(context: SelectionContext, goal: Goal) -> Floats:
-    r"""What a judgment is expected to settle, with all that it says of other pairs.
+    r"""Expected information about the goal, including information about other pairs.
 
     See docs/theory/judging.md#gain.
 
@@ -194,22 +194,22 @@ def gain(context: SelectionContext, goal: Goal) -> Floats:
 
 
 def worth(covariance: Floats, variance: Floats, context: SelectionContext, goal: Goal) -> Floats:
-    """The value of pairs with these covariances with the scores, and these variances of their own."""
+    """Return the value of pairs by the covariance of their gain with the scores, and its variance."""
     if not goal.about_scores:
         return context.gain_moments[0]
     if not goal.compares:
         total = covariance**2 @ np.maximum(np.diag(context.scores.covariance), 0.0)
     else:
-        total = _form(covariance, laplacian(comparison_weights(context, goal)))
+        total = _quadratic(covariance, laplacian(comparison_weights(context, goal)))
     return np.divide(total, variance, out=np.zeros(len(total)), where=variance > TIE)
 
 
 def comparison_weights(context: SelectionContext, goal: Goal) -> Floats:
-    r"""How much each comparison is open: :math:`\phi(z)/\text{Var}[D]`, 0 where the difference is known."""
+    r"""Return the weight of each comparison, :math:`\phi(z)/\text{Var}[D]`; 0 if the difference is certain."""
     mean, sd = context.scores.difference_moments()
     open_ = sd**2 > TIE
     if context.scores.family == "empirical":
-        # Draws have no normal shape: z is what a normal difference of the same confidence would have.
+        # Draws are not normal: use the z of a normal difference with the same confidence.
         better = context.ranking.p_better
         z = ndtri(np.clip(better + (1 - better - better.T) / 2, 1e-6, 1 - 1e-6))
     else:
@@ -220,7 +220,7 @@ def comparison_weights(context: SelectionContext, goal: Goal) -> Floats:
 
 
 def _offered(context: SelectionContext, value: Callable[[Floats, Floats], Floats]) -> Floats:
-    """What the judged documents say of each run on each query, the latest having age 0, shape (system, query)."""
+    """Return the sum of ``value`` over each run's judged documents, the latest with age 0, shape (system, query)."""
     runs, scale = context.runs, context.relevance.scale
     codes = np.append(context.relevance.judged, -1)[runs.pairs]  # (system, query, rank)
     seen: Bools = (codes >= 0) & runs.retrieved
@@ -230,11 +230,11 @@ def _offered(context: SelectionContext, value: Callable[[Floats, Floats], Floats
 
 
 def _from_runs(context: SelectionContext, priority: Floats) -> Floats:
-    """Query by query in turn, the documents that runs of the highest priority would offer next."""
+    """Return values that take queries in turn, and the next documents of the runs with the highest priority."""
     runs = context.runs
     system, query, rank = np.nonzero(runs.retrieved)
     pair = runs.pairs[system, query, rank]
-    # Highest priority first, then higher ranks, then runs as they come: the place of each pair in its query's queue.
+    # The queue of each query: highest priority first, then higher ranks, then the order of runs.
     order = np.lexsort((system, rank, -priority[system, query], query))
     order = order[~context.judged[pair[order]]]
     _, first = np.unique(pair[order], return_index=True)
@@ -273,14 +273,14 @@ POLICIES: dict[str, Policy] = {
 
 
 def find_policy(name: str) -> Policy:
-    """The policy of that name."""
+    """Return the policy with this name."""
     if name not in POLICIES:
         raise SelectionError(f"No policy {name!r}: {', '.join(POLICIES)}.{did_you_mean(name, POLICIES)}")
     return POLICIES[name]
 
 
 def as_policy(policy: str | Policy | PolicyFunction) -> Policy:
-    """The policy, the one that a text names, or a policy made of a plain function."""
+    """Return a policy from a policy, its name, or a plain function."""
     if isinstance(policy, Policy):
         return policy
     if isinstance(policy, str):
@@ -292,17 +292,17 @@ def as_policy(policy: str | Policy | PolicyFunction) -> Policy:
 def register_policy(policy: Policy | PolicyFunction) -> Policy:
     """Add a policy under its name, for judging, simulations and the command line.
 
-    A plain function of a :class:`SelectionContext` and a :class:`Goal` goes by its own name and the first line of its
-    docstring.
+    A plain function of a :class:`SelectionContext` and a :class:`Goal` gets its own name, and the first line of its
+    docstring as summary.
 
     Raises
     ------
     SelectionError
-        If another policy has the name, or it has a colon, which separates a policy from its model.
+        If the name is taken, or has a colon, which separates a policy from its model.
     """
     made = as_policy(policy)
     if not made.name or ":" in made.name:
-        raise SelectionError(f"The name of a policy is a word without a colon, got {made.name!r}.")
+        raise SelectionError(f"The name of a policy must not be empty or have a colon, got {made.name!r}.")
     if made.name in POLICIES:
         raise SelectionError(f"A policy {made.name!r} exists already: choose another name.")
     POLICIES[made.name] = made

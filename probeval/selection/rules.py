@@ -1,4 +1,4 @@
-"""The stopping rules, one class each. A rule is added here by one class and one line in the list at the end."""
+"""The stopping rules, one class each; :data:`RULES` lists them."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
 __all__ = ["CONFIDENCE", "RULES", "Quantity", "Rate", "StoppingRule", "find_quantity", "rates", "register_rule"]
 
 LEVEL = 0.95  # of the intervals whose half-width is compared
-ALMOST_ONE = 1 - 1e-9  # the highest probability that has a normal quantile here
-RESERVED = frozenset("=,+ ")  # they separate the parts of a combination
+ALMOST_ONE = 1 - 1e-9  # the highest probability to take a normal quantile of
+RESERVED = frozenset("=,+ ")  # separators in combinations of rules
 
 
 class Quantity:
-    """A number that a combination of stopping rules is given as ``name=NUMBER``."""
+    """A number in a combination of stopping rules, written ``name=NUMBER``."""
 
     name: ClassVar[str]
     summary: ClassVar[str]
     kind: ClassVar[str] = "a positive number"
 
     def allows(self, number: float) -> bool:
-        """Whether the number can be a value of this quantity."""
+        """Return whether the number is valid for this quantity."""
         return 0 <= number < np.inf
 
     def read(self, text: str) -> float:
-        """The number in ``name=NUMBER``."""
+        """Parse the number in ``name=NUMBER``."""
         try:
             number = float(text.partition("=")[2])
         except ValueError:
@@ -53,22 +53,22 @@ class Quantity:
 
 
 class Rate(Quantity):
-    """What one judgment takes, for rules that count time or money."""
+    """The time or money that one judgment takes."""
 
     def allows(self, number: float) -> bool:
-        """Any positive number."""
+        """Return whether the number is positive."""
         return 0 < number < np.inf
 
 
 class Seconds(Rate):
-    """How long one judgment takes."""
+    """The seconds per judgment."""
 
     name = "seconds"
     summary = "seconds per judgment"
 
 
 class Price(Rate):
-    """What one judgment costs."""
+    """The price per judgment."""
 
     name = "price"
     summary = "price per judgment"
@@ -78,7 +78,7 @@ class StoppingRule(Quantity, ABC):
     """A figure of the judging, and the target at which judging can stop.
 
     A rule has a ``name``, a ``summary`` for the help, a ``value`` and a direction: it holds from its target on, or up
-    to its target where ``at_most`` is set. A rule that needs to be told what one judgment takes has a ``rate``.
+    to its target if ``at_most`` is set. A rule that counts time or money has a ``rate``.
 
     Examples
     --------
@@ -98,14 +98,14 @@ class StoppingRule(Quantity, ABC):
 
     @abstractmethod
     def value(self, state: JudgingState, rate: float) -> float:
-        """The figure at a state of the judging; ``rate`` is 1 for a rule that has none."""
+        """Return the figure at a state of the judging; ``rate`` is 1 for a rule without one."""
 
     def holds(self, value: float, target: float) -> bool:
-        """Whether the target is met."""
+        """Return whether the target is met."""
         return value <= target + TIE if self.at_most else value >= target - TIE
 
     def progress(self, value: float, target: float) -> float:
-        """How far the figure is on its way to the target, from 0 to 1; 1 where the rule holds."""
+        """Return the progress towards the target, from 0 to 1; 1 if the rule holds."""
         if self.holds(value, target):
             return 1.0
         if self.at_most:
@@ -113,11 +113,11 @@ class StoppingRule(Quantity, ABC):
         return value / target if target > 0 else 1.0
 
     def judgments(self, target: float, rate: float) -> float | None:
-        """The number of judgments at which the rule holds, whatever their grades; None where it depends on them."""
+        """Return the number of judgments at which the rule holds; None if it depends on their grades."""
         return None
 
     def describe(self, value: float, target: float) -> str:
-        """The figure beside its target, such as ``budget 12 >= 10``."""
+        """Describe the figure and its target, such as ``budget 12 >= 10``."""
         return f"{self.name} {value:.4g} {'<=' if self.at_most else '>='} {target:g}"
 
 
@@ -127,15 +127,15 @@ class ProbabilityRule(StoppingRule):
     kind = "a probability"
 
     def allows(self, number: float) -> bool:
-        """Any number from 0 to 1."""
+        """Return whether the number is between 0 and 1."""
         return 0 <= number <= 1
 
 
 class ConfidenceRule(ProbabilityRule):
-    """A rule whose target is a confidence, which starts at a half."""
+    """A rule whose target is a confidence, from .5 to 1."""
 
     def progress(self, value: float, target: float) -> float:
-        """On the scale of normal quantiles, as the last steps to a high confidence take the most judgments."""
+        """Return the progress on the scale of normal quantiles, as the last steps take the most judgments."""
         if self.holds(value, target):
             return 1.0
         to = float(ndtri(min(target, ALMOST_ONE)))
@@ -146,66 +146,66 @@ class MeanConfidence(ConfidenceRule):
     """Mean confidence over the comparisons of the goal."""
 
     name = "confidence"
-    summary = "mean confidence over the comparisons that the goal asks for (all pairs of systems, for a ranking)"
+    summary = "mean confidence over the comparisons of the goal (all pairs of systems, for a ranking)"
 
     def value(self, state: JudgingState, rate: float) -> float:
-        """The confidence of the goal; over all pairs of systems, for a goal that compares none."""
+        """Return the confidence of the goal; over all pairs of systems if the goal compares none."""
         return state.goal.confidence(state.ranking) if state.goal.compares else state.ranking.confidence
 
 
 class LeastConfidence(ConfidenceRule):
-    """The least sure comparison of the goal."""
+    """The lowest confidence of the goal's comparisons."""
 
     name = "every"
-    summary = "the confidence of the least sure of these comparisons"
+    summary = "the lowest confidence of these comparisons"
 
     def value(self, state: JudgingState, rate: float) -> float:
-        """The lowest confidence; 1 where there is nothing to compare."""
+        """Return the lowest confidence; 1 without comparisons."""
         matters = np.triu(state.goal.comparisons(state.ranking), k=1) > 0
         return float(state.ranking.pair_confidence[matters].min()) if matters.any() else 1.0
 
 
 class BestSystem(ProbabilityRule):
-    """The best system is known."""
+    """The probability of the best system."""
 
     name = "best"
     summary = "the probability that the leading system is the best"
 
     def value(self, state: JudgingState, rate: float) -> float:
-        """The highest P(best) of any system."""
+        """Return the highest P(best) of any system."""
         return float(state.ranking.p_best.max())
 
 
 class HalfWidth(StoppingRule):
-    """All scores are known to within a margin."""
+    """The widest interval of a score."""
 
     name = "halfwidth"
     summary = "the widest 95% interval of a system's score, as a half-width"
     at_most = True
 
     def value(self, state: JudgingState, rate: float) -> float:
-        """The widest half-width of any system."""
+        """Return the widest half-width of any system."""
         return state.scores.halfwidth(LEVEL)
 
 
 class Budget(StoppingRule):
-    """A number of judgments is made."""
+    """A budget of judgments."""
 
     name = "budget"
     summary = "judgments made"
-    unit: ClassVar[float] = 1.0  # what the rate adds up to per unit of the target
+    unit: ClassVar[float] = 1.0  # rate units per unit of the target
 
     def value(self, state: JudgingState, rate: float) -> float:
-        """The judgments made, in units of the target."""
+        """Return the judgments made, in units of the target."""
         return len(state.judgments) * rate / self.unit
 
     def judgments(self, target: float, rate: float) -> float:
-        """How many judgments the target stands for."""
+        """Return the number of judgments that the target allows."""
         return target * self.unit / rate
 
 
 class Hours(Budget):
-    """A number of hours is spent."""
+    """A budget of hours."""
 
     name = "hours"
     summary = "hours of judging, at `seconds=` per judgment"
@@ -214,10 +214,10 @@ class Hours(Budget):
 
 
 class Cost(Budget):
-    """An amount of money is spent."""
+    """A budget of money."""
 
     name = "cost"
-    summary = "what the judgments cost, at `price=` each"
+    summary = "cost of the judgments, at `price=` each"
     rate = Price()
 
 
@@ -228,12 +228,12 @@ RULES: dict[str, StoppingRule] = {
 
 
 def rates() -> dict[str, Rate]:
-    """The rates that the rules need, by name."""
+    """Return the rates of the rules, by name."""
     return {rule.rate.name: rule.rate for rule in RULES.values() if rule.rate is not None}
 
 
 def find_quantity(name: str) -> Quantity:
-    """The rule or rate of that name."""
+    """Return the rule or rate with this name."""
     known: dict[str, Quantity] = {**RULES, **rates()}
     if name not in known:
         raise SelectionError(f"No stopping rule {name!r}: {', '.join(known)}.{did_you_mean(name, known)}")
@@ -246,10 +246,12 @@ def register_rule(rule: StoppingRule) -> StoppingRule:
     Raises
     ------
     SelectionError
-        If another rule or rate has the name, or it has a character that separates rules.
+        If the name is taken, or has a character that separates rules.
     """
     if not rule.name or RESERVED & set(rule.name):
-        raise SelectionError(f"The name of a stopping rule has no '=', ',', '+' or space, got {rule.name!r}.")
+        raise SelectionError(
+            f"The name of a stopping rule must not be empty or have '=', ',', '+' or a space, got {rule.name!r}."
+        )
     if rule.name in {**RULES, **rates()}:
         raise SelectionError(f"A stopping rule {rule.name!r} exists already: choose another name.")
     RULES[rule.name] = rule

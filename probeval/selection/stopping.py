@@ -1,4 +1,4 @@
-"""When to stop: stopping rules with their targets, combined by "and" and "or"."""
+"""Combinations of stopping rules with targets, by "and" and "or"."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ __all__ = ["Stopping", "StoppingCheck", "StoppingTarget"]
 
 @dataclass(frozen=True)
 class StoppingCheck:
-    """Whether to stop, and how far it is.
+    """Whether to stop, and the progress towards stopping.
 
     Parameters
     ----------
     reached
         Whether any of the alternatives holds.
     reasons
-        Those that hold, in words.
+        The alternatives that hold, as text.
     values
-        The present figure of each rule, by name.
+        The current figure of each rule, by name.
     progress
-        How far the nearest alternative is, from 0 to 1.
+        The progress of the nearest alternative, from 0 to 1.
     """
 
     reached: bool
@@ -48,7 +48,7 @@ class StoppingTarget:
     rule
         The rule.
     target
-        From which value on, or up to which, it holds.
+        The least value at which it holds, or the largest for a rule with ``at_most``.
     """
 
     rule: StoppingRule
@@ -60,14 +60,14 @@ class StoppingTarget:
 
 @dataclass(frozen=True)
 class Stopping:
-    """Alternatives, each a set of rules that must hold together; the first alternative that holds stops the judging.
+    """Alternatives, each a set of rules that must all hold; judging stops when any alternative holds.
 
     Parameters
     ----------
     alternatives
         The targets of each alternative.
     rates
-        What one judgment takes, by the name of the rate, for rules that need it.
+        Time or price per judgment, by the name of the rate, for rules that need it.
 
     Examples
     --------
@@ -84,11 +84,11 @@ class Stopping:
     def __post_init__(self) -> None:
         for rule in self.rules.values():
             if rule.rate is not None and rule.rate.name not in self.rates:
-                raise SelectionError(f"To stop at {rule.name}= say what a judgment takes: {rule.rate.name}=.")
+                raise SelectionError(f"The stopping rule {rule.name}= needs {rule.rate.name}= per judgment.")
 
     @classmethod
     def parse(cls, text: str | Stopping | None) -> Stopping:
-        """From a text such as ``confidence=.95,budget=500``: a comma is "or", a plus "and"."""
+        """Parse a text such as ``confidence=.95,budget=500``: a comma is "or", a plus "and"."""
         if isinstance(text, Stopping):
             return text
         alternatives: list[tuple[StoppingTarget, ...]] = []
@@ -115,11 +115,11 @@ class Stopping:
 
     @property
     def rules(self) -> dict[str, StoppingRule]:
-        """The rules that it has, by name."""
+        """The rules, by name."""
         return {t.rule.name: t.rule for together in self.alternatives for t in together}
 
     def targets(self, rule: StoppingRule) -> list[float]:
-        """The targets that the alternatives set for a rule.
+        """Return the targets of a rule over all alternatives.
 
         >>> from probeval.selection.rules import CONFIDENCE
         >>> Stopping.parse("confidence=.9+halfwidth=.02,confidence=.95,budget=100").targets(CONFIDENCE)
@@ -128,7 +128,7 @@ class Stopping:
         return [t.target for together in self.alternatives for t in together if t.rule == rule]
 
     def left(self, judged: int) -> int | None:
-        """How many more judgments budgets allow, or None where nothing limits them."""
+        """Return how many more judgments the budgets allow; None without a limit."""
         limits = []
         for together in self.alternatives:
             counts = [t.rule.judgments(t.target, self._rate(t.rule)) for t in together]
@@ -138,7 +138,7 @@ class Stopping:
         return max(0, int(np.ceil(min(limits) - 1e-9)) - judged) if limits else None
 
     def check(self, state: JudgingState) -> StoppingCheck:
-        """The figures of the rules at a state of the judging, and whether they meet their targets."""
+        """Check the rules at a state of the judging."""
         values = {name: rule.value(state, self._rate(rule)) for name, rule in _in_order(self.rules).items()}
         reasons, progress = [], 0.0
         for together in self.alternatives:
@@ -153,5 +153,5 @@ class Stopping:
 
 
 def _in_order(rules: Mapping[str, StoppingRule]) -> dict[str, StoppingRule]:
-    """The rules in the order of the list; one that was registered in another process comes last."""
+    """Return the rules in the order of :data:`RULES`; rules registered in another process come last."""
     return {name: rules[name] for name in {**RULES, **rules} if name in rules}

@@ -1,4 +1,4 @@
-"""What is decided, what is open, and what no judgment can decide; and whether every team had its share of judging."""
+"""Decided, open and undecidable comparisons, and the fairness of judging between teams."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ __all__ = ["Verdict", "VerdictDocument", "fairness"]
 
 
 class VerdictDocument(TypedDict):
-    """How many comparisons of systems are in each state.
+    """The number of comparisons of systems in each state.
 
     Parameters
     ----------
     decided
-        Those with the confidence that is asked for.
+        Comparisons with at least the requested confidence.
     tied
-        Those that are ties whatever is judged.
+        Exact ties, which no judgment can change.
     open
-        The rest: more judgments will tell.
+        The rest: more judgments will decide.
     beyond
-        Those that would stay in doubt for other queries, with everything judged.
+        Comparisons that new queries would leave undecided, even with all pairs judged.
     """
 
     decided: int
@@ -42,21 +42,21 @@ class VerdictDocument(TypedDict):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Verdict(Shown):
-    """The comparisons of all systems by what is known of them.
+    """The state of every comparison of two systems.
 
     Parameters
     ----------
     level
-        The confidence from which on a comparison is decided.
+        The confidence at which a comparison is decided.
     decided
-        Those that have it.
+        Comparisons with at least that confidence.
     tied
-        Those that are ties whatever is judged: nothing open can tell the two apart.
+        Exact ties: no open pair can separate the two systems.
     open
-        The rest: more judgments will tell.
+        The rest: more judgments will decide.
     beyond
-        Those that these queries are too few for: with everything judged, and the difference as expected now, the
-        population of queries would still leave them in doubt. All of shape (system, system), symmetric.
+        Comparisons with too few queries: with all pairs judged and the difference as expected now, they would stay
+        undecided for the population of queries. All of shape (system, system), symmetric.
     """
 
     level: float
@@ -67,7 +67,7 @@ class Verdict(Shown):
 
     @classmethod
     def of(cls, ranking: Ranking, *, level: float = 0.95) -> Verdict:
-        """From a ranking."""
+        """Compute from a ranking."""
         mean, sd = ranking.scores.difference_moments()
         n = len(mean)
         other = ~np.eye(n, dtype=bool)
@@ -82,7 +82,7 @@ class Verdict(Shown):
         return cls(level, decided, tied, other & ~tied & ~decided, beyond)
 
     def to_dict(self) -> VerdictDocument:
-        """How many comparisons are in each state, as plain data for JSON."""
+        """Return the number of comparisons in each state, for JSON."""
         return {
             "decided": int(self.decided.sum()) // 2,
             "tied": int(self.tied.sum()) // 2,
@@ -91,32 +91,32 @@ class Verdict(Shown):
         }
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per state: state, comparisons."""
+        """Return one row per state: state, comparisons."""
         return pd.DataFrame({"state": list(VerdictDocument.__annotations__), "comparisons": self.to_dict().values()})
 
     def _headline(self) -> str:
         return ", ".join(f"{n:,} {state}" for state, n in self.to_dict().items()) + f" at {self.level:g}"
 
     def sentences(self) -> tuple[str, ...]:
-        """The same in words."""
+        """Return the summary sentence."""
         return (str(self),)
 
     def __str__(self) -> str:
         n = self.to_dict()
         total = n["decided"] + n["tied"] + n["open"]
-        tied = f", {n['tied']} are ties whatever is judged" if n["tied"] else ""
+        tied = f", {n['tied']} are exact ties" if n["tied"] else ""
         return (
             f"{n['decided']:,} of {total:,} comparisons are decided at {self.level:g}, {n['open']:,} are open{tied}; "
-            f"for other queries than these, {n['beyond']:,} would stay in doubt with everything judged."
+            f"on new queries, {n['beyond']:,} would stay undecided even with all pairs judged."
         )
 
 
 def fairness(state: JudgingState, *, progress: Callable[[Sequence[Any]], Iterable[Any]] = iter) -> pd.DataFrame:
-    """One row per team, or per system without teams: was it judged as much as the others, and what hangs on it?
+    """Return the coverage of judging per team, or per system without teams, and its effect on scores.
 
-    ``judged`` is the share of its pairs that are judged, ``own`` the number of pairs that it alone retrieved and
-    ``own_judged`` the share of these. ``score`` is the mean score of its systems, ``left_out`` what it would be had the
-    team not taken part in the pool (its own pairs not judged), ``shift`` how many places its best system would fall.
+    ``judged`` is the share of its pairs that are judged, ``own`` the number of pairs that it alone retrieved, and
+    ``own_judged`` the judged share of these. ``score`` is the mean score of its systems, ``left_out`` the mean had the
+    team not contributed to the pool (its own pairs not judged), and ``shift`` the ranks its best system would lose.
     """
     runs = state.judging.runs
     teams = np.array(runs.systems if runs.teams is None else runs.teams, dtype=object)
@@ -146,9 +146,9 @@ def fairness(state: JudgingState, *, progress: Callable[[Sequence[Any]], Iterabl
 
 
 def _without(state: JudgingState, own: Bools) -> Any:
-    """The mean scores had these pairs not been judged, shape (system,)."""
+    """Return the mean scores had these pairs not been judged, shape (system,)."""
     judgments = state.judgments
     position = judgments.pool.within(state.judging.pool)[judgments.pair]
     kept = judgments.take((position < 0) | ~own[position])
-    # The same randomness as for the state itself, so that what differs is the judgments.
+    # The same random numbers as the state, so that only the judgments differ.
     return state.judging.state(kept, last=state.prediction).scores.mean

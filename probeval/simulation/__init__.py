@@ -1,4 +1,4 @@
-"""What would have happened: campaigns judged again, in part, and held against their full judgments."""
+"""Simulations: finished campaigns judged again in part and compared with their full judgments; forecasts and plans."""
 
 from probeval.simulation.forecast import Forecast, forecast
 from probeval.simulation.heldout import HeldOut, restrict

@@ -1,9 +1,8 @@
-"""What judging will bring, before it is done: truths drawn from the posterior, each judged as the policy would.
+"""Forecasts of judging: simulated judging of truths drawn from the posterior.
 
-A draw of all grades, jointly, is a way in which the campaign may turn out. The loop is run on it: choose, judge, learn,
-until confidence has reached its target and holds. Each draw gives one trajectory of confidence; together they
-are the forecast.
-Batches grow with what is judged, so that a trajectory takes a dozen steps or two.
+A joint draw of all grades is a possible truth. The judging loop runs on it (choose, judge, refit) until confidence has
+reached its target and holds. Each draw gives one trajectory of confidence; together they are the forecast. Batches grow
+with the number of judgments, so that a trajectory takes one or two dozen steps.
 """
 
 from __future__ import annotations
@@ -28,23 +27,23 @@ from probeval.ties import TIE
 __all__ = ["Forecast", "ForecastStep", "forecast"]
 
 LEVEL = 0.9  # of the interval of a forecast
-PATHS, BATCH, GROWTH = 8, 10, 0.2  # trajectories; the least batch, and how it grows with what is judged
-DRAWS = 200  # of scores, where draws are made
-LASTS = 100  # judgments that confidence has to hold for
-DOUBT = 0.2  # sd on top of that between trajectories, of the logarithm: models are wrong beyond what they know
+PATHS, BATCH, GROWTH = 8, 10, 0.2  # trajectories; the smallest batch; its size as a share of the judgments made
+DRAWS = 200  # of scores, for measures that need draws
+LASTS = 100  # judgments for which confidence must hold
+DOUBT = 0.2  # sd of the logarithm for model error, on top of the sd between trajectories
 
 
 class ForecastStep(TypedDict):
-    """A forecast after so many judgments.
+    """A forecast after a number of judgments.
 
     Parameters
     ----------
     judged
-        How many judgments, those already made included.
+        The number of judgments, including those already made.
     confidence, lower, upper
-        The mean confidence over pairs of systems: median, and interval.
+        The mean confidence over pairs of systems: median and interval.
     halfwidth
-        The widest 95% half-width of a score, the median.
+        The median of the widest 95% half-width of a score.
     """
 
     judged: int
@@ -56,17 +55,17 @@ class ForecastStep(TypedDict):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Forecast(Shown):
-    """Trajectories that judging may take, one per path.
+    """Forecast trajectories of judging, one per path.
 
     Parameters
     ----------
     judged
-        Numbers of judgments, those already made included, shape (step,).
+        Numbers of judgments, including those already made, shape (step,).
     confidence, halfwidth
-        The mean confidence over pairs of systems, and the widest 95% half-width of a score, shapes (path, step); past
-        its end a trajectory stays as it was.
+        The mean confidence over pairs of systems, and the widest 95% half-width of a score, shapes (path, step); a
+        trajectory that has ended keeps its last value.
     pool
-        How many pairs there are.
+        The number of pairs in the pool.
     """
 
     judged: Ints
@@ -79,24 +78,24 @@ class Forecast(Shown):
             object.__setattr__(self, name, frozen(getattr(self, name)))
 
     def passage(self, confidence: float, *, lasts: int = LASTS) -> Floats:
-        """The first number of judgments from which on confidence stays for ``lasts`` more, of each path.
+        """Return the first number of judgments from which confidence stays for ``lasts`` more, per path.
 
-        The size of the pool where it never does: with everything judged all is certain.
+        The size of the pool if it never does: with all pairs judged, scores are certain.
         """
         return np.array([_first(self.judged, row - confidence, lasts, self.pool) for row in self.confidence])
 
     def needed(self, confidence: float, *, level: float = LEVEL, lasts: int = LASTS) -> dict[str, float]:
-        """The judgments that a mean confidence needs: the middle, and the interval that holds them with ``level``."""
+        """Return the judgments needed for a mean confidence: the median, and the ``level`` interval."""
         return self._between(self.passage(confidence, lasts=lasts), level)
 
     def needed_halfwidth(self, halfwidth: float, *, level: float = LEVEL) -> dict[str, float]:
-        """The judgments after which no 95% interval of a score is wider."""
+        """Return the judgments needed until no 95% interval of a score is wider."""
         return self._between(
             np.array([_first(self.judged, halfwidth - row, 0, self.pool) for row in self.halfwidth]), level
         )
 
     def _between(self, passages: Floats, level: float) -> dict[str, float]:
-        """A log-normal predictive, as far as a few paths can tell."""
+        """Return the interval of a log-normal predictive distribution, allowing for the small number of paths."""
         start = float(self.judged[0])
         ahead = np.log(np.maximum(passages - start, 1.0))
         n = len(ahead)
@@ -105,12 +104,12 @@ class Forecast(Shown):
         reach = -float(stdtrit(max(n - 1, 1), (1 - level) / 2)) * spread
         middle = float(ahead.mean())
         low, high = (float(min(start + np.exp(middle + x), self.pool)) for x in (-reach, reach))
-        if passages.max() <= start:  # it is there already
+        if passages.max() <= start:  # already reached
             return {"judgments": start, "lower": start, "upper": start}
         return {"judgments": min(start + float(np.exp(middle)), float(self.pool)), "lower": low, "upper": high}
 
     def to_frame(self, *, level: float = LEVEL) -> pd.DataFrame:
-        """One row per step: judged, confidence (median), lower, upper, halfwidth."""
+        """Return one row per step: judged, confidence (median), lower, upper, halfwidth."""
         tail = (1 - level) / 2
         low, middle, high = np.quantile(self.confidence, [tail, 0.5, 1 - tail], axis=0)
         return pd.DataFrame(
@@ -124,20 +123,20 @@ class Forecast(Shown):
         )
 
     def to_dict(self, *, level: float = LEVEL) -> list[ForecastStep]:
-        """The steps as plain data for JSON."""
+        """Return the steps as plain data for JSON."""
         return records(self.to_frame(level=level), ForecastStep)
 
     def _headline(self) -> str:
         return f"{len(self.confidence)} paths from {self.judged[0]:,} to {self.judged[-1]:,} of {self.pool:,} pairs"
 
     def views(self) -> tuple[View, ...]:
-        """One row per step."""
+        """Return one row per step."""
         title = f"Expected trajectory over {self.pool:,} pairs, {LEVEL:.0%} band"
         return (View(self.to_frame(), title, intervals=("confidence", "lower", "upper")),)
 
 
 def _first(judged: Ints, over: Floats, lasts: int, pool: int) -> float:
-    """Where a trajectory first stays at or above zero for ``lasts`` more, between two steps in a straight line."""
+    """Return where a trajectory first stays non-negative for ``lasts`` more, by linear interpolation between steps."""
     for i in np.flatnonzero(over >= -TIE):
         until = np.searchsorted(judged, judged[i] + lasts, side="right")
         if np.all(over[i:until] >= -TIE):
@@ -162,26 +161,26 @@ def forecast(
     rng: np.random.Generator | None = None,
     progress: Callable[[Sequence[Any]], Iterable[Any]] = iter,
 ) -> Forecast:
-    """Run the loop forward from a state on truths drawn from what is believed there.
+    """Run the judging loop forward from a state, on truths drawn from its posterior.
 
     Parameters
     ----------
     state
-        A moment of the judging: nothing judged, a pilot, or more.
+        The current state of the judging.
     target, halfwidth, lasts
         A trajectory ends when mean confidence has held its target for ``lasts`` judgments, and no half-width is wider.
     paths
-        How many truths.
+        The number of truths.
     most
-        The most judgments to look ahead; all that are open when not given.
+        The largest number of judgments to look ahead; by default all open pairs.
     noise
-        The variance of what an assessor's grade adds to a pair's gain.
+        The variance that an assessor's error adds to a pair's gain.
     n_jobs
-        How many processes share the work.
+        The number of processes.
     rng
-        From which truths are drawn (seed 0 when not given).
+        The generator of truths; seed 0 by default.
     progress
-        Wraps the trajectories while they are run.
+        Wraps the trajectories, to show progress.
 
     Examples
     --------
@@ -195,7 +194,7 @@ def forecast(
     True
     """
     if not 0.5 <= target <= 1:
-        raise SelectionError(f"A target is a confidence between .5 and 1, got {target:g}.")
+        raise SelectionError(f"The target confidence must be between .5 and 1, got {target:g}.")
     if paths < 1:
         raise SelectionError(f"A forecast needs at least one path, got {paths}.")
     from joblib import Parallel, delayed
@@ -226,7 +225,7 @@ def _track(
     most: int | None,
     noise: float,
 ) -> tuple[list[int], list[float], list[float]]:
-    """One trajectory: numbers judged, confidence and half-width at each step."""
+    """Run one trajectory: numbers judged, confidence and half-width at each step."""
     judging = state.judging
     pool = state.judgments.pool.union(judging.pool)
     past, place, grades = state.judgments.on(pool), judging.pool.within(pool), judging.scale.values[truth]
@@ -258,7 +257,7 @@ def _track(
 
 
 def _stated(state: JudgingState, made: Sequence[int], noise: float) -> tuple[float, float]:
-    """Mean confidence and the widest half-width, with what the assessors of these pairs add."""
+    """Return mean confidence and the widest half-width, including the assessors' error on these pairs."""
     scores = state.scores
     if not noise:
         return state.ranking.confidence, scores.halfwidth()

@@ -1,4 +1,4 @@
-"""Campaigns whose truth is known, held out: what is learned from, and what is judged again."""
+"""Held-out campaigns with known truth, and splits into training and test."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["HeldOut", "Split", "restrict", "split"]
 
 
 def restrict(collection: Collection, queries: Iterable[str]) -> Collection:
-    """The campaign on some of its queries alone: their runs and their judgments.
+    """Return the campaign with only these queries: their runs and judgments.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def restrict(collection: Collection, queries: Iterable[str]) -> Collection:
 
 
 def _on_queries(pool: Pool, at: Bools) -> tuple[Pool, Ints]:
-    """The pool on some of its queries, and the new place of every old pair, -1 where it has none."""
+    """Return the pool of some queries, and the new index of every old pair, -1 if dropped."""
     keep = at[pool.query]
     docs, doc = np.unique(pool.doc[keep], return_inverse=True)
     place = np.cumsum(at) - 1
@@ -55,7 +55,7 @@ def _on_queries(pool: Pool, at: Bools) -> tuple[Pool, Ints]:
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """A campaign whose truth is known, to be judged again.
+    """A campaign with known truth, to be judged again.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class HeldOut:
     depth, scale
         The depth of the pool, and the scale of the grades.
     systems
-        How many systems the campaign has in all.
+        The number of systems in the whole campaign.
     """
 
     collection: Collection
@@ -74,12 +74,12 @@ class HeldOut:
 
     @classmethod
     def of(cls, collection: Collection, *, depth: int, systems: str = "judged") -> HeldOut:
-        """The systems with more than .99 of their top ``depth`` judged, and the pool of these; or ``"all"`` systems.
+        """Hold out the systems with more than .99 of their top ``depth`` judged, and their pool; or ``"all"`` systems.
 
         Raises
         ------
         DataError
-            Where no system is judged so far.
+            If no system is judged to this depth.
         """
         kept = collection.judged_systems(depth, share=-1.0 if systems == "all" else JUDGED)
         scale = kept.scale()
@@ -102,7 +102,7 @@ class HeldOut:
 
     @property
     def pool(self) -> Pool:
-        """The pairs that the systems retrieved."""
+        """The pool of the systems."""
         assert self.collection.judgments is not None
         return self.collection.judgments.pool
 
@@ -113,22 +113,22 @@ class HeldOut:
 
     @property
     def known(self) -> Ints:
-        """The pairs of the pool that have a judgment."""
+        """The judged pairs of the pool."""
         return np.flatnonzero(self._graded >= 0)
 
     @property
     def codes(self) -> Codes:
-        """The true grade of every pair of the pool, the lowest where nobody judged, shape (pair,)."""
+        """The true grade of every pair of the pool, the lowest for pairs without a judgment, shape (pair,)."""
         return np.maximum(self._graded, 0)
 
     def truth(self, metric: Metric) -> Floats:
-        """The true score of every system on every query, ideal lists from the pool alone, shape (system, query)."""
+        """Return the true scores per system and query, with ideal lists from the pool, shape (system, query)."""
         runs = self.collection.runs.top(self.depth)
         relevant_counts = count_at_least(self.codes, runs.pool.query, len(runs.queries), len(self.scale))
         return metric.scores(Lists(self.scale, gather(self.codes, runs.pairs), relevant_counts))
 
     def after(self, pairs: Ints) -> Collection:
-        """The campaign with only these pairs of the pool judged."""
+        """Return the campaign with only these pairs of the pool judged."""
         judgments = self.collection.judgments
         assert judgments is not None
         return replace(
@@ -138,7 +138,7 @@ class HeldOut:
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """What is learned from, and what is held out; splits of one key learn the same."""
+    """Training campaigns and a held-out one; splits with the same key have the same training campaigns."""
 
     key: tuple[str, int]
     training: Sequence[Collection]
@@ -149,10 +149,10 @@ class Split:
 def split(
     collections: Sequence[Collection], depth: int, seeds: int, seed: int, say: Callable[[str], None]
 ) -> list[Split]:
-    """Every campaign whose truth is known held out once a seed, with what is learned from in its stead.
+    """Hold out every campaign with known truth once per seed, with its training campaigns.
 
-    A campaign without a fully judged system is only learned from. One whose documents have groups and whose grades are
-    fine has no like among the others, and goes by halves of its queries.
+    A campaign without a fully judged system is used for training only. One with groups of documents and fine grades is
+    unlike the others, and is split into halves of its queries.
     """
     names = [c.name for c in collections]
     if len(set(names)) < len(names):
@@ -165,25 +165,25 @@ def split(
         except DataError:
             if collection.judgments is None:
                 raise
-            say(f"{collection.name}: no system is judged to depth {depth}; it is only learned from.")
-    alone = [name for name, h in held.items() if _has_no_like(h)]
+            say(f"{collection.name}: no system is judged to depth {depth}; used for training only.")
+    alone = [name for name, h in held.items() if _is_unlike_others(h)]
     past = {c.name: held[c.name].collection if c.name in held else c for c in collections if c.name not in alone}
     out = []
     for name, campaign in held.items():
         if name in alone:
-            say(f"{name}: fitted on half of its queries and tried on the other half.")
+            say(f"{name}: fitted on half of its queries, tested on the other half.")
             out += [_halves(campaign, s, seed) for s in range(seeds)]
             continue
         others = [c for other, c in past.items() if other != name]
         if not others:
-            raise DataError(f"{name}: there is no other campaign to learn from. Name at least two.")
+            raise DataError(f"{name}: there is no other campaign to fit on. Name at least two.")
         out += [Split((name, 0), others, campaign, s) for s in range(seeds)]
     if not out:
         raise DataError(f"no campaign has a system that is judged to depth {depth}.")
     return out
 
 
-def _has_no_like(held: HeldOut) -> bool:
+def _is_unlike_others(held: HeldOut) -> bool:
     return held.collection.metadata is not None and held.scale.bins is not None
 
 

@@ -1,4 +1,4 @@
-"""Plans: the cheapest mix of queries, depth, assessors and labels that is expected to reach a target."""
+"""Plans: the cheapest design (queries, depth, assessors, labels) that is expected to reach a target."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ __all__ = ["TARGETS", "Plan", "Planned", "Prices", "parse_targets", "plan", "res
 TARGETS = {
     "confidence": "mean confidence over all pairs of systems, on these queries",
     "halfwidth": "the widest 95% half-width of a system's score, on these queries",
-    "erho2": "E rho^2: whether other queries would rank the systems alike",
-    "phi": "Phi: whether other queries would give the same scores",
+    "erho2": "E rho^2: stability of differences between systems over other queries",
+    "phi": "Phi: stability of scores over other queries",
     "power": "P(a true difference of `difference` is found significant at .05)",
 }
-JUDGED = ("confidence", "halfwidth")  # targets that judging meets; the others are about queries
+JUDGED = ("confidence", "halfwidth")  # targets that judgments can meet; the others depend on queries
 ABOUT_QUERIES = ("erho2", "phi", "power")
 STUDY_DRAWS = 200
 
 
 def parse_targets(text: str) -> dict[str, float]:
-    """Targets that must all hold, from a text such as ``confidence=.95,erho2=.9``.
+    """Parse targets that must all hold, such as ``confidence=.95,erho2=.9``.
 
     >>> parse_targets("confidence=.95, phi=.8")
     {'confidence': 0.95, 'phi': 0.8}
@@ -52,7 +52,7 @@ def parse_targets(text: str) -> dict[str, float]:
     for part in text.split(","):
         name, _, value = (s.strip() for s in part.partition("="))
         if re.fullmatch(r"[\d.]+", name) and not value:
-            raise SelectionError(f"A target has a name: write confidence={name}, got {part.strip()!r}.")
+            raise SelectionError(f"A target needs a name: write confidence={name}, got {part.strip()!r}.")
         if name not in TARGETS:
             raise SelectionError(f"No target {name!r}: {', '.join(TARGETS)}.{did_you_mean(name, TARGETS)}")
         try:
@@ -67,16 +67,16 @@ def parse_targets(text: str) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Prices:
-    """What things cost.
+    """The prices of judgments, queries and labels.
 
     Parameters
     ----------
     judgment, seconds
-        The price of a judgment, and how long one takes.
+        The price of a judgment, and its time in seconds.
     query
-        The price of a query: finding it and writing it down.
+        The price of creating a query.
     label
-        The price of a machine's label of a pair.
+        The price of a machine label of a pair.
     """
 
     judgment: float = 1.0
@@ -86,10 +86,10 @@ class Prices:
 
 
 def resize(collection: Collection, n: int, rng: np.random.Generator) -> Collection:
-    """The campaign as it might be with another number of queries.
+    """Return the campaign with another number of queries.
 
-    With fewer, some of them at random; with more, all of them and as many again as needed drawn from them under new
-    names, retrieved alike and judged not at all.
+    With fewer, a random sample; with more, all of them plus copies of random ones under new names, with the same lists
+    and without judgments.
 
     >>> from probeval.relevance import synthetic_campaign
     >>> campaign = synthetic_campaign(np.random.default_rng(1), systems=4, queries=3, depth=5)
@@ -136,7 +136,7 @@ def _of_queries(judgments: Judgments | None, names: Sequence[str]) -> Judgments 
 
 
 def _copied(labels: LabelTable | None, runs: Runs, picked: Ints, names: Sequence[str]) -> LabelTable | None:
-    """Labels under the new names of the queries."""
+    """Return the labels under the new names of the queries."""
     if labels is None:
         return None
     place = {str(q): i for i, q in enumerate(labels.pool.queries)}
@@ -171,30 +171,30 @@ def plan(
     seed: int = 0,
     progress: Callable[[Sequence[Any]], Iterable[Any]] = iter,
 ) -> Plan:
-    """Look at every mix of queries, depth, assessors and labels, and say what each is expected to take.
+    """Forecast the judgments and cost of every combination of queries, depth, assessors and labels.
 
     Parameters
     ----------
     collection
-        Runs, and the pilot's judgments where there are any; labels where machines can give them.
+        Runs, with the judgments of a pilot and machine labels if available.
     model
-        What predicts relevance.
+        The relevance model.
     metric, scale
         The measure, and the grades.
     targets
-        What must be reached, all of it: see :data:`TARGETS`.
+        The targets to meet, all of them: see :data:`TARGETS`.
     queries, depths
-        Numbers of queries and of ranks to look at; those of the runs and of the measure when not given.
+        Numbers of queries, and depths of the pool; by default those of the runs and of the measure.
     assessors, disagreement
-        How many people judge each pair, and the probability that one of them is off the mark.
+        Numbers of assessors per pair, and the probability that an assessor gives a wrong grade.
     difference
-        The difference between two systems whose power is asked for.
+        The difference between two systems for the target power.
     prices
-        What things cost.
+        The prices.
     paths, n_jobs, seed
-        How many truths are drawn for each forecast, how many processes share them, and the seed.
+        Truths per forecast, processes, and the seed.
     progress
-        Wraps the trajectories of all options while they are run.
+        Wraps the trajectories of all options, to show progress.
     """
     measured = as_metric(metric)
     wanted = parse_targets(targets) if isinstance(targets, str) else targets
@@ -228,7 +228,7 @@ def plan(
         options.append(
             _planned(ahead, wanted, study, prices, n, depth, k, with_labels, difference, len(state.judgments))
         )
-    next(trajectories, None)  # all are done
+    next(trajectories, None)  # exhaust it, to finish the progress
     options.sort(key=lambda o: (not o.meets, o.cost, o.judgments))
     return Plan(wanted, tuple(options))
 
@@ -245,7 +245,7 @@ def _planned(
     difference: float,
     made: int,
 ) -> Planned:
-    """What one option comes to."""
+    """Return the expected outcome of one option."""
     needed = {"judgments": float(ahead.judged[0]), "lower": float(ahead.judged[0]), "upper": float(ahead.judged[0])}
     expected: dict[str, float] = {}
     if "confidence" in wanted:
@@ -265,7 +265,7 @@ def _planned(
         if "power" in wanted:
             sd = float(np.sqrt(2 * study.components["residual"]))
             expected["power"] = float(power_of(difference, sd=sd, n=n)) if n > 1 else 0.0
-    arrives = needed["judgments"] < ahead.pool  # then the targets of judging are met there, by what `needed` means
+    arrives = needed["judgments"] < ahead.pool  # then the targets of judging are met, by definition of `needed`
     meets = all(
         (arrives and name in JUDGED)
         or (expected[name] <= target + 1e-9 if name == "halfwidth" else expected[name] >= target - 1e-9)
@@ -282,7 +282,7 @@ def _planned(
 def _study(
     collection: Collection, model: Predicts, metric: Metric, scale: Scale | None, depth: int, seed: int
 ) -> GStudy:
-    """The variance components of the scores as they are known now, one decomposition a joint draw."""
+    """Return the variance components of the current scores, one decomposition per joint draw."""
     (scores,) = score_collection(
         model, collection, [metric], depth=depth, scale=scale, seed=seed, method="draws", n=STUDY_DRAWS, per_query=True
     )
@@ -290,7 +290,7 @@ def _study(
 
 
 def _noise(scale: Scale, metric: Metric, disagreement: float) -> float:
-    """The variance that an assessor adds to a gain: off the mark with some probability, on any other grade."""
+    """Return the variance that an assessor adds to a gain: with some probability any other grade is given."""
     gains = metric.gains(scale) if metric.definition.gains is not None else scale.gains
     n = len(gains)
     if n < 2:

@@ -1,4 +1,4 @@
-"""What came of a plan: every way that was looked at, and what is expected of it."""
+"""Results of planning: the options and their expected outcomes."""
 
 from __future__ import annotations
 
@@ -12,26 +12,33 @@ from probeval.simulation.forecast import Forecast, ForecastStep
 
 __all__ = ["Plan", "PlanDocument", "Planned", "PlannedDocument"]
 
-DECIMALS = {"judgments": 0, "lower": 0, "upper": 0, "a_query": 1, "hours": 1, "cost": 2}  # of what is counted or paid
+DECIMALS = {
+    "judgments": 0,
+    "lower": 0,
+    "upper": 0,
+    "a_query": 1,
+    "hours": 1,
+    "cost": 2,
+}  # of counts, times and costs
 
 
 class PlannedDocument(TypedDict):
-    """One way of doing it, and what is expected of it.
+    """An option of a plan and its expected outcome.
 
     Parameters
     ----------
     queries, depth, assessors, labels
-        How many queries, ranks pooled and assessors per pair, and whether machines label the pool.
+        Numbers of queries, pooled ranks and assessors per pair, and whether the pool has machine labels.
     judgments, lower, upper
-        How many judgments it takes, those already made included: median, and 90% interval.
+        The number of judgments needed, including those already made: median and 90% interval.
     a_query
-        The judgments for each query.
+        The judgments per query.
     pool
-        How many pairs there are to judge.
+        The number of pairs in the pool.
     confidence, halfwidth, erho2, phi, power
-        What each target comes to.
+        The expected value of each target.
     hours, cost
-        How long the judgments still to be made take, and what they cost.
+        The time and cost of the judgments still to be made.
     meets
         Whether all targets are met.
     """
@@ -61,13 +68,13 @@ class PlanDocument(TypedDict):
     Parameters
     ----------
     targets
-        What is to be reached.
+        The targets.
     reached
-        Whether some option reaches it.
+        Whether any option meets them.
     options
-        Those that do by rising cost, then the others.
+        The options that meet the targets by rising cost, then the others.
     curve
-        The trajectory that judging is expected to take with the first option.
+        The expected trajectory of judging with the first option.
     """
 
     targets: dict[str, float]
@@ -77,7 +84,7 @@ class PlanDocument(TypedDict):
 
 
 class Expected(TypedDict, total=False):
-    """What each target comes to."""
+    """The expected value of each target."""
 
     confidence: float
     halfwidth: float
@@ -88,24 +95,24 @@ class Expected(TypedDict, total=False):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Planned(Shown):
-    """One way of doing it, and what is expected of it.
+    """An option of a plan and its expected outcome.
 
     Parameters
     ----------
     queries, depth, assessors, labels
-        How many queries, ranks pooled and assessors a pair, and whether machines label the pool.
+        Numbers of queries, pooled ranks and assessors per pair, and whether the pool has machine labels.
     judgments, lower, upper
-        How many judgments it takes, those already made included: median, and 90% interval.
+        The number of judgments needed, including those already made: median and 90% interval.
     pool
-        How many pairs there are to judge.
+        The number of pairs in the pool.
     expected
-        What each target comes to.
+        The expected value of each target.
     meets
-        Whether all targets do.
+        Whether all targets are met.
     cost, hours
-        What the judgments still to be made cost, and how long they take.
+        The cost and time of the judgments still to be made.
     ahead
-        The trajectory that judging is expected to take.
+        The expected trajectory of judging.
     """
 
     queries: int
@@ -123,7 +130,7 @@ class Planned(Shown):
     ahead: Forecast
 
     def to_frame(self) -> pd.DataFrame:
-        """One row."""
+        """Return one row."""
         return pd.DataFrame([self.to_dict()])
 
     def _headline(self) -> str:
@@ -133,11 +140,11 @@ class Planned(Shown):
         )
 
     def views(self) -> tuple[View, ...]:
-        """One row."""
+        """Return one row."""
         return (View(self.to_frame(), self._headline(), DECIMALS, ("judgments", "lower", "upper")),)
 
     def to_dict(self) -> PlannedDocument:
-        """The option as plain data for JSON."""
+        """Return the option as plain data for JSON."""
         return {
             "queries": self.queries,
             "depth": self.depth,
@@ -157,14 +164,14 @@ class Planned(Shown):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan(Shown):
-    """All ways that were looked at, the cheapest that meets the targets first.
+    """All options of a plan, the cheapest that meets the targets first.
 
     Parameters
     ----------
     targets
-        What is to be reached.
+        The targets.
     options
-        Those that meet the targets by rising cost, then the others.
+        The options that meet the targets by rising cost, then the others.
     """
 
     targets: dict[str, float]
@@ -172,12 +179,12 @@ class Plan(Shown):
 
     @property
     def best(self) -> Planned | None:
-        """The cheapest that meets the targets, or None."""
+        """The cheapest option that meets the targets, or None."""
         first = self.options[0]
         return first if first.meets else None
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per option."""
+        """Return one row per option."""
         return pd.DataFrame([option.to_dict() for option in self.options])
 
     def _headline(self) -> str:
@@ -185,14 +192,14 @@ class Plan(Shown):
         return f"{len(self.options)} options for {wanted}"
 
     def views(self) -> tuple[View, ...]:
-        """One row per option."""
-        return (View(self.to_frame(), "The cheapest first", DECIMALS, ("judgments", "lower", "upper")),)
+        """Return one row per option."""
+        return (View(self.to_frame(), "Options, cheapest first", DECIMALS, ("judgments", "lower", "upper")),)
 
     def sentences(self) -> tuple[str, ...]:
-        """The cheapest option."""
+        """Return a sentence on the cheapest option."""
         best = self.best
         if best is None:
-            return ("No option reaches the target. Look at more queries (--queries), or lower it.",)
+            return ("No option reaches the target. Try more queries (--queries), or a lower target.",)
         return (
             f"Cheapest: {best.queries} queries to depth {best.depth}, about {best.judgments:,.0f} judgments "
             f"({best.lower:,.0f} to {best.upper:,.0f}) of {best.pool:,} pairs, {best.hours:,.1f} hours, "
@@ -200,7 +207,7 @@ class Plan(Shown):
         )
 
     def to_dict(self) -> PlanDocument:
-        """The plan as plain data for JSON, with the expected trajectory of the first option."""
+        """Return the plan as plain data for JSON, with the expected trajectory of the first option."""
         return {
             "targets": self.targets,
             "reached": self.best is not None,

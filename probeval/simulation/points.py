@@ -1,4 +1,4 @@
-"""One moment of a campaign against the truth: how right the ranking is, and whether it knows how right.
+"""The accuracy and calibration of a ranking, given the true scores.
 
 See docs/theory/calibration.md#null.
 """
@@ -23,8 +23,8 @@ from probeval.ties import TIE, signs
 __all__ = ["BINS", "Bins", "Point", "PointDocument", "measure_point", "significant_pairs", "tau_and_accuracy"]
 
 BINS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)  # of stated confidence; the last one is closed
-ALPHA = 0.05  # of the paired t test that says which true differences are significant
-LOW = 0.01  # the point of the null that centred coverage is held against
+ALPHA = 0.05  # of the paired t test for significant true differences
+LOW = 0.01  # the quantile of the null distribution of centred coverage
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,11 @@ class Bins:
     Parameters
     ----------
     pairs
-        How many there are.
+        The number of pairs.
     stated
         The sum of their confidences.
     right
-        How many of them stand in the true order; one without a stated direction counts half.
+        The number of pairs in the true order; one without a stated direction counts half.
     """
 
     pairs: tuple[float, ...]
@@ -47,42 +47,42 @@ class Bins:
 
     @property
     def error(self) -> float:
-        """The mean distance of a bin's accuracy from its mean confidence, bins weighted by their pairs."""
+        """The calibration error: the mean distance of accuracy from confidence over bins, weighted by pairs."""
         n = sum(self.pairs)
         return sum(abs(r - s) for r, s in zip(self.right, self.stated, strict=True)) / n if n else float("nan")
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per bin: its edges, pairs, and the sums of confidence and of right directions."""
+        """Return one row per bin: its edges, pairs, and the sums of confidence and of right directions."""
         names = ("low", "high", "pairs", "confidence", "accuracy")
         columns = (BINS[:-1], BINS[1:], self.pairs, self.stated, self.right)
         return pd.DataFrame(dict(zip(names, columns, strict=True)))
 
 
 class PointDocument(TypedDict):
-    """A ranking with so many judgments, against the ranking with all of them.
+    """The accuracy and calibration of a ranking after some judgments, against the ranking with all judgments.
 
     Parameters
     ----------
     judged, fraction
-        How many pairs are judged, and their share of the pool.
+        The number of judged pairs, and their share of the pool.
     confidence
-        What is stated: the mean over pairs of systems.
+        The mean stated confidence over pairs of systems.
     accuracy
-        The share of pairs of systems in the true order; one tied on one side counts 1/2, on both 1.
+        The share of pairs of systems in the true order; a tie in one ranking counts 1/2, in both 1.
     accuracy_significant
-        The same, a wrong order forgiven where the true difference is not significant.
+        The same, but pairs without a significant true difference count as right.
     tau, rho
         Kendall's tau-a, and Spearman's correlation.
     rmse_difference, mae
         Root mean squared error of the differences, mean absolute error of the scores.
     calibration_error, calibration_excess, calibration_p
-        The mean distance between accuracy and stated confidence; less what a perfect model would show on average; and
-        the probability that such a model would show as much.
+        The mean distance between accuracy and stated confidence; its excess over the mean of a perfectly calibrated
+        model; and the probability that such a model has as large an error.
     coverage, centred_coverage, centred_coverage_null01
-        The share of systems whose interval holds the true score; the same of the true score less the mean over systems;
-        and what that would stay below once in a hundred times if the model were perfect.
+        The share of systems whose interval holds the true score; the same for scores less their mean over systems; and
+        the 1% quantile of the latter under perfect calibration.
     level_z
-        The error of the mean score over its standard deviation.
+        The error of the mean score in standard deviations.
     """
 
     judged: int
@@ -105,18 +105,18 @@ class PointDocument(TypedDict):
 
 @dataclass(frozen=True)
 class Point:
-    """A ranking with so many judgments, against the ranking with all of them.
+    """The accuracy and calibration of a ranking after some judgments, against the ranking with all judgments.
 
     Parameters
     ----------
     judged, fraction
-        How many pairs are judged, and their share of the pool.
+        The number of judged pairs, and their share of the pool.
     confidence
-        What is stated: the mean over pairs of systems.
+        The mean stated confidence over pairs of systems.
     accuracy
-        The share of pairs of systems in the true order; one tied on one side counts 1/2, on both 1.
+        The share of pairs of systems in the true order; a tie in one ranking counts 1/2, in both 1.
     accuracy_significant
-        The same, a wrong order forgiven where the true difference is not significant (paired t test, .05).
+        The same, but pairs without a significant true difference (paired t test, .05) count as right.
     tau, rho
         Kendall's tau-a, and Spearman's correlation (Pearson's of the ranks, ties sharing theirs).
     rmse_difference, mae
@@ -124,15 +124,15 @@ class Point:
     calibration_error
         The mean distance between accuracy and mean confidence over :data:`BINS`; true ties are left out.
     calibration_excess, calibration_p
-        The error less what a perfect model would show on average, and the probability that it would show as much.
+        The excess over the mean error of a perfectly calibrated model, and the probability of as large an error.
     coverage, centred_coverage
-        The share of systems whose interval holds the true score; and the true score less the mean over systems.
+        The share of systems whose interval holds the true score; the same for scores less their mean over systems.
     level_z
-        The error of the mean score over its standard deviation.
+        The error of the mean score in standard deviations.
     centred_coverage_null01
-        What centred coverage would stay below once in a hundred times if the model were perfect.
+        The 1% quantile of centred coverage under perfect calibration.
     bins
-        What the calibration error is made of.
+        The bins of the calibration error.
     """
 
     judged: int
@@ -154,7 +154,7 @@ class Point:
     bins: Bins
 
     def to_dict(self) -> PointDocument:
-        """The figures as plain data, the bins left out."""
+        """Return the figures as plain data, without the bins."""
         return {
             "judged": self.judged,
             "fraction": self.fraction,
@@ -183,26 +183,26 @@ def measure_point(
     query_truth: Floats | None = None,
     level: float = 0.95,
 ) -> Point:
-    r"""Hold a distribution of scores against the truth.
+    r"""Compare a distribution of scores with the true scores.
 
-    One campaign has one truth, and its pairs of systems share documents: even a perfect model misses. So the
-    calibration error is read against the errors that the same statements make on truths drawn from the model itself:
+    A campaign has one truth, and its pairs of systems share documents, so even a perfectly calibrated model has some
+    calibration error. The p-value compares the error :math:`e` with errors :math:`e_i` on truths drawn from the model:
 
     .. math:: p = \frac{1 + |\{i : e_i \ge e\}|}{1 + n}
 
     Parameters
     ----------
     scores
-        What is stated, with few judgments or none.
+        The estimated scores.
     truth
         The mean score of each system with all judgments, shape (system,).
     draws
         Truths drawn from the stated joint distribution, shape (n, system).
     query_truth
-        The true score of every system on every query, shape (system, query); without it ``accuracy_significant`` is not
-        known.
+        The true score of every system on every query, shape (system, query); without it ``accuracy_significant`` is
+        NaN.
     level
-        The probability that intervals are to hold.
+        The level of intervals.
 
     Examples
     --------
@@ -220,8 +220,8 @@ def measure_point(
         raise ScoreError(f"{n} systems need as many true and drawn scores, got shapes {truth.shape} and {draws.shape}.")
     ranking = Ranking(scores, draws)
     a, b = np.triu_indices(n, k=1)
-    said, true = (x[a] - x[b] for x in (scores.mean, truth))
-    sign_said, sign_true, agrees = _agreement(said, true)
+    estimated, true = (x[a] - x[b] for x in (scores.mean, truth))
+    sign_estimated, sign_true, agrees = _agreement(estimated, true)
     better, worse = ranking.p_better[a, b], ranking.p_better[b, a]
     stated, direction = ranking.pair_confidence[a, b], np.sign(better - worse)
     bins = _bins(stated, direction, truth[None], a, b)
@@ -238,9 +238,9 @@ def measure_point(
         accuracy_significant=float("nan")
         if query_truth is None
         else _mean(np.where(significant_pairs(query_truth), agrees, 1.0)),
-        tau=_mean(sign_said * sign_true),
+        tau=_mean(sign_estimated * sign_true),
         rho=spearman(scores.mean, truth),
-        rmse_difference=float(np.sqrt(_mean((said - true) ** 2))),
+        rmse_difference=float(np.sqrt(_mean((estimated - true) ** 2))),
         mae=float(np.abs(scores.mean - truth).mean()),
         calibration_error=error,
         calibration_excess=error - _mean(null[~np.isnan(null)]),
@@ -253,28 +253,28 @@ def measure_point(
     )
 
 
-def tau_and_accuracy(said: Floats, true: Floats, *, among: Bools | None = None) -> tuple[float, float]:
-    """Kendall's tau-a between two sets of scores, and the share of pairs of systems in the true order.
+def tau_and_accuracy(estimated: Floats, true: Floats, *, among: Bools | None = None) -> tuple[float, float]:
+    """Return Kendall's tau-a between estimated and true scores, and the share of pairs of systems in the true order.
 
-    ``among`` marks the pairs of systems that count, in the order of ``np.triu_indices``; all when not given.
+    ``among`` marks the pairs of systems to count, in the order of ``np.triu_indices``; all by default.
 
     Examples
     --------
     >>> tau_and_accuracy(np.array([0.3, 0.2, 0.1]), np.array([0.5, 0.6, 0.1]))
     (0.3333333333333333, 0.6666666666666666)
     """
-    a, b = np.triu_indices(len(said), k=1)
+    a, b = np.triu_indices(len(estimated), k=1)
     if among is not None:
         a, b = a[among], b[among]
-    sign_said, sign_true, agrees = _agreement(said[a] - said[b], true[a] - true[b])
-    return _mean(sign_said * sign_true), _mean(agrees)
+    sign_estimated, sign_true, agrees = _agreement(estimated[a] - estimated[b], true[a] - true[b])
+    return _mean(sign_estimated * sign_true), _mean(agrees)
 
 
-def _agreement(said: Floats, true: Floats) -> tuple[Floats, Floats, Floats]:
-    """The signs of stated and true differences, and whether they agree: a tie on one side counts half."""
-    sign_said, sign_true = signs(said), signs(true)
-    agrees = np.where(sign_said == sign_true, 1.0, np.where(sign_said * sign_true == 0, 0.5, 0.0))
-    return sign_said, sign_true, agrees
+def _agreement(estimated: Floats, true: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return the signs of estimated and true differences, and their agreement: a tie on one side counts half."""
+    sign_estimated, sign_true = signs(estimated), signs(true)
+    agrees = np.where(sign_estimated == sign_true, 1.0, np.where(sign_estimated * sign_true == 0, 0.5, 0.0))
+    return sign_estimated, sign_true, agrees
 
 
 def _mean(values: Floats) -> float:
@@ -282,7 +282,7 @@ def _mean(values: Floats) -> float:
 
 
 def _bins(stated: Floats, direction: Floats, truths: Floats, a: Ints, b: Ints) -> tuple[Floats, Floats, Floats]:
-    """Pairs, summed confidence and right directions in each bin under each of several truths, shapes (truth, bin)."""
+    """Return pairs, summed confidence and right directions per truth and bin, shapes (truth, bin)."""
     member = np.equal(np.digitize(stated, BINS[1:-1])[:, None], np.arange(len(BINS) - 1)).astype(float)
     gap = truths[:, a] - truths[:, b]
     real = (np.abs(gap) >= TIE).astype(float)
@@ -292,20 +292,20 @@ def _bins(stated: Floats, direction: Floats, truths: Floats, a: Ints, b: Ints) -
 
 
 def _errors(bins: tuple[Floats, Floats, Floats]) -> Floats:
-    """The calibration error under each truth, NaN where it has nothing but ties, shape (truth,)."""
+    """Return the calibration error under each truth, NaN if all pairs are ties, shape (truth,)."""
     pairs, stated, right = bins
     n = pairs.sum(axis=1)
     return np.asarray(np.where(n > 0, np.abs(right - stated).sum(axis=1) / np.maximum(n, 1), np.nan))
 
 
 def significant_pairs(query_truth: Floats) -> Bools:
-    """Which true differences are significant by a paired t test over queries, in the order of ``np.triu_indices``."""
+    """Return which true differences are significant by a paired t test, in the order of ``np.triu_indices``."""
     gap = differences(query_truth, *pair_index(len(query_truth)))
     return np.asarray(signed(gap.mean(axis=-1), t_test(gap)[1], alpha=ALPHA) != 0)
 
 
 def _centred_interval(scores: Scores, level: float) -> tuple[Floats, Floats]:
-    """The interval of each system's score less the mean over systems, shapes (system,)."""
+    """Return the interval of each system's score less the mean over systems, shapes (system,)."""
     tail = (1 - level) / 2
     if scores.family == "empirical":
         drawn = scores.joint.draws
@@ -326,7 +326,7 @@ def _inside(values: Floats, low: Floats, high: Floats) -> Bools:
 
 
 def _level_z(scores: Scores, truth: Floats) -> float:
-    """0 where the mean score is known and right, infinite where it is known and wrong."""
+    """Return the error of the mean score in standard deviations; infinite if it is certain but wrong."""
     error = float(scores.mean.mean() - truth.mean())
     variance = float(scores.covariance.mean())
     if abs(error) < TIE:

@@ -1,4 +1,4 @@
-"""The settings of a simulation: what is measured, who chooses, when to stop, and what is recorded along the way."""
+"""The settings of a simulation: measure, policies, stopping rules and checkpoints."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Contender:
 
     @classmethod
     def parse(cls, contender: str | Policy | PolicyFunction | Contender, *, model: str | None = None) -> Contender:
-        """From ``POLICY`` or ``POLICY:MODEL``, or a policy itself; ``model`` stands in where none is named."""
+        """Parse ``POLICY`` or ``POLICY:MODEL``, or take a policy; ``model`` is the model if none is named."""
         if isinstance(contender, Contender):
             return contender
         named = ""
@@ -51,7 +51,7 @@ class Contender:
 
 @dataclass(frozen=True)
 class SimulationProtocol:
-    """How campaigns are judged again. :meth:`of` makes one from names and texts.
+    """The settings of a simulation. :meth:`of` builds them from names.
 
     Parameters
     ----------
@@ -60,33 +60,33 @@ class SimulationProtocol:
     policies
         The policies, each with the name of its model.
     depth, scale, gain
-        The depth of the pool (the measure's cutoff, else the whole runs, when None), the grades (those of the judgments
-        when None), and what each grade is worth (``"linear"`` or ``"exp"``; as the scale has it when None).
+        The depth of the pool (None: the measure's cutoff, or whole runs without one), the grades (None: those of the
+        judgments), and their gains (``"linear"`` or ``"exp"``; None: those of the scale).
     systems
-        ``"judged"``: those with more than .99 of their documents judged; ``"all"``: pairs without a judgment count as
-        the lowest grade in the truth and are never offered.
+        ``"judged"``: systems with more than .99 of their documents judged; ``"all"``: all systems, where pairs without
+        a judgment have the lowest grade in the truth and are never offered.
     goal
-        What the judging is for.
+        The goal of the judging.
     stop
-        The stopping rules whose first passage is reported.
+        The stopping rules.
     batch
-        How many pairs are judged between two choices.
+        The number of pairs per batch.
     checkpoints
-        Shares of the pool at which every figure is computed.
+        Shares of the pool at which all figures are computed.
     until
-        The share of the pool at which a trajectory ends at the latest.
+        The share of the pool at which trajectories end.
     explore
-        The share of exploratory judgments; each policy's own when None.
+        The share of exploratory judgments; None: each policy's own.
     refresh
-        After how many judgments the model learns again.
+        The number of judgments between refits of the model.
     pilot
-        The share of the pool that is judged at random before the policy sets in.
+        The share of the pool judged at random before the policy starts.
     noise
         The probability that the assessor's grade is wrong.
     family, draws
         As in :class:`probeval.selection.Judging`.
     seeds, seed
-        How many seeds, and the first.
+        The number of seeds, and the first seed.
 
     Examples
     --------
@@ -151,10 +151,10 @@ class SimulationProtocol:
         seeds: int = 1,
         seed: int = 0,
     ) -> SimulationProtocol:
-        """From names and texts.
+        """Build from names.
 
-        Policies are ``POLICY`` or ``POLICY:MODEL``; those that name no model have ``model``, or their own default. The
-        model learns from every batch unless ``refresh`` is given. The rest is as above.
+        Policies are ``POLICY`` or ``POLICY:MODEL``; the default model is ``model``, or the policy's own. The model is
+        refitted after every batch unless ``refresh`` is given. The rest is as above.
         """
         return cls(
             metric=as_metric(metric),
@@ -179,7 +179,7 @@ class SimulationProtocol:
         )
 
     def hold_out(self, collection: Collection) -> HeldOut:
-        """The campaign as it is judged again: its depth, its systems, its grades and their gains."""
+        """Return the held-out campaign, with the depth, systems, grades and gains of the protocol."""
         held = HeldOut.of(
             collection, depth=self.depth or self.metric.cutoff or collection.runs.depth, systems=self.systems
         )
@@ -187,7 +187,7 @@ class SimulationProtocol:
         return replace(held, scale=scale if self.gain is None else scale.with_gain(self.gain))
 
     def to_dict(self) -> dict[str, Any]:
-        """The settings as plain data for JSON."""
+        """Return the settings as plain data for JSON."""
         return {
             "metric": str(self.metric),
             "policies": [str(contender) for contender in self.policies],
@@ -212,6 +212,6 @@ class SimulationProtocol:
 
 
 def check_noise(noise: float) -> None:
-    """Refuse a probability of a wrong grade that is none."""
+    """Raise an error unless the noise is between 0 and 1."""
     if not 0 <= noise <= 1:
         raise SelectionError(f"Noise is the probability of a wrong grade, between 0 and 1; got {noise:g}.")

@@ -1,4 +1,4 @@
-"""A finished campaign judged again by a policy: its full judgments are the assessor."""
+"""Replay of a finished campaign by a policy, with its full judgments as the assessor."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ from probeval.streams import Purpose, stream
 
 __all__ = ["SimulatedAssessor", "replay"]
 
-NULL = 1000  # truths drawn for the null of calibration
+NULL = 1000  # truths drawn for the null distribution of calibration
 
 
 @dataclass(frozen=True, eq=False)
 class SimulatedAssessor:
-    """Who answers: the grades that a full set of judgments gives, with or without slips.
+    """An assessor that gives the grades of the full judgments, with or without errors.
 
     Parameters
     ----------
     grades
-        What is answered for each pair of the pool, shape (pair,).
+        The grade given to each pair of the pool, shape (pair,).
     """
 
     grades: Floats
 
     @classmethod
     def of(cls, held: HeldOut, *, noise: float = 0.0, rng: np.random.Generator | None = None) -> SimulatedAssessor:
-        """The true grade of each pair; with probability ``noise`` any other of the scale."""
+        """Build from the true grades; with probability ``noise`` a grade is replaced by another of the scale."""
         check_noise(noise)
         codes = held.codes.astype(np.int64)
         if noise:
@@ -52,7 +52,7 @@ class SimulatedAssessor:
         return cls(held.scale.values[codes])
 
     def judge(self, held: HeldOut, pairs: Sequence[int] | Ints) -> Judgments:
-        """What comes of judging these pairs, in this order."""
+        """Return the judgments of these pairs, in this order."""
         at = np.asarray(pairs, dtype=np.int64)
         return Judgments.coded(held.pool, at, self.grades[at])
 
@@ -66,21 +66,21 @@ def replay(
     name: str,
     seed: int = 0,
 ) -> Trajectory:
-    """Judge a campaign again, batch by batch, and compare the stated figures with the truth.
+    """Judge a campaign again, batch by batch, and compare the estimates with the truth.
 
-    It goes on for 100 judgments past the stop, until every checkpoint is passed and tau has stayed at .9 for 100, or
-    until the share ``protocol.until`` of the pool, or all that can be, is judged.
+    The replay ends 100 judgments past the stop, if all checkpoints are passed and tau has stayed at .9 for 100
+    judgments; otherwise when the share ``protocol.until`` of the pool, or every pair that can be, is judged.
 
     Parameters
     ----------
     held
-        The campaign, its truth known; its depth and its scale are those of the trajectory.
+        The campaign, with known truth, depth and scale.
     model, name
-        What predicts, and what it is called.
+        The relevance model and its name.
     protocol
-        How it is judged; the policies, models and seeds that it lists are those of :func:`simulate`.
+        The settings; its policies, models and seeds are ignored here (see :func:`simulate`).
     policy, seed
-        Who chooses, and where randomness starts: same seed, same trajectory.
+        The policy, and the seed: the same seed gives the same trajectory.
     """
     metric, stop, chooser = protocol.metric, protocol.stop, as_policy(policy)
     pool = len(held.pool)
@@ -114,7 +114,7 @@ def replay(
     stopped: tuple[TrajectoryStep, tuple[str, ...]] | None = None
     at_stop: Point | None = None
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ProbevalWarning)  # what files lack is said once, when they are read
+        warnings.simplefilter("ignore", ProbevalWarning)  # readers of files have already warned
         state = judging.begin()
         if protocol.pilot:
             shuffled = stream(seed, held.collection.name, Purpose.PILOT).permutation(held.known)
@@ -175,7 +175,7 @@ def _point(state: JudgingState, true: Floats, by_query: Floats, seed: int) -> Po
 
 
 def _size(judged: int, batch: int, targets: Sequence[int], most: int, left: int | None) -> int:
-    """The next batch, cut so that checkpoints and budgets are met to the judgment."""
+    """Return the size of the next batch, cut to meet checkpoints and budgets exactly."""
     limits = [batch, *(t - judged for t in targets[:1]), *([most - judged] if most > judged else [])]
     if left is not None and left > 0:
         limits.append(left)

@@ -1,4 +1,4 @@
-"""The four rules of Urbano and Schedl (2012) along a trajectory: what they take as significant, and how often rightly.
+"""The four significance rules of Urbano and Schedl (2012) along a trajectory, and their accuracy.
 
 See docs/theory/significance.md#rules.
 """
@@ -23,14 +23,14 @@ SD = 0.248  # of differences over queries, in the power analysis behind rule 4 (
 
 
 class RuleDecisionsDocument(TypedDict):
-    """What the rules of Urbano and Schedl (2012) say with so many judgments.
+    """The decisions of the rules of Urbano and Schedl (2012) after a number of judgments.
 
     Parameters
     ----------
     judged, decided
-        How many pairs are judged, and the share of pairs of systems of which a rule speaks.
+        The number of judged pairs, and the share of pairs of systems that a rule decides.
     precision, recall, f
-        Of the differences taken as significant, against those that are.
+        Of the differences decided to be significant, against the truly significant ones.
     """
 
     judged: int
@@ -47,11 +47,12 @@ class RuleDecisions:
     Parameters
     ----------
     judged
-        How many pairs are judged.
+        The number of judged pairs.
     decided
         The share of pairs of systems that a rule decides.
     precision, recall, f
-        Of the differences taken as significant, against those that are (paired t test, .05, the same direction).
+        Of the differences decided to be significant, against those significant with all judgments (paired t test, .05,
+        same direction).
     """
 
     judged: int
@@ -61,7 +62,7 @@ class RuleDecisions:
     f: float
 
     def to_dict(self) -> RuleDecisionsDocument:
-        """The figures as plain data."""
+        """Return the figures as plain data."""
         return {
             "judged": self.judged,
             "decided": self.decided,
@@ -72,15 +73,15 @@ class RuleDecisions:
 
 
 def apply_rules(state: JudgingState, query_truth: Floats) -> RuleDecisions:
-    """The rules at a state, against the true scores of every system on every query, shape (system, query)."""
+    """Apply the rules at a state, and compare with the true scores per query, shape (system, query)."""
     runs, relevance, metric = state.judging.runs, state.prediction.relevance, state.context.metric
     a, b = pair_index(len(runs.systems))
     lower, upper = difference_bounds(runs, relevance.judged, metric, relevance.scale)
     n = query_truth.shape[1]
     threshold = minimum_difference(sd=SD, n=n, tails=1) if n > 1 else None
     mean = state.scores.mean
-    said = rules(lower, upper, estimate=mean[a] - mean[b], threshold=threshold)
+    decisions = rules(lower, upper, estimate=mean[a] - mean[b], threshold=threshold)
     gap = differences(query_truth, a, b)
-    table = two_way(said.sign, signed(gap.mean(axis=-1), t_test(gap)[1]))
-    spoken = float(np.mean(said.rule > 0)) if len(a) else float("nan")
-    return RuleDecisions(len(state.judgments), spoken, table.precision, table.recall, table.f)
+    table = two_way(decisions.sign, signed(gap.mean(axis=-1), t_test(gap)[1]))
+    decided = float(np.mean(decisions.rule > 0)) if len(a) else float("nan")
+    return RuleDecisions(len(state.judgments), decided, table.precision, table.recall, table.f)

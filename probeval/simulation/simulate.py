@@ -1,4 +1,4 @@
-"""Policies, models and seeds side by side on a finished campaign."""
+"""Simulation of several policies, models and seeds on a finished campaign."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ def simulate(
     progress: Callable[[Sequence[Any]], Iterable[Any]] = iter,
     say: Callable[[str], None] = lambda _: None,
 ) -> Simulation:
-    """Judge a finished campaign again by several policies, models and seeds.
+    """Judge a finished campaign again with several policies, models and seeds.
 
     Parameters
     ----------
     collection
-        A campaign with judgments: they are the assessor and the truth.
+        A campaign with judgments, which are the assessor and the truth.
     protocol
-        What is measured, which policies and models, when to stop, how many seeds, and so on.
+        The settings: measure, policies and models, stopping rule, seeds, and so on.
     fit
-        Campaigns to fit the models on, afresh; without any, models that ship are used.
+        Campaigns to fit the models on; without any, the models shipped with probeval are used.
     labelled
-        Labels with grades, from which the worth of labels is learned, where models are fitted.
+        Labels with grades, to fit the effect of labels; needs ``fit``.
     n_jobs, scheduler
-        How many processes share the work, or the address of a Dask scheduler that shares it out.
+        The number of processes, or the address of a Dask scheduler.
     progress, say
-        Wraps the pieces of work while they are done; is told what takes part.
+        Wraps the pieces of work, to show progress; receives messages on the systems and models.
 
     Examples
     --------
@@ -65,9 +65,9 @@ def simulate(
     held = protocol.hold_out(collection)
     say(str(held))
     names = list(dict.fromkeys(c.model for c in protocol.policies))
-    _refuse_answers(collection, fit)
+    _check_fit(collection, fit)
     if labelled is not None and not fit:
-        raise DataError("Graded labels are learned from where models are fitted: name campaigns to fit on as well.")
+        raise DataError("Graded labels need models to fit: name campaigns to fit on as well.")
     models = {name: _model(name, collection, held, fit, labelled, say) for name in progress(names)}
     work = [(c, protocol.seed + s) for c in protocol.policies for s in range(protocol.seeds)]
     with _parallel(min(n_jobs, len(work)), scheduler) as run:
@@ -78,14 +78,14 @@ def simulate(
     return Simulation(trajectories)
 
 
-def _refuse_answers(collection: Collection, fit: Sequence[Collection]) -> None:
-    """A campaign is not fitted on its own judgments, under whatever name."""
+def _check_fit(collection: Collection, fit: Sequence[Collection]) -> None:
+    """Raise an error if a campaign is fitted on its own judgments, under any name."""
     if collection.judgments is None or not fit:
         return
     mine = collection.judgments.fingerprint()
     for past in fit:
         if past.judgments is not None and past.judgments.fingerprint() == mine:
-            raise DataError(f"{past.name} cannot be fitted on and judged again: leave it out of the fit.")
+            raise DataError(f"{past.name} has the judgments of the simulated campaign: leave it out of the fit.")
 
 
 def _model(
@@ -96,7 +96,7 @@ def _model(
     labelled: tuple[LabelTable, Judgments] | None,
     say: Callable[[str], None],
 ) -> Predicts:
-    """The model of that name: fitted on other campaigns where there are any, else one that ships."""
+    """Return the model with this name: fitted on other campaigns if given, else a shipped one."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ProbevalWarning)
         if fit and name in MODELS:
@@ -104,7 +104,7 @@ def _model(
                 return fit_hierarchical(fit, depth=held.depth, labelled=labelled)
             return MODELS[name](fit, depth=held.depth)
     if name == "none":
-        raise ModelError("Judging needs a model to choose by: uniform, empirical, independent, hierarchical or a card.")
+        raise ModelError("Policies need a model: uniform, empirical, independent, hierarchical or a card.")
     unjudged = replace(held.collection, judgments=None)
     choice = choose_model(name, unjudged, scale=held.scale)
     say(f"Model {choice.name}: {choice.why}")
@@ -119,7 +119,7 @@ Run = Callable[[Iterable[Callable[[], Trajectory]]], Iterator[Trajectory]]
 
 @contextmanager
 def _parallel(n_jobs: int, scheduler: str | None) -> Iterator[Run]:
-    """What runs the pieces of work and gives their results in order: processes here, or a Dask scheduler."""
+    """Yield a function that runs work in parallel and returns results in order: by local processes, or by Dask."""
     from joblib import Parallel, delayed, parallel_config
 
     if scheduler is None:

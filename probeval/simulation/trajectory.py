@@ -1,4 +1,4 @@
-"""What came of a replay: figures along the way, where it stopped, and when the ranking was good."""
+"""Results of a simulation: trajectories and their stops."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ __all__ = [
     "lasting",
 ]
 
-TAU, LASTS = 0.9, 100  # a ranking is good when tau stays at .9 for as many more judgments
+TAU, LASTS = 0.9, 100  # a ranking is good when tau stays at .9 for this many more judgments
 SHOWN = ("policy", "model", "seed", "judged", "confidence", "accuracy", "tau", "mae", "calibration_excess", "coverage")
 
 
 class StopDocument(TypedDict):
-    """Where judging stopped.
+    """The stop of a trajectory.
 
     Parameters
     ----------
     reached
-        Whether the stopping rule held; the other figures are those of the end where it never did.
+        Whether the stopping rule held; if it never did, the other figures are those of the end.
     judged, fraction
-        How many pairs were judged, and their share of the pool.
+        The number of judged pairs, and their share of the pool.
     confidence, accuracy, tau
-        What was stated there, and how right it was.
+        The stated confidence, and the accuracy and tau of the ranking.
     """
 
     reached: bool
@@ -51,30 +51,30 @@ class StopDocument(TypedDict):
 
 
 class ReasonedStopDocument(StopDocument):
-    """Where judging stopped, and why.
+    """The stop of a trajectory, and its reasons.
 
     Parameters
     ----------
     reached
-        Whether the stopping rule held; the other figures are those of the end where it never did.
+        Whether the stopping rule held; if it never did, the other figures are those of the end.
     judged, fraction
-        How many pairs were judged, and their share of the pool.
+        The number of judged pairs, and their share of the pool.
     confidence, accuracy, tau
-        What was stated there, and how right it was.
+        The stated confidence, and the accuracy and tau of the ranking.
     reasons
-        Why the rule held.
+        The rules that held.
     """
 
     reasons: list[str]
 
 
 class TrajectoryDocument(TypedDict):
-    """A campaign judged once by one policy.
+    """One replay of a campaign by one policy.
 
     Parameters
     ----------
     policy, model, seed
-        What chose, what predicted, and which randomness.
+        The policy, the model and the seed.
     judgments_to_tau90
         The first number of judgments from which tau stays at least .9 for 100 more; null if never.
     points, rules
@@ -91,12 +91,12 @@ class TrajectoryDocument(TypedDict):
 
 
 class SimulationDocument(TypedDict):
-    """A campaign judged again by several policies.
+    """Replays of a campaign by several policies.
 
     Parameters
     ----------
     metric, pool, systems
-        The measure, how many pairs there are, and how many systems.
+        The measure, the number of pairs, and the number of systems.
     policies
         One entry per policy and seed.
     """
@@ -109,7 +109,7 @@ class SimulationDocument(TypedDict):
 
 @dataclass(frozen=True)
 class TrajectoryStep:
-    """After so many judgments: what is stated, and how right it is."""
+    """Confidence, accuracy and tau after a number of judgments."""
 
     judged: int
     confidence: float
@@ -121,13 +121,13 @@ class TrajectoryStep:
 def lasting(
     steps: Sequence[TrajectoryStep], tau: float = TAU, lasts: int = LASTS, *, exhausted: bool = False
 ) -> int | None:
-    """The first number of judgments from which tau stays at least ``tau`` for the next ``lasts``; None if never.
+    """Return the first number of judgments from which tau stays at least ``tau`` for ``lasts`` more; None if never.
 
-    Where all is judged, what is left of the trajectory suffices.
+    With ``exhausted`` (every pair is judged) tau need only stay until the end.
     """
     first: int | None = None
     for step in steps:
-        if not step.tau >= tau - TIE:  # not known, for a single system
+        if not step.tau >= tau - TIE:  # NaN for a single system
             first = None
         elif first is None:
             first = step.judged
@@ -138,20 +138,20 @@ def lasting(
 
 @dataclass(frozen=True, repr=False)
 class Trajectory(Shown):
-    """A campaign judged once by one policy.
+    """One replay of a campaign by one policy.
 
     Parameters
     ----------
     policy, model, metric, seed
-        Who chose, what predicted, what was measured, and which randomness.
+        The policy, the model, the measure and the seed.
     pool, offered, systems
-        How many pairs there were, how many of them could be judged, and how many systems.
+        The numbers of pairs, of pairs that could be judged, and of systems.
     steps
         One per batch.
     points, rules
-        One per checkpoint: every figure, and what the rules of Urbano and Schedl (2012) would say.
+        One per checkpoint: all figures, and the decisions of the rules of Urbano and Schedl (2012).
     stop, at_stop, reasons
-        The first step at which the stopping rule held, every figure there, and why it held; None where it never did.
+        The first step at which the stopping rule held, its figures, and the rules that held; None if it never did.
     order
         The pairs in the order in which they were judged.
     """
@@ -178,39 +178,39 @@ class Trajectory(Shown):
 
     @property
     def label(self) -> str:
-        """How pictures and tables name it."""
+        """The label in plots and tables."""
         return f"{self.policy}:{self.model}"
 
     @property
     def significant(self) -> int | None:
-        """The first number of judgments with which all significant comparisons have the right sign; None if never."""
+        """The first number of judgments at which all significant comparisons have the right sign; None if never."""
         return next((s.judged for s in self.steps if s.significant >= 1), None)
 
     def reaches(self, confidence: float) -> int | None:
-        """The first number of judgments with this mean confidence; None if it is never reached."""
+        """Return the first number of judgments with this mean confidence; None if never reached."""
         return next((s.judged for s in self.steps if s.confidence >= confidence), None)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per batch: judged, confidence, accuracy, tau, significant."""
+        """Return one row per batch: judged, confidence, accuracy, tau, significant."""
         return pd.DataFrame([vars(step) for step in self.steps])
 
     def _headline(self) -> str:
         return f"{self.metric} by {self.label}, {self.steps[-1].judged:,} of {self.pool:,} pairs judged"
 
     def views(self) -> tuple[View, ...]:
-        """One row per checkpoint."""
+        """Return one row per checkpoint."""
         points = pd.DataFrame([point.to_dict() for point in self.points])
         shown = [c for c in SHOWN if c in points.columns]
         return (View(points[shown], self._headline()),)
 
     def sentences(self) -> tuple[str, ...]:
-        """Where it stopped, and how right it was there."""
+        """Return a sentence on the stop and its accuracy."""
         at = self.stop or self.steps[-1]
         why = f"Stopped ({'; '.join(self.reasons)})" if self.stop is not None else "The stopping rule never held; ended"
         return (f"{why} with {at.judged:,} judgments: accuracy {at.accuracy:.3f}, tau {at.tau:.3f}.",)
 
     def to_dict(self) -> TrajectoryDocument:
-        """The trajectory as plain data for JSON."""
+        """Return the trajectory as plain data for JSON."""
         at = self.stop or self.steps[-1]
         return {
             "policy": self.policy,
@@ -233,7 +233,7 @@ class Trajectory(Shown):
 
 @dataclass(frozen=True, repr=False)
 class Simulation(Shown):
-    """Several trajectories of one campaign side by side.
+    """Several trajectories of one campaign.
 
     Parameters
     ----------
@@ -244,7 +244,7 @@ class Simulation(Shown):
     trajectories: tuple[Trajectory, ...]
 
     def to_dict(self) -> SimulationDocument:
-        """The result as plain data for JSON."""
+        """Return the result as plain data for JSON."""
         first = self.trajectories[0]
         return {
             "metric": first.metric,
@@ -254,7 +254,7 @@ class Simulation(Shown):
         }
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per trajectory and checkpoint: policy, model, seed, and every figure."""
+        """Return one row per trajectory and checkpoint: policy, model, seed, and all figures."""
         return pd.DataFrame(
             [
                 {"policy": c.policy, "model": c.model, "seed": c.seed, **point.to_dict()}
@@ -264,7 +264,7 @@ class Simulation(Shown):
         )
 
     def stops(self) -> pd.DataFrame:
-        """One row per trajectory: where it stopped, how right it was there, and when the ranking was good."""
+        """Return one row per trajectory: its stop, the accuracy there, and the judgments to tau .9."""
         rows = []
         for trajectory in self.trajectories:
             stop = trajectory.to_dict()["stop"]
@@ -282,7 +282,7 @@ class Simulation(Shown):
                 }
             )
         frame = pd.DataFrame(rows)
-        # Counts stay whole where some are missing.
+        # dtype object: counts stay integers if some are missing.
         frame.insert(3, "to tau .9", pd.Series([c.judgments_to_tau90 for c in self.trajectories], dtype=object))
         return frame
 
@@ -291,6 +291,6 @@ class Simulation(Shown):
         return f"{first.metric}, {', '.join(dict.fromkeys(t.label for t in self.trajectories))}, {first.pool:,} pairs"
 
     def views(self) -> tuple[View, ...]:
-        """One row per trajectory and checkpoint; one row per trajectory."""
-        along = View(self.to_frame()[list(SHOWN)], f"{self.trajectories[0].metric} along the way")
+        """Return one row per trajectory and checkpoint, and one row per trajectory."""
+        along = View(self.to_frame()[list(SHOWN)], f"{self.trajectories[0].metric} at checkpoints")
         return along, View(self.stops(), "At the stop, or at the end")

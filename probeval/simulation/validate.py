@@ -1,4 +1,4 @@
-"""Is stated confidence true? Campaigns left out one at a time, judged in part, and held against all their judgments."""
+"""Validation of stated confidence on held-out campaigns, judged in part and compared with their truth."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ __all__ = ["CHECKPOINTS", "MODELS", "FitFunction", "validate"]
 METRICS = ("DCG", "nDCG")  # at the depth of the pool
 CHECKPOINTS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4)  # of the pool
 DEPTH = 10
-DRAWS = 1000  # of scores, and of truths for the null: from 1,000 on, a p below .001 can be seen
+DRAWS = 1000  # of scores, and of truths for the null: with at least 1,000, p can be below .001
 
 
 class FitFunction(Protocol):
-    """How a model learns from past campaigns."""
+    """A function that fits a model on past campaigns."""
 
     def __call__(self, collections: Sequence[Collection], *, depth: int) -> Predicts:
-        """The model fitted on these."""
+        """Return the fitted model."""
 
 
 def _uniform(collections: Sequence[Collection], *, depth: int) -> Predicts:
@@ -48,13 +48,13 @@ def _empirical(collections: Sequence[Collection], *, depth: int) -> Predicts:
 
 
 def _independent(collections: Sequence[Collection], *, depth: int) -> Predicts:
-    """Pairs independent: the chain for texts; where documents have groups, with what these say before it."""
+    """Fit independent pairs: the fallback models for texts, preceded by models with groups of documents if any."""
     from probeval.relevance import Empirical, FallbackModel, OrdinalModel
     from probeval.relevance.learning.fit import TEXT_JUD
 
     known = [c.metadata.groups if c.metadata is not None else {} for c in collections]
     groups = [g for g in known[0] if all(g in each for each in known)]
-    groups.sort(key=lambda g: -len(set(known[0][g])))  # the finest first: it says most, where it says anything
+    groups.sort(key=lambda g: -len(set(known[0][g])))  # the finest first: the most informative, if available
     terms: list[tuple[str, ...]] = [
         ("fSYS", "aSYS", *(f"a[{g}]" for g in groups[i:]), "aDOC") for i in range(len(groups))
     ]
@@ -68,7 +68,7 @@ def _independent(collections: Sequence[Collection], *, depth: int) -> Predicts:
 
 
 def _queries_have(collection: Collection, grouping: str) -> bool:
-    """Whether queries stand in the metadata too, as they do where they are documents themselves."""
+    """Return whether queries are in the metadata too, as when queries are documents."""
     metadata = collection.metadata
     return metadata is not None and bool(np.any(metadata.codes(grouping, collection.runs.queries) >= 0))
 
@@ -101,34 +101,34 @@ def validate(
     progress: Callable[[Sequence[Any]], Iterable[Any]] = iter,
     say: Callable[[str], None] = lambda _: None,
 ) -> Validation:
-    """Leave one campaign out: fit on the others, judge it in part, and hold what is stated against its truth.
+    """Leave each campaign out: fit on the others, judge it in part, and compare estimates with its truth.
 
-    A campaign without a fully judged system is only learned from. One whose documents have groups and whose grades are
-    fine has no like among the others: models are fitted on half of its queries and tried on the other half. The halves
-    are drawn anew for every other seed, and change places in between.
+    A campaign without a fully judged system is used for training only. One with groups of documents and fine grades is
+    unlike the others: models are fitted on half of its queries and tested on the other half. Two successive seeds share
+    the halves, swapped.
 
     Parameters
     ----------
     collections
         Campaigns with judgments.
     metrics
-        The measures or their names; DCG and nDCG at the depth of the pools when not given.
+        The measures or their names; by default DCG and nDCG at the depth of the pools.
     models
         Names from :data:`MODELS`, or fitting functions by name.
     depth
-        The depth of the pools; the first metric's cutoff, else 10, when not given.
+        The depth of the pools; by default the first metric's cutoff, or 10 without one.
     checkpoints
-        The shares of the pool that are judged, in random order; within a seed each checkpoint goes on from the last.
+        The judged shares of the pool, in random order; within a seed each checkpoint extends the previous one.
     seeds, seed
-        How many orders of judging, and where all randomness starts.
+        The number of orders of judging, and the seed.
     draws
-        How many draws of scores, and of truths for the null.
+        The number of draws of scores, and of truths for the null distribution.
     n_jobs
-        How many processes share the work.
+        The number of processes.
     progress
-        Wraps the pieces of work while they are done.
+        Wraps the pieces of work, to show progress.
     say
-        Is told which systems take part.
+        Receives messages on the systems of each campaign.
 
     Examples
     --------
@@ -154,9 +154,9 @@ def validate(
     from joblib import Parallel, delayed
 
     training = {s.key: s.training for s in splits}
-    lessons = [(key, name) for key in training for name in fits]
-    # In this process: what is learned from a campaign is kept, and serves every split that learns from it.
-    fitted = {(key, name): _quiet(fits[name], training[key], depth=depth) for key, name in progress(lessons)}
+    tasks = [(key, name) for key in training for name in fits]
+    # Fitted in this process, so that splits with the same training campaigns share the fit.
+    fitted = {(key, name): _quiet(fits[name], training[key], depth=depth) for key, name in progress(tasks)}
     made = Parallel(n_jobs=n_jobs, return_as="generator")(
         delayed(_judge)(
             s.held, {name: fitted[s.key, name] for name in fits}, parsed, tuple(checkpoints), s.seed, seed, draws
@@ -178,7 +178,7 @@ def _fit(name: str) -> FitFunction:
 
 def _quiet(fit: FitFunction, collections: Sequence[Collection], *, depth: int) -> Predicts:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ProbevalWarning)  # what files lack is said once, when they are read
+        warnings.simplefilter("ignore", ProbevalWarning)  # readers of files have already warned
         return fit(collections, depth=depth)
 
 
@@ -191,7 +191,7 @@ def _judge(
     seed: int,
     draws: int,
 ) -> list[ValidationRun]:
-    """One order of judging, by every model and measure."""
+    """Judge in one order, with every model and measure."""
     name, runs = held.collection.name, held.collection.runs.top(held.depth)
     order = stream(seed, name, number, Purpose.ORDER).permutation(held.known)
     truths = {metric: held.truth(metric) for metric in metrics}

@@ -1,4 +1,4 @@
-"""What came of a validation, in tables and against the marks."""
+"""Results of a validation, in tables and against criteria."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ SHOWN = (
     "campaign", "model", "metric", "checkpoint", "confidence", "accuracy", "tau", "calibration_error",
     "calibration_excess", "calibration_p", "coverage", "centred_coverage", "level_z",
 )  # fmt: skip
-EARLY = 0.02  # checkpoints up to here have hardly anything to go by
+EARLY = 0.02  # checkpoints up to here have few judgments
 
-# What must hold: the share of points with p of at least .01, the excess early and later, centred coverage, the level.
+# Criteria: the share of points with p of at least .01, the excess early and later, centred coverage, the level.
 MARKS = {
     "calibration_p >= .01": 0.95,
     "smallest calibration_p": 0.001,
@@ -39,18 +39,18 @@ AT_MOST = ("calibration_excess to 2%", "calibration_excess from 5%", "largest |l
 
 
 class ValidationRunDocument(TypedDict):
-    """A held-out campaign judged once, in one order.
+    """A held-out campaign judged in one random order.
 
     Parameters
     ----------
     policy, model, seed
-        What chose, what predicted, and which order.
+        The policy, the model and the order of judging.
     pool
-        How many pairs there are.
+        The number of pairs.
     judgments_to_tau90
-        The first checkpoint from which on tau is at least .9, in judgments; null if none is.
+        The first checkpoint from which tau stays at least .9, in judgments; null if none.
     stop
-        The first checkpoint whose mean confidence is at least .95; the last one, not reached, where none is.
+        The first checkpoint with mean confidence of at least .95; if none, the last one with ``reached`` false.
     points
         One entry per checkpoint.
     """
@@ -72,7 +72,7 @@ class HeldOutDocument(TypedDict):
     campaign, metric
         Its name, and the measure.
     depth, pool, systems
-        How deep the pool is, how many pairs it has, and how many systems took part.
+        The depth of the pool, its number of pairs, and the number of systems.
     policies
         One entry per model and order of judging.
     """
@@ -93,7 +93,7 @@ class ReliabilityBin(TypedDict):
     low, high
         The edges of the bin of stated confidence.
     pairs, confidence, accuracy
-        How many pairs of systems are in it, their mean confidence, and the share of them in the true order.
+        The number of pairs of systems in it, their mean confidence, and the share of them in the true order.
     """
 
     model: str
@@ -105,7 +105,7 @@ class ReliabilityBin(TypedDict):
 
 
 class MarkDocument(TypedDict):
-    """A figure against its mark."""
+    """A figure and its criterion."""
 
     model: str
     figure: str
@@ -115,18 +115,18 @@ class MarkDocument(TypedDict):
 
 
 class ValidationDocument(TypedDict):
-    """What came of a validation.
+    """The results of a validation.
 
     Parameters
     ----------
     checkpoints
-        The shares of the pools that were judged.
+        The judged shares of the pools.
     campaigns
         One entry per held-out campaign and measure.
     reliability
         Stated confidence against accuracy, bin by bin.
     summary
-        Every figure against its mark.
+        Every figure and its criterion.
     """
 
     checkpoints: list[float]
@@ -137,14 +137,14 @@ class ValidationDocument(TypedDict):
 
 @dataclass(frozen=True)
 class ValidationRun:
-    """A held-out campaign judged once, in one order: a point at every checkpoint.
+    """A held-out campaign judged in one random order: a point per checkpoint.
 
     Parameters
     ----------
     campaign, model, metric, seed
-        What was judged, what predicted it, what was measured, and which order.
+        The campaign, the model, the measure, and the order of judging.
     systems, pool, depth
-        How many systems took part, and how many pairs they retrieved to which depth.
+        The number of systems, the number of pairs in their pool, and its depth.
     points
         One per checkpoint.
     """
@@ -160,14 +160,14 @@ class ValidationRun:
 
     @property
     def labels(self) -> dict[str, str | int]:
-        """What tells it from other validation_runs."""
+        """The labels of this run in tables."""
         return {"campaign": self.campaign, "model": self.model, "metric": self.metric, "seed": self.seed}
 
     def to_dict(self) -> ValidationRunDocument:
-        """The validation_run as plain data for JSON.
+        """Return the run as plain data for JSON.
 
-        ``stop`` is the first checkpoint whose mean confidence is at least .95 (the last one, not reached, where none
-        is), ``judgments_to_tau90`` the first from which on tau is at least .9.
+        ``stop`` is the first checkpoint with mean confidence of at least .95 (if none, the last one, not reached),
+        ``judgments_to_tau90`` the first from which tau stays at least .9.
         """
         good = [p.tau >= TAU for p in self.points]
         lasting = next((p.judged for i, p in enumerate(self.points) if all(good[i:])), None)
@@ -193,12 +193,12 @@ class ValidationRun:
 
 @dataclass(frozen=True, repr=False)
 class Validation(Shown):
-    """What came of it: every held-out campaign by every model, measure and order of judging.
+    """The results of a validation: every held-out campaign, model, measure and order of judging.
 
     Parameters
     ----------
     checkpoints
-        The shares of the pools that were judged.
+        The judged shares of the pools.
     validation_runs
         In the order of the campaigns, models, measures and seeds.
     """
@@ -207,15 +207,15 @@ class Validation(Shown):
     validation_runs: tuple[ValidationRun, ...]
 
     def __add__(self, other: Validation) -> Validation:
-        """Both as one: campaigns that need different depths and measures are run apart."""
+        """Combine two validations, such as of campaigns with different depths and measures."""
         if self.checkpoints != other.checkpoints:
-            raise ScoreError("Only validations with the same checkpoints can be put together.")
+            raise ScoreError("Only validations with the same checkpoints can be combined.")
         return Validation(self.checkpoints, self.validation_runs + other.validation_runs)
 
     def to_frame(self, *, by_seed: bool = False) -> pd.DataFrame:
-        """One row per campaign, model, metric and checkpoint: every figure, as its mean over seeds.
+        """Return one row per campaign, model, metric and checkpoint, with all figures as means over seeds.
 
-        With ``by_seed`` one row per seed of these.
+        With ``by_seed``, one row per seed as well.
         """
         frame = pd.DataFrame(
             [
@@ -230,7 +230,7 @@ class Validation(Shown):
         return frame.drop(columns="seed").groupby(keys, sort=False).mean().reset_index()
 
     def reliability(self, *, by: Sequence[str] = ("model",)) -> pd.DataFrame:
-        """Stated confidence against accuracy, bin by bin, pooled over everything but ``by``; empty bins are left out.
+        """Return stated confidence and accuracy per non-empty bin, pooled over everything but ``by``.
 
         Parameters
         ----------
@@ -248,9 +248,9 @@ class Validation(Shown):
         return sums[["pairs"]].astype(int).join(means).reset_index()
 
     def marks(self) -> pd.DataFrame:
-        """One row per model and figure: its value, the mark it is held against, and whether it holds.
+        """Return one row per model and figure: its value, its criterion, and whether it holds.
 
-        Every seed counts by itself where a share or an extreme is asked for.
+        Shares and extremes are over single seeds.
         """
         frame = self.to_frame(by_seed=True)
         rows = []
@@ -266,16 +266,16 @@ class Validation(Shown):
         return f"{len(campaigns)} campaigns, {len(models)} models, {len(self.checkpoints)} checkpoints"
 
     def views(self) -> tuple[View, ...]:
-        """Means over seeds; stated confidence against accuracy; figures against their marks."""
+        """Return means over seeds, stated confidence and accuracy, and figures against criteria."""
         seeds = len({t.seed for t in self.validation_runs})
         return (
             View(self.to_frame()[list(SHOWN)], f"Means over {seeds} order{'s' * (seeds > 1)} of judging"),
             View(self.reliability(), "Reliability: stated confidence and accuracy of pairs of systems"),
-            View(self.marks(), "Against the marks"),
+            View(self.marks(), "Criteria"),
         )
 
     def to_dict(self) -> ValidationDocument:
-        """The result as plain data for JSON."""
+        """Return the result as plain data for JSON."""
         cells: dict[tuple[str, str], list[ValidationRun]] = {}
         for validation_run in self.validation_runs:
             cells.setdefault((validation_run.campaign, validation_run.metric), []).append(validation_run)
@@ -298,7 +298,7 @@ class Validation(Shown):
 
 
 def _figures(points: pd.DataFrame) -> dict[str, float]:
-    """The figures of :data:`MARKS` over the points of one model."""
+    """Return the figures of :data:`MARKS` over the points of one model."""
     p, z, early = points["calibration_p"].dropna(), points["level_z"].abs(), points["checkpoint"] <= EARLY
     by_campaign = points.groupby("campaign")[["centred_coverage", "centred_coverage_null01"]].mean()
     figures = (

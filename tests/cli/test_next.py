@@ -159,14 +159,14 @@ def test_fairness_is_a_table_of_teams(asked, folder):
         (("--goal", "pair:system-01,system-9"), "No system 'system-9' to compare. Did you mean 'system-05'?"),
         (("--stop", "confidense=.9"), "Did you mean 'confidence'?"),
         (("--stop", "confidence=95"), "A stopping rule is confidence=NUMBER, a probability; got confidence=95."),
-        (("--stop", "hours=3"), "To stop at hours= say what a judgment takes: seconds=."),
-        (("--explore", "2"), "The share of exploration is between 0 and 1, got 2."),
+        (("--stop", "hours=3"), "The stopping rule hours= needs seconds= per judgment."),
+        (("--explore", "2"), "The share of exploration must be between 0 and 1, got 2."),
         (
             ("--model", "none"),
             "This task needs a relevance model: uniform, empirical, independent, hierarchical or a card.",
         ),
         (("--metric", "NDGC@5"), "Unknown metric 'NDGC@5'. Did you mean 'nDCG@5'?"),
-        (("--policy", "mtc-thesis", "--metric", "AP"), "not for AP. Use gain."),
+        (("--policy", "mtc-thesis", "--metric", "AP"), "not AP. Use gain."),
     ],
 )
 def test_errors_are_one_line(asked, more, message):

@@ -81,7 +81,7 @@ def test_csv_has_a_row_a_course_and_checkpoint(run):
 
 def test_two_tables_for_people(run):
     lines = run("--stop", "budget=7", "--until", ".5").out.splitlines()
-    assert lines[0] == "DCG@5 along the way"
+    assert lines[0] == "DCG@5 at checkpoints"
     assert lines[1].split()[:4] == ["policy", "model", "seed", "judged"]
     at = lines.index("At the stop (budget=7), or at the end")
     assert len(lines) == at + 3
@@ -95,7 +95,7 @@ def test_fitted_on_others(run, folders):
     assert json.loads(said.out)["policies"][0]["model"] == "empirical"
     own = run("--policy", "mtc", *fitted, "--fit", folders[0])
     assert (own.code, own.out) == (1, "")
-    assert own.err == "Error: first cannot be fitted on and judged again: leave it out of the fit.\n"
+    assert own.err == "Error: first has the judgments of the simulated campaign: leave it out of the fit.\n"
 
 
 def test_same_seed_same_bytes(run):

@@ -50,7 +50,7 @@ def test_json_is_that_of_the_library(probeval, folders):
     assert document == json.loads(json.dumps(expected.to_dict()))
     assert {c["campaign"] for c in document["campaigns"]} == {"first", "second", "third"}
     assert said.err.splitlines()[0].startswith("first: 5 of 5 systems are judged to depth 5; 6 queries, ")
-    assert "partly: no system is judged to depth 5; it is only learned from.\n" in said.err
+    assert "partly: no system is judged to depth 5; used for training only.\n" in said.err
 
 
 def test_same_seed_same_bytes(probeval, folders):
@@ -82,7 +82,7 @@ def test_the_table_ends_with_the_marks(probeval, folders):
     lines = said.out.splitlines()
     assert lines[0] == "Means over 1 order of judging"
     assert lines[1].split()[:4] == ["campaign", "model", "metric", "checkpoint"]
-    at = lines.index("Against the marks")
+    at = lines.index("Criteria")
     assert lines[at + 1].split() == ["model", "figure", "value", "mark", "holds"]
     assert len(lines) == at + 2 + len(MARKS)
     assert "Reliability: stated confidence and accuracy of pairs of systems" in lines
@@ -117,7 +117,7 @@ def test_errors_are_one_line(probeval, folders, more, message):
 def test_one_campaign_is_not_enough(probeval, folders):
     said = probeval("validate", folders[0], *QUICK, "--quiet")
     assert said.code == 1
-    assert said.err == "Error: first: there is no other campaign to learn from. Name at least two.\n"
+    assert said.err == "Error: first: there is no other campaign to fit on. Name at least two.\n"
 
 
 def test_a_campaign_is_needed(probeval):

@@ -70,7 +70,7 @@ def test_a_campaign_without_a_judgment_has_a_report(small: Collection, tmp_path:
     with Campaign.create(tmp_path / "new.db", blind, metric="P@5", model="uniform") as opened:
         page = report_campaign(opened)
     assert page.figures[1][1] == "0"
-    assert "Who judged" in [section.title for section in page.sections]
+    assert "Assessors" in [section.title for section in page.sections]
 
 
 def test_progress_goes_over_milestones_and_sections(campaign: Campaign, page: Page) -> None:

@@ -71,12 +71,12 @@ def test_nobody_leads_where_nothing_is_decided() -> None:
     found = _open_race("sure", *OPEN)
     lead = _lead(found)
     assert lead.startswith(
-        "No system can be told from any other yet (3 of 30 pairs judged). "
+        "No two systems can be distinguished yet (3 of 30 pairs judged). "
         "sure has the highest expected score by P@1 on 3 queries, 0.667; open-"
     )
     likely, p = found.scores.systems[found.ranking.p_best.argmax()], found.ranking.p_best.max()
-    assert f"; {likely} is the likeliest to be the best ({p:.0%}). Even with everything judged, 3 queries would" in lead
-    assert lead.endswith("too few to tell 9 of the others from sure on new queries.")
+    assert f"; {likely} is most likely to be the best ({p:.0%}). Even with all pairs judged, 3 queries would" in lead
+    assert lead.endswith("too few to distinguish 9 of the others from sure on new queries.")
     assert _figures(found)[0][:2] == ("highest expected score", "sure")
     assert "P(best) can be higher for a lower rank" in " ".join(map(text, ranking(found).parts))
 
@@ -84,12 +84,12 @@ def test_nobody_leads_where_nothing_is_decided() -> None:
 def test_who_leads_is_the_likeliest_to_be_the_best() -> None:
     lead = _lead(_open_race("sure", "null", *OPEN))
     assert lead.startswith("sure has the highest expected score of 11 systems by P@1 on 3 queries; open-")
-    assert "is the likeliest to be the best, with probability 0." in lead
-    assert "9 more cannot be told from sure there." in lead
+    assert "is most likely to be the best, with probability 0." in lead
+    assert "9 more cannot be distinguished from sure on these queries." in lead
     found = _open_race("sure", "null")
     assert _lead(found) == (
-        "sure leads 2 systems by P@1 on 3 queries, and is the best of them on these queries with probability 1.000. "
-        "All others can be told from it there."
+        "sure leads 2 systems by P@1 on 3 queries, and is the best on these queries with probability 1.000. "
+        "All others can be distinguished from it on these queries."
     )
     assert _figures(found)[0][:2] == ("leader", "sure")
     assert "for a lower rank" not in " ".join(map(text, ranking(found).parts))
@@ -121,14 +121,14 @@ def test_it_is_said_why_confidence_fell(partial: ReportResults) -> None:
     fell = replace(rose[0], confidence=0.8), rose[1]
     wider = fell[0], replace(fell[1], half_width=1.0, expected_tau=0.1)
 
-    def told(milestones: tuple[Milestone, ...]) -> str:
+    def prose(milestones: tuple[Milestone, ...]) -> str:
         return " ".join(map(text, judging(replace(partial, milestones=milestones)).parts))
 
-    assert " fell: " not in told(rose)
-    assert "The mean confidence fell: judgments can be unlike what past campaigns let the model expect" in told(fell)
-    assert "until it has seen more; the half-widths did shrink." in told(fell)
-    assert "The mean confidence and the expected tau fell: " in told(wider)
-    assert "until it has seen more." in told(wider)
+    assert " fell: " not in prose(rose)
+    assert "The mean confidence fell: judgments can differ from what the model learned" in prose(fell)
+    assert "until there are more judgments; the half-widths did shrink." in prose(fell)
+    assert "The mean confidence and the expected tau fell: " in prose(wider)
+    assert "until there are more judgments." in prose(wider)
 
 
 def test_what_the_others_are_expected_to_have_is_whole(page: Page) -> None:
@@ -138,12 +138,12 @@ def test_what_the_others_are_expected_to_have_is_whole(page: Page) -> None:
 
 
 def test_terms_are_explained_where_they_first_stand(page: Page) -> None:
-    assert page.figures[-1][0] == "would new queries rank them alike? E ρ²"
-    assert "Φ: the same scores?" in said(page, "judging")
-    assert "which parts the variance of scores" in said(page, "reliability")
-    assert "the policy gain, which takes next what settles most" in said(page, "reliability")
-    assert "route moments, normal: means and covariances of the grades" in said(page, "made")
-    assert "neighbours across a border need not differ" in said(page, "ranking")
+    assert page.figures[-1][0] == "reliability of differences E ρ²"
+    assert "E ρ² and Φ, from 0 to 1: stability" in said(page, "judging")
+    assert "which splits the variance of scores" in said(page, "reliability")
+    assert "the policy gain, the most informative first" in said(page, "reliability")
+    assert "route moments, normal: means and covariances of grades" in said(page, "made")
+    assert "neighbours in different bands need not differ" in said(page, "ranking")
 
 
 def test_with_all_judged_effects_are_those_of_the_paired_t_test(full: ReportResults, small: Collection) -> None:
@@ -192,7 +192,7 @@ def test_milestones_follow_the_order_of_judging(small: Collection, choice: Choic
     assert counts == sorted(counts)
     assert len(counts) > 3
     assert found.milestones[-1] == milestone(state)
-    assert "in the order in which they were made" in said(report_evaluation(found), "judging")
+    assert "in the order of judging" in said(report_evaluation(found), "judging")
 
 
 def test_what_more_is_needed_is_said(partial: ReportResults, full: ReportResults, page: Page) -> None:
@@ -201,7 +201,7 @@ def test_what_more_is_needed_is_said(partial: ReportResults, full: ReportResults
     need = partial.study.queries_for("erho2")
     shown = "never" if np.isinf(need.value) else f"{need.value:,.0f}"
     assert shown in said(page, "reliability")
-    assert "Every pair that counts is judged" in text(reliability(full).parts[-1])
+    assert "All pairs of the pool are judged" in text(reliability(full).parts[-1])
 
 
 def test_users_are_asked_where_a_mapping_applies(partial: ReportResults, page: Page, choice: Choice) -> None:

@@ -170,9 +170,9 @@ def test_only_what_is_offered_and_not_taken(state):
 def test_none_and_bad_requests(state):
     some = state(8)
     assert some.next(0).tolist() == []
-    with pytest.raises(SelectionError, match="So many pairs cannot be chosen: -1"):
+    with pytest.raises(SelectionError, match="The number of pairs must not be negative, got -1"):
         some.next(-1)
-    with pytest.raises(SelectionError, match=r"The share of exploration is between 0 and 1, got 1\.5"):
+    with pytest.raises(SelectionError, match=r"The share of exploration must be between 0 and 1, got 1\.5"):
         choose(some.context, "gain", 1, goal=RANKING, offered=some.open, explore=1.5)
     with pytest.raises(SelectionError, match="Did you mean 'gain'"):
         choose(some.context, "gains", 1, goal=RANKING, offered=some.open)

@@ -83,7 +83,7 @@ def test_mtc_thesis_divides_by_the_expected_ideal(full):
 
 
 def test_mtc_thesis_refuses_what_it_has_no_weights_for(state):
-    with pytest.raises(SelectionError, match=r"mtc-thesis is for weighted sums of gains such as DCG@10, not for AP@5"):
+    with pytest.raises(SelectionError, match=r"mtc-thesis needs a weighted sum of gains such as DCG@10, not AP@5"):
         POLICIES["mtc-thesis"](state(metric="AP@5").context, RANKING)
 
 
@@ -242,7 +242,7 @@ def test_a_policy_from_outside():
             register_policy(by_pool)
     finally:
         del POLICIES["by-pool"]
-    with pytest.raises(SelectionError, match="The name of a policy is a word without a colon, got 'a:b'"):
+    with pytest.raises(SelectionError, match="The name of a policy must not be empty or have a colon, got 'a:b'"):
         register_policy(Policy("a:b", "", by_pool))
 
 

@@ -67,8 +67,8 @@ def test_parsing_undoes_printing(alternatives):
         ("budget=inf", "A stopping rule is budget=NUMBER, a positive number; got budget=inf."),
         ("every=nan", "A stopping rule is every=NUMBER, a probability; got every=nan."),
         ("hours=1,seconds=0", "A stopping rule is seconds=NUMBER, a positive number; got seconds=0."),
-        ("hours=1", "To stop at hours= say what a judgment takes: seconds=."),
-        ("cost=1,seconds=3", "To stop at cost= say what a judgment takes: price=."),
+        ("hours=1", "The stopping rule hours= needs seconds= per judgment."),
+        ("cost=1,seconds=3", "The stopping rule cost= needs price= per judgment."),
     ],
 )
 def test_what_is_no_rule(text, message):
@@ -213,7 +213,7 @@ def test_a_rule_from_outside(state):
         assert (check.reached, check.values["days"], list(check.values)) == (False, 1.5, ["best", "days"])
         assert check.progress == 0.75
         assert stopping.check(state(12)).reasons[-1] == "days 3 >= 2"
-        with pytest.raises(SelectionError, match=r"To stop at days= say what a judgment takes: perday=\."):
+        with pytest.raises(SelectionError, match=r"The stopping rule days= needs perday= per judgment\."):
             Stopping.parse("days=3")
         with pytest.raises(SelectionError, match="A stopping rule 'days' exists already: choose another name"):
             register_rule(Elapsed())
@@ -228,7 +228,7 @@ def test_a_rule_from_outside(state):
 @pytest.mark.parametrize("name", ["", "a=b", "a,b", "a+b", "a b"])
 def test_names_that_no_rule_can_have(name, monkeypatch):
     monkeypatch.setattr(Elapsed, "name", name)
-    with pytest.raises(SelectionError, match="The name of a stopping rule has no"):
+    with pytest.raises(SelectionError, match="The name of a stopping rule must not"):
         register_rule(Elapsed())
 
 

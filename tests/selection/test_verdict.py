@@ -38,8 +38,8 @@ def test_three_states_of_a_comparison():
     total = verdict.decided.astype(int) + verdict.tied + verdict.open
     np.testing.assert_array_equal(total, 1 - np.eye(4))
     assert str(verdict) == (
-        "3 of 6 comparisons are decided at 0.95, 2 are open, 1 are ties whatever is judged; "
-        "for other queries than these, 0 would stay in doubt with everything judged."
+        "3 of 6 comparisons are decided at 0.95, 2 are open, 1 are exact ties; "
+        "on new queries, 0 would stay undecided even with all pairs judged."
     )
 
 
@@ -51,7 +51,7 @@ def test_the_level_is_the_confidence_asked_for():
 
 
 def test_what_these_queries_are_too_few_for():
-    # Sampling alone leaves a gap of 1.2 standard errors in doubt, whatever is judged.
+    # Sampling alone leaves a gap of 1.2 standard errors undecided, even with all pairs judged.
     gap = 1.2 * 0.05 * np.sqrt(2)
     assert Verdict.of(ranking([0.5 + gap, 0.5], [1e-6, 1e-6], 0.05)).to_dict() == {
         "decided": 1, "tied": 0, "open": 0, "beyond": 1,

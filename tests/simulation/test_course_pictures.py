@@ -44,7 +44,7 @@ def test_figures_of_checkpoints(result):
     points = [[p.mae for p in c.points] for c in result.trajectories if c.policy == "mtc"]
     np.testing.assert_allclose(ax.lines[0].get_xdata(), [p.judged for p in result.trajectories[0].points])
     np.testing.assert_allclose(ax.lines[0].get_ydata(), np.median(points, axis=0))
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("judgments", "mean error of the scores")
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("judgments", "mean absolute error of the scores")
 
 
 def test_four_figures_each_with_its_axis(result, tmp_path):
@@ -53,8 +53,8 @@ def test_four_figures_each_with_its_axis(result, tmp_path):
     assert [ax.get_ylabel() for ax in axes] == [
         "pairs of systems in the true order",
         "Kendall's tau with the true order",
-        "calibration error in excess",
-        "mean error of the scores",
+        "excess calibration error",
+        "mean absolute error of the scores",
     ]
     for name in ("one.png", "two.png"):
         save(top, tmp_path / name)

@@ -140,7 +140,7 @@ def test_without_a_judged_system_a_campaign_is_only_learned_from(three):
         "one": ["two", "three"],
         "two": ["one", "three"],
     }
-    assert said[-1] == "three: no system is judged to depth 8; it is only learned from."
+    assert said[-1] == "three: no system is judged to depth 8; used for training only."
     assert len(splits[0].training[1].runs.systems) == 5  # with all of its systems
 
 
@@ -148,7 +148,7 @@ def test_fine_grades_and_groups_go_by_halves(three, campaign):
     music = campaign("music", 9, scale=Scale.fine(), metadata=True, queries=9)
     said: list[str] = []
     splits = split([three[0], music, three[1]], 8, 4, 0, said.append)
-    assert "music: fitted on half of its queries and tried on the other half." in said
+    assert "music: fitted on half of its queries, tested on the other half." in said
     halves = [s for s in splits if s.held.collection.name == "music"]
     others = [s for s in splits if s.held.collection.name != "music"]
     assert all("music" not in [c.name for c in s.training] for s in others)
@@ -175,7 +175,7 @@ def test_fine_grades_without_groups_are_left_out_like_others(three, campaign):
 def test_what_cannot_be_split(three):
     with pytest.raises(DataError, match="Two campaigns are named 'one'"):
         split([three[0], three[1], three[0]], 8, 1, 0, silent)
-    with pytest.raises(DataError, match="one: there is no other campaign to learn from"):
+    with pytest.raises(DataError, match="one: there is no other campaign to fit on"):
         split(three[:1], 8, 1, 0, silent)
     with pytest.raises(DataError, match="one: without judgments no system is judged"):
         split([replace(three[0], judgments=None), three[1]], 8, 1, 0, silent)

@@ -27,7 +27,7 @@ def test_reliability_is_the_table(result):
         np.testing.assert_allclose(line.get_ydata(), rows["accuracy"])
         assert line.get_color() == colour
         assert np.argmax(dots.get_sizes()) == np.argmax(rows["pairs"])
-    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["true confidence", "independent", "uniform"]
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["perfect calibration", "independent", "uniform"]
     assert ax.get_title(loc="left") == "one, two, three"
     low, high = ax.get_ylim()
     assert low < table["accuracy"].min()

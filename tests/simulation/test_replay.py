@@ -225,7 +225,7 @@ def test_one_system_and_identical_systems(campaign):
         teams=None,
     )
     same = run(HeldOut.of(replace(made, runs=twins), depth=5), policy="gain", batch=5, stop="every=.95")
-    assert same.stop.judged == 0  # they are tied whatever is judged
+    assert same.stop.judged == 0  # they are exact ties
     assert same.stop.accuracy == 1.0
 
 

@@ -96,7 +96,7 @@ def test_models_are_fitted_on_other_campaigns_alone(three):
 
 
 def test_a_campaign_is_never_fitted_on_itself(three):
-    message = "one cannot be fitted on and judged again: leave it out of the fit"
+    message = "one has the judgments of the simulated campaign: leave it out of the fit"
     with pytest.raises(DataError, match=message):
         run(three[0], fit=three, **QUICK)
     with pytest.raises(DataError, match=message):  # a folder of runs goes by another name
@@ -104,7 +104,7 @@ def test_a_campaign_is_never_fitted_on_itself(three):
 
 
 def test_graded_labels_need_campaigns_to_fit_on(three):
-    with pytest.raises(DataError, match="Graded labels are learned from where models are fitted"):
+    with pytest.raises(DataError, match="Graded labels need models to fit"):
         run(three[0], labelled=(None, three[0].judgments), **QUICK)
 
 
@@ -153,10 +153,10 @@ def test_all_systems_or_the_judged_ones(three):
         ({"policies": ["gian"]}, SelectionError, "Did you mean 'gain'"),
         ({"goal": "bets"}, SelectionError, "Did you mean 'best'"),
         ({"stop": "confidense=.9"}, SelectionError, "Did you mean 'confidence'"),
-        ({"policies": ["mtc:none"]}, ModelError, "Judging needs a model to choose by"),
+        ({"policies": ["mtc:none"]}, ModelError, "Policies need a model"),
         ({"policies": ["mtc:text-uot"]}, ProbevalError, "text-out"),
         ({"noise": 3}, SelectionError, "Noise is the probability of a wrong grade"),
-        ({"explore": 3, "policies": ["mtc:uniform"]}, SelectionError, "The share of exploration is between 0 and 1"),
+        ({"explore": 3, "policies": ["mtc:uniform"]}, SelectionError, "exploration must be between 0 and 1"),
         ({"goal": "pair:a,b", "policies": ["mtc:uniform"]}, SelectionError, "No system 'a' to compare"),
     ],
 )  # fmt: skip
@@ -176,8 +176,8 @@ def test_a_campaign_without_judgments(three):
         ({"policies": []}, "A simulation needs at least one policy, one seed, and batches of at least one."),
         ({"until": 0}, "Checkpoints, pilot and until are shares of the pool, from 0 to 1."),
         ({"noise": 2}, "Noise is the probability of a wrong grade, between 0 and 1; got 2."),
-        ({"explore": -1}, "The share of exploration is between 0 and 1, got -1."),
-        ({"stop": "hours=1"}, "To stop at hours= say what a judgment takes: seconds=."),
+        ({"explore": -1}, "The share of exploration must be between 0 and 1, got -1."),
+        ({"stop": "hours=1"}, "The stopping rule hours= needs seconds= per judgment."),
     ],
 )
 def test_a_protocol_is_checked_before_there_is_a_campaign(options, message):
