@@ -25,9 +25,6 @@ DOCS = ROOT / "docs"
 NOT_YET = {
     "selection",
     "simulation",
-    "campaign",
-    "web",
-    "cli",
     "reports",
     "docs",
 }
