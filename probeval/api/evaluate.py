@@ -72,7 +72,7 @@ def evaluate(
     level
         The probability of intervals.
     seed
-        Same seed, same result.
+        The random seed; the same seed gives the same result.
     progress, say
         Wraps the run files while they are read; receives remarks while the work goes on.
 

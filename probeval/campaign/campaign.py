@@ -262,8 +262,8 @@ class Campaign:
     def record(self, assessor: str, query: str, doc: str, grade: float, *, token: str | None = None) -> Judged:
         """Judge a pair; the judgment is on disk when this returns.
 
-        Judgments are accepted even if another assessor holds the pair, so no work is lost when a lease runs out. A second
-        judgment by the same assessor replaces the first.
+        Judgments are accepted even if another assessor holds the pair, so no work is lost when a lease runs out. A
+        second judgment by the same assessor replaces the first.
 
         Parameters
         ----------

@@ -90,7 +90,7 @@ def compare(
             "--rope",
             min=0,
             metavar="X",
-            help="The region of practical equivalence: smaller differences count as ties.",
+            help="The region of practical equivalence: differences up to this size count as ties.",
         ),
     ] = 0.0,
     against: Annotated[
@@ -98,7 +98,7 @@ def compare(
     ] = None,
     level: Level = 0.95,
     samples: Annotated[
-        int, typer.Option("--samples", min=1, help="The number of resamples of bootstrap and permutation tests.")
+        int, typer.Option("--samples", min=1, help="The number of resamples of bootstrap and randomisation tests.")
     ] = 100_000,
     model: Annotated[
         str | None,

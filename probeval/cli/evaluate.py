@@ -83,7 +83,7 @@ def evaluate(
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Rank systems, with the uncertainty of the ranking: with no judgments, some, or all.
+    """Rank systems with no judgments, some, or all, and quantify the uncertainty of the ranking.
 
     With --model none: classical evaluation, with the bounds that unjudged documents leave.
 
@@ -125,7 +125,7 @@ def evaluate(
     for evaluation in evaluations:
         for alike in talk.warned(evaluation.identical_systems):
             systems_ = ", ".join(alike)
-            talk(f"{systems_} have the same results as far as {evaluation.scores.metric} goes: their scores are equal.")
+            talk(f"{systems_}: identical lists for {evaluation.scores.metric}, so their scores are equal.")
     if plot is not None:
         _plot(first.ranking, plot, level, talk)
     _write(evaluations, per_query, output_format, talk)

@@ -214,11 +214,11 @@ ModelName = Annotated[
         autocompletion=complete_model,
     ),
 ]
-Level = Annotated[float, typer.Option("--level", min=0.01, max=0.9999, help="The probability of intervals.")]
+Level = Annotated[float, typer.Option("--level", min=0.01, max=0.9999, help="The probability level of intervals.")]
 Target = Annotated[TargetName, typer.Option("--target", help="Scores on these queries, or on their population.")]
 Method = Annotated[
     MethodName | None,
-    typer.Option("--method", help="The method; default: moments for linear measures, draws for others."),
+    typer.Option("--method", help="The computation of scores; default: moments for linear measures, draws for others."),
 ]
 Inference = Annotated[
     InferenceName,
@@ -229,7 +229,9 @@ Inference = Annotated[
 ]
 Family = Annotated[
     FamilyName | None,
-    typer.Option("--family", help="The family; default: empirical for draws on these queries, otherwise normal."),
+    typer.Option(
+        "--family", help="The family of distributions; default: empirical for draws on these queries, otherwise normal."
+    ),
 ]
 Gain = Annotated[
     GainName | None, typer.Option("--gain", help="The gain of a grade: linear (the grade) or exp (2^grade - 1).")
@@ -242,7 +244,7 @@ SystemChoice = Annotated[
     Systems,
     typer.Option("--systems", help="judged: only systems with more than .99 of their retrieved documents judged."),
 ]
-Order = Annotated[OrderName, typer.Option("--order", help="The order of a run, and of its ties.")]
+Order = Annotated[OrderName, typer.Option("--order", help="The order of documents in a run.")]
 PerQuery = Annotated[bool, typer.Option("--per-query", help="Add the score of every system on every query.")]
 Format = Annotated[OutputFormat, typer.Option("--format", help="The output format.")]
 Seed = Annotated[int, typer.Option("--seed", help="The random seed; the same seed gives the same output.")]

@@ -57,7 +57,7 @@ def plan(
         float, typer.Option("--difference", help="The difference between two systems, for power.")
     ] = 0.05,
     price: Annotated[float, typer.Option("--price", help="The cost of a judgment.")] = 1.0,
-    seconds: Annotated[float, typer.Option("--seconds", help="The duration of a judgment.")] = 30.0,
+    seconds: Annotated[float, typer.Option("--seconds", help="The seconds that a judgment takes.")] = 30.0,
     query_price: Annotated[float, typer.Option("--query-price", help="The cost of a query.")] = 0.0,
     label_price: Annotated[float, typer.Option("--label-price", help="The cost of a machine label.")] = 0.0,
     metadata: MetadataFile = None,

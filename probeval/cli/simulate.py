@@ -77,7 +77,7 @@ def simulate(
     refresh: Annotated[
         int | None,
         typer.Option(
-            "--refresh", min=1, help="The number of judgments between updates of the model; default: a batch."
+            "--refresh", min=1, help="The number of judgments between updates of the model; default: the batch size."
         ),
     ] = None,
     pilot: Annotated[

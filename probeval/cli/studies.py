@@ -58,7 +58,9 @@ DesignText = Annotated[
 ]
 Components = Annotated[
     str | None,
-    typer.Option("--components", metavar="PATTERN", help="The pattern of system names, such as stop_stemmer_model."),
+    typer.Option(
+        "--components", metavar="PATTERN", help="The pattern that splits system names, such as stop_stemmer_model."
+    ),
 ]
 StudyMethodOption = Annotated[
     StudyMethod, typer.Option("--method", help="Analysis of variance, restricted maximum likelihood, or PyMC.")
