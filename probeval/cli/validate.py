@@ -47,7 +47,7 @@ def validate(
         typer.Option(
             "--plot",
             metavar="FILE",
-            help="Plot accuracy against confidence; FILE-checkpoints shows it by share judged.",
+            help="Plot accuracy against confidence; FILE-checkpoints shows calibration by share judged.",
         ),
     ] = None,
     output_format: Format = OutputFormat.table,
