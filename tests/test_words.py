@@ -1,7 +1,4 @@
-"""Plain words: no retired word in identifiers, docstrings, comments, help texts, messages and pages.
-
-A part in ``NOT_YET`` is exempt until it has been reworded.
-"""
+"""Plain words: no retired word in identifiers, docstrings, comments, help texts, messages and pages."""
 
 from __future__ import annotations
 
@@ -21,12 +18,6 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "probeval"
 DOCS = ROOT / "docs"
-
-NOT_YET = {
-    "campaign",
-    "web",
-    "cli",
-}
 
 # Words of an identifier, in any case, as a word of its own: ``Belief``, ``belief_of``, ``_the_belief``.
 IDENTIFIERS = {
@@ -243,14 +234,10 @@ def findings(name: str) -> list[Finding]:
     return found
 
 
-@pytest.mark.parametrize("name", [name for name in PARTS if name not in NOT_YET])
+@pytest.mark.parametrize("name", PARTS)
 def test_no_retired_words(name: str) -> None:
     found = findings(name)
     assert not found, "\n".join(map(str, found))
-
-
-def test_exempt_parts_exist() -> None:
-    assert set(PARTS) >= NOT_YET
 
 
 @pytest.mark.parametrize(

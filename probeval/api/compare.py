@@ -61,7 +61,7 @@ class SystemComparisons(Shown):
 
     @property
     def is_bayesian(self) -> bool:
-        """Whether a Bayesian model stands in place of tests."""
+        """Whether a Bayesian model replaces the tests."""
         from probeval.reliability import Pairwise
 
         return not isinstance(self.result, Pairwise)
@@ -180,7 +180,7 @@ def compare(
     model, draws
         A relevance model for P(significant once all is judged), and its number of joint draws.
     mapping
-        A published mapping to users' satisfaction; the measure's own when not given.
+        A published mapping to user satisfaction; by default that of the measure.
     seed, progress, say
         As in :func:`probeval.evaluate`.
 
@@ -285,7 +285,7 @@ def _significant_by_draws(draws: Floats | None, drawn: Sequence[str], systems: S
 def _users(found: Measured, systems: Sequence[str], mapping: str | None, level: float) -> pd.DataFrame:
     """The effect of each difference on users: the change in P(Sat), its probability, and the share who notice.
 
-    By the named mapping, else by the published one of the measure; empty where there is none or judgments are missing.
+    By the named mapping, or the published one of the measure; empty without a mapping or with missing judgments.
     """
     from probeval.satisfaction import Satisfaction, agreement_for, load_mapping, mapping_for
 

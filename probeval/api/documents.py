@@ -1,4 +1,4 @@
-"""Results of tasks as plain data: what JSON prints."""
+"""Results of tasks as plain data, for JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class NextPair(TypedDict):
     grade, sd
         The grade that is expected, and its standard deviation.
     systems, best_rank
-        How many systems retrieved the document, and the best rank that it has.
+        The number of systems that retrieved the document, and its best rank.
     """
 
     query: str
@@ -36,7 +36,7 @@ class CheckedStop(TypedDict):
     reached, reasons
         Whether it does, and why.
     values
-        What each of its figures comes to.
+        The value of each of its figures.
     """
 
     reached: bool
@@ -52,9 +52,9 @@ class NextDocument(TypedDict):
     metric, model, policy, goal
         The measure, the model, the policy and the goal.
     pool, judged, confidence
-        How many pairs there are, how many of them are judged, and the mean confidence over pairs of systems.
+        The number of pairs, the number judged, and the mean confidence over pairs of systems.
     comparisons
-        How many comparisons of systems are in each state.
+        The number of comparisons of systems in each state.
     """
 
     metric: str

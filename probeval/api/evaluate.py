@@ -62,17 +62,17 @@ def evaluate(
     model, inference, scale, gain
         The relevance model and the grades: see :func:`probeval.api.select_model`.
     depth
-        The depth of the pool; the measure's cutoff, else the whole runs, when not given.
+        The depth of the pool; by default the measure's cutoff, or the whole runs.
     systems
         ``"all"``, or ``"judged"``: only systems with more than .99 of their documents judged.
     target
         ``"collection"``: scores on these queries. ``"population"``: on the population that they are drawn from.
     method, family, draws
-        How scores are computed: see :func:`probeval.scores.evaluate`.
+        The computation of scores: see :func:`probeval.scores.evaluate`.
     level
         The probability of intervals.
     seed
-        Same seed, same result.
+        The random seed; the same seed gives the same result.
     progress, say
         Wraps the run files while they are read; receives remarks while the work goes on.
 

@@ -85,7 +85,7 @@ class Evaluation(Shown):
     def by(self, metric: Metric | str, *, depth: int | None = None) -> Evaluation:
         """The same collection evaluated by another measure; measures of one depth share one prediction.
 
-        ``depth`` is the depth of the pool; the measure's cutoff, else the whole runs, when not given.
+        ``depth`` is the depth of the pool; by default the measure's cutoff, or the whole runs.
         """
         judging, measure = self.state.judging, as_metric(metric)
         wanted = depth or measure.cutoff or judging.collection.runs.depth
@@ -113,11 +113,11 @@ class Evaluation(Shown):
         n
             The number of pairs.
         policy, goal
-            How pairs are chosen (:data:`probeval.selection.POLICIES`) and why (:data:`probeval.selection.GOALS`).
+            The selection policy (:data:`probeval.selection.POLICIES`) and its goal (:data:`probeval.selection.GOALS`).
         stop
             A stopping rule such as ``confidence=.95,budget=500``.
         explore
-            The share of judgments spent on random pairs; the policy's own when not given.
+            The share of judgments spent on random pairs; by default that of the policy.
         """
         judging = self.state.judging.choosing(policy, goal=goal, explore=explore)
         return NextPairs(replace(self, state=replace(self.state, judging=judging)), n, Stopping.parse(stop))
@@ -142,7 +142,7 @@ class Evaluation(Shown):
         )  # fmt: skip
 
     def fairness(self) -> pd.DataFrame:
-        """How much of each team's documents was judged, and what depends on it; one row per team."""
+        """The judged share of each team's documents, and its effect on scores; one row per team."""
         return fairness(self.state)
 
     def report(self, path: str | PathLike[str], *, title: str | None = None, command: str = "") -> Path:

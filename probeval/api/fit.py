@@ -44,7 +44,7 @@ def fit(
     kind
         One of :data:`KINDS`.
     terms
-        Terms of each ordinal model, the most informed first; those for texts when not given.
+        Terms of each ordinal model, the most informative first; by default those for texts.
     depth
         The depth of the pools.
     labels_from
@@ -52,7 +52,7 @@ def fit(
     name, out
         The name of the model; and the folder to write it to, whose name it then takes.
     made
-        How it was made, for the card.
+        The origin of the model, for the card.
     progress, say
         Wraps the campaigns while they are learned from; receives remarks.
 
@@ -72,7 +72,7 @@ def fit(
     if kind == "ordinal" and labels_from is not None:
         raise ModelError("Graded labels belong to the hierarchical model; an ordinal model takes a term label[column].")
     if not campaigns:
-        raise DataError("no campaign is left to learn from.")
+        raise DataError("no campaign is left to fit on.")
     collections = [_fully_judged(c, depth, say) for c in campaigns]
     folder = None if out is None else Path(out)
     name = name if folder is None else folder.resolve().name
@@ -91,7 +91,7 @@ def fit(
 
 
 def _fully_judged(campaign: Collection | str | PathLike[str], depth: int, say: Note) -> Collection:
-    """A campaign with its fully judged systems, or with all of them where there is none."""
+    """A campaign with its fully judged systems, or with all systems if none is fully judged."""
     collection = campaign if isinstance(campaign, Collection) else read_campaign(campaign)
     try:
         kept = collection.judged_systems(depth)

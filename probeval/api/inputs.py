@@ -54,17 +54,17 @@ def as_collection(
     Parameters
     ----------
     runs
-        A :class:`~probeval.data.Collection`; a path, glob or folder of TREC runs, or several of them; or whatever
+        A :class:`~probeval.data.Collection`; a path, glob or folder of TREC runs, or several of them; or anything that
         :func:`~probeval.data.as_runs` takes: a data frame, ``{system: {query: {doc: score}}}``, ranx runs, runs of
         ir_measures by system.
     qrels
-        Judgments: a path, or whatever :func:`~probeval.data.as_judgments` takes.
+        Judgments: a path, or anything that :func:`~probeval.data.as_judgments` takes.
     metadata, labels
         Groups of documents, and labels by machines: a path or a data frame.
     scale
         The scale that grades must be on.
     order
-        How a run is ordered, one of :data:`probeval.data.runs.ORDERS`.
+        The order of a run, one of :data:`probeval.data.runs.ORDERS`.
     progress
         Wraps the run files while they are read.
 
@@ -149,9 +149,9 @@ def select_model(
         A name (``uniform``, ``empirical``, ``independent``, ``hierarchical``, a card), a card, a fitted model, or
         None for the best available card.
     scale, gain
-        The grades, inferred when not given, and what each is worth: ``"linear"`` or ``"exp"``.
+        The scale of the grades, inferred by default, and their gain: ``"linear"`` or ``"exp"``.
     inference
-        How the posterior of a hierarchical model is computed: ``"laplace"`` or ``"nuts"``.
+        The inference of a hierarchical model: ``"laplace"`` or ``"nuts"``.
     say
         Receives the name of the model, the reason for it, and a warning where it was fitted on these judgments.
     """

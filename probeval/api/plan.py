@@ -45,7 +45,7 @@ def plan(
     Parameters
     ----------
     runs, qrels, metadata, labels, order
-        Runs, and the judgments of a pilot where there is one: see :func:`probeval.as_collection`.
+        Runs, and the judgments of a pilot, if any: see :func:`probeval.as_collection`.
     metric, model, scale, gain
         As in :func:`probeval.evaluate`.
     target

@@ -57,7 +57,7 @@ def report(
     policies
         Simulate these policies on the finished campaign, and report the simulation.
     mapping
-        A published mapping to users' satisfaction; the measure's own when not given.
+        A published mapping to user satisfaction; by default that of the measure.
     level
         The probability of intervals.
     command

@@ -43,7 +43,7 @@ def simulate(
     metric, policies
         The measure, and ``POLICY`` or ``POLICY:MODEL`` each.
     fit
-        Campaigns (folders or collections) on which the models are fitted; the shipped models when not given.
+        Campaigns (folders or collections) on which the models are fitted; by default the built-in models are used.
     labels_from
         A table of labels with a column ``grade``, to learn how informative labels are, with ``fit``.
     jobs, scheduler

@@ -66,7 +66,7 @@ def gstudy(
     draws
         The number of joint draws of uncertain scores, and of samples of a bootstrap.
     seed
-        Same seed, same result.
+        The random seed; the same seed gives the same result.
 
     Examples
     --------

@@ -262,8 +262,8 @@ class Campaign:
     def record(self, assessor: str, query: str, doc: str, grade: float, *, token: str | None = None) -> Judged:
         """Judge a pair; the judgment is on disk when this returns.
 
-        Judgments are accepted whoever holds the pair, so no work is lost when a lease runs out. A second judgment by
-        the same assessor replaces the first.
+        Judgments are accepted even if another assessor holds the pair, so no work is lost when a lease runs out. A
+        second judgment by the same assessor replaces the first.
 
         Parameters
         ----------
@@ -374,7 +374,7 @@ class Campaign:
         return list(chain(() if snapshot is None else snapshot.queue, self._popular))
 
     def _behind(self, snapshot: ModelSnapshot) -> int:
-        """How many events that matter to the model came after a snapshot."""
+        """The number of events after a snapshot that affect the model."""
         return sum(isinstance(event, FOR_MODELS) for event in self.log(snapshot.number))
 
     def _model_runner(self) -> ModelRunner:

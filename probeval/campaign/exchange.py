@@ -214,12 +214,12 @@ def cell_text(value: object) -> str:
 
 @dataclass(frozen=True)
 class ExportFormat:
-    """How a campaign is written to a file.
+    """An export format of campaigns.
 
     Parameters
     ----------
     name, summary
-        What it is called, and what is in the file, in one line.
+        Its name, and a one-line description of the file.
     file_name, media_type
         Of the file that a browser downloads.
     text
@@ -243,16 +243,16 @@ def export_formats() -> dict[str, ExportFormat]:
     ['qrels', 'csv', 'jsonl', 'log']
     """
     own = {export.name: export for export in EXPORTS}
-    others = {name: form for name, form in formats_of(Judgments).items() if form.write is not None and name not in own}
-    return own | {name: _export_of(form) for name, form in others.items()}
+    others = {name: f for name, f in formats_of(Judgments).items() if f.write is not None and name not in own}
+    return own | {name: _export_of(f) for name, f in others.items()}
 
 
-def _export_of(form: FileFormat[Judgments]) -> ExportFormat:
+def _export_of(file_format: FileFormat[Judgments]) -> ExportFormat:
     """One grade per pair in a registered format."""
-    write, end = form.write, next(iter(form.suffixes), ".txt")
+    write, end = file_format.write, next(iter(file_format.suffixes), ".txt")
     assert write is not None
     return ExportFormat(
-        form.name, form.summary, f"judgments{end}", "text/plain", lambda state, _: write(state.judgments)
+        file_format.name, file_format.summary, f"judgments{end}", "text/plain", lambda state, _: write(state.judgments)
     )
 
 
@@ -287,7 +287,7 @@ def _log(_: State, log: Sequence[Event]) -> str:
 EXPORTS = (
     ExportFormat(
         "qrels",
-        "TREC qrels, one grade per pair; the second column says which were adjudicated",
+        "TREC qrels, one grade per pair; the second column marks adjudicated ones",
         "qrels.txt",
         "text/plain",
         _qrels,

@@ -35,7 +35,7 @@ class Setup:
     lease
         The length of a lease in seconds.
     rule
-        How several grades of a pair become one: one of :data:`probeval.data.judgments.RULES`.
+        The rule that combines several grades of a pair: one of :data:`probeval.data.judgments.RULES`.
     seed
         For the choice of overlapping pairs and all other randomness.
 

@@ -24,17 +24,17 @@ PAUSE = 600.0  # a longer gap between judgments is a break, not judging time
 
 
 class ShareDocument(TypedDict):
-    """What one assessor has done.
+    """The work of one assessor.
 
     Parameters
     ----------
     judgments, skipped, flagged
-        How many of their judgments stand, and how many pairs they skipped and flagged.
+        The numbers of their current judgments, and of the pairs that they skipped and flagged.
     seconds
-        The median time from one judgment to the next, pauses aside; null where unknown.
+        The median time between judgments, without breaks; null if unknown.
     shared, bias, bias_error
-        How many of their pairs others judged too, how much higher than the others' mean they judge these in grades,
-        and the standard error of that.
+        The number of their pairs that others judged too, their mean difference from the others on these pairs, in
+        grades, and its standard error.
     """
 
     assessor: str
@@ -55,21 +55,21 @@ class StatusDocument(TypedDict):
     name, metric, scale, model, depth, policy, goal, stopping, opinions, lease, rule, seed
         The settings of the campaign.
     guideline, events
-        The version of the guideline, 0 where there is none, and how many events the log has.
+        The version of the guideline, 0 if there is none, and the number of events in the log.
     pool, judged, judgments
-        Pairs of the pool, those of them with a grade, and judgments that stand.
+        Pairs of the pool, those with a grade, and current judgments.
     adjudicated, disagreements, flagged, leased
-        Pairs that were settled, that wait to be, that somebody flagged, and that somebody has now.
+        Pairs that are settled, in open disagreement, flagged, and leased now.
     overlap, overlap_done
-        Pairs of the pool that want several opinions, and those that have them.
+        Pairs of the pool that need several opinions, and those that have them.
     shared, alpha
         Pairs that several assessors judged, and Krippendorff's alpha over them.
     behind
-        Judgments that came, changed or went since the snapshot.
+        Judgments added, changed or withdrawn since the snapshot.
     seconds
-        The median time a judgment takes.
+        The median time per judgment.
     way, left
-        How much of the way to the target is done, and how many more judgments it takes, by estimate.
+        The progress to the target, from 0 to 1, and the estimated number of judgments left.
     """
 
     name: str
@@ -264,11 +264,11 @@ class Status(Shown):
         return f"{self.setup.name}, {self.setup.metric}, {self.judged:,} of {self.pool:,} pairs judged"
 
     def views(self) -> tuple[View, ...]:
-        """One row per assessor, where there are any."""
+        """One row per assessor, if any."""
         return (View(self.to_frame(), "Assessors"),) if self.assessors else ()
 
     def sentences(self) -> tuple[str, ...]:
-        """What is done, how far assessors agree, how sure the ranking is, what is left."""
+        """Progress, agreement of assessors, confidence of the ranking, remaining work."""
         return tuple(self._sentences())
 
 

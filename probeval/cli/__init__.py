@@ -1,4 +1,4 @@
-"""The command line: one file a verb, wiring only."""
+"""The command line: one file per verb, wiring only."""
 
 from probeval.cli.app import main
 

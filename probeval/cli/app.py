@@ -1,6 +1,6 @@
-"""The Typer application: its verbs in the order of their use, and how it fails.
+"""The Typer application: its verbs in the order of use, and its errors.
 
-An error of ours is one line on stderr and exit 1; wrong usage is exit 2.
+An error of probeval is one line on stderr and exit code 1; wrong usage is exit code 2.
 """
 
 from __future__ import annotations
@@ -34,52 +34,52 @@ from probeval.errors import ProbevalError
 
 __all__ = ["app", "main"]
 
-UsageError: Any = typer.BadParameter.__base__  # of the click that this typer goes by
+UsageError: Any = typer.BadParameter.__base__  # of the click that this typer uses
 
 VERBS = {
-    "demo": "Rank, judge and report a campaign that is made up.",
+    "demo": "Rank, judge and report a synthetic campaign.",
     "evaluate": "Rank systems, with few judgments or none.",
-    "plan": "Say how many judgments a target takes.",
-    "next": "Say which pairs to judge next.",
-    "simulate": "Judge a finished campaign again, to try policies.",
-    "campaign": "Judge by oneself or in a team, step by step.",
-    "judge": "Serve the page to judge on.",
+    "plan": "Estimate the judgments that a target needs.",
+    "next": "Choose the pairs to judge next.",
+    "simulate": "Compare policies on a finished campaign.",
+    "campaign": "Judge alone or in a team, step by step.",
+    "judge": "Serve the judging page.",
     "report": "Write a report as one HTML file.",
     "compare": "Test every pair of systems.",
-    "gstudy": "Say what the variance of scores comes from.",
-    "dstudy": "Say what more queries or assessors would bring.",
-    "fit": "Learn a relevance model from past campaigns.",
-    "models": "List the models that ship, or show one.",
-    "features": "Write what models look at, of every pair.",
-    "validate": "Hold what is said against campaigns left out.",
-    "doctor": "Look at the installation.",
+    "gstudy": "Show the sources of variance in scores.",
+    "dstudy": "Predict reliability with more queries or assessors.",
+    "fit": "Fit a relevance model on past campaigns.",
+    "models": "List the built-in models, or show one.",
+    "features": "Write the features of every pair.",
+    "validate": "Check calibration on held-out campaigns.",
+    "doctor": "Check the installation.",
     "schema": "Print the JSON Schema of a verb's output.",
 }
 WRITES = ("-o", "--out", "--output")
 
 
 class Verbs(TyperGroup):
-    """The verbs in the order of their use, and a word of advice where one is called wrongly."""
+    """The verbs in the order of use, with advice on wrong usage."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Their names."""
+        """The names of the verbs, in order."""
         return list(VERBS)
 
     def invoke(self, ctx: Any) -> Any:
-        """Do what is asked."""
+        """Run the verb; add advice to a usage error."""
         try:
             return super().invoke(ctx)
         except UsageError as error:
-            error.message += _model_runner(error)
+            error.message += _advice(error)
             raise
 
 
-def _model_runner(error: Any) -> str:
-    """What to do about a wrong usage, where that can be told."""
+def _advice(error: Any) -> str:
+    """Advice on a usage error, or an empty text."""
     if error.message.startswith("No such command") and "Did you mean" not in error.message:
-        return f" There are {', '.join(error.ctx.command.list_commands(error.ctx))}."
+        return f" Commands: {', '.join(error.ctx.command.list_commands(error.ctx))}."
     if getattr(error, "option_name", "") in WRITES:
-        return ". Data goes to stdout, and from there to a file: --format csv > FILE"
+        return ". Data goes to stdout; redirect it to a file: --format csv > FILE"
     missing = getattr(error, "param", None)
     return "For example: --metric nDCG@10" if missing is not None and "--metric" in missing.opts else ""
 
@@ -87,15 +87,15 @@ def _model_runner(error: Any) -> str:
 app = typer.Typer(
     name="probeval",
     cls=Verbs,
-    help="Evaluate retrieval systems with few relevance judgments, or none, and say how sure the answer is.",
+    help="Evaluate retrieval systems with few relevance judgments, or none, and quantify the uncertainty.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(show: bool) -> None:
+    if show:
         typer.echo(f"probeval {__version__}")
         raise typer.Exit
 
@@ -107,7 +107,7 @@ def root(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    """Evaluate retrieval systems with few relevance judgments, or none, and say how sure the answer is."""
+    """Evaluate retrieval systems with few relevance judgments, or none, and quantify the uncertainty."""
 
 
 for verb in (
@@ -141,6 +141,6 @@ def main() -> None:
             raise
         typer.echo(f"Error: {error}", err=True)
         sys.exit(1)
-    except BrokenPipeError:  # the reader of a pipe has had enough
+    except BrokenPipeError:  # the reader closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)

@@ -89,7 +89,7 @@ def guideline_text(file: Path) -> str:
 
 
 def texts_known(texts: Mapping[str, str], store: str) -> str:
-    """How many queries have a text, or how to add texts if none has."""
+    """The number of queries with a text, or advice on adding texts."""
     known = sum(map(bool, texts.values()))
     return f"{known:,} of {len(texts):,} queries have a text." if known else no_texts(store)
 

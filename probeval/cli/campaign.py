@@ -91,7 +91,7 @@ def create(
     rule: Annotated[
         str,
         typer.Option(
-            "--rule", metavar="RULE", help="How several grades become one: median, majority, min, max, latest."
+            "--rule", metavar="RULE", help="The rule that combines several grades: median, majority, min, max, latest."
         ),
     ] = "median",
     lease: Annotated[float, typer.Option("--lease", min=0.1, help="Minutes that an assessor may hold a pair.")] = 15.0,
@@ -167,7 +167,7 @@ def status(
 def next_tasks(
     store: StorePlace,
     assessor: AssessorName,
-    n: Annotated[int, typer.Option("-n", "--number", min=1, help="How many pairs.")] = 1,
+    n: Annotated[int, typer.Option("-n", "--number", min=1, help="The number of pairs.")] = 1,
     name: Name = None,
     refresh: Annotated[
         bool, typer.Option("--refresh/--no-refresh", help="Run the model first if there are new judgments.")
@@ -189,7 +189,7 @@ def next_tasks(
             talk(f"The target is met ({'; '.join(snapshot.reasons)}): no more judgments are needed.")
         tasks = opened.next(assessor, n=n)
         if not tasks:
-            talk(f"Nothing is left for {assessor}.")
+            talk(f"No pairs are left for {assessor}.")
         rows: list[TaskDocument] = [{"query": t.query, "doc": t.doc, "text": t.text, "until": t.until} for t in tasks]
         document: TasksDocument = {"assessor": assessor, "next": rows}
         frame = pd.DataFrame(rows, columns=["query", "doc", "text", "until"])

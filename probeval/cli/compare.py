@@ -1,4 +1,4 @@
-"""``probeval compare``: which differences between systems are real, and how large they are."""
+"""``probeval compare``: test the differences between systems, with effect sizes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ __all__ = ["compare"]
 
 
 class ComparisonName(StrEnum):
-    """How pairs are tested; the names of :data:`probeval.reliability.COMPARISONS`."""
+    """Tests of pairs; the names of :data:`probeval.reliability.COMPARISONS`."""
 
     t = "t"
     wilcoxon = "wilcoxon"
@@ -50,7 +50,7 @@ class ComparisonName(StrEnum):
 
 
 class CorrectionName(StrEnum):
-    """How p-values are corrected; the names of :data:`probeval.reliability.CORRECTIONS`."""
+    """Corrections of p-values; the names of :data:`probeval.reliability.CORRECTIONS`."""
 
     none = "none"
     holm = "holm"
@@ -59,10 +59,11 @@ class CorrectionName(StrEnum):
 
 ComparisonMethod = Annotated[
     ComparisonName | None,
-    typer.Option("--method", help="The test of each pair, or Tukey's of all together; t when not given."),
+    typer.Option("--method", help="The test of each pair, or Tukey's test of all pairs; default: t."),
 ]
 Correction = Annotated[
-    CorrectionName | None, typer.Option("--correction", help="For the number of pairs; Holm's when not given.")
+    CorrectionName | None,
+    typer.Option("--correction", help="The correction for multiple comparisons; default: Holm's."),
 ]
 
 
@@ -81,7 +82,7 @@ def compare(
     method: ComparisonMethod = None,
     correction: Correction = None,
     bayes: Annotated[
-        bool, typer.Option("--bayes", help="A hierarchical model of the scores (PyMC) in place of tests.")
+        bool, typer.Option("--bayes", help="Use a hierarchical model of the scores (PyMC) instead of tests.")
     ] = False,
     rope: Annotated[
         float,
@@ -89,7 +90,7 @@ def compare(
             "--rope",
             min=0,
             metavar="X",
-            help="The region of practical equivalence: differences up to this size count as none.",
+            help="The region of practical equivalence: differences up to this size count as ties.",
         ),
     ] = 0.0,
     against: Annotated[
@@ -97,19 +98,19 @@ def compare(
     ] = None,
     level: Level = 0.95,
     samples: Annotated[
-        int, typer.Option("--samples", min=1, help="How many resamples bootstrap, permutation and deals make.")
+        int, typer.Option("--samples", min=1, help="The number of resamples of bootstrap and randomisation tests.")
     ] = 100_000,
     model: Annotated[
         str | None,
         typer.Option(
             "--model",
             metavar="NAME",
-            help="Add P(significant when all is judged), this model speaking for the unjudged.",
+            help="Add P(significant once all is judged); this model predicts unjudged pairs.",
             autocompletion=complete_model,
         ),
     ] = None,
     draws: Annotated[
-        int, typer.Option("--draws", min=2, help="How many joint draws of the scores, with --model.")
+        int, typer.Option("--draws", min=2, help="The number of joint draws of the scores, with --model.")
     ] = 1000,
     mapping: MappingName = None,
     metadata: MetadataFile = None,
@@ -120,29 +121,28 @@ def compare(
     order: Order = OrderName.trec_eval,
     plot: Annotated[
         Path | None,
-        typer.Option(
-            "--plot", metavar="FILE", help="Draw all pairs, and beside it FILE-ranks, the critical differences."
-        ),
+        typer.Option("--plot", metavar="FILE", help="Plot all pairs; FILE-ranks shows the critical differences."),
     ] = None,
     output_format: Format = OutputFormat.table,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Test every pair of systems: is the difference real, and how large is it?
+    """Test every pair of systems: the significance and the size of the difference.
 
-    Of each pair: the difference with its interval, its p-value corrected for the number of pairs, d (the difference
-    over its spread between queries) and won (the share of queries on which the first is better). What is not judged
-    counts as worth nothing; then when_judged says whether it will be significant once all is: yes, no or open.
+    For each pair: the difference with its interval, the p-value corrected for multiple comparisons, d (the difference
+    divided by its standard deviation between queries) and won (the share of queries on which the first system is
+    better). Unjudged documents count as not relevant; if there are any, when_judged shows whether the difference will
+    be significant once all is judged: yes, no or open.
 
     Example: probeval compare runs/ --qrels qrels.txt --metric nDCG@10 --rope .01
     """
     talk = Talk(quiet=quiet)
     check_picture(plot)
     if bayes and (method or correction):
-        raise ProbevalError("--bayes needs neither test nor correction: leave out --method and --correction.")
+        raise ProbevalError("--bayes takes no test and no correction: leave out --method and --correction.")
     if metric is None and is_score_table(source):
         if model is not None or qrels is not None:
-            raise ProbevalError("A table of scores stands by itself: --qrels and --model go with runs and --metric.")
+            raise ProbevalError("--qrels and --model apply to runs with --metric, not to a table of scores.")
     elif metric is None:
         both = " and --qrels FILE" if qrels is None else ""
         raise ProbevalError(f"Runs need --metric METRIC (nDCG@10){both}; a single table (.csv) is read as scores.")

@@ -1,4 +1,4 @@
-"""What the shell offers where the value of an option is asked for; typer keeps what begins as was typed."""
+"""Shell completion of option values; typer filters them by the text typed so far."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def complete_import() -> list[str]:
 
 
 def complete_metric() -> list[str]:
-    """Every measure, at ten documents where it takes a cutoff."""
+    """Every measure; those with a cutoff at 10."""
     from probeval.metrics import REGISTRY
 
     return [name + ("" if definition.cutoff == "none" else "@10") for name, definition in REGISTRY.items()]
 
 
 def complete_model() -> list[str]:
-    """The models with a name."""
+    """The names of models."""
     from probeval.relevance import card_names
 
     return ["none", "uniform", "empirical", "independent", *card_names()]
@@ -49,12 +49,12 @@ def complete_policy() -> list[str]:
 
 
 def complete_scale() -> list[str]:
-    """The scales that campaigns mostly use."""
+    """Common scales."""
     return ["binary", "graded:2", "graded:3", "graded:4", "fine"]
 
 
 def complete_stop() -> list[str]:
-    """Every stopping rule, up to its target."""
+    """Every stopping rule, without its target."""
     from probeval.selection import RULES
 
     return [f"{name}=" for name in RULES]

@@ -1,4 +1,4 @@
-"""``probeval demo``: the whole story on a campaign that never happened, from no judgment to a report."""
+"""``probeval demo``: a synthetic campaign, from no judgments to a report."""
 
 from __future__ import annotations
 
@@ -29,31 +29,31 @@ if TYPE_CHECKING:
 __all__ = ["demo"]
 
 METRIC = "nDCG@10"
-DOCS, EFFECTS = 200, {"team": 2.0, "system": 1.5}  # systems that differ enough for sixty judgments to tell
+DOCS, EFFECTS = 200, {"team": 2.0, "system": 1.5}  # effects large enough to rank the systems with sixty judgments
 BATCH = 10
 STOP = 0.95
 NEXT = """\
 evaluate RUNS/ --metric nDCG@10 --scale graded:3                   # rank them, for grades 0 to 3
-plan RUNS/ --metric nDCG@10 --scale graded:3                       # how many judgments will it take?
-campaign create mine.db RUNS/ --metric nDCG@10 --scale graded:3    # begin to judge (--queries: their texts)
+plan RUNS/ --metric nDCG@10 --scale graded:3                       # estimate the judgments needed
+campaign create mine.db RUNS/ --metric nDCG@10 --scale graded:3    # start judging (--queries: query texts)
 judge mine.db --docs docs.jsonl                                    # on a page, alone or as a team
 report mine.db                                                     # write the report"""
 SHOWN = ("judged", "confidence", "expected_tau", "half_width", "erho2", "phi")
 
 
 def demo(
-    folder: Annotated[Path, typer.Option("--folder", help="Where the campaign is written.")] = Path("probeval-demo"),
+    folder: Annotated[Path, typer.Option("--folder", help="The output folder.")] = Path("probeval-demo"),
     judgments: Annotated[
         int,
         typer.Option(
-            "--judgments", min=0, help="How many pairs the automatic assessor judges; 0 writes the campaign alone."
+            "--judgments", min=0, help="The number of pairs to judge automatically; 0 only writes the campaign."
         ),
     ] = 60,
     output_format: Format = OutputFormat.table,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Rank a synthetic campaign with no judgments, judge a few pairs that matter, stop, and write a report.
+    """Rank a synthetic campaign with no judgments, judge a few important pairs, stop, and write a report.
 
     Example: probeval demo
     """
@@ -66,7 +66,7 @@ def demo(
     )
     if judgments == 0:
         return
-    story = _tell(campaign, judgments, seed, output_format is OutputFormat.table, talk)
+    story = _run(campaign, judgments, seed, output_format is OutputFormat.table, talk)
     assert story.state.judgments is not None
     write_qrels(folder / "judged.txt", story.state.judgments)
     page = _report(story, folder, seed, talk)
@@ -79,7 +79,7 @@ def demo(
 
 @dataclass(frozen=True, eq=False)
 class Story:
-    """What happened: the campaign, the model, how things stood before, along the way and at the end."""
+    """The results of the demo: the campaign, the model, and the states before, during and after judging."""
 
     campaign: Collection
     choice: Choice
@@ -89,7 +89,7 @@ class Story:
 
     @property
     def truth(self) -> TruthDocument:
-        """What all judgments of the campaign say: tau with this order, pairs in the same order, and reliability."""
+        """Results with all judgments: tau and agreement with the current ranking, and reliability."""
         from probeval.reliability import gstudy
         from probeval.selection import Verdict
         from probeval.simulation import tau_and_accuracy
@@ -111,7 +111,7 @@ class Story:
         }
 
     def to_dict(self) -> DemoDocument:
-        """The story as plain data for JSON."""
+        """As plain data for JSON."""
         return {
             "model": self.choice.name,
             "before": self.before.ranking.to_dict(),
@@ -121,7 +121,7 @@ class Story:
         }
 
 
-def _tell(campaign: Collection, n: int, seed: int, show: bool, talk: Talk) -> Story:
+def _run(campaign: Collection, n: int, seed: int, show: bool, talk: Talk) -> Story:
     """Rank, judge batch by batch, stop."""
     from probeval.relevance import choose_model
     from probeval.reports import milestone
@@ -132,14 +132,14 @@ def _tell(campaign: Collection, n: int, seed: int, show: bool, talk: Talk) -> St
     choice = choose_model(None, blind, scale=scale)
     judging = Judging.of(blind, choice.model, METRIC, policy="gain", scale=scale, seed=seed)
     before = talk.warned(judging.begin)
-    talk(f"\n1. Rank before anyone judges. Model {choice.name}: {choice.why}")
+    talk(f"\n1. Rank without judgments. Model {choice.name}: {choice.why}")
     if show:
-        write_table(before.ranking.to_frame(), title=f"{METRIC}, nothing judged")
+        write_table(before.ranking.to_frame(), title=f"{METRIC}, no judgments")
     talk(
-        f"\n2. Judge up to {n} of the {len(judging.pool):,} pairs in some top 10: "
-        "those that tell most about the ranking (policy gain).\n   An automatic assessor answers. "
-        "confidence: how sure the order of two systems is, on average; expected_tau: the rank\n   "
-        "correlation with the true order; erho2, phi: whether other queries would rank, and score, the systems alike."
+        f"\n2. Judge up to {n} of the {len(judging.pool):,} pairs in the top 10s: "
+        "the most informative ones for the ranking (policy gain).\n   An automatic assessor answers. "
+        "confidence: the mean probability that two systems are in the right order; expected_tau: the rank\n   "
+        "correlation with the true order; erho2, phi: the reliability of ranking and scores on other queries."
     )
     rule = Stopping.parse(f"confidence={STOP},budget={n}")
     marks = []
@@ -151,23 +151,23 @@ def _tell(campaign: Collection, n: int, seed: int, show: bool, talk: Talk) -> St
         if check.reached:
             talk(f"\n3. Stop: {'; '.join(check.reasons)}.")
             break
-    choice = choose_model(None, replace(blind, judgments=state.judgments), scale=scale)  # now it goes by these too
+    choice = choose_model(None, replace(blind, judgments=state.judgments), scale=scale)  # now with these judgments
     story = Story(campaign, choice, before, state, tuple(marks))
     if show:
         write_table(state.ranking.to_frame(), title=f"\n{METRIC}, {state.scores.judged} pairs judged")
     talk(f"   {Verdict.of(state.ranking)}")
     truth = story.truth
     talk(
-        f"   All {len(campaign.judgments):,} judgments, kept back until now: tau {truth['tau']:.3f} with this order, "
+        f"   All {len(campaign.judgments):,} judgments, held back until now: tau {truth['tau']:.3f} with this order, "
         f"where {marks[-1].expected_tau:.3f} was expected; erho2 {truth['erho2']:.3f}, phi {truth['phi']:.3f}.\n"
-        f"   Of {truth['decided']} comparisons that were decided, {truth['right']} are right. One campaign can be off "
-        "either way: what is stated holds on average\n   (examples/story.py has five)."
+        f"   Of {truth['decided']} decided comparisons, {truth['right']} are right. A single campaign can deviate "
+        "either way: the confidence holds on average\n   (examples/story.py has five campaigns)."
     )
     return story
 
 
 def _states(state: JudgingState, answers: Judgments, n: int) -> Iterator[JudgingState]:
-    """The judging from nothing on, batch by batch, until ``n`` pairs or all are judged."""
+    """The states of judging, batch by batch, until ``n`` pairs or all are judged."""
     pool = state.judging.pool
     grades, judged = answers.on(pool).grades(), list[int]()
     yield state
@@ -179,7 +179,7 @@ def _states(state: JudgingState, answers: Judgments, n: int) -> Iterator[Judging
 
 
 def _show(mark: Milestone, *, first: bool) -> None:
-    """One line of the table of milestones, as soon as it is known."""
+    """Print a row of the table of milestones."""
     if first:
         typer.echo("  ".join(f"{name:>12}" for name in SHOWN))
     values = (getattr(mark, name) for name in SHOWN)
@@ -199,8 +199,8 @@ def _report(story: Story, folder: Path, seed: int, talk: Talk) -> Path:
 
 def _what_next(talk: Talk, folder: Path, page: Path) -> None:
     talk(f"\n4. The report is in {page}: open it in a browser. The judgments are in {folder}/judged.txt.")
-    talk("\nWith your own runs (TREC format, one file a system), and as many judgments as you have, or none:")
-    typed = Path(sys.argv[0])  # the way to it, in an environment that is not active
+    talk("\nWith your own runs (TREC format, one file per system), and the judgments that you have, if any:")
+    typed = Path(sys.argv[0])  # the path of the command, if its environment is not active
     command = typed if typed.stem == "probeval" and not shutil.which("probeval") else "probeval"
     for line in NEXT.splitlines():
         talk(f"  {command} {line}")

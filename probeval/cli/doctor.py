@@ -1,4 +1,4 @@
-"""``probeval doctor``: what is here, what is missing, and how to get it."""
+"""``probeval doctor``: check the installation."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from probeval.satisfaction import published_mappings
 
 __all__ = ["doctor"]
 
-# What each extra is for, in the order in which people come to need them; those for developers are not looked at.
+# The purpose of each extra, the most used first; those for developers are not checked.
 EXTRAS = {
-    "web": "judging on a page, campaigns of a team",
+    "web": "the judging page, team campaigns",
     "parquet": "tables in parquet",
     "fast": "faster sampling of posteriors",
     "postgres": "campaigns in PostgreSQL",
@@ -37,7 +37,7 @@ PARTS_WITH_FILES = ("web", "report")
 
 @dataclass(frozen=True)
 class InstallationCheck:
-    """One thing looked at: ``status`` is ok, optional (an extra that is not there) or missing."""
+    """A check of the installation: ``status`` is ok, optional (an extra that is not installed) or missing."""
 
     what: str
     found: str
@@ -50,7 +50,7 @@ class InstallationCheck:
 
 
 def doctor(output_format: Format = OutputFormat.table, seed: Seed = 0, quiet: Quiet = False) -> None:
-    """Look at the installation: versions, extras, models and templates; say what is missing and how to get it.
+    """Check the installation: versions, extras, models and templates; show how to install missing parts.
 
     Example: probeval doctor
     """
@@ -60,7 +60,7 @@ def doctor(output_format: Format = OutputFormat.table, seed: Seed = 0, quiet: Qu
     document: DoctorDocument = {"version": __version__, "ok": not broken, "checks": rows}
     write(pd.DataFrame(rows), document, output_format)
     Talk(quiet=quiet)(
-        f"Missing: {', '.join(broken)}." if broken else "All that is required is here. Try: probeval demo"
+        f"Missing: {', '.join(broken)}." if broken else "Everything required is installed. Try: probeval demo"
     )
     if broken:
         raise typer.Exit(1)
@@ -93,7 +93,7 @@ def _extras() -> Iterator[InstallationCheck]:
 
 
 def _files() -> Iterator[InstallationCheck]:
-    """What ships beside the code: a wheel that was built wrongly lacks it."""
+    """Data files of the package; a wheel that was built wrongly lacks them."""
     again = "pip install --force-reinstall probeval"
     try:
         cards = [load_card(name).name for name in card_names()]

@@ -1,4 +1,4 @@
-"""The JSON that verbs print where no result class has it: lists, events, installations, reports."""
+"""JSON output of the verbs without a result class: lists, events, installations, reports."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ class Evaluations(TypedDict):
 
 
 class TeamDocument(TypedDict):
-    """How a team, or a system where there are no teams, was judged.
+    """The judging of a team, or of a system if there are no teams.
 
     Parameters
     ----------
     systems, pairs, judged
-        How many systems and pairs it has, and the share of these pairs that is judged.
+        Its numbers of systems and pairs, and the share of these pairs that is judged.
     own, own_judged
-        How many pairs it alone retrieved, and the share of these that is judged.
+        The number of pairs that it alone retrieved, and the share of these that is judged.
     score, left_out, shift
-        Its mean score, what that would be had it not taken part in the pool, and how many places it would fall.
+        Its mean score, the mean score without its contribution to the pool, and the number of ranks it would lose.
     """
 
     team: str
@@ -62,18 +62,18 @@ class TeamDocument(TypedDict):
 
 
 class FairnessDocument(TypedDict):
-    """How every team was judged."""
+    """The judging of every team."""
 
     teams: list[TeamDocument]
 
 
 class ModelDocument(TypedDict):
-    """A model that ships.
+    """A built-in model.
 
     Parameters
     ----------
     campaigns
-        How many campaigns it was fitted on.
+        The number of campaigns that it was fitted on.
     """
 
     name: str
@@ -85,7 +85,7 @@ class ModelDocument(TypedDict):
 
 
 class CheckDocument(TypedDict):
-    """One thing that was looked at."""
+    """A check of the installation."""
 
     what: str
     found: str
@@ -99,7 +99,7 @@ class DoctorDocument(TypedDict):
     Parameters
     ----------
     ok
-        Whether everything that is required is there.
+        Whether everything required is installed.
     """
 
     version: str
@@ -108,7 +108,7 @@ class DoctorDocument(TypedDict):
 
 
 class FigureDocument(TypedDict):
-    """A figure that one looks for first."""
+    """A key figure of a report."""
 
     what: str
     value: str
@@ -116,14 +116,14 @@ class FigureDocument(TypedDict):
 
 
 class ReportDocument(TypedDict):
-    """A report that was written.
+    """A written report.
 
     Parameters
     ----------
     report, kind, title
-        Where it is, what it is about, and what it is called.
+        Its path, its kind and its title.
     lead, figures
-        What was found, in a sentence or two, and the figures that one looks for first.
+        A summary in a sentence or two, and the key figures.
     sections, paragraph
         The titles of its sections, and the paragraph for a paper.
     """
@@ -138,14 +138,14 @@ class ReportDocument(TypedDict):
 
 
 class MilestoneDocument(TypedDict):
-    """How things stand after so many judgments.
+    """Results after a number of judgments.
 
     Parameters
     ----------
     judged
         Pairs of the pool with a grade.
     confidence, expected_tau, p_best, half_width
-        Of the ranking: the mean over pairs of systems, the tau that is expected, the probability that the leader is the
+        Of the ranking: the mean over pairs of systems, the expected tau, the probability that the first system is the
         best, and the mean half-width of the 95% intervals.
     erho2, erho2_lower, erho2_upper, phi, phi_lower, phi_upper
         The reliability of the scores as judged so far.
@@ -165,7 +165,7 @@ class MilestoneDocument(TypedDict):
 
 
 class TruthDocument(TypedDict):
-    """What all judgments of the campaign say.
+    """Results with all judgments of the campaign.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ class TruthDocument(TypedDict):
     erho2, phi
         The reliability of the true scores.
     decided, right
-        How many comparisons were decided, and how many of them are right.
+        The numbers of decided comparisons, and of those that are right.
     """
 
     tau: float
@@ -186,7 +186,7 @@ class TruthDocument(TypedDict):
 
 
 class DemoDocument(TypedDict):
-    """The story of the demo: the ranking before and after judging, and the truth."""
+    """The results of the demo: the ranking before and after judging, and the truth."""
 
     model: str
     before: RankingDocument
@@ -197,7 +197,7 @@ class DemoDocument(TypedDict):
 
 
 class AddressDocument(TypedDict):
-    """Where the judging page is served."""
+    """The address of the judging page."""
 
     url: str
     campaign: str
@@ -211,7 +211,7 @@ class TaskDocument(TypedDict):
     text
         The text of the query.
     until
-        When the lease runs out, in seconds since 1970.
+        The end of the lease, in seconds since 1970.
     """
 
     query: str
@@ -228,7 +228,7 @@ class TasksDocument(TypedDict):
 
 
 class EventDocument(TypedDict):
-    """An event of the log: what happened, to what, by whom."""
+    """An event of the log."""
 
     number: int
     event: str
@@ -239,7 +239,7 @@ class EventDocument(TypedDict):
 
 
 class DisagreementDocument(TypedDict):
-    """A pair whose assessors differ: their grades, and what they remarked."""
+    """A pair whose assessors disagree: their grades and comments."""
 
     query: str
     doc: str
@@ -248,13 +248,13 @@ class DisagreementDocument(TypedDict):
 
 
 class DisagreementsDocument(TypedDict):
-    """The pairs that wait to be settled."""
+    """The pairs with open disagreements."""
 
     disagreements: list[DisagreementDocument]
 
 
 class GuidelineDocument(TypedDict):
-    """What assessors are told; version 0 where there is no guideline."""
+    """The guideline for assessors; version 0 if there is none."""
 
     version: int
     text: str
@@ -274,7 +274,7 @@ class QueriesDocument(TypedDict):
 
 
 class ImportDocument(TypedDict):
-    """What was taken in: judgments and who made them, labelled pairs and the machines."""
+    """The imported judgments and their assessors, labelled pairs and their machines."""
 
     judgments: int
     assessors: str

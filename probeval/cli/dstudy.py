@@ -1,4 +1,4 @@
-"""``probeval dstudy``: how reliable a collection of another size would be, and how big one must be."""
+"""``probeval dstudy``: the reliability of collections of other sizes, and the size that a target needs."""
 
 from __future__ import annotations
 
@@ -61,20 +61,18 @@ def dstudy(
     interval: Interval = None,
     drop: Drop = 0.0,
     queries: Annotated[
-        str | None, typer.Option("--queries", metavar="N,N,..", help="Numbers of queries to look at.")
+        str | None, typer.Option("--queries", metavar="N,N,..", help="Numbers of queries to consider.")
     ] = None,
     assessors: Annotated[
-        str | None, typer.Option("--assessors", metavar="N,N,..", help="Numbers of assessors to look at.")
+        str | None, typer.Option("--assessors", metavar="N,N,..", help="Numbers of assessors to consider.")
     ] = None,
-    cutoffs: Annotated[
-        str | None, typer.Option("--cutoffs", metavar="K,K,..", help="Cutoffs to give each measure in turn.")
-    ] = None,
+    cutoffs: Annotated[str | None, typer.Option("--cutoffs", metavar="K,K,..", help="Cutoffs of each measure.")] = None,
     target: Annotated[
         list[str] | None,
         typer.Option(
             "--target",
             metavar="[NAME=]X",
-            help="What to reach: .95, or one of erho2, phi, tau, tau_ap, power as tau=.9.",
+            help="The target: .95, or a value of erho2, phi, tau, tau_ap or power, such as tau=.9.",
         ),
     ] = None,
     level: Level = 0.95,
@@ -84,15 +82,15 @@ def dstudy(
     depth: Depth = None,
     order: Order = OrderName.trec_eval,
     plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="FILE", help="Draw reliability against the number of queries.")
+        Path | None, typer.Option("--plot", metavar="FILE", help="Plot reliability against the number of queries.")
     ] = None,
     output_format: Format = OutputFormat.table,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Say how reliable other numbers of queries, assessors and ranks would be, and how many queries a target takes.
+    """Predict reliability with other numbers of queries, assessors and ranks, and the queries that a target needs.
 
-    tau, tau_ap and power are what such reliability went with on past TREC collections: a rough guide.
+    tau, tau_ap and power are rough estimates, from their relation to reliability on past TREC collections.
 
     Example: probeval dstudy scores.csv --queries 50,100,200 --target .95 --target tau=.9
     """
@@ -101,7 +99,7 @@ def dstudy(
     metrics = list(metric or [])
     if cutoffs is not None:
         if not metrics:
-            raise ProbevalError("--cutoffs needs a measure to cut: --metric nDCG, for example.")
+            raise ProbevalError("--cutoffs needs a measure: --metric nDCG, for example.")
         metrics = [str(parse(text) @ k) for text in metrics for k in parse_counts("--cutoffs", cutoffs) or ()]
     wanted = [pair for text in target or ["erho2=.95", "phi=.95"] for pair in _target(text)]
     sources = study_sources(
@@ -125,7 +123,7 @@ def dstudy(
 
 
 def _target(text: str) -> list[tuple[str, float]]:
-    """``.95`` is meant for both coefficients, ``tau=.9`` for one figure."""
+    """Targets from text: ``.95`` is for both coefficients, ``tau=.9`` for one figure."""
     name, _, number = text.rpartition("=")
     try:
         value = float(number)

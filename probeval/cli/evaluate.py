@@ -1,4 +1,4 @@
-"""``probeval evaluate``: score and rank systems, with whatever judgments there are."""
+"""``probeval evaluate``: score and rank systems, with any number of judgments."""
 
 from __future__ import annotations
 
@@ -64,7 +64,9 @@ def evaluate(
     target: Target = TargetName.collection,
     method: Method = None,
     family: Family = None,
-    draws: Annotated[int, typer.Option("--draws", min=2, help="How many joint draws, where draws are made.")] = 1000,
+    draws: Annotated[
+        int, typer.Option("--draws", min=2, help="The number of joint draws, if the method uses draws.")
+    ] = 1000,
     scale: ScaleName = None,
     gain: Gain = None,
     depth: Depth = None,
@@ -73,13 +75,15 @@ def evaluate(
     per_query: PerQuery = False,
     plot: Annotated[
         Path | None,
-        typer.Option("--plot", metavar="FILE", help="Draw the ranking by the first measure, and beside it FILE-pairs."),
+        typer.Option(
+            "--plot", metavar="FILE", help="Plot the ranking by the first measure; FILE-pairs shows the pairs."
+        ),
     ] = None,
     output_format: Format = OutputFormat.table,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Rank systems and say how sure the ranking is: with no judgments, with some, or with all.
+    """Rank systems with no judgments, some, or all, and quantify the uncertainty of the ranking.
 
     With --model none: classical evaluation, with the bounds that unjudged documents leave.
 
@@ -90,7 +94,7 @@ def evaluate(
     metrics = [as_metric(text) for text in metric]
     if model == "none":
         if plot is not None:
-            raise ProbevalError("--plot draws probabilities, and --model none has none. Name a model.")
+            raise ProbevalError("--plot shows probabilities, and --model none has none. Name a model.")
         _classical(runs, metrics, qrels, scale, gain, depth, systems, order, per_query, output_format, talk)
         return
     first = talk.warned(
@@ -121,7 +125,7 @@ def evaluate(
     for evaluation in evaluations:
         for alike in talk.warned(evaluation.identical_systems):
             systems_ = ", ".join(alike)
-            talk(f"The lists of {systems_} are the same to {evaluation.scores.metric}: these systems cannot differ.")
+            talk(f"{systems_}: identical lists for {evaluation.scores.metric}, so their scores are equal.")
     if plot is not None:
         _plot(first.ranking, plot, level, talk)
     _write(evaluations, per_query, output_format, talk)
@@ -168,7 +172,7 @@ def _classical(
 ) -> None:
     """Classical evaluation by the judgments alone, with the bounds that unjudged documents leave."""
     if qrels is None:
-        raise ProbevalError("Without a model there is nothing to go by but judgments: give --qrels FILE.")
+        raise ProbevalError("Evaluation without a model needs judgments: give --qrels FILE.")
     collection = as_collection(runs, qrels=qrels, scale=as_scale(scale), order=order.value, progress=talk.progress)
     if systems is Systems.judged:
         collection = judged_systems(collection, depth or metrics[0].cutoff or collection.runs.depth, talk)

@@ -1,4 +1,4 @@
-"""``probeval features``: what is known of every pair without asking an assessor."""
+"""``probeval features``: the features of every pair."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def features(
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Write the features of every pair in some system's top k (10 unless --depth says otherwise).
+    """Write the features of every pair in the top k of any system (--depth, by default 10).
 
-    Without --feature, all that the files at hand allow.
+    Without --feature, all features that the files allow.
 
     Example: probeval features runs/ --feature fSYS --feature fSYS@100
     """
@@ -43,7 +43,7 @@ def features(
 
 
 def _possible(has: dict[str, tuple[str, ...]]) -> list[str]:
-    """The features that can be computed from what there is, one for each column of metadata and labels."""
+    """The features that the inputs allow, one for each column of metadata and labels."""
     names: list[str] = []
     for definition in DEFINITIONS.values():
         if not set(definition.needs) <= set(has):

@@ -1,4 +1,4 @@
-"""``probeval fit``: learn a relevance model from past campaigns."""
+"""``probeval fit``: fit a relevance model on past campaigns."""
 
 from __future__ import annotations
 
@@ -30,12 +30,15 @@ class Kind(StrEnum):
 
 def fit(
     campaigns: Annotated[list[Path], typer.Argument(metavar="CAMPAIGN...", help="Folders with runs/ and qrels.txt.")],
-    out: Annotated[Path, typer.Option("-o", "--out", metavar="DIR", help="Where the card is written: models/NAME.")],
+    out: Annotated[
+        Path, typer.Option("-o", "--out", metavar="DIR", help="The output folder of the card, such as models/NAME.")
+    ],
     without: Annotated[
         list[str] | None, typer.Option("--without", metavar="NAME", help="Leave this campaign out; may be repeated.")
     ] = None,
     kind: Annotated[
-        Kind | None, typer.Option("--kind", help="hierarchical when not given; ordinal where --terms are.")
+        Kind | None,
+        typer.Option("--kind", help="The kind of model; default: ordinal with --terms, otherwise hierarchical."),
     ] = None,
     labels_from: LabelsFrom = None,
     terms: Annotated[
@@ -43,7 +46,7 @@ def fit(
         typer.Option(
             "--terms",
             metavar="T,T,..",
-            help="Terms of an ordinal model, commas between them; repeat for a chain, the most informed first.",
+            help="Terms of an ordinal model, comma-separated; repeat for fallbacks, the most informative first.",
         ),
     ] = None,
     depth: Depth = None,
@@ -51,7 +54,7 @@ def fit(
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Learn a relevance model from past campaigns and write it as a card: hierarchical, or a chain of ordinal models.
+    """Fit a relevance model on past campaigns and write it as a card: hierarchical, or ordinal with fallbacks.
 
     Example: probeval fit campaigns/* --without trec8-adhoc -o models/mine
     """
@@ -62,10 +65,10 @@ def fit(
             raise DataError(f"no campaign {name!r} to leave out.{did_you_mean(name, names)}")
     kept = [path for path, name in zip(campaigns, names, strict=True) if name not in (without or [])]
     if not kept:
-        raise DataError("no campaign is left to learn from.")
+        raise DataError("no campaign is left to fit on.")
     kind = kind or (Kind.ordinal if terms else Kind.hierarchical)
     if kind is Kind.hierarchical and terms:
-        raise ModelError("--terms are for --kind ordinal; the hierarchical model has its own.")
+        raise ModelError("--terms are for --kind ordinal; the hierarchical model has its own effects.")
     if kind is Kind.ordinal and labels_from is not None:
         raise ModelError("--labels-from is for --kind hierarchical; an ordinal model takes label[column] in --terms.")
     card = api.fit(
@@ -76,7 +79,7 @@ def fit(
         labels_from=labels_from,
         out=out,
         made="`probeval fit`",
-        progress=lambda work: talk.track(work, "Learning"),
+        progress=lambda work: talk.track(work, "Fitting"),
         say=talk,
     )
     for finding in card.model.check():

@@ -1,4 +1,4 @@
-"""``probeval gstudy``: where the variance of scores comes from, and how reliable mean scores are."""
+"""``probeval gstudy``: the sources of variance in scores, and the reliability of mean scores."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def gstudy(
     interval: Interval = None,
     drop: Drop = 0.0,
     target: Annotated[
-        float, typer.Option("--target", min=0.01, max=0.9999, help="The reliability to count queries for.")
+        float, typer.Option("--target", min=0.01, max=0.9999, help="The target reliability, for the number of queries.")
     ] = 0.95,
     level: Level = 0.95,
     draws: JointDraws = 1000,
@@ -71,16 +71,16 @@ def gstudy(
         typer.Option(
             "--plot",
             metavar="FILE",
-            help="Draw the shares of variance, and beside it FILE-posterior where there are draws.",
+            help="Plot the shares of variance; FILE-posterior shows the draws, if any.",
         ),
     ] = None,
     output_format: Format = OutputFormat.table,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Say how much of the variance of scores comes from systems, queries, assessors and the rest.
+    """Show the shares of variance in scores due to systems, queries, assessors and the rest.
 
-    Then how reliable differences (erho2) and scores (phi) are, and how many queries a target takes.
+    Then the reliability of differences (erho2) and scores (phi), and the queries that a target needs.
 
     Example: probeval gstudy scores.csv --drop .25
     """

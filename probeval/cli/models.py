@@ -1,4 +1,4 @@
-"""``probeval models``: the cards that ship."""
+"""``probeval models``: the built-in models."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from probeval.relevance import card_names, load_card
 
 __all__ = ["models"]
 
-models = typer.Typer(help="List the models that ship, or show one.", invoke_without_command=True)
+models = typer.Typer(help="List the built-in models, or show one.", invoke_without_command=True)
 
 
 @models.callback(invoke_without_command=True)
 def list_models(
     context: typer.Context, output_format: Format = OutputFormat.table, seed: Seed = 0, quiet: Quiet = False
 ) -> None:
-    """List the models that ship; ``probeval models show NAME`` shows one.
+    """List the built-in models; ``probeval models show NAME`` shows one.
 
     Example: probeval models --format json
     """
@@ -43,12 +43,12 @@ def list_models(
 
 @models.command("show")
 def show(
-    name: Annotated[str, typer.Argument(help="A model that ships, or the path of a card.")],
+    name: Annotated[str, typer.Argument(help="A built-in model, or the path of a card.")],
     output_format: Format = OutputFormat.table,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Show a model: what it looks at, its numbers, what it was fitted on, how well it did, and its limits.
+    """Show a model: its features, parameters, training campaigns, performance and limits.
 
     Example: probeval models show text-jud
     """

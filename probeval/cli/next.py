@@ -1,4 +1,4 @@
-"""``probeval next``: which pairs to judge next."""
+"""``probeval next``: the pairs to judge next."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ __all__ = ["next_pairs"]
 def next_pairs(
     runs: RunPaths,
     metric: Metric,
-    n: Annotated[int, typer.Option("-n", "--number", min=0, help="How many pairs.")] = 20,
+    n: Annotated[int, typer.Option("-n", "--number", min=0, help="The number of pairs.")] = 20,
     policy: PolicyName = "gain",
     goal: GoalName = "ranking",
     stop: Stop = "confidence=.95",
@@ -51,13 +51,13 @@ def next_pairs(
     depth: Depth = None,
     order: Order = OrderName.trec_eval,
     fair: Annotated[
-        bool, typer.Option("--fairness", help="Say instead how much of each team's documents was judged.")
+        bool, typer.Option("--fairness", help="Show instead how much of each team's documents was judged.")
     ] = False,
     output_format: Format = OutputFormat.table,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Say which pairs of query and document to judge next, given what is judged so far, and whether to stop.
+    """Choose the pairs of query and document to judge next, given the judgments so far; show whether to stop.
 
     Example: probeval next runs/ --qrels judged.txt --metric nDCG@10 -n 20
     """

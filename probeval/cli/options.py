@@ -54,7 +54,7 @@ __all__ = [
 
 
 class OutputFormat(StrEnum):
-    """How data are written to stdout."""
+    """The format of output on stdout."""
 
     table = "table"
     csv = "csv"
@@ -62,21 +62,21 @@ class OutputFormat(StrEnum):
 
 
 class Systems(StrEnum):
-    """Which systems take part."""
+    """The systems to evaluate."""
 
     all = "all"
     judged = "judged"
 
 
 class GainName(StrEnum):
-    """What a grade is worth."""
+    """The gain of a grade."""
 
     linear = "linear"
     exp = "exp"
 
 
 class OrderName(StrEnum):
-    """How a run is ordered; the names of :data:`probeval.data.runs.ORDERS`."""
+    """Orders of a run; the names of :data:`probeval.data.runs.ORDERS`."""
 
     trec_eval = "trec_eval"
     score = "score"
@@ -85,14 +85,14 @@ class OrderName(StrEnum):
 
 
 class TargetName(StrEnum):
-    """What the scores are scores of."""
+    """The target of scores."""
 
     collection = "collection"
     population = "population"
 
 
 class MethodName(StrEnum):
-    """How distributions are computed; the names of :data:`probeval.scores.METHODS`."""
+    """Methods for distributions; the names of :data:`probeval.scores.METHODS`."""
 
     moments = "moments"
     draws = "draws"
@@ -101,14 +101,14 @@ class MethodName(StrEnum):
 
 
 class InferenceName(StrEnum):
-    """How the posterior of the hierarchical model is computed."""
+    """Inference methods of the hierarchical model."""
 
     laplace = "laplace"
     nuts = "nuts"
 
 
 class FamilyName(StrEnum):
-    """The shape that probabilities and intervals take."""
+    """The family of distributions for probabilities and intervals."""
 
     normal = "normal"
     t = "t"
@@ -137,13 +137,13 @@ Metric = Annotated[
 
 
 def _listed(names: Iterable[str]) -> str:
-    """Names as a sentence has them: ``a, b or c``."""
+    """Names in a sentence: ``a, b or c``."""
     *first, last = names
     return f"{', '.join(first)} or {last}" if first else last
 
 
 def _explored() -> str:
-    """The share of exploration of each policy that explores."""
+    """The default share of exploration, by policy."""
     shares = [f"{p.explores:g}".lstrip("0") + f" for {name}" for name, p in POLICIES.items() if p.explores]
     return f"{', '.join(shares)} and 0 for others" if shares else "0"
 
@@ -151,41 +151,41 @@ def _explored() -> str:
 PolicyName = Annotated[
     str,
     typer.Option(
-        "--policy", metavar="NAME", help=f"How to choose: {', '.join(POLICIES)}.", autocompletion=complete_policy
+        "--policy", metavar="NAME", help=f"The selection policy: {', '.join(POLICIES)}.", autocompletion=complete_policy
     ),
 ]
 GoalName = Annotated[
     str,
-    typer.Option("--goal", metavar="GOAL", help=f"What it is for: {_listed(GOALS)}."),
+    typer.Option("--goal", metavar="GOAL", help=f"The goal of judging: {_listed(GOALS)}."),
 ]
 Stop = Annotated[
     str,
     typer.Option(
         "--stop",
         metavar="RULES",
-        help=f"{' '.join(f'{name}=' for name in RULES)}; a comma is or, a plus is and.",
+        help=f"{' '.join(f'{name}=' for name in RULES)}; comma means or, plus means and.",
         autocompletion=complete_stop,
     ),
 ]
 Explore = Annotated[
     float | None,
-    typer.Option("--explore", help=f"The share of judgments at random; {_explored()} when not given."),
+    typer.Option("--explore", help=f"The share of random judgments; default: {_explored()}."),
 ]
 Checkpoints = Annotated[
-    str, typer.Option("--checkpoints", metavar="F,F,..", help="Shares of the pool that are judged, rising.")
+    str, typer.Option("--checkpoints", metavar="F,F,..", help="Shares of the pool to judge, in ascending order.")
 ]
-Jobs = Annotated[int, typer.Option("--jobs", min=1, help="How many processes share the work.")]
+Jobs = Annotated[int, typer.Option("--jobs", min=1, help="The number of processes.")]
 MetadataFile = Annotated[
     Path | None, typer.Option("--metadata", metavar="FILE", help="A table of documents and their groups.")
 ]
 Labels = Annotated[
     Path | None,
-    typer.Option("--labels", metavar="FILE", help="A table of labels by machines: query, doc, one column each."),
+    typer.Option("--labels", metavar="FILE", help="A table of machine labels: query, doc, one column per machine."),
 ]
 LabelsFrom = Annotated[
     Path | None,
     typer.Option(
-        "--labels-from", metavar="FILE", help="Labels beside a column of grades, to learn what labels are worth."
+        "--labels-from", metavar="FILE", help="Machine labels with a column of grades, to fit the model of labels."
     ),
 ]
 MappingName = Annotated[
@@ -193,8 +193,7 @@ MappingName = Annotated[
     typer.Option(
         "--mapping",
         metavar="NAME",
-        help="Borrow this published mapping to users' satisfaction, such as DCGl@5/broad; "
-        "the measure's own when not given.",
+        help="A published mapping to user satisfaction, such as DCGl@5/broad; default: that of the measure.",
     ),
 ]
 ScaleName = Annotated[
@@ -202,7 +201,7 @@ ScaleName = Annotated[
     typer.Option(
         "--scale",
         metavar="SCALE",
-        help="binary, graded:M (grades 0..M) or fine (0..100); inferred when not given.",
+        help="binary, graded:M (grades 0..M) or fine (0..100); inferred by default.",
         autocompletion=complete_scale,
     ),
 ]
@@ -211,54 +210,57 @@ ModelName = Annotated[
     typer.Option(
         "--model",
         metavar="NAME",
-        help="none, uniform, empirical, independent, a model that ships, or a card's path; else the best that fits.",
+        help="none, uniform, empirical, independent, a built-in model or a card's path; default: the best applicable.",
         autocompletion=complete_model,
     ),
 ]
-Level = Annotated[float, typer.Option("--level", min=0.01, max=0.9999, help="The probability that intervals hold.")]
-Target = Annotated[
-    TargetName, typer.Option("--target", help="Scores on these queries, or on the population they are drawn from.")
-]
+Level = Annotated[float, typer.Option("--level", min=0.01, max=0.9999, help="The probability level of intervals.")]
+Target = Annotated[TargetName, typer.Option("--target", help="Scores on these queries, or on their population.")]
 Method = Annotated[
-    MethodName | None, typer.Option("--method", help="moments for linear measures and draws for others when not given.")
+    MethodName | None,
+    typer.Option("--method", help="The computation of scores; default: moments for linear measures, draws for others."),
 ]
 Inference = Annotated[
     InferenceName,
     typer.Option(
         "--inference",
-        help="How the hierarchical model is computed: laplace, in seconds; nuts, by sampling, in minutes.",
+        help="The inference of the hierarchical model: laplace (seconds) or nuts (sampling, minutes).",
     ),
 ]
 Family = Annotated[
     FamilyName | None,
-    typer.Option("--family", help="empirical for draws on these queries, else normal, when not given."),
+    typer.Option(
+        "--family", help="The family of distributions; default: empirical for draws on these queries, otherwise normal."
+    ),
 ]
-Gain = Annotated[GainName | None, typer.Option("--gain", help="What a grade is worth: itself, or 2^grade - 1.")]
+Gain = Annotated[
+    GainName | None, typer.Option("--gain", help="The gain of a grade: linear (the grade) or exp (2^grade - 1).")
+]
 Depth = Annotated[
     int | None,
-    typer.Option("--depth", min=1, help="How many ranks to look at: the metric's cutoff, else the whole run."),
+    typer.Option("--depth", min=1, help="The number of ranks; default: the metric's cutoff, or the whole run."),
 ]
 SystemChoice = Annotated[
     Systems,
     typer.Option("--systems", help="judged: only systems with more than .99 of their retrieved documents judged."),
 ]
-Order = Annotated[OrderName, typer.Option("--order", help="How ties in a run are broken.")]
+Order = Annotated[OrderName, typer.Option("--order", help="The order of documents in a run.")]
 PerQuery = Annotated[bool, typer.Option("--per-query", help="Add the score of every system on every query.")]
-Format = Annotated[OutputFormat, typer.Option("--format", help="How data are written to stdout.")]
-Seed = Annotated[int, typer.Option("--seed", help="Same seed, same bytes.")]
-Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Say nothing on stderr but errors.")]
+Format = Annotated[OutputFormat, typer.Option("--format", help="The output format.")]
+Seed = Annotated[int, typer.Option("--seed", help="The random seed; the same seed gives the same output.")]
+Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print only errors on stderr.")]
 
 
 def parse_shares(text: str) -> list[float]:
-    """The shares that ``--checkpoints`` names."""
+    """The shares in ``--checkpoints``."""
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:
-        raise ProbevalError(f"--checkpoints takes numbers with commas between them, got {text!r}.") from None
+        raise ProbevalError(f"--checkpoints takes comma-separated numbers, got {text!r}.") from None
 
 
 def parse_counts(option: str, text: str | None) -> list[int] | None:
-    """The numbers that an option such as ``--queries`` names, None where it is not given."""
+    """The numbers in an option such as ``--queries``; None if it is not given."""
     if text is None:
         return None
     try:
@@ -266,5 +268,5 @@ def parse_counts(option: str, text: str | None) -> list[int] | None:
     except ValueError:
         counts = [0]
     if min(counts) < 1:
-        raise ProbevalError(f"{option} takes whole numbers from 1 with commas between them, got {text!r}.")
+        raise ProbevalError(f"{option} takes comma-separated positive integers, got {text!r}.")
     return counts

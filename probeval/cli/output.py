@@ -1,4 +1,4 @@
-"""Data to stdout as a table, CSV or JSON; talk and progress to stderr."""
+"""Data on stdout as a table, CSV or JSON; messages and progress on stderr."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ PICTURES = (".png", ".svg", ".pdf")
 
 
 class Talk:
-    """What is said on stderr: nothing under ``--quiet``, a progress bar only on a terminal."""
+    """Messages on stderr: none with ``--quiet``; a progress bar only on a terminal."""
 
     def __init__(self, *, quiet: bool) -> None:
         self.quiet = quiet
 
     def __call__(self, message: str) -> None:
-        """Say it."""
+        """Print a message."""
         if not self.quiet:
             typer.echo(message, err=True)
 
     def progress(self, files: Sequence[Path]) -> Iterable[Path]:
-        """The files, with a bar while they are read."""
+        """The files, with a progress bar."""
         return self.track(files, "Reading runs")
 
     def track(self, work: Sequence[T], what: str) -> Iterable[T]:
-        """The pieces of work, with a bar on a terminal while they are done."""
+        """The items of work, with a progress bar on a terminal."""
         if self.quiet or not sys.stderr.isatty():
             return iter(work)
         from rich.console import Console
@@ -52,7 +52,7 @@ class Talk:
         return track(work, description=what, console=Console(stderr=True), transient=True)
 
     def warned(self, work: Callable[[], T]) -> T:
-        """The result of some work, with its warnings said on stderr."""
+        """The result of some work; its warnings go to stderr."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", ProbevalWarning)
             result = work()
@@ -62,7 +62,7 @@ class Talk:
 
 
 def write_json(document: Any) -> None:
-    """A JSON document on stdout; numbers that are not finite become null."""
+    """Write a JSON document to stdout; numbers that are not finite become null."""
     typer.echo(json.dumps(_finite(document), indent=2, ensure_ascii=False))
 
 
@@ -75,16 +75,16 @@ def _finite(value: Any) -> Any:
 
 
 def write_csv(frame: pd.DataFrame, *, header: bool = True) -> None:
-    """A table as CSV on stdout, numbers in full."""
+    """Write a table as CSV to stdout, numbers in full precision."""
     typer.echo(frame.to_csv(index=False, lineterminator="\n", header=header), nl=False)
 
 
 def write_table(
     frame: pd.DataFrame, *, title: str | None = None, decimals: Mapping[str, int] = MappingProxyType({})
 ) -> None:
-    """A table for people: text to the left, numbers to the right, ``-`` for what is not known.
+    """Write a table for people: text on the left, numbers on the right, ``-`` for missing values.
 
-    Numbers have four decimals, but for the columns of which ``decimals`` says otherwise.
+    Numbers have four decimals, except in the columns of ``decimals``.
     """
     text = text_table(frame, title=title, decimals=decimals)
     if text:
@@ -92,7 +92,7 @@ def write_table(
 
 
 def write(frame: pd.DataFrame, document: Any, output_format: OutputFormat, *, title: str | None = None) -> None:
-    """The same result in the form that was asked for."""
+    """Write a result in this format."""
     if output_format is OutputFormat.json:
         write_json(document)
     elif output_format is OutputFormat.csv:
@@ -102,13 +102,13 @@ def write(frame: pd.DataFrame, document: Any, output_format: OutputFormat, *, ti
 
 
 def check_picture(path: Path | None) -> None:
-    """Refuse the name of a picture that cannot be drawn, before any work is done for it."""
+    """Refuse an unknown picture format before any work is done."""
     if path is not None and path.suffix.lower() not in PICTURES:
-        raise ProbevalError(f"{path}: a picture's name ends in {', '.join(PICTURES)}.")
+        raise ProbevalError(f"{path}: the name of a picture must end in {', '.join(PICTURES)}.")
 
 
 def write_pictures(pictures: Mapping[Path, Axes], talk: Talk) -> None:
-    """Write pictures, and say where they are."""
+    """Write pictures, and print their paths."""
     from probeval.plots import save
 
     for path, axes in pictures.items():

@@ -1,4 +1,4 @@
-"""``probeval plan``: what it takes to reach a target, and the cheapest way there."""
+"""``probeval plan``: the judgments that a target needs, and the cheapest mix."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from probeval.cli.output import Talk, check_picture, write_csv, write_json, writ
 
 __all__ = ["plan"]
 
-PILOT, PILOT_SHARE = 50, 0.03  # the least number of pairs of a pilot, and its share of a large pool
+PILOT, PILOT_SHARE = 50, 0.03  # the minimum number of pairs in a pilot, and its share of a large pool
 
 
 def plan(
@@ -38,30 +38,28 @@ def plan(
     metric: Metric,
     target: Annotated[
         str,
-        typer.Option(
-            "--target", metavar="TARGETS", help="confidence= halfwidth= erho2= phi= power=; all of them must hold."
-        ),
+        typer.Option("--target", metavar="TARGETS", help="confidence= halfwidth= erho2= phi= power=; all must hold."),
     ] = "confidence=.95",
     qrels: Qrels = None,
     queries: Annotated[
-        str | None, typer.Option("--queries", metavar="N,N,..", help="Numbers of queries; that of the runs by default.")
+        str | None, typer.Option("--queries", metavar="N,N,..", help="Numbers of queries; default: that of the runs.")
     ] = None,
     depths: Annotated[
-        str | None, typer.Option("--depths", metavar="K,K,..", help="Depths of the pool; the metric's by default.")
+        str | None, typer.Option("--depths", metavar="K,K,..", help="Depths of the pool; default: that of the metric.")
     ] = None,
     assessors: Annotated[
-        str, typer.Option("--assessors", metavar="N,N,..", help="How many people judge each pair.")
+        str, typer.Option("--assessors", metavar="N,N,..", help="Numbers of assessors per pair.")
     ] = "1",
     disagreement: Annotated[
-        float, typer.Option("--disagreement", help="The probability that an assessor is off the mark.")
+        float, typer.Option("--disagreement", help="The probability that an assessor's grade is wrong.")
     ] = 0.0,
     difference: Annotated[
-        float, typer.Option("--difference", help="The difference between two systems whose power is asked for.")
+        float, typer.Option("--difference", help="The difference between two systems, for power.")
     ] = 0.05,
-    price: Annotated[float, typer.Option("--price", help="What a judgment costs.")] = 1.0,
-    seconds: Annotated[float, typer.Option("--seconds", help="How long a judgment takes.")] = 30.0,
-    query_price: Annotated[float, typer.Option("--query-price", help="What a query costs.")] = 0.0,
-    label_price: Annotated[float, typer.Option("--label-price", help="What a machine's label of a pair costs.")] = 0.0,
+    price: Annotated[float, typer.Option("--price", help="The cost of a judgment.")] = 1.0,
+    seconds: Annotated[float, typer.Option("--seconds", help="The seconds that a judgment takes.")] = 30.0,
+    query_price: Annotated[float, typer.Option("--query-price", help="The cost of a query.")] = 0.0,
+    label_price: Annotated[float, typer.Option("--label-price", help="The cost of a machine label.")] = 0.0,
     metadata: MetadataFile = None,
     labels: Labels = None,
     model: ModelName = None,
@@ -69,16 +67,16 @@ def plan(
     gain: Gain = None,
     order: Order = OrderName.trec_eval,
     plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="FILE", help="Draw the expected trajectory of the first option.")
+        Path | None, typer.Option("--plot", metavar="FILE", help="Plot the expected trajectory of the first option.")
     ] = None,
     output_format: Format = OutputFormat.table,
     jobs: Jobs = 2,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Say how many judgments a target takes, and which mix of queries, depth, assessors and labels is the cheapest.
+    """Estimate the judgments that a target needs, and the cheapest mix of queries, depth, assessors and labels.
 
-    From a pilot (--qrels with few judgments), or from runs alone, by what past campaigns taught the model.
+    The forecast uses a pilot (--qrels with few judgments), or the runs alone with a model of past campaigns.
 
     Example: probeval plan runs/ --metric DCG@10 --qrels pilot.txt --target confidence=.95 --queries 25,50,100
     """
@@ -121,14 +119,12 @@ def plan(
     elif output_format is OutputFormat.csv:
         write_csv(result.to_frame())
     else:
-        talk(
-            "judgments, lower, upper: in all, with their 90% interval; a_query: for each query; pool: pairs there are."
-        )
+        talk("judgments, lower, upper: the total, with its 90% interval; a_query: per query; pool: pairs in the pool.")
         (options,) = result.views()
         write_table(options.frame, title=options.title, decimals=options.decimals)
     if qrels is None:
         pilot = max(PILOT, round(result.options[0].pool * PILOT_SHARE, -1))
         talk(
             f"Judge about {pilot:.0f} pairs at random (probeval next RUNS --policy random) and plan again with "
-            "--qrels: the forecast narrows."
+            "--qrels, for a narrower forecast."
         )

@@ -42,13 +42,13 @@ if TYPE_CHECKING:
 
 __all__ = ["report"]
 
-PASSWORD = re.compile(r"(?<=://)([^:/@\s]+):[^@\s]+@")  # of a store, which no report shows
+PASSWORD = re.compile(r"(?<=://)([^:/@\s]+):[^@\s]+@")  # in the URL of a store; no report shows it
 
 Source = Annotated[
     list[str],
     typer.Argument(
         metavar="SOURCE...",
-        help="Runs, with --metric; or the store of a campaign; or what probeval simulate --format json wrote.",
+        help="Runs, with --metric; or the store of a campaign; or the output of probeval simulate --format json.",
     ),
 ]
 
@@ -63,12 +63,12 @@ def report(
     labels: Labels = None,
     model: ModelName = None,
     inference: Inference = InferenceName.laplace,
-    out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="Where the report is written.")] = Path(
+    out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The output file.")] = Path(
         "probeval-report.html"
     ),
-    title: Annotated[str | None, typer.Option("--title", metavar="TEXT", help="What the report is called.")] = None,
+    title: Annotated[str | None, typer.Option("--title", metavar="TEXT", help="The title of the report.")] = None,
     name: Annotated[
-        str | None, typer.Option("--name", metavar="NAME", help="Which campaign, where the store holds several.")
+        str | None, typer.Option("--name", metavar="NAME", help="The campaign, if the store has several.")
     ] = None,
     mapping: MappingName = None,
     policy: Annotated[
@@ -76,16 +76,18 @@ def report(
         typer.Option(
             "--policy",
             metavar="POLICY[:MODEL]",
-            help="Judge the campaign again by this policy and report the simulation; may be repeated.",
+            help="Simulate the campaign with this policy and report that; may be repeated.",
             autocompletion=complete_policy,
         ),
     ] = None,
     batch: Annotated[
-        int, typer.Option("--batch", min=1, help="How many judgments between two choices, with --policy.")
+        int, typer.Option("--batch", min=1, help="The number of judgments per batch, with --policy.")
     ] = 10,
     stop: Stop = "confidence=.95",
     level: Level = 0.95,
-    draws: Annotated[int, typer.Option("--draws", min=2, help="How many joint draws, where draws are made.")] = 1000,
+    draws: Annotated[
+        int, typer.Option("--draws", min=2, help="The number of joint draws, if the method uses draws.")
+    ] = 1000,
     scale: ScaleName = None,
     gain: Gain = None,
     depth: Depth = None,
@@ -94,7 +96,7 @@ def report(
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Write a report as one HTML file that needs nothing else: no network, light and dark, fit for print.
+    """Write a report as one self-contained HTML file: offline, light and dark, printable.
 
     Example: probeval report runs/ --qrels judged.txt --metric nDCG@10 -o report.html
     """
@@ -107,7 +109,7 @@ def report(
     if metric is not None and model == "none":
         raise ProbevalError("A report states uncertainty, which needs a model: uniform, hierarchical or a card.")
     if policy and qrels is None:
-        raise ProbevalError("A simulation needs full judgments to answer from: give --qrels FILE.")
+        raise ProbevalError("A simulation needs full judgments: give --qrels FILE.")
     how = {"batch": batch, "stop": stop} if policy else {"inference": inference.value}
     page = talk.warned(
         lambda: api.report(
@@ -135,7 +137,7 @@ def report(
             **how,
         )
     )
-    _say(page, out, output_format)
+    _write(page, out, output_format)
     talk(f"The report is in {out}: open it in a browser.")
 
 
@@ -144,8 +146,8 @@ def _stands_alone(source: list[str]) -> bool:
     return len(source) == 1 and (source[0].endswith(".json") or is_store(source[0]))
 
 
-def _say(page: Page, out: Path, output_format: OutputFormat) -> None:
-    """The figures that one looks for first, and the paragraph for a paper."""
+def _write(page: Page, out: Path, output_format: OutputFormat) -> None:
+    """Print the key figures and the paragraph for a paper."""
     figures = pd.DataFrame(page.figures, columns=["what", "value", "note"])
     document: dict[str, Any] = {
         "report": str(out),

@@ -1,4 +1,4 @@
-"""``probeval schema``: the JSON Schema of what a verb prints with ``--format json``."""
+"""``probeval schema``: the JSON Schema of a verb's output with ``--format json``."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ __all__ = ["documents", "schema", "schema_of"]
 def schema(
     verb: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[VERB]", help="A verb such as evaluate or campaign status; without it all are listed."),
+        typer.Argument(metavar="[VERB]", help="A verb such as evaluate or campaign status; without it, list all."),
     ] = None,
     output_format: Format = OutputFormat.table,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Print the JSON Schema (draft 2020-12) of what a verb prints with --format json, or list the verbs that have one.
+    """Print the JSON Schema (draft 2020-12) of a verb's output with --format json, or list the verbs with a schema.
 
     Example: probeval schema evaluate
     """
@@ -49,7 +49,7 @@ def schema_of(verb: str) -> dict[str, Any]:
 
 
 def documents() -> dict[str, tuple[str, Any]]:
-    """What each verb prints as JSON: in words, and as a type."""
+    """The JSON output of each verb: a description and a type."""
     from probeval.campaign.status import StatusDocument
     from probeval.cli import documents as printed
     from probeval.metrics.classical import MeasuredDocument
@@ -64,32 +64,32 @@ def documents() -> dict[str, tuple[str, Any]]:
     from probeval.simulation.validation import ValidationDocument
 
     return {
-        "demo": ("the story of the demo", printed.DemoDocument),
+        "demo": ("the results of the demo", printed.DemoDocument),
         "evaluate": ("a ranking, or several", EvaluateDocument | MeasuredDocument | printed.Evaluations),
         "plan": ("the options for a target", PlanDocument),
         "next": ("the pairs to judge next", NextDocument | printed.FairnessDocument),
         "simulate": ("trajectories of policies", SimulationDocument),
         "judge": ("the address of the judging page", printed.AddressDocument),
-        "report": ("a report that was written", printed.ReportDocument),
+        "report": ("a written report", printed.ReportDocument),
         "compare": ("every pair of systems", PairwiseDocument | ScorePosteriorDocument),
         "gstudy": ("components of variance", GStudyDocument | GStudies),
         "dstudy": ("the reliability of other sizes", DStudyDocument | DStudies),
         "fit": ("a fitted model", CardDocument),
-        "models": ("the models that ship", list[printed.ModelDocument]),
+        "models": ("the built-in models", list[printed.ModelDocument]),
         "models show": ("a fitted model", CardDocument),
         "features": ("the features of every pair", list[dict[str, str | float]]),
         "validate": ("calibration on held-out campaigns", ValidationDocument),
         "doctor": ("the state of the installation", printed.DoctorDocument),
         "schema": ("the verbs whose output has a schema", list[printed.VerbDocument]),
-        "campaign create": ("how the campaign stands", StatusDocument),
-        "campaign status": ("how the campaign stands", StatusDocument),
+        "campaign create": ("the status of the campaign", StatusDocument),
+        "campaign status": ("the status of the campaign", StatusDocument),
         "campaign next": ("pairs for an assessor", printed.TasksDocument),
-        "campaign record": ("what was recorded", printed.EventDocument | list[printed.EventDocument]),
+        "campaign record": ("the recorded events", printed.EventDocument | list[printed.EventDocument]),
         "campaign adjudicate": (
-            "what was settled, or waits to be",
+            "the settled grade, or the open disagreements",
             printed.EventDocument | printed.DisagreementsDocument,
         ),
-        "campaign guideline": ("what assessors are told", printed.GuidelineDocument),
+        "campaign guideline": ("the guideline for assessors", printed.GuidelineDocument),
         "campaign queries": ("the texts of the queries", printed.QueriesDocument),
-        "campaign import": ("what was taken in", printed.ImportDocument),
+        "campaign import": ("the imported judgments and labels", printed.ImportDocument),
     }

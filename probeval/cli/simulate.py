@@ -1,4 +1,4 @@
-"""``probeval simulate``: judge a finished campaign again, by several policies side by side."""
+"""``probeval simulate``: compare policies on a finished campaign."""
 
 from __future__ import annotations
 
@@ -54,64 +54,66 @@ def simulate(
         typer.Option(
             "--policy",
             metavar="POLICY[:MODEL]",
-            help=f"How to choose ({', '.join(POLICIES)}), and what predicts; may be repeated. gain when not given.",
+            help=f"A policy ({', '.join(POLICIES)}) and its model; may be repeated. Default: gain.",
             autocompletion=complete_policy,
         ),
     ] = None,
     model: Annotated[
-        str | None, typer.Option("--model", metavar="NAME", help="The model of policies that name none.")
+        str | None, typer.Option("--model", metavar="NAME", help="The model of policies without one.")
     ] = None,
     fit: Annotated[
         list[Path] | None,
-        typer.Option("--fit", metavar="CAMPAIGN", help="A campaign to fit the models on, afresh; may be repeated."),
+        typer.Option("--fit", metavar="CAMPAIGN", help="A campaign to refit the models on; may be repeated."),
     ] = None,
     labels_from: LabelsFrom = None,
     metadata: MetadataFile = None,
     labels: Labels = None,
     goal: GoalName = "ranking",
     stop: Stop = "confidence=.95",
-    batch: Annotated[int, typer.Option("--batch", min=1, help="How many judgments between two choices.")] = 1,
+    batch: Annotated[int, typer.Option("--batch", min=1, help="The number of judgments per batch.")] = 1,
     checkpoints: Checkpoints = "0,.01,.02,.05,.1,.2",
-    until: Annotated[float, typer.Option("--until", help="The share of the pool at which a trajectory ends.")] = 1.0,
+    until: Annotated[float, typer.Option("--until", help="The share of the pool at the end of a trajectory.")] = 1.0,
     explore: Explore = None,
     refresh: Annotated[
         int | None,
         typer.Option(
-            "--refresh", min=1, help="After how many judgments the model learns again; every batch by default."
+            "--refresh", min=1, help="The number of judgments between updates of the model; default: the batch size."
         ),
     ] = None,
     pilot: Annotated[
-        float, typer.Option("--pilot", help="The share of the pool that is judged at random before the policy sets in.")
+        float, typer.Option("--pilot", help="The share of the pool to judge at random before the policy starts.")
     ] = 0.0,
     noise: Annotated[float, typer.Option("--noise", help="The probability that the assessor's grade is wrong.")] = 0.0,
     family: Family = None,
-    draws: Annotated[int, typer.Option("--draws", min=2, help="How many joint draws, where draws are made.")] = 1000,
+    draws: Annotated[
+        int, typer.Option("--draws", min=2, help="The number of joint draws, if the method uses draws.")
+    ] = 1000,
     scale: ScaleName = None,
     gain: Gain = None,
     depth: Depth = None,
     systems: SystemChoice = Systems.judged,
     order: Order = OrderName.trec_eval,
-    seeds: Annotated[int, typer.Option("--seeds", min=1, help="How many seeds, from --seed on.")] = 1,
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="The number of seeds, starting at --seed.")] = 1,
     jobs: Jobs = 2,
     scheduler: Annotated[
-        str | None, typer.Option("--scheduler", metavar="ADDRESS", help="A Dask scheduler to share the work out.")
+        str | None, typer.Option("--scheduler", metavar="ADDRESS", help="A Dask scheduler that distributes the work.")
     ] = None,
     plot: Annotated[
         Path | None,
-        typer.Option("--plot", metavar="FILE", help="Draw accuracy, tau, calibration and error against judgments."),
+        typer.Option("--plot", metavar="FILE", help="Plot accuracy, tau, calibration and error against judgments."),
     ] = None,
     output_format: Format = OutputFormat.table,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Judge a finished campaign again: its judgments are the assessor, and the truth that results are held against.
+    """Compare policies on a finished campaign: its judgments are the assessor's answers and the truth.
 
     Example: probeval simulate runs/ --qrels qrels.txt --metric DCG@10 --policy gain --policy random --batch 10
     """
     talk = Talk(quiet=quiet)
     check_picture(plot)
     if qrels is None:
-        raise ProbevalError("A simulation needs full judgments to answer from: give --qrels FILE.")
+        raise ProbevalError("A simulation needs full judgments: give --qrels FILE.")
     result = api.simulate(
         runs,
         metric,

@@ -1,4 +1,4 @@
-"""What the studies of reliability share: their options, and the scores that a command names."""
+"""Options and inputs that the studies of reliability share."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["study_sources"]
 
 
 class StudyMethod(StrEnum):
-    """How components are estimated; the names of :data:`probeval.reliability.METHODS`."""
+    """Estimators of components; the names of :data:`probeval.reliability.METHODS`."""
 
     anova = "anova"
     reml = "reml"
@@ -27,7 +27,7 @@ class StudyMethod(StrEnum):
 
 
 class IntervalName(StrEnum):
-    """Where intervals come from; the names of :data:`probeval.reliability.INTERVALS`."""
+    """Sources of intervals; the names of :data:`probeval.reliability.INTERVALS`."""
 
     analytic = "analytic"
     bootstrap = "bootstrap"
@@ -49,7 +49,7 @@ StudyModel = Annotated[
     typer.Option(
         "--model",
         metavar="NAME",
-        help="What speaks for the unjudged: none (worth nothing), a model's name or a card's path.",
+        help="The model for unjudged documents: none (not relevant), a name or the path of a card.",
     ),
 ]
 DesignText = Annotated[
@@ -58,18 +58,22 @@ DesignText = Annotated[
 ]
 Components = Annotated[
     str | None,
-    typer.Option("--components", metavar="PATTERN", help="Split names of systems: stop_stemmer_model, for example."),
+    typer.Option(
+        "--components", metavar="PATTERN", help="The pattern that splits system names, such as stop_stemmer_model."
+    ),
 ]
 StudyMethodOption = Annotated[
     StudyMethod, typer.Option("--method", help="Analysis of variance, restricted maximum likelihood, or PyMC.")
 ]
 Interval = Annotated[
     IntervalName | None,
-    typer.Option("--interval", help="Where intervals come from: the best that applies when not given."),
+    typer.Option("--interval", help="The source of intervals; default: the best applicable."),
 ]
-Drop = Annotated[float, typer.Option("--drop", min=0, max=0.99, help="The share of worst systems to leave out.")]
+Drop = Annotated[
+    float, typer.Option("--drop", min=0, max=0.99, help="The share of systems to leave out, the worst first.")
+]
 JointDraws = Annotated[
-    int, typer.Option("--draws", min=2, help="How many joint draws of uncertain scores, and sets of a bootstrap.")
+    int, typer.Option("--draws", min=2, help="The number of joint draws of scores, or of bootstrap samples.")
 ]
 
 
@@ -85,7 +89,7 @@ def study_sources(
     model: str,
     talk: Talk,
 ) -> Iterator[tuple[str | None, Any]]:
-    """What to study, by measure: a table of scores under no name, or the runs, read once, under each measure."""
+    """Yield measures and inputs: None and a table of scores, or each measure and the runs, which are read once."""
     if not metrics:
         if not is_score_table(source):
             raise ProbevalError("Runs need a measure (--metric nDCG@10); a single table (.csv) is read as scores.")

@@ -1,4 +1,4 @@
-"""``probeval validate``: is stated confidence true on campaigns that a model has not seen?"""
+"""``probeval validate``: check calibration on held-out campaigns."""
 
 from __future__ import annotations
 
@@ -24,38 +24,40 @@ def validate(
     campaigns: Annotated[list[Path], typer.Argument(metavar="CAMPAIGN...", help="Folders with runs/ and qrels.txt.")],
     metric: Annotated[
         list[str] | None,
-        typer.Option("--metric", metavar="METRIC", help="A measure; may be repeated. DCG and nDCG when not given."),
+        typer.Option("--metric", metavar="METRIC", help="A measure; may be repeated. Default: DCG and nDCG."),
     ] = None,
     model: Annotated[
         list[str] | None,
         typer.Option(
             "--model",
             metavar="NAME",
-            help="uniform, empirical, independent or hierarchical; may be repeated. The last two when not given.",
+            help="uniform, empirical, independent or hierarchical; may be repeated. Default: the last two.",
         ),
     ] = None,
     depth: Depth = None,
-    seeds: Annotated[int, typer.Option("--seeds", min=1, help="How many random orders of judging.")] = 5,
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="The number of random orders of judging.")] = 5,
     checkpoints: Checkpoints = CHECKPOINTS,
     draws: Annotated[
         int,
-        typer.Option("--draws", min=2, help="How many draws of scores, and of truths that a perfect model may meet."),
+        typer.Option("--draws", min=2, help="The number of draws of scores, and of outcomes under a calibrated model."),
     ] = 1000,
     jobs: Jobs = 2,
     plot: Annotated[
         Path | None,
         typer.Option(
-            "--plot", metavar="FILE", help="Draw accuracy against confidence, and beside it FILE-checkpoints."
+            "--plot",
+            metavar="FILE",
+            help="Plot accuracy against confidence; FILE-checkpoints shows calibration by share judged.",
         ),
     ] = None,
     output_format: Format = OutputFormat.table,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Leave each campaign out, judge it in part, and hold what models say of it against its full judgments.
+    """Hold out each campaign, judge part of it, and compare the models' confidence with the full judgments.
 
-    Only systems with more than .99 of their retrieved documents judged take part. A campaign that has none is only
-    learned from.
+    Only systems with more than .99 of their retrieved documents judged are included. A campaign without any is used for
+    fitting only.
 
     Example: probeval validate campaigns/* --metric nDCG@10 --plot reliability.png
     """

@@ -101,7 +101,7 @@ def application(
 
 @dataclass(eq=False)
 class _Site:
-    """The handlers of all addresses, with what they share."""
+    """The handlers of all addresses, with their shared objects."""
 
     campaign: Campaign
     roster: Roster

@@ -227,9 +227,9 @@ def test_missing_arguments_are_exit_2(probeval):
     ("arguments", "advice"),
     [
         (["evaluate", "runs"], "Missing option '--metric'. For example: --metric nDCG@10"),
-        (["evaluate", "runs", "--metric", "AP", "-o", "x.csv"], "No such option: -o. Data goes to stdout, and"),
-        (["rank"], "No such command 'rank'. There are demo, evaluate, plan, "),
-        (["campaign", "zzz"], "No such command 'zzz'. There are create, "),
+        (["evaluate", "runs", "--metric", "AP", "-o", "x.csv"], "No such option: -o. Data goes to stdout; redirect"),
+        (["rank"], "No such command 'rank'. Commands: demo, evaluate, plan, "),
+        (["campaign", "zzz"], "No such command 'zzz'. Commands: create, "),
         (["evalute"], "Did you mean 'evaluate'"),
     ],
 )

@@ -126,7 +126,7 @@ def test_bayes(probeval, table, tmp_path):
     [
         (("--bayes", "--method", "t"), "leave out --method and --correction"),
         (("--method", "tukey", "--correction", "holm"), "takes no correction"),
-        (("--model", "uniform"), "stands by itself"),
+        (("--model", "uniform"), "not to a table of scores"),
     ],
 )
 def test_what_does_not_go_together(probeval, table, arguments, message):

@@ -59,10 +59,10 @@ def test_policies_and_rules_from_outside_are_offered():
 def test_help_names_every_policy_goal_and_rule(probeval, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     said = " ".join(probeval("next", "--help").out.split())
-    assert "confidence= every= best= halfwidth= budget= hours= cost=; a comma is or, a plus is and." in said
-    assert f"How to choose: {', '.join(POLICIES)}." in said
-    assert "What it is for: ranking, best, top:N, pair:A,B, scores or relevant." in said
-    assert ".1 for gain and 0 for others when not given." in said
+    assert "confidence= every= best= halfwidth= budget= hours= cost=; comma means or, plus means and." in said
+    assert f"The selection policy: {', '.join(POLICIES)}." in said
+    assert "The goal of judging: ranking, best, top:N, pair:A,B, scores or relevant." in said
+    assert "default: .1 for gain and 0 for others." in said
 
 
 def test_the_help_lists_every_verb_in_the_order_of_use(probeval, monkeypatch):

@@ -32,7 +32,7 @@ def without(monkeypatch, *names, old=()):
 def test_all_is_well(probeval):
     said = probeval("doctor")
     assert said.code == 0
-    assert "All that is required is here" in said.err
+    assert "Everything required is installed" in said.err
     rows = {line.split()[0] for line in said.out.splitlines()}
     assert {"probeval", "python", "numpy", "pymc", "typer", "models", "satisfaction"} <= rows
     assert {f"[{extra}]" for extra in EXTRAS} <= rows

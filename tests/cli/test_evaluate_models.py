@@ -134,16 +134,14 @@ def test_csv_and_table(probeval, folder):
 
 def test_the_model_and_why_are_said(probeval, folder):
     said = probeval("evaluate", folder / "runs", *INDEPENDENT, "--metric", "DCG@5")
-    assert (
-        "Model text-jud: it serves any campaign of texts; it goes by outputs alone, as nothing is judged." in said.err
-    )
+    assert "Model text-jud: it suits any text campaign; no judgments yet, so it uses the runs alone." in said.err
     assert "Scale binary (assumed, as nothing says otherwise)." in said.err
     assert "0 of " in said.err
     assert "95% intervals for these queries; mean confidence " in said.err
     few = probeval(
         "evaluate", folder / "runs", *INDEPENDENT, "--qrels", folder / "few.txt", "--metric", "DCG@5", "--level", "0.8"
     )
-    assert "outputs and the judgments so far" in few.err
+    assert "the runs and the judgments so far" in few.err
     assert "Scale graded:2 (inferred from the judgments)." in few.err
     assert "80% intervals" in few.err
     quiet = probeval("evaluate", folder / "runs", *INDEPENDENT, "--metric", "DCG@5", "--quiet")
@@ -332,13 +330,15 @@ def test_errors_are_one_line(probeval, folder, tmp_path, put):
         "One query",
     )
     for name in ("picture", "picture.doc"):
-        expect_refusal(probeval(*linear, "--plot", tmp_path / name), "a picture's name ends in .png, .svg, .pdf")
+        expect_refusal(
+            probeval(*linear, "--plot", tmp_path / name), "the name of a picture must end in .png, .svg, .pdf"
+        )
     expect_refusal(
         probeval(*linear, "--plot", tmp_path / "no" / "folder.png"), "folder.png: cannot be written: No such file"
     )
     expect_refusal(probeval(*linear, "--model", "none"), "give --qrels FILE")
     classical = [*linear, "--model", "none", "--qrels", folder / "qrels.txt"]
-    expect_refusal(probeval(*classical, "--plot", tmp_path / "x.png"), "--plot draws probabilities")
+    expect_refusal(probeval(*classical, "--plot", tmp_path / "x.png"), "--plot shows probabilities")
 
 
 @pytest.mark.parametrize("arguments", [["--level", "1"], ["--target", "all"], ["--method", "guess"], ["--draws", "1"]])
@@ -433,8 +433,8 @@ def test_systems_that_cannot_differ_are_named(probeval, put):
     for name, docs in lists.items():
         put(f"runs/{name}", "".join(f"q Q0 {doc} {i} {9 - i} t\n" for i, doc in enumerate(docs.split())))
     runs = put("runs/e", "q Q0 d9 1 1 t\n").parent
-    alike = "The lists of {} are the same to {}: these systems cannot differ."
+    alike = "{}: identical lists for {}, so their scores are equal."
     said = probeval("evaluate", runs, "--model", "uniform", "--metric", "P@2", "--metric", "DCG@2")
     assert alike.format("a, b, d", "P@2") in said.err  # the order is nothing to precision
     assert alike.format("a, d", "DCG@2") in said.err
-    assert said.err.count("cannot differ") == 2
+    assert said.err.count("identical lists") == 2

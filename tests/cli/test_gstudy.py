@@ -123,7 +123,7 @@ def test_components_from_names(probeval, put):
     ("arguments", "says"),
     [
         (("--design", "s x z"), "needs queries"),
-        (("--plot", "x.doc"), "a picture's name ends in"),
+        (("--plot", "x.doc"), "the name of a picture must end in"),
         (("--interval", "posterior"), "does not go with"),
         (("--components", "a-b"), "does not fit"),
     ],
@@ -138,7 +138,7 @@ def test_gstudy_says_what_is_wrong(probeval, put, arguments, says):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("--queries", "a"), "--queries takes whole numbers from 1"),
+        (("--queries", "a"), "--queries takes comma-separated positive integers"),
         (("--target", "high"), "--target takes a number"),
         (("--target", "teu=.9"), "Did you mean 'tau'"),
         (("--cutoffs", "5"), "needs a measure"),

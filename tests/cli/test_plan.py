@@ -44,7 +44,7 @@ def test_a_picture_and_a_table(probeval, campaign, tmp_path):
     shown = dict(zip(header, row, strict=True))
     assert all(shown[name].isdecimal() for name in ("judgments", "lower", "upper", "pool"))
     assert len(shown["a_query"].partition(".")[2]) == 1
-    assert "a_query: for each query; pool: pairs there are." in said.err
+    assert "a_query: per query; pool: pairs in the pool." in said.err
 
 
 @pytest.mark.parametrize(
@@ -52,8 +52,8 @@ def test_a_picture_and_a_table(probeval, campaign, tmp_path):
     [
         (["--target", "trust=.9"], "No target 'trust'"),
         (["--target", ".95"], "write confidence=.95"),
-        (["--queries", "many"], "--queries takes whole numbers"),
-        (["--queries", "0"], "--queries takes whole numbers"),
+        (["--queries", "many"], "--queries takes comma-separated positive integers"),
+        (["--queries", "0"], "--queries takes comma-separated positive integers"),
         (["--model", "none"], "This task needs a relevance model"),
         (["--disagreement", "3"], "disagreement between 0 and 1"),
     ],

@@ -114,8 +114,8 @@ def test_a_picture(run, tmp_path):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (("--plot", "c.txt"), "c.txt: a picture's name ends in .png, .svg, .pdf."),
-        (("--checkpoints", "0,few"), "--checkpoints takes numbers with commas between them, got '0,few'."),
+        (("--plot", "c.txt"), "c.txt: the name of a picture must end in .png, .svg, .pdf."),
+        (("--checkpoints", "0,few"), "--checkpoints takes comma-separated numbers, got '0,few'."),
         (("--checkpoints", "0,5"), "Checkpoints, pilot and until are shares of the pool, from 0 to 1."),
         (("--until", "7"), "Checkpoints, pilot and until are shares of the pool, from 0 to 1."),
         (("--policy", "gian:uniform"), "Did you mean 'gain'?"),
@@ -138,7 +138,7 @@ def test_errors_are_one_line(run, more, message):
 def test_judgments_are_needed(probeval, folders):
     said = probeval("simulate", folders[0] / "runs", "--metric", "AP")
     assert (said.code, said.out) == (1, "")
-    assert said.err == "Error: A simulation needs full judgments to answer from: give --qrels FILE.\n"
+    assert said.err == "Error: A simulation needs full judgments: give --qrels FILE.\n"
     assert probeval("simulate", folders[0] / "runs").code == 2
 
 

@@ -99,8 +99,8 @@ def test_pictures(probeval, folders, tmp_path):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (("--plot", "r.txt"), "r.txt: a picture's name ends in .png, .svg, .pdf."),
-        (("--checkpoints", "0,few"), "--checkpoints takes numbers with commas between them, got '0,few'."),
+        (("--plot", "r.txt"), "r.txt: the name of a picture must end in .png, .svg, .pdf."),
+        (("--checkpoints", "0,few"), "--checkpoints takes comma-separated numbers, got '0,few'."),
         (("--checkpoints", ".2,.1"), "Checkpoints are rising shares of the pool, from 0 to 1; got [0.2, 0.1]."),
         (("--model", "hierarchic"), "Did you mean 'hierarchical'?"),
         (("--metric", "NDGC@5"), "Unknown metric 'NDGC@5'. Did you mean 'nDCG@5'?"),

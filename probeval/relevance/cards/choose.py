@@ -130,8 +130,8 @@ def _best(collection: Collection, scale: Scale | None) -> tuple[dict[str, str], 
             return MUSIC, "there are artists and genres, and grades are fine."
         if len(known) == BROAD:
             return {**TEXT, "independent": "mirex-out-broad"}, "there are artists and genres, and grades are 0 to 2."
-    basis = "outputs and the judgments so far" if judged else "outputs alone, as nothing is judged"
-    return TEXT, f"it serves any campaign of texts; it goes by {basis}."
+    basis = "it uses the runs and the judgments so far" if judged else "no judgments yet, so it uses the runs alone"
+    return TEXT, f"it suits any text campaign; {basis}."
 
 
 def _scale(collection: Collection, scale: Scale | None, card: Card | None) -> tuple[Scale, str]:
