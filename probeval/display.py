@@ -1,4 +1,4 @@
-"""How results look: tables as text for terminals and as HTML for notebooks, and the exits that every result has."""
+"""Display of results: text tables for terminals, HTML tables for notebooks, and the exits of every result."""
 
 from __future__ import annotations
 
@@ -206,14 +206,14 @@ class Shown(ABC):
 
     @abstractmethod
     def _headline(self) -> str:
-        """What this is, in a few words."""
+        """A title in a few words."""
 
     def views(self) -> Sequence[View]:
         """The tables that :meth:`summary` and notebooks show."""
         return (View(self.to_frame(), self._headline()),)
 
     def sentences(self) -> Sequence[str]:
-        """What stands below these tables."""
+        """Sentences below these tables."""
         return ()
 
     def summary(self) -> str:

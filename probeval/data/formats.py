@@ -29,7 +29,7 @@ Progress = Callable[[Sequence[Path]], Iterable[Path]]
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What a reader is given beside the file; each format uses what it needs.
+    """Options of readers; each format uses those that it needs.
 
     Parameters
     ----------

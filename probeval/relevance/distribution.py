@@ -302,6 +302,6 @@ class RelevanceDistribution(Shown):
         return (View(some.to_frame(), self._headline()),)
 
     def sentences(self) -> tuple[str, ...]:
-        """How many pairs there are besides."""
+        """The number of pairs that are not shown."""
         left = len(self.pool) - FIRST
         return (f"{left:,} more pairs in to_frame().",) if left > 0 else ()

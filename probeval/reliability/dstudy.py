@@ -257,7 +257,7 @@ class DStudy(Shown):
         return sizes, View(_counted(self.targets_frame()), "Queries needed")
 
     def sentences(self) -> tuple[str, ...]:
-        """What the intervals are for."""
+        """The target of the intervals."""
         if not self.study.uncertainty:
             return ()
         kind = f"{self.level:.0%} intervals ({self.study.interval})"

@@ -258,7 +258,7 @@ class GStudy(Shown):
         return View(shown, "Components of variance", intervals=drawn), reliability
 
     def sentences(self, *, level: float = 0.95) -> tuple[str, ...]:
-        """What was studied, and what the intervals are for."""
+        """The design of the study, and the target of the intervals."""
         sizes = ", ".join(f"{facet} {n:g}" for facet, n in self.sizes.items())
         gaps = f"; {self.missing:,} scores missing" if self.missing else ""
         studied = f"{self.design} by {self.method}: {sizes}{gaps}."

@@ -305,7 +305,7 @@ class Pairwise(Shown):
         )
 
     def sentences(self) -> tuple[str, ...]:
-        """How many pairs differ, and what the intervals are for."""
+        """The number of pairs that differ, and the target of the intervals."""
         n = int((self.decision != 0).sum())
         return (
             f"{n:,} of {len(self.p):,} pairs differ significantly (alpha {self.alpha:g}).",

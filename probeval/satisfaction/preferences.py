@@ -44,7 +44,7 @@ ANSWERS = {
 
 
 class AgreementTenth(TypedDict):
-    """What users prefer where two lists differ by so much.
+    """Users' preferences for one tenth of the difference between two lists.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class AgreementTenth(TypedDict):
 
 
 class AgreementDocument(TypedDict):
-    """What users prefer, by tenths of the difference between two lists."""
+    """Users' preferences, by tenths of the difference between two lists."""
 
     name: str
     origin: str
@@ -74,7 +74,7 @@ class AgreementDocument(TypedDict):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Agreement(Shown):
-    """How often users prefer the list with the higher score, by tenths of the difference in score.
+    """The share of users who prefer the list with the higher score, by tenths of the difference in score.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ class Agreement(Shown):
         return (View(self.to_frame(), "What users prefer, by the difference in score", {"from": 1, "to": 1}),)
 
     def sentences(self) -> tuple[str, ...]:
-        """How far users agree with the measure."""
+        """The agreement of users with the measure."""
         whose = f"{self.origin}. " if self.origin else ""
         return (f"{whose}Distance from ideal {self.distance_from_ideal:.3f}, disagreement {self.disagreement:.3f}.",)
 

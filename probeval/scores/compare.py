@@ -104,7 +104,7 @@ class Comparison(Shown):
         return (View(self.to_frame(), title, intervals=("mean", "lower", "upper")),)
 
     def sentences(self) -> tuple[str, ...]:
-        """What counts as equal."""
+        """The rope."""
         return (f"Differences up to {self.rope:g} count as none.",) if self.rope else ()
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""What scores, rankings and comparisons are as plain data."""
+"""The types of scores, rankings and comparisons as plain data."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ VAGUE_GAP = Normal(1.0, 2.0)  # logits: nothing seen so far was beyond 3
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """What the model looks at: terms with the centre and spread that standardise them, and groupings of documents.
+    """The inputs of the model: terms with the centre and spread that standardise them, and groupings of documents.
 
     Effects from outside are part of it: estimates are cached by their spec.
     """
