@@ -114,7 +114,7 @@ def hierarchical_cards(data: Path) -> list[Card]:
         hierarchical_card(
             text_campaigns(data),
             name="text-hierarchical",
-            title="Relevance of texts, with effects of queries, teams and systems: confidence that is true.",
+            title="Relevance of texts, with effects of queries, teams and systems, with calibrated confidence.",
             depth=10,
             labelled=read_graded_labels(data / "labels-dl2020.tsv.gz"),
             evaluation=evaluation,

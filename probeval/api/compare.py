@@ -105,6 +105,10 @@ class SystemComparisons(Shown):
         return systems, View(self.readable(), "Pairs")
 
     def sentences(self) -> list[str]:
+        """The outcome of the tests, then notes on the data and the model."""
+        return [*self.outcome(), *self.notes]
+
+    def outcome(self) -> list[str]:
         """The test, its outcome, and the meaning of the intervals."""
         from probeval.reliability import COMPARISONS, CORRECTIONS, TESTS, Pairwise
 

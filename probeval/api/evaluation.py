@@ -273,6 +273,10 @@ class NextPairs(Shown):
         }
 
     def sentences(self) -> list[str]:
+        """The status of the judging, then notes on the data and the model."""
+        return [*self.status(), *self.evaluation.notes]
+
+    def status(self) -> list[str]:
         """Judgments so far, the comparisons, and whether to stop."""
         state, check = self.state, self.check
         scores = state.scores

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -14,7 +15,7 @@ from probeval.api.classical import judged_scores, required_judgments
 from probeval.api.inputs import Note, Progress, as_collection, as_scale, select_model, silent
 from probeval.data import Collection, Scale
 from probeval.data.files import suffix
-from probeval.errors import ModelError, ReliabilityError
+from probeval.errors import ModelError, ProbevalWarning, ReliabilityError
 from probeval.metrics import Metric
 from probeval.relevance import Card
 from probeval.relevance.models.base import Predicts
@@ -179,7 +180,7 @@ def study_scores(
         )
         measure_ = as_metric(metric)
         if model == "none":
-            given = _judged(collection, measure_, facets, as_scale(scale), gain, depth, say)
+            given = _judged(collection, measure_, facets, as_scale(scale), gain, depth)
         else:
             given = _modelled(collection, measure_, facets, model, scale, gain, depth, draws, seed, say)
     return given if components is None else StudyScores(given.scores.split_systems(components), given.pool)
@@ -199,16 +200,17 @@ def _judged(
     scale: Scale | None,
     gain: str | None,
     depth: int | None,
-    say: Note,
 ) -> StudyScores:
     """Scores by the judgments alone; each assessor's own where the design has assessors."""
     from probeval.reliability import observe, observe_assessors
 
     found = judged_scores(collection, metric, scale=scale, gain=gain, depth=depth)
     if found.judged_pairs < found.pool:
-        say(
+        warnings.warn(
             f"{metric}: {found.pool - found.judged_pairs:,} of {found.pool:,} pairs are not judged: they count as 0. "
-            "A relevance model would estimate them."
+            "A relevance model would estimate them.",
+            ProbevalWarning,
+            stacklevel=4,
         )
     pool = found.pool / len(found.queries)
     if "assessor" not in design.conditions:

@@ -184,7 +184,7 @@ def compare(
     elif output_format is OutputFormat.csv:
         write_csv(found.to_frame())
     else:
-        for sentence in found.sentences():
+        for sentence in found.outcome():
             talk(sentence)
         write_table(found.systems_frame(), title=found.metric)
         write_table(found.readable(), title="\nPairs")

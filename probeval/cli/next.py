@@ -84,7 +84,7 @@ def next_pairs(
             say=talk,
         )
     )
-    for sentence in talk.warned(found.sentences):
+    for sentence in talk.warned(found.status):
         talk(sentence)
     if fair:
         teams = fairness(found.state, progress=lambda work: talk.track(work, "Leaving teams out"))

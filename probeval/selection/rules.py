@@ -223,7 +223,16 @@ class Cost(Budget):
 
 CONFIDENCE = MeanConfidence()
 RULES: dict[str, StoppingRule] = {
-    rule.name: rule for rule in (CONFIDENCE, LeastConfidence(), BestSystem(), HalfWidth(), Budget(), Hours(), Cost())
+    rule.name: rule
+    for rule in (
+        CONFIDENCE,
+        LeastConfidence(),
+        BestSystem(),
+        HalfWidth(),
+        Budget(),
+        Hours(),
+        Cost(),
+    )
 }
 
 

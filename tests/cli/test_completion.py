@@ -59,7 +59,8 @@ def test_policies_and_rules_from_outside_are_offered():
 def test_help_names_every_policy_goal_and_rule(probeval, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     said = " ".join(probeval("next", "--help").out.split())
-    assert "confidence= every= best= halfwidth= budget= hours= cost=; comma means or, plus means and." in said
+    rules = " ".join(f"{name}=" for name in RULES)
+    assert f"{rules}; comma means or, plus means and." in said
     assert f"The selection policy: {', '.join(POLICIES)}." in said
     assert "The goal of judging: ranking, best, top:N, pair:A,B, scores or relevant." in said
     assert "default: .1 for gain and 0 for others." in said
