@@ -127,6 +127,16 @@ class Page:
         return next(section for section in self.sections if section.key == key)
 
 
+def percent(part: int, whole: int) -> str:
+    """A share in percent; 100% only for the whole.
+
+    >>> percent(2494, 2495), percent(5, 5), percent(0, 0)
+    ('99.9%', '100.0%', '0.0%')
+    """
+    share = part / max(whole, 1)
+    return f"{min(share, 0.999):.1%}" if part < whole else f"{share:.1%}"
+
+
 def cell(value: Any) -> str:
     """Return the text of a table cell."""
     if isinstance(value, float) or hasattr(value, "dtype"):

@@ -17,7 +17,7 @@ import pandas as pd
 from probeval.errors import ModelError
 from probeval.relevance import Choice, choose_model
 from probeval.reports import sections
-from probeval.reports.page import Facts, Page, Part, Prose, Quote, Section, Table
+from probeval.reports.page import Facts, Page, Part, Prose, Quote, Section, Table, percent
 from probeval.reports.results import ReportResults
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def _figures(found: ReportResults) -> tuple[tuple[str, str, str], ...]:
             first,
             f"{scores[first].mean():.4f} ± {(high - low) / 2:.4f} on these queries",
         ),
-        ("judged", f"{scores.judged:,}", f"{scores.judged / max(scores.pool, 1):.1%} of {scores.pool:,} pairs"),
+        ("judged", f"{scores.judged:,}", f"{percent(scores.judged, scores.pool)} of {scores.pool:,} pairs"),
         ("mean confidence", f"{ranking.confidence:.3f}", f"expected tau {ranking.expected_tau:.3f}"),
     ]
     if not np.isnan(last.erho2):
@@ -156,7 +156,7 @@ def paragraph(found: ReportResults) -> str:
     else:
         learned = "" if card is None else f", learned from {len(card.training.get('campaigns', {}))} campaigns"
         text += (
-            f"{scores.judged:,} ({scores.judged / scores.pool:.1%}) were judged on the scale "
+            f"{scores.judged:,} ({percent(scores.judged, scores.pool)}) were judged on the scale "
             f"{found.state.prediction.relevance.scale}; the relevance of the others was estimated (model "
             f"{found.choice.name}{learned}), and scores are expectations with their uncertainty. "
         )

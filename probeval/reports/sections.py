@@ -21,7 +21,7 @@ from probeval.plots import (
 from probeval.relevance import Card, Choice
 from probeval.reliability import Estimate
 from probeval.reports.milestones import Milestone, milestone_table
-from probeval.reports.page import Figure, Part, Prose, Section, Table
+from probeval.reports.page import Figure, Part, Prose, Section, Table, percent
 from probeval.reports.pictures import draw
 from probeval.reports.results import AHEAD, TARGET, EffectSize, ReportResults
 
@@ -151,10 +151,10 @@ def _neighbours_caption(found: ReportResults) -> str:
 def judging(found: ReportResults) -> Section:
     """Return the section on judgments and their effect on confidence and reliability."""
     scores, marks = found.scores, found.milestones
-    share = scores.judged / max(scores.pool, 1)
+    share = percent(scores.judged, scores.pool)
     parts: list[Part] = [
         Prose(
-            f"{scores.judged:,} of {scores.pool:,} pairs of query and document that systems retrieved ({share:.1%}) "
+            f"{scores.judged:,} of {scores.pool:,} pairs of query and document that systems retrieved ({share}) "
             f"are judged; {len(found.state.judgments):,} judgments in all."
         )
     ]
