@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from probeval.api.classical import judged_scores, note_left_out
-from probeval.api.inputs import Note, Progress, as_collection, as_scale, select_model, silent
+from probeval.api.inputs import Note, Progress, as_collection, as_scale, collect_notes, select_model, silent
 from probeval.api.studies import is_score_table
 from probeval.arrays import Floats
 from probeval.data import Collection, Scale
@@ -110,30 +110,7 @@ class SystemComparisons(Shown):
 
     def outcome(self) -> list[str]:
         """The test, its outcome, and the meaning of the intervals."""
-        from probeval.reliability import COMPARISONS, CORRECTIONS, TESTS, Pairwise
-
-        result = self.result
-        if not isinstance(result, Pairwise):
-            found = result.diagnostics
-            lines = [
-                f"Hierarchical model of {result.family} scores: R-hat {found.rhat:.3f}, bulk ESS {found.ess:.0f}, "
-                f"{found.divergences:.2%} divergences."
-            ]
-        else:
-            test = COMPARISONS[result.method]
-            correction = f"; {CORRECTIONS[result.correction]}" if result.method in TESTS else ", all pairs together"
-            n = int((result.decision != 0).sum())
-            lines = [
-                f"{test[0].upper()}{test[1:]}{correction}.",
-                f"{n:,} of {len(result.p):,} pairs differ significantly (alpha {result.alpha:g}).",
-            ]
-            if result.friedman is not None:
-                overall = result.friedman
-                lines.append(
-                    f"Friedman: chi-squared {overall.statistic:.2f}, p {overall.p:.2g}; mean ranks differ by more than "
-                    f"{overall.critical_difference(alpha=result.alpha):.2f} where systems do."
-                )
-        return [*lines, f"{result.level:.0%} intervals are for the population of queries."]
+        return list(self.result.sentences())
 
 
 def compare(
@@ -195,12 +172,7 @@ def compare(
     >>> probeval.compare(campaign, "DCG@5").to_frame()[["a", "b"]].to_numpy().tolist()
     [['system-03', 'system-02'], ['system-03', 'system-01'], ['system-02', 'system-01']]
     """
-    notes: list[str] = []
-
-    def note(text: str) -> None:
-        notes.append(text)
-        say(text)
-
+    notes, note = collect_notes(say)
     scores: Observed | Measured
     extra = pd.DataFrame()
     if metric is None and is_score_table(source):

@@ -10,6 +10,7 @@ from probeval.api.inputs import (
     Progress,
     as_collection,
     as_scale,
+    collect_notes,
     select_model,
     silent,
     unanswered,
@@ -85,12 +86,7 @@ def evaluate(
     <Evaluation: nDCG@5 of 4 systems on 5 queries, 0 of 56 pairs judged, confidence 0.573>
     """
     measured, grades = as_metric(metric), as_scale(scale)
-    notes: list[str] = []
-
-    def note(text: str) -> None:
-        notes.append(text)
-        say(text)
-
+    notes, note = collect_notes(say)
     collection = as_collection(
         runs, qrels=qrels, metadata=metadata, labels=labels, scale=grades, order=order, progress=progress
     )

@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from probeval.api.documents import NextDocument, NextPair
+from probeval.api.inputs import Progress
 from probeval.display import Shown, View
 from probeval.errors import ModelError
 from probeval.metrics import Metric
@@ -25,6 +26,10 @@ from probeval.scores.evaluate import as_metric
 from probeval.selection import JudgingState, Stopping, StoppingCheck, Verdict, fairness
 from probeval.streams import Purpose, stream
 from probeval.ties import TIE
+
+if TYPE_CHECKING:
+    from probeval.reports import Page
+    from probeval.satisfaction import SatMapping
 
 __all__ = ["Evaluation", "NextPairs"]
 
@@ -145,25 +150,48 @@ class Evaluation(Shown):
         """The judged share of each team's documents, and its effect on scores; one row per team."""
         return fairness(self.state)
 
-    def report(self, path: str | PathLike[str], *, title: str | None = None, command: str = "") -> Path:
-        """Write an HTML report, and return its path."""
-        from probeval.reports import ReportResults, report_evaluation, write_report
+    def page(
+        self,
+        *,
+        title: str | None = None,
+        command: str = "",
+        mapping: SatMapping | None = None,
+        progress: Progress = iter,
+    ) -> Page:
+        """The report of the evaluation as plain data.
 
-        results = ReportResults.of(self.state, self.choice, level=self.level)
-        name = title or f"{self.state.judging.collection.name}: {self.scores.metric}"
-        seen = self.choice.fitted_on(self.state.judging.collection)
-        return write_report(report_evaluation(results, title=name, command=command, seen=seen), Path(path))
+        Parameters
+        ----------
+        title
+            The title; the collection and the measure when not given.
+        command
+            The command that makes the report again.
+        mapping
+            A mapping to users' satisfaction; the published one of the measure when not given.
+        progress
+            Wraps the sections while they are made.
+        """
+        from probeval.reports import ReportResults, report_evaluation
+
+        collection = self.state.judging.collection
+        return report_evaluation(
+            ReportResults.of(self.state, self.choice, level=self.level, mapping=mapping),
+            title=title or f"{collection.name}: {self.scores.metric}",
+            command=command,
+            seen=self.choice.fitted_on(collection),
+            progress=progress,
+        )
+
+    def report(self, path: str | PathLike[str], *, title: str | None = None) -> Path:
+        """Write an HTML report, and return its path."""
+        from probeval.reports import write_report
+
+        return write_report(self.page(title=title), Path(path))
 
     @property
     def headline(self) -> str:
         """Judgments, the meaning of the intervals, and the confidence of the ranking, in one sentence."""
-        scores, ranking = self.scores, self.ranking
-        sure = f"mean confidence {ranking.confidence:.3f}, expected tau {ranking.expected_tau:.3f}"
-        return (
-            f"{scores.judged:,} of {scores.pool:,} pairs judged; {self.level:.0%} intervals for "
-            f"{'these queries' if scores.target == 'collection' else 'the population of queries'}; "
-            f"{sure if len(scores.systems) > 1 else 'one system, and nothing to compare it with'}."
-        )
+        return self.ranking.sentences(level=self.level)[0]
 
     def identical_systems(self) -> list[list[str]]:
         """Groups of systems that retrieved the same documents and certainly have the same score."""

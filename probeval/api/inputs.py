@@ -29,7 +29,17 @@ from probeval.relevance import Card, Choice, choose_model
 from probeval.relevance.models.base import Predicts
 from probeval.relevance.models.hierarchical import Inference
 
-__all__ = ["Note", "Progress", "as_collection", "as_scale", "select_model", "silent", "unanswered", "unjudged"]
+__all__ = [
+    "Note",
+    "Progress",
+    "as_collection",
+    "as_scale",
+    "collect_notes",
+    "select_model",
+    "silent",
+    "unanswered",
+    "unjudged",
+]
 
 Note = Callable[[str], None]
 Progress = Callable[[Sequence[Any]], Iterable[Any]]
@@ -37,6 +47,17 @@ Progress = Callable[[Sequence[Any]], Iterable[Any]]
 
 def silent(_: str) -> None:
     """Drop a note."""
+
+
+def collect_notes(say: Note) -> tuple[list[str], Note]:
+    """A list, and a function that adds a note to it and passes the note on."""
+    notes: list[str] = []
+
+    def note(text: str) -> None:
+        notes.append(text)
+        say(text)
+
+    return notes, note
 
 
 def as_collection(

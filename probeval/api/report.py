@@ -88,10 +88,8 @@ def _page(
     options: dict[str, Any],
 ) -> Page:
     from probeval.reports import (
-        ReportResults,
         read_simulation,
         report_campaign,
-        report_evaluation,
         report_simulation,
     )
     from probeval.satisfaction import load_mapping
@@ -120,14 +118,7 @@ def _page(
     evaluation = (
         place if isinstance(place, Evaluation) else evaluate(source, metric, level=level, say=say, **options)  # type: ignore[arg-type]
     )
-    judging = evaluation.state.judging
-    return report_evaluation(
-        ReportResults.of(evaluation.state, evaluation.choice, level=evaluation.level, mapping=users),
-        title=f"{judging.collection.name}: {judging.metric}",
-        command=command,
-        seen=evaluation.choice.fitted_on(judging.collection),
-        progress=progress,
-    )
+    return evaluation.page(command=command, mapping=users, progress=progress)
 
 
 def is_store(place: str) -> bool:

@@ -22,7 +22,7 @@ from probeval.reliability.effect_sizes import (
     standardised_effect,
     superiority,
 )
-from probeval.reliability.multiple import Friedman, adjust, friedman, randomised_tukey, tukey_hsd
+from probeval.reliability.multiple import CORRECTIONS, Friedman, adjust, friedman, randomised_tukey, tukey_hsd
 from probeval.reliability.observed import Observed, observe
 from probeval.reliability.paired import SAMPLES, TESTS, differences, pair_index, run_test
 from probeval.reliability.twoway import signed
@@ -305,10 +305,22 @@ class Pairwise(Shown):
         )
 
     def sentences(self) -> tuple[str, ...]:
-        """The number of pairs that differ, and the target of the intervals."""
-        n = int((self.decision != 0).sum())
+        """The test and its correction, the number of pairs that differ, and the target of the intervals."""
+        test, n = COMPARISONS[self.method], int((self.decision != 0).sum())
+        correction = f"; {CORRECTIONS[self.correction]}" if self.method in TESTS else ", all pairs together"
+        overall = self.friedman
+        friedman = (
+            ()
+            if overall is None
+            else (
+                f"Friedman: chi-squared {overall.statistic:.2f}, p {overall.p:.2g}; mean ranks differ by more than "
+                f"{overall.critical_difference(alpha=self.alpha):.2f} where systems do.",
+            )
+        )
         return (
+            f"{test[0].upper()}{test[1:]}{correction}.",
             f"{n:,} of {len(self.p):,} pairs differ significantly (alpha {self.alpha:g}).",
+            *friedman,
             f"{self.level:.0%} intervals are for the population of queries.",
         )
 

@@ -17,7 +17,7 @@ from scipy.special import ndtr, stdtr
 
 from probeval.arrays import Floats, Ints, frozen
 from probeval.display import Shown, View
-from probeval.scores.documents import ComparisonDocument, RankedSystem, RankingDocument
+from probeval.scores.documents import ComparisonDocument, RankedSystem, RankingDocument, scored_system
 from probeval.scores.score import Score
 from probeval.ties import TIE, signs
 
@@ -267,16 +267,4 @@ class Ranking(Shown):
 
 
 def _ranked_system(row: Mapping[str, Any]) -> RankedSystem:
-    found: RankedSystem = {
-        "system": row["system"],
-        "rank": int(row["rank"]),
-        "mean": float(row["mean"]),
-        "sd": float(row["sd"]),
-        "lower": float(row["lower"]),
-        "upper": float(row["upper"]),
-        "p_best": float(row["p_best"]),
-        "group": int(row["group"]),
-    }
-    if "sd_judging" in row:
-        found["sd_judging"], found["sd_sampling"] = float(row["sd_judging"]), float(row["sd_sampling"])
-    return found
+    return {**scored_system(row), "p_best": float(row["p_best"]), "group": int(row["group"])}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NotRequired, TypedDict
+from collections.abc import Mapping
+from typing import Any, NotRequired, TypedDict
 
 from probeval.metrics.classical import PairDifference, QueryScore
 
@@ -15,6 +16,7 @@ __all__ = [
     "RankingDocument",
     "ScoredSystem",
     "ScoresDocument",
+    "scored_system",
 ]
 
 
@@ -144,3 +146,18 @@ class ComparisonDocument(TypedDict):
     p_equal: float
     p_better: float
     effect_size: float
+
+
+def scored_system(row: Mapping[str, Any]) -> ScoredSystem:
+    """A row of a table of systems as plain data."""
+    found: ScoredSystem = {
+        "system": row["system"],
+        "rank": int(row["rank"]),
+        "mean": float(row["mean"]),
+        "sd": float(row["sd"]),
+        "lower": float(row["lower"]),
+        "upper": float(row["upper"]),
+    }
+    if "sd_judging" in row:
+        found["sd_judging"], found["sd_sampling"] = float(row["sd_judging"]), float(row["sd_sampling"])
+    return found

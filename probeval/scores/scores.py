@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +13,7 @@ from probeval.display import Shown, View
 from probeval.errors import ScoreError, did_you_mean
 from probeval.metrics import Metric
 from probeval.scores.compare import Comparison, Ranking
-from probeval.scores.documents import QueryScore, ScoredSystem, ScoresDocument
+from probeval.scores.documents import QueryScore, ScoresDocument, scored_system
 from probeval.scores.joint import Joint
 from probeval.scores.score import Score
 from probeval.ties import TIE
@@ -226,21 +225,6 @@ class Scores(Shown):
         """Return the standard deviations due to judging and to sampling queries, each with shape (system,)."""
         judging, sampling = (np.diag(m) for m in (self.joint.covariance, self.joint.between))
         return np.sqrt(np.maximum(judging, 0.0)), np.sqrt(np.maximum(sampling, 0.0))
-
-
-def scored_system(row: Mapping[str, Any]) -> ScoredSystem:
-    """A row of a table of systems as plain data."""
-    found: ScoredSystem = {
-        "system": row["system"],
-        "rank": int(row["rank"]),
-        "mean": float(row["mean"]),
-        "sd": float(row["sd"]),
-        "lower": float(row["lower"]),
-        "upper": float(row["upper"]),
-    }
-    if "sd_judging" in row:
-        found["sd_judging"], found["sd_sampling"] = float(row["sd_judging"]), float(row["sd_sampling"])
-    return found
 
 
 def usual_family(joint: Joint, target: str) -> str:

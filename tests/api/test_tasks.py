@@ -93,6 +93,8 @@ def test_plan(folder, verb):
     found = probeval.plan(folder / "runs", METRIC, "confidence=.7", scale="graded:2")
     printed = verb("plan", folder / "runs", "--metric", METRIC, "--target", "confidence=.7", "--scale", "graded:2")
     _same(found.to_dict(), printed)
+    assert printed["targets"] == {"confidence": 0.7}
+    assert printed["reached"] == (found.best is not None)
 
 
 def test_simulate(folder, verb):
