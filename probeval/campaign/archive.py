@@ -6,19 +6,24 @@ import io
 import json
 import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import astuple
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from probeval.arrays import Ids, objects
+from probeval.arrays import Floats, Ids, objects
 from probeval.data.collection import Collection
 from probeval.data.evidence import LabelTable, Metadata, Vectors
+from probeval.data.observers import ObserverSpec
 from probeval.data.pool import Pool
 from probeval.data.runs import Runs
 from probeval.errors import StoreError
 
 __all__ = ["join_labels", "pack", "pack_labels", "unpack", "unpack_labels"]
+
+PARTS = "probabilities "  # an array of a source's probabilities, by the position of the source
+OBSERVER = "observer "  # the description of a source, by its name
 
 
 def pack(collection: Collection) -> dict[str, bytes]:
@@ -63,17 +68,28 @@ def unpack(name: str, part: Callable[[str], bytes | None], labels: Sequence[str]
 
 def pack_labels(table: LabelTable) -> bytes:
     """A table of labels as a part."""
-    return _bundle({"sources": table.sources, **_ids(table.pool)}, {"values": table.values, **_positions(table.pool)})
+    parts = {f"{PARTS}{table.sources.index(s)}": p for s, p in table.probabilities.items()}
+    observers = {f"{OBSERVER}{s}": astuple(observer) for s, observer in table.descriptions.items()}
+    return _bundle(
+        {"sources": table.sources, **_ids(table.pool), **observers},
+        {"values": table.values, **_positions(table.pool), **parts},
+    )
 
 
 def unpack_labels(packed: bytes) -> LabelTable:
     """The table of labels in a part."""
     texts, arrays = _open(packed)
-    return LabelTable(_pool(texts, arrays), tuple(texts["sources"]), arrays["values"])
+    sources = tuple(texts["sources"])
+    parts = {sources[int(name.removeprefix(PARTS))]: p for name, p in arrays.items() if name.startswith(PARTS)}
+    observers = {s: ObserverSpec(*texts[f"{OBSERVER}{s}"]) for s in sources if f"{OBSERVER}{s}" in texts}
+    return LabelTable(_pool(texts, arrays), sources, arrays["values"], parts, observers)
 
 
 def join_labels(tables: Sequence[LabelTable]) -> LabelTable:
-    """Join tables of labels; if two have the same source and pair, the later one counts."""
+    """Join tables of labels; if two have the same source and pair, the later one counts.
+
+    A source has probabilities where all of its tables do; else its expected grades are its labels.
+    """
     pool = tables[0].pool
     for table in tables[1:]:
         pool = pool.union(table.pool)
@@ -84,7 +100,24 @@ def join_labels(tables: Sequence[LabelTable]) -> LabelTable:
         for column, source in zip(table.values.T, table.sources, strict=True):
             given = ~np.isnan(column)
             values[rows[given], sources.index(source)] = column[given]
-    return LabelTable(pool, sources, values)
+    parts = {s: _join_probabilities(pool, [t for t in tables if s in t.sources], s) for s in sources}
+    probabilities = {source: part for source, part in parts.items() if part is not None}
+    described = {s: d for t in tables for s, d in t.descriptions.items()}
+    observers = {s: d for s, d in described.items() if (d.scale == "probabilities") == (s in probabilities)}
+    return LabelTable(pool, sources, values, probabilities, observers)
+
+
+def _join_probabilities(pool: Pool, tables: Sequence[LabelTable], source: str) -> Floats | None:
+    """The probabilities of a source in these tables, shape (pair, level); None if one table has labels instead."""
+    if any(source not in table.probabilities for table in tables):
+        return None
+    parts = np.full((len(pool), max(table.probabilities[source].shape[1] for table in tables)), np.nan)
+    for table in tables:
+        own, rows = table.probabilities[source], table.pool.within(pool)
+        given = ~np.isnan(own).any(axis=1)
+        parts[rows[given]] = 0.0
+        parts[rows[given], : own.shape[1]] = own[given]
+    return parts
 
 
 def _metadata(packed: bytes) -> Metadata:

@@ -182,7 +182,7 @@ def _labels_of_queries(labels: LabelTable, queries: Mapping[str, str], left_out:
     if known.all():
         return labels
     left_out.append(f"labels of {int((~known).sum()):,} pairs of other queries")
-    return LabelTable(labels.pool.take(known), labels.sources, labels.values[known]) if known.any() else None
+    return labels.rearranged(labels.pool.take(known), np.flatnonzero(known)) if known.any() else None
 
 
 def read_texts(path: Path, name: str) -> dict[str, str]:

@@ -319,7 +319,7 @@ def import_file(
         typer.Option(
             "--as",
             metavar="FORMAT",
-            help="The format: qrels, table, quepid, umbrela or labels; by default detected from the file.",
+            help="The format: qrels, table, quepid, umbrela, ragelo, opensearch or labels; by default detected.",
             autocompletion=complete_import,
         ),
     ] = None,

@@ -10,9 +10,10 @@ from probeval.data.collection import (
     write_campaign,
 )
 from probeval.data.evidence import LabelTable, Metadata, Vectors, read_graded_labels, read_metadata
-from probeval.data.exchange import read_mteb, read_quepid, read_umbrela
+from probeval.data.exchange import read_mteb, read_opensearch, read_quepid, read_ragelo, read_umbrela
 from probeval.data.formats import FORMATS, FileFormat, ReadOptions, register_format
 from probeval.data.judgments import Judgments
+from probeval.data.observers import ObserverSpec, describe_observer, read_observers
 from probeval.data.pool import Pool
 from probeval.data.runs import Runs
 from probeval.data.scale import ABSENT, POOLED, UNJUDGED, Scale
@@ -29,6 +30,7 @@ __all__ = [
     "Judgments",
     "LabelTable",
     "Metadata",
+    "ObserverSpec",
     "Pool",
     "ReadOptions",
     "Runs",
@@ -36,13 +38,17 @@ __all__ = [
     "Vectors",
     "as_judgments",
     "as_runs",
+    "describe_observer",
     "read_campaign",
     "read_graded_labels",
     "read_judgments",
     "read_labels",
     "read_metadata",
     "read_mteb",
+    "read_observers",
+    "read_opensearch",
     "read_quepid",
+    "read_ragelo",
     "read_runs",
     "read_teams",
     "read_umbrela",

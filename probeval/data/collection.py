@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from io import StringIO
 from pathlib import Path
 from typing import TypeVar
@@ -17,6 +17,7 @@ from probeval.data.evidence import LabelTable, Metadata, Vectors, read_metadata
 from probeval.data.files import find, run_files, stem, write_bytes
 from probeval.data.formats import FileFormat, Progress, ReadOptions, find_format, format_named
 from probeval.data.judgments import Judgments, on_scale
+from probeval.data.observers import read_observers
 from probeval.data.pool import Pool
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
@@ -52,7 +53,7 @@ class Collection:
     judgments
         The judgments, on their own pool; None without qrels.
     metadata, labels, vectors
-        Groups of documents, machine labels, document vectors; None if not available.
+        Groups of documents, labels, document vectors; None if not available.
     """
 
     name: str
@@ -191,10 +192,17 @@ def read_judgments(path: PathName, *, scale: Scale | None = None, file_format: s
     return judgments
 
 
-def read_labels(path: PathName, *, file_format: str | None = None) -> LabelTable:
-    """Labels by machines: a table with columns for query and document, and one of numbers for each source.
+def read_labels(
+    path: PathName,
+    *,
+    file_format: str | None = None,
+    queries: Mapping[str, str] | None = None,
+    docs: Mapping[str, str] | None = None,
+) -> LabelTable:
+    """Labels by machines or people: a table with query and document, and one column of numbers for each source.
 
-    Empty cells are missing labels. UMBRELA's answers are recognised too.
+    Empty cells are missing labels. A source with probabilities of the grades has one column per grade, ``NAME:0`` to
+    ``NAME:M``. Output of UMBRELA and RAGElo and judgment lists of OpenSearch are recognised too.
 
     Parameters
     ----------
@@ -202,11 +210,13 @@ def read_labels(path: PathName, *, file_format: str | None = None) -> LabelTable
         The file.
     file_format
         The name of a :class:`FileFormat` of labels; by default detected from the file.
+    queries, docs
+        Texts by id, for files that name queries or documents by their text.
     """
-    file = Path(path)
+    file, options = Path(path), ReadOptions(queries=queries, docs=docs)
     known: FileFormat[LabelTable] | None = None if file_format else find_format(file, LabelTable)
     kind = known or format_named(file_format or "labels", LabelTable)
-    return _with_path(file, lambda p: kind.read(p, ReadOptions()))
+    return _with_path(file, lambda p: kind.read(p, options))
 
 
 def read_teams(path: PathName) -> Mapping[str, str]:
@@ -222,21 +232,31 @@ def read_teams(path: PathName) -> Mapping[str, str]:
 def read_campaign(folder: PathName, *, order: str = "trec_eval", progress: Progress = iter) -> Collection:
     """Read a whole campaign folder: ``runs/`` and the optional files beside it.
 
-    These are ``qrels.txt``, ``metadata.tsv``, ``systems.tsv`` and ``labels.tsv``; each may be gzipped.
+    These are ``qrels.txt``, ``metadata.tsv``, ``systems.tsv``, ``labels.tsv`` and ``observers.tsv``, which describes
+    the columns of the labels; each may be gzipped.
     """
     path = Path(folder)
     if not (path / "runs").is_dir():
         raise DataError("a campaign folder has its runs in 'runs/', and there is none.", path=path)
     runs = read_runs(path / "runs", order=order, progress=progress)
     teams, qrels = find(path, "systems.tsv"), find(path, "qrels.txt", "qrels.tsv", "qrels.csv")
-    metadata, labels = find(path, "metadata.tsv"), find(path, "labels.tsv")
+    metadata = find(path, "metadata.tsv")
     return Collection(
         name=path.resolve().name,
         runs=runs if teams is None else runs.with_teams(read_teams(teams)),
         judgments=None if qrels is None else read_judgments(qrels),
         metadata=None if metadata is None else read_metadata(metadata),
-        labels=None if labels is None else read_labels(labels),
+        labels=_described_labels(path),
     )
+
+
+def _described_labels(folder: Path) -> LabelTable | None:
+    """The labels of a campaign folder, with the descriptions of their observers."""
+    labels, observers = find(folder, "labels.tsv"), find(folder, "observers.tsv")
+    if labels is None:
+        return None
+    table = read_labels(labels)
+    return table if observers is None else _with_path(observers, lambda p: table.described(read_observers(p)))
 
 
 def write_campaign(collection: Collection, folder: PathName) -> None:
@@ -262,10 +282,13 @@ def write_campaign(collection: Collection, folder: PathName) -> None:
             path / "metadata.tsv", [("doc", *groups), *zip(collection.metadata.docs, *groups.values(), strict=True)]
         )
     if collection.labels is not None:
-        table = collection.labels
-        cells = [["" if np.isnan(v) else repr(float(v)) for v in row] for row in table.values]
-        labelled = [(*table.pool.label(i), *row) for i, row in enumerate(cells)]
-        _write_tsv(path / "labels.tsv", [("query", "doc", *table.sources), *labelled])
+        table = collection.labels.to_frame()
+        cells = [["" if np.isnan(v) else repr(float(v)) for v in row] for row in table.iloc[:, 2:].to_numpy()]
+        pairs = zip(table["query"], table["doc"], cells, strict=True)
+        _write_tsv(path / "labels.tsv", [table.columns, *((query, doc, *row) for query, doc, row in pairs)])
+        described = [astuple(observer) for observer in collection.labels.descriptions.values()]
+        if described:
+            _write_tsv(path / "observers.tsv", [("name", "kind", "family", "scale"), *described])
 
 
 def _write_tsv(path: Path, rows: Iterable[Iterable[str]]) -> None:

@@ -1,9 +1,12 @@
-"""Evidence beside judgments: groups of documents, machine labels of pairs, document vectors."""
+"""Evidence beside judgments: groups of documents, labels of pairs, document vectors."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import re
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 
@@ -12,11 +15,24 @@ import pandas as pd
 
 from probeval.arrays import Floats, Ids, Ints, frozen, objects
 from probeval.data.judgments import Judgments
+from probeval.data.observers import MOST_GRADE, ObserverSpec, describe_observer
 from probeval.data.pool import Pool
-from probeval.data.tables import column, ids, numbers, read_table
-from probeval.errors import DataError, did_you_mean
+from probeval.data.tables import column, ids, is_text_column, numbers, read_table
+from probeval.errors import DataError, ProbevalWarning, did_you_mean
 
-__all__ = ["LabelTable", "Metadata", "Vectors", "read_graded_labels", "read_label_table", "read_metadata"]
+__all__ = [
+    "GRADE_COLUMNS",
+    "LabelTable",
+    "Metadata",
+    "Vectors",
+    "read_graded_labels",
+    "read_label_table",
+    "read_metadata",
+]
+
+GRADE_COLUMNS = ("grade", "nist2019", "nist2023")  # reference grades beside labels
+GRADE_OF = re.compile(r"(.+):(0|[1-9]\d*)")  # a column of probabilities: the source and the grade
+SUM_TOLERANCE = 1e-3  # probabilities are often written with three decimals
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +77,7 @@ class Metadata:
 
 @dataclass(frozen=True, eq=False)
 class LabelTable:
-    """Labels from language models, clicks or crowds: evidence about relevance, never relevance itself.
+    """Labels by language models, crowds or assessors: evidence about relevance, never relevance itself.
 
     Parameters
     ----------
@@ -70,12 +86,19 @@ class LabelTable:
     sources
         Names of the columns.
     values
-        The labels, NaN where a source has none, shape (pair, source).
+        The labels, NaN where a source has none, shape (pair, source). For a source with probabilities, the expected
+        grade.
+    probabilities
+        For each source that gives probabilities of the grades, these, shape (pair, level); NaN where it has none.
+    descriptions
+        The sources that are described; the others are described by their labels. See :attr:`observers`.
     """
 
     pool: Pool
     sources: tuple[str, ...]
     values: Floats
+    probabilities: Mapping[str, Floats] = field(default_factory=dict)
+    descriptions: Mapping[str, ObserverSpec] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.values.shape != (len(self.pool), len(self.sources)):
@@ -83,18 +106,116 @@ class LabelTable:
                 f"{len(self.pool)} pairs and {len(self.sources)} sources cannot have labels of shape "
                 f"{self.values.shape}."
             )
+        twice = next((s for i, s in enumerate(self.sources) if s in self.sources[:i]), None)
+        if twice is not None:
+            raise DataError(f"two columns of labels are called {twice!r}. Rename one.")
+        if np.isinf(self.values).any():
+            raise DataError("labels must be finite numbers, or NaN where there are none.")
+        for source, parts in self.probabilities.items():
+            if source not in self.sources or parts.ndim != 2 or len(parts) != len(self.pool):
+                raise DataError(f"probabilities of {source!r} need a source of that name and one row per pair.")
         object.__setattr__(self, "values", frozen(self.values))
+        object.__setattr__(self, "probabilities", {s: frozen(p) for s, p in self.probabilities.items()})
 
     def __repr__(self) -> str:
         return f"<LabelTable: {len(self.pool):,} pairs, {len(self.sources)} sources>"
+
+    @cached_property
+    def observers(self) -> tuple[ObserverSpec, ...]:
+        """Who gave the labels, in the order of the sources: as described, or inferred from the labels."""
+        return tuple(
+            self.descriptions[s] if s in self.descriptions else describe_observer(s, self.given_by(s))
+            for s in self.sources
+        )
+
+    def described(self, given: Mapping[str, Mapping[str, str] | ObserverSpec]) -> LabelTable:
+        """The same labels with descriptions of their observers; names without labels are passed over.
+
+        Raises
+        ------
+        DataError
+            If a label is not on the scale given for it.
+
+        Examples
+        --------
+        >>> labels = LabelTable(Pool.of(["q1"], ["d1"]), ("ann", "gpt_binary"), np.array([[2.0, 1.0]]))
+        >>> [observer.kind for observer in labels.described({"ann": {"kind": "person"}}).observers]
+        ['person', 'machine']
+        """
+        known = {
+            s: describe_observer(s, self.given_by(s), given[s], pool=self.pool) for s in self.sources if s in given
+        }
+        return replace(self, descriptions={**self.descriptions, **known})
+
+    def given_by(self, source: str) -> Floats:
+        """The labels of a source, shape (pair,), or its probabilities of the grades, shape (pair, level)."""
+        at = self._place(source)
+        return self.probabilities[source] if source in self.probabilities else self.values[:, at]
 
     def on(self, pool: Pool) -> Floats:
         """The labels of another pool's pairs, NaN where there are none, shape (pair, source)."""
         return _or_missing(self.values, pool.within(self.pool))
 
+    def probabilities_on(self, pool: Pool, source: str) -> Floats:
+        """The probabilities that a source gives the grades of another pool's pairs, shape (pair, level)."""
+        if source not in self.probabilities:
+            raise DataError(f"{source!r} gives no probabilities of grades.{did_you_mean(source, self.probabilities)}")
+        return _or_missing(self.probabilities[source], pool.within(self.pool))
+
+    def take(self, sources: Sequence[str]) -> LabelTable:
+        """The labels of these sources only, in this order."""
+        at = [self._place(source) for source in sources]
+        return LabelTable(
+            self.pool,
+            tuple(sources),
+            self.values[:, at],
+            {s: p for s, p in self.probabilities.items() if s in sources},
+            {s: d for s, d in self.descriptions.items() if s in sources},
+        )
+
+    def rearranged(self, pool: Pool, rows: Ints) -> LabelTable:
+        """The labels in these rows as those of the pairs of another pool, none for -1."""
+        moved = {source: _or_missing(parts, rows) for source, parts in self.probabilities.items()}
+        return replace(self, pool=pool, values=_or_missing(self.values, rows), probabilities=moved)
+
+    def joined(self, others: Sequence[LabelTable]) -> LabelTable:
+        """Put tables side by side, over the pairs of all of them.
+
+        Raises
+        ------
+        DataError
+            If two of them have a source of the same name.
+        """
+        pool = self.pool
+        for other in others:
+            pool = pool.union(other.pool)
+        parts = [table.rearranged(pool, pool.within(table.pool)) for table in (self, *others)]
+        return LabelTable(
+            pool,
+            tuple(source for part in parts for source in part.sources),
+            np.hstack([part.values for part in parts]),
+            {source: p for part in parts for source, p in part.probabilities.items()},
+            {source: d for part in parts for source, d in part.descriptions.items()},
+        )
+
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per pair: query, doc, and one column per source."""
-        return self.pool.to_frame().assign(**dict(zip(self.sources, self.values.T, strict=True)))
+        """Return one row per pair: query, doc, and one column per source, or per grade of a source's probabilities."""
+        return self.pool.to_frame().assign(**self._columns())
+
+    def _columns(self) -> dict[str, Floats]:
+        columns = {}
+        for source in self.sources:
+            given = self.given_by(source)
+            grades = (
+                {f"{source}:{grade}": given[:, grade] for grade in range(given.shape[1])} if given.ndim == 2 else {}
+            )
+            columns.update(grades or {source: given})
+        return columns
+
+    def _place(self, source: str) -> int:
+        if source not in self.sources:
+            raise DataError(f"No labels by {source!r}.{did_you_mean(source, self.sources)}")
+        return self.sources.index(source)
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,20 +265,40 @@ def metadata_from_table(table: pd.DataFrame, *, path: Path | None = None) -> Met
         raise error if error.path is not None else DataError(str(error), path=path) from None
 
 
-def read_graded_labels(path: Path) -> tuple[LabelTable, Judgments]:
-    """Labels beside the grades that people gave, in a column ``grade``: what the worth of labels is learned from."""
-    table = read_label_table(path)
-    if "grade" not in table.sources:
-        raise DataError(f"expected a column 'grade' beside the labels, got {', '.join(table.sources)}.", path=path)
-    at = table.sources.index("grade")
-    rest = [i for i in range(len(table.sources)) if i != at]
-    labels = LabelTable(table.pool, tuple(table.sources[i] for i in rest), table.values[:, rest])
-    judged = np.flatnonzero(~np.isnan(table.values[:, at]))
-    return labels, Judgments.coded(table.pool, judged, table.values[judged, at])
+def read_graded_labels(path: str | PathLike[str]) -> tuple[LabelTable, Judgments]:
+    """Labels beside the reference grades of the same pairs: what the reliability of observers is learned from.
+
+    The grade is in a column named ``grade``, ``nist2019`` or ``nist2023`` (the first of them). The other columns of
+    these names, and columns whose name continues one of them after ``_``, are copies of the grade and not labels, which
+    a warning says. All others are labels, by machines or by people.
+    """
+    file = Path(path)
+    table = read_label_table(file)
+    grades = [name for name in GRADE_COLUMNS if name in table.sources]
+    if not grades:
+        raise DataError(
+            f"expected a column of grades ({', '.join(GRADE_COLUMNS)}) beside the labels, got "
+            f"{', '.join(table.sources)}.",
+            path=file,
+        )
+    grade = grades[0]
+    copies = [s for s in table.sources if s in grades[1:] or s.startswith(tuple(f"{name}_" for name in grades))]
+    if copies:
+        warnings.warn(f"{file}: copies of the grade are not labels: {', '.join(copies)}.", ProbevalWarning, 2)
+    labels = table.take([s for s in table.sources if s != grade and s not in copies])
+    if not labels.sources:
+        raise DataError(f"expected labels beside the grade {grade!r}, got none.", path=file)
+    reference = table.values[:, table.sources.index(grade)]
+    judged = np.flatnonzero(~np.isnan(reference))
+    return labels, Judgments.coded(table.pool, judged, reference[judged])
 
 
 def read_label_table(path: str | PathLike[str]) -> LabelTable:
-    """Labels from a table: query, document, and one column of numbers per source; empty cells are missing."""
+    """Labels from a table: query, document, and one column of numbers per source; empty cells are missing.
+
+    A source that gives probabilities of the grades 0..M has one column per grade, ``NAME:0`` to ``NAME:M``, and each
+    row of these sums to 1. Columns of text, such as explanations, are passed over, with a warning that names them.
+    """
     return labels_from_table(read_table(Path(path)), path=Path(path))
 
 
@@ -166,13 +307,63 @@ def labels_from_table(table: pd.DataFrame, *, path: Path | None = None) -> Label
     query, doc = column(table, "query", path=path), column(table, "doc", path=path)
     assert query is not None
     assert doc is not None
-    sources = [c for c in table.columns if c not in (query.name, doc.name)]
+    rest = [c for c in table.columns if c not in (query.name, doc.name)]
     queries, docs = ids(query, "query", path=path), ids(doc, "doc", path=path)
     pool = Pool.of(queries, docs)
     at = pool.locate(queries, docs)
     if len(pool) != len(table):
         raise DataError("two rows label one pair. Keep one.", path=path)
-    values = np.empty((len(pool), len(sources)))
-    for i, source in enumerate(sources):
-        values[at, i] = numbers(pd.Series(table[source]), str(source), path=path, missing=True)
-    return LabelTable(pool, tuple(map(str, sources)), values)
+    texts = [str(c) for c in rest if is_text_column(pd.Series(table[c]))]
+    if len(texts) == len(rest):
+        got = f"{', '.join(texts)} {'is' if len(texts) == 1 else 'are'} text" if texts else "there is none"
+        raise DataError(f"expected a column of numbers beside query and document: {got}.", path=path)
+    if texts:
+        where = "" if path is None else f"{path}: "
+        warnings.warn(f"{where}columns of text are not labels: {', '.join(texts)}.", ProbevalWarning, 3)
+    row = np.argsort(at)  # of each pair
+    cells = {
+        str(c): numbers(pd.Series(table[c]), str(c), path=path, missing=True, finite=True)[row]
+        for c in rest
+        if str(c) not in texts
+    }
+    values, probabilities = dict[str, Floats](), dict[str, Floats]()
+    for source, names in _sources(cells).items():
+        if names == [source]:
+            values[source] = cells[source]
+        else:
+            probabilities[source] = _probabilities(source, {name: cells[name] for name in names}, row, path)
+            values[source] = probabilities[source] @ np.arange(len(names))
+    return LabelTable(pool, tuple(values), np.column_stack(list(values.values())), probabilities)
+
+
+def _sources(columns: Iterable[str]) -> dict[str, list[str]]:
+    """The columns of each source: one, or those of the grades where one of them is ``NAME:0``."""
+    matches = {name: GRADE_OF.fullmatch(name) for name in columns}
+    graded = {m[1] for m in matches.values() if m is not None and m[2] == "0"}
+    sources: dict[str, list[str]] = {}
+    for name, match in matches.items():
+        sources.setdefault(match[1] if match is not None and match[1] in graded else name, []).append(name)
+    return sources
+
+
+def _probabilities(source: str, columns: Mapping[str, Floats], rows: Ints, path: Path | None) -> Floats:
+    """The probabilities of a source, shape (pair, level): all of a row or none, none negative, with sum 1."""
+    expected = [f"{source}:{grade}" for grade in range(len(columns))]
+    if set(columns) != set(expected) or not 2 <= len(columns) <= MOST_GRADE + 1:
+        raise DataError(
+            f"probabilities by {source!r} need one column per grade, {source}:0, {source}:1, .. without a gap, up "
+            f"to {source}:{MOST_GRADE}; got {', '.join(columns)}.",
+            path=path,
+        )
+    parts = np.column_stack([columns[name] for name in expected])
+    total = parts.sum(axis=1)
+    absent = np.isnan(parts).all(axis=1)
+    wrong = np.flatnonzero(~absent & ~((np.abs(total - 1) <= SUM_TOLERANCE) & (parts >= 0).all(axis=1)))
+    if len(wrong):
+        row = int(min(wrong, key=lambda pair: rows[pair]))
+        got = ", ".join("nothing" if np.isnan(p) else f"{p:g}" for p in parts[row])
+        raise DataError(
+            f"the probabilities by {source!r} in row {rows[row] + 1} must be 0 or more and sum to 1, got {got}.",
+            path=path,
+        )
+    return np.asarray(parts / total[:, None])

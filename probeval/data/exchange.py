@@ -1,9 +1,11 @@
-"""Files of other tools: ratings from Quepid, labels from UMBRELA, retrieval results from MTEB and BEIR."""
+"""Files of other tools: Quepid, UMBRELA, RAGElo, OpenSearch, MTEB and BEIR."""
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from io import StringIO
 from os import PathLike
@@ -20,11 +22,12 @@ from probeval.data.pool import Pool
 from probeval.data.runs import Runs
 from probeval.data.tables import ids, numbers
 from probeval.data.trec import read_qrels_rows
-from probeval.errors import DataError
+from probeval.errors import DataError, ProbevalWarning
 
-__all__ = ["read_mteb", "read_quepid", "read_umbrela"]
+__all__ = ["read_mteb", "read_opensearch", "read_quepid", "read_ragelo", "read_umbrela"]
 
 PathName = str | PathLike[str]
+SCORES = ("score", "overall", "relevance")  # where RAGElo's evaluators put the label in an answer of several parts
 META = "mteb_model_meta"
 NESTED = "{subset: {split: {query: {doc: score}}}}, or {query: {doc: score}}"
 
@@ -123,6 +126,82 @@ def read_umbrela(
     )
 
 
+def read_ragelo(path: PathName) -> LabelTable:
+    """Read labels by RAGElo's retrieval evaluators: a CSV file of evaluations, or the JSON lines of an experiment.
+
+    A CSV file has the columns ``qid`` (or ``query_id``), ``did``, ``raw_answer`` and ``answer``. JSON lines have an
+    object with these keys, by itself or under ``retrieval``; lines on answers and tournaments are passed over, with a
+    warning. An answer is a number, or an object with a number at ``score``, ``overall`` or ``relevance``. If the
+    evaluation failed, the label is missing, not 0. Each evaluator is a separate source (``ragelo`` without a name).
+    """
+    file = Path(path)
+    data = read_bytes(file)
+    if data.lstrip()[:1] in (b"{", b"["):
+        records = [record.get("retrieval", record) for record in _records(file, data)]
+    else:
+        records = list(csv.DictReader(StringIO(_text(file, data))))
+    rows = [record for record in records if isinstance(record, dict) and "did" in record]
+    lacking = next(
+        (i for i, row in enumerate(rows) if not ({"qid", "query_id"} & row.keys() and "answer" in row)), None
+    )
+    if lacking is not None or not rows:
+        what = "no record has a 'did'" if lacking is None else f"record {lacking + 1} lacks a 'qid' or an 'answer'"
+        raise DataError(f"{what}. Give the output of one of RAGElo's retrieval evaluators.", path=file)
+    if len(rows) < len(records):
+        warnings.warn(
+            f"{file}: {len(records) - len(rows):,} records on no document are not labels.", ProbevalWarning, 2
+        )
+    return _labels(
+        file,
+        [str(row.get("qid", row.get("query_id"))) for row in rows],
+        [str(row["did"]) for row in rows],
+        [str(row.get("evaluator_name") or "ragelo") for row in rows],
+        [None if row.get("exception") else _score(row["answer"]) for row in rows],
+    )
+
+
+def _score(answer: Any) -> Any:
+    """The number in an answer of RAGElo's: the answer itself, or a part of it."""
+    if isinstance(answer, str) and answer.lstrip().startswith("{"):
+        with contextlib.suppress(ValueError):
+            answer = json.loads(answer)
+    if isinstance(answer, dict):
+        return next((answer[key] for key in SCORES if key in answer), json.dumps(answer))
+    return answer
+
+
+def read_opensearch(path: PathName, *, queries: Mapping[str, str] | None = None) -> LabelTable:
+    """Read a judgment list of OpenSearch's Search Relevance Workbench: ``judgmentRatings`` as JSON.
+
+    The file is the list itself, the object that holds it (as it is imported), or the answer of the server to a request
+    for one or more lists. A list is a source, named after the list (``opensearch`` if it has no name). OpenSearch
+    identifies queries by their text: give ``queries``, as in :func:`read_quepid`.
+    """
+    file = Path(path)
+    content = _json(file, read_bytes(file))
+    if isinstance(content, dict) and isinstance(content.get("hits"), dict):
+        lists = [hit.get("_source", {}) for hit in content["hits"].get("hits", ())]
+    else:
+        lists = [content if isinstance(content, dict) else {"judgmentRatings": content}]
+    try:
+        rows = [
+            (str(entry["query"]), str(rating["docId"]), str(judged.get("name") or "opensearch"), rating["rating"])
+            for judged in lists
+            for entry in judged["judgmentRatings"]
+            for rating in entry["ratings"]
+        ]
+    except (KeyError, TypeError, AttributeError):
+        raise DataError(
+            "expected 'judgmentRatings', a list of {'query': .., 'ratings': [{'docId': .., 'rating': ..}, ..]}. Export "
+            "a judgment list with its ratings.",
+            path=file,
+        ) from None
+    if not rows:
+        raise DataError("nothing in it is rated. Export a judgment list with its ratings.", path=file)
+    texts, docs, sources, ratings = (list(part) for part in zip(*rows, strict=True))
+    return _labels(file, _query_ids(texts, queries, path=file), docs, sources, ratings)
+
+
 def _labels(path: Path, queries: list[str], docs: list[str], sources: list[str], labels: list[Any]) -> LabelTable:
     pool = Pool.of(ids(queries, "query", path=path), ids(docs, "doc", path=path))
     names = tuple(dict.fromkeys(sources))
@@ -130,7 +209,7 @@ def _labels(path: Path, queries: list[str], docs: list[str], sources: list[str],
     at = pool.locate(queries, docs), np.array([names.index(source) for source in sources])
     if len(np.unique(np.ravel_multi_index(at, values.shape))) != len(queries):
         raise DataError("two rows label one pair. Keep one.", path=path)
-    values[at] = numbers(pd.Series(labels, dtype=object), "judgment", path=path, missing=True)
+    values[at] = numbers(pd.Series(labels, dtype=object), "label", path=path, missing=True, finite=True)
     return LabelTable(pool, names, values)
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
 from probeval.data.evidence import LabelTable, read_label_table
-from probeval.data.exchange import read_mteb, read_quepid, read_umbrela
-from probeval.data.files import PREDICTIONS, TABLES, stem, suffix
+from probeval.data.exchange import read_mteb, read_opensearch, read_quepid, read_ragelo, read_umbrela
+from probeval.data.files import PREDICTIONS, TABLES, first_bytes, stem, suffix
 from probeval.data.judgments import Judgments
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
@@ -120,6 +120,17 @@ def _is_umbrela(path: Path) -> bool:
     return {"judgment", "prediction"} <= set(column_names(path))
 
 
+def _is_ragelo(path: Path) -> bool:
+    """A CSV file of evaluations, or JSON lines that are evaluations or hold one under the name of its kind."""
+    names = set(column_names(path))
+    return {"did", "answer"} <= names or (suffix(path) == ".jsonl" and "retrieval" in names)
+
+
+def _is_opensearch(path: Path) -> bool:
+    start = first_bytes(path)
+    return b'"judgmentRatings"' in start or (start.lstrip().startswith(b"[") and b'"docId"' in start)
+
+
 # A file is asked of the last format first: formats from outside come before those here, and TREC comes last.
 FORMATS: list[FileFormat[Any]] = [
     FileFormat(
@@ -180,8 +191,24 @@ FORMATS: list[FileFormat[Any]] = [
         matches=_is_umbrela,
     ),
     FileFormat(
+        "ragelo",
+        "evaluations of documents by RAGElo as CSV or JSON lines: labels",
+        LabelTable,
+        lambda path, _: read_ragelo(path),
+        suffixes=(".csv", ".jsonl"),
+        matches=_is_ragelo,
+    ),
+    FileFormat(
+        "opensearch",
+        "a judgment list of OpenSearch (judgmentRatings) as JSON: labels",
+        LabelTable,
+        lambda path, options: read_opensearch(path, queries=options.queries),
+        suffixes=(".json",),
+        matches=_is_opensearch,
+    ),
+    FileFormat(
         "labels",
-        "a table with query, doc and one column of numbers per machine: labels",
+        "a table with query, doc and one column of numbers per observer, or one per grade for probabilities: labels",
         LabelTable,
         lambda path, _: read_label_table(path),
     ),

@@ -17,14 +17,23 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from probeval.arrays import Floats
+from probeval.arrays import Bools, Floats
 from probeval.data.files import first_bytes, read_bytes, suffix
 from probeval.data.judgments import Judgments, on_scale
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
 from probeval.errors import DataError
 
-__all__ = ["as_judgments", "as_runs", "column_names", "ids", "names_grades", "numbers", "read_table"]
+__all__ = [
+    "as_judgments",
+    "as_runs",
+    "column_names",
+    "ids",
+    "is_text_column",
+    "names_grades",
+    "numbers",
+    "read_table",
+]
 
 NAMES = {
     "system": ("system", "run", "run_id", "system_id", "tag"),
@@ -37,6 +46,7 @@ NAMES = {
     "time": ("time", "timestamp"),
 }
 TRIPLES = ("system", "query", "doc")
+MOST_SHOWN = 60  # characters of a wrong value in an error
 NOT_IN_IDS = re.compile(r"[\s\x00-\x1f\ud800-\udfff]")
 
 
@@ -178,15 +188,33 @@ def ids(values: Iterable[Any], name: str, *, path: Path | None = None) -> list[s
     return out
 
 
-def numbers(values: pd.Series, name: str, *, path: Path | None = None, missing: bool = False) -> Floats:
-    """Return a column as numbers; empty cells are NaN if ``missing`` allows them."""
-    text = values.astype(object).map(lambda v: np.nan if v is None or v == "" else v)
-    out = pd.to_numeric(text, errors="coerce").to_numpy(dtype=float)
-    bad = np.isnan(out) & (text.notna().to_numpy() | (not missing))
+def numbers(
+    values: pd.Series, name: str, *, path: Path | None = None, missing: bool = False, finite: bool = False
+) -> Floats:
+    """Return a column as numbers; empty cells are NaN if ``missing`` allows them, and ``finite`` refuses infinity."""
+    out, filled = _parsed(values)
+    bad = np.isnan(out) & (filled | (not missing))
+    if finite:
+        bad |= np.isinf(out)
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
-        raise DataError(f"the {name} in row {row + 1} must be a number, got {values.iloc[row]!r}.", path=path)
+        got = values.iloc[row]
+        shown = repr(got if len(str(got)) <= MOST_SHOWN else f"{str(got)[:MOST_SHOWN]}..")
+        what = "a finite number" if np.isinf(out[row]) else "a number"
+        raise DataError(f"the {name} in row {row + 1} must be {what}, got {shown}.", path=path)
     return out
+
+
+def is_text_column(values: pd.Series) -> bool:
+    """Whether most of the filled cells of a column are not numbers: it is a text, not numbers with errors."""
+    out, filled = _parsed(values)
+    return bool(filled.any()) and bool(np.mean(np.isnan(out[filled])) > 0.5)
+
+
+def _parsed(values: pd.Series) -> tuple[Floats, Bools]:
+    """The cells as numbers, NaN where they are none; and which cells are filled."""
+    text = values.astype(object).map(lambda v: np.nan if v is None or (isinstance(v, str) and v == "") else v)
+    return pd.to_numeric(text, errors="coerce").to_numpy(dtype=float), text.notna().to_numpy()
 
 
 def runs_from_table(table: pd.DataFrame, *, system: str = "run", path: Path | None = None, order: str) -> Runs:

@@ -148,9 +148,7 @@ def _copied(labels: LabelTable | None, runs: Runs, picked: Ints, names: Sequence
     rows = np.concatenate([r for r, _ in parts])
     query = np.concatenate([np.full(len(r), i) for r, i in parts])
     pool, pair = Pool.coded(list(names), labels.pool.docs, query, labels.pool.doc[rows])
-    values = np.empty((len(pool), len(labels.sources)))
-    values[pair] = labels.values[rows]
-    return LabelTable(pool, labels.sources, values)
+    return labels.rearranged(pool, rows[np.argsort(pair)])
 
 
 def plan(

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from probeval.campaign import Campaign, Imported, Judged, Labelled, read_texts
-from probeval.campaign.archive import join_labels
+from probeval.campaign.archive import join_labels, pack_labels, unpack_labels
 from probeval.data import LabelTable, Pool
 from probeval.errors import CampaignError, DataError
 
@@ -141,6 +141,41 @@ def test_joined_labels_keep_what_only_one_table_has():
     np.testing.assert_array_equal(joined.values, [[1.0, np.nan], [2.0, 5.0], [7.0, 6.0]])
 
 
+def test_joined_probabilities_and_descriptions():
+    parts = np.array([[0.5, 0.5], [0.0, 1.0]])
+    one = LabelTable(Pool.of(["q", "q"], ["a", "b"]), ("x",), parts @ [[0], [1]], {"x": parts})
+    two = LabelTable(Pool.of(["q"], ["b"]), ("x",), np.array([[2.0]]), {"x": np.array([[0.0, 0.0, 1.0]])})
+    joined = join_labels([one.described({"x": {"kind": "person"}}), two])
+    np.testing.assert_array_equal(joined.probabilities["x"], [[0.5, 0.5, 0], [0, 0, 1]])
+    assert joined.observers[0].kind == "person"
+    plain = LabelTable(two.pool, ("x",), np.array([[0.0]]))
+    mixed = join_labels([one, plain.described({"x": {"scale": "binary"}})])
+    np.testing.assert_array_equal(mixed.values, [[0.5], [0]])
+    assert not mixed.probabilities
+
+
+def test_labels_are_stored_with_probabilities_and_descriptions():
+    parts = np.array([[0.5, 0.5], [np.nan, np.nan]])
+    table = LabelTable(Pool.of(["q", "q"], ["a", "b"]), ("ann", "x"), np.array([[1.0, 0.5], [0, np.nan]]), {"x": parts})
+    table = table.described({"ann": {"kind": "person", "scale": "graded:3"}})
+    again = unpack_labels(pack_labels(table))
+    np.testing.assert_array_equal(again.probabilities["x"], parts)
+    np.testing.assert_array_equal(again.values, table.values)
+    assert again.observers == table.observers
+    assert again.descriptions == table.descriptions
+
+
+def test_judgment_lists_and_evaluations_become_labels(campaign: Campaign, put: Put):
+    a, b = _docs(campaign, "q1", 2)
+    rated = [{"query": "Jaguar speed", "ratings": [{"docId": a, "rating": "2.000"}]}, {"query": "dogs", "ratings": []}]
+    campaign.import_file("eve", put("ratings.json", json.dumps({"name": "srw", "judgmentRatings": rated})))
+    campaign.import_file("eve", put("evaluations.csv", f"qid,did,raw_answer,answer\nq1,{b},..,1\nq99,x,..,0\n"))
+    labels = campaign.collection.labels
+    assert labels is not None
+    assert labels.sources == ("srw", "ragelo")
+    assert not campaign.state.judged
+
+
 @pytest.mark.parametrize(
     ("name", "text", "says"),
     [
@@ -149,7 +184,11 @@ def test_joined_labels_keep_what_only_one_table_has():
         ("a.txt", "q99 0 d 1\n", "nothing in it belongs to this campaign: 1 judgments of other queries"),
         ("a.csv", "query,docid,Ann\nJaguar speed,d1,7\n", "is not on the scale graded:2"),
         ("a.csv", "query,docid,Ann\nsomething else,d1,1\n", "no id in queries= for the text 'something else'"),
-        ("a.csv", "query,site\nq1,2\n", "Name the format of the file: qrels, table, quepid, umbrela, labels"),
+        (
+            "a.csv",
+            "query,site\nq1,2\n",
+            "Name the format of the file: qrels, table, quepid, umbrela, ragelo, opensearch, labels",
+        ),
     ],
 )
 def test_files_that_do_not_fit_are_refused_whole(campaign: Campaign, put: Put, name: str, text: str, says: str):

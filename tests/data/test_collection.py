@@ -83,6 +83,24 @@ def test_a_written_campaign_reads_back(tmp_path, whole):
     assert names == {"runs", "qrels.txt", "systems.tsv", "metadata.tsv", "labels.tsv"}
 
 
+def test_probabilities_and_descriptions_of_labels_read_back(tmp_path, small):
+    pool = small.runs.pool
+    parts = np.random.default_rng(1).dirichlet([1, 1, 1], size=len(pool))
+    parts[0] = np.nan
+    labels = LabelTable(pool, ("ann", "m"), np.column_stack([np.ones(len(pool)), parts @ [0, 1, 2]]), {"m": parts})
+    labels = labels.described({"ann": {"kind": "person", "scale": "graded:3"}})
+    write_campaign(replace(small, labels=labels), tmp_path / "c")
+    again = read_campaign(tmp_path / "c").labels
+    assert again.observers == labels.observers
+    assert again.descriptions == labels.descriptions
+    np.testing.assert_allclose(again.probabilities_on(pool, "m"), parts)
+    np.testing.assert_allclose(again.on(pool), labels.values)
+    (tmp_path / "c" / "observers.tsv").write_text("name\tscale\nann\tbinary\nm\tbinary\n")
+    with pytest.raises(DataError) as caught:
+        read_campaign(tmp_path / "c")
+    assert str(caught.value).startswith(f"{tmp_path / 'c' / 'observers.tsv'}: observer 'm' has probabilities of grades")
+
+
 def test_groups_with_quotes_and_tabs_read_back(tmp_path, small):
     from probeval.arrays import objects
     from probeval.data import Metadata

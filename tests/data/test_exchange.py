@@ -7,8 +7,16 @@ import json
 import numpy as np
 import pytest
 
-from probeval.data import read_mteb, read_quepid, read_runs, read_umbrela
-from probeval.errors import DataError
+from probeval.data import (
+    read_labels,
+    read_mteb,
+    read_opensearch,
+    read_quepid,
+    read_ragelo,
+    read_runs,
+    read_umbrela,
+)
+from probeval.errors import DataError, ProbevalWarning
 
 QUERIES = {"q1": "star wars", "q2": "=sum", "q3": "dogs"}
 
@@ -97,7 +105,7 @@ def test_umbrela_lines_by_text_or_by_id(put):
         ('{"query": "dogs", "passage": "x"}\n', "record 1 has no 'judgment'"),
         ('{"query": "dogs", "passage": "x", "judgment": 1}\n', "no id in docs= for the text 'x'"),
         ('{"qid": "1", "docid": "2", "judgment": 1}\n' * 2, "two rows label one pair"),
-        ('{"qid": "1", "docid": "2", "judgment": "high"}\n', "the judgment in row 1 must be a number, got 'high'"),
+        ('{"qid": "1", "docid": "2", "judgment": "high"}\n', "the label in row 1 must be a number, got 'high'"),
         ("[1, 2]", "expected JSON objects"),
     ],
 )
@@ -106,6 +114,112 @@ def test_bad_umbrela_files_are_refused_with_their_path(put, content, expected):
     with pytest.raises(DataError) as caught:
         read_umbrela(path)
     assert str(caught.value).startswith(str(path))
+    assert expected in str(caught.value)
+
+
+def test_umbrela_lines_as_its_judges_write_them(put):
+    # the keys of castorini/umbrela: model, query, passage, prompt, prediction, judgment, result_status
+    row = {"model": "gpt-4o", "query": "dogs", "passage": "on dogs", "prompt": "..", "prediction": "##final score: 2"}
+    path = put("judged.jsonl", json.dumps({**row, "judgment": 2, "result_status": 1}) + "\n")
+    labels = read_labels(path, queries=QUERIES, docs={"007": "on dogs"})
+    assert labels.to_frame().to_numpy().tolist() == [["q3", "007", 2.0]]
+
+
+def ragelo(did, answer, **parts):
+    return {"qid": "q1", "did": did, "agent": None, "raw_answer": "..", "answer": answer, "exception": None, **parts}
+
+
+def test_ragelo_evaluations_as_csv(put):
+    path = put("evaluations.csv", 'qid,did,raw_answer,answer\n1,007,"""O"": 1}",1\n1,7,"a, b",0\n2,7,oops,\n')
+    labels = read_labels(path)
+    assert labels.sources == ("ragelo",)
+    assert [labels.pool.label(i) for i in range(3)] == [("1", "007"), ("1", "7"), ("2", "7")]
+    np.testing.assert_array_equal(labels.values[:, 0], [1, 0, np.nan])
+    older = put("older.csv", "query_id,did,raw_answer,answer\n1,007,..,2\n")
+    assert read_labels(older).values.tolist() == [[2]]
+
+
+def test_ragelo_evaluations_of_an_experiment(put):
+    older = [
+        {"retrieval": ragelo("a", {"overall": 2.0, "intent_match": 1.0})},
+        {"retrieval": ragelo("b", '{"score": 1, "reasoning": "it fits"}')},
+        {"answer": {"qid": "q1", "agent": "bm25", "raw_answer": "..", "answer": 2}},
+        {"elo_tournament": {"agents": ["a"], "scores": {"a": 1000}}},
+    ]
+    path = put("older_results.jsonl", "".join(json.dumps(row) + "\n" for row in older))
+    with pytest.warns(ProbevalWarning, match="2 records on no document are not labels"):
+        assert read_labels(path).values.tolist() == [[2], [1]]
+    newer = [
+        ragelo("a", {"answer_format": "retrieval_relevance", "reasoning": "..", "score": 2}, evaluator_name="reasoner"),
+        ragelo("b", None, exception="timeout", evaluator_name="reasoner"),
+        ragelo("a", {"overall": 1}, evaluator_name="RDNAM"),
+    ]
+    labels = read_labels(put("newer_results.jsonl", "".join(json.dumps(row) + "\n" for row in newer)))
+    assert labels.sources == ("reasoner", "RDNAM")
+    np.testing.assert_array_equal(labels.values, [[2, 1], [np.nan, np.nan]])
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ('{"retrieval": {"did": "a", "answer": 1}}\n', "record 1 lacks a 'qid' or an 'answer'"),
+        ('{"qid": "1", "did": "a"}\n', "record 1 lacks a 'qid' or an 'answer'"),
+        (json.dumps(ragelo("a", "Very relevant: it fits")), "the label in row 1 must be a number, got 'Very relevant"),
+        (json.dumps(ragelo("a", {"winner": "A"})), 'the label in row 1 must be a number, got \'{"winner": "A"}\''),
+        (json.dumps(ragelo("a", "so " * 50)), f"got '{('so ' * 50)[:60]}..'"),
+        ((json.dumps(ragelo("a", 1)) + "\n") * 2, "two rows label one pair"),
+        ("qid,doc,answer\n1,a,1\n", "no record has a 'did'"),
+    ],
+)
+def test_bad_ragelo_files_are_refused_with_their_path(put, content, expected):
+    path = put("results.jsonl", content)
+    with pytest.raises(DataError) as caught:
+        read_ragelo(path)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert expected in str(caught.value)
+
+
+RATED = [
+    {"query": "star wars", "ratings": [{"docId": "007", "rating": "3.000"}, {"docId": 7, "rating": 0.5}]},
+    {"query": "dogs", "ratings": [{"docId": "7", "rating": "1.0"}], "failures": [{"docId": "8"}]},
+    {"query": "=sum", "ratings": []},
+]
+
+
+@pytest.mark.parametrize("name", [None, "LLM judgments"])
+def test_judgment_lists_of_opensearch(put, name):
+    imported = {"name": name, "type": "LLM_JUDGMENT", "judgmentRatings": RATED}
+    answer = {"took": 1, "hits": {"hits": [{"_id": "x", "_source": imported}]}}
+    for content in (RATED, imported, answer):
+        labels = read_labels(put("ratings.json", json.dumps(content)), queries=QUERIES)
+        assert labels.sources == ("opensearch" if name is None or content is RATED else name,)
+        assert labels.to_frame().to_numpy().tolist() == [["q1", "007", 3], ["q1", "7", 0.5], ["q3", "7", 1]]
+
+
+def test_several_judgment_lists_are_several_sources(put):
+    lists = [{"name": name, "judgmentRatings": RATED[:1]} for name in ("one", "two")]
+    content = json.dumps({"hits": {"hits": [{"_source": each} for each in lists]}})
+    assert read_opensearch(put("ratings.json", content), queries=QUERIES).sources == ("one", "two")
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ([{"query": "dogs"}], "expected 'judgmentRatings', a list of"),
+        ({"name": "x"}, "expected 'judgmentRatings'"),
+        ([1], "expected 'judgmentRatings'"),
+        ({"hits": {"hits": []}}, "nothing in it is rated"),
+        (RATED[2:], "nothing in it is rated"),
+        (RATED[:1], "is a text, not an id. Give queries={'q1': 'star wars'"),
+        ([RATED[1], RATED[1]], "two rows label one pair"),
+        ([{"query": "dogs", "ratings": [{"docId": "1", "rating": "inf"}]}], "must be a finite number, got 'inf'"),
+    ],
+)
+def test_bad_judgment_lists_are_refused_with_their_path(put, content, expected):
+    path = put("ratings.json", json.dumps(content))
+    with pytest.raises(DataError) as caught:
+        read_opensearch(path)
+    assert str(caught.value).startswith(f"{path}: ")
     assert expected in str(caught.value)
 
 
