@@ -22,6 +22,7 @@ from probeval.relevance.distribution import BLOCK, RelevanceDistribution
 from probeval.relevance.effects.cutpoints import gap_columns
 from probeval.relevance.inference.blocks import Problem
 from probeval.relevance.inference.laplace import LaplacePosterior, resolvents
+from probeval.relevance.inference.measured import MeasuredPrior
 from probeval.relevance.inference.newton import Mode
 from probeval.threads import in_order
 
@@ -135,6 +136,10 @@ class Linearised:
         scale_slope = apart @ mode.campaign[problem.layout["gaps"]]
         return cls(problem, mode, slope, scale_slope, apart, _to_local(problem, mode, slope, scale_slope))
 
+    @property
+    def _measured(self) -> MeasuredPrior | None:
+        return self.problem.measured
+
     @cached_property
     def _middle(self) -> Floats:
         return gap_columns(len(self.problem.design.cuts)).middle
@@ -152,6 +157,8 @@ class Linearised:
         rows[:, layout["first_cut"]] = slope
         rows[:, layout["gaps"]] = slope * self._middle + self.apart[pairs]
         rows[:, layout.columns] = slope * self.problem.design.campaign_rows(pairs)
+        if self._measured is not None:
+            rows[:, layout.columns] += slope * self._measured.response[pairs]
         query = self.problem.design.pool.query[pairs]
         for q in np.unique(query).tolist():
             if q in self.to_local:
@@ -169,8 +176,10 @@ class Linearised:
         out[layout["first_cut"]] = total
         out[layout["gaps"]] = np.outer(self._middle, total) + self.apart[block.pairs].T @ mine
         out[layout["coefficients"]] = design.terms[block.pairs].T @ scaled
-        for effect in design.of_campaign:
-            out[layout[effect.name]] = effect.columns.take(block.pairs).transposed_times(scaled)
+        for common in design.campaign_columns:
+            out[layout[common.name]] = common.columns.take(block.pairs).transposed_times(scaled)
+        if self._measured is not None:
+            out[layout.columns] += self._measured.response[block.pairs].T @ scaled
         for query in self._judged(block):
             pushed = self.mode.pushed[self._coordinates[query]]
             out -= pushed.T @ (self.to_local[query].T @ columns[_pairs(self.problem, query)])
@@ -186,12 +195,15 @@ class Linearised:
         slope, gaps = self.slope[block.pairs, None], campaign[layout["gaps"]]
         out = design.terms[block.pairs] @ campaign[layout["coefficients"]]
         out += campaign[layout["first_cut"]] + self._middle @ gaps
-        for effect in design.of_campaign:
-            out += effect.columns.take(block.pairs).times(campaign[layout[effect.name]])
+        for common in design.campaign_columns:
+            out += common.columns.take(block.pairs).times(campaign[layout[common.name]])
         scaled = slope * columns[block.pairs]
         for effect in design.of_query:
             inner = effect.columns.take(block.pairs).gram_by_query(scaled, query, n_queries)
             out += np.multiply(inner, self._variances[effect.name], out=inner)
+        if self._measured is not None:
+            out += self._measured.response[block.pairs] @ campaign[layout.columns]
+            out += self._measured.times(block, scaled)
         out *= slope
         out += self.apart[block.pairs] @ gaps
         if self._scale_variance:
@@ -243,6 +255,7 @@ class Linearised:
         """Return the variance of each pair's expected gain, shape (pair,)."""
         effects = self.problem.design.of_query
         within = sum(self._variances[e.name] * e.columns.squares for e in effects)
+        within = within if self._measured is None else within + self._measured.variance
         own = self.slope**2 * within + self.scale_slope**2 * self._scale_variance
         for query, t in self.to_local.items():
             own[_pairs(self.problem, query)] -= ((t @ self._resolvents[query]) * t).sum(axis=1)
@@ -273,6 +286,9 @@ class Linearised:
             at = np.flatnonzero(query == q)
             slope, scale = self.slope[pairs[at]], self.scale_slope[pairs[at]]
             local = sum(self._variances[name] * r[at] @ r[at].T for name, r in rows.items())
+            if self._measured is not None:
+                row = pairs[at] - _pairs(self.problem, q).start
+                local = local + self._measured.covariance(q)[np.ix_(row, row)]
             local = slope[:, None] * local * slope + self._scale_variance * np.outer(scale, scale)
             if q in self.to_local:
                 t = self.to_local[q][pairs[at] - _pairs(self.problem, q).start]
@@ -302,6 +318,9 @@ def _to_local(problem: Problem, mode: Mode, slope: Floats, scale_slope: Floats) 
     for block in problem.blocks:
         for i, query in enumerate(block.queries.tolist()):
             t = np.asarray(sum(variances[k] * p[number] @ block.factors[k][i].T for k, p in parts.items()))
+            if problem.measured is not None:
+                row = problem.judged_of(query) - slices[number].start
+                t[:, : len(row)] += problem.measured.covariance(query)[:, row]
             t *= slope[slices[number], None]
             if design.cutpoint_scale is not None:
                 t[:, -1] = scale_slope[slices[number]] * variances[design.cutpoint_scale.name]

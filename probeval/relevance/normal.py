@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +27,16 @@ class Normal:
     def square(self) -> float:
         """The mean of exp(2x): the mean variance, if this is the prior of a log standard deviation."""
         return float(np.exp(2 * self.mean + 2 * self.sd**2))
+
+    def to_list(self) -> list[float]:
+        """Return the mean and the standard deviation, as cards have them."""
+        return [self.mean, self.sd]
+
+    @classmethod
+    def from_list(cls, values: Sequence[float]) -> Normal:
+        """Restore from the mean and the standard deviation."""
+        mean, sd = map(float, values)
+        return cls(mean, sd)
 
     def times(self, factor: float) -> Normal:
         """Return the prior of the value times a factor."""

@@ -29,6 +29,7 @@ __all__ = ["CampaignView", "Columns", "Effect", "Scope", "Target"]
 Scope = Literal["campaign", "query"]
 Target = Literal["predictor", "cutpoints"]
 POPULARITY = "log(fSYS)"
+LEAST_APART = 0.05  # one minus the mean cosine of systems, at least: identical runs have no differences
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,6 +178,23 @@ class CampaignView:
         weights = csr_array((1 / np.sqrt(count[pair]), (pair, system)), shape=(len(runs.pool), len(runs.systems)))
         return Columns(weights, np.sqrt(count), np.full(len(runs.systems), 1 / max(len(runs.systems), 1)))
 
+    @cached_property
+    def overlap(self) -> Floats:
+        r"""A square root of the systems' correlation: the cosine of the sets of pairs that they retrieve.
+
+        It is divided by one minus the mean cosine, so that differences between systems keep their mean variance.
+        """
+        runs = self.runs
+        system, query, rank = np.nonzero(runs.retrieved)
+        has = np.zeros((len(runs.systems), len(runs.pool)))
+        has[system, runs.pairs[system, query, rank]] = 1.0
+        size = np.maximum(has.sum(axis=1), 1.0)
+        cosine = has @ has.T / np.sqrt(np.outer(size, size))
+        n = len(cosine)
+        alike = (cosine.sum() - np.trace(cosine)) / max(n * (n - 1), 1)
+        value, vector = np.linalg.eigh(cosine / max(1 - alike, LEAST_APART))
+        return np.asarray((vector * np.sqrt(np.maximum(value, 0.0))) @ vector.T)
+
 
 class Effect(ABC):
     """An effect: coefficients with a common standard deviation, their scope, their design and their prior.
@@ -214,6 +232,10 @@ class Effect(ABC):
     @abstractmethod
     def columns(self, view: CampaignView) -> Columns:
         """Return the contribution of each coefficient to each pair's logit."""
+
+    def correlated(self, view: CampaignView) -> Columns:
+        """Return the columns for coefficients that are correlated by what systems retrieve; by default the same."""
+        return self.columns(view)
 
     def exists(self, scale: Scale) -> bool:
         """Whether the effect is identifiable on this scale."""

@@ -8,8 +8,8 @@ from typing import Any
 
 from probeval.relevance.effects import added_effects, effects_named, receive_effects
 from probeval.relevance.effects.effect import Effect
-from probeval.relevance.effects.labels import LabelWorth
 from probeval.relevance.normal import Normal
+from probeval.relevance.observers.prior import ObserverPriors
 
 __all__ = ["HierarchicalPrior"]
 
@@ -32,8 +32,8 @@ class HierarchicalPrior:
         number of levels.
     log_sds
         The prior of the log standard deviation of each effect by name: the model has the effects listed here.
-    labels
-        The informativeness of machine labels; None if not learned, in which case labels are ignored.
+    observers
+        The priors of sources of labels; general ones if none were learned.
     """
 
     terms: tuple[str, ...]
@@ -44,7 +44,7 @@ class HierarchicalPrior:
     gaps: Mapping[int, tuple[Normal, ...]]
     gap: Normal
     log_sds: Mapping[str, Normal] = field(default_factory=dict)
-    labels: LabelWorth | None = None
+    observers: ObserverPriors = field(default_factory=ObserverPriors)
 
     @property
     def effects(self) -> tuple[Effect, ...]:
@@ -70,12 +70,12 @@ class HierarchicalPrior:
             "terms": list(self.terms),
             "centre": list(self.centre),
             "spread": list(self.spread),
-            "coefficients": [_pair(c) for c in self.coefficients],
-            "first_cut": _pair(self.first_cut),
-            "gaps": {str(n): [_pair(g) for g in gaps] for n, gaps in self.gaps.items()},
-            "gap": _pair(self.gap),
-            "log_sds": {name: _pair(n) for name, n in self.log_sds.items()},
-            "labels": None if self.labels is None else self.labels.to_dict(),
+            "coefficients": [c.to_list() for c in self.coefficients],
+            "first_cut": self.first_cut.to_list(),
+            "gaps": {str(n): [g.to_list() for g in gaps] for n, gaps in self.gaps.items()},
+            "gap": self.gap.to_list(),
+            "log_sds": {name: n.to_list() for name, n in self.log_sds.items()},
+            "observers": self.observers.to_dict(),
         }
 
     @classmethod
@@ -85,14 +85,10 @@ class HierarchicalPrior:
             terms=tuple(data["terms"]),
             centre=tuple(map(float, data["centre"])),
             spread=tuple(map(float, data["spread"])),
-            coefficients=tuple(Normal(*map(float, c)) for c in data["coefficients"]),
-            first_cut=Normal(*map(float, data["first_cut"])),
-            gaps={int(n): tuple(Normal(*map(float, g)) for g in gaps) for n, gaps in data["gaps"].items()},
-            gap=Normal(*map(float, data["gap"])),
-            log_sds={RENAMED.get(k, k): Normal(*map(float, n)) for k, n in data["log_sds"].items()},
-            labels=None if data["labels"] is None else LabelWorth.from_dict(data["labels"]),
+            coefficients=tuple(Normal.from_list(c) for c in data["coefficients"]),
+            first_cut=Normal.from_list(data["first_cut"]),
+            gaps={int(n): tuple(Normal.from_list(g) for g in gaps) for n, gaps in data["gaps"].items()},
+            gap=Normal.from_list(data["gap"]),
+            log_sds={RENAMED.get(k, k): Normal.from_list(n) for k, n in data["log_sds"].items()},
+            observers=ObserverPriors.from_dict(data["observers"]) if "observers" in data else ObserverPriors(),
         )
-
-
-def _pair(normal: Normal) -> list[float]:
-    return [normal.mean, normal.sd]

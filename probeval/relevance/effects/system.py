@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+from scipy.sparse import csr_array
+
 from probeval.relevance.effects.effect import CampaignView, Columns, Effect
 
 __all__ = ["System", "SystemOnQuery"]
@@ -34,6 +37,11 @@ class System(OfSystems):
     name = "system"
     scope = "campaign"
     typical = 0.4
+
+    def correlated(self, view: CampaignView) -> Columns:
+        r"""Return the columns for :math:`a \sim N(0, \sigma^2 K)`, with :math:`K` the overlap of the systems."""
+        rows = view.membership.rows(np.arange(len(view.runs.pool)))
+        return Columns.of(csr_array(rows @ view.overlap))
 
 
 class SystemOnQuery(OfSystems):

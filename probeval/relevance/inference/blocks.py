@@ -5,6 +5,8 @@ A query's parameters are in its own block, so that the campaign's block does not
 - the *campaign's parameters* :math:`g`: first cutpoint, gaps, coefficients of terms, effects of the campaign;
 - the *local parameters* :math:`x` of each query with judgments: the sum of its effects at each judged pair, a Gaussian
   process with covariance :math:`\sum_k \sigma_k^2 F_k F_k'`, and its cutpoint scale, as an additional coordinate.
+
+Labels change the prior of both (:mod:`probeval.relevance.inference.measured`), and nothing else.
 """
 
 from __future__ import annotations
@@ -19,13 +21,18 @@ import numpy as np
 from probeval.arrays import Codes, Floats, Ints
 from probeval.relevance.inference.design import ModelDesign
 from probeval.relevance.inference.expected_loglik import ExpectedLogLikelihood, Parameters, Spread
+from probeval.relevance.inference.measured import MeasuredPrior
 
 __all__ = ["Arrow", "Block", "Layout", "ParameterPoint", "Prior", "Problem", "Start"]
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The blocks of the campaign's parameters by name: ``first_cut``, ``gaps``, ``coefficients``, and each effect."""
+    """The blocks of the campaign's parameters by name.
+
+    ``first_cut``, ``gaps``, ``coefficients``, each effect of the campaign and, given labels, the parameters of each
+    family of observers.
+    """
 
     blocks: Mapping[str, slice]
 
@@ -33,7 +40,7 @@ class Layout:
     def of(cls, design: ModelDesign) -> Layout:
         """Return the layout of a design, with consecutive blocks."""
         sizes = {"first_cut": 1, "gaps": len(design.cuts) - 1, "coefficients": design.terms.shape[1]}
-        sizes |= {e.name: e.columns.n_columns for e in design.of_campaign}
+        sizes |= {c.name: c.columns.n_columns for c in design.campaign_columns}
         ends = np.cumsum([0, *sizes.values()]).tolist()
         return cls({name: slice(a, b) for name, (a, b) in zip(sizes, pairwise(ends), strict=True)})
 
@@ -100,12 +107,16 @@ class Block:
         The number of local parameters of each query: its judged pairs and its cutpoint scale.
     factors
         :math:`F` of each effect within queries, shape (query, coordinate, column).
+    seen
+        The covariance of the part of relevance that labels measure, shape (query, coordinate, coordinate); 0 without
+        labels.
     """
 
     where: slice
     queries: Ints
     width: int
     factors: Mapping[str, Floats]
+    seen: Floats | float = 0.0
 
     @cached_property
     def grams(self) -> Mapping[str, Floats]:
@@ -118,7 +129,7 @@ class Block:
 
     def covariance(self, variances: Mapping[str, float]) -> Floats:
         """Return :math:`K` given the effects' variances, shape (query, coordinate, coordinate)."""
-        return np.asarray(sum(variances[name] * gram for name, gram in self.grams.items()))
+        return np.asarray(self.seen + sum(variances[name] * gram for name, gram in self.grams.items()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +137,7 @@ class Prior:
     """The prior given the variances: of the campaign's parameters, and of the local ones by block."""
 
     mean: Floats
-    precision: Floats
+    precision: Floats  # shape (parameter, parameter)
     covariances: Sequence[Floats]  # K
     scale_precision: float  # of a cutpoint scale
 
@@ -161,16 +172,22 @@ class Problem:
         The campaign with the priors of all parts of the model.
     judged
         Grades as positions on the scale, negative where unjudged, shape (pair,).
+    measured
+        The prior given labels, if there are any.
     """
 
-    def __init__(self, design: ModelDesign, judged: Codes) -> None:
-        self.design, self.layout = design, Layout.of(design)
+    def __init__(self, design: ModelDesign, judged: Codes, measured: MeasuredPrior | None = None) -> None:
+        self.design, self.layout, self.measured = design, Layout.of(design), measured
         rows = np.flatnonzero(judged >= 0)
         query = design.pool.query[rows]
         count = np.bincount(query, minlength=len(design.pool.queries))
         self.pairs: Ints = rows[np.lexsort((rows, query, count[query]))]
         self.level = design.scale.level_of(judged[self.pairs]).astype(np.int64)
         self.rows = design.campaign_rows(self.pairs)
+        self.offset: Floats | float = 0.0
+        if measured is not None:
+            self.rows = self.rows + measured.response[self.pairs]
+            self.offset = measured.offset[self.pairs]
         self.scaled = design.cutpoint_scale is not None
         self.blocks = tuple(self._blocks(count))
         self.queries: Ints = np.concatenate([np.empty(0, dtype=np.int64), *(b.queries for b in self.blocks)])
@@ -203,20 +220,35 @@ class Problem:
                 scale = np.zeros((len(queries), width, 1))
                 scale[:, -1] = 1.0
                 factors[self.design.cutpoint_scale.name] = scale
-            out.append(Block(slice(local, local + width * len(queries)), queries, width, factors))
+            seen = self._seen(queries, self.pairs[pair : pair + size * len(queries)].reshape(-1, size), width)
+            out.append(Block(slice(local, local + width * len(queries)), queries, width, factors, seen))
             pair, local = pair + size * len(queries), local + width * len(queries)
+        return out
+
+    def _seen(self, queries: Ints, pairs: Ints, width: int) -> Floats | float:
+        """Return the covariance of the measured relevance of judged pairs, shape (query, coordinate, coordinate)."""
+        if self.measured is None:
+            return 0.0
+        out = np.zeros((len(queries), width, width))
+        for i, (query, mine) in enumerate(zip(queries.tolist(), pairs, strict=True)):
+            at = mine - self.design.pool.pairs_of(query).start
+            out[i, : len(at), : len(at)] = self.measured.covariance(query)[np.ix_(at, at)]
         return out
 
     def given(self, log_sd: Floats) -> Prior:
         """Return the prior given the effects' log standard deviations."""
         design, layout = self.design, self.layout
         variances = design.variances(log_sd)
-        mean, precision = np.zeros(layout.size), np.empty(layout.size)
-        for where, priors in ((layout.cuts, design.cuts), (layout["coefficients"], design.coefficients)):
-            mean[where] = [p.mean for p in priors]
-            precision[where] = [p.sd**-2.0 for p in priors]
-        for effect in design.of_campaign:
-            precision[layout[effect.name]] = 1 / variances[effect.name]
+        if self.measured is None:
+            mean, diagonal = np.zeros(layout.size), np.empty(layout.size)
+            for where, priors in ((layout.cuts, design.cuts), (layout["coefficients"], design.coefficients)):
+                mean[where] = [p.mean for p in priors]
+                diagonal[where] = [p.sd**-2.0 for p in priors]
+            for effect in design.of_campaign:
+                diagonal[layout[effect.name]] = 1 / variances[effect.name]
+            precision = np.diag(diagonal)
+        else:
+            mean, precision = self.measured.mean, self.measured.precision
         scale = design.cutpoint_scale
         return Prior(
             mean,
@@ -251,6 +283,16 @@ class Problem:
         whole[self.at_pair] = arm
         return [Arrow(block.stack(diagonal), block.stack(whole) if self.scaled else None) for block in self.blocks]
 
+    def judged_of(self, query: int) -> Ints:
+        """Return the judged pairs of a query, in the order of its local parameters."""
+        at = self._judged_slices.get(query)
+        return self.pairs[at] if at is not None else np.empty(0, dtype=np.int64)
+
+    @cached_property
+    def _judged_slices(self) -> dict[int, slice]:
+        ends = np.append(self._first, len(self.pairs)).tolist()
+        return {int(q): slice(a, b) for q, (a, b) in zip(self.queries, pairwise(ends), strict=True)}
+
     def by_query(self, values: Floats) -> Floats:
         """Return the sums over each query's judged pairs, shape (query, ..)."""
         return np.add.reduceat(values, self._first, axis=0) if len(self.queries) else values
@@ -272,7 +314,7 @@ class Problem:
             first=float(point.campaign[layout["first_cut"]][0]),
             gaps=point.campaign[layout["gaps"]],
             log_scale=point.local[self.at_scale],
-            predictor=self.rows @ point.campaign[layout.columns] + point.local[self.at_pair],
+            predictor=self.offset + self.rows @ point.campaign[layout.columns] + point.local[self.at_pair],
         )
 
     def begin(self, prior: Prior, start: Start | None, *, averaged: bool) -> tuple[ParameterPoint, Spread]:

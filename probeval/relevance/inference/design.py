@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,11 +23,22 @@ from probeval.data.scale import Scale
 from probeval.errors import ModelError
 from probeval.features import compute_features, feature_names
 from probeval.relevance.effects.effect import CampaignView, Columns, Effect
-from probeval.relevance.effects.labels import LOGISTIC, LabelWorth
 from probeval.relevance.effects.prior import HierarchicalPrior
+from probeval.relevance.inference.measured import MeasuredPrior
 from probeval.relevance.normal import Normal
 
-__all__ = ["DesignedEffect", "ModelDesign"]
+if TYPE_CHECKING:
+    from probeval.relevance.observers.worth import WorthPosterior
+
+__all__ = ["CampaignColumns", "DesignedEffect", "ModelDesign"]
+
+
+@dataclass(frozen=True, eq=False)
+class CampaignColumns:
+    """The columns of parameters of the campaign, by name."""
+
+    name: str
+    columns: Columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,13 +64,20 @@ class ModelDesign:
     pool, scale
         The pairs, and their grades.
     terms, term_names, coefficients
-        Standardised terms, shape (pair, term), labels last; their names; the priors of their coefficients.
+        Standardised terms, shape (pair, term); their names; the priors of their coefficients.
     cuts
         The priors of the first cutpoint and of the gaps after it.
     effects
-        The effects that are identifiable in this campaign, in the order of the model.
+        The effects that are identifiable in this campaign, in the order of the model. Given labels, those of the
+        reference observer alone.
     coords
         The names along each axis of their coefficients.
+    common
+        Given labels: parameters of the campaign whose prior labels give, such as effects of systems.
+    measured
+        The priors given labels, at each setting of their worth; empty without labels.
+    worth
+        The worth of the labels; None without labels.
     """
 
     pool: Pool
@@ -69,6 +88,9 @@ class ModelDesign:
     cuts: tuple[Normal, ...]
     effects: tuple[DesignedEffect, ...]
     coords: Mapping[str, Sequence[str]]
+    common: tuple[CampaignColumns, ...] = ()
+    measured: tuple[MeasuredPrior, ...] = ()
+    worth: WorthPosterior | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "terms", frozen(self.terms))
@@ -79,8 +101,19 @@ class ModelDesign:
             raise ModelError("The model needs an effect of queries on predictors, such as 'query'.")
 
     @classmethod
-    def of(cls, prior: HierarchicalPrior, collection: Collection, *, depth: int, scale: Scale) -> ModelDesign:
-        """Return the design of a campaign's pairs in the top ``depth``; a system without a team is one of its own."""
+    def of(
+        cls,
+        prior: HierarchicalPrior,
+        collection: Collection,
+        *,
+        depth: int,
+        scale: Scale,
+        correlated: bool = False,
+    ) -> ModelDesign:
+        """Return the design of a campaign's pairs in the top ``depth``; a system without a team is one of its own.
+
+        With ``correlated``, effects of systems are alike where the systems retrieve the same documents.
+        """
         view = CampaignView.of(collection, depth=depth, scale=scale)
         table = compute_features(view.collection, feature_names(prior.terms), depth=depth, scale=scale)
         standard = (table.design(prior.terms) - np.array(prior.centre)) / np.array(prior.spread)
@@ -88,19 +121,19 @@ class ModelDesign:
         coords: dict[str, Sequence[str]] = {"query": [str(q) for q in view.runs.queries]}
         for effect in existing:
             coords |= effect.coords(view)
-        plain = cls(
+        return cls(
             pool=view.runs.pool,
             scale=scale,
             terms=np.nan_to_num(standard),
             term_names=prior.terms,
             coefficients=prior.coefficients,
             cuts=prior.cut_priors(len(scale.levels)),
-            effects=tuple(DesignedEffect(e, e.columns(view), prior.log_sds[e.name]) for e in existing),
+            effects=tuple(
+                DesignedEffect(e, e.correlated(view) if correlated else e.columns(view), prior.log_sds[e.name])
+                for e in existing
+            ),
             coords=coords,
         )
-        if prior.labels is None or collection.labels is None:
-            return plain
-        return _with_labels(plain, prior.labels, collection)
 
     @property
     def n_levels(self) -> int:
@@ -140,38 +173,11 @@ class ModelDesign:
         """The effect on cutpoints, if the scale has at least two."""
         return next((e for e in self.effects if e.effect.acts_on == "cutpoints"), None)
 
+    @cached_property
+    def campaign_columns(self) -> tuple[CampaignColumns, ...]:
+        """The columns of all parameters of the campaign that are linear in predictors, beside the terms."""
+        return (*(CampaignColumns(e.name, e.columns) for e in self.of_campaign), *self.common)
+
     def campaign_rows(self, pairs: Ints) -> Floats:
-        """Return the columns of the terms and the campaign's effects for some pairs, shape (n, column)."""
-        return np.concatenate([self.terms[pairs], *(e.columns.rows(pairs) for e in self.of_campaign)], axis=1)
-
-
-def _with_labels(design: ModelDesign, worth: LabelWorth, collection: Collection) -> ModelDesign:
-    """Return the design with machine labels as further terms."""
-    assert collection.labels is not None
-    sources = collection.labels.sources
-    # The other terms and the effects explain only the variance that labels leave.
-    explained = worth.weights(sources)[1]
-    less = float(np.log(1 - explained) / 2)
-    effects = tuple(
-        DesignedEffect(e.effect, e.columns, Normal(e.log_sd.mean + less, e.log_sd.sd))
-        if e.effect.acts_on == "predictor"
-        else e
-        for e in design.effects
-    )
-    # The coefficients of labels were learned with the effects as noise: with the effects they are larger.
-    noise = sum(e.log_sd.square * float(e.columns.squares.mean()) for e in effects if e.effect.acts_on == "predictor")
-    sharper = float(np.sqrt(1 + noise / LOGISTIC))
-    known = worth.cut_priors(design.n_levels, explained)
-    return ModelDesign(
-        pool=design.pool,
-        scale=design.scale,
-        terms=np.concatenate([design.terms, worth.standardised(collection.labels, design.pool)], axis=1),
-        term_names=(*design.term_names, *(f"label {source}" for source in sources)),
-        coefficients=(
-            *(Normal(c.mean * (1 - explained), c.sd) for c in design.coefficients),
-            *(c.times(sharper) for c in worth.coefficients(sources)),
-        ),
-        cuts=design.cuts if known is None else tuple(c.times(sharper) for c in known),
-        effects=effects,
-        coords=design.coords,
-    )
+        """Return the columns of the terms and the campaign's parameters for some pairs, shape (n, column)."""
+        return np.concatenate([self.terms[pairs], *(c.columns.rows(pairs) for c in self.campaign_columns)], axis=1)

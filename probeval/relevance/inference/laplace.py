@@ -3,7 +3,7 @@ r"""The hierarchical model by Laplace's method, the default: a normal posterior 
 Given the variances, :mod:`probeval.relevance.inference.newton` finds the centre, with the log-likelihood averaged
 over each judged pair's own posterior (a Gaussian variational approximation), which corrects the shrinkage of the plain
 mode. The variances are optimised, and then integrated over a few points around the optimum, weighted by their marginal
-likelihood.
+likelihood. Given labels, each point has its own setting of their worth.
 """
 
 from __future__ import annotations
@@ -41,18 +41,17 @@ class LaplacePosterior(Posterior):
 
     Parameters
     ----------
-    problem
-        The judged pairs.
-    best
-        The centre at the best variances.
-    modes, weights
-        The centres at which the variances are integrated.
+    problem, best
+        The judged pairs, and the centre at the best variances; given labels, at the best setting of their worth.
+    problems, modes, weights
+        The centres over which the variances, and the worth of labels, are integrated.
     log_sd_errors
         The posterior standard deviation of each log standard deviation, shape (effect,).
     """
 
     problem: Problem
     best: Mode
+    problems: tuple[Problem, ...]
     modes: tuple[Mode, ...]
     weights: Floats
     log_sd_errors: Floats
@@ -69,7 +68,7 @@ class LaplacePosterior(Posterior):
     @property
     def start(self) -> Start:
         """The starting point of the next refit."""
-        points = tuple(start_from(self.problem, mode) for mode in self.modes)
+        points = tuple(start_from(problem, mode) for problem, mode in zip(self.problems, self.modes, strict=True))
         return replace(start_from(self.problem, self.best), points=points)
 
     @property
@@ -81,7 +80,12 @@ class LaplacePosterior(Posterior):
 
     def draw(self, n: int, rng: np.random.Generator) -> LaplaceDraws:
         """Return joint draws, at each point of the variances in proportion to its weight, in random order."""
-        return LaplaceDraws.of(self.problem, self.modes, self.weights, n, rng)
+        return LaplaceDraws.of(self.problems, self.modes, self.weights, n, rng)
+
+    @property
+    def effective_settings(self) -> float:
+        """The effective number of points of the integration: one over the sum of squared weights."""
+        return float(1 / (self.weights**2).sum())
 
 
 def fit_laplace(
@@ -104,31 +108,39 @@ def fit_laplace(
     steps, points
         The number of steps of the search for the variances, and of points to integrate over them.
     """
-    problem = Problem(design, judged)
     mean = np.array([e.log_sd.mean for e in design.effects])
     sd = np.array([e.log_sd.sd for e in design.effects])
-    mode = find_mode(problem, mean if start is None else start.log_sd, start)
-    seen = influence(problem, mode)
-    for _ in range(steps if len(problem.pairs) else 0):
+    measured = design.measured or (None,) * points
+    same = Problem(design, judged, None if not design.measured else max(design.measured, key=lambda m: m.weight))
+    mode = find_mode(same, mean if start is None else start.log_sd, start)
+    seen = influence(same, mode)
+    for _ in range(steps if len(same.pairs) else 0):
         curve = 1 / sd**2 + np.maximum(2 * seen.used, LEAST_USED)  # more than the information: small steps converge
         step = np.clip((seen.slope - (mode.log_sd - mean) / sd**2) / curve, -LONGEST, LONGEST)
         if np.abs(step).max(initial=0.0) < SETTLED:
             break
-        mode = find_mode(problem, mode.log_sd + step, start_from(problem, mode))
-        seen = influence(problem, mode)
+        mode = find_mode(same, mode.log_sd + step, start_from(same, mode))
+        seen = influence(same, mode)
     errors = 1 / np.sqrt(1 / sd**2 + seen.information)
-    if points < 2:
-        return LaplacePosterior(problem, mode, (mode,), np.ones(1), errors)
-    offsets = _spread_points(points, len(mean))
-    starts = (start_from(problem, mode),) * points if start is None or len(start.points) != points else start.points
-    settings = [(mode.log_sd + errors * z, s) for z, s in zip(offsets, starts, strict=True)]
-    spread_out = in_order if len(problem.pairs) >= MANY else map
-    modes = tuple(spread_out(lambda setting: find_mode(problem, *setting), settings))
+    if len(measured) < 2:
+        return LaplacePosterior(same, mode, (same,), (mode,), np.ones(1), errors)
+    offsets = _spread_points(len(measured), len(mean))
+    known = start is not None and len(start.points) == len(measured)
+    starts = start.points if start is not None and known else (start_from(same, mode),) * len(measured)
+    problems = tuple(same if m is None else Problem(design, judged, m) for m in measured)
+    settings = [(p, mode.log_sd + errors * z, s) for p, z, s in zip(problems, offsets, starts, strict=True)]
+    spread_out = in_order if len(same.pairs) >= MANY else map
+    modes = tuple(spread_out(lambda setting: find_mode(*setting), settings))
     # Importance weights: the posterior over the normal that the points were drawn from.
     log_weight = np.array([m.log_evidence - np.sum(((m.log_sd - mean) / sd) ** 2) / 2 for m in modes])
     log_weight += (offsets**2).sum(axis=1) / 2
+    log_weight += [0.0 if m is None else np.log(m.weight) for m in measured]
     weight = np.exp(log_weight - log_weight.max()) + LEAST_WEIGHT
-    return LaplacePosterior(problem, mode, modes, weight / weight.sum(), errors)
+    weight /= weight.sum()
+    if not design.measured:
+        return LaplacePosterior(same, mode, problems, modes, weight, errors)
+    best = int(np.argmax(weight))
+    return LaplacePosterior(problems[best], modes[best], problems, modes, weight, errors)
 
 
 class Influence(NamedTuple):

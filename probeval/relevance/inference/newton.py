@@ -134,7 +134,8 @@ def objective(
     r"""Return :math:`\ell(g, x) - \frac12 (g-\mu)'P(g-\mu) - \frac12 x'K^{-1}x`, its arguments and its logits."""
     at = problem.parameters(point)
     value, logits = problem.likelihood.value(at, spread)
-    penalty = prior.precision @ (point.campaign - prior.mean) ** 2 + point.weight @ point.local
+    off = point.campaign - prior.mean
+    penalty = off @ prior.precision @ off + point.weight @ point.local
     return value - float(penalty) / 2, at, logits
 
 
@@ -166,12 +167,12 @@ def linearise(problem: Problem, prior: Prior, point: ParameterPoint, spread: Spr
     information = np.zeros((problem.layout.size,) * 2)  # only its lower triangle is used
     information[cuts, cuts] = seen.cuts_twice - cross[:, cuts].T @ followed[:, cuts]
     information[problem.layout.columns] = rows.T @ pushed[problem.at_pair]
-    information[np.diag_indices_from(information)] += prior.precision
+    information += prior.precision
     return Expansion(
         value=value,
         derivatives=seen,
         campaign_slope=np.concatenate([seen.cuts, rows.T @ seen.predictor])
-        - prior.precision * (point.campaign - prior.mean),
+        - prior.precision @ (point.campaign - prior.mean),
         local_slope=slope,
         diagonal=diagonal,
         arrows=arrows,
@@ -206,14 +207,15 @@ def newton_step(problem: Problem, here: Expansion, point: ParameterPoint) -> New
 def closed_gaps(problem: Problem, prior: Prior, point: ParameterPoint, step: NewtonStep) -> Ints:
     """Return the gaps that a step would close because a grade has no data, except those already fixed."""
     gaps = np.arange(*problem.layout["gaps"].indices(problem.layout.size))
-    small = (point.campaign[gaps] < 2 * LEAST_GAP) & (prior.precision[gaps] < HELD)
+    small = (point.campaign[gaps] < 2 * LEAST_GAP) & (prior.precision[gaps, gaps] < HELD)
     return gaps[small & ((point.campaign + step.move.campaign)[gaps] < LEAST_GAP)]
 
 
 def hold(prior: Prior, point: ParameterPoint, gaps: Ints) -> tuple[Prior, ParameterPoint]:
     """Fix these gaps at the least value."""
     mean, precision, campaign = prior.mean.copy(), prior.precision.copy(), point.campaign.copy()
-    mean[gaps], precision[gaps], campaign[gaps] = LEAST_GAP, HELD, LEAST_GAP
+    precision[gaps], precision[:, gaps], precision[gaps, gaps] = 0.0, 0.0, HELD
+    mean[gaps], campaign[gaps] = LEAST_GAP, LEAST_GAP
     return replace(prior, mean=mean, precision=precision), replace(point, campaign=campaign)
 
 
@@ -279,7 +281,7 @@ def log_evidence(problem: Problem, prior: Prior, here: Expansion, step: NewtonSt
         for arrow, k in zip(here.arrows, prior.covariances, strict=True)
     )
     log_det = sum(float(np.linalg.slogdet(o)[1].sum()) for o in opened)
-    halves = step.decrement + np.log(prior.precision).sum() - log_det + traced
+    halves = step.decrement + float(np.linalg.slogdet(prior.precision)[1]) - log_det + traced
     return float(here.value + halves / 2 - np.log(np.diag(here.schur)).sum())
 
 

@@ -285,7 +285,7 @@ class NutsDraws(Draws):
         sampled = {name: self.posterior.flat(name)[self.rows].T for name in ("gaps", "coefficients")}
         return {"first_cut": self.first[None], **sampled, **self.of_campaign}
 
-    def local(self, block: QueryBlock) -> dict[str, Floats]:
+    def drawn(self, block: QueryBlock) -> tuple[dict[str, Floats], None]:
         """Return the coefficients of a block's queries by effect, shape (query, column, n)."""
         effects = [e for e in self.design.effects if e.effect.scope == "query"]
         out = {
@@ -294,7 +294,7 @@ class NutsDraws(Draws):
         for i, rng in enumerate(query_streams(self.seed, block.queries)):
             for effect in effects:
                 out[effect.name][i] = self._of_query(effect, block.queries.start + i, rng)
-        return out
+        return out, None
 
     def _of_query(self, effect: DesignedEffect, query: int, rng: np.random.Generator) -> Floats:
         """Return the coefficients of one query, shape (column, n)."""

@@ -41,18 +41,27 @@ class Draws(ABC):
         """
 
     @abstractmethod
+    def drawn(self, block: QueryBlock) -> tuple[Mapping[str, Floats], Floats | None]:
+        """Return the coefficients of a block's queries by effect, and the relevance of its pairs that labels measure.
+
+        Shapes (query, column, n) and (pair, n); None without labels.
+        """
+
     def local(self, block: QueryBlock) -> Mapping[str, Floats]:
         """Return the coefficients of a block's queries by effect, shape (query, column, n)."""
+        return self.drawn(block)[0]
 
     def block(self, block: QueryBlock) -> tuple[Floats, Floats]:
         """Return the linear predictors of a block's pairs and its queries' cutpoints: (n, pair) and (n, query, cut)."""
-        design, campaign, local = self.design, self.campaign(), self.local(block)
+        design, campaign, (local, seen) = self.design, self.campaign(), self.drawn(block)
         query = design.pool.query[block.pairs] - block.queries.start
         eta = design.terms[block.pairs] @ campaign["coefficients"]
-        for effect in design.of_campaign:
-            eta += effect.columns.take(block.pairs).times(campaign[effect.name])
+        for common in design.campaign_columns:
+            eta += common.columns.take(block.pairs).times(campaign[common.name])
         for effect in design.of_query:
             eta += effect.columns.take(block.pairs).times_by_query(local[effect.name], query)
+        if seen is not None:
+            eta += seen
         log_scale = np.zeros((block.queries.stop - block.queries.start, self.n))
         if design.cutpoint_scale is not None:
             log_scale = local[design.cutpoint_scale.name][:, 0]

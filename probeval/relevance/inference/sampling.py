@@ -36,8 +36,8 @@ class LaplaceDraws(Draws):
 
     Parameters
     ----------
-    problem, modes
-        The judged pairs, and the centres.
+    problems, modes
+        The judged pairs with their prior, and the centres.
     parts
         The draws of each centre.
     moved
@@ -48,7 +48,7 @@ class LaplaceDraws(Draws):
         The seed of the queries' random streams.
     """
 
-    problem: Problem
+    problems: Sequence[Problem]
     modes: Sequence[Mode]
     parts: Sequence[slice]
     moved: Floats
@@ -57,22 +57,27 @@ class LaplaceDraws(Draws):
 
     @classmethod
     def of(
-        cls, problem: Problem, modes: Sequence[Mode], weights: Floats, n: int, rng: np.random.Generator
+        cls, problems: Sequence[Problem], modes: Sequence[Mode], weights: Floats, n: int, rng: np.random.Generator
     ) -> LaplaceDraws:
         """Return ``n`` draws, in proportion to the weights of the centres."""
         ends = np.round(np.cumsum(weights) * n).astype(int)
         ends[-1] = n
         parts = [slice(int(a), int(b)) for a, b in zip([0, *ends], ends, strict=False)]
         seed = int(rng.integers(2**63))
-        moved = _centred(rng.standard_normal((problem.layout.size, n)), parts)
+        moved = _centred(rng.standard_normal((problems[0].layout.size, n)), parts)
         for mode, mine in zip(modes, parts, strict=True):
             moved[:, mine] = solve_triangular(mode.schur.T, moved[:, mine], lower=False)
-        return cls(problem, modes, parts, moved, rng.permutation(n), seed)
+        return cls(problems, modes, parts, moved, rng.permutation(n), seed)
 
     @property
     def n(self) -> int:
         """The number of draws."""
         return len(self.order)
+
+    @property
+    def problem(self) -> Problem:
+        """The judged pairs; all problems have the same."""
+        return self.problems[0]
 
     @property
     def design(self) -> ModelDesign:
@@ -87,15 +92,20 @@ class LaplaceDraws(Draws):
         out[self.problem.layout["gaps"]] = np.abs(out[self.problem.layout["gaps"]])  # a normal draw can be negative
         return {name: out[where][:, self.order] for name, where in self.problem.layout.blocks.items()}
 
-    def local(self, block: QueryBlock) -> Mapping[str, Floats]:
-        """Return the coefficients of a block's queries by effect, shape (query, column, draw)."""
+    def drawn(self, block: QueryBlock) -> tuple[Mapping[str, Floats], Floats | None]:
+        """Return the coefficients of a block's queries by effect, and the relevance of its pairs that labels measure.
+
+        Shapes (query, column, draw) and (pair, draw); None without labels.
+        """
         effects = [e for e in self.design.effects if e.effect.scope == "query"]
         sizes = [e.columns.n_columns for e in effects]
-        # Per query: normals for its effects, then for the noise of its judged pairs and of its cutpoint scale.
+        # Per query: normals for its effects, for the noise of its judged pairs and of its cutpoint scale, and given
+        # labels for its pairs.
         n_judged = self.problem.n_coordinates[block.queries]
+        streams = query_streams(self.seed, block.queries)
         normals = [
             rng.standard_normal((sum(sizes) + judged, self.n))
-            for rng, judged in zip(query_streams(self.seed, block.queries), n_judged.tolist(), strict=True)
+            for rng, judged in zip(streams, n_judged.tolist(), strict=True)
         ]
         prior = _centred(np.array([z[: sum(sizes)] for z in normals]), self.parts)
         columns = np.split(prior, np.cumsum(sizes)[:-1], axis=1)
@@ -104,38 +114,76 @@ class LaplaceDraws(Draws):
             for effect, log_sd in zip(self.design.effects, mode.log_sd, strict=True):
                 if effect.name in out:
                     out[effect.name][..., mine] *= np.exp(log_sd)
+        fields = self._seen_prior(block, streams)
         for number, stack in enumerate(self.problem.blocks):
             first, after = np.searchsorted(stack.queries, [block.queries.start, block.queries.stop]).tolist()
             if first < after:
                 some = slice(first, after)
                 at = stack.queries[some] - block.queries.start
                 noise = _centred(np.array([normals[q][sum(sizes) :] for q in at]), self.parts)
-                for mode, mine in zip(self.modes, self.parts, strict=True):
+                for i, mine in enumerate(self.parts):
                     if mine.start < mine.stop:
                         prior_draws = {name: values[at][..., mine] for name, values in out.items()}
-                        moved = self._given_judgments(mode, number, some, prior_draws, noise[..., mine], mine)
+                        seen = [fields[q][:, mine] for q in at.tolist()] if fields else []
+                        moved = self._given_judgments(i, number, some, prior_draws, seen, noise[..., mine])
                         for name, values in moved.items():
                             out[name][at, :, mine] = values
-        return {name: values[..., self.order] for name, values in out.items()}
+                        for q, field in zip(at.tolist(), seen, strict=False):
+                            fields[q][:, mine] = field
+        whole = self._measured(block, np.concatenate(fields)) if fields else None
+        return {name: values[..., self.order] for name, values in out.items()}, whole
+
+    def _seen_prior(self, block: QueryBlock, streams: Sequence[np.random.Generator]) -> list[Floats]:
+        """Return draws of each query's :math:`x'` from its prior, shapes (pair, draw); empty without labels."""
+        if self.problem.measured is None:
+            return []
+        out = []
+        for query, rng in zip(range(block.queries.start, block.queries.stop), streams, strict=True):
+            z = _centred(rng.standard_normal((self.design.pool.sizes[query], self.n)), self.parts)
+            for problem, mine in zip(self.problems, self.parts, strict=True):
+                if len(z) and problem.measured is not None and mine.start < mine.stop:
+                    z[:, mine] = problem.measured.root(query) @ z[:, mine]
+            out.append(z)
+        return out
+
+    def _measured(self, block: QueryBlock, field: Floats) -> Floats:
+        """Return :math:`m + Bg + x'` of a block's pairs from :math:`x'`, shape (pair, draw)."""
+        columns = self.problem.layout.columns
+        for problem, mode, mine in zip(self.problems, self.modes, self.parts, strict=True):
+            if problem.measured is not None:
+                g = mode.campaign[columns, None] + self.moved[columns, mine]
+                field[:, mine] += problem.measured.offset[block.pairs, None] + problem.measured.response[block.pairs] @ g
+        return field[:, self.order]
 
     def _given_judgments(
-        self, mode: Mode, number: int, some: slice, prior: Mapping[str, Floats], noise: Floats, mine: slice
+        self, point: int, number: int, some: slice, prior: Mapping[str, Floats], seen: list[Floats], noise: Floats
     ) -> dict[str, Floats]:
-        """Return draws of the effects of some queries, from draws of their prior, shapes (query, column, draw)."""
-        stack = self.problem.blocks[number]
+        """Return draws of the effects of some queries, from draws of their prior, shapes (query, column, draw).
+
+        Draws of the relevance ``seen`` by labels, shapes (pair, draw), follow in place.
+        """
+        problem, mode, mine = self.problems[point], self.modes[point], self.parts[point]
+        stack = problem.blocks[number]
         variances = self.design.variances(mode.log_sd)
-        seen = JudgedInformation.of(self.problem, mode, number, some, variances)
+        known = JudgedInformation.of(problem, mode, number, some, variances)
         factors = {name: factor[some] for name, factor in stack.factors.items()}
         spread = {name: np.full(len(noise), variances[name]) for name in factors}
         drawn = dict(prior)
         if self.design.cutpoint_scale is not None:
             name = self.design.cutpoint_scale.name
-            drawn[name] = prior[name] * np.sqrt(seen.scale_variance / variances[name])[:, None, None]
-            spread[name] = seen.scale_variance
+            drawn[name] = prior[name] * np.sqrt(known.scale_variance / variances[name])[:, None, None]
+            spread[name] = known.scale_variance
         at_judged = np.asarray(sum(factors[name] @ values for name, values in drawn.items()))
-        residual = seen.arrow.times(at_judged) + seen.noise(noise)
-        weight = seen.weight[..., None] - seen.pushed @ self.moved[:, mine]
-        weight += seen.arrow.times(seen.covariance @ residual) - residual
+        queries = stack.queries[some].tolist() if seen else []
+        rows = [problem.judged_of(q) - self.design.pool.pairs_of(q).start for q in queries]
+        for i, (field, row) in enumerate(zip(seen, rows, strict=True)):
+            at_judged[i, : len(row)] += field[row]
+        residual = known.arrow.times(at_judged) + known.noise(noise)
+        weight = known.weight[..., None] - known.pushed @ self.moved[:, mine]
+        weight += known.arrow.times(known.covariance @ residual) - residual
+        for i, (query, row) in enumerate(zip(queries, rows, strict=True)):
+            assert problem.measured is not None
+            seen[i] = seen[i] + problem.measured.covariance(query)[:, row] @ weight[i, : len(row)]
         return {
             name: values + spread[name][:, None, None] * (factors[name].transpose(0, 2, 1) @ weight)
             for name, values in drawn.items()

@@ -13,7 +13,7 @@ from probeval.errors import ModelError
 from probeval.relevance.cards.card import Card
 from probeval.relevance.learning.campaign import ModelSpec, estimate_campaign
 from probeval.relevance.learning.diagnostics import cross_validate, diagnose, likelihood_ratios, proportional_odds
-from probeval.relevance.learning.labels import learn_labels
+from probeval.relevance.learning.observers import learn_observers
 from probeval.relevance.learning.prior import pooled_prior
 from probeval.relevance.models.base import FittedModel
 from probeval.relevance.models.baseline import Empirical
@@ -47,7 +47,7 @@ def fit_hierarchical(
     collections: Sequence[Collection],
     *,
     depth: int,
-    labelled: tuple[LabelTable, Judgments] | None = None,
+    labelled: Sequence[tuple[LabelTable, Judgments]] = (),
     progress: Callable[[Sequence[Collection]], Iterable[Collection]] = iter,
 ) -> Hierarchical:
     """Return the hierarchical model with a prior learned from campaigns.
@@ -59,7 +59,7 @@ def fit_hierarchical(
     depth
         The depth of their pools.
     labelled
-        Machine labels and human grades of the same pairs, to learn the informativeness of the labels.
+        Labels and grades of the same pairs, to learn what labels are worth, beside the campaigns' own labels.
     progress
         A wrapper around the campaigns, such as a progress bar.
     """
@@ -67,7 +67,7 @@ def fit_hierarchical(
         raise ModelError("No campaign was given to learn from.")
     spec = spec_of(collections[0])
     prior = pooled_prior([estimate_campaign(c, spec, depth=depth) for c in progress(collections)], spec)
-    return Hierarchical(prior if labelled is None else replace(prior, labels=learn_labels(*labelled)))
+    return Hierarchical(replace(prior, observers=learn_observers(collections, labelled, spec, depth=depth)))
 
 
 def hierarchical_card(
@@ -76,7 +76,7 @@ def hierarchical_card(
     name: str,
     title: str,
     depth: int,
-    labelled: tuple[LabelTable, Judgments] | None = None,
+    labelled: Sequence[tuple[LabelTable, Judgments]] = (),
     evaluation: Mapping[str, Any] | None = None,
     limits: tuple[str, ...] = (),
     made: str = "",

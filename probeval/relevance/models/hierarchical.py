@@ -21,6 +21,7 @@ from probeval.relevance.inference.design import ModelDesign
 from probeval.relevance.inference.laplace import LaplacePosterior, fit_laplace
 from probeval.relevance.inference.posterior import Posterior
 from probeval.relevance.models.base import Finding
+from probeval.relevance.observers.measure import with_labels
 from probeval.threads import one_thread
 
 __all__ = ["Hierarchical", "Inference"]
@@ -64,8 +65,14 @@ class Hierarchical:
         return self.prior.terms
 
     def design(self, collection: Collection, *, depth: int, scale: Scale | None = None) -> ModelDesign:
-        """Return the design of a campaign, independent of its judgments."""
-        return ModelDesign.of(self.prior, collection, depth=depth, scale=collection.scale(scale))
+        """Return the design of a campaign, independent of its judgments; labels, if any, are part of it."""
+        scale = collection.scale(scale)
+        labels = collection.labels
+        design = ModelDesign.of(self.prior, collection, depth=depth, scale=scale, correlated=labels is not None)
+        if labels is None:
+            return design
+        with one_thread():
+            return with_labels(design, self.prior.observers, labels)
 
     def infer(
         self,

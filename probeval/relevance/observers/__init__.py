@@ -1,0 +1,1 @@
+"""Observers: sources of labels that measure the latent relevance of pairs, each with its worth and its biases."""

@@ -1,0 +1,180 @@
+r"""The labels of a family of observers as one measurement per pair.
+
+Observers of one family (one language model with several prompts) share errors, so their labels are combined before
+they are used: with :math:`C` the correlations of their labels and :math:`\lambda` their expected slopes, the weights are
+:math:`C^{-1}\lambda`. A column that copies another adds nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+from scipy.special import logit
+
+from probeval.arrays import Floats, frozen
+from probeval.data.evidence import LabelTable
+from probeval.data.observers import ObserverSpec
+from probeval.data.pool import Pool
+from probeval.relevance.normal import Normal
+from probeval.relevance.observers.prior import ObserverPrior, ObserverPriors
+
+__all__ = ["Family", "families", "single_families"]
+
+RIDGE = 0.1  # on the correlations of labels, so that copies share their weight
+FEWEST = 20  # pairs with two labels, from which their correlation is taken
+ENDS = 0.01  # the mean label is at least this far from the ends of its scale
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """The labels of a family as one measurement per pair.
+
+    Parameters
+    ----------
+    name
+        The family.
+    members
+        The observers whose labels are combined.
+    scores
+        The combined labels in units of their standard deviation, 0 where there is none, shape (pair,).
+    extra
+        The additional noise variance of pairs that some members did not label, infinite without any label, shape
+        (pair,).
+    prior
+        The prior of the family as an observer.
+    level
+        The logit of the mean grade, as a share of its maximum, that the mean labels suggest; None if they suggest none.
+    unit
+        The standard deviation of the labels before they were divided by it, as a share of their range; None for
+        families of several members or without a range.
+    """
+
+    name: str
+    members: tuple[ObserverSpec, ...]
+    scores: Floats
+    extra: Floats
+    prior: ObserverPrior
+    level: Normal | None
+    unit: float | None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scores", frozen(self.scores))
+        object.__setattr__(self, "extra", frozen(self.extra))
+
+    @property
+    def labelled(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Mask of the labelled pairs, shape (pair,)."""
+        return np.isfinite(self.extra)
+
+
+def families(labels: LabelTable, pool: Pool, priors: ObserverPriors) -> tuple[Family, ...]:
+    """Return the families of observers with labels in a pool; columns without two different labels are left out."""
+    by_family: dict[tuple[str, str], list[int]] = {}
+    for i, spec in enumerate(labels.observers):
+        by_family.setdefault((spec.kind, spec.family), []).append(i)
+    out = (_family(name, labels, columns, pool, priors) for (_, name), columns in by_family.items())
+    return tuple(family for family in out if family is not None)
+
+
+def single_families(labels: LabelTable, pool: Pool, priors: ObserverPriors) -> tuple[Family, ...]:
+    """Return each observer as a family of its own, as the trust report and learning need them."""
+    out = (_family(s, labels, [i], pool, priors) for i, s in enumerate(labels.sources))
+    return tuple(family for family in out if family is not None)
+
+
+def _family(
+    name: str, labels: LabelTable, columns: Sequence[int], pool: Pool, priors: ObserverPriors
+) -> Family | None:
+    values = labels.on(pool)[:, columns]
+    given = [i for i in range(len(columns)) if np.unique(values[~np.isnan(values[:, i]), i]).size > 1]
+    if not given:
+        return None
+    members = tuple(labels.observers[columns[i]] for i in given)
+    values = values[:, given]
+    unit = np.nanstd(values, axis=0)
+    standard = (values - np.nanmean(values, axis=0)) / unit
+    known = [priors.of(member) for member in members]
+    weights, correlation = _weights(standard, np.exp([p.log_slope.mean for p in known]))
+    scores, extra = _combined(standard, weights, correlation)
+    ranges = [_range(member) for member in members]
+    return Family(
+        name=name,
+        members=members,
+        scores=scores,
+        extra=extra,
+        prior=_prior(known, weights, correlation),
+        level=_level(values, ranges, known),
+        unit=float(unit[0]) / ranges[0] if len(members) == 1 and ranges[0] else None,
+    )
+
+
+def _weights(standard: Floats, slopes: Floats) -> tuple[Floats, Floats]:
+    """Return the members' weights, and the correlations of their labels (turned to agree with the majority)."""
+    n = len(slopes)
+    correlation = pd.DataFrame(standard).corr(min_periods=FEWEST).fillna(0.0).to_numpy(copy=True)
+    np.fill_diagonal(correlation, 1.0)
+    leading = np.linalg.eigh(correlation)[1][:, -1]
+    sign = np.where(leading * np.sign(leading.sum() or 1.0) < 0, -1.0, 1.0)
+    correlation *= np.outer(sign, sign)
+    weights = np.maximum(np.linalg.solve(correlation + RIDGE * np.eye(n), slopes), 0.0)
+    return sign * (weights if weights.any() else slopes), correlation * np.outer(sign, sign)
+
+
+def _combined(standard: Floats, weights: Floats, correlation: Floats) -> tuple[Floats, Floats]:
+    """Return the weighted mean label of each pair with standard deviation 1, and its additional noise variance."""
+    scores, extra = np.zeros(len(standard)), np.full(len(standard), np.inf)
+    here = ~np.isnan(standard)
+    patterns, which = np.unique(here, axis=0, return_inverse=True)
+    whole = _variance(weights, correlation)
+    for number, pattern in enumerate(patterns):
+        rows = np.flatnonzero(which.ravel() == number)
+        w = np.where(pattern, weights, 0.0)
+        if not w.any():
+            continue
+        scores[rows] = np.nan_to_num(standard[rows]) @ w / np.abs(w).sum()
+        extra[rows] = max(_variance(w, correlation) / whole - 1.0, 0.0)
+    labelled = np.isfinite(extra)
+    centred = scores[labelled] - scores[labelled].mean()
+    scores[labelled] = centred / (centred.std() or 1.0)
+    return scores, extra
+
+
+def _variance(weights: Floats, correlation: Floats) -> float:
+    """Return the variance of the weighted mean of labels."""
+    return float(weights @ correlation @ weights) / float(np.abs(weights).sum()) ** 2
+
+
+def _prior(known: Sequence[ObserverPrior], weights: Floats, correlation: Floats) -> ObserverPrior:
+    """Return the prior of the combined labels: slopes and own effects as those of the weighted mean."""
+    if len(known) == 1:
+        return known[0]
+    share = np.abs(weights) / np.sqrt(max(float(weights @ correlation @ weights), 1e-12))
+    best = int(np.argmax(share))
+
+    def combined(normals: Sequence[Normal]) -> Normal:
+        return Normal(float(np.log(share @ np.exp([n.mean for n in normals]))), normals[best].sd)
+
+    levels = {level for prior in known for level in prior.log_own}
+    return replace(
+        known[best],
+        log_slope=combined([p.log_slope for p in known]),
+        log_own={level: combined([p.own(level) for p in known]) for level in sorted(levels)},
+    )
+
+
+def _range(member: ObserverSpec) -> float | None:
+    """Return the highest label of a scale that has one."""
+    return None if member.levels is None else float(member.levels - 1)
+
+
+def _level(values: Floats, ranges: Sequence[float | None], known: Sequence[ObserverPrior]) -> Normal | None:
+    """Return the level of grades that the members' mean labels suggest: the most reliable of them."""
+    found = []
+    for column, top, prior in zip(values.T, ranges, known, strict=True):
+        if top and prior.level is not None:
+            share = float(np.clip(np.nanmean(column) / top, ENDS, 1 - ENDS))
+            found.append(Normal(float(logit(share)) + prior.level.mean, prior.level.sd))
+    return min(found, key=lambda n: n.sd) if found else None

@@ -1,0 +1,222 @@
+r"""The variance of labels at each level: queries, systems, systems on queries, pairs.
+
+Labels of all pairs, in units of their standard deviation, are a linear mixed model with the same columns as relevance:
+
+.. math:: y_d = \kappa + x_d\pi + \sum_k C_k[d] \cdot b_k + \epsilon_d,\qquad b_k \sim N(0, T_k I)
+
+Its variances :math:`T` are estimated by restricted maximum likelihood, with Newton steps by average information (Gilmour,
+Thompson and Cullis 1995). They say how much structure labels have, not how much of it is relevance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from probeval.arrays import Floats, Ints
+from probeval.relevance.inference.design import ModelDesign
+from probeval.relevance.observers.prior import PAIR
+
+__all__ = ["LevelVariances", "QueryStack", "Stacks", "level_variances"]
+
+STEPS = 25  # of the search for the variances
+LONGEST = 1.0  # step on the log scale
+SETTLED = 0.05  # the largest step at the end
+VAGUE = (-3.0, 2.0)  # mean and sd of a log variance before labels are seen, in units of the labels' variance
+FLAT = 1e-4  # the precision of the intercept and the slopes on terms
+MISSING = 1e9  # the noise variance of a pair without label
+LEAST = -9.0  # the least log variance
+
+
+@dataclass(frozen=True, eq=False)
+class QueryStack:
+    """Queries with the same number of pairs, as a stack of matrices.
+
+    Parameters
+    ----------
+    pairs
+        Positions in the pool, shape (query, pair).
+    grams
+        :math:`C_k C_k'` of each effect within queries, shape (query, pair, pair).
+    """
+
+    pairs: Ints
+    grams: Mapping[str, Floats]
+
+
+@dataclass(frozen=True, eq=False)
+class Stacks:
+    """All queries of a campaign in stacks, with the columns of its campaign effects."""
+
+    design: ModelDesign
+
+    @cached_property
+    def stacks(self) -> tuple[QueryStack, ...]:
+        """The queries by their number of pairs."""
+        pool = self.design.pool
+        first = np.cumsum(pool.sizes) - pool.sizes
+        out = []
+        for size in np.unique(pool.sizes[pool.sizes > 0]).tolist():
+            pairs = first[pool.sizes == size][:, None] + np.arange(size)
+            grams = {}
+            for effect in self.design.of_query:
+                rows = effect.columns.rows(pairs.ravel()).reshape(*pairs.shape, -1)
+                grams[effect.name] = rows @ rows.transpose(0, 2, 1)
+            out.append(QueryStack(pairs, grams))
+        return tuple(out)
+
+    @cached_property
+    def rows(self) -> Floats:
+        """The columns of the terms and of the campaign's effects, shape (pair, column)."""
+        return self.design.campaign_rows(np.arange(len(self.design.pool)))
+
+    @cached_property
+    def columns(self) -> dict[str, slice]:
+        """The columns of the terms and of each of the campaign's effects."""
+        sizes = {"terms": self.design.terms.shape[1]} | {e.name: e.columns.n_columns for e in self.design.of_campaign}
+        ends = np.cumsum([0, *sizes.values()]).tolist()
+        return {name: slice(a, b) for name, a, b in zip(sizes, ends, ends[1:], strict=False)}
+
+
+@dataclass(frozen=True, eq=False)
+class LevelVariances:
+    """Estimates of a family's variances by level, with the slopes of its labels on the terms.
+
+    Parameters
+    ----------
+    names
+        The levels: effects within queries, ``pair``, effects of the campaign.
+    log_variance, error
+        The log of each variance, and its standard error, shapes (level,).
+    slopes, slope_errors
+        The slopes on the terms, and their standard errors, shapes (term,).
+    structure
+        The log-likelihood ratio against labels that are pure noise.
+    """
+
+    names: tuple[str, ...]
+    log_variance: Floats
+    error: Floats
+    slopes: Floats
+    slope_errors: Floats
+    structure: float
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """The mixed model at some variances."""
+
+    value: float  # the restricted log-likelihood
+    slope: Floats  # in each log variance
+    information: Floats  # average information, shape (level, level)
+    coefficients: Floats  # of the intercept, the terms and the campaign's effects
+    covariance: Floats
+
+
+def level_variances(stacks: Stacks, scores: Floats, extra: Floats) -> LevelVariances:
+    """Return the variances of labels by level.
+
+    Parameters
+    ----------
+    stacks
+        The campaign.
+    scores, extra
+        The labels, and their known additional noise variance, infinite without a label, shapes (pair,).
+    """
+    design = stacks.design
+    names = (*(e.name for e in design.of_query), PAIR, *(e.name for e in design.of_campaign))
+    mean, sd = VAGUE
+    centre = np.array([-1.0 if name == PAIR else mean for name in names])
+    at = centre.copy()
+    noise = np.where(np.isfinite(extra), extra, MISSING)
+    for _ in range(STEPS):
+        fit = mixed_model(stacks, scores, noise, names, at)
+        curve = fit.information + np.eye(len(names)) / sd**2
+        step = np.linalg.solve(curve, fit.slope - (at - centre) / sd**2)
+        step = np.clip(step, -LONGEST, LONGEST)
+        at = np.maximum(at + step, LEAST)
+        if np.abs(step).max() < SETTLED:
+            break
+    fit = mixed_model(stacks, scores, noise, names, at)
+    error = np.sqrt(np.diag(np.linalg.inv(fit.information + np.eye(len(names)) / sd**2)))
+    none = np.array([0.0 if name == PAIR else LEAST for name in names])
+    terms = slice(1, 1 + design.terms.shape[1])
+    return LevelVariances(
+        names=names,
+        log_variance=at,
+        error=error,
+        slopes=fit.coefficients[terms],
+        slope_errors=np.sqrt(np.diag(fit.covariance)[terms]),
+        structure=fit.value - mixed_model(stacks, scores, noise, names, none).value,
+    )
+
+
+def mixed_model(stacks: Stacks, scores: Floats, noise: Floats, names: tuple[str, ...], at: Floats) -> Fit:
+    r"""Return the restricted log-likelihood at some log variances, its slope and its average information.
+
+    With :math:`V` the variance of a query's labels given the campaign's coefficients, :math:`A` their columns,
+    :math:`\Lambda` their prior precision and :math:`a = V^{-1}(y - A\hat g)`: for an effect within queries the slope is
+    :math:`\frac12 T \{a'Ga - \text{tr}(V^{-1}G) + \text{tr}(S^{-1} A'V^{-1}GV^{-1}A)\}` with
+    :math:`S = \Lambda + A'V^{-1}A`; the average information of two levels is :math:`\frac12 q_k' P q_l`, with
+    :math:`q_k = T_k G_k a` and :math:`P` the projection.
+    """
+    variance = dict(zip(names, np.exp(at).tolist(), strict=True))
+    design = stacks.design
+    n_columns = 1 + stacks.rows.shape[1]
+    precision = np.full(n_columns, FLAT)
+    for effect in design.of_campaign:
+        where = stacks.columns[effect.name]
+        precision[1 + where.start : 1 + where.stop] = 1 / variance[effect.name]
+    information, right = np.diag(precision), np.zeros(n_columns)
+    value, parts = 0.0, []
+    for stack in stacks.stacks:
+        size = stack.pairs.shape[1]
+        v = sum(variance[name] * gram for name, gram in stack.grams.items())
+        v = v + (variance[PAIR] + noise[stack.pairs])[:, :, None] * np.eye(size)
+        factor = np.linalg.cholesky(v)
+        value -= float(np.log(np.diagonal(factor, axis1=1, axis2=2)).sum())
+        inverse = np.linalg.inv(v)
+        rows = np.concatenate([np.ones((*stack.pairs.shape, 1)), stacks.rows[stack.pairs]], axis=2)
+        weighed = inverse @ rows
+        information += np.tensordot(rows, weighed, axes=([0, 1], [0, 1]))
+        right += np.tensordot(weighed, scores[stack.pairs], axes=([0, 1], [0, 1]))
+        parts.append((stack, inverse, rows, weighed))
+    covariance = np.linalg.inv(information)
+    g = covariance @ right
+    value += float(np.log(precision).sum() - np.linalg.slogdet(information)[1] - precision @ g**2) / 2
+    slope = np.zeros(len(names))
+    projected = np.zeros((len(names), len(names)))
+    through = np.zeros((len(names), n_columns))
+    for stack, inverse, rows, weighed in parts:
+        residual = scores[stack.pairs] - rows @ g
+        a = (inverse @ residual[..., None])[..., 0]
+        value -= float((residual * a).sum()) / 2
+        moved = np.zeros((len(names), *stack.pairs.shape))
+        for i, name in enumerate(names):
+            if name == PAIR:
+                moved[i] = variance[name] * a
+                traced = float(np.trace(inverse, axis1=1, axis2=2).sum())
+                inner = np.tensordot(weighed, weighed, axes=([0, 1], [0, 1]))
+            elif name in stack.grams:
+                gram = stack.grams[name]
+                moved[i] = variance[name] * (gram @ a[..., None])[..., 0]
+                traced = float((inverse * gram).sum())
+                inner = np.tensordot(weighed, gram @ weighed, axes=([0, 1], [0, 1]))
+            else:
+                where = stacks.columns[name]
+                moved[i] = rows[:, :, 1 + where.start : 1 + where.stop] @ g[1 + where.start : 1 + where.stop]
+                continue
+            slope[i] += (float((moved[i] * a).sum()) + variance[name] * (float((covariance * inner).sum()) - traced)) / 2
+        back = np.einsum("qij,kqj->kqi", inverse, moved)
+        projected += np.tensordot(moved, back, axes=([1, 2], [1, 2]))
+        through += np.einsum("qic,kqi->kc", weighed, moved)
+    for i, name in enumerate(names):
+        if name in stacks.columns:
+            where = slice(1 + stacks.columns[name].start, 1 + stacks.columns[name].stop)
+            spread = float(g[where] @ g[where] + np.trace(covariance[where, where]))
+            slope[i] = (spread / variance[name] - (where.stop - where.start)) / 2
+    average = (projected - through @ covariance @ through.T) / 2
+    return Fit(value, slope, (average + average.T) / 2, g, covariance)

@@ -1,0 +1,222 @@
+r"""Relevance given labels: the prior of a campaign's judgments once its labels are seen.
+
+Given the worth of labels everything about them is normal. Within a query the seen part of relevance
+:math:`x \sim N(0, K)` is measured by each family in turn:
+
+.. math:: y = A g + \lambda x + \epsilon,\quad \epsilon \sim N(0, E)\qquad\Rightarrow\qquad
+          x \mid y, g \sim N\big(\lambda K V^{-1}(y - Ag),\; K - \lambda^2 K V^{-1} K\big),\quad V = \lambda^2 K + E
+
+with :math:`g` the campaign's parameters (those of relevance, and the family's level, likings and biases), of which labels
+give the information :math:`A'V^{-1}A`. What is left is again a normal prior in :math:`g` and :math:`x`, with which
+judgments are fitted as before. See docs/theory/observers.md#measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.special import expit
+
+from probeval.arrays import Floats
+from probeval.data.evidence import LabelTable
+from probeval.relevance.effects.cutpoints import gap_columns
+from probeval.relevance.effects.effect import Columns
+from probeval.relevance.inference.blocks import Layout
+from probeval.relevance.inference.design import CampaignColumns, DesignedEffect, ModelDesign
+from probeval.relevance.inference.measured import MeasuredPrior, SeenStack
+from probeval.relevance.normal import Normal
+from probeval.relevance.observers.family import Family, families
+from probeval.relevance.observers.levels import MISSING, Stacks, level_variances
+from probeval.relevance.observers.prior import PAIR, ObserverPriors
+from probeval.relevance.observers.worth import LOGISTIC, Worth, find_worth
+
+__all__ = ["family_block", "measured_design", "with_labels"]
+
+LEVEL = Normal(0.0, 3.0)  # the level of a family's labels, in their sds
+LIKING = 0.02  # the least sd of a family's own slope on a term
+BISECTIONS = 50  # of the search for the level of grades that labels suggest
+FARTHEST = 12.0  # logits
+
+
+def with_labels(design: ModelDesign, priors: ObserverPriors, labels: LabelTable) -> ModelDesign:
+    """Return the design of a campaign given its labels; unchanged if no column has two different labels."""
+    found = families(labels, design.pool, priors)
+    return measured_design(design, priors, found) if found else design
+
+
+def measured_design(design: ModelDesign, priors: ObserverPriors, found: Sequence[Family]) -> ModelDesign:
+    """Return the design of a campaign given the labels of some families."""
+    stacks = Stacks(design)
+    levels = [level_variances(stacks, family.scores, family.extra) for family in found]
+    worth = find_worth(design, priors, found, levels)
+    reference = reference_design(design, priors, found)
+    measured = tuple(measure(stacks, reference, priors, found, setting) for setting in worth.settings)
+    return replace(reference, measured=measured, worth=worth)
+
+
+def pair_scale(priors: ObserverPriors) -> float:
+    """Return the factor of all logits once the pairs' own seen effects are no longer part of the noise."""
+    return float(1 / np.sqrt(1 - priors.share(PAIR)))
+
+
+def family_block(family: Family, part: str) -> str:
+    """Return the name of a block of a family's parameters: ``level``, ``terms``, or an effect of the campaign."""
+    return f"{family.name}: {part}"
+
+
+def reference_design(design: ModelDesign, priors: ObserverPriors, found: Sequence[Family]) -> ModelDesign:
+    """Return the design of the reference observer's grades: its own views as effects, the seen part given by labels.
+
+    All logits are larger, as the noise of a grade is what no other observer sees of a pair. Effects of the campaign and
+    parameters of families are columns with a common prior, given by labels.
+    """
+    scale = pair_scale(priors)
+    own = []
+    for e in design.effects:
+        if e.effect.acts_on == "cutpoints":
+            own.append(e)
+        elif e.effect.scope == "query":
+            share = float(np.log(scale * np.sqrt(1 - priors.share(e.name))))
+            own.append(DesignedEffect(e.effect, e.columns, Normal(e.log_sd.mean + share, e.log_sd.sd)))
+    common = [CampaignColumns(e.name, e.columns) for e in design.of_campaign]
+    for family in found:
+        sizes = {"level": 1, "terms": design.terms.shape[1]} | {c.name: c.columns.n_columns for c in common[: len(design.of_campaign)]}
+        for part, size in sizes.items():
+            nothing = Columns.of(csr_array((len(design.pool), size)))
+            common.append(CampaignColumns(family_block(family, part), nothing))
+    return replace(
+        design,
+        coefficients=tuple(c.times(scale) for c in design.coefficients),
+        cuts=tuple(c.times(scale) for c in design.cuts),
+        effects=tuple(own),
+        common=tuple(common),
+    )
+
+
+def measure(
+    stacks: Stacks, reference: ModelDesign, priors: ObserverPriors, found: Sequence[Family], worth: Worth
+) -> MeasuredPrior:
+    """Return the prior given the labels of all families, at one setting of their worth."""
+    layout, scale = Layout.of(reference), pair_scale(priors)
+    mean, precision = np.zeros(layout.size), np.zeros(layout.size)
+    for where, known in ((layout.cuts, reference.cuts), (layout["coefficients"], reference.coefficients)):
+        mean[where] = [p.mean for p in known]
+        precision[where] = [p.sd**-2.0 for p in known]
+    for effect in stacks.design.of_campaign:
+        precision[layout[effect.name]] = (worth.sds[effect.name] * scale) ** -2.0
+    information = np.diag(precision)
+    right = precision * mean
+    first = layout.columns.start
+    rows = reference.campaign_rows(np.arange(len(reference.pool)))
+    columns = []
+    for family, slope, own, liking in zip(found, worth.slopes, worth.own, worth.popularity, strict=True):
+        columns.append(_family_columns(stacks, layout, rows, family, slope / scale))
+        information += _family_prior(stacks, reference, layout, family, slope / scale, own, liking)
+    seen, queries = [], []
+    offset, response = np.zeros(len(rows)), np.zeros(rows.shape)
+    for stack in stacks.stacks:
+        size = stack.pairs.shape[1]
+        k = np.asarray(sum(priors.share(n) * (worth.sds[n] * scale) ** 2 * g for n, g in stack.grams.items()))
+        k = k + priors.share(PAIR) * LOGISTIC * scale**2 * np.eye(size)
+        m, b = np.zeros(stack.pairs.shape), np.zeros((*stack.pairs.shape, rows.shape[1]))
+        for family, all_columns, slope, own in zip(found, columns, worth.slopes, worth.own, strict=True):
+            slope = slope / scale
+            extra = family.extra[stack.pairs]
+            noise = own[PAIR] ** 2 + np.where(np.isfinite(extra), extra, MISSING)
+            v = np.asarray(sum(own[n] ** 2 * g for n, g in stack.grams.items())) + noise[:, :, None] * np.eye(size)
+            inverse = np.linalg.inv(v + slope**2 * k)
+            a = all_columns[stack.pairs] + slope * b
+            residual = family.scores[stack.pairs] - slope * m
+            weighed = inverse @ a
+            information[first:, first:] += np.tensordot(a, weighed, axes=([0, 1], [0, 1]))
+            right[first:] += np.tensordot(weighed, residual, axes=([0, 1], [0, 1]))
+            gain = slope * k @ inverse
+            m = m + (gain @ residual[..., None])[..., 0]
+            b = b - gain @ a
+            k = k - slope * gain @ k
+        offset[stack.pairs], response[stack.pairs] = m, b
+        seen.append(SeenStack(stack.pairs, (k + k.transpose(0, 2, 1)) / 2))
+        queries.append(reference.pool.query[stack.pairs[:, 0]])
+    prior = MeasuredPrior(
+        worth.weight, np.linalg.solve(information, right), information, offset, response, tuple(seen), tuple(queries)
+    )
+    levels = [family.level for family, slope in zip(found, worth.slopes, strict=True) if family.level and slope > 0]
+    if not levels:
+        return prior
+    return _with_level(prior, reference, layout, rows, min(levels, key=lambda n: n.sd), right)
+
+
+def _family_columns(stacks: Stacks, layout: Layout, rows: Floats, family: Family, slope: float) -> Floats:
+    """Return the columns of a family's labels in the campaign's parameters, without cutpoints, shape (pair, column)."""
+    out, first = slope * rows, layout.columns.start
+
+    def block(part: str) -> slice:
+        where = layout[family_block(family, part)]
+        return slice(where.start - first, where.stop - first)
+
+    out[:, block("level")] = 1.0
+    out[:, block("terms")] = stacks.rows[:, stacks.columns["terms"]]
+    for effect in stacks.design.of_campaign:
+        out[:, block(effect.name)] = stacks.rows[:, stacks.columns[effect.name]]
+    return out
+
+
+def _family_prior(
+    stacks: Stacks,
+    reference: ModelDesign,
+    layout: Layout,
+    family: Family,
+    slope: float,
+    own: dict[str, float] | object,
+    liking: float,
+) -> Floats:
+    """Return the prior precision of a family's parameters; its slopes on terms are tied to those of relevance."""
+    out = np.zeros((layout.size, layout.size))
+    level = layout[family_block(family, "level")].start
+    out[level, level] = LEVEL.sd**-2.0
+    terms = layout[family_block(family, "terms")]
+    for i, coefficient in enumerate(reference.coefficients):
+        tie = np.zeros(layout.size)
+        tie[terms.start + i], tie[layout["coefficients"].start + i] = 1.0, -liking * slope
+        spread = family.prior.popularity.sd * abs(slope * coefficient.mean)
+        out += np.outer(tie, tie) / (spread**2 + LIKING**2)
+    for effect in stacks.design.of_campaign:
+        where = np.arange(*layout[family_block(family, effect.name)].indices(layout.size))
+        out[where, where] = own[effect.name] ** -2.0  # type: ignore[index]
+    return out
+
+
+def _with_level(
+    prior: MeasuredPrior, reference: ModelDesign, layout: Layout, rows: Floats, level: Normal, right: Floats
+) -> MeasuredPrior:
+    r"""Return the prior with the level of grades that labels suggest.
+
+    The mean grade as a share of its maximum is :math:`f(t) = \text{mean}\,F((\alpha_\ell + \eta_d + t)/\sqrt{1 +
+    \pi v_d/8})` for a shift :math:`t` of all logits; the shift at which it has the suggested logit becomes an
+    observation of the mean logit.
+    """
+    gaps = prior.mean[layout["gaps"]]
+    columns = gap_columns(len(reference.cuts))
+    cuts = prior.mean[layout["first_cut"]] + columns.middle @ gaps + columns.apart @ gaps
+    own = sum(e.log_sd.square * e.columns.squares for e in reference.of_query)
+    eta = prior.offset + (rows + prior.response) @ prior.mean[layout.columns]
+    width = np.sqrt(1 + np.pi / 8 * (prior.variance + own))[:, None]
+    target = float(expit(level.mean))
+    low, high = -FARTHEST, FARTHEST
+    for _ in range(BISECTIONS):
+        shift = (low + high) / 2
+        share = float(expit((eta[:, None] + cuts + shift) / width).mean())
+        low, high = (shift, high) if share < target else (low, shift)
+    reach = expit((eta[:, None] + cuts + shift) / width)
+    steep = float((reach * (1 - reach) / width).mean())
+    spread = level.sd * target * (1 - target) / max(steep, 1e-6)
+    functional = np.zeros(layout.size)
+    functional[layout["first_cut"]] = 1.0
+    functional[layout["gaps"]] = columns.middle
+    functional[layout.columns] = (rows + prior.response).mean(axis=0)
+    information = prior.precision + np.outer(functional, functional) / spread**2
+    right = right + functional * (float(functional @ prior.mean) + shift) / spread**2
+    return replace(prior, mean=np.linalg.solve(information, right), precision=information)
