@@ -47,7 +47,7 @@ def fit_hierarchical(
     collections: Sequence[Collection],
     *,
     depth: int,
-    labelled: tuple[LabelTable, Judgments] | None = None,
+    labelled: Sequence[tuple[LabelTable, Judgments]] = (),
     progress: Callable[[Sequence[Collection]], Iterable[Collection]] = iter,
 ) -> Hierarchical:
     """Return the hierarchical model with a prior learned from campaigns.
@@ -59,7 +59,8 @@ def fit_hierarchical(
     depth
         The depth of their pools.
     labelled
-        Machine labels and human grades of the same pairs, to learn the informativeness of the labels.
+        Machine labels and human grades of the same pairs, to learn the informativeness of the labels. The first table
+        counts.
     progress
         A wrapper around the campaigns, such as a progress bar.
     """
@@ -67,7 +68,7 @@ def fit_hierarchical(
         raise ModelError("No campaign was given to learn from.")
     spec = spec_of(collections[0])
     prior = pooled_prior([estimate_campaign(c, spec, depth=depth) for c in progress(collections)], spec)
-    return Hierarchical(prior if labelled is None else replace(prior, labels=learn_labels(*labelled)))
+    return Hierarchical(replace(prior, labels=learn_labels(*labelled[0])) if labelled else prior)
 
 
 def hierarchical_card(
@@ -76,7 +77,7 @@ def hierarchical_card(
     name: str,
     title: str,
     depth: int,
-    labelled: tuple[LabelTable, Judgments] | None = None,
+    labelled: Sequence[tuple[LabelTable, Judgments]] = (),
     evaluation: Mapping[str, Any] | None = None,
     limits: tuple[str, ...] = (),
     made: str = "",
