@@ -180,7 +180,7 @@ def labels(work: Work) -> str:
     held = work.held(name)
     past = [c for n, c in work.campaigns().items() if n != name]
     graded = read_graded_labels(work.data / "labels-dl2020.tsv.gz")
-    model = work.kept("model-labels", lambda: fit_hierarchical(past, depth=10, labelled=graded))
+    model = work.kept("model-labels", lambda: fit_hierarchical(past, depth=10, labelled=[graded]))
     rows = []
     for metric in ("DCG@10", "nDCG@10"):
         protocol = SimulationProtocol.of(metric, batch=10, checkpoints=SHARES, until=0.2, draws=500)

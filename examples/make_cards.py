@@ -116,7 +116,7 @@ def hierarchical_cards(data: Path) -> list[Card]:
             name="text-hierarchical",
             title="Relevance of texts, with effects of queries, teams and systems, with calibrated confidence.",
             depth=10,
-            labelled=read_graded_labels(data / "labels-dl2020.tsv.gz"),
+            labelled=[read_graded_labels(data / "labels-dl2020.tsv.gz")],
             evaluation=evaluation,
             limits=(
                 "Learned from five campaigns of ranked lists of texts; depths far from 10 were not tried.",

@@ -130,6 +130,7 @@ def compare(
     mapping: str | None = None,
     metadata: Any = None,
     labels: Any = None,
+    observers: Any = None,
     scale: Scale | str | None = None,
     gain: str | None = None,
     depth: int | None = None,
@@ -144,7 +145,7 @@ def compare(
 
     Parameters
     ----------
-    source, qrels, metadata, labels, order
+    source, qrels, metadata, labels, observers, order
         Runs and judgments (see :func:`probeval.as_collection`), or a table of scores without a measure.
     metric, scale, gain, depth
         The measure, the grades and their gains, and how many ranks count.
@@ -183,8 +184,9 @@ def compare(
         raise ReliabilityError("Runs need a measure, such as nDCG@10; a single table (.csv) is read as scores.")
     else:
         collection = as_collection(
-            source, qrels=qrels, metadata=metadata, labels=labels, scale=as_scale(scale), order=order, progress=progress
-        )
+            source, qrels=qrels, metadata=metadata, labels=labels, observers=observers, scale=as_scale(scale),
+            order=order, progress=progress,
+        )  # fmt: skip
         name = str(as_metric(metric))
         found = judged_scores(collection, as_metric(metric), scale=as_scale(scale), gain=gain, depth=depth)
         note_left_out(collection, found, note)

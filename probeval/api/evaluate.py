@@ -35,6 +35,7 @@ def evaluate(
     *,
     qrels: Any = None,
     labels: Any = None,
+    observers: Any = None,
     metadata: Any = None,
     model: str | Card | Predicts | None = None,
     inference: Inference = "laplace",
@@ -56,7 +57,7 @@ def evaluate(
 
     Parameters
     ----------
-    runs, qrels, labels, metadata, order
+    runs, qrels, labels, observers, metadata, order
         Paths, frames, dicts or objects of other packages: see :func:`probeval.as_collection`.
     metric
         The measure, such as ``nDCG@10``.
@@ -88,7 +89,14 @@ def evaluate(
     measured, grades = as_metric(metric), as_scale(scale)
     notes, note = collect_notes(say)
     collection = as_collection(
-        runs, qrels=qrels, metadata=metadata, labels=labels, scale=grades, order=order, progress=progress
+        runs,
+        qrels=qrels,
+        metadata=metadata,
+        labels=labels,
+        observers=observers,
+        scale=grades,
+        order=order,
+        progress=progress,
     )
     if systems == "judged":
         collection = judged_systems(collection, depth or measured.cutoff or collection.runs.depth, note)

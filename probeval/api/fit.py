@@ -7,8 +7,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from probeval.api.inputs import Note, Progress, silent
-from probeval.data import Collection, read_campaign, read_graded_labels
+from probeval.api.inputs import Note, Progress, read_labelled, silent, with_observers
+from probeval.data import Collection, read_campaign
 from probeval.errors import DataError, ModelError
 from probeval.relevance import Card, fit_card, write_card
 from probeval.relevance.learning.fit import TEXT_JUD, hierarchical_card
@@ -29,6 +29,7 @@ def fit(
     terms: Sequence[Sequence[str]] | None = None,
     depth: int = DEPTH,
     labels_from: Any = None,
+    observers: Any = None,
     name: str = "mine",
     out: str | PathLike[str] | None = None,
     made: str = "`probeval.fit`",
@@ -48,7 +49,10 @@ def fit(
     depth
         The depth of the pools.
     labels_from
-        A table of labels with a column ``grade``, to learn how informative labels are.
+        A table of labels beside grades (see :func:`probeval.data.read_graded_labels`), or several, to learn how
+        reliable those are who gave them.
+    observers
+        Who gave the labels: see :func:`probeval.as_collection`.
     name, out
         The name of the model; and the folder to write it to, whose name it then takes.
     made
@@ -69,16 +73,17 @@ def fit(
         raise ModelError(f"No kind of model {kind!r}: {', '.join(KINDS)}.")
     if kind == "hierarchical" and terms:
         raise ModelError("Terms belong to ordinal models; the hierarchical model has effects of its own.")
-    if kind == "ordinal" and labels_from is not None:
+    if kind == "ordinal" and labels_from:
         raise ModelError("Graded labels belong to the hierarchical model; an ordinal model takes a term label[column].")
     if not campaigns:
         raise DataError("no campaign is left to fit on.")
-    collections = [_fully_judged(c, depth, say) for c in campaigns]
+    collections, labelled = with_observers(
+        [_fully_judged(c, depth, say) for c in campaigns], observers, read_labelled(labels_from)
+    )
     folder = None if out is None else Path(out)
     name = name if folder is None else folder.resolve().name
     title = f"Relevance learned from {', '.join(c.name for c in collections)}."
     if kind == "hierarchical":
-        labelled = None if labels_from is None else read_graded_labels(labels_from)
         card = hierarchical_card(
             collections, name=name, title=title, depth=depth, labelled=labelled, made=made, progress=progress
         )

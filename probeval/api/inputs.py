@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from os import PathLike
@@ -16,6 +17,7 @@ from probeval.data import (
     Scale,
     as_judgments,
     as_runs,
+    read_graded_labels,
     read_judgments,
     read_labels,
     read_metadata,
@@ -24,7 +26,8 @@ from probeval.data import (
 )
 from probeval.data.evidence import LabelTable, Metadata, labels_from_table, metadata_from_table
 from probeval.data.files import find, run_files
-from probeval.errors import DataError, ModelError
+from probeval.data.observers import as_observers
+from probeval.errors import DataError, ModelError, ProbevalWarning
 from probeval.relevance import Card, Choice, choose_model
 from probeval.relevance.models.base import Predicts
 from probeval.relevance.models.hierarchical import Inference
@@ -35,14 +38,17 @@ __all__ = [
     "as_collection",
     "as_scale",
     "collect_notes",
+    "read_labelled",
     "select_model",
     "silent",
     "unanswered",
     "unjudged",
+    "with_observers",
 ]
 
 Note = Callable[[str], None]
 Progress = Callable[[Sequence[Any]], Iterable[Any]]
+GradedLabels = tuple[LabelTable, Judgments]
 
 
 def silent(_: str) -> None:
@@ -66,6 +72,7 @@ def as_collection(
     qrels: Any = None,
     metadata: Any = None,
     labels: Any = None,
+    observers: Any = None,
     scale: Scale | None = None,
     order: str = "trec_eval",
     progress: Progress = iter,
@@ -80,8 +87,13 @@ def as_collection(
         ir_measures by system.
     qrels
         Judgments: a path, or anything that :func:`~probeval.data.as_judgments` takes.
-    metadata, labels
-        Groups of documents, and labels by machines: a path or a data frame.
+    metadata
+        Groups of documents: a path or a data frame.
+    labels
+        Labels by machines or people: a path or a data frame, or several of them, with distinct columns.
+    observers
+        Who gave the labels: a path or a data frame with the columns name, kind, family and scale, or a mapping from
+        names to mappings of these. What it lacks is inferred: see :func:`probeval.data.describe_observer`.
     scale
         The scale that grades must be on.
     order
@@ -103,9 +115,44 @@ def as_collection(
     given = {
         "judgments": _judgments(qrels, scale),
         "metadata": _table(metadata, Metadata, read_metadata, metadata_from_table),
-        "labels": _table(labels, LabelTable, read_labels, labels_from_table),
+        "labels": _labels(labels),
     }
-    return replace(collection, **{name: value for name, value in given.items() if value is not None})
+    collection = replace(collection, **{name: value for name, value in given.items() if value is not None})
+    return with_observers([collection], observers)[0][0]
+
+
+def with_observers(
+    collections: Sequence[Collection], observers: Any, labelled: Sequence[GradedLabels] = ()
+) -> tuple[list[Collection], list[GradedLabels]]:
+    """Collections and graded labels with descriptions of those who gave the labels.
+
+    Parameters
+    ----------
+    collections, labelled
+        Collections, and labels beside grades.
+    observers
+        As in :func:`as_collection`; None leaves everything as it is. One without any label gives a warning.
+    """
+    if observers is None:
+        return list(collections), list(labelled)
+    given = as_observers(observers)
+    tables = [c.labels for c in collections if c.labels is not None] + [table for table, _ in labelled]
+    if not tables:
+        raise DataError("observers describe labels, and there are none. Give labels too.")
+    unheard = [name for name in given if not any(name in table.sources for table in tables)]
+    if unheard:
+        warnings.warn(f"Observers without labels: {', '.join(unheard)}.", ProbevalWarning, 2)
+    return (
+        [c if c.labels is None else replace(c, labels=c.labels.described(given)) for c in collections],
+        [(table.described(given), judgments) for table, judgments in labelled],
+    )
+
+
+def read_labelled(paths: Any) -> list[GradedLabels]:
+    """Labels beside grades from a file or several."""
+    if paths is None:
+        return []
+    return [read_graded_labels(path) for path in ([paths] if isinstance(paths, (str, PathLike)) else paths)]
 
 
 def _are_paths(runs: Any) -> bool:
@@ -144,6 +191,13 @@ def _table(given: Any, kind: type, read: Callable[[Any], Any], from_table: Calla
     if given is None or isinstance(given, kind):
         return given
     return from_table(given) if isinstance(given, pd.DataFrame) else read(given)
+
+
+def _labels(given: Any) -> LabelTable | None:
+    """One table of labels, from one source or several."""
+    sources = list(given) if isinstance(given, (list, tuple)) else [] if given is None else [given]
+    tables = [_table(one, LabelTable, read_labels, labels_from_table) for one in sources]
+    return tables[0].joined(tables[1:]) if len(tables) > 1 else tables[0] if tables else None
 
 
 def as_scale(scale: Scale | str | None) -> Scale | None:

@@ -31,6 +31,7 @@ def plan(
     prices: Prices | None = None,
     metadata: Any = None,
     labels: Any = None,
+    observers: Any = None,
     model: str | Card | Predicts | None = None,
     scale: Scale | str | None = None,
     gain: str | None = None,
@@ -44,7 +45,7 @@ def plan(
 
     Parameters
     ----------
-    runs, qrels, metadata, labels, order
+    runs, qrels, metadata, labels, observers, order
         Runs, and the judgments of a pilot, if any: see :func:`probeval.as_collection`.
     metric, model, scale, gain
         As in :func:`probeval.evaluate`.
@@ -57,7 +58,9 @@ def plan(
     """
     from probeval.simulation import plan as make_plan
 
-    collection = as_collection(runs, qrels=qrels, metadata=metadata, labels=labels, scale=as_scale(scale), order=order)
+    collection = as_collection(
+        runs, qrels=qrels, metadata=metadata, labels=labels, observers=observers, scale=as_scale(scale), order=order
+    )
     choice = select_model(collection, model, scale=scale, gain=gain, say=say)
     return make_plan(
         collection, choice.model, metric=metric, targets=target, scale=choice.scale, queries=queries, depths=depths,

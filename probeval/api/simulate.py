@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from probeval.api.inputs import Note, Progress, as_collection, as_scale, silent
-from probeval.data import Collection, read_campaign, read_graded_labels
+from probeval.api.inputs import Note, Progress, as_collection, as_scale, read_labelled, silent, with_observers
+from probeval.data import Collection, read_campaign
 from probeval.errors import DataError
 from probeval.metrics import Metric
 
@@ -25,6 +25,7 @@ def simulate(
     qrels: Any = None,
     metadata: Any = None,
     labels: Any = None,
+    observers: Any = None,
     order: str = "trec_eval",
     fit: Sequence[Collection | str | PathLike[str]] = (),
     labels_from: Any = None,
@@ -38,14 +39,14 @@ def simulate(
 
     Parameters
     ----------
-    runs, qrels, metadata, labels, order
+    runs, qrels, metadata, labels, observers, order
         A campaign with judgments: see :func:`probeval.as_collection`.
     metric, policies
         The measure, and ``POLICY`` or ``POLICY:MODEL`` each.
     fit
         Campaigns (folders or collections) on which the models are fitted; by default the built-in models are used.
     labels_from
-        A table of labels with a column ``grade``, to learn how informative labels are, with ``fit``.
+        A table of labels beside grades, or several, to learn how reliable those are who gave them, with ``fit``.
     jobs, scheduler
         The number of processes, or the address of a Dask scheduler.
     progress, say
@@ -69,9 +70,11 @@ def simulate(
     collection = as_collection(
         runs, qrels=qrels, metadata=metadata, labels=labels, scale=as_scale(protocol.get("scale")), order=order
     )
+    described, labelled = with_observers([collection, *past], observers, read_labelled(labels_from))
+    collection, *past = described
     if collection.judgments is None:
         raise DataError("A simulation needs the judgments of a finished campaign: give qrels.")
     return judge_again(
-        collection, settings, fit=past, labelled=None if labels_from is None else read_graded_labels(labels_from),
+        collection, settings, fit=past, labelled=labelled,
         n_jobs=jobs, scheduler=scheduler, progress=progress, say=say,
     )  # fmt: skip

@@ -135,6 +135,7 @@ def study_scores(
     qrels: Any = None,
     metadata: Any = None,
     labels: Any = None,
+    observers: Any = None,
     model: str | Card | Predicts = "none",
     design: str = "s x q",
     components: str | None = None,
@@ -155,7 +156,7 @@ def study_scores(
         A table of scores (a path or a data frame), without a measure; or runs, as in :func:`probeval.as_collection`.
     metric, scale, gain, depth
         The measure, the grades and their gains, and how many ranks count.
-    qrels, metadata, labels, order
+    qrels, metadata, labels, observers, order
         As in :func:`probeval.as_collection`.
     model
         ``"none"``: unjudged documents count as not relevant. Else the relevance model for them.
@@ -176,8 +177,9 @@ def study_scores(
             raise ReliabilityError("Runs need a measure, such as nDCG@10; a single table (.csv) is read as scores.")
     else:
         collection = as_collection(
-            source, qrels=qrels, metadata=metadata, labels=labels, scale=as_scale(scale), order=order, progress=progress
-        )
+            source, qrels=qrels, metadata=metadata, labels=labels, observers=observers, scale=as_scale(scale),
+            order=order, progress=progress,
+        )  # fmt: skip
         measure_ = as_metric(metric)
         if model == "none":
             given = _judged(collection, measure_, facets, as_scale(scale), gain, depth)

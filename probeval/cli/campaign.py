@@ -29,6 +29,7 @@ from probeval.cli.options import (
     MetadataFile,
     Metric,
     ModelName,
+    ObserversFile,
     Order,
     OrderName,
     OutputFormat,
@@ -70,6 +71,7 @@ def create(
     qrels: Qrels = None,
     metadata: MetadataFile = None,
     labels: Labels = None,
+    observers: ObserversFile = None,
     queries: Annotated[
         Path | None,
         typer.Option("--queries", metavar="FILE", help="Query texts: a table of query and text."),
@@ -111,9 +113,11 @@ def create(
     talk = Talk(quiet=quiet)
     if model == "none":
         raise ProbevalError("A campaign needs a model: uniform, empirical, independent, hierarchical or a card.")
-    collection = as_collection(
-        runs, qrels=qrels, metadata=metadata, labels=labels, scale=as_scale(scale), order=order.value,
-        progress=talk.progress,
+    collection = talk.warned(
+        lambda: as_collection(
+            runs, qrels=qrels, metadata=metadata, labels=labels, observers=observers, scale=as_scale(scale),
+            order=order.value, progress=talk.progress,
+        )
     )  # fmt: skip
     choice = select_model(collection, model, scale=scale, gain=gain and gain.value, say=talk)
     with Campaign.create(
@@ -352,13 +356,15 @@ def import_file(
 
     talk = Talk(quiet=quiet)
     with opened_campaign(store, name) as opened:
-        incoming = opened.import_file(
-            by,
-            file,
-            file_format=kind,
-            assessor=assessor,
-            machines=machine or [],
-            docs=None if docs is None else read_texts(docs, "doc"),
+        incoming = talk.warned(
+            lambda: opened.import_file(
+                by,
+                file,
+                file_format=kind,
+                assessor=assessor,
+                machines=machine or [],
+                docs=None if docs is None else read_texts(docs, "doc"),
+            )
         )
     for what in incoming.left_out:
         talk(f"Left out: {what}.")

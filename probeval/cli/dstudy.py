@@ -15,6 +15,7 @@ from probeval.cli.options import (
     Labels,
     Level,
     MetadataFile,
+    ObserversFile,
     Order,
     OrderName,
     OutputFormat,
@@ -54,6 +55,7 @@ def dstudy(
     qrels: Qrels = None,
     metadata: MetadataFile = None,
     labels: Labels = None,
+    observers: ObserversFile = None,
     model: StudyModel = "none",
     design: DesignText = "s x q",
     components: Components = None,
@@ -103,8 +105,8 @@ def dstudy(
         metrics = [str(parse(text) @ k) for text in metrics for k in parse_counts("--cutoffs", cutoffs) or ()]
     wanted = [pair for text in target or ["erho2=.95", "phi=.95"] for pair in _target(text)]
     sources = study_sources(
-        source, metrics, qrels=qrels, metadata=metadata, labels=labels, scale=scale, order=order.value, model=model,
-        talk=talk,
+        source, metrics, qrels=qrels, metadata=metadata, labels=labels, observers=observers, scale=scale,
+        order=order.value, model=model, talk=talk,
     )  # fmt: skip
     studies = {
         name: talk.warned(

@@ -7,7 +7,18 @@ from typing import Annotated
 import typer
 
 from probeval.api import as_collection
-from probeval.cli.options import Depth, Format, Labels, MetadataFile, OutputFormat, Qrels, Quiet, RunPaths, Seed
+from probeval.cli.options import (
+    Depth,
+    Format,
+    Labels,
+    MetadataFile,
+    ObserversFile,
+    OutputFormat,
+    Qrels,
+    Quiet,
+    RunPaths,
+    Seed,
+)
 from probeval.cli.output import Talk, write
 from probeval.errors import FeatureError
 from probeval.features import DEFINITIONS, compute_features
@@ -25,6 +36,7 @@ def features(
     qrels: Qrels = None,
     metadata: MetadataFile = None,
     labels: Labels = None,
+    observers: ObserversFile = None,
     depth: Depth = None,
     output_format: Format = OutputFormat.csv,
     seed: Seed = 0,
@@ -37,7 +49,11 @@ def features(
     Example: probeval features runs/ --feature fSYS --feature fSYS@100
     """
     talk = Talk(quiet=quiet)
-    collection = as_collection(runs, qrels=qrels, metadata=metadata, labels=labels, progress=talk.progress)
+    collection = talk.warned(
+        lambda: as_collection(
+            runs, qrels=qrels, metadata=metadata, labels=labels, observers=observers, progress=talk.progress
+        )
+    )
     table = talk.warned(lambda: compute_features(collection, names or _possible(collection.has), depth=depth or DEPTH))
     write(table.to_frame(), table.to_dict(), output_format)
 

@@ -12,7 +12,7 @@ import typer
 
 from probeval import api
 from probeval.api.fit import DEPTH
-from probeval.cli.options import Depth, Format, LabelsFrom, OutputFormat, Quiet, Seed
+from probeval.cli.options import Depth, Format, LabelsFrom, ObserversFile, OutputFormat, Quiet, Seed
 from probeval.cli.output import Talk, write
 from probeval.data import read_campaign
 from probeval.errors import DataError, ModelError, did_you_mean
@@ -41,6 +41,7 @@ def fit(
         typer.Option("--kind", help="The kind of model; default: ordinal with --terms, otherwise hierarchical."),
     ] = None,
     labels_from: LabelsFrom = None,
+    observers: ObserversFile = None,
     terms: Annotated[
         list[str] | None,
         typer.Option(
@@ -69,18 +70,21 @@ def fit(
     kind = kind or (Kind.ordinal if terms else Kind.hierarchical)
     if kind is Kind.hierarchical and terms:
         raise ModelError("--terms are for --kind ordinal; the hierarchical model has its own effects.")
-    if kind is Kind.ordinal and labels_from is not None:
+    if kind is Kind.ordinal and labels_from:
         raise ModelError("--labels-from is for --kind hierarchical; an ordinal model takes label[column] in --terms.")
-    card = api.fit(
-        [read_campaign(path, progress=talk.progress) for path in talk.track(kept, "Reading campaigns")],
-        kind=kind.value,
-        terms=[text.split(",") for text in terms] if terms else None,
-        depth=depth or DEPTH,
-        labels_from=labels_from,
-        out=out,
-        made="`probeval fit`",
-        progress=lambda work: talk.track(work, "Fitting"),
-        say=talk,
+    card = talk.warned(
+        lambda: api.fit(
+            [read_campaign(path, progress=talk.progress) for path in talk.track(kept, "Reading campaigns")],
+            kind=kind.value,
+            terms=[text.split(",") for text in terms] if terms else None,
+            depth=depth or DEPTH,
+            labels_from=labels_from,
+            observers=observers,
+            out=out,
+            made="`probeval fit`",
+            progress=lambda work: talk.track(work, "Fitting"),
+            say=talk,
+        )
     )
     for finding in card.model.check():
         talk(str(finding))

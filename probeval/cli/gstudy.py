@@ -15,6 +15,7 @@ from probeval.cli.options import (
     Labels,
     Level,
     MetadataFile,
+    ObserversFile,
     Order,
     OrderName,
     OutputFormat,
@@ -51,6 +52,7 @@ def gstudy(
     qrels: Qrels = None,
     metadata: MetadataFile = None,
     labels: Labels = None,
+    observers: ObserversFile = None,
     model: StudyModel = "none",
     design: DesignText = "s x q",
     components: Components = None,
@@ -87,8 +89,8 @@ def gstudy(
     talk = Talk(quiet=quiet)
     check_picture(plot)
     sources = study_sources(
-        source, metric or [], qrels=qrels, metadata=metadata, labels=labels, scale=scale, order=order.value,
-        model=model, talk=talk,
+        source, metric or [], qrels=qrels, metadata=metadata, labels=labels, observers=observers, scale=scale,
+        order=order.value, model=model, talk=talk,
     )  # fmt: skip
     studies = {
         name: talk.warned(

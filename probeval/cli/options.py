@@ -33,6 +33,7 @@ __all__ = [
     "Metric",
     "Metrics",
     "ModelName",
+    "ObserversFile",
     "Order",
     "OrderName",
     "OutputFormat",
@@ -179,13 +180,23 @@ MetadataFile = Annotated[
     Path | None, typer.Option("--metadata", metavar="FILE", help="A table of documents and their groups.")
 ]
 Labels = Annotated[
-    Path | None,
-    typer.Option("--labels", metavar="FILE", help="A table of machine labels: query, doc, one column per machine."),
+    list[Path] | None,
+    typer.Option(
+        "--labels", metavar="FILE", help="A table of labels: query, doc, one column per observer; may be repeated."
+    ),
 ]
 LabelsFrom = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--labels-from",
+        metavar="FILE",
+        help="Labels with a column of grades, to fit the model of labels; may be repeated.",
+    ),
+]
+ObserversFile = Annotated[
     Path | None,
     typer.Option(
-        "--labels-from", metavar="FILE", help="Machine labels with a column of grades, to fit the model of labels."
+        "--observers", metavar="FILE", help="A table of those who gave the labels: name, kind, family, scale."
     ),
 ]
 MappingName = Annotated[

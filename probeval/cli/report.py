@@ -25,6 +25,7 @@ from probeval.cli.options import (
     MappingName,
     MetadataFile,
     ModelName,
+    ObserversFile,
     Order,
     OrderName,
     OutputFormat,
@@ -61,6 +62,7 @@ def report(
     qrels: Qrels = None,
     metadata: MetadataFile = None,
     labels: Labels = None,
+    observers: ObserversFile = None,
     model: ModelName = None,
     inference: Inference = InferenceName.laplace,
     out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The output file.")] = Path(
@@ -127,6 +129,7 @@ def report(
             qrels=qrels,
             metadata=metadata,
             labels=labels,
+            observers=observers,
             model=model,
             scale=scale,
             gain=gain and gain.value,

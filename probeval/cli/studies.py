@@ -83,7 +83,8 @@ def study_sources(
     *,
     qrels: Path | None,
     metadata: Path | None,
-    labels: Path | None,
+    labels: Sequence[Path] | None,
+    observers: Path | None,
     scale: str | None,
     order: str,
     model: str,
@@ -96,9 +97,11 @@ def study_sources(
         yield None, source[0]
         return
     names = [str(as_metric(text)) for text in metrics]
-    collection = as_collection(
-        source, qrels=qrels, metadata=metadata, labels=labels, scale=as_scale(scale), order=order,
-        progress=talk.progress,
+    collection = talk.warned(
+        lambda: as_collection(
+            source, qrels=qrels, metadata=metadata, labels=labels, observers=observers, scale=as_scale(scale),
+            order=order, progress=talk.progress,
+        )
     )  # fmt: skip
     if model == "none" and collection.judgments is None:
         raise ProbevalError("Runs need judgments (--qrels FILE), or a model that works without them (--model NAME).")

@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from probeval.cli.options import Checkpoints, Depth, Format, Jobs, OutputFormat, Quiet, Seed, parse_shares
+from probeval.api.inputs import with_observers
+from probeval.cli.options import (
+    Checkpoints,
+    Depth,
+    Format,
+    Jobs,
+    ObserversFile,
+    OutputFormat,
+    Quiet,
+    Seed,
+    parse_shares,
+)
 from probeval.cli.output import Talk, check_picture, write_csv, write_json, write_pictures, write_table
 from probeval.data import read_campaign
 
@@ -34,6 +45,7 @@ def validate(
             help="uniform, empirical, independent or hierarchical; may be repeated. Default: the last two.",
         ),
     ] = None,
+    observers: ObserversFile = None,
     depth: Depth = None,
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="The number of random orders of judging.")] = 5,
     checkpoints: Checkpoints = CHECKPOINTS,
@@ -66,7 +78,9 @@ def validate(
     talk = Talk(quiet=quiet)
     check_picture(plot)
     shares = parse_shares(checkpoints)
-    collections = [read_campaign(path, progress=talk.progress) for path in campaigns]
+    collections, _ = talk.warned(
+        lambda: with_observers([read_campaign(path, progress=talk.progress) for path in campaigns], observers)
+    )
     result = validate_models(
         collections,
         metrics=metric,

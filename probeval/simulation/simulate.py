@@ -30,7 +30,7 @@ def simulate(
     protocol: SimulationProtocol,
     *,
     fit: Sequence[Collection] = (),
-    labelled: tuple[LabelTable, Judgments] | None = None,
+    labelled: Sequence[tuple[LabelTable, Judgments]] = (),
     n_jobs: int = 1,
     scheduler: str | None = None,
     progress: Callable[[Sequence[Any]], Iterable[Any]] = iter,
@@ -47,7 +47,7 @@ def simulate(
     fit
         Campaigns to fit the models on; without any, the models shipped with probeval are used.
     labelled
-        Labels with grades, to fit the effect of labels; needs ``fit``.
+        Tables of labels with grades, to fit the effect of labels; needs ``fit``.
     n_jobs, scheduler
         The number of processes, or the address of a Dask scheduler.
     progress, say
@@ -66,7 +66,7 @@ def simulate(
     say(str(held))
     names = list(dict.fromkeys(c.model for c in protocol.policies))
     _check_fit(collection, fit)
-    if labelled is not None and not fit:
+    if labelled and not fit:
         raise DataError("Graded labels need models to fit: name campaigns to fit on as well.")
     models = {name: _model(name, collection, held, fit, labelled, say) for name in progress(names)}
     work = [(c, protocol.seed + s) for c in protocol.policies for s in range(protocol.seeds)]
@@ -93,14 +93,14 @@ def _model(
     collection: Collection,
     held: HeldOut,
     fit: Sequence[Collection],
-    labelled: tuple[LabelTable, Judgments] | None,
+    labelled: Sequence[tuple[LabelTable, Judgments]],
     say: Callable[[str], None],
 ) -> Predicts:
     """Return the model with this name: fitted on other campaigns if given, else a shipped one."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ProbevalWarning)
         if fit and name in MODELS:
-            if name == "hierarchical" and labelled is not None:
+            if name == "hierarchical" and labelled:
                 return fit_hierarchical(fit, depth=held.depth, labelled=labelled)
             return MODELS[name](fit, depth=held.depth)
     if name == "none":

@@ -12,7 +12,7 @@ import pytest
 import probeval
 from probeval.api import as_collection, select_model
 from probeval.data import Scale
-from probeval.errors import ModelError
+from probeval.errors import DataError, ModelError, ProbevalWarning
 from probeval.relevance import FallbackModel, Uniform, load_card
 
 RUNS = {
@@ -75,6 +75,42 @@ def test_evidence_from_files_and_frames(put):
     pd.testing.assert_frame_equal(by_frame.labels.to_frame(), by_file.labels.to_frame())
     assert by_frame.metadata.groups.keys() == by_file.metadata.groups.keys() == {"site"}
     assert as_collection(by_file, labels=by_frame.labels).labels is by_frame.labels
+
+
+def test_labels_from_several_sources(put):
+    one = pd.DataFrame({"query": ["q1", "q2"], "doc": ["d1", "d3"], "llm": [1.0, np.nan]})
+    two = put("two.csv", "query,doc,ann\nq1,d2,3\n")
+    labels = as_collection(RUNS, labels=[one, two]).labels
+    assert labels.sources == ("llm", "ann")
+    assert len(labels.pool) == 3
+    assert as_collection(RUNS, labels=[]).labels is None
+    with pytest.raises(DataError, match="two columns of labels are called 'llm'"):
+        as_collection(RUNS, labels=[one, one])
+
+
+def test_observers_from_a_file_a_frame_or_a_mapping(put):
+    labels = pd.DataFrame({"query": ["q1"], "doc": ["d1"], "ann": [1.0], "gpt_x": [2.0]})
+    frame = pd.DataFrame({"name": ["ann"], "kind": ["person"], "scale": ["graded:3"]})
+    mapping = {"ann": {"kind": "person", "scale": "graded:3"}}
+    path = put("observers.tsv", frame.to_csv(sep="\t", index=False))
+    for observers in (frame, mapping, path, str(path)):
+        collection = as_collection(RUNS, labels=labels, observers=observers)
+        assert [(o.name, o.kind, o.scale) for o in collection.labels.observers] == [
+            ("ann", "person", "graded:3"),
+            ("gpt_x", "machine", "graded:2"),
+        ]
+    later = as_collection(as_collection(RUNS, labels=labels), observers=mapping)
+    assert later.labels.observers == collection.labels.observers
+    evaluation = probeval.evaluate(RUNS, "P@2", qrels=QRELS, labels=labels, observers=mapping, model="uniform")
+    assert evaluation.state.judging.collection.labels.observers == collection.labels.observers
+
+
+def test_observers_need_labels():
+    with pytest.raises(DataError, match="observers describe labels, and there are none"):
+        as_collection(RUNS, observers={"ann": {"kind": "person"}})
+    labels = pd.DataFrame({"query": ["q1"], "doc": ["d1"], "ann": [1.0]})
+    with pytest.warns(ProbevalWarning, match="Observers without labels: bob, eve"):
+        as_collection(RUNS, labels=labels, observers={"bob": {}, "ann": {"kind": "person"}, "eve": {}})
 
 
 def test_what_is_not_given_stays(small):

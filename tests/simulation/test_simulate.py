@@ -105,7 +105,7 @@ def test_a_campaign_is_never_fitted_on_itself(three):
 
 def test_graded_labels_need_campaigns_to_fit_on(three):
     with pytest.raises(DataError, match="Graded labels need models to fit"):
-        run(three[0], labelled=(None, three[0].judgments), **QUICK)
+        run(three[0], labelled=[(None, three[0].judgments)], **QUICK)
 
 
 def test_models_that_ship_are_named(three):
