@@ -119,7 +119,7 @@ def test_pairs_without_a_label_have_past_shares():
     relevance = choose_model("labels", collection, scale=SCALE).model.predict(collection, depth=6, scale=SCALE)
     past = choose_model("empirical", collection, scale=SCALE).model.predict(collection, depth=6, scale=SCALE)
     np.testing.assert_allclose(relevance.probability[4], past.probability[4])
-    assert 0 < relevance.probability[4].min()
+    assert relevance.probability[4].min() > 0
 
 
 def test_judged_pairs_without_a_label_teach_nothing():

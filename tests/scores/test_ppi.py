@@ -117,7 +117,7 @@ def test_predictions_that_say_nothing_leave_the_classical_mean():
 
 
 def test_without_judgments_predictions_stand_and_nothing_is_certain():
-    runs, scale, grades, chance = campaign()
+    runs, scale, _, chance = campaign()
     relevance = RelevanceDistribution.of(runs.pool, scale, chance)
     found, plain = (evaluate(runs, relevance, METRIC, method=m) for m in ("ppi", "moments"))
     np.testing.assert_allclose(found.mean, plain.mean)
