@@ -221,8 +221,8 @@ def select_model(
     collection
         Runs, judgments and evidence.
     model
-        A name (``uniform``, ``empirical``, ``independent``, ``hierarchical``, a card), a card, a fitted model, or
-        None for the best available card.
+        A name (``uniform``, ``empirical``, ``independent``, ``hierarchical``, ``labels``, ``calibrated``, a card), a
+        card, a fitted model, or None for the best available card.
     scale, gain
         The scale of the grades, inferred by default, and their gain: ``"linear"`` or ``"exp"``.
     inference

@@ -42,7 +42,7 @@ def simulate(
     runs, qrels, metadata, labels, observers, order
         A campaign with judgments: see :func:`probeval.as_collection`.
     metric, policies
-        The measure, and ``POLICY`` or ``POLICY:MODEL`` each.
+        The measure, and policies: ``POLICY``, ``POLICY:MODEL`` or ``POLICY:MODEL:COLUMN`` (a column of labels) each.
     fit
         Campaigns (folders or collections) on which the models are fitted; by default the built-in models are used.
     labels_from

@@ -38,7 +38,7 @@ def complete_model() -> list[str]:
     """The names of models."""
     from probeval.relevance import card_names
 
-    return ["none", "uniform", "empirical", "independent", *card_names()]
+    return ["none", "uniform", "empirical", "independent", "labels", "calibrated", *card_names()]
 
 
 def complete_policy() -> list[str]:

@@ -99,6 +99,7 @@ class MethodName(StrEnum):
     draws = "draws"
     exact = "exact"
     taylor = "taylor"
+    ppi = "ppi"
 
 
 class InferenceName(StrEnum):
@@ -221,7 +222,8 @@ ModelName = Annotated[
     typer.Option(
         "--model",
         metavar="NAME",
-        help="none, uniform, empirical, independent, a built-in model or a card's path; default: the best applicable.",
+        help="none, uniform, empirical, independent, labels[:COLUMN], calibrated[:COLUMN], a built-in model or a "
+        "card's path; default: the best applicable.",
         autocompletion=complete_model,
     ),
 ]

@@ -54,8 +54,9 @@ def simulate(
         list[str] | None,
         typer.Option(
             "--policy",
-            metavar="POLICY[:MODEL]",
-            help=f"A policy ({', '.join(POLICIES)}) and its model; may be repeated. Default: gain.",
+            metavar="POLICY[:MODEL[:COLUMN]]",
+            help=f"A policy ({', '.join(POLICIES)}) and its model, with a column where it uses labels; "
+            "may be repeated. Default: gain.",
             autocompletion=complete_policy,
         ),
     ] = None,

@@ -19,11 +19,13 @@ from probeval.relevance.learning.fit import fit_card, fit_hierarchical
 from probeval.relevance.models.base import FallbackModel, Finding, FittedModel, Predicts
 from probeval.relevance.models.baseline import Empirical, Uniform
 from probeval.relevance.models.hierarchical import Hierarchical
+from probeval.relevance.models.labels import CalibratedLabels, LabelsAsGrades
 from probeval.relevance.models.ordinal import FittedOrdinal, OrdinalModel, TrainingData, training_data
 from probeval.relevance.online import OnlineModel, Prediction, follow
 from probeval.relevance.synthetic import synthetic_campaign
 
 __all__ = [
+    "CalibratedLabels",
     "CampaignView",
     "Card",
     "Choice",
@@ -38,6 +40,7 @@ __all__ = [
     "FittedOrdinal",
     "Hierarchical",
     "HierarchicalPrior",
+    "LabelsAsGrades",
     "OnlineModel",
     "OrdinalModel",
     "Prediction",

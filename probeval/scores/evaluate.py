@@ -12,6 +12,7 @@ from probeval.scores.draws import draw_scores
 from probeval.scores.exact import exact
 from probeval.scores.joint import Joint
 from probeval.scores.moments import moments, taylor
+from probeval.scores.ppi import prediction_powered
 from probeval.scores.scores import Scores, usual_family
 
 __all__ = ["METHODS", "as_metric", "evaluate"]
@@ -21,6 +22,7 @@ METHODS = {
     "draws": "joint draws of relevance, every system on the same draw (the default for all others)",
     "exact": "closed forms (RR, ERR, AP) or enumeration of small pools; closed forms give marginals only",
     "taylor": "the first-order route of Urbano's thesis for nDCG and ideal RBP, for comparison",
+    "ppi": "predictions of all pairs corrected by the judged ones, a random sample (PPI++), for linear measures",
 }
 
 
@@ -120,6 +122,8 @@ def _joint(
         if metric.is_linear or metric.definition.rank_weights is None:
             raise ScoreError(f"The Taylor route is for ratios of weighted gains such as nDCG@10, not for {metric}.")
         return taylor(runs, relevance, metric)
+    if method == "ppi":
+        return prediction_powered(runs, relevance, metric)
     raise ScoreError(f"No method {method!r}: {', '.join(METHODS)}.{did_you_mean(method, METHODS)}")
 
 

@@ -35,7 +35,7 @@ class Scores(Shown):
     joint
         Means, covariances and optionally draws.
     method
-        The method: ``"moments"``, ``"draws"``, ``"exact"`` or ``"taylor"``.
+        The method: ``"moments"``, ``"draws"``, ``"exact"``, ``"taylor"`` or ``"ppi"``.
     target
         ``"collection"``: these queries, uncertain because relevance is. ``"population"``: also because the queries are
         a sample.

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import entr, ndtri
 
 from probeval.arrays import Bools, Floats
 from probeval.errors import SelectionError, did_you_mean
@@ -41,6 +41,7 @@ __all__ = [
 PolicyFunction = Callable[[SelectionContext, Goal], Floats]
 JointValue = Callable[[Floats, Floats, SelectionContext, Goal], Floats]
 EXPLORE = 0.1  # share of judgments, for model-based policies; published policies do not explore
+SLIP = 0.1  # the probability that a label is one level too low, and that it is one too high, before any judgment
 DISCOUNT = 0.9  # per document, of a run's earlier documents in the bandit
 
 
@@ -181,6 +182,21 @@ def uncertain(context: SelectionContext, goal: Goal) -> Floats:
     return context.gain_variance
 
 
+def lara(context: SelectionContext, goal: Goal) -> Floats:
+    r"""Pairs with the most uncertain label (after Takehi, Voorhees, Sakai and Soboroff 2025): the entropy of the grade.
+
+    With the model ``calibrated``, P(grade) is that of the pair's label. Hard labels have no probabilities of their own,
+    so a grade is one level higher, or lower, with probability .1 each: with nothing judged, labels in the middle of the
+    scale come first.
+    """
+    relevance = context.relevance
+    n = len(relevance.levels)
+    slip = SLIP * (np.eye(n, k=1) + np.eye(n, k=-1))
+    moved = slip + np.diag(1 - slip.sum(axis=1))
+    parts = (relevance.source.probabilities(block) for block in relevance.blocks(relevance.n_draws * n))
+    return np.concatenate([entr((p.mean(axis=0) if p.ndim == 3 else p) @ moved).sum(axis=1) for p in parts])
+
+
 def gain(context: SelectionContext, goal: Goal) -> Floats:
     r"""Expected information about the goal, including information about other pairs.
 
@@ -261,6 +277,7 @@ POLICIES: dict[str, Policy] = {
         ),
         Policy("variance", "pairs of systems whose scores are uncertain", variance, default_model="independent"),
         Policy("uncertain", "pairs whose gain is the least certain", uncertain),
+        Policy("lara", "pairs with the most uncertain machine label", lara, default_model="calibrated"),
         Policy(
             "gain",
             "pairs whose judgment is expected to settle most for the goal",

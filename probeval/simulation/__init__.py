@@ -4,7 +4,7 @@ from probeval.simulation.forecast import Forecast, forecast
 from probeval.simulation.heldout import HeldOut, restrict
 from probeval.simulation.plan import TARGETS, Plan, Planned, Prices, plan, resize
 from probeval.simulation.points import BINS, Bins, Point, measure_point, tau_and_accuracy
-from probeval.simulation.protocol import Contender, SimulationProtocol
+from probeval.simulation.protocol import Contender, SimulationProtocol, label_baselines
 from probeval.simulation.replay import SimulatedAssessor, replay
 from probeval.simulation.significance_rules import RuleDecisions, apply_rules
 from probeval.simulation.simulate import simulate
@@ -37,6 +37,7 @@ __all__ = [
     "ValidationRun",
     "apply_rules",
     "forecast",
+    "label_baselines",
     "lasting",
     "measure_point",
     "plan",

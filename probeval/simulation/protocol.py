@@ -11,24 +11,31 @@ from probeval.data.scale import Scale
 from probeval.errors import SelectionError
 from probeval.metrics import Metric
 from probeval.scores.evaluate import as_metric
+from probeval.scores.ppi import check_linear
 from probeval.selection import Goal, Policy, PolicyFunction, Stopping
 from probeval.selection.batch import check_exploration
 from probeval.selection.policies import as_policy
 from probeval.simulation.heldout import HeldOut
 
-__all__ = ["SIMULATION_CHECKPOINTS", "Contender", "SimulationProtocol", "check_noise"]
+__all__ = ["SIMULATION_CHECKPOINTS", "Contender", "SimulationProtocol", "check_noise", "label_baselines"]
 
 SIMULATION_CHECKPOINTS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2)  # of the pool
+LABEL_BASELINES = ("random:labels", "random:calibrated", "random:ppi", "lara:calibrated")
 
 
 @dataclass(frozen=True)
 class Contender:
     """A policy and the name of its model.
 
+    The model ``ppi`` is no relevance model: it is ``labels``, with scores by the method ``ppi``.
+
     Examples
     --------
     >>> Contender.parse("mtc"), Contender.parse("gain:uniform")
     (Contender(policy=Policy('mtc'), model='independent'), Contender(policy=Policy('gain'), model='uniform'))
+    >>> ppi = Contender.parse("random:ppi:gpt4o")
+    >>> ppi.relevance_model, ppi.method
+    ('labels:gpt4o', 'ppi')
     """
 
     policy: Policy
@@ -36,7 +43,10 @@ class Contender:
 
     @classmethod
     def parse(cls, contender: str | Policy | PolicyFunction | Contender, *, model: str | None = None) -> Contender:
-        """Parse ``POLICY`` or ``POLICY:MODEL``, or take a policy; ``model`` is the model if none is named."""
+        """Parse ``POLICY`` or ``POLICY:MODEL``, or take a policy; ``model`` is the model if none is named.
+
+        A model that uses labels may name their column: ``random:labels:COLUMN``.
+        """
         if isinstance(contender, Contender):
             return contender
         named = ""
@@ -47,6 +57,35 @@ class Contender:
 
     def __str__(self) -> str:
         return f"{self.policy}:{self.model}"
+
+    @property
+    def method(self) -> str | None:
+        """The method of scores, as in :func:`probeval.scores.evaluate`."""
+        return "ppi" if self.model.partition(":")[0] == "ppi" else None
+
+    @property
+    def relevance_model(self) -> str:
+        """The name of the relevance model."""
+        return self.model if self.method is None else f"labels{self.model.removeprefix('ppi')}"
+
+
+def label_baselines(metric: Metric | str, *, column: str | None = None) -> tuple[str, ...]:
+    """Return the policies that show the value of labels without a model of relevance.
+
+    Parameters
+    ----------
+    metric
+        The measure; ``ppi`` is among them if it is linear.
+    column
+        The column of labels; None for the mean over all columns.
+
+    Examples
+    --------
+    >>> label_baselines("nDCG@10", column="gpt4o")
+    ('random:labels:gpt4o', 'random:calibrated:gpt4o', 'lara:calibrated:gpt4o')
+    """
+    linear, suffix = as_metric(metric).is_linear, f":{column}" if column else ""
+    return tuple(name + suffix for name in LABEL_BASELINES if linear or Contender.parse(name).method != "ppi")
 
 
 @dataclass(frozen=True)
@@ -125,6 +164,10 @@ class SimulationProtocol:
         if self.explore is not None:
             check_exploration(self.explore)
         check_noise(self.noise)
+        for contender in (c for c in self.policies if c.method == "ppi"):
+            check_linear(self.metric)
+            if not contender.policy.at_random:
+                raise SelectionError(f"ppi needs judgments in random order: random:{contender.model}, not {contender}.")
 
     @classmethod
     def of(
@@ -153,8 +196,9 @@ class SimulationProtocol:
     ) -> SimulationProtocol:
         """Build from names.
 
-        Policies are ``POLICY`` or ``POLICY:MODEL``; the default model is ``model``, or the policy's own. The model is
-        refitted after every batch unless ``refresh`` is given. The rest is as above.
+        Policies are ``POLICY``, ``POLICY:MODEL`` or, for models of labels, ``POLICY:MODEL:COLUMN``; the default model
+        is ``model``, or the policy's own. The model is refitted after every batch unless ``refresh`` is given. The rest
+        is as above.
         """
         return cls(
             metric=as_metric(metric),

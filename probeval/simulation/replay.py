@@ -64,6 +64,7 @@ def replay(
     *,
     policy: str | Policy | PolicyFunction,
     name: str,
+    method: str | None = None,
     seed: int = 0,
 ) -> Trajectory:
     """Judge a campaign again, batch by batch, and compare the estimates with the truth.
@@ -81,6 +82,8 @@ def replay(
         The settings; its policies, models and seeds are ignored here (see :func:`simulate`).
     policy, seed
         The policy, and the seed: the same seed gives the same trajectory.
+    method
+        The method of scores, as in :func:`probeval.scores.evaluate`.
     """
     metric, stop, chooser = protocol.metric, protocol.stop, as_policy(policy)
     pool = len(held.pool)
@@ -100,6 +103,7 @@ def replay(
         explore=protocol.explore,
         offered=offered,
         refresh=protocol.refresh,
+        method=method,
         family=protocol.family,
         draws=protocol.draws,
         seed=seed,

@@ -14,8 +14,9 @@ from probeval.data.collection import Collection
 from probeval.data.evidence import LabelTable
 from probeval.data.judgments import Judgments
 from probeval.errors import DataError, ModelError, ProbevalWarning
-from probeval.relevance import choose_model, fit_hierarchical
+from probeval.relevance import Empirical, choose_model, fit_hierarchical
 from probeval.relevance.models.base import Predicts
+from probeval.relevance.models.labels import is_label_model, label_model
 from probeval.simulation.heldout import HeldOut
 from probeval.simulation.protocol import SimulationProtocol
 from probeval.simulation.replay import replay
@@ -64,7 +65,7 @@ def simulate(
     """
     held = protocol.hold_out(collection)
     say(str(held))
-    names = list(dict.fromkeys(c.model for c in protocol.policies))
+    names = list(dict.fromkeys(c.relevance_model for c in protocol.policies))
     _check_fit(collection, fit)
     if labelled and not fit:
         raise DataError("Graded labels need models to fit: name campaigns to fit on as well.")
@@ -72,8 +73,12 @@ def simulate(
     work = [(c, protocol.seed + s) for c in protocol.policies for s in range(protocol.seeds)]
     with _parallel(min(n_jobs, len(work)), scheduler) as run:
         made = run(
-            partial(replay, held, models[c.model], protocol, policy=c.policy, name=c.model, seed=s) for c, s in work
-        )
+            partial(
+                replay, held, models[c.relevance_model], protocol,
+                policy=c.policy, name=c.model, method=c.method, seed=s,
+            )
+            for c, s in work
+        )  # fmt: skip
         trajectories = tuple(trajectory for _, trajectory in zip(progress(work), made, strict=True))
     return Simulation(trajectories)
 
@@ -103,6 +108,8 @@ def _model(
             if name == "hierarchical" and labelled:
                 return fit_hierarchical(fit, depth=held.depth, labelled=labelled)
             return MODELS[name](fit, depth=held.depth)
+        if fit and is_label_model(name):
+            return label_model(name, collection.labels, Empirical.fit(fit, depth=held.depth))
     if name == "none":
         raise ModelError("Policies need a model: uniform, empirical, independent, hierarchical or a card.")
     unjudged = replace(held.collection, judgments=None)

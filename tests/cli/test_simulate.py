@@ -155,3 +155,66 @@ def test_a_scheduler_that_is_not_there(run):
     assert said.err.endswith(
         "Error: No Dask scheduler answers at tcp://127.0.0.1:9. Start one, or simulate without a scheduler.\n"
     )
+
+
+@pytest.fixture
+def labels(folders, put):
+    """A table of labels: the grades, and the same on another scale."""
+    lines = (folders[0] / "qrels.txt").read_text().splitlines()
+    rows = [(q, doc, int(grade)) for q, _, doc, grade in map(str.split, lines)]
+    table = ["query\tdoc\tgpt4o_umbrela\tother", *(f"{q}\t{d}\t{g}\t{5 * g}" for q, d, g in rows)]
+    return put("labels.tsv", "\n".join(table) + "\n")
+
+
+def test_baselines_of_labels_as_a_newcomer_types_them(run, labels):
+    names = ["random:labels", "random:calibrated", "random:ppi", "lara:calibrated", "random:labels:gpt4o_umbrela"]
+    said = run("--labels", labels, *(x for n in names for x in ("--policy", n)), "--format", "json", quiet=False)
+    assert said.code == 0, said.err
+    policies = json.loads(said.out)["policies"]
+    assert [f"{p['policy']}:{p['model']}" for p in policies] == names
+    assert [p["points"][0]["tau"] for p in policies] == [policies[0]["points"][0]["tau"]] * 5
+    assert [p["points"][0]["accuracy"] for p in policies] == [1] * 5
+    assert said.err.splitlines()[1:] == [
+        "Model labels: the mean of 2 columns of labels, each rescaled from its own range to grades 0 to 2.",
+        "Model calibrated: the mean of 2 columns of labels, each rescaled from its own range to grades 0 to 2.",
+        "Model labels:gpt4o_umbrela: labels of gpt4o_umbrela are read as grades 0 to 2.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("policy", "more", "message"),
+    [
+        ("random:labels:gpt4o", (), "No column 'gpt4o' in the labels: gpt4o_umbrela, other."),
+        ("random:ppi:gpt4o_umbrella", (), "in the labels: gpt4o_umbrela, other. Did you mean 'gpt4o_umbrela'?"),
+        ("random:ppi", ("--metric", "nDCG@5"), "ppi is for weighted sums of gains, such as DCG@10"),
+        ("mtc:ppi", (), "ppi needs judgments in random order: random:ppi, not mtc:ppi."),
+    ],
+)
+def test_baselines_of_labels_that_cannot_be(run, labels, policy, more, message):
+    said = run("--labels", labels, "--policy", policy, *more)
+    assert (said.code, said.out) == (1, "")
+    assert message in said.err
+
+
+@pytest.mark.parametrize("policy", ["random:labels", "random:calibrated:x", "random:ppi", "lara"])
+def test_baselines_of_labels_need_labels(run, policy):
+    said = run("--policy", policy)
+    assert (said.code, said.out) == (1, "")
+    assert "needs labels by machines, and there are none: give --labels FILE." in said.err
+
+
+def test_evaluate_by_labels(probeval, folders, labels):
+    ask = ("evaluate", folders[0] / "runs", "--metric", "DCG@5", "--labels", labels, "--format", "json")
+    truth = json.loads(probeval(*ask, "--qrels", folders[0] / "qrels.txt", "--model", "labels").out)
+    for more in (("--model", "labels"), ("--model", "calibrated:other", "--scale", "graded:2"),
+                 ("--model", "labels:gpt4o_umbrela", "--method", "ppi")):  # fmt: skip
+        said = probeval(*ask, *more)
+        assert said.code == 0, said.err
+        found = json.loads(said.out)
+        assert found["model"] == more[1]
+        assert found["judged"] == 0
+        for one, other in zip(found["systems"], truth["systems"], strict=True):
+            assert one["mean"] == pytest.approx(other["mean"])
+    said = probeval(*ask, "--model", "ppi")
+    assert said.code == 1
+    assert "use --model labels --method ppi." in said.err

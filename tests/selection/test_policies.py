@@ -7,11 +7,11 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import entropy, norm
 
-from probeval.data import Judgments, Scale
+from probeval.data import Judgments, LabelTable, Scale
 from probeval.errors import SelectionError
-from probeval.relevance import FallbackModel, Uniform
+from probeval.relevance import FallbackModel, Uniform, choose_model
 from probeval.selection import POLICIES, Goal, Judging, Policy, register_policy
 from probeval.selection.policies import comparison_weights, find_policy
 
@@ -251,3 +251,34 @@ def test_every_policy_says_what_it_is():
     assert {name: policy.explores for name, policy in POLICIES.items() if policy.explores} == {"gain": 0.1}
     assert [name for name, policy in POLICIES.items() if policy.at_random] == ["random"]
     assert [name for name, policy in POLICIES.items() if policy.joint_value] == ["gain"]
+
+
+def test_lara_asks_for_the_most_uncertain_label(full):
+    pool = full.runs.top(5).pool
+    label = np.random.default_rng(3).integers(0, 3, len(pool)).astype(float)
+    label[:3] = 0, 1, 2
+    campaign = replace(full, judgments=None, labels=LabelTable(pool, ("llm",), label[:, None]))
+    model = choose_model("calibrated:llm", campaign, scale=Scale.graded(2)).model
+    judging = Judging.of(campaign, model, "DCG@5", policy="lara", scale=Scale.graded(2), explore=0)
+    # Nothing judged: a label is one grade off, either way, with probability .1 each.
+    state = judging.begin()
+    by_label = {0: entropy([0.9, 0.1]), 1: entropy([0.1, 0.8, 0.1]), 2: entropy([0.1, 0.9])}
+    value = POLICIES["lara"](state.context, RANKING)
+    np.testing.assert_allclose(value, [by_label[x] for x in label])
+    assert state.next(2).tolist() == np.flatnonzero(label == 1)[:2].tolist()  # ties in the order of the pool
+    # Judged pairs whose label is 2 have all three grades: this label is now the most uncertain.
+    twos = np.flatnonzero(label == 2)[:3]
+    state = judging.state(Judgments.coded(pool, twos, np.array([0.0, 1.0, 2.0])))
+    chance = np.array([1, 1, 2]) / 4  # one agreeing judgment is added
+    slip = np.array([[0.9, 0.1, 0], [0.1, 0.8, 0.1], [0, 0.1, 0.9]])
+    value = POLICIES["lara"](state.context, RANKING)
+    np.testing.assert_allclose(value[label == 2], entropy(chance @ slip))
+    assert label[state.next(1)[0]] == 2
+    assert state.next(1)[0] not in twos
+
+
+def test_lara_averages_over_a_posterior(state):
+    context = state(6, model=HIERARCHICAL).context
+    chance = context.relevance.probability.mean(axis=0)
+    slip = np.array([[0.9, 0.1, 0], [0.1, 0.8, 0.1], [0, 0.1, 0.9]])
+    np.testing.assert_allclose(POLICIES["lara"](context, RANKING), entropy((chance @ slip).T))

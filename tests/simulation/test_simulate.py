@@ -36,7 +36,8 @@ def test_a_contender_is_a_policy_and_its_model():
     assert {name for name, policy in POLICIES.items() if policy.default_model == "independent"} == {
         "mtc", "mtc-thesis", "variance",
     }  # fmt: skip
-    assert {policy.default_model for policy in POLICIES.values()} == {"independent", "hierarchical"}
+    assert {name for name, policy in POLICIES.items() if policy.default_model == "calibrated"} == {"lara"}
+    assert {policy.default_model for policy in POLICIES.values()} == {"independent", "hierarchical", "calibrated"}
     mtc, gain = POLICIES["mtc"], POLICIES["gain"]
     assert Contender.parse("mtc:uniform", model="empirical") == Contender(mtc, "uniform")
     assert Contender.parse("mtc", model="empirical") == Contender(mtc, "empirical")

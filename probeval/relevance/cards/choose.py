@@ -12,6 +12,7 @@ from probeval.relevance.cards.store import load_card
 from probeval.relevance.models.base import FallbackModel, Predicts
 from probeval.relevance.models.baseline import Empirical, Uniform
 from probeval.relevance.models.hierarchical import Hierarchical, Inference
+from probeval.relevance.models.labels import describe_labels, is_label_model, label_model, label_scale
 
 __all__ = ["Choice", "choose_model"]
 
@@ -19,6 +20,7 @@ MUSIC_GROUPS = {"artist", "genre"}
 MUSIC = {"independent": "mirex-jud-fine", "hierarchical": "music-hierarchical"}
 TEXT = {"independent": "text-jud", "hierarchical": "text-hierarchical"}
 BROAD = 3
+ASSUMED = "assumed, as nothing says otherwise"
 
 
 @dataclass(frozen=True)
@@ -81,12 +83,13 @@ def choose_model(
     ----------
     name
         ``uniform``, ``empirical``, ``independent`` (the best ordinal models with fallbacks, pairs independent),
-        ``hierarchical`` (the best model with a posterior), a card's name or path, or None for that one; or a card, or a
-        fitted model, itself.
+        ``hierarchical`` (the best model with a posterior), ``labels`` or ``calibrated`` (machine labels taken as
+        grades, or calibrated on the judged pairs; ``labels:COLUMN`` names a column), a card's name or path, or None for
+        the hierarchical one; or a card, or a fitted model, itself.
     collection
-        Runs, and optionally judgments and metadata.
+        Runs, and optionally judgments, metadata and labels.
     scale
-        The scale of the grades; by default that of the judgments, else the card's, else binary.
+        The scale of the grades; by default that of the judgments, else that of the card or the labels, else binary.
     inference
         The inference method of a hierarchical model: ``"laplace"`` or ``"nuts"``.
     """
@@ -101,7 +104,11 @@ def choose_model(
         model = FallbackModel([Uniform()])
     elif name == "empirical":
         card = load_card("text-jud")
-        model = FallbackModel([model for model in card.models if isinstance(model, Empirical)])
+        model = FallbackModel([_past_shares(card)])
+    elif name is not None and is_label_model(name):
+        model = label_model(name, collection.labels, _past_shares(load_card("text-jud")))
+    elif name is not None and name.partition(":")[0] == "ppi":
+        raise ModelError("ppi is a method of scores, not a relevance model: use --model labels --method ppi.")
     else:
         if name in (None, "hierarchical", "independent"):
             best, because = _best(collection, scale)
@@ -114,8 +121,17 @@ def choose_model(
     elif inference != "laplace":
         raise ModelError(f"Only a hierarchical model has a posterior to sample, and {name!r} is none.")
     known, source = _scale(collection, scale, card)
+    if name is not None and is_label_model(name) and collection.labels is not None:
+        if source == ASSUMED:
+            known, source = label_scale(name, collection.labels), "that of the labels"
+        why = describe_labels(name, collection.labels, known)
     label = name if name in ("uniform", "empirical") or card is None else card.name
     return Choice(str(label), model, why, known, source, card)
+
+
+def _past_shares(card: Card) -> Empirical:
+    """Return the last of a card's models: the shares of grades in past campaigns."""
+    return next(model for model in card.models if isinstance(model, Empirical))
 
 
 def _best(collection: Collection, scale: Scale | None) -> tuple[dict[str, str], str]:
@@ -141,4 +157,4 @@ def _scale(collection: Collection, scale: Scale | None, card: Card | None) -> tu
         return collection.scale(), "inferred from the judgments"
     if card is not None and card.scale != "any":
         return Scale.parse(card.scale), f"that of {card.name}"
-    return Scale.binary(), "assumed, as nothing says otherwise"
+    return Scale.binary(), ASSUMED

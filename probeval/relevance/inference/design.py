@@ -72,6 +72,8 @@ class ModelDesign:
         reference observer alone.
     coords
         The names along each axis of their coefficients.
+    counts
+        The number of systems that retrieved each pair, shape (pair,).
     common
         Given labels: parameters of the campaign whose prior labels give, such as effects of systems.
     measured
@@ -88,6 +90,7 @@ class ModelDesign:
     cuts: tuple[Normal, ...]
     effects: tuple[DesignedEffect, ...]
     coords: Mapping[str, Sequence[str]]
+    counts: Floats
     common: tuple[CampaignColumns, ...] = ()
     measured: tuple[MeasuredPrior, ...] = ()
     worth: WorthPosterior | None = None
@@ -133,6 +136,7 @@ class ModelDesign:
                 for e in existing
             ),
             coords=coords,
+            counts=view.membership.offset**2,
         )
 
     @property

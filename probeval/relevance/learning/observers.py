@@ -113,7 +113,9 @@ def _with_runs(
             covariance = {k: (variance[2][k] - variance[0][k] - variance[1][k]) / 2 for k in fits[0].names}
             first = design.term_names.index("log(fSYS)")
             slope = fits[0].slopes[first], fits[1].slopes[first]
-            level = _level(observer, scale.values[codes[both]] / scale.values.max(), column[both])
+            level = _level(
+                observer, scale.values[codes[both]] / scale.values.max(), column[both], design.counts[both]
+            )
             out.append(_estimate(observer, variance[0], variance[1], covariance, slope, level))
     return tuple(out)
 
@@ -130,7 +132,8 @@ def _without_runs(labels: LabelTable, grades: Judgments) -> list[ObserverEstimat
         y = np.stack([_standard(scale.values[np.maximum(codes, 0)], both), _standard(column, both)])[:, both]
         query, pair = _two_levels(y, labels.pool.query[both])
         matrices = {"query": query, PAIR: pair}
-        level = _level(observer, scale.values[codes[both]] / scale.values.max(), column[both])
+        grade = scale.values[codes[both]] / scale.values.max()
+        level = _level(observer, grade, column[both], np.ones(len(grade)))
         parts = [{k: float(m[i, j]) for k, m in matrices.items()} for i, j in ((0, 0), (1, 1), (0, 1))]
         out.append(_estimate(observer, parts[0], parts[1], parts[2], None, level))
     return out
@@ -170,11 +173,15 @@ def _estimate(
     )
 
 
-def _level(observer: ObserverSpec, grade: Floats, label: Floats) -> float | None:
-    """Return the logit of the mean grade less that of the mean label, each as a share of its maximum."""
+def _level(observer: ObserverSpec, grade: Floats, label: Floats, counts: Floats) -> float | None:
+    """Return the logit of the mean grade less that of the mean label, each as a share of its maximum.
+
+    A pair counts once for each system that retrieved it.
+    """
     if observer.levels is None:
         return None
-    shares = np.clip([grade.mean(), label.mean() / (observer.levels - 1)], 0.01, 0.99)
+    weight = counts / counts.sum()
+    shares = np.clip([weight @ grade, weight @ label / (observer.levels - 1)], 0.01, 0.99)
     return float(logit(shares[0]) - logit(shares[1]))
 
 
@@ -224,8 +231,16 @@ def _name(some: Sequence[ObserverEstimate], kind: ObserverPrior) -> ObserverPrio
         log_slope=Normal(float(np.mean([e.log_slope for e in some])), float(AGAIN * np.sqrt(1 + 1 / n) / np.sqrt(2))),
         log_own=own,
         popularity=kind.popularity,
-        level=Normal(float(np.mean(heights)), AGAIN_LEVEL) if heights else kind.level,
+        level=_combined(Normal(float(np.mean(heights)), AGAIN_LEVEL), kind.level) if heights else kind.level,
     )
+
+
+def _combined(own: Normal, kind: Normal | None) -> Normal:
+    """Return an observer's own value, drawn towards its kind's."""
+    if kind is None:
+        return own
+    weight = own.sd**-2.0 / (own.sd**-2.0 + kind.sd**-2.0)
+    return Normal(weight * own.mean + (1 - weight) * kind.mean, own.sd)
 
 
 def _spread(values: Sequence[float], least: float) -> Normal:

@@ -46,7 +46,8 @@ class Family:
     prior
         The prior of the family as an observer.
     level
-        The logit of the mean grade, as a share of its maximum, that the mean labels suggest; None if they suggest none.
+        The logit of the mean grade of retrieved documents, as a share of its maximum, that the mean labels suggest; None
+        if they suggest none.
     unit
         The standard deviation of the labels before they were divided by it, as a share of their range; None for
         families of several members or without a range.
@@ -70,23 +71,30 @@ class Family:
         return np.isfinite(self.extra)
 
 
-def families(labels: LabelTable, pool: Pool, priors: ObserverPriors) -> tuple[Family, ...]:
-    """Return the families of observers with labels in a pool; columns without two different labels are left out."""
+def families(
+    labels: LabelTable, pool: Pool, priors: ObserverPriors, *, counts: Floats
+) -> tuple[Family, ...]:
+    """Return the families of observers with labels in a pool; columns without two different labels are left out.
+
+    ``counts`` is the number of systems that retrieved each pair, shape (pair,).
+    """
     by_family: dict[tuple[str, str], list[int]] = {}
     for i, spec in enumerate(labels.observers):
         by_family.setdefault((spec.kind, spec.family), []).append(i)
-    out = (_family(name, labels, columns, pool, priors) for (_, name), columns in by_family.items())
+    out = (_family(name, labels, columns, pool, priors, counts) for (_, name), columns in by_family.items())
     return tuple(family for family in out if family is not None)
 
 
-def single_families(labels: LabelTable, pool: Pool, priors: ObserverPriors) -> tuple[Family, ...]:
+def single_families(
+    labels: LabelTable, pool: Pool, priors: ObserverPriors, *, counts: Floats
+) -> tuple[Family, ...]:
     """Return each observer as a family of its own, as the trust report and learning need them."""
-    out = (_family(s, labels, [i], pool, priors) for i, s in enumerate(labels.sources))
+    out = (_family(s, labels, [i], pool, priors, counts) for i, s in enumerate(labels.sources))
     return tuple(family for family in out if family is not None)
 
 
 def _family(
-    name: str, labels: LabelTable, columns: Sequence[int], pool: Pool, priors: ObserverPriors
+    name: str, labels: LabelTable, columns: Sequence[int], pool: Pool, priors: ObserverPriors, counts: Floats
 ) -> Family | None:
     values = labels.on(pool)[:, columns]
     given = [i for i in range(len(columns)) if np.unique(values[~np.isnan(values[:, i]), i]).size > 1]
@@ -106,7 +114,7 @@ def _family(
         scores=scores,
         extra=extra,
         prior=_prior(known, weights, correlation),
-        level=_level(values, ranges, known),
+        level=_level(values, counts, ranges, known),
         unit=float(unit[0]) / ranges[0] if len(members) == 1 and ranges[0] else None,
     )
 
@@ -170,11 +178,15 @@ def _range(member: ObserverSpec) -> float | None:
     return None if member.levels is None else float(member.levels - 1)
 
 
-def _level(values: Floats, ranges: Sequence[float | None], known: Sequence[ObserverPrior]) -> Normal | None:
-    """Return the level of grades that the members' mean labels suggest: the most reliable of them."""
+def _level(
+    values: Floats, counts: Floats, ranges: Sequence[float | None], known: Sequence[ObserverPrior]
+) -> Normal | None:
+    """Return the level of grades that the mean labels of retrieved documents suggest: of the most reliable member."""
     found = []
     for column, top, prior in zip(values.T, ranges, known, strict=True):
         if top and prior.level is not None:
-            share = float(np.clip(np.nanmean(column) / top, ENDS, 1 - ENDS))
+            here = ~np.isnan(column)
+            mean = float(column[here] @ counts[here]) / max(float(counts[here].sum()), 1.0)
+            share = float(np.clip(mean / top, ENDS, 1 - ENDS))
             found.append(Normal(float(logit(share)) + prior.level.mean, prior.level.sd))
     return min(found, key=lambda n: n.sd) if found else None

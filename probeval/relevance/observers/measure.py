@@ -43,7 +43,7 @@ FARTHEST = 12.0  # logits
 
 def with_labels(design: ModelDesign, priors: ObserverPriors, labels: LabelTable) -> ModelDesign:
     """Return the design of a campaign given its labels; unchanged if no column has two different labels."""
-    found = families(labels, design.pool, priors)
+    found = families(labels, design.pool, priors, counts=design.counts)
     return measured_design(design, priors, found) if found else design
 
 
@@ -194,9 +194,9 @@ def _with_level(
 ) -> MeasuredPrior:
     r"""Return the prior with the level of grades that labels suggest.
 
-    The mean grade as a share of its maximum is :math:`f(t) = \text{mean}\,F((\alpha_\ell + \eta_d + t)/\sqrt{1 +
-    \pi v_d/8})` for a shift :math:`t` of all logits; the shift at which it has the suggested logit becomes an
-    observation of the mean logit.
+    The mean grade of retrieved documents, as a share of its maximum, is :math:`f(t) = \text{mean}\,F((\alpha_\ell +
+    \eta_d + t)/\sqrt{1 + \pi v_d/8})` for a shift :math:`t` of all logits, with a document counting once for each
+    system; the shift at which it has the suggested logit becomes an observation of the mean logit.
     """
     gaps = prior.mean[layout["gaps"]]
     columns = gap_columns(len(reference.cuts))
@@ -204,19 +204,20 @@ def _with_level(
     own = sum(e.log_sd.square * e.columns.squares for e in reference.of_query)
     eta = prior.offset + (rows + prior.response) @ prior.mean[layout.columns]
     width = np.sqrt(1 + np.pi / 8 * (prior.variance + own))[:, None]
+    share = reference.counts / reference.counts.sum()
     target = float(expit(level.mean))
     low, high = -FARTHEST, FARTHEST
     for _ in range(BISECTIONS):
         shift = (low + high) / 2
-        share = float(expit((eta[:, None] + cuts + shift) / width).mean())
-        low, high = (shift, high) if share < target else (low, shift)
+        reached = float(share @ expit((eta[:, None] + cuts + shift) / width).mean(axis=1))
+        low, high = (shift, high) if reached < target else (low, shift)
     reach = expit((eta[:, None] + cuts + shift) / width)
-    steep = float((reach * (1 - reach) / width).mean())
+    steep = float(share @ (reach * (1 - reach) / width).mean(axis=1))
     spread = level.sd * target * (1 - target) / max(steep, 1e-6)
     functional = np.zeros(layout.size)
     functional[layout["first_cut"]] = 1.0
     functional[layout["gaps"]] = columns.middle
-    functional[layout.columns] = (rows + prior.response).mean(axis=0)
+    functional[layout.columns] = share @ (rows + prior.response)
     information = prior.precision + np.outer(functional, functional) / spread**2
     right = right + functional * (float(functional @ prior.mean) + shift) / spread**2
     return replace(prior, mean=np.linalg.solve(information, right), precision=information)
