@@ -5,7 +5,7 @@ import sys
 from itertools import chain
 from pathlib import Path
 
-from probeval.data import Collection, read_campaign, read_graded_labels
+from probeval.data import Collection, Judgments, LabelTable, read_campaign, read_graded_labels
 from probeval.errors import DataError
 from probeval.relevance import Card, Empirical, FittedOrdinal, Uniform, fit_card, write_card
 from probeval.relevance.learning.fit import TEXT_JUD, TEXT_OUT, hierarchical_card
@@ -108,6 +108,16 @@ def stated_confidence() -> dict[str, dict[str, dict[str, float]]]:
     }
 
 
+def labelled_tables(data: Path) -> list[tuple[LabelTable, Judgments]]:
+    """Return labels beside grades; the columns person1 to person8 are of people."""
+    tables = []
+    for name in ("labels-dl2019-more.tsv.gz", "labels-dl2020.tsv.gz", "labels-dl2023.tsv.gz"):
+        labels, grades = read_graded_labels(data / name)
+        people = {source: {"kind": "person"} for source in labels.sources if source.startswith("person")}
+        tables.append((labels.described(people), grades))
+    return tables
+
+
 def hierarchical_cards(data: Path) -> list[Card]:
     evaluation = stated_confidence()
     return [
@@ -116,11 +126,11 @@ def hierarchical_cards(data: Path) -> list[Card]:
             name="text-hierarchical",
             title="Relevance of texts, with effects of queries, teams and systems, with calibrated confidence.",
             depth=10,
-            labelled=[read_graded_labels(data / "labels-dl2020.tsv.gz")],
+            labelled=labelled_tables(data),
             evaluation=evaluation,
             limits=(
                 "Learned from five campaigns of ranked lists of texts; depths far from 10 were not tried.",
-                "What labels are worth was learned on one set of web passages and two language models.",
+                "What labels are worth was learned on web passages; biases towards systems on one campaign.",
             ),
             made=MADE,
         ),

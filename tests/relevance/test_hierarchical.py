@@ -78,7 +78,7 @@ class Explicit:
         self.n_campaign, self.n_cuts = problem.layout.size, len(design.cuts)
         self.scales = slice(self.n_campaign, self.n_campaign + len(scales))
         self.mean = np.concatenate([prior.mean, np.zeros(len(scales) + len(precision))])
-        self.precision = np.concatenate([prior.precision, scales, precision])
+        self.precision = np.concatenate([np.diag(prior.precision), scales, precision])
         self.columns = np.concatenate([design.campaign_rows(every), *blocks], axis=1)
 
     def linear(self, theta):

@@ -268,16 +268,20 @@ def _prior_lines(prior: HierarchicalPrior) -> list[str]:
     ]
     lines += [f"- {n}: {', '.join(f'{g.mean:.3f} (sd {g.sd:.3f})' for g in gaps)}" for n, gaps in prior.gaps.items()]
     lines.append(f"- any other: {prior.gap.mean:.3f} (sd {prior.gap.sd:.3f})")
-    if prior.labels is not None:
+    observers = prior.observers
+    if observers.by_kind:
         lines += [
             "",
-            "Labels by machines, were all of these at hand:",
+            "Observers: the slope of labels on relevance, in standard deviations of the labels per logit, and the",
+            "standard deviation of their bias towards systems, as a multiple of the effect of relevance.",
             "",
-            "| source | coefficient | sd |",
-            "|---|---|---|",
+            "| observer | slope | 95% | bias |",
+            "|---|---|---|---|",
         ]
-        worth = zip(prior.labels.sources, prior.labels.coefficients(prior.labels.sources), strict=True)
-        lines += [f"| {source} | {n.mean:.3f} | {n.sd:.3f} |" for source, n in worth]
+        for name, known in (*observers.by_kind.items(), *observers.by_name.items()):
+            n, bias = known.log_slope, math.exp(known.own("system").mean)
+            low, high = math.exp(n.mean - 1.96 * n.sd), math.exp(n.mean + 1.96 * n.sd)
+            lines.append(f"| {name} | {math.exp(n.mean):.3f} | {low:.3f} to {high:.3f} | {bias:.2f} |")
     return lines
 
 

@@ -28,7 +28,7 @@ from probeval.relevance.inference.measured import MeasuredPrior
 from probeval.relevance.normal import Normal
 
 if TYPE_CHECKING:
-    from probeval.relevance.observers.worth import WorthPosterior
+    from probeval.relevance.observers.measure import LabelEvidence
 
 __all__ = ["CampaignColumns", "DesignedEffect", "ModelDesign"]
 
@@ -78,8 +78,8 @@ class ModelDesign:
         Given labels: parameters of the campaign whose prior labels give, such as effects of systems.
     measured
         The priors given labels, at each setting of their worth; empty without labels.
-    worth
-        The worth of the labels; None without labels.
+    evidence
+        The labels and their worth; None without labels.
     """
 
     pool: Pool
@@ -93,7 +93,7 @@ class ModelDesign:
     counts: Floats
     common: tuple[CampaignColumns, ...] = ()
     measured: tuple[MeasuredPrior, ...] = ()
-    worth: WorthPosterior | None = None
+    evidence: LabelEvidence | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "terms", frozen(self.terms))

@@ -71,12 +71,12 @@ class MeasuredPrior:
     def covariance(self, query: int) -> Floats:
         """Return :math:`K'` of one query, shape (pair, pair)."""
         i, j = self._where[query]
-        return self.stacks[i].covariance[j]
+        return np.asarray(self.stacks[i].covariance[j])
 
     def root(self, query: int) -> Floats:
         """Return the Cholesky factor of :math:`K'` of one query."""
         i, j = self._where[query]
-        return self._roots[i][j]
+        return np.asarray(self._roots[i][j])
 
     @cached_property
     def variance(self) -> Floats:

@@ -152,7 +152,9 @@ class LaplaceDraws(Draws):
         for problem, mode, mine in zip(self.problems, self.modes, self.parts, strict=True):
             if problem.measured is not None:
                 g = mode.campaign[columns, None] + self.moved[columns, mine]
-                field[:, mine] += problem.measured.offset[block.pairs, None] + problem.measured.response[block.pairs] @ g
+                field[:, mine] += (
+                    problem.measured.offset[block.pairs, None] + problem.measured.response[block.pairs] @ g
+                )
         return field[:, self.order]
 
     def _given_judgments(

@@ -1,10 +1,10 @@
 r"""Learn priors over observers from labels of pairs with known grades.
 
 Grades and labels, each in units of their standard deviation, are mixed models with the same levels
-(:mod:`probeval.relevance.observers.levels`). Their covariance at a level follows from the variances of both and of their
-sum. Divided by the part of the grades' variance that others see, it is the slope :math:`\lambda` at this level; what the
-labels' variance exceeds :math:`\lambda^2` times that part is the observer's own. Tables without runs have two levels
-only, queries and pairs.
+(:mod:`probeval.relevance.observers.levels`). Their covariance at a level follows from the variances of both and of
+their sum. Divided by the part of the grades' variance that others see, it is the slope :math:`\lambda` at this level;
+what the labels' variance exceeds :math:`\lambda^2` times that part is the observer's own. Tables without runs have two
+levels only, queries and pairs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from probeval.data.observers import ObserverSpec
 from probeval.relevance.inference.design import ModelDesign
 from probeval.relevance.learning.campaign import ModelSpec
 from probeval.relevance.normal import Normal
-from probeval.relevance.observers.levels import Stacks, level_variances
+from probeval.relevance.observers.family import ENDS, highest_label
+from probeval.relevance.observers.levels import LevelVariances, Stacks, level_variances
 from probeval.relevance.observers.prior import PAIR, SEEN, UNSEEN, ObserverPrior, ObserverPriors
 from probeval.relevance.observers.worth import LOGISTIC
 from probeval.threads import one_thread
@@ -34,13 +35,16 @@ __all__ = ["ObserverEstimate", "learn_observers"]
 FEWEST = 200  # pairs with label and grade that an observer needs to be learned from
 WEAKEST = 0.1  # the least slope, in sds of labels per sd of grades: weaker observers are taken as this weak
 LEAST_OWN = 0.03  # the least share of a level's variance that is the observer's own
-LEAST_BIAS = 0.03  # the least sd of an own effect, in sds of the labels
+LEAST_OWN_SD = 0.03  # the least sd of an own effect, in sds of the labels
+BIASES = frozenset({"system", "team"})  # levels whose own effects are relative to those of relevance
+LEAST_BIAS = 0.05  # the least share of a bias in the variance of systems, and of relevance
 AGAIN = 0.33  # sd of the log slope of one observer between campaigns
 AGAIN_OWN = 0.5  # the same of the log sd of an own effect
 AGAIN_LEVEL = 0.25  # the same of the level, in logits
 LEAST_KIND = 0.35  # least sd of log slopes within a kind
 LEAST_LEVEL = 0.5  # least sd of levels within a kind, in logits
 LEAST_OWN_KIND = 0.5  # least sd of the log sds of own effects within a kind
+DOUBT = 3.0  # the number of campaigns from which biases towards systems are as well known as they were before
 SHRUNK = 0.5  # the weight of an observer's own effects against those of its kind: one campaign says little of them
 
 
@@ -50,13 +54,14 @@ class ObserverEstimate:
 
     Parameters
     ----------
-    spec
-        The observer.
+    spec, campaign
+        The observer, and the campaign or table.
     log_slope, log_own, popularity, level
         As in :class:`ObserverPrior`; levels and popularity need runs.
     """
 
     spec: ObserverSpec
+    campaign: str
     log_slope: float
     log_own: Mapping[str, float]
     popularity: float | None
@@ -100,6 +105,7 @@ def _with_runs(
     codes = collection.codes_on(design.pool, scale)
     values = labels.on(design.pool)
     stacks = Stacks(design)
+    of_grades: dict[bytes, LevelVariances] = {}  # by the pairs that an observer labelled: mostly all of them
     out = []
     with one_thread():
         for observer, column in zip(labels.observers, values.T, strict=True):
@@ -108,15 +114,17 @@ def _with_runs(
                 continue
             extra = np.where(both, 0.0, np.inf)
             grade, label = _standard(scale.values[np.maximum(codes, 0)], both), _standard(column, both)
-            fits = [level_variances(stacks, y, extra) for y in (grade, label, grade + label)]
+            key = both.tobytes()
+            of_grades[key] = of_grades[key] if key in of_grades else level_variances(stacks, grade, extra)
+            fits = [of_grades[key], *(level_variances(stacks, y, extra) for y in (label, grade + label))]
             variance = {i: dict(zip(f.names, np.exp(f.log_variance), strict=True)) for i, f in enumerate(fits)}
             covariance = {k: (variance[2][k] - variance[0][k] - variance[1][k]) / 2 for k in fits[0].names}
-            first = design.term_names.index("log(fSYS)")
-            slope = fits[0].slopes[first], fits[1].slopes[first]
-            level = _level(
-                observer, scale.values[codes[both]] / scale.values.max(), column[both], design.counts[both]
+            terms = np.cov(design.terms[both].T)
+            along = [float(fits[0].slopes @ terms @ fit.slopes) for fit in fits[:2]]
+            level = _level(observer, scale.values[codes[both]] / scale.values.max(), column[both], design.counts[both])
+            out.append(
+                _estimate(observer, collection.name, variance[0], variance[1], covariance, along[1] / along[0], level)
             )
-            out.append(_estimate(observer, variance[0], variance[1], covariance, slope, level))
     return tuple(out)
 
 
@@ -135,7 +143,7 @@ def _without_runs(labels: LabelTable, grades: Judgments) -> list[ObserverEstimat
         grade = scale.values[codes[both]] / scale.values.max()
         level = _level(observer, grade, column[both], np.ones(len(grade)))
         parts = [{k: float(m[i, j]) for k, m in matrices.items()} for i, j in ((0, 0), (1, 1), (0, 1))]
-        out.append(_estimate(observer, parts[0], parts[1], parts[2], None, level))
+        out.append(_estimate(observer, grades.fingerprint(), parts[0], parts[1], parts[2], None, level))
     return out
 
 
@@ -151,24 +159,33 @@ def _two_levels(y: Floats, query: Ints) -> tuple[Floats, Floats]:
 
 def _estimate(
     observer: ObserverSpec,
+    campaign: str,
     grade: Mapping[str, float],
     label: Mapping[str, float],
     covariance: Mapping[str, float],
-    popularity: tuple[float, float] | None,
+    popularity: float | None,
     level: float | None,
 ) -> ObserverEstimate:
-    """Return the slope as the geometric mean over levels, and the own variance of each level."""
+    """Return the slope as the geometric mean over levels, and the own variance of each level.
+
+    ``popularity`` is the slope of the labels' predictions by the terms on those of the grades.
+    """
     used = [k for k in ("query", "interaction", "system", PAIR) if k in grade]
     seen = {k: SEEN.get(k, 1.0) * grade[k] for k in grade}
     ratios = [max(covariance[k] / max(seen[k], 1e-9), WEAKEST) for k in used]
     slope = float(np.exp(np.mean(np.log(ratios))))
-    own = {k: max(label[k] - slope**2 * seen[k], LEAST_OWN * label[k], LEAST_BIAS**2) for k in label}
+    own = {k: max(label[k] - slope**2 * seen[k], LEAST_OWN * label[k], LEAST_OWN_SD**2) for k in label}
+    for k in BIASES & own.keys():  # the share of the systems' variance that is not relevance, as a ratio
+        bias = 1 - min(max(covariance[k], 0.0) ** 2 / (seen[k] * label[k]), 1.0)
+        bias = min(max(bias, LEAST_BIAS), 1 - LEAST_BIAS)
+        own[k] = bias / (1 - bias)
     unit = np.sqrt(grade[PAIR] / LOGISTIC)  # sds of grades per logit
     return ObserverEstimate(
         spec=observer,
+        campaign=campaign,
         log_slope=float(np.log(slope * unit)),
         log_own={k: float(np.log(v) / 2) for k, v in own.items()},
-        popularity=None if popularity is None else popularity[1] / (slope * max(popularity[0], 0.05)) - 1,
+        popularity=None if popularity is None else popularity / slope - 1,
         level=level,
     )
 
@@ -178,10 +195,11 @@ def _level(observer: ObserverSpec, grade: Floats, label: Floats, counts: Floats)
 
     A pair counts once for each system that retrieved it.
     """
-    if observer.levels is None:
+    top = highest_label(observer, label)
+    if top is None:
         return None
     weight = counts / counts.sum()
-    shares = np.clip([weight @ grade, weight @ label / (observer.levels - 1)], 0.01, 0.99)
+    shares = np.clip([weight @ grade, weight @ label / top], ENDS, 1 - ENDS)
     return float(logit(shares[0]) - logit(shares[1]))
 
 
@@ -205,12 +223,19 @@ def _pooled(found: Sequence[ObserverEstimate]) -> ObserverPriors:
 def _kind(some: Sequence[ObserverEstimate], every: Sequence[ObserverEstimate]) -> ObserverPrior:
     """Return the prior of a kind; what its observers cannot show is taken from all observers."""
     levels = {k for e in every for k in e.log_own}
-    own = {k: [e.log_own[k] for e in some if k in e.log_own] or [e.log_own[k] for e in every if k in e.log_own] for k in levels}
+    own = {
+        k: [e.log_own[k] for e in some if k in e.log_own] or [e.log_own[k] for e in every if k in e.log_own]
+        for k in levels
+    }
     likings = [e.popularity for e in every if e.popularity is not None]
     heights = [e.level for e in some if e.level is not None]
+    spread = {k: _spread(values, LEAST_OWN_KIND) for k, values in own.items()}
+    for k in BIASES & spread.keys():
+        campaigns = len({e.campaign for e in every if k in e.log_own})
+        spread[k] = _towards(UNSEEN.own(k), spread[k].mean, campaigns)
     return ObserverPrior(
         log_slope=_spread([e.log_slope for e in some], LEAST_KIND),
-        log_own={k: _spread(values, LEAST_OWN_KIND) for k, values in sorted(own.items())},
+        log_own=spread,
         popularity=_spread(likings, UNSEEN.popularity.sd) if likings else UNSEEN.popularity,
         level=_spread(heights, LEAST_LEVEL) if heights else None,
     )
@@ -220,19 +245,24 @@ def _name(some: Sequence[ObserverEstimate], kind: ObserverPrior) -> ObserverPrio
     """Return the prior of an observer seen before."""
     n = len(some)
     heights = [e.level for e in some if e.level is not None]
-    own = {
-        k: Normal(
-            SHRUNK * float(np.mean([e.log_own.get(k, normal.mean) for e in some])) + (1 - SHRUNK) * normal.mean,
-            AGAIN_OWN,
-        )
-        for k, normal in kind.log_own.items()
-    }
+    own = {}
+    for k, normal in kind.log_own.items():
+        mean = float(np.mean([e.log_own.get(k, normal.mean) for e in some]))
+        own[k] = Normal(SHRUNK * mean + (1 - SHRUNK) * normal.mean, AGAIN_OWN)
+        if k in BIASES:
+            own[k] = _towards(normal, mean, len({e.campaign for e in some if k in e.log_own}))
     return ObserverPrior(
         log_slope=Normal(float(np.mean([e.log_slope for e in some])), float(AGAIN * np.sqrt(1 + 1 / n) / np.sqrt(2))),
         log_own=own,
         popularity=kind.popularity,
         level=_combined(Normal(float(np.mean(heights)), AGAIN_LEVEL), kind.level) if heights else kind.level,
     )
+
+
+def _towards(prior: Normal, found: float, campaigns: int) -> Normal:
+    """Return a prior of biases moved towards what some campaigns showed: each is one sample of systems."""
+    weight = campaigns / (campaigns + DOUBT)
+    return Normal(weight * found + (1 - weight) * prior.mean, prior.sd)
 
 
 def _combined(own: Normal, kind: Normal | None) -> Normal:

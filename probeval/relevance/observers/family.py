@@ -1,8 +1,8 @@
 r"""The labels of a family of observers as one measurement per pair.
 
 Observers of one family (one language model with several prompts) share errors, so their labels are combined before
-they are used: with :math:`C` the correlations of their labels and :math:`\lambda` their expected slopes, the weights are
-:math:`C^{-1}\lambda`. A column that copies another adds nothing.
+they are used: with :math:`C` the correlations of their labels and :math:`\lambda` their expected slopes, the weights
+are :math:`C^{-1}\lambda`. A column that copies another adds nothing.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ from probeval.data.pool import Pool
 from probeval.relevance.normal import Normal
 from probeval.relevance.observers.prior import ObserverPrior, ObserverPriors
 
-__all__ = ["Family", "families", "single_families"]
+__all__ = ["Family", "families", "highest_label", "single_families"]
 
 RIDGE = 0.1  # on the correlations of labels, so that copies share their weight
 FEWEST = 20  # pairs with two labels, from which their correlation is taken
+RARE = 0.01  # the least share of labels at the top of a scale
 ENDS = 0.01  # the mean label is at least this far from the ends of its scale
 
 
@@ -46,8 +47,8 @@ class Family:
     prior
         The prior of the family as an observer.
     level
-        The logit of the mean grade of retrieved documents, as a share of its maximum, that the mean labels suggest; None
-        if they suggest none.
+        The logit of the mean grade of retrieved documents, as a share of its maximum, that the mean labels suggest;
+        None if they suggest none.
     unit
         The standard deviation of the labels before they were divided by it, as a share of their range; None for
         families of several members or without a range.
@@ -71,9 +72,7 @@ class Family:
         return np.isfinite(self.extra)
 
 
-def families(
-    labels: LabelTable, pool: Pool, priors: ObserverPriors, *, counts: Floats
-) -> tuple[Family, ...]:
+def families(labels: LabelTable, pool: Pool, priors: ObserverPriors, *, counts: Floats) -> tuple[Family, ...]:
     """Return the families of observers with labels in a pool; columns without two different labels are left out.
 
     ``counts`` is the number of systems that retrieved each pair, shape (pair,).
@@ -85,9 +84,7 @@ def families(
     return tuple(family for family in out if family is not None)
 
 
-def single_families(
-    labels: LabelTable, pool: Pool, priors: ObserverPriors, *, counts: Floats
-) -> tuple[Family, ...]:
+def single_families(labels: LabelTable, pool: Pool, priors: ObserverPriors, *, counts: Floats) -> tuple[Family, ...]:
     """Return each observer as a family of its own, as the trust report and learning need them."""
     out = (_family(s, labels, [i], pool, priors, counts) for i, s in enumerate(labels.sources))
     return tuple(family for family in out if family is not None)
@@ -107,7 +104,7 @@ def _family(
     known = [priors.of(member) for member in members]
     weights, correlation = _weights(standard, np.exp([p.log_slope.mean for p in known]))
     scores, extra = _combined(standard, weights, correlation)
-    ranges = [_range(member) for member in members]
+    ranges = [highest_label(member, column) for member, column in zip(members, values.T, strict=True)]
     return Family(
         name=name,
         members=members,
@@ -173,9 +170,17 @@ def _prior(known: Sequence[ObserverPrior], weights: Floats, correlation: Floats)
     )
 
 
-def _range(member: ObserverSpec) -> float | None:
-    """Return the highest label of a scale that has one."""
-    return None if member.levels is None else float(member.levels - 1)
+def highest_label(member: ObserverSpec, labels: Floats) -> float | None:
+    """Return the highest label of a scale that has one; labels beyond it that hardly occur are slips.
+
+    >>> highest_label(ObserverSpec("bot", scale="graded:5"), np.array([0.0, 1.0, 2.0] * 50 + [5.0]))
+    2.0
+    """
+    if member.levels is None:
+        return None
+    given = labels[~np.isnan(labels)]
+    reached = [top for top in range(member.levels - 1, 0, -1) if np.mean(given >= top) >= RARE]
+    return float(reached[0]) if reached else float(member.levels - 1)
 
 
 def _level(

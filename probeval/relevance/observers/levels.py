@@ -4,8 +4,8 @@ Labels of all pairs, in units of their standard deviation, are a linear mixed mo
 
 .. math:: y_d = \kappa + x_d\pi + \sum_k C_k[d] \cdot b_k + \epsilon_d,\qquad b_k \sim N(0, T_k I)
 
-Its variances :math:`T` are estimated by restricted maximum likelihood, with Newton steps by average information (Gilmour,
-Thompson and Cullis 1995). They say how much structure labels have, not how much of it is relevance.
+Its variances :math:`T` are estimated by restricted maximum likelihood, with Newton steps by average information
+(Gilmour, Thompson and Cullis 1995). They say how much structure labels have, not how much of it is relevance.
 """
 
 from __future__ import annotations
@@ -209,7 +209,9 @@ def mixed_model(stacks: Stacks, scores: Floats, noise: Floats, names: tuple[str,
                 where = stacks.columns[name]
                 moved[i] = rows[:, :, 1 + where.start : 1 + where.stop] @ g[1 + where.start : 1 + where.stop]
                 continue
-            slope[i] += (float((moved[i] * a).sum()) + variance[name] * (float((covariance * inner).sum()) - traced)) / 2
+            slope[i] += (
+                float((moved[i] * a).sum()) + variance[name] * (float((covariance * inner).sum()) - traced)
+            ) / 2
         back = np.einsum("qij,kqj->kqi", inverse, moved)
         projected += np.tensordot(moved, back, axes=([1, 2], [1, 2]))
         through += np.einsum("qic,kqi->kc", weighed, moved)

@@ -6,15 +6,15 @@ Given the worth of labels everything about them is normal. Within a query the se
 .. math:: y = A g + \lambda x + \epsilon,\quad \epsilon \sim N(0, E)\qquad\Rightarrow\qquad
           x \mid y, g \sim N\big(\lambda K V^{-1}(y - Ag),\; K - \lambda^2 K V^{-1} K\big),\quad V = \lambda^2 K + E
 
-with :math:`g` the campaign's parameters (those of relevance, and the family's level, likings and biases), of which labels
-give the information :math:`A'V^{-1}A`. What is left is again a normal prior in :math:`g` and :math:`x`, with which
-judgments are fitted as before. See docs/theory/observers.md#measured.
+with :math:`g` the campaign's parameters (those of relevance, and the family's level, likings and biases), of which
+labels give the information :math:`A'V^{-1}A`. What is left is again a normal prior in :math:`g` and :math:`x`, with
+which judgments are fitted as before. See docs/theory/observers.md#measured.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -29,16 +29,39 @@ from probeval.relevance.inference.design import CampaignColumns, DesignedEffect,
 from probeval.relevance.inference.measured import MeasuredPrior, SeenStack
 from probeval.relevance.normal import Normal
 from probeval.relevance.observers.family import Family, families
-from probeval.relevance.observers.levels import MISSING, Stacks, level_variances
+from probeval.relevance.observers.levels import MISSING, LevelVariances, Stacks, level_variances
 from probeval.relevance.observers.prior import PAIR, ObserverPriors
-from probeval.relevance.observers.worth import LOGISTIC, Worth, find_worth
+from probeval.relevance.observers.worth import LOGISTIC, Worth, WorthPosterior, find_worth
 
-__all__ = ["family_block", "measured_design", "with_labels"]
+__all__ = ["LabelEvidence", "family_block", "measured_design", "pair_scale", "with_labels"]
 
 LEVEL = Normal(0.0, 3.0)  # the level of a family's labels, in their sds
 LIKING = 0.02  # the least sd of a family's own slope on a term
 BISECTIONS = 50  # of the search for the level of grades that labels suggest
 FARTHEST = 12.0  # logits
+
+
+@dataclass(frozen=True, eq=False)
+class LabelEvidence:
+    """The labels of a campaign and their worth.
+
+    Parameters
+    ----------
+    design
+        The campaign before its labels are seen.
+    priors
+        The priors of observers.
+    families, levels
+        The families of observers, and the variances of their labels.
+    worth
+        The posterior of the worth of labels, before any judgment.
+    """
+
+    design: ModelDesign
+    priors: ObserverPriors
+    families: tuple[Family, ...]
+    levels: tuple[LevelVariances, ...]
+    worth: WorthPosterior
 
 
 def with_labels(design: ModelDesign, priors: ObserverPriors, labels: LabelTable) -> ModelDesign:
@@ -50,11 +73,12 @@ def with_labels(design: ModelDesign, priors: ObserverPriors, labels: LabelTable)
 def measured_design(design: ModelDesign, priors: ObserverPriors, found: Sequence[Family]) -> ModelDesign:
     """Return the design of a campaign given the labels of some families."""
     stacks = Stacks(design)
-    levels = [level_variances(stacks, family.scores, family.extra) for family in found]
+    levels = tuple(level_variances(stacks, family.scores, family.extra) for family in found)
     worth = find_worth(design, priors, found, levels)
     reference = reference_design(design, priors, found)
     measured = tuple(measure(stacks, reference, priors, found, setting) for setting in worth.settings)
-    return replace(reference, measured=measured, worth=worth)
+    evidence = LabelEvidence(design, priors, tuple(found), levels, worth)
+    return replace(reference, measured=measured, evidence=evidence)
 
 
 def pair_scale(priors: ObserverPriors) -> float:
@@ -82,8 +106,8 @@ def reference_design(design: ModelDesign, priors: ObserverPriors, found: Sequenc
             share = float(np.log(scale * np.sqrt(1 - priors.share(e.name))))
             own.append(DesignedEffect(e.effect, e.columns, Normal(e.log_sd.mean + share, e.log_sd.sd)))
     common = [CampaignColumns(e.name, e.columns) for e in design.of_campaign]
+    sizes = {"level": 1, "terms": design.terms.shape[1]} | {c.name: c.columns.n_columns for c in common}
     for family in found:
-        sizes = {"level": 1, "terms": design.terms.shape[1]} | {c.name: c.columns.n_columns for c in common[: len(design.of_campaign)]}
         for part, size in sizes.items():
             nothing = Columns.of(csr_array((len(design.pool), size)))
             common.append(CampaignColumns(family_block(family, part), nothing))
@@ -141,7 +165,13 @@ def measure(
         seen.append(SeenStack(stack.pairs, (k + k.transpose(0, 2, 1)) / 2))
         queries.append(reference.pool.query[stack.pairs[:, 0]])
     prior = MeasuredPrior(
-        worth.weight, np.linalg.solve(information, right), information, offset, response, tuple(seen), tuple(queries)
+        worth.weight,
+        np.asarray(np.linalg.solve(information, right)),
+        information,
+        offset,
+        response,
+        tuple(seen),
+        tuple(queries),
     )
     levels = [family.level for family, slope in zip(found, worth.slopes, strict=True) if family.level and slope > 0]
     if not levels:
@@ -170,7 +200,7 @@ def _family_prior(
     layout: Layout,
     family: Family,
     slope: float,
-    own: dict[str, float] | object,
+    own: Mapping[str, float],
     liking: float,
 ) -> Floats:
     """Return the prior precision of a family's parameters; its slopes on terms are tied to those of relevance."""
@@ -185,7 +215,7 @@ def _family_prior(
         out += np.outer(tie, tie) / (spread**2 + LIKING**2)
     for effect in stacks.design.of_campaign:
         where = np.arange(*layout[family_block(family, effect.name)].indices(layout.size))
-        out[where, where] = own[effect.name] ** -2.0  # type: ignore[index]
+        out[where, where] = own[effect.name] ** -2.0
     return out
 
 
@@ -220,4 +250,4 @@ def _with_level(
     functional[layout.columns] = share @ (rows + prior.response)
     information = prior.precision + np.outer(functional, functional) / spread**2
     right = right + functional * (float(functional @ prior.mean) + shift) / spread**2
-    return replace(prior, mean=np.linalg.solve(information, right), precision=information)
+    return replace(prior, mean=np.asarray(np.linalg.solve(information, right)), precision=information)

@@ -1,9 +1,9 @@
 r"""Priors over observers, learned from labels of pairs with known grades.
 
 An observer's labels, in units of their standard deviation, measure the latent relevance :math:`\theta_d` of pairs:
-:math:`y_d = \kappa + \lambda\theta_d + \text{own effects} + \text{noise}`. The prior of its slope :math:`\lambda`, of the
-standard deviations of its own effects and of its level depends on its name if the card has it, else on its kind and the
-kind of its scale. See docs/theory/observers.md#latent.
+:math:`y_d = \kappa + \lambda\theta_d + \text{own effects} + \text{noise}`. The prior of its slope :math:`\lambda`, of
+the standard deviations of its own effects and of its level depends on its name if the card has it, else on its kind and
+the kind of its scale. See docs/theory/observers.md#latent.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ class ObserverPrior:
     log_slope
         :math:`\log|\lambda|`, in standard deviations of the labels per logit of relevance.
     log_own
-        The log standard deviations of the observer's own effects by level (effects of the model, and ``pair``).
+        The log standard deviations of the observer's own effects by level (effects of the model, and ``pair``): in
+        standard deviations of its labels within queries, and for systems and teams, whose own effects are biases, as
+        multiples of the effect of relevance.
     popularity
         The observer's own liking for popular documents, as a multiple of :math:`\lambda\beta`.
     level
@@ -76,8 +78,8 @@ UNSEEN = ObserverPrior(
         "query": Normal(-1.1, 0.5),
         "slope": Normal(-2.7, 0.8),
         "interaction": Normal(-1.0, 0.5),
-        "team": Normal(-3.0, 0.8),
-        "system": Normal(-2.5, 0.8),
+        "team": Normal(-0.9, 0.7),
+        "system": Normal(-0.9, 0.7),
         PAIR: Normal(-0.6, 0.4),
     },
     popularity=Normal(0.7, 0.35),

@@ -1,10 +1,10 @@
 r"""The worth of labels: how much of their variance at each level is relevance.
 
-At level :math:`k` labels of a family have the variance :math:`T_k = \lambda^2 \rho_k\sigma_k^2 + o_k^2`: the part of the
-effect's variance :math:`\sigma_k^2` that observers see (:math:`\rho_k`), by the slope, and the family's own effects.
-Labels alone determine the sums; priors divide them. The parameters are the log standard deviations of the model's
-effects, the coefficients of its terms and, for each family, :math:`\log|\lambda|`, the :math:`\log o_k` and its liking
-for popular documents. Their posterior given :math:`T` is found by nonlinear least squares, in normal form.
+At level :math:`k` labels of a family have the variance :math:`T_k = \lambda^2 \rho_k\sigma_k^2 + o_k^2`: the part of
+the effect's variance :math:`\sigma_k^2` that observers see (:math:`\rho_k`), by the slope, and the family's own
+effects. Labels alone determine the sums; priors divide them. The parameters are the log standard deviations of the
+model's effects, the coefficients of its terms and, for each family, :math:`\log|\lambda|`, the :math:`\log o_k` and its
+liking for popular documents. Their posterior given :math:`T` is found by nonlinear least squares, in normal form.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SETTLED = 1e-4  # the largest step at the end
 LEAST_ERROR = 0.1  # of a log variance: labels are not normal
 LEAST_SLOPE_ERROR = 0.03  # of a slope, in sds of the labels per sd of the term
 SIGNS = {1: 0.9, 0: 0.05, -1: 0.05}  # prior probabilities: a family measures relevance, is noise, or is reversed
-NEGLIGIBLE = 0.005  # the probability below which a sign is left out
+NEGLIGIBLE = 0.01  # the probability below which a sign is left out
 SPREAD = 5  # pairs of points, around the centre, over slopes and biases by system
 
 
@@ -95,7 +95,9 @@ class LeastSquares:
         self.seen = np.array(
             [priors.share(name) if name == PAIR else priors.share(name, of[name].effect.scope) for name in self.names]
         )
-        self.pair = self.names.index(PAIR) if levels else 0
+        # Own effects of the campaign, biases towards systems and teams, have a prior relative to the seen effect.
+        relative = [name != PAIR and of[name].effect.scope == "campaign" for name in self.names]
+        self.relative = np.flatnonzero(relative)
         self.at = np.array([self.effects.get(name, -1) for name in self.names])
         self.n_terms = len(design.coefficients)
         self.levels, self.signs, self.families = levels, signs, families
@@ -117,9 +119,15 @@ class LeastSquares:
     def residuals(self, x: Floats) -> tuple[Floats, Floats]:
         """Return all residuals in units of their standard deviations, and their derivatives (residual, parameter)."""
         size = len(x)
-        out, slopes = [(x - self.mean) / self.sd], [np.diag(1 / self.sd)]
+        prior, prior_d = (x - self.mean) / self.sd, np.diag(1 / self.sd)
+        out, slopes = [prior], [prior_d]
         beta = x[self.blocks[1]]
         for i, block, signal, own in self.parts(x):
+            if self.signs[i]:
+                biases = block.start + 1 + self.relative
+                prior[biases] -= np.log(signal[self.relative]) / 2 / self.sd[biases]
+                prior_d[biases, block.start] -= 1 / self.sd[biases]
+                prior_d[biases, self.at[self.relative]] -= 1 / self.sd[biases]
             found = self.levels[i]
             error = np.maximum(found.error, LEAST_ERROR)
             out.append((np.log(signal + own) - found.log_variance) / error)
@@ -156,7 +164,7 @@ class LeastSquares:
             x, r, d, damping = x + step, ahead, ahead_d, max(damping / 8, 1e-9)
             if np.abs(step).max() < SETTLED:
                 break
-        covariance = np.linalg.inv(d.T @ d)
+        covariance = np.asarray(np.linalg.inv(d.T @ d))
         log_evidence = -float(r @ r) / 2 + float(np.linalg.slogdet(covariance)[1]) / 2 - float(np.log(self.sd).sum())
         return x, covariance, log_evidence
 
@@ -175,7 +183,7 @@ class LeastSquares:
 
     def integrated(self) -> list[int]:
         """Return the parameters that get points of their own: each family's slope and its biases by system."""
-        biases = [i for i, name in enumerate(self.names) if name in ("system",)]
+        biases = [i for i, name in enumerate(self.names) if name == "system"]
         return [p for b in self.blocks[2:] for p in (b.start, *(b.start + 1 + i for i in biases))]
 
 
@@ -208,9 +216,7 @@ def find_worth(
     return WorthPosterior(tuple(signs), tuple(settings), log_slopes)
 
 
-def _signs(
-    design: ModelDesign, priors: ObserverPriors, family: Family, level: LevelVariances
-) -> Mapping[int, float]:
+def _signs(design: ModelDesign, priors: ObserverPriors, family: Family, level: LevelVariances) -> Mapping[int, float]:
     """Return the probabilities that a family measures relevance, is noise, or is reversed."""
     log_p = {s: np.log(SIGNS[s]) + LeastSquares(design, priors, [family], [level], [s]).solve()[2] for s in (1, -1)}
     log_p[0] = np.log(SIGNS[0]) - level.structure
