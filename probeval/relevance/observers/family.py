@@ -49,6 +49,9 @@ class Family:
     level
         The logit of the mean grade of retrieved documents, as a share of its maximum, that the mean labels suggest;
         None if they suggest none.
+    suspects
+        Columns of suspected biases, such as the documents of a team, of which the trust report finds the size; shape
+        (pair, column).
     unit
         The standard deviation of the labels before they were divided by it, as a share of their range; None for
         families of several members or without a range.
@@ -61,6 +64,7 @@ class Family:
     prior: ObserverPrior
     level: Normal | None
     unit: float | None
+    suspects: Floats | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scores", frozen(self.scores))

@@ -36,6 +36,7 @@ from probeval.relevance.observers.worth import LOGISTIC, Worth, WorthPosterior, 
 __all__ = ["LabelEvidence", "family_block", "measured_design", "pair_scale", "with_labels"]
 
 LEVEL = Normal(0.0, 3.0)  # the level of a family's labels, in their sds
+SUSPECTED = Normal(0.0, 0.5)  # a suspected bias, if there is one, in sds of the labels
 LIKING = 0.02  # the least sd of a family's own slope on a term
 BISECTIONS = 50  # of the search for the level of grades that labels suggest
 FARTHEST = 12.0  # logits
@@ -108,7 +109,8 @@ def reference_design(design: ModelDesign, priors: ObserverPriors, found: Sequenc
     common = [CampaignColumns(e.name, e.columns) for e in design.of_campaign]
     sizes = {"level": 1, "terms": design.terms.shape[1]} | {c.name: c.columns.n_columns for c in common}
     for family in found:
-        for part, size in sizes.items():
+        suspects = {} if family.suspects is None else {"suspects": family.suspects.shape[1]}
+        for part, size in (sizes | suspects).items():
             nothing = Columns.of(csr_array((len(design.pool), size)))
             common.append(CampaignColumns(family_block(family, part), nothing))
     return replace(
@@ -191,6 +193,8 @@ def _family_columns(stacks: Stacks, layout: Layout, rows: Floats, family: Family
     out[:, block("terms")] = stacks.rows[:, stacks.columns["terms"]]
     for effect in stacks.design.of_campaign:
         out[:, block(effect.name)] = stacks.rows[:, stacks.columns[effect.name]]
+    if family.suspects is not None:
+        out[:, block("suspects")] = family.suspects
     return out
 
 
@@ -216,6 +220,9 @@ def _family_prior(
     for effect in stacks.design.of_campaign:
         where = np.arange(*layout[family_block(family, effect.name)].indices(layout.size))
         out[where, where] = own[effect.name] ** -2.0
+    if family.suspects is not None:
+        where = np.arange(*layout[family_block(family, "suspects")].indices(layout.size))
+        out[where, where] = SUSPECTED.sd**-2.0
     return out
 
 

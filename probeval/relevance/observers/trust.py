@@ -1,0 +1,343 @@
+r"""How far each source of labels can be trusted: its slope, its noise, and its biases towards teams or systems.
+
+An observer is examined alone, so that the errors of others do not matter, in the model of
+:mod:`probeval.relevance.observers.measure`. A *suspect* is a set of documents, those that a team (or a system without a
+team) retrieved, whose labels may be shifted by :math:`\delta`. Most observers favour nobody, so a shift is either zero
+or normal; the probability of each small set of shifted suspects follows from the normal posterior of all shifts,
+
+.. math:: \log\frac{p(h)}{p(\emptyset)} = \log\frac{\pi(h)}{\pi(\emptyset)}
+          - \tfrac12\log|I + \tau^2\Lambda_h| + \tfrac12 b_h'(\Lambda_h + \tau^{-2}I)^{-1}b_h
+
+with :math:`\Lambda` and :math:`b` the information of labels and judgments on the shifts.
+See docs/theory/observers.md#trust.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+
+from probeval.arrays import Codes, Floats
+from probeval.data.collection import Collection
+from probeval.data.observers import ObserverSpec
+from probeval.relevance.effects.effect import CampaignView
+from probeval.relevance.inference.design import ModelDesign
+from probeval.relevance.inference.laplace import LaplacePosterior, fit_laplace
+from probeval.relevance.normal import Normal
+from probeval.relevance.observers.family import Family, single_families
+from probeval.relevance.observers.levels import Stacks, level_variances
+from probeval.relevance.observers.measure import SUSPECTED, family_block, measure, reference_design
+from probeval.relevance.observers.prior import PAIR, ObserverPriors
+from probeval.relevance.observers.worth import Worth, find_worth
+from probeval.threads import one_thread
+
+__all__ = ["ObserverTrust", "SuspectedBias", "examine"]
+
+SUSPICION = 0.05  # the prior probability that labels favour, or disfavour, the documents of one team
+MOST = 2  # suspects shifted at the same time
+SMALL = 0.03  # sd of biases by system beside the suspects, in sds of the labels
+DRAWS = 4000  # of the shifts, for intervals
+SURE = 0.95  # the probability from which a verdict is given
+
+
+@dataclass(frozen=True)
+class SuspectedBias:
+    """The shift of an observer's labels on the documents of one team, or of one system without a team.
+
+    Parameters
+    ----------
+    name, systems
+        The team (or system), and its systems.
+    p_biased
+        The probability that labels are shifted.
+    mean, lower, upper
+        The shift and its interval, in units of the labels.
+    p_within
+        The probability that the shift is at most the margin.
+    verdict
+        ``biased``, ``unbiased`` (within the margin) or ``open`` (not enough judged to tell).
+    needed
+        About how many more judgments would tell; 0 with a verdict, None with nothing judged.
+    """
+
+    name: str
+    systems: tuple[str, ...]
+    p_biased: float
+    mean: float
+    lower: float
+    upper: float
+    p_within: float
+    verdict: str
+    needed: int | None
+
+
+@dataclass(frozen=True)
+class ObserverTrust:
+    """What judgments and the other evidence say of one source of labels.
+
+    Parameters
+    ----------
+    observer, known
+        The observer, and whether the model has met it before.
+    labelled, judged
+        The share of the pool's pairs with a label, and the number of judged pairs among them.
+    slope, slope_lower, slope_upper
+        Standard deviations of the labels per logit of relevance.
+    p_measures, p_noise, p_reversed
+        The probabilities that its labels measure relevance, are noise, or are reversed.
+    noise
+        The standard deviation of labels of single pairs that relevance does not explain, in those of the labels.
+    correlation, equal
+        On judged pairs: the correlation of labels and grades, and the share of equal ones on a common scale; None with
+        too few pairs.
+    biases
+        The suspected biases, the most probable first.
+    """
+
+    observer: ObserverSpec
+    known: bool
+    labelled: float
+    judged: int
+    slope: float
+    slope_lower: float
+    slope_upper: float
+    p_measures: float
+    p_noise: float
+    p_reversed: float
+    noise: float
+    correlation: float | None
+    equal: float | None
+    biases: tuple[SuspectedBias, ...]
+
+
+def examine(
+    design: ModelDesign,
+    priors: ObserverPriors,
+    collection: Collection,
+    judged: Codes,
+    *,
+    margin: float,
+    rng: np.random.Generator,
+) -> tuple[ObserverTrust, ...]:
+    """Return the trust in each source of labels of a campaign.
+
+    Parameters
+    ----------
+    design
+        The campaign before its labels are seen.
+    priors
+        The priors of observers.
+    collection, judged
+        The runs and labels, and the judgments on the design's pool (positions on the scale, negative where unjudged).
+    margin
+        The shift up to which labels count as unbiased, as a share of the range of their scale.
+    rng
+        Draws the shifts for intervals.
+    """
+    if collection.labels is None:
+        return ()
+    suspects = Suspects.of(collection, design)
+    found = single_families(collection.labels, design.pool, priors, counts=design.counts)
+    values = collection.labels.on(design.pool)
+    out = []
+    with one_thread():
+        stacks = Stacks(design)
+        for family in found:
+            labels = values[:, collection.labels.sources.index(family.name)]
+            out.append(_examine_one(stacks, priors, family, suspects, labels, judged, margin, rng))
+    return tuple(out)
+
+
+@dataclass(frozen=True, eq=False)
+class Suspects:
+    """The documents of each team, or system without a team, as columns of zeros and ones."""
+
+    names: tuple[str, ...]
+    systems: tuple[tuple[str, ...], ...]
+    columns: Floats
+
+    @classmethod
+    def of(cls, collection: Collection, design: ModelDesign) -> Suspects:
+        """Return the suspects of a campaign; teams that retrieved the same documents are one."""
+        depth = collection.runs.depth
+        view = CampaignView.of(collection, depth=depth, scale=design.scale)
+        runs = view.runs if view.runs.pool is design.pool else None
+        rows = view.collection.runs
+        members: dict[str, list[int]] = {}
+        for s, team in enumerate(rows.teams or ()):
+            members.setdefault(team, []).append(s)
+        del runs
+        columns, names, systems = [], [], []
+        at = np.append(rows.pool.within(design.pool), -1)
+        for team, of in members.items():
+            pairs = rows.pairs[of]
+            place = at[pairs[pairs >= 0]]
+            column = np.zeros(len(design.pool))
+            column[place[place >= 0]] = 1.0
+            names.append(team)
+            systems.append(tuple(str(rows.systems[s]) for s in of))
+            columns.append(column - column.mean())
+        return cls(tuple(names), tuple(systems), np.stack(columns, axis=1))
+
+
+def _examine_one(
+    stacks: Stacks,
+    priors: ObserverPriors,
+    family: Family,
+    suspects: Suspects,
+    labels: Floats,
+    judged: Codes,
+    margin: float,
+    rng: np.random.Generator,
+) -> ObserverTrust:
+    design = stacks.design
+    family = replace(family, suspects=suspects.columns)
+    levels = level_variances(stacks, family.scores, family.extra)
+    worth = find_worth(design, priors, [family], [levels])
+    reference = reference_design(design, priors, [family])
+    settings = [_without_biases(setting, design) for setting in worth.settings]
+    measured = tuple(measure(stacks, reference, priors, [family], setting) for setting in settings)
+    posterior = fit_laplace(replace(reference, measured=measured), judged)
+    member = family.members[0]
+    both = (judged >= 0) & ~np.isnan(labels)
+    unit = float(np.nanstd(labels))
+    spread = float(np.nanmax(labels) - np.nanmin(labels))
+    draws, included = _shifts(posterior, family, rng)
+    slopes = np.array([abs(s.slopes[0]) for s in settings])
+    signs = np.sign([s.slopes[0] for s in settings])
+    centre = float(np.exp(posterior.weights @ np.log(np.maximum(slopes, 1e-6))))
+    width = _slope_error(posterior, slopes, worth.log_slopes[0])
+    own = float(posterior.weights @ [s.own[0][PAIR] for s in settings])
+    return ObserverTrust(
+        observer=member,
+        known=priors.knows(member),
+        labelled=float(np.mean(~np.isnan(labels))),
+        judged=int(both.sum()),
+        slope=centre,
+        slope_lower=centre * float(np.exp(-1.96 * width)),
+        slope_upper=centre * float(np.exp(1.96 * width)),
+        p_measures=float(posterior.weights @ (signs > 0)),
+        p_noise=float(posterior.weights @ (signs == 0)),
+        p_reversed=float(posterior.weights @ (signs < 0)),
+        noise=own,
+        correlation=_correlation(labels[both], judged[both]),
+        equal=_equal(member, labels[both], judged[both], design.n_levels),
+        biases=_biases(suspects, draws * unit, included, margin * spread, int(both.sum())),
+    )
+
+
+def _without_biases(setting: Worth, design: ModelDesign) -> Worth:
+    """Return a setting in which the suspects alone can be favoured."""
+    small = {e.name: SMALL for e in design.of_campaign}
+    return replace(setting, own=tuple({**own, **small} for own in setting.own))
+
+
+def _shifts(
+    posterior: LaplacePosterior, family: Family, rng: np.random.Generator
+) -> tuple[Floats, Floats]:
+    """Return draws of all shifts, shape (draw, suspect), and the probability that each is not zero."""
+    where = posterior.problem.layout[family_block(family, "suspects")]
+    n = where.stop - where.start
+    parts, included = [], np.zeros(n)
+    ends = np.round(np.cumsum(posterior.weights) * DRAWS).astype(int)
+    for mode, weight, size in zip(posterior.modes, posterior.weights, np.diff(ends, prepend=0).tolist(), strict=True):
+        inverse = np.linalg.inv(mode.schur)
+        covariance = (inverse.T @ inverse)[where, where]
+        precision = np.linalg.inv(covariance)
+        information = precision - np.eye(n) / SUSPECTED.sd**2
+        right = precision @ mode.campaign[where]
+        sets, probability = _sets(information, right)
+        for chosen, p in zip(sets, probability, strict=True):
+            included[list(chosen)] += weight * p
+        drawn = np.zeros((size, n))
+        which = rng.choice(len(sets), size=size, p=probability)
+        for number in np.unique(which).tolist():
+            at, rows = list(sets[number]), np.flatnonzero(which == number)
+            if at:
+                inner = np.linalg.inv(information[np.ix_(at, at)] + np.eye(len(at)) / SUSPECTED.sd**2)
+                normal = rng.standard_normal((len(rows), len(at))) @ np.linalg.cholesky(inner).T
+                drawn[np.ix_(rows, at)] = inner @ right[at] + normal
+        parts.append(drawn)
+    return np.concatenate(parts), included
+
+
+def _sets(information: Floats, right: Floats) -> tuple[list[tuple[int, ...]], Floats]:
+    """Return the sets of at most two suspects, and the probability that just these are shifted."""
+    n = len(right)
+    sets: list[tuple[int, ...]] = [h for size in range(MOST + 1) for h in combinations(range(n), size)]
+    variance = SUSPECTED.sd**2
+    log_odds = np.log(SUSPICION / (1 - SUSPICION))
+    log_p = np.empty(len(sets))
+    for i, h in enumerate(sets):
+        at = list(h)
+        inner = information[np.ix_(at, at)]
+        inside = np.eye(len(at)) + variance * inner
+        gain = right[at] @ np.linalg.solve(inner + np.eye(len(at)) / variance, right[at]) if at else 0.0
+        log_p[i] = len(at) * log_odds - np.linalg.slogdet(inside)[1] / 2 + gain / 2
+    weight = np.exp(log_p - log_p.max())
+    return sets, np.asarray(weight / weight.sum())
+
+
+def _biases(
+    suspects: Suspects, draws: Floats, included: Floats, margin: float, judged: int
+) -> tuple[SuspectedBias, ...]:
+    """Return the suspected biases with their verdicts, the most probable first."""
+    out = []
+    for i, (name, systems) in enumerate(zip(suspects.names, suspects.systems, strict=True)):
+        mine = draws[:, i]
+        within = float(np.mean(np.abs(mine) <= margin))
+        lower, upper = (float(q) for q in np.quantile(mine, [0.025, 0.975]))
+        verdict = "open"
+        if judged and included[i] >= SURE:
+            verdict = "biased"
+        elif judged and within >= SURE:
+            verdict = "unbiased"
+        out.append(
+            SuspectedBias(
+                name=name,
+                systems=systems,
+                p_biased=float(included[i]),
+                mean=float(mine.mean()),
+                lower=lower,
+                upper=upper,
+                p_within=within,
+                verdict=verdict,
+                needed=0 if verdict != "open" else _needed(mine, margin, judged),
+            )
+        )
+    return tuple(sorted(out, key=lambda bias: -bias.p_biased))
+
+
+def _needed(shift: Floats, margin: float, judged: int) -> int | None:
+    """Return about how many more judgments would narrow the shift to the margin: its variance falls as they grow."""
+    if not judged:
+        return None
+    ratio = (1.96 * float(np.std(shift)) / max(margin, 1e-9)) ** 2
+    return max(int(np.ceil(judged * (max(ratio, 1.1) - 1))), 1)
+
+
+def _slope_error(posterior: LaplacePosterior, slopes: Floats, prior: Normal) -> float:
+    """Return the standard deviation of the log slope: over the settings, at least a third of that before judgments."""
+    log = np.log(np.maximum(slopes, 1e-6))
+    mean = float(posterior.weights @ log)
+    return max(float(np.sqrt(posterior.weights @ (log - mean) ** 2)), prior.sd / 3)
+
+
+def _correlation(labels: Floats, grades: Codes) -> float | None:
+    if len(labels) < 3 or np.std(labels) == 0 or np.std(grades) == 0:
+        return None
+    return float(np.corrcoef(labels, grades)[0, 1])
+
+
+def _equal(member: ObserverSpec, labels: Floats, grades: Codes, n_levels: int) -> float | None:
+    if member.levels != n_levels or not len(labels):
+        return None
+    return float(np.mean(labels == grades))
+
+
+def overview(found: Sequence[ObserverTrust]) -> list[ObserverTrust]:
+    """Return the observers, the steepest slope first."""
+    return sorted(found, key=lambda trust: -trust.slope)
