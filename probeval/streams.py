@@ -24,6 +24,7 @@ class Purpose(IntEnum):
     QUERY_SCORES = 8  # scores query by query, for studies of reliability and of users
     STUDY = 9  # the variance components of a G-study
     FORECAST = 10  # judgments to come
+    TRUST = 11  # biases of labels, of which intervals are taken
 
 
 def stream(seed: int, *keys: int | str) -> np.random.Generator:

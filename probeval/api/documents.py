@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
+from probeval.scores.documents import EvaluateDocument
+from probeval.selection.trust import TrustDocument
 from probeval.selection.verdict import VerdictDocument
 
-__all__ = ["CheckedStop", "NextDocument", "NextPair"]
+__all__ = ["CheckedStop", "EvaluationDocument", "NextDocument", "NextPair"]
+
+
+class EvaluationDocument(EvaluateDocument):
+    """A ranking, and the model that it rests on.
+
+    Parameters
+    ----------
+    trust
+        How reliable each source of labels is, if asked for.
+    """
+
+    trust: NotRequired[TrustDocument]
 
 
 class NextPair(TypedDict):

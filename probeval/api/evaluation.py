@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
 
-from probeval.api.documents import NextDocument, NextPair
+from probeval.api.documents import EvaluationDocument, NextDocument, NextPair
 from probeval.api.inputs import Progress
 from probeval.display import Shown, View
 from probeval.errors import ModelError
@@ -23,7 +23,8 @@ from probeval.schema import records
 from probeval.scores import Comparison, Ranking, Scores
 from probeval.scores.documents import EvaluateDocument
 from probeval.scores.evaluate import as_metric
-from probeval.selection import JudgingState, Stopping, StoppingCheck, Verdict, fairness
+from probeval.selection import JudgingState, Stopping, StoppingCheck, TrustReport, Verdict, fairness, trust
+from probeval.selection.trust import MARGIN
 from probeval.streams import Purpose, stream
 from probeval.ties import TIE
 
@@ -150,6 +151,18 @@ class Evaluation(Shown):
         """The judged share of each team's documents, and its effect on scores; one row per team."""
         return fairness(self.state)
 
+    def trust(self, *, margin: float = MARGIN, progress: Progress = iter) -> TrustReport:
+        """How reliable each source of labels is, whom it favours, and what the ranking owes to it.
+
+        Parameters
+        ----------
+        margin
+            The shift of labels that counts as none, as a share of their range.
+        progress
+            Wraps the alternative rankings while they are computed.
+        """
+        return trust(self.state, margin=margin, progress=progress)
+
     def page(
         self,
         *,
@@ -211,10 +224,11 @@ class Evaluation(Shown):
         """One row per system, best first; or one row per system and query."""
         return self.scores.to_frame(per_query=True) if per_query else self.ranking.to_frame(level=self.level)
 
-    def to_dict(self, *, per_query: bool = False) -> EvaluateDocument:
+    def to_dict(self, *, per_query: bool = False) -> EvaluationDocument:
         """The evaluation as plain data, as ``probeval evaluate --format json`` prints it."""
         document = self.ranking.to_dict(level=self.level, per_query=per_query)
-        return {"metric": document["metric"], "model": self.choice.name, **document}
+        named: EvaluateDocument = {"metric": document["metric"], "model": self.choice.name, **document}
+        return cast("EvaluationDocument", named)
 
     def views(self) -> tuple[View]:
         """The ranking, with its intervals."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Literal, NotRequired, TypedDict
 
+from probeval.api.documents import EvaluationDocument
 from probeval.metrics.classical import MeasuredDocument
-from probeval.scores.documents import EvaluateDocument, RankingDocument
+from probeval.scores.documents import RankingDocument
 
 __all__ = [
     "AddressDocument",
@@ -34,7 +35,7 @@ __all__ = [
 class Evaluations(TypedDict):
     """Several evaluations, one per measure."""
 
-    results: list[EvaluateDocument | MeasuredDocument]
+    results: list[EvaluationDocument | MeasuredDocument]
 
 
 class TeamDocument(TypedDict):

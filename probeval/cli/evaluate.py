@@ -46,9 +46,11 @@ from probeval.errors import ProbevalError
 from probeval.metrics import Metric
 from probeval.scores import Ranking
 from probeval.scores.evaluate import as_metric
+from probeval.selection.trust import MARGIN
 
 if TYPE_CHECKING:
     from probeval.api import Evaluation
+    from probeval.selection import TrustReport
 
 __all__ = ["evaluate"]
 
@@ -75,6 +77,14 @@ def evaluate(
     systems: SystemChoice = Systems.all,
     order: Order = OrderName.trec_eval,
     per_query: PerQuery = False,
+    trust: Annotated[
+        bool,
+        typer.Option("--trust", help="Show also how reliable each source of labels is, and whom it favours."),
+    ] = False,
+    margin: Annotated[
+        float,
+        typer.Option("--margin", metavar="SHARE", help="With --trust: the shift of labels that counts as none."),
+    ] = MARGIN,
     plot: Annotated[
         Path | None,
         typer.Option(
@@ -129,17 +139,26 @@ def evaluate(
         for alike in talk.warned(evaluation.identical_systems):
             systems_ = ", ".join(alike)
             talk(f"{systems_}: identical lists for {evaluation.scores.metric}, so their scores are equal.")
+    if trust and output_format is OutputFormat.csv:
+        raise ProbevalError("--trust prints several tables: use --format table or json.")
     if plot is not None:
         _plot(first.ranking, plot, level, talk)
-    _write(evaluations, per_query, output_format, talk)
+    report = None
+    if trust:
+        report = talk.warned(lambda: first.trust(margin=margin, progress=lambda work: talk.track(work, "Alternatives")))
+    _write(evaluations, per_query, output_format, report, talk)
 
 
-def _write(evaluations: list[Evaluation], per_query: bool, output_format: OutputFormat, talk: Talk) -> None:
+def _write(
+    evaluations: list[Evaluation], per_query: bool, output_format: OutputFormat, trust: TrustReport | None, talk: Talk
+) -> None:
     alone = len(evaluations) == 1
     if output_format is OutputFormat.json:
         for evaluation in evaluations:
             talk(evaluation.headline if alone else f"{evaluation.scores.metric}: {evaluation.headline}")
         documents = [evaluation.to_dict(per_query=per_query) for evaluation in evaluations]
+        if trust is not None:
+            documents[0]["trust"] = trust.to_dict()
         write_json(documents[0] if alone else {"results": documents})
         return
     for i, evaluation in enumerate(evaluations):
@@ -151,6 +170,12 @@ def _write(evaluations: list[Evaluation], per_query: bool, output_format: Output
             write_csv(frame if alone else frame.assign(metric=metric), header=i == 0)
         else:
             write_table(frame, title=metric)
+    if trust is not None and output_format is OutputFormat.table:
+        for view in trust.views():
+            talk("")
+            write_table(view.frame, title=view.title)
+        for sentence in trust.sentences():
+            talk(sentence)
 
 
 def _plot(ranking: Ranking, path: Path, level: float, talk: Talk) -> None:

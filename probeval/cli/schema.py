@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
-from probeval.api.documents import NextDocument
+from probeval.api.documents import EvaluationDocument, NextDocument
 from probeval.cli.options import Format, OutputFormat, Quiet, Seed
 from probeval.cli.output import write, write_json
 from probeval.errors import ProbevalError, did_you_mean
@@ -58,14 +58,13 @@ def documents() -> dict[str, tuple[str, Any]]:
     from probeval.reliability.gstudy import GStudies, GStudyDocument
     from probeval.reliability.posterior import ScorePosteriorDocument
     from probeval.reliability.significance import PairwiseDocument
-    from probeval.scores.documents import EvaluateDocument
     from probeval.simulation.planned import PlanDocument
     from probeval.simulation.trajectory import SimulationDocument
     from probeval.simulation.validation import ValidationDocument
 
     return {
         "demo": ("the results of the demo", printed.DemoDocument),
-        "evaluate": ("a ranking, or several", EvaluateDocument | MeasuredDocument | printed.Evaluations),
+        "evaluate": ("a ranking, or several", EvaluationDocument | MeasuredDocument | printed.Evaluations),
         "plan": ("the options for a target", PlanDocument),
         "next": ("the pairs to judge next", NextDocument | printed.FairnessDocument),
         "simulate": ("trajectories of policies", SimulationDocument),

@@ -7,6 +7,7 @@ from probeval.selection.judging import Judging, JudgingState
 from probeval.selection.policies import EXPLORE, POLICIES, Policy, PolicyFunction, register_policy
 from probeval.selection.rules import RULES, Rate, StoppingRule, register_rule
 from probeval.selection.stopping import Stopping, StoppingCheck, StoppingTarget
+from probeval.selection.trust import TrustReport, trust
 from probeval.selection.verdict import Verdict, fairness
 
 __all__ = [
@@ -25,9 +26,11 @@ __all__ = [
     "StoppingCheck",
     "StoppingRule",
     "StoppingTarget",
+    "TrustReport",
     "Verdict",
     "choose",
     "fairness",
     "register_policy",
     "register_rule",
+    "trust",
 ]

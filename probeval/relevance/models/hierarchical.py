@@ -64,15 +64,27 @@ class Hierarchical:
         """The terms of the model."""
         return self.prior.terms
 
-    def design(self, collection: Collection, *, depth: int, scale: Scale | None = None) -> ModelDesign:
-        """Return the design of a campaign, independent of its judgments; labels, if any, are part of it."""
-        scale = collection.scale(scale)
-        labels = collection.labels
-        design = ModelDesign.of(self.prior, collection, depth=depth, scale=scale, correlated=labels is not None)
-        if labels is None:
+    def design(
+        self, collection: Collection, *, depth: int, scale: Scale | None = None, worth_factor: float = 1.0
+    ) -> ModelDesign:
+        """Return the design of a campaign, independent of its judgments; labels, if any, are part of it.
+
+        ``worth_factor`` multiplies the worth of labels, to see what depends on it.
+        """
+        design = self.unlabelled(collection, depth=depth, scale=scale)
+        if collection.labels is None:
             return design
         with one_thread():
-            return with_labels(design, self.prior.observers, labels)
+            return with_labels(design, self.prior.observers, collection.labels, worth_factor=worth_factor)
+
+    def unlabelled(self, collection: Collection, *, depth: int, scale: Scale | None = None) -> ModelDesign:
+        """Return the design of a campaign before its labels are seen.
+
+        If there are labels, effects of systems are correlated by what the systems retrieve.
+        """
+        correlated = collection.labels is not None
+        scale = collection.scale(scale)
+        return ModelDesign.of(self.prior, collection, depth=depth, scale=scale, correlated=correlated)
 
     def infer(
         self,

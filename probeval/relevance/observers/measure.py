@@ -65,19 +65,27 @@ class LabelEvidence:
     worth: WorthPosterior
 
 
-def with_labels(design: ModelDesign, priors: ObserverPriors, labels: LabelTable) -> ModelDesign:
-    """Return the design of a campaign given its labels; unchanged if no column has two different labels."""
+def with_labels(
+    design: ModelDesign, priors: ObserverPriors, labels: LabelTable, *, worth_factor: float = 1.0
+) -> ModelDesign:
+    """Return the design of a campaign given its labels; unchanged if no column has two different labels.
+
+    ``worth_factor`` multiplies all slopes, to see what would change were labels worth less, or more, than they seem.
+    """
     found = families(labels, design.pool, priors, counts=design.counts)
-    return measured_design(design, priors, found) if found else design
+    return measured_design(design, priors, found, worth_factor=worth_factor) if found else design
 
 
-def measured_design(design: ModelDesign, priors: ObserverPriors, found: Sequence[Family]) -> ModelDesign:
+def measured_design(
+    design: ModelDesign, priors: ObserverPriors, found: Sequence[Family], *, worth_factor: float = 1.0
+) -> ModelDesign:
     """Return the design of a campaign given the labels of some families."""
     stacks = Stacks(design)
     levels = tuple(level_variances(stacks, family.scores, family.extra) for family in found)
     worth = find_worth(design, priors, found, levels)
     reference = reference_design(design, priors, found)
-    measured = tuple(measure(stacks, reference, priors, found, setting) for setting in worth.settings)
+    settings = [replace(w, slopes=tuple(worth_factor * s for s in w.slopes)) for w in worth.settings]
+    measured = tuple(measure(stacks, reference, priors, found, setting) for setting in settings)
     evidence = LabelEvidence(design, priors, tuple(found), levels, worth)
     return replace(reference, measured=measured, evidence=evidence)
 

@@ -14,16 +14,15 @@ See docs/theory/observers.md#trust.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 
 from probeval.arrays import Codes, Floats
-from probeval.data.collection import Collection
+from probeval.data.evidence import LabelTable
 from probeval.data.observers import ObserverSpec
-from probeval.relevance.effects.effect import CampaignView
+from probeval.data.runs import Runs
 from probeval.relevance.inference.design import ModelDesign
 from probeval.relevance.inference.laplace import LaplacePosterior, fit_laplace
 from probeval.relevance.normal import Normal
@@ -116,13 +115,14 @@ class ObserverTrust:
 def examine(
     design: ModelDesign,
     priors: ObserverPriors,
-    collection: Collection,
+    runs: Runs,
+    labels: LabelTable,
     judged: Codes,
     *,
     margin: float,
     rng: np.random.Generator,
 ) -> tuple[ObserverTrust, ...]:
-    """Return the trust in each source of labels of a campaign.
+    """Return the trust in each source of labels of a campaign, the steepest slope first.
 
     Parameters
     ----------
@@ -130,25 +130,25 @@ def examine(
         The campaign before its labels are seen.
     priors
         The priors of observers.
-    collection, judged
-        The runs and labels, and the judgments on the design's pool (positions on the scale, negative where unjudged).
+    runs, labels
+        The lists to the depth of the pool, and the labels.
+    judged
+        The judgments of the design's pool, as positions on the scale, negative where unjudged.
     margin
         The shift up to which labels count as unbiased, as a share of the range of their scale.
     rng
         Draws the shifts for intervals.
     """
-    if collection.labels is None:
-        return ()
-    suspects = Suspects.of(collection, design)
-    found = single_families(collection.labels, design.pool, priors, counts=design.counts)
-    values = collection.labels.on(design.pool)
+    suspects = Suspects.of(runs, design)
+    found = single_families(labels, design.pool, priors, counts=design.counts)
+    values = labels.on(design.pool)
     out = []
     with one_thread():
         stacks = Stacks(design)
         for family in found:
-            labels = values[:, collection.labels.sources.index(family.name)]
-            out.append(_examine_one(stacks, priors, family, suspects, labels, judged, margin, rng))
-    return tuple(out)
+            given = values[:, labels.sources.index(family.name)]
+            out.append(_examine_one(stacks, priors, family, suspects, given, judged, margin, rng))
+    return tuple(sorted(out, key=lambda trust: -trust.slope))
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,27 +160,18 @@ class Suspects:
     columns: Floats
 
     @classmethod
-    def of(cls, collection: Collection, design: ModelDesign) -> Suspects:
-        """Return the suspects of a campaign; teams that retrieved the same documents are one."""
-        depth = collection.runs.depth
-        view = CampaignView.of(collection, depth=depth, scale=design.scale)
-        runs = view.runs if view.runs.pool is design.pool else None
-        rows = view.collection.runs
+    def of(cls, runs: Runs, design: ModelDesign) -> Suspects:
+        """Return the suspects of a campaign: the centred columns of the documents of each team."""
         members: dict[str, list[int]] = {}
-        for s, team in enumerate(rows.teams or ()):
-            members.setdefault(team, []).append(s)
-        del runs
-        columns, names, systems = [], [], []
-        at = np.append(rows.pool.within(design.pool), -1)
-        for team, of in members.items():
-            pairs = rows.pairs[of]
-            place = at[pairs[pairs >= 0]]
-            column = np.zeros(len(design.pool))
-            column[place[place >= 0]] = 1.0
-            names.append(team)
-            systems.append(tuple(str(rows.systems[s]) for s in of))
-            columns.append(column - column.mean())
-        return cls(tuple(names), tuple(systems), np.stack(columns, axis=1))
+        for system, team in enumerate(runs.systems if runs.teams is None else runs.teams):
+            members.setdefault(str(team), []).append(system)
+        place = runs.pool.within(design.pool)
+        columns = np.zeros((len(design.pool), len(members)))
+        for i, of in enumerate(members.values()):
+            pairs = runs.pairs[of]
+            columns[place[np.unique(pairs[pairs >= 0])], i] = 1.0
+        systems = tuple(tuple(str(runs.systems[s]) for s in of) for of in members.values())
+        return cls(tuple(members), systems, columns - columns.mean(axis=0))
 
 
 def _examine_one(
@@ -235,9 +226,7 @@ def _without_biases(setting: Worth, design: ModelDesign) -> Worth:
     return replace(setting, own=tuple({**own, **small} for own in setting.own))
 
 
-def _shifts(
-    posterior: LaplacePosterior, family: Family, rng: np.random.Generator
-) -> tuple[Floats, Floats]:
+def _shifts(posterior: LaplacePosterior, family: Family, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """Return draws of all shifts, shape (draw, suspect), and the probability that each is not zero."""
     where = posterior.problem.layout[family_block(family, "suspects")]
     n = where.stop - where.start
@@ -336,8 +325,3 @@ def _equal(member: ObserverSpec, labels: Floats, grades: Codes, n_levels: int) -
     if member.levels != n_levels or not len(labels):
         return None
     return float(np.mean(labels == grades))
-
-
-def overview(found: Sequence[ObserverTrust]) -> list[ObserverTrust]:
-    """Return the observers, the steepest slope first."""
-    return sorted(found, key=lambda trust: -trust.slope)

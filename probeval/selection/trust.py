@@ -1,0 +1,237 @@
+"""The trust report: how reliable each source of labels is, whom it favours, and what the ranking owes to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, TypedDict
+
+import numpy as np
+import pandas as pd
+
+from probeval.arrays import Floats
+from probeval.display import Shown, View
+from probeval.errors import DataError, ModelError
+from probeval.relevance.models.hierarchical import Hierarchical
+from probeval.relevance.observers.trust import ObserverTrust, examine
+from probeval.selection.judging import JudgingState
+from probeval.streams import Purpose, stream
+
+__all__ = ["Alternative", "TrustDocument", "TrustReport", "trust"]
+
+MARGIN = 0.1  # the shift of labels that counts as none, as a share of their range
+VERDICTS = {"biased": "biased", "unbiased": "unbiased within the margin", "open": "not enough judged to tell"}
+SHOWN = 12  # biases in a summary
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """The ranking, were labels worth something else.
+
+    Parameters
+    ----------
+    case
+        ``worth halved``, ``worth doubled``, or ``without NAME``, a family of observers.
+    tau
+        Kendall's tau with the present ranking.
+    confidence
+        The mean confidence of the comparisons.
+    best
+        The best system.
+    """
+
+    case: str
+    tau: float
+    confidence: float
+    best: str
+
+
+class TrustDocument(TypedDict):
+    """The trust report as plain data.
+
+    Parameters
+    ----------
+    margin
+        The shift up to which labels count as unbiased, as a share of their range.
+    observers
+        One entry per source of labels, with its suspected biases.
+    alternatives
+        The ranking with the worth of labels halved and doubled, and without each family of observers.
+    """
+
+    margin: float
+    observers: list[dict[str, Any]]
+    alternatives: list[dict[str, Any]]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TrustReport(Shown):
+    """How reliable each source of labels is, whom it favours, and what the ranking owes to it.
+
+    Parameters
+    ----------
+    observers
+        One per source of labels, the steepest slope first.
+    alternatives
+        The ranking, were labels worth something else.
+    margin
+        The shift up to which labels count as unbiased, as a share of their range.
+    """
+
+    observers: tuple[ObserverTrust, ...]
+    alternatives: tuple[Alternative, ...]
+    margin: float
+
+    def _headline(self) -> str:
+        return f"{len(self.observers)} sources of labels, {sum(self._count('biased').values())} suspected biases"
+
+    def _count(self, verdict: str) -> dict[str, int]:
+        return {o.observer.name: sum(b.verdict == verdict for b in o.biases) for o in self.observers}
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per source: its slope with its interval, noise, agreement with grades, and missing share."""
+        rows = [
+            {
+                "source": o.observer.name,
+                "kind": o.observer.kind,
+                "known": "yes" if o.known else "no",
+                "slope": o.slope,
+                "lower": o.slope_lower,
+                "upper": o.slope_upper,
+                "noise": o.noise,
+                "p_reversed": o.p_reversed,
+                "p_noise": o.p_noise,
+                "judged": o.judged,
+                "correlation": o.correlation,
+                "equal": o.equal,
+                "missing": 1 - o.labelled,
+            }
+            for o in self.observers
+        ]
+        return pd.DataFrame(rows).astype({"correlation": float, "equal": float})
+
+    def biases(self) -> pd.DataFrame:
+        """One row per source and team: the shift of its labels in their units, P(biased), the verdict."""
+        return pd.DataFrame(
+            [
+                {
+                    "source": o.observer.name,
+                    "team": bias.name,
+                    "systems": len(bias.systems),
+                    "shift": bias.mean,
+                    "lower": bias.lower,
+                    "upper": bias.upper,
+                    "p_biased": bias.p_biased,
+                    "verdict": VERDICTS[bias.verdict],
+                    "needed": "-" if bias.needed is None else str(bias.needed or ""),
+                }
+                for o in self.observers
+                for bias in o.biases
+            ]
+        )
+
+    def rankings(self) -> pd.DataFrame:
+        """One row per alternative: tau with the present ranking, confidence, best system."""
+        return pd.DataFrame([asdict(a) for a in self.alternatives])
+
+    def to_dict(self) -> TrustDocument:
+        """The report as plain data, as ``probeval evaluate --trust --format json`` prints it."""
+        return {
+            "margin": self.margin,
+            "observers": [asdict(o) for o in self.observers],
+            "alternatives": [asdict(a) for a in self.alternatives],
+        }
+
+    def views(self) -> tuple[View, ...]:
+        """The sources, their most probable biases, and the alternatives."""
+        biases = self.biases().sort_values("p_biased", ascending=False, kind="stable").head(SHOWN)
+        return (
+            View(self.to_frame(), "Sources of labels", intervals=("slope", "lower", "upper")),
+            View(biases, "Biases towards teams, in units of the labels", intervals=("shift", "lower", "upper")),
+            View(self.rankings(), "The ranking, were labels worth something else"),
+        )
+
+    def sentences(self) -> tuple[str, ...]:
+        """Who is favoured, and whether that is known."""
+        out = []
+        for o in self.observers:
+            biased = [bias for bias in o.biases if bias.verdict == "biased"]
+            still_open = sum(bias.verdict == "open" for bias in o.biases)
+            for bias in biased:
+                out.append(
+                    f"{o.observer.name} shifts the labels of {bias.name} by {bias.mean:+.2f} "
+                    f"(P(biased) {bias.p_biased:.2f})."
+                )
+            if not o.judged:
+                out.append(f"{o.observer.name}: nothing is judged, so nothing can be said of its biases.")
+            elif still_open:
+                out.append(
+                    f"{o.observer.name}: too little is judged to tell for {still_open} of {len(o.biases)} teams."
+                )
+            elif not biased:
+                out.append(f"{o.observer.name} favours no team by more than {self.margin:.0%} of its range.")
+        return tuple(out)
+
+
+def trust(
+    state: JudgingState, *, margin: float = MARGIN, progress: Callable[[Sequence[Any]], Iterable[Any]] = iter
+) -> TrustReport:
+    """Examine the sources of labels of a campaign with its judgments so far.
+
+    Parameters
+    ----------
+    state
+        The judging, with a hierarchical model and labels.
+    margin
+        The shift up to which labels count as unbiased, as a share of their range.
+    progress
+        Wraps the alternatives while they are computed.
+    """
+    judging = state.judging
+    model, labels = judging.model, judging.collection.labels
+    if labels is None:
+        raise DataError("A trust report examines labels, and there are none. Give --labels FILE.")
+    if not isinstance(model, Hierarchical):
+        raise ModelError("Only the hierarchical model examines labels. Use --model hierarchical.")
+    if not 0 < margin < 1:
+        raise DataError(f"The margin is a share of the labels' range between 0 and 1, got {margin:g}.")
+    now = replace(judging.collection, judgments=state.judgments if len(state.judgments) else None)
+    design = model.unlabelled(now, depth=judging.depth, scale=judging.scale)
+    observers = examine(
+        design,
+        model.prior.observers,
+        judging.runs,
+        labels,
+        now.codes_on(design.pool, judging.scale),
+        margin=margin,
+        rng=stream(judging.seed, Purpose.TRUST),
+    )
+    cases: list[tuple[str, float, tuple[str, ...]]] = [
+        ("worth halved", 0.5, labels.sources),
+        ("worth doubled", 2.0, labels.sources),
+    ]
+    families = list(dict.fromkeys(o.family for o in labels.observers))
+    for family in families:
+        kept = tuple(o.name for o in labels.observers if o.family != family)
+        cases.append((f"without {family}" if kept else "without labels", 1.0, kept))
+    return TrustReport(observers, tuple(_alternative(state, *case) for case in progress(cases)), margin)
+
+
+def _alternative(state: JudgingState, case: str, factor: float, sources: tuple[str, ...]) -> Alternative:
+    """Return the ranking with the labels of some sources, and their worth multiplied."""
+    judging = state.judging
+    labels = judging.collection.labels
+    assert isinstance(judging.model, Hierarchical)
+    assert labels is not None
+    collection = replace(judging.collection, labels=labels.take(sources) if sources else None)
+    design = judging.model.design(collection, depth=judging.depth, scale=judging.scale, worth_factor=factor)
+    online = replace(judging.online, collection=collection, design=design)
+    ranking = replace(judging, online=online).state(state.judgments).ranking
+    return Alternative(case, _tau(ranking.scores.mean, state.scores.mean), ranking.confidence, ranking.order[0])
+
+
+def _tau(x: Floats, y: Floats) -> float:
+    """Return Kendall's tau-a of two vectors of scores; 1 for a single system."""
+    n = len(x)
+    agree = np.sign(np.subtract.outer(x, x)) * np.sign(np.subtract.outer(y, y))
+    return float(agree.sum() / (n * (n - 1))) if n > 1 else 1.0
