@@ -76,6 +76,7 @@ def report_evaluation(
         lambda: (sections.ranking(found),),
         lambda: (sections.pairs(found),),
         lambda: (sections.judging(found), *more),
+        lambda: sections.labels(found),
         lambda: (sections.model(found.choice, seen),),
         lambda: (sections.reliability(found),),
         lambda: (sections.users(found),),

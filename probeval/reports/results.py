@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from probeval.data.judgments import Judgments
-from probeval.relevance import Choice
+from probeval.relevance import Choice, Hierarchical
 from probeval.reliability import DStudy, GStudy, dstudy, gstudy
 from probeval.reliability.dstudy import QUERIES
 from probeval.reports.milestones import Milestone, draw_queries, milestone
 from probeval.satisfaction import Satisfaction, SatMapping, mapping_for, published_agreements
 from probeval.scores import Ranking, Score, Scores
-from probeval.selection import JudgingState, Verdict
+from probeval.selection import JudgingState, TrustReport, Verdict, trust
 from probeval.simulation.forecast import Forecast, forecast
 from probeval.streams import Purpose, stream
 from probeval.ties import TIE
@@ -169,6 +169,14 @@ class ReportResults:
             return None
         rng = stream(self.state.judging.seed, Purpose.FORECAST)
         return forecast(self.state, target=TARGET, paths=PATHS, most=AHEAD, rng=rng)
+
+    @cached_property
+    def trust(self) -> TrustReport | None:
+        """The trust in each source of labels; None without labels, or with a model that does not examine them."""
+        judging = self.state.judging
+        if judging.collection.labels is None or not isinstance(judging.model, Hierarchical):
+            return None
+        return trust(self.state)
 
     @cached_property
     def users(self) -> Satisfaction:

@@ -24,8 +24,9 @@ from probeval.reports.milestones import Milestone, milestone_table
 from probeval.reports.page import Figure, Part, Prose, Section, Table, percent
 from probeval.reports.pictures import draw
 from probeval.reports.results import AHEAD, TARGET, EffectSize, ReportResults
+from probeval.selection.trust import VERDICTS
 
-__all__ = ["judging", "model", "pairs", "ranking", "reliability", "users"]
+__all__ = ["judging", "labels", "model", "pairs", "ranking", "reliability", "users"]
 
 MOST_PAIRS = 60  # systems whose pairs fit a figure
 THREE = 0.0005  # the smallest value that three decimals show
@@ -315,6 +316,28 @@ def _more_judgments(found: ReportResults) -> list[Part]:
 def _ahead(n: float) -> str:
     """Return a number of judgments, up to the horizon of the forecast."""
     return f"{max(n, 0):,.0f}" if n <= AHEAD else f"more than {AHEAD:,}"
+
+
+def labels(found: ReportResults) -> tuple[Section, ...]:
+    """Return the section on the sources of labels; none without labels."""
+    report = found.trust
+    if report is None:
+        return ()
+    sources = report.to_frame().drop(columns=["p_noise"])
+    biases = report.biases()
+    named = biases[biases["verdict"] != VERDICTS["unbiased"]]
+    parts: list[Part] = [
+        Prose(
+            "Labels measure relevance with errors. The slope is their change, in standard deviations, per logit of "
+            "relevance; noise is the part of a single label that relevance does not explain."
+        ),
+        Table.of(sources, "Each source of labels"),
+        Prose(" ".join(report.sentences())),
+    ]
+    if len(named):
+        parts.append(Table.of(named, "Shifts of labels towards teams that are found, or cannot be ruled out"))
+    parts.append(Table.of(report.rankings(), "The ranking, were labels worth something else"))
+    return (Section("labels", "The sources of labels", tuple(parts)),)
 
 
 def model(choice: Choice, seen: str | None) -> Section:
