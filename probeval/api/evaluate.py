@@ -16,11 +16,11 @@ from probeval.api.inputs import (
     unanswered,
     unjudged,
 )
-from probeval.data import Collection, Scale
+from probeval.data import Collection, Scale, with_reference
 from probeval.data.collection import JUDGED
-from probeval.errors import DataError
+from probeval.errors import DataError, ModelError
 from probeval.metrics import Metric
-from probeval.relevance import Card
+from probeval.relevance import Card, Hierarchical
 from probeval.relevance.models.base import Predicts
 from probeval.relevance.models.hierarchical import Inference
 from probeval.scores.evaluate import as_metric
@@ -42,6 +42,7 @@ def evaluate(
     scale: Scale | str | None = None,
     gain: str | None = None,
     depth: int | None = None,
+    reference: str | None = None,
     systems: str = "all",
     target: str = "collection",
     method: str | None = None,
@@ -65,6 +66,9 @@ def evaluate(
         The relevance model and the grades: see :func:`probeval.api.select_model`.
     depth
         The depth of the pool; by default the measure's cutoff, or the whole runs.
+    reference
+        Whose grades measures count: an assessor, or ``"consensus"``; the grades of others are labels. By default grades
+        on which the assessors of a pair agree are certain. See :func:`probeval.data.with_reference`.
     systems
         ``"all"``, or ``"judged"``: only systems with more than .99 of their documents judged.
     target
@@ -103,6 +107,10 @@ def evaluate(
     _refuse_other_queries(collection)
     choice = select_model(collection, model, scale=grades, gain=gain, inference=inference, say=note)
     _note_queries(collection, note)
+    collection = with_reference(collection, reference)
+    _note_disagreements(collection, choice.scale, note)
+    if collection.consensus and not isinstance(choice.model, Hierarchical):
+        raise ModelError("Only the hierarchical model has a consensus. Use --model hierarchical.")
     judging = Judging.of(
         collection,
         choice.model,
@@ -166,6 +174,15 @@ def _refuse_other_queries(collection: Collection) -> None:
         raise DataError(
             f"no query in common: the runs answer {evaluated[0]!r} and others, the judgments {judged[0]!r} and others."
         )
+
+
+def _note_disagreements(collection: Collection, scale: Scale, say: Note) -> None:
+    """Pairs whose assessors differ are not certain."""
+    if collection.judgments is None:
+        return
+    n = int((collection.judgments.limits_on(collection.runs.pool, scale)[1] >= 0).sum())
+    if n:
+        say(f"Assessors differ on {n:,} pairs: their grades are uncertain, between the lowest and the highest given.")
 
 
 def _note_queries(collection: Collection, say: Note) -> None:

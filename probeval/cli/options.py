@@ -41,6 +41,7 @@ __all__ = [
     "PolicyName",
     "Qrels",
     "Quiet",
+    "Reference",
     "RunPaths",
     "ScaleName",
     "Seed",
@@ -198,6 +199,14 @@ ObserversFile = Annotated[
     Path | None,
     typer.Option(
         "--observers", metavar="FILE", help="A table of those who gave the labels: name, kind, family, scale."
+    ),
+]
+Reference = Annotated[
+    str | None,
+    typer.Option(
+        "--reference",
+        metavar="NAME",
+        help="The assessor whose grades count, or consensus; the grades of others are then labels.",
     ),
 ]
 MappingName = Annotated[

@@ -31,6 +31,7 @@ from probeval.cli.options import (
     OutputFormat,
     Qrels,
     Quiet,
+    Reference,
     ScaleName,
     Seed,
     Stop,
@@ -63,6 +64,7 @@ def report(
     metadata: MetadataFile = None,
     labels: Labels = None,
     observers: ObserversFile = None,
+    reference: Reference = None,
     model: ModelName = None,
     inference: Inference = InferenceName.laplace,
     out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The output file.")] = Path(
@@ -138,6 +140,7 @@ def report(
             order=order.value,
             seed=seed,
             **how,
+            **({} if reference is None else {"reference": reference}),
         )
     )
     _write(page, out, output_format)

@@ -15,6 +15,7 @@ from probeval.data.formats import FORMATS, FileFormat, ReadOptions, register_for
 from probeval.data.judgments import Judgments
 from probeval.data.observers import ObserverSpec, describe_observer, read_observers
 from probeval.data.pool import Pool
+from probeval.data.reference import with_reference
 from probeval.data.runs import Runs
 from probeval.data.scale import ABSENT, POOLED, UNJUDGED, Scale
 from probeval.data.tables import as_judgments, as_runs
@@ -53,6 +54,7 @@ __all__ = [
     "read_teams",
     "read_umbrela",
     "register_format",
+    "with_reference",
     "write_campaign",
     "write_qrels",
     "write_run",

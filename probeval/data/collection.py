@@ -54,6 +54,9 @@ class Collection:
         The judgments, on their own pool; None without qrels.
     metadata, labels, vectors
         Groups of documents, labels, document vectors; None if not available.
+    consensus
+        Whether measures count the consensus of all observers, as no single grade is certain. See
+        :func:`probeval.data.with_reference`.
     """
 
     name: str
@@ -62,6 +65,7 @@ class Collection:
     metadata: Metadata | None = None
     labels: LabelTable | None = None
     vectors: Vectors | None = None
+    consensus: bool = False
 
     def __repr__(self) -> str:
         parts = [repr(p) for p in (self.runs, self.judgments, self.metadata, self.labels) if p is not None]
@@ -94,9 +98,12 @@ class Collection:
         return self.judgments.scale()
 
     def codes_on(self, pool: Pool, scale: Scale) -> Codes:
-        """Return one grade per pair of a pool as its position on ``scale``, negative where unjudged."""
+        """Return the certain grade of each pair of a pool as its position on ``scale``, negative without one.
+
+        A pair whose assessors differ has none.
+        """
         judgments = Judgments.none(pool) if self.judgments is None else self.judgments
-        return judgments.codes_on(pool, scale)
+        return judgments.codes_on(pool, scale, rule="unanimous")
 
     def judged_systems(self, depth: int, *, share: float = JUDGED) -> Collection:
         """The collection with only the systems that have more than ``share`` of their top ``depth`` judged."""

@@ -26,6 +26,7 @@ RULES = {
     "min": "the lowest of the assessors' latest grades",
     "max": "the highest of the assessors' latest grades",
     "latest": "the latest grade by any assessor",
+    "unanimous": "the grade that all assessors agree on in the end; none where they differ",
 }
 
 
@@ -129,6 +130,11 @@ class Judgments:
             reduced = by_pair.quantile(0.5, interpolation="lower")
         elif rule == "majority":
             reduced = by_pair.agg(lambda g: g.mode().min())
+        elif rule == "unanimous":
+            low, high = by_pair.min(), by_pair.max()
+            reduced = low.fillna(NOT_JUDGED).where(low.isna() | (low == high))
+            out[reduced.index.to_numpy()] = reduced.to_numpy()
+            return out
         else:
             reduced = by_pair.agg(rule)
         out[reduced.index.to_numpy()] = reduced.fillna(NOT_JUDGED).to_numpy()
@@ -147,6 +153,23 @@ class Judgments:
     def codes_on(self, pool: Pool, scale: Scale, *, rule: str = "median") -> Codes:
         """Return one grade per pair of another pool as its position on ``scale``, negative where unjudged."""
         return self.on(pool).codes(scale, rule=rule)
+
+    def limits_on(self, pool: Pool, scale: Scale) -> tuple[Codes, Codes]:
+        """The lowest and highest grade of each pair whose assessors differ, negative elsewhere, shapes (pair,).
+
+        Examples
+        --------
+        >>> judged = Judgments.rows(["q", "q", "q"], ["d1", "d2", "d2"], [1, 0, 2], assessors=["ann", "ann", "bob"])
+        >>> [codes.tolist() for codes in judged.limits_on(judged.pool, Scale.graded(2))]
+        [[-1, 0], [-1, 2]]
+        """
+        low, high = (self.codes_on(pool, scale, rule=rule) for rule in ("min", "max"))
+        differ = (low >= 0) & (low < high)
+        return np.where(differ, low, -1).astype(np.int16), np.where(differ, high, -1).astype(np.int16)
+
+    def by(self, *assessors: str) -> Judgments:
+        """Return the events of some assessors."""
+        return self.take(np.isin(np.array(self.assessors, dtype=object)[self.assessor], assessors))
 
     def scale(self, named: Scale | None = None) -> Scale:
         """The scale of the grades: the one named, else the one that they suggest (see :meth:`Scale.infer`)."""

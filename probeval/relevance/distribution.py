@@ -23,6 +23,7 @@ __all__ = ["GainSummary", "Probabilities", "ProbabilityTable", "RelevanceDistrib
 
 KEPT = 24_000_000  # probabilities of a whole pool that are kept (192 MB); more are made by blocks, and dropped
 BLOCK = 2_000_000  # numbers that one block may take in any one array: 16 MB, on each core
+TINY = 1e-12  # added to probabilities within limits, so that their sum is never zero
 FIRST = 20  # pairs in a summary and in a notebook
 
 
@@ -60,6 +61,43 @@ class ProbabilityTable:
     def probabilities(self, block: QueryBlock) -> Floats:
         """Return the probabilities of a block."""
         return self.values[..., block.pairs, :]
+
+
+@dataclass(frozen=True, eq=False)
+class Bounded:
+    """Probabilities of pairs whose grade is known to lie between two grades: none outside them.
+
+    Parameters
+    ----------
+    source
+        The probabilities without this knowledge.
+    allowed
+        The levels that each pair may have, shape (pair, level).
+    """
+
+    source: Probabilities
+    allowed: Bools
+
+    @classmethod
+    def of(cls, source: Probabilities, levels: Codes, low: Codes, high: Codes) -> Probabilities:
+        """Return the probabilities given the limits, negative for pairs without any; the same source if none has."""
+        free = source.source if isinstance(source, Bounded) else source
+        if not np.any(high >= 0):
+            return free
+        allowed = (low[:, None] <= levels) & (levels <= high[:, None])
+        none = np.flatnonzero((high >= 0) & ~allowed.any(axis=1))  # the limits lie between two bins of a fine scale
+        allowed[none, np.abs(levels - high[none, None]).argmin(axis=1)] = True
+        return cls(free, allowed | (high < 0)[:, None])
+
+    @property
+    def n(self) -> int | None:
+        """The number of draws."""
+        return self.source.n
+
+    def probabilities(self, block: QueryBlock) -> Floats:
+        """Return the probabilities of a block."""
+        found = np.where(self.allowed[block.pairs], self.source.probabilities(block) + TINY, 0.0)
+        return np.asarray(found / found.sum(axis=-1, keepdims=True))
 
 
 class GainSummary(NamedTuple):
@@ -199,13 +237,15 @@ class RelevanceDistribution(Shown):
         )
 
     def with_judgments(self, judgments: Judgments) -> RelevanceDistribution:
-        """Return the distribution with these pairs certain."""
-        codes = judgments.codes_on(self.pool, self.scale)
+        """Return the distribution with these pairs certain, or within limits where assessors differ."""
+        codes = judgments.codes_on(self.pool, self.scale, rule="unanimous")
+        source = Bounded.of(self.source, self.levels, *judgments.limits_on(self.pool, self.scale))
         inside = judgments.pool.within(self.pool) >= 0
         query = self.pool.query_positions(judgments.pool.queries)[judgments.pool.query]
         outside = np.where(inside | (query < 0), UNJUDGED, judgments.codes(self.scale)).astype(np.int16)
         beyond = count_at_least(outside, np.maximum(query, 0), len(self.pool.queries), len(self.scale))
-        return replace(self, judged=np.where(codes >= 0, codes, UNJUDGED).astype(np.int16), beyond=beyond)
+        judged = np.where(codes >= 0, codes, UNJUDGED).astype(np.int16)
+        return replace(self, source=source, judged=judged, beyond=beyond)
 
     def moments(self, gains: Floats) -> tuple[Floats, Floats]:
         """Return the mean and variance of every pair's gain, given the gain of each grade.

@@ -81,7 +81,8 @@ class OnlineModel:
         assert isinstance(self.model, Hierarchical)
         start = last.posterior.start if last is not None and last.posterior is not None else None
         posterior = self.model.refit(now, self.design, start=start)
-        return Prediction(self.model.distribution(now, posterior, rng), posterior)
+        # The slopes of expected grades, which a posterior by Laplace's method gives, do not exist for the consensus.
+        return Prediction(self.model.distribution(now, posterior, rng), None if now.consensus else posterior)
 
 
 def follow(model: Predicts, collection: Collection, *, depth: int, scale: Scale) -> OnlineModel:

@@ -95,6 +95,7 @@ class TrustReport(Shown):
                 "source": o.observer.name,
                 "kind": o.observer.kind,
                 "known": "yes" if o.known else "no",
+                "mean": o.mean_label,
                 "slope": o.slope,
                 "lower": o.slope_lower,
                 "upper": o.slope_upper,
@@ -213,7 +214,8 @@ def trust(
     families = list(dict.fromkeys(o.family for o in labels.observers))
     for family in families:
         kept = tuple(o.name for o in labels.observers if o.family != family)
-        cases.append((f"without {family}" if kept else "without labels", 1.0, kept))
+        if kept or not judging.collection.consensus:  # without labels there is no consensus
+            cases.append((f"without {family}" if kept else "without labels", 1.0, kept))
     return TrustReport(observers, tuple(_alternative(state, *case) for case in progress(cases)), margin)
 
 

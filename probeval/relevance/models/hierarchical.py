@@ -14,7 +14,8 @@ import numpy as np
 from probeval.data.collection import Collection
 from probeval.data.scale import Scale
 from probeval.errors import ModelError, did_you_mean
-from probeval.relevance.distribution import RelevanceDistribution
+from probeval.relevance.consensus import ConsensusDraws
+from probeval.relevance.distribution import Probabilities, RelevanceDistribution
 from probeval.relevance.effects.prior import HierarchicalPrior
 from probeval.relevance.inference.blocks import Start
 from probeval.relevance.inference.design import ModelDesign
@@ -146,9 +147,10 @@ class Hierarchical:
         design = posterior.design
         n = min(self.draws, max(CELLS // max(len(design.pool), 1), LEAST_DRAWS))
         with one_thread():
-            return RelevanceDistribution.of(
-                design.pool, design.scale, posterior.draw(n, rng), judgments=collection.judgments
-            )
+            draws: Probabilities = posterior.draw(n, rng)
+            if collection.consensus:
+                draws = ConsensusDraws.of(posterior.draw(n, rng), collection.labels, design.scale)
+            return RelevanceDistribution.of(design.pool, design.scale, draws, judgments=collection.judgments)
 
     def check(self) -> list[Finding]:
         """Return priors that are too wide to be informative."""

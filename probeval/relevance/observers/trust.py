@@ -81,6 +81,8 @@ class ObserverTrust:
     ----------
     observer, known
         The observer, and whether the model has met it before.
+    mean_label
+        The mean of its labels, which shows who is generous.
     labelled, judged
         The share of the pool's pairs with a label, and the number of judged pairs among them.
     slope, slope_lower, slope_upper
@@ -98,6 +100,7 @@ class ObserverTrust:
 
     observer: ObserverSpec
     known: bool
+    mean_label: float
     labelled: float
     judged: int
     slope: float
@@ -205,6 +208,7 @@ def _examine_one(
     return ObserverTrust(
         observer=member,
         known=priors.knows(member),
+        mean_label=float(np.nanmean(labels)),
         labelled=float(np.mean(~np.isnan(labels))),
         judged=int(both.sum()),
         slope=centre,
