@@ -21,6 +21,7 @@ from probeval.relevance.inference.design import ModelDesign
 from probeval.relevance.inference.laplace import LaplacePosterior, fit_laplace
 from probeval.relevance.inference.posterior import Posterior
 from probeval.relevance.models.base import Finding
+from probeval.relevance.observers.family import distinguishes
 from probeval.relevance.observers.measure import with_labels
 from probeval.threads import one_thread
 
@@ -68,6 +69,8 @@ class Hierarchical:
         """Return the design of a campaign, independent of its judgments; labels, if any, are part of it."""
         scale = collection.scale(scale)
         labels = collection.labels
+        if labels is not None and not distinguishes(labels, collection.runs.top(depth).pool):
+            labels = None
         design = ModelDesign.of(self.prior, collection, depth=depth, scale=scale, correlated=labels is not None)
         if labels is None:
             return design
