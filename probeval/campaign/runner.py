@@ -45,7 +45,7 @@ class ModelRunner:
 
     def judging_state(self, state: State) -> JudgingState:
         """Scores, ranking and the next pairs, given the judgments of this state."""
-        judgments, last = state.judgments, self._judging_state
+        judgments, last = state.evidence, self._judging_state
         if last is not None and self._setup == state.settings and _grew(last.judgments, judgments):
             self._judging_state = last.after(judgments)
         else:
@@ -78,7 +78,7 @@ class ModelRunner:
         from probeval.selection import Judging
 
         setup = state.settings
-        collection = replace(self._collection, judgments=state.judgments)
+        collection = replace(self._collection, judgments=state.evidence)
         return Judging.of(
             collection,
             model=self._model(setup, collection),
@@ -99,7 +99,8 @@ class ModelRunner:
 def _grew(before: Judgments, after: Judgments) -> bool:
     """Whether judgments were only added: no earlier grade was withdrawn, changed or overruled."""
     at = before.pool.within(after.pool)
-    return bool(np.all(at >= 0) and np.array_equal(before.grades(), after.grades()[at], equal_nan=True))
+    same = (np.array_equal(before.grades(r), after.grades(r)[at], equal_nan=True) for r in ("median", "unanimous"))
+    return bool(np.all(at >= 0) and all(same))
 
 
 def _plain(value: Any) -> Any:
