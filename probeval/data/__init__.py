@@ -18,6 +18,7 @@ from probeval.data.runs import Runs
 from probeval.data.scale import ABSENT, POOLED, UNJUDGED, Scale
 from probeval.data.tables import as_judgments, as_runs
 from probeval.data.trec import write_qrels, write_run
+from probeval.data.votes import Votes, as_votes, read_votes
 
 __all__ = [
     "ABSENT",
@@ -34,8 +35,10 @@ __all__ = [
     "Runs",
     "Scale",
     "Vectors",
+    "Votes",
     "as_judgments",
     "as_runs",
+    "as_votes",
     "read_campaign",
     "read_graded_labels",
     "read_judgments",
@@ -46,6 +49,7 @@ __all__ = [
     "read_runs",
     "read_teams",
     "read_umbrela",
+    "read_votes",
     "register_format",
     "write_campaign",
     "write_qrels",

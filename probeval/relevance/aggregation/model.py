@@ -1,0 +1,242 @@
+r"""The model of votes: one latent relevance per pair, and many observers of it.
+
+.. math:: \theta_d = u_q + e_d, \qquad u_q \sim N(0, \tau^2), \quad e_d \sim N(0, 1)
+
+Given the queries and the workers, pairs are independent and :math:`\theta_d` is integrated on a grid. Everything else
+is estimated by expectation-maximisation with Newton steps, each under its prior.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from probeval.arrays import Floats, Ints
+from probeval.relevance.aggregation.curves import cutpoint_shape
+from probeval.relevance.aggregation.reference import (
+    Expert,
+    consensus_probabilities,
+    expert_probabilities,
+    update_expert,
+)
+from probeval.relevance.aggregation.workers import (
+    Population,
+    Workers,
+    observed_covariance,
+    update_population,
+    update_workers,
+)
+
+__all__ = ["FittedVotes", "VoteArrays", "fit_votes"]
+
+NODES = np.linspace(-5.0, 5.0, 41)  # of the latent relevance
+MOST_ROUNDS = 100
+TOLERANCE = 1e-3  # of the pairs' mean relevance, at which the rounds end
+TYPICAL_QUERY_SD = 0.5
+REFINEMENTS = 3  # rounds at the end
+BLOCK = 20_000  # votes at a time, where each takes a number per node and parameter
+PRIOR_QUERIES = 4.0  # the sd of queries counts as much as this many before any is seen
+
+
+@dataclass(frozen=True, eq=False)
+class VoteArrays:
+    """Votes as integers.
+
+    Parameters
+    ----------
+    pair, worker, level
+        Of each vote, shape (vote,).
+    query
+        The query of each pair, shape (pair,).
+    gold
+        The level of each pair's gold grade, negative without one, shape (pair,).
+    n_levels, n_workers, n_queries
+        The numbers of levels, workers and queries.
+    """
+
+    pair: Ints
+    worker: Ints
+    level: Ints
+    query: Ints
+    gold: Ints
+    n_levels: int
+    n_workers: int
+    n_queries: int
+
+    @cached_property
+    def by_worker(self) -> csr_array:
+        """Which votes there are: one row per worker and level, one column per pair."""
+        row = self.worker * self.n_levels + self.level
+        size = (self.n_workers * self.n_levels, len(self.query))
+        return csr_array((np.ones(len(row)), (row, self.pair)), shape=size)
+
+    @cached_property
+    def by_pair(self) -> csr_array:
+        """The same, transposed."""
+        return csr_array(self.by_worker.T)
+
+    @cached_property
+    def gold_by_query(self) -> csr_array:
+        """Which gold grades there are: one row per query and level, one column per pair."""
+        known = np.flatnonzero(self.gold >= 0)
+        row = self.query[known] * self.n_levels + self.gold[known]
+        size = (self.n_queries * self.n_levels, len(self.query))
+        return csr_array((np.ones(len(row)), (row, known)), shape=size)
+
+    @cached_property
+    def shares(self) -> Floats:
+        """The shares of the levels among votes, none of them 0, shape (level,)."""
+        counts = np.bincount(self.level, minlength=self.n_levels) + 0.5
+        return np.asarray(counts / counts.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class QueryEffects:
+    """The mean relevance of each query, its variance, and the standard deviation between queries."""
+
+    mean: Floats
+    variance: Floats
+    sd: float
+
+
+@dataclass(frozen=True, eq=False)
+class FittedVotes:
+    """The fitted model of votes.
+
+    Parameters
+    ----------
+    votes, shape
+        The votes, and the common shape of cutpoints.
+    workers, population, queries, expert
+        The estimates; the expert is None without gold grades.
+    posterior
+        P(node) of each pair's latent relevance, shape (pair, node).
+    rounds
+        The number of rounds that the fit took.
+    """
+
+    votes: VoteArrays
+    shape: Floats
+    workers: Workers
+    population: Population
+    queries: QueryEffects
+    expert: Expert | None
+    posterior: Floats
+    rounds: int
+
+    def probabilities(self) -> Floats:
+        """Return P(level) of each pair for the expert, or for the consensus without one, shape (pair, level)."""
+        if self.expert is None:
+            return consensus_probabilities(self.population, self.posterior, self.shape, NODES)
+        return expert_probabilities(self.expert, self.posterior, self.votes.query, self.shape, NODES)
+
+
+def fit_votes(votes: VoteArrays) -> FittedVotes:
+    """Fit the model of votes; gold grades, where there are any, make the expert the reference."""
+    fitted = _start(votes)
+    for done in range(MOST_ROUNDS):
+        before = fitted.posterior @ NODES
+        fitted = replace(_round(fitted), rounds=done + 1)
+        if np.max(np.abs(fitted.posterior @ NODES - before), initial=0.0) < TOLERANCE:
+            break
+    for _ in range(REFINEMENTS):
+        fitted = _refine(fitted)
+    return replace(fitted, posterior=_posterior(fitted, integrate=True))
+
+
+def _refine(fitted: FittedVotes) -> FittedVotes:
+    """The population and then the workers with the whole uncertainty of the workers, which rounds understate."""
+
+    def observed(state: FittedVotes) -> Workers:
+        return observed_covariance(
+            state.workers,
+            state.population,
+            _counts(state),
+            lambda score: _mean_scores(state, score),
+            state.shape,
+            NODES,
+        )
+
+    population = update_population(observed(fitted), fitted.population)
+    moved = replace(fitted, population=population)
+    workers = update_workers(moved.workers, population, _counts(moved), moved.shape, NODES)
+    moved = replace(moved, workers=workers)
+    return replace(moved, workers=observed(moved))
+
+
+def _counts(fitted: FittedVotes) -> Floats:
+    """The expected number of votes of each worker, by level and node, shape (worker, level, node)."""
+    votes = fitted.votes
+    return np.asarray((votes.by_worker @ fitted.posterior).reshape(votes.n_workers, votes.n_levels, -1))
+
+
+def _mean_scores(fitted: FittedVotes, score: Floats) -> Floats:
+    """Sums over votes of the outer products of mean scores, shape (worker, parameter, parameter)."""
+    votes = fitted.votes
+    found = np.zeros((votes.n_workers, score.shape[-1], score.shape[-1]))
+    for begin in range(0, len(votes.pair), BLOCK):
+        part = slice(begin, begin + BLOCK)
+        at, worker = fitted.posterior[votes.pair[part]], votes.worker[part]
+        mean = np.einsum("vg,vgp->vp", at, score[worker, votes.level[part]])
+        np.add.at(found, worker, mean[:, :, None] * mean[:, None, :])
+    return found
+
+
+def _start(votes: VoteArrays) -> FittedVotes:
+    """The state before any vote is seen: only the shares of the grades are used."""
+    shape = cutpoint_shape(votes.shares)
+    population = Population.typical(log_spread=0.15)
+    start = FittedVotes(
+        votes,
+        shape,
+        Workers.typical(population, votes.n_workers),
+        population,
+        QueryEffects(np.zeros(votes.n_queries), np.zeros(votes.n_queries), TYPICAL_QUERY_SD),
+        Expert.typical(population, votes.n_queries) if np.any(votes.gold >= 0) else None,
+        np.empty((len(votes.query), 0)),
+        rounds=0,
+    )
+    return replace(start, posterior=_posterior(start))
+
+
+def _round(fitted: FittedVotes) -> FittedVotes:
+    """One round: every block of parameters given the pairs, then the pairs given these."""
+    votes, at = fitted.votes, fitted.posterior
+    workers = update_workers(fitted.workers, fitted.population, _counts(fitted), fitted.shape, NODES)
+    population = update_population(workers, fitted.population)
+    expert = fitted.expert
+    if expert is not None:
+        gold = (votes.gold_by_query @ at).reshape(votes.n_queries, votes.n_levels, -1)
+        expert = update_expert(expert, population, gold, fitted.shape, NODES)
+    queries = _update_queries(fitted.queries, at @ NODES, votes)
+    moved = replace(fitted, workers=workers, population=population, expert=expert, queries=queries)
+    return replace(moved, posterior=_posterior(moved))
+
+
+def _update_queries(queries: QueryEffects, relevance: Floats, votes: VoteArrays) -> QueryEffects:
+    """The query means given the mean relevance of each pair; their overall mean is 0, as shifts have one too."""
+    total = np.bincount(votes.query, relevance, minlength=votes.n_queries)
+    variance = 1 / (np.bincount(votes.query, minlength=votes.n_queries) + queries.sd**-2.0)
+    mean = total * variance
+    mean = mean - mean.mean()
+    square = (mean**2 + variance).sum() + PRIOR_QUERIES * TYPICAL_QUERY_SD**2
+    return QueryEffects(mean, variance, float(np.sqrt(square / (votes.n_queries + PRIOR_QUERIES))))
+
+
+def _posterior(fitted: FittedVotes, *, integrate: bool = False) -> Floats:
+    """P(node) of each pair given the votes and all parameters; with ``integrate``, averaged over the workers'."""
+    votes, queries = fitted.votes, fitted.queries
+    answers = fitted.workers.answers(fitted.shape, NODES, integrate=integrate)
+    log = votes.by_pair @ np.log(answers).reshape(-1, len(NODES))
+    prior = -((NODES - queries.mean[:, None]) ** 2) / (2 * (1 + queries.variance[:, None]))
+    log += prior[votes.query]
+    if fitted.expert is not None:
+        known = np.flatnonzero(votes.gold >= 0)
+        log[known] += np.log(fitted.expert.answers(fitted.shape, NODES))[votes.query[known], votes.gold[known]]
+    log -= log.max(axis=1, keepdims=True)
+    np.exp(log, out=log)
+    log /= log.sum(axis=1, keepdims=True)
+    return np.asarray(log)

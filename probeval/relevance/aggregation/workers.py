@@ -1,0 +1,196 @@
+r"""Workers: the parameters of each one's answers, and the population that they come from.
+
+A worker is of one of three :data:`KINDS`. Given the kind, its parameters have a normal prior, that of the population,
+whose means, standard deviations and shares of kinds are estimated too (empirical Bayes).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import softmax
+
+from probeval.arrays import Floats
+from probeval.relevance.aggregation.curves import LOG_SLOPE, SHIFT, answer_curves, information_of
+
+__all__ = ["KINDS", "Kind", "Population", "Workers", "update_population", "update_workers"]
+
+
+class Kind(NamedTuple):
+    """A kind of worker: the sign of its slope, and the prior share of such workers."""
+
+    name: str
+    sign: float
+    share: float
+
+
+KINDS = (
+    Kind("attentive", 1.0, 0.90),
+    Kind("careless", 0.0, 0.08),
+    Kind("reversed", -1.0, 0.02),
+)
+SIGNS = np.array([kind.sign for kind in KINDS])
+SHARES = np.array([kind.share for kind in KINDS])
+
+# What a population is worth before any worker is seen: as much as this many workers, with these values.
+PRIOR_WORKERS = 4.0
+TYPICAL_SD = np.array([1.0, 0.4, 0.5])  # of shift, log spread and log slope: crowds on web pages
+TYPICAL_LOG_SLOPE = 0.2  # for a latent relevance with standard deviation 1 within a query
+LONGEST_STEP = 1.0  # of a Newton step in any parameter
+POINTS, WEIGHTS = np.polynomial.hermite_e.hermegauss(5)  # to average over a worker's shift and slope
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """The workers that these ones come from.
+
+    Parameters
+    ----------
+    mean, sd
+        Of shift, log spread and log slope, shape (parameter,).
+    shares
+        The share of each kind, shape (kind,).
+    """
+
+    mean: Floats
+    sd: Floats
+    shares: Floats
+
+    @classmethod
+    def typical(cls, log_spread: float) -> Population:
+        """Return the population before any worker is seen."""
+        return cls(np.array([0.0, log_spread, TYPICAL_LOG_SLOPE]), TYPICAL_SD.copy(), SHARES.copy())
+
+
+@dataclass(frozen=True, eq=False)
+class Workers:
+    """Estimates of the workers: given each kind, the parameters; and the probability of the kind.
+
+    Parameters
+    ----------
+    parameters
+        Shift, log spread and log slope, shape (kind, worker, parameter).
+    covariance
+        Of these, shape (kind, worker, parameter, parameter).
+    kinds
+        The probability of each kind, shape (kind, worker).
+    """
+
+    parameters: Floats
+    covariance: Floats
+    kinds: Floats
+
+    @classmethod
+    def typical(cls, population: Population, n: int) -> Workers:
+        """Return ``n`` workers of which nothing is known."""
+        k = len(KINDS)
+        return cls(
+            np.broadcast_to(population.mean, (k, n, 3)).copy(),
+            np.broadcast_to(np.diag(population.sd**2), (k, n, 3, 3)).copy(),
+            np.broadcast_to(population.shares[:, None], (k, n)).copy(),
+        )
+
+    def answers(self, shape: Floats, nodes: Floats, *, integrate: bool = False) -> Floats:
+        """Return the probability of each answer, averaged over kinds, shape (worker, level, node).
+
+        With ``integrate``, it is averaged over the uncertain shift and slope as well.
+        """
+        total = 0.0
+        for k, kind in enumerate(KINDS):
+            for parameters, weight in self._points(k) if integrate else [(self.parameters[k], 1.0)]:
+                curves = answer_curves(parameters, shape, nodes, sign=kind.sign)
+                total = total + weight * self.kinds[k][:, None, None] * curves.probability
+        return np.asarray(total)
+
+    def _points(self, k: int) -> list[tuple[Floats, float]]:
+        """Nodes of a quadrature over shift and slope, and their weights."""
+        both = [SHIFT, LOG_SLOPE]
+        root = np.linalg.cholesky(self.covariance[k][:, both][:, :, both])
+        found = []
+        for a, weight_a in zip(POINTS, WEIGHTS / WEIGHTS.sum(), strict=True):
+            for b, weight_b in zip(POINTS, WEIGHTS / WEIGHTS.sum(), strict=True):
+                moved = self.parameters[k].copy()
+                moved[:, both] += root @ np.array([a, b])
+                found.append((moved, float(weight_a * weight_b)))
+        return found
+
+
+def update_workers(workers: Workers, population: Population, counts: Floats, shape: Floats, nodes: Floats) -> Workers:
+    """Return the workers after one Newton step for each kind, given the expected votes at each node.
+
+    Parameters
+    ----------
+    counts
+        The expected number of votes of each worker, by level and node, shape (worker, level, node).
+    """
+    precision = np.diag(population.sd**-2.0)
+    parameters, covariance = np.empty_like(workers.parameters), np.empty_like(workers.covariance)
+    evidence = np.empty_like(workers.kinds)
+    votes = counts.sum(axis=1)
+    for k, kind in enumerate(KINDS):
+        curves = answer_curves(workers.parameters[k], shape, nodes, sign=kind.sign)
+        apart = workers.parameters[k] - population.mean
+        gradient = np.einsum("jkg,jkgp->jp", counts, curves.score) - apart @ precision
+        covariance[k] = np.linalg.inv(information_of(curves, votes) + precision)
+        step = np.einsum("jpr,jr->jp", covariance[k], gradient)
+        parameters[k] = workers.parameters[k] + np.clip(step, -LONGEST_STEP, LONGEST_STEP)
+        evidence[k] = (
+            np.einsum("jkg,jkg->j", counts, np.log(curves.probability))
+            - np.einsum("jp,pr,jr->j", apart, precision, apart) / 2
+            + np.linalg.slogdet(covariance[k])[1] / 2
+            - np.log(population.sd).sum()
+        )
+    return Workers(parameters, covariance, softmax(evidence + np.log(population.shares)[:, None], axis=0))
+
+
+def observed_covariance(
+    workers: Workers,
+    population: Population,
+    counts: Floats,
+    seen: Callable[[Floats], Floats],
+    shape: Floats,
+    nodes: Floats,
+) -> Workers:
+    r"""Return the workers with the covariance of their parameters given votes on pairs of uncertain relevance.
+
+    The information in votes on pairs of known relevance is too much by the variance of the scores over what is unknown
+    (Louis 1982): :math:`I = E[-H] - \sum_d \text{Var}_{\theta_d}[\nabla \log P(y_{jd})]`.
+
+    Parameters
+    ----------
+    counts
+        As in :func:`update_workers`.
+    seen
+        From a table of scores, shape (worker, level, node, parameter), to the sum over votes of the outer products of
+        their means over the pair's relevance, shape (worker, parameter, parameter).
+    """
+    precision = np.diag(population.sd**-2.0)
+    covariance = np.empty_like(workers.covariance)
+    votes = counts.sum(axis=1)
+    for k, kind in enumerate(KINDS):
+        curves = answer_curves(workers.parameters[k], shape, nodes, sign=kind.sign)
+        square = np.einsum("jkg,jkgp,jkgr->jpr", counts, curves.score, curves.score, optimize=True)
+        information = information_of(curves, votes) - square + seen(curves.score)
+        values, vectors = np.linalg.eigh(information)
+        known = np.einsum("jpr,jr,jsr->jps", vectors, np.maximum(values, 0.0), vectors)
+        covariance[k] = np.linalg.inv(known + precision)
+    return replace(workers, covariance=covariance)
+
+
+def update_population(workers: Workers, population: Population) -> Population:
+    """Return the population given its workers: the maximum of its posterior.
+
+    Careless workers have no slope, so their share counts in the slopes as nothing known.
+    """
+    weight = np.broadcast_to(workers.kinds[..., None], workers.parameters.shape)
+    n = workers.kinds.shape[1]
+    pull = np.array([0.0, PRIOR_WORKERS, PRIOR_WORKERS])
+    known = np.array([0.0, population.mean[1], TYPICAL_LOG_SLOPE])
+    mean = ((weight * workers.parameters).sum(axis=(0, 1)) + pull * known) / (n + pull)
+    square = (workers.parameters - mean) ** 2 + np.einsum("kjpp->kjp", workers.covariance)
+    variance = ((weight * square).sum(axis=(0, 1)) + PRIOR_WORKERS * TYPICAL_SD**2) / (n + PRIOR_WORKERS)
+    shares = (workers.kinds.sum(axis=1) + PRIOR_WORKERS * SHARES) / (n + PRIOR_WORKERS)
+    return replace(population, mean=mean, sd=np.sqrt(variance), shares=shares)
