@@ -24,6 +24,7 @@ METHODS = {
     "dawid-skene": "one table of answers per worker, votes independent given the grade",
 }
 CONSENSUS, GOLD = "consensus", "gold"
+COPIED = 100  # equal votes of two workers that are no coincidence: workers who agree on .95 of the pairs reach .006
 
 
 def aggregate_votes(
@@ -60,7 +61,8 @@ def aggregate_votes(
         raise DataError("there are no votes: every label is below 0, or the reference's.")
     grades = [used.judgments.grade, *([] if used.gold is None else [used.gold.grade])]
     scale = Scale.infer(np.concatenate(grades)) if scale is None else scale
-    arrays = vote_arrays(used, scale)
+    same_as = copied_workers(used.judgments)
+    arrays = vote_arrays(used, scale, same_as)
     fitted = None
     if method == "model":
         fitted = fit_votes(arrays)
@@ -75,7 +77,7 @@ def aggregate_votes(
         codes = used.gold.codes(scale)
         grade = np.where(codes >= 0, codes, grade)
     return Aggregation(
-        used, scale, method, reference, probability, grade, fitted=fitted, level=level, notes=_notes(votes, used)
+        used, scale, method, reference, probability, grade, same_as, fitted, level, _notes(votes, used, same_as)
     )
 
 
@@ -99,9 +101,27 @@ def _with_reference(votes: Votes, reference: str | None) -> tuple[Votes, str]:
     return replace(votes, judgments=given.take(~own), gold=alone), reference
 
 
-def vote_arrays(votes: Votes, scale: Scale) -> VoteArrays:
-    """Return votes as integers, with grades as levels of the scale."""
-    given, pool = votes.judgments, votes.judgments.pool
+def copied_workers(given: Judgments) -> Ints:
+    """Return the first worker with the same votes as each one, itself for most, shape (worker,).
+
+    Two workers with the same votes on the same pairs, :data:`COPIED` or more and not all one grade, are one observer
+    under two names: counted twice, they would look infallible.
+    """
+    order = np.lexsort((given.pair, given.assessor))
+    ends = np.cumsum(np.bincount(given.assessor, minlength=len(given.assessors)))
+    first: dict[bytes, int] = {}
+    same_as = np.arange(len(given.assessors))
+    for worker, mine in enumerate(np.split(order, ends[:-1])):
+        if len(mine) >= COPIED and np.ptp(given.grade[mine]) > 0:
+            key = given.pair[mine].tobytes() + given.grade[mine].tobytes()
+            same_as[worker] = first.setdefault(key, worker)
+    return same_as
+
+
+def vote_arrays(votes: Votes, scale: Scale, same_as: Ints) -> VoteArrays:
+    """Return votes as integers, with grades as levels of the scale and without those of copied workers."""
+    pool = votes.judgments.pool
+    given = votes.judgments.take(same_as[votes.judgments.assessor] == votes.judgments.assessor)
     gold: Ints = np.full(len(pool), -1, dtype=np.int64)
     if votes.gold is not None:
         gold = scale.level_of(votes.gold.codes(scale)).astype(np.int64)
@@ -117,7 +137,7 @@ def vote_arrays(votes: Votes, scale: Scale) -> VoteArrays:
     )
 
 
-def _notes(votes: Votes, used: Votes) -> tuple[str, ...]:
+def _notes(votes: Votes, used: Votes, same_as: Ints) -> tuple[str, ...]:
     pairs = len(used.judgments.pool)
     empty = pairs - np.unique(used.judgments.pair).size
     notes = []
@@ -127,6 +147,9 @@ def _notes(votes: Votes, used: Votes) -> tuple[str, ...]:
         notes.append(f"{votes.repeated:,} labels were replaced by a later one of the same worker for the same pair.")
     if empty:
         notes.append(f"{empty:,} of {pairs:,} pairs have no vote.")
+    copies = int((same_as != np.arange(len(same_as))).sum())
+    if copies:
+        notes.append(f"{copies:,} workers have the same votes as another one on every pair, and count once with it.")
     if used.gold is not None:
         notes.append(f"{np.unique(used.gold.pair).size:,} pairs have a grade of the reference, which is certain.")
     return tuple(notes)

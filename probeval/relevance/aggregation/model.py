@@ -16,12 +16,7 @@ from scipy.sparse import csr_array
 
 from probeval.arrays import Floats, Ints
 from probeval.relevance.aggregation.curves import cutpoint_shape
-from probeval.relevance.aggregation.reference import (
-    Expert,
-    consensus_probabilities,
-    expert_probabilities,
-    update_expert,
-)
+from probeval.relevance.aggregation.reference import Expert, GoldGrades, consensus_probabilities, fit_expert
 from probeval.relevance.aggregation.workers import (
     Population,
     Workers,
@@ -79,14 +74,6 @@ class VoteArrays:
         return csr_array(self.by_worker.T)
 
     @cached_property
-    def gold_by_query(self) -> csr_array:
-        """Which gold grades there are: one row per query and level, one column per pair."""
-        known = np.flatnonzero(self.gold >= 0)
-        row = self.query[known] * self.n_levels + self.gold[known]
-        size = (self.n_queries * self.n_levels, len(self.query))
-        return csr_array((np.ones(len(row)), (row, known)), shape=size)
-
-    @cached_property
     def shares(self) -> Floats:
         """The shares of the levels among votes, none of them 0, shape (level,)."""
         counts = np.bincount(self.level, minlength=self.n_levels) + 0.5
@@ -130,12 +117,16 @@ class FittedVotes:
     def probabilities(self) -> Floats:
         """Return P(level) of each pair for the expert, or for the consensus without one, shape (pair, level)."""
         if self.expert is None:
-            return consensus_probabilities(self.population, self.posterior, self.shape, NODES)
-        return expert_probabilities(self.expert, self.posterior, self.votes.query, self.shape, NODES)
+            return consensus_probabilities(self.population, self.queries.sd, self.posterior, self.shape, NODES)
+        return self.expert.probabilities(self.posterior, self.votes.query, self.shape, NODES)
 
 
 def fit_votes(votes: VoteArrays) -> FittedVotes:
-    """Fit the model of votes; gold grades, where there are any, make the expert the reference."""
+    """Fit the model of votes; gold grades, where there are any, make the expert the reference.
+
+    Workers and pairs are estimated from the votes alone, then the expert from the gold grades: these are few beside
+    the votes, and tell of the expert, not of the workers.
+    """
     fitted = _start(votes)
     for done in range(MOST_ROUNDS):
         before = fitted.posterior @ NODES
@@ -144,7 +135,12 @@ def fit_votes(votes: VoteArrays) -> FittedVotes:
             break
     for _ in range(REFINEMENTS):
         fitted = _refine(fitted)
-    return replace(fitted, posterior=_posterior(fitted, integrate=True))
+    fitted = replace(fitted, posterior=_posterior(fitted, integrate=True))
+    known = np.flatnonzero(votes.gold >= 0)
+    if not known.size:
+        return fitted
+    gold = GoldGrades(fitted.posterior[known], votes.gold[known], votes.query[known], votes.n_queries)
+    return replace(fitted, expert=fit_expert(gold, fitted.population, fitted.shape, NODES))
 
 
 def _refine(fitted: FittedVotes) -> FittedVotes:
@@ -195,7 +191,7 @@ def _start(votes: VoteArrays) -> FittedVotes:
         Workers.typical(population, votes.n_workers),
         population,
         QueryEffects(np.zeros(votes.n_queries), np.zeros(votes.n_queries), TYPICAL_QUERY_SD),
-        Expert.typical(population, votes.n_queries) if np.any(votes.gold >= 0) else None,
+        None,
         np.empty((len(votes.query), 0)),
         rounds=0,
     )
@@ -207,12 +203,8 @@ def _round(fitted: FittedVotes) -> FittedVotes:
     votes, at = fitted.votes, fitted.posterior
     workers = update_workers(fitted.workers, fitted.population, _counts(fitted), fitted.shape, NODES)
     population = update_population(workers, fitted.population)
-    expert = fitted.expert
-    if expert is not None:
-        gold = (votes.gold_by_query @ at).reshape(votes.n_queries, votes.n_levels, -1)
-        expert = update_expert(expert, population, gold, fitted.shape, NODES)
     queries = _update_queries(fitted.queries, at @ NODES, votes)
-    moved = replace(fitted, workers=workers, population=population, expert=expert, queries=queries)
+    moved = replace(fitted, workers=workers, population=population, queries=queries)
     return replace(moved, posterior=_posterior(moved))
 
 
@@ -233,9 +225,6 @@ def _posterior(fitted: FittedVotes, *, integrate: bool = False) -> Floats:
     log = votes.by_pair @ np.log(answers).reshape(-1, len(NODES))
     prior = -((NODES - queries.mean[:, None]) ** 2) / (2 * (1 + queries.variance[:, None]))
     log += prior[votes.query]
-    if fitted.expert is not None:
-        known = np.flatnonzero(votes.gold >= 0)
-        log[known] += np.log(fitted.expert.answers(fitted.shape, NODES))[votes.query[known], votes.gold[known]]
     log -= log.max(axis=1, keepdims=True)
     np.exp(log, out=log)
     log /= log.sum(axis=1, keepdims=True)

@@ -1,156 +1,168 @@
 r"""The reference: whose grade is wanted, an expert with known ("gold") grades or the consensus of the workers.
 
-.. math:: \text{logit}\, P(r_d \ge \ell) = \kappa_0 + e^{s_0} c_\ell + e^{t_0} \theta_d + w_q
+.. math:: \text{logit}\, P(r_d \ge \ell) = \kappa_0 + e^{s_0} c_\ell + e^{t_0} \theta_d + w_q,
+          \qquad w_q \sim N(0, \sigma^2)
 
 An expert answers like any observer, with parameters of its own and a view :math:`w_q` of each query. What workers see
 alike in a pair and the expert does not makes the expert's slope smaller, so that probabilities stay calibrated however
-many votes there are. The consensus is the grade of the average worker without noise: :math:`\theta_d` between the mean
-cutpoints.
+many votes there are. The consensus is :math:`\theta_d` between fixed cutpoints, without noise, so that certainty grows
+with votes; each of its grades is as frequent as in the answers of the average worker.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit
+from scipy.optimize import minimize
+from scipy.special import logsumexp, softmax
 
 from probeval.arrays import Floats, Ints
-from probeval.relevance.aggregation.curves import (
-    LOG_SLOPE,
-    LOG_SPREAD,
-    SHIFT,
-    answer_curves,
-)
+from probeval.relevance.aggregation.curves import SHIFT, answer_curves
 from probeval.relevance.aggregation.workers import Population
 
-__all__ = ["Expert", "consensus_probabilities", "expert_probabilities", "update_expert"]
+__all__ = ["Expert", "GoldGrades", "consensus_probabilities", "fit_expert"]
 
-PRIOR_QUERIES = 4.0  # the sd of views counts as much as this many queries before any is seen
-TYPICAL_VIEW_SD = 0.5
+LOG_VIEW_SD = 3  # the expert's fourth parameter, after those of any observer
+TYPICAL_LOG_VIEW_SD, VIEW_PRIOR_SD = 0.0, 0.5  # of the views' log sd: one logit, give or take half as much again
+VIEWS = np.linspace(-3.5, 3.5, 15)  # standardised views
+LOG_WEIGHTS = -(VIEWS**2) / 2 - logsumexp(-(VIEWS**2) / 2)
+STEP = 1e-3  # of finite differences
+LOGISTIC_VARIANCE = np.pi**2 / 3
+BLOCK = 20_000  # pairs at a time
+
+
+@dataclass(frozen=True, eq=False)
+class GoldGrades:
+    """Pairs with a gold grade: P(node) of their latent relevance given the votes, their levels and queries."""
+
+    posterior: Floats  # shape (gold, node)
+    level: Ints
+    query: Ints
+    n_queries: int
 
 
 @dataclass(frozen=True, eq=False)
 class Expert:
-    """Estimates of the expert's parameters and of its view of each query.
+    """The expert's parameters and views, averaged over their uncertainty by a few equally weighted points.
 
     Parameters
     ----------
     parameters, covariance
-        Shift, log spread and log slope, shapes (parameter,) and (parameter, parameter).
-    view, view_variance
-        The expert's own shift on each query, and its variance, shape (query,).
-    cross
-        The covariance of parameters and views, shape (parameter, query).
-    view_sd
-        The standard deviation of the views.
+        Shift, log spread, log slope and the log standard deviation of the views, shapes (4,) and (4, 4).
+    points
+        Parameters with the same mean and covariance as the posterior's, shape (point, 4).
+    views
+        P(view) of each query at each point, shape (point, query, view).
     """
 
     parameters: Floats
     covariance: Floats
-    view: Floats
-    view_variance: Floats
-    cross: Floats
-    view_sd: float
+    points: Floats
+    views: Floats
 
-    @classmethod
-    def typical(cls, population: Population, n_queries: int) -> Expert:
-        """Return an expert of whom nothing is known: a draw from the workers' population."""
-        return cls(
-            population.mean.copy(),
-            np.diag(population.sd**2),
-            np.zeros(n_queries),
-            np.full(n_queries, TYPICAL_VIEW_SD**2),
-            np.zeros((3, n_queries)),
-            TYPICAL_VIEW_SD,
-        )
+    def probabilities(self, posterior: Floats, query: Ints, shape: Floats, nodes: Floats) -> Floats:
+        """Return P(level) of each pair for the expert, shape (pair, level).
 
-    def answers(self, shape: Floats, nodes: Floats) -> Floats:
-        """Return the probability of each grade on each query, shape (query, level, node)."""
-        return answer_curves(self._by_query(), shape, nodes).probability
-
-    def _by_query(self) -> Floats:
-        own = np.tile(self.parameters, (len(self.view), 1))
-        own[:, SHIFT] += self.view
-        return own
+        Parameters
+        ----------
+        posterior
+            P(node) of each pair given the votes, shape (pair, node).
+        query
+            The query of each pair, shape (pair,).
+        """
+        found = np.zeros((len(query), len(shape) + 1))
+        for point, views in zip(self.points, self.views, strict=True):
+            answers = _answers(point, shape, nodes)  # (view, level, node)
+            for begin in range(0, len(query), BLOCK):
+                part = slice(begin, begin + BLOCK)
+                by_view = np.tensordot(posterior[part], answers, axes=(1, 2))  # (pair, view, level)
+                found[part] += np.einsum("dv,dvk->dk", views[query[part]], by_view)
+        return np.asarray(found / found.sum(axis=1, keepdims=True))
 
 
-def update_expert(expert: Expert, population: Population, counts: Floats, shape: Floats, nodes: Floats) -> Expert:
-    """Return the expert after one Newton step, jointly in its parameters and its views of queries.
+def _answers(parameters: Floats, shape: Floats, nodes: Floats) -> Floats:
+    """The probability of each of the expert's grades under each view, shape (view, level, node)."""
+    own = np.tile(parameters[:LOG_VIEW_SD], (len(VIEWS), 1))
+    own[:, SHIFT] += np.exp(parameters[LOG_VIEW_SD]) * VIEWS
+    return answer_curves(own, shape, nodes).probability
 
-    Parameters
-    ----------
-    counts
-        The expected number of gold grades of each query, by level and node, shape (query, level, node).
+
+def fit_expert(gold: GoldGrades, population: Population, shape: Floats, nodes: Floats) -> Expert:
+    r"""Return the expert at the maximum of the posterior, with the latent relevance and the views integrated out.
+
+    .. math:: \log p(\text{gold}) = \sum_q \log \int N(w; 0, \sigma^2)
+              \prod_{d \in q} \sum_g P(\theta_d = g \mid \text{votes})\, P(r_d \mid g, w) \, dw
+
+    The prior of the expert is the population of the workers.
     """
-    prior = np.diag(population.sd**-2.0)
-    curves = answer_curves(expert._by_query(), shape, nodes)
-    weight = counts.sum(axis=1)[:, None, :] * curves.probability
-    by_query = np.einsum("qkg,qkgp->qp", counts, curves.score)
-    information = np.einsum("qkg,qkgp,qkgr->qpr", weight, curves.score, curves.score, optimize=True)
-    gradient = by_query.sum(axis=0) - prior @ (expert.parameters - population.mean)
-    view_gradient = by_query[:, SHIFT] - expert.view / expert.view_sd**2
-    view_precision = information[:, SHIFT, SHIFT] + expert.view_sd**-2.0
-    between = information[:, :, SHIFT].T  # (parameter, query)
-    # The views are eliminated: a small system is left for the parameters (Schur complement).
-    small = information.sum(axis=0) + prior - (between / view_precision) @ between.T
-    covariance = np.linalg.inv(small)
-    step = covariance @ (gradient - (between / view_precision) @ view_gradient)
-    step = np.clip(step, -1.0, 1.0)
-    view_step = (view_gradient - between.T @ step) / view_precision
-    cross = -covariance @ between / view_precision
-    view_variance = 1 / view_precision + np.einsum("pq,pr,rq->q", between, covariance, between) / view_precision**2
-    view = expert.view + np.clip(view_step, -1.0, 1.0)
-    seen = counts.sum(axis=(1, 2)) > 0
-    square = (view**2 + view_variance)[seen].sum() + PRIOR_QUERIES * TYPICAL_VIEW_SD**2
-    view_sd = float(np.sqrt(square / (seen.sum() + PRIOR_QUERIES)))
-    return replace(
-        expert, parameters=expert.parameters + step, covariance=covariance, view=view, view_variance=view_variance,
-        cross=cross, view_sd=view_sd,
-    )  # fmt: skip
+    mean = np.append(population.mean, TYPICAL_LOG_VIEW_SD)
+    sd = np.append(population.sd, VIEW_PRIOR_SD)
+
+    def loss(standardised: Floats) -> float:
+        by_view = _log_likelihoods(mean + sd * standardised, gold, shape, nodes)
+        return float((standardised**2).sum() / 2 - logsumexp(by_view + LOG_WEIGHTS, axis=1).sum())
+
+    best = np.asarray(minimize(loss, np.zeros(len(mean)), method="BFGS", options={"gtol": 1e-3}).x)
+    root = np.linalg.cholesky(np.linalg.inv(_hessian(loss, best)))
+    n = len(mean)
+    points = mean + sd * (best + np.sqrt(n) * np.concatenate([root.T, -root.T]))
+    views = [softmax(_log_likelihoods(point, gold, shape, nodes) + LOG_WEIGHTS, axis=1) for point in points]
+    return Expert(mean + sd * best, sd[:, None] * (root @ root.T) * sd, points, np.stack(views))
 
 
-def expert_probabilities(expert: Expert, posterior: Floats, query: Ints, shape: Floats, nodes: Floats) -> Floats:
-    r"""Return the probability of each of the expert's grades, shape (pair, level).
+def _log_likelihoods(parameters: Floats, gold: GoldGrades, shape: Floats, nodes: Floats) -> Floats:
+    """The log-likelihood of each query's gold grades under each view, shape (query, view)."""
+    answers = _answers(parameters, shape, nodes)
+    log = np.empty((len(gold.level), len(VIEWS)))
+    for level in range(answers.shape[1]):
+        these = gold.level == level
+        log[these] = np.log(gold.posterior[these] @ answers[:, level].T)
+    found = np.zeros((gold.n_queries, len(VIEWS)))
+    np.add.at(found, gold.query, log)
+    return found
 
-    The uncertainty of the expert's own parameters is averaged out: a logit with mean :math:`\eta` and variance
-    :math:`v` has about the probability of :math:`\eta / \sqrt{1 + \pi v / 8}` (MacKay 1992).
+
+def _hessian(function: Callable[[Floats], float], x: Floats) -> Floats:
+    """The second derivatives of a smooth function by finite differences."""
+    steps = STEP * np.eye(len(x))
+    found = np.empty((len(x), len(x)))
+    for i, a in enumerate(steps):
+        for j, b in enumerate(steps[: i + 1]):
+            ends = function(x + a + b) - function(x + a - b) - function(x - a + b) + function(x - a - b)
+            found[i, j] = found[j, i] = ends / (4 * STEP**2)
+    values, vectors = np.linalg.eigh(found)
+    return np.asarray((vectors * np.maximum(values, 1.0)) @ vectors.T)  # at least as much as the prior
+
+
+def consensus_probabilities(
+    population: Population, query_sd: float, posterior: Floats, shape: Floats, nodes: Floats
+) -> Floats:
+    r"""Return the probability of each grade of the consensus, shape (pair, level).
+
+    The average worker with slope :math:`\lambda` gives at least :math:`\ell` to a share of the pairs. The cutpoint of
+    the consensus leaves the same share above it: :math:`-\kappa_\ell\, \sigma_\theta / \sqrt{\lambda^2 \sigma_\theta^2
+    + \pi^2/3}`, with :math:`\sigma_\theta^2 = 1 + \tau^2`.
 
     Parameters
     ----------
+    population, query_sd
+        The population of the workers, and the standard deviation of relevance between queries.
     posterior
         P(node) of each pair, shape (pair, node).
-    query
-        The query of each pair, shape (pair,).
     """
-    slope = np.exp(expert.parameters[LOG_SLOPE]) * nodes
-    at_least = np.ones((len(query), len(shape) + 2))
-    at_least[:, -1] = 0.0
-    for cut, place in enumerate(np.exp(expert.parameters[LOG_SPREAD]) * shape, start=1):
-        along = np.stack([np.ones_like(nodes), np.full_like(nodes, place), slope])  # d logit / d parameter
-        own = np.einsum("pg,pr,rg->g", along, expert.covariance, along)
-        variance = own + expert.view_variance[:, None] + 2 * expert.cross.T @ along
-        logit = expert.parameters[SHIFT] + place + slope + expert.view[:, None]  # (query, node)
-        probability = expit(logit / np.sqrt(1 + np.pi * np.maximum(variance, 0.0) / 8))
-        at_least[:, cut] = np.einsum("dg,dg->d", posterior, probability[query])
-    return _levels(at_least)
-
-
-def consensus_probabilities(population: Population, posterior: Floats, shape: Floats, nodes: Floats) -> Floats:
-    """Return the probability that the latent relevance of each pair lies between the mean cutpoints."""
     shift, log_spread, log_slope = population.mean
-    cuts = -(shift + np.exp(log_spread) * shape) / np.exp(log_slope)
-    edges = np.append(nodes, 2 * nodes[-1] - nodes[-2]) - (nodes[1] - nodes[0]) / 2
+    variance = 1 + query_sd**2
+    noisy = np.sqrt(np.exp(2 * log_slope) * variance + LOGISTIC_VARIANCE)
+    cuts = -(shift + np.exp(log_spread) * shape) * np.sqrt(variance) / noisy
+    # A node stands for the interval around it, so that probabilities change smoothly with the cutpoints.
+    width = nodes[1] - nodes[0]
+    place = np.clip((cuts - nodes[0]) / width + 0.5, 0, len(nodes))
+    left = np.minimum(place.astype(np.int64), len(nodes) - 1)
+    above = np.concatenate([np.cumsum(posterior[:, ::-1], axis=1)[:, ::-1], np.zeros((len(posterior), 1))], axis=1)
     at_least = np.ones((len(posterior), len(shape) + 2))
     at_least[:, -1] = 0.0
-    above = np.concatenate([np.cumsum(posterior[:, ::-1], axis=1)[:, ::-1], np.zeros((len(posterior), 1))], axis=1)
-    place = np.clip((cuts - edges[0]) / (edges[1] - edges[0]), 0, len(nodes))
-    left = np.minimum(place.astype(np.int64), len(nodes) - 1)
     at_least[:, 1:-1] = above[:, left] * (1 - (place - left)) + above[:, left + 1] * (place - left)
-    return _levels(at_least)
-
-
-def _levels(at_least: Floats) -> Floats:
-    """P(level) from P(at least each level)."""
     found = np.maximum(-np.diff(at_least, axis=1), 0.0)
     return np.asarray(found / found.sum(axis=1, keepdims=True))

@@ -37,9 +37,10 @@ class WorkerDocument(TypedDict):
     gold_agreement
         The share of the votes on pairs with a gold grade that are this grade.
     slope
-        How much the votes follow relevance, if the worker is not careless: 1 is the average worker, negative reversed.
+        How much the votes follow relevance, if the worker is not careless: logits per standard deviation of relevance
+        among the pairs of a query. Negative for a reversed worker.
     shift
-        How much easier the worker gives high grades than the average worker, in logits.
+        How easily the worker gives high grades: the mean logit over the cutpoints, for a pair of average relevance.
     slope_lower, slope_upper, shift_lower, shift_upper
         The ends of the intervals.
     p_careless, p_reversed
@@ -97,6 +98,8 @@ class Aggregation(Shown):
         P(level) of each pair; certain where there is a gold grade; shape (pair, level).
     grade
         The grade of each pair, as a position on the scale, shape (pair,).
+    same_as
+        The position of the worker whose estimates each worker shares, itself except for copies, shape (worker,).
     fitted
         The model; None for other methods.
     level
@@ -111,19 +114,20 @@ class Aggregation(Shown):
     reference: str
     probability: Floats
     grade: Codes
+    same_as: Ints
     fitted: FittedVotes | None = None
     level: float = 0.9
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("probability", "grade"):
+        for name in ("probability", "grade", "same_as"):
             object.__setattr__(self, name, frozen(getattr(self, name)))
 
     def _headline(self) -> str:
         given = self.votes.judgments
         workers = np.unique(given.assessor).size
         return (
-            f"{len(given.pool):,} pairs, {len(given):,} votes by {workers:,} worker{'s' * (workers != 1)}, "
+            f"{_counted(len(given.pool), 'pair')}, {_counted(len(given), 'vote')} by {_counted(workers, 'worker')}, "
             f"method {self.method}, reference {self.reference}"
         )
 
@@ -141,21 +145,22 @@ class Aggregation(Shown):
         given = self.votes.judgments
         n = np.bincount(given.assessor, minlength=len(given.assessors))
         table = pd.DataFrame({"worker": objects(given.assessors), "votes": n})
-        table["agreement"] = self._agreement(self.scale.values[self.grade])
+        table["agreement"] = self._agreement(self.grade)
         if self.votes.gold is not None:
-            table["gold_agreement"] = self._agreement(self.votes.gold.grades())
+            table["gold_agreement"] = self._agreement(self.votes.gold.codes(self.scale))
         if self.fitted is not None:
-            table = table.assign(**_estimates(self.fitted, self.level))
+            estimates = _estimates(self.fitted, self.level)
+            table = table.assign(**{name: column[self.same_as] for name, column in estimates.items()})
         return table[n > 0].sort_values(["votes", "worker"], ascending=[False, True], ignore_index=True)
 
-    def _agreement(self, grade: Floats) -> Floats:
-        """The share of each worker's votes that are these grades, NaN where none can be compared."""
-        given = self.votes.judgments
-        known = ~np.isnan(grade[given.pair])
-        worker, same = given.assessor[known], (given.grade == grade[given.pair])[known]
-        size = len(given.assessors)
-        total = np.bincount(worker, minlength=size)
-        hits = np.bincount(worker, same, minlength=size)
+    def _agreement(self, codes: Codes) -> Floats:
+        """The share of each worker's votes on the levels of these grades, NaN where none can be compared."""
+        given, scale = self.votes.judgments, self.scale
+        level = scale.level_of(codes)[given.pair]
+        same = scale.level_of(scale.codes(given.grade)) == level
+        total, hits = (
+            np.bincount(given.assessor, weight, minlength=len(given.assessors)) for weight in (level >= 0, same)
+        )
         return np.where(total > 0, hits / np.maximum(total, 1), np.nan)
 
     def to_judgments(self) -> Judgments:
@@ -201,16 +206,27 @@ class Aggregation(Shown):
             )
             if n > FIRST
         ]
-        return [*more, *self.notes]
+        return [*more, *self._average(), *self.notes]
+
+    def _average(self) -> list[str]:
+        """A sentence on the average worker."""
+        if self.fitted is None:
+            return []
+        population = self.fitted.population
+        careless = population.shares[[kind.name for kind in KINDS].index("careless")]
+        return [
+            f"The average worker has the slope {np.exp(population.mean[LOG_SLOPE]):.2f} and the shift "
+            f"{population.mean[SHIFT]:.2f}; an estimated {careless:.0%} of the workers are careless."
+        ]
 
 
 def _estimates(fitted: FittedVotes, level: float) -> dict[str, Floats]:
     """The columns of workers that the model estimates."""
-    workers, mean = fitted.workers, fitted.population.mean
+    workers = fitted.workers
     attentive, careless, reversed_ = range(len(KINDS))
     turned = workers.kinds[reversed_] > workers.kinds[attentive]
     kind = np.where(turned, reversed_, attentive)
-    own = np.take_along_axis(workers.parameters, kind[None, :, None], axis=0)[0] - mean
+    own = np.take_along_axis(workers.parameters, kind[None, :, None], axis=0)[0]
     variance = np.take_along_axis(workers.covariance, kind[None, :, None, None], axis=0)[0]
     half = ndtri((1 + level) / 2) * np.sqrt(np.einsum("jpp->jp", variance))
     low, high = (np.exp(own[:, LOG_SLOPE] + side * half[:, LOG_SLOPE]) for side in (-1.0, 1.0))
@@ -224,6 +240,10 @@ def _estimates(fitted: FittedVotes, level: float) -> dict[str, Floats]:
         "p_careless": workers.kinds[careless],
         "p_reversed": workers.kinds[reversed_],
     }
+
+
+def _counted(n: int, what: str) -> str:
+    return f"{n:,} {what}{'s' * (n != 1)}"
 
 
 def _whole(grades: Floats) -> Floats | Ints:

@@ -40,6 +40,7 @@ PRIOR_WORKERS = 4.0
 TYPICAL_SD = np.array([1.0, 0.4, 0.5])  # of shift, log spread and log slope: crowds on web pages
 TYPICAL_LOG_SLOPE = 0.2  # for a latent relevance with standard deviation 1 within a query
 LONGEST_STEP = 1.0  # of a Newton step in any parameter
+STEEPEST = 6.0  # slope: a steeper one is between two nodes of the latent relevance, and holds only for copied votes
 POINTS, WEIGHTS = np.polynomial.hermite_e.hermegauss(5)  # to average over a worker's shift and slope
 
 
@@ -137,6 +138,7 @@ def update_workers(workers: Workers, population: Population, counts: Floats, sha
         covariance[k] = np.linalg.inv(information_of(curves, votes) + precision)
         step = np.einsum("jpr,jr->jp", covariance[k], gradient)
         parameters[k] = workers.parameters[k] + np.clip(step, -LONGEST_STEP, LONGEST_STEP)
+        parameters[k, :, LOG_SLOPE] = np.minimum(parameters[k, :, LOG_SLOPE], np.log(STEEPEST))
         evidence[k] = (
             np.einsum("jkg,jkg->j", counts, np.log(curves.probability))
             - np.einsum("jp,pr,jr->j", apart, precision, apart) / 2
