@@ -12,8 +12,9 @@ from probeval.data.scale import Scale
 from probeval.data.votes import Votes
 from probeval.errors import DataError, ModelError, did_you_mean
 from probeval.relevance.aggregation.baselines import dawid_skene, median_levels, vote_shares
-from probeval.relevance.aggregation.model import VoteArrays, fit_votes
+from probeval.relevance.aggregation.model import fit_votes
 from probeval.relevance.aggregation.result import Aggregation
+from probeval.relevance.aggregation.votes import VoteArrays
 
 __all__ = ["CONSENSUS", "GOLD", "METHODS", "aggregate_votes"]
 
@@ -119,20 +120,24 @@ def copied_workers(given: Judgments) -> Ints:
 
 
 def vote_arrays(votes: Votes, scale: Scale, same_as: Ints) -> VoteArrays:
-    """Return votes as integers, with grades as levels of the scale and without those of copied workers."""
+    """Return votes as integers, with grades as levels of the scale and without those of copied workers.
+
+    Workers are numbered anew: only those with votes count, as they are the population.
+    """
     pool = votes.judgments.pool
     given = votes.judgments.take(same_as[votes.judgments.assessor] == votes.judgments.assessor)
+    workers, worker = np.unique(given.assessor, return_inverse=True)
     gold: Ints = np.full(len(pool), -1, dtype=np.int64)
     if votes.gold is not None:
         gold = scale.level_of(votes.gold.codes(scale)).astype(np.int64)
     return VoteArrays(
         given.pair,
-        given.assessor,
+        worker,
         scale.level_of(scale.codes(given.grade)).astype(np.int64),
         pool.query.astype(np.int64),
         gold,
         n_levels=len(scale.levels),
-        n_workers=len(given.assessors),
+        n_workers=len(workers),
         n_queries=len(pool.queries),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from probeval.arrays import Floats, Ints
-from probeval.relevance.aggregation.model import VoteArrays
+from probeval.relevance.aggregation.votes import VoteArrays
 
 __all__ = ["dawid_skene", "median_levels", "vote_shares"]
 

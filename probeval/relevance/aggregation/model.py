@@ -9,75 +9,24 @@ is estimated by expectation-maximisation with Newton steps, each under its prior
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
-from scipy.sparse import csr_array
 
-from probeval.arrays import Floats, Ints
+from probeval.arrays import Floats
 from probeval.relevance.aggregation.curves import cutpoint_shape
+from probeval.relevance.aggregation.observed import observe_workers
 from probeval.relevance.aggregation.reference import Expert, GoldGrades, consensus_probabilities, fit_expert
-from probeval.relevance.aggregation.workers import (
-    Population,
-    Workers,
-    observed_covariance,
-    update_population,
-    update_workers,
-)
+from probeval.relevance.aggregation.votes import VoteArrays
+from probeval.relevance.aggregation.workers import Population, Workers, update_population, update_workers
 
-__all__ = ["FittedVotes", "VoteArrays", "fit_votes"]
+__all__ = ["NODES", "FittedVotes", "QueryEffects", "fit_votes"]
 
 NODES = np.linspace(-5.0, 5.0, 41)  # of the latent relevance
 MOST_ROUNDS = 100
 TOLERANCE = 1e-3  # of the pairs' mean relevance, at which the rounds end
 TYPICAL_QUERY_SD = 0.5
 REFINEMENTS = 3  # rounds at the end
-BLOCK = 20_000  # votes at a time, where each takes a number per node and parameter
 PRIOR_QUERIES = 4.0  # the sd of queries counts as much as this many before any is seen
-
-
-@dataclass(frozen=True, eq=False)
-class VoteArrays:
-    """Votes as integers.
-
-    Parameters
-    ----------
-    pair, worker, level
-        Of each vote, shape (vote,).
-    query
-        The query of each pair, shape (pair,).
-    gold
-        The level of each pair's gold grade, negative without one, shape (pair,).
-    n_levels, n_workers, n_queries
-        The numbers of levels, workers and queries.
-    """
-
-    pair: Ints
-    worker: Ints
-    level: Ints
-    query: Ints
-    gold: Ints
-    n_levels: int
-    n_workers: int
-    n_queries: int
-
-    @cached_property
-    def by_worker(self) -> csr_array:
-        """Which votes there are: one row per worker and level, one column per pair."""
-        row = self.worker * self.n_levels + self.level
-        size = (self.n_workers * self.n_levels, len(self.query))
-        return csr_array((np.ones(len(row)), (row, self.pair)), shape=size)
-
-    @cached_property
-    def by_pair(self) -> csr_array:
-        """The same, transposed."""
-        return csr_array(self.by_worker.T)
-
-    @cached_property
-    def shares(self) -> Floats:
-        """The shares of the levels among votes, none of them 0, shape (level,)."""
-        counts = np.bincount(self.level, minlength=self.n_levels) + 0.5
-        return np.asarray(counts / counts.sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,40 +94,19 @@ def fit_votes(votes: VoteArrays) -> FittedVotes:
 
 def _refine(fitted: FittedVotes) -> FittedVotes:
     """The population and then the workers with the whole uncertainty of the workers, which rounds understate."""
-
-    def observed(state: FittedVotes) -> Workers:
-        return observed_covariance(
-            state.workers,
-            state.population,
-            _counts(state),
-            lambda score: _mean_scores(state, score),
-            state.shape,
-            NODES,
-        )
-
-    population = update_population(observed(fitted), fitted.population)
-    moved = replace(fitted, population=population)
-    workers = update_workers(moved.workers, population, _counts(moved), moved.shape, NODES)
-    moved = replace(moved, workers=workers)
-    return replace(moved, workers=observed(moved))
+    votes, at, shape = fitted.votes, fitted.posterior, fitted.shape
+    observed = observe_workers(votes, at, fitted.workers, fitted.population, shape, NODES)
+    population = update_population(observed, fitted.population)
+    workers = update_workers(observed, population, _counts(fitted), shape, NODES)
+    observed = observe_workers(votes, at, replace(workers, kinds=observed.kinds), population, shape, NODES)
+    moved = replace(fitted, workers=observed, population=population)
+    return replace(moved, posterior=_posterior(moved))
 
 
 def _counts(fitted: FittedVotes) -> Floats:
     """The expected number of votes of each worker, by level and node, shape (worker, level, node)."""
     votes = fitted.votes
     return np.asarray((votes.by_worker @ fitted.posterior).reshape(votes.n_workers, votes.n_levels, -1))
-
-
-def _mean_scores(fitted: FittedVotes, score: Floats) -> Floats:
-    """Sums over votes of the outer products of mean scores, shape (worker, parameter, parameter)."""
-    votes = fitted.votes
-    found = np.zeros((votes.n_workers, score.shape[-1], score.shape[-1]))
-    for begin in range(0, len(votes.pair), BLOCK):
-        part = slice(begin, begin + BLOCK)
-        at, worker = fitted.posterior[votes.pair[part]], votes.worker[part]
-        mean = np.einsum("vg,vgp->vp", at, score[worker, votes.level[part]])
-        np.add.at(found, worker, mean[:, :, None] * mean[:, None, :])
-    return found
 
 
 def _start(votes: VoteArrays) -> FittedVotes:

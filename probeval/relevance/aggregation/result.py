@@ -149,8 +149,10 @@ class Aggregation(Shown):
         if self.votes.gold is not None:
             table["gold_agreement"] = self._agreement(self.votes.gold.codes(self.scale))
         if self.fitted is not None:
+            fitted = np.unique(self.same_as[given.assessor])  # the workers of the model, in its order
+            place = np.searchsorted(fitted, self.same_as).clip(max=len(fitted) - 1)
             estimates = _estimates(self.fitted, self.level)
-            table = table.assign(**{name: column[self.same_as] for name, column in estimates.items()})
+            table = table.assign(**{name: column[place] for name, column in estimates.items()})
         return table[n > 0].sort_values(["votes", "worker"], ascending=[False, True], ignore_index=True)
 
     def _agreement(self, codes: Codes) -> Floats:

@@ -6,7 +6,6 @@ whose means, standard deviations and shares of kinds are estimated too (empirica
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -16,7 +15,16 @@ from scipy.special import softmax
 from probeval.arrays import Floats
 from probeval.relevance.aggregation.curves import LOG_SLOPE, SHIFT, answer_curves, information_of
 
-__all__ = ["KINDS", "Kind", "Population", "Workers", "update_population", "update_workers"]
+__all__ = [
+    "KINDS",
+    "Kind",
+    "Population",
+    "Workers",
+    "log_prior",
+    "probable_kinds",
+    "update_population",
+    "update_workers",
+]
 
 
 class Kind(NamedTuple):
@@ -139,47 +147,20 @@ def update_workers(workers: Workers, population: Population, counts: Floats, sha
         step = np.einsum("jpr,jr->jp", covariance[k], gradient)
         parameters[k] = workers.parameters[k] + np.clip(step, -LONGEST_STEP, LONGEST_STEP)
         parameters[k, :, LOG_SLOPE] = np.minimum(parameters[k, :, LOG_SLOPE], np.log(STEEPEST))
-        evidence[k] = (
-            np.einsum("jkg,jkg->j", counts, np.log(curves.probability))
-            - np.einsum("jp,pr,jr->j", apart, precision, apart) / 2
-            + np.linalg.slogdet(covariance[k])[1] / 2
-            - np.log(population.sd).sum()
-        )
-    return Workers(parameters, covariance, softmax(evidence + np.log(population.shares)[:, None], axis=0))
+        evidence[k] = np.einsum("jkg,jkg->j", counts, np.log(curves.probability))
+        evidence[k] += log_prior(workers.parameters[k], covariance[k], population)
+    return Workers(parameters, covariance, probable_kinds(evidence, population))
 
 
-def observed_covariance(
-    workers: Workers,
-    population: Population,
-    counts: Floats,
-    seen: Callable[[Floats], Floats],
-    shape: Floats,
-    nodes: Floats,
-) -> Workers:
-    r"""Return the workers with the covariance of their parameters given votes on pairs of uncertain relevance.
+def log_prior(parameters: Floats, covariance: Floats, population: Population) -> Floats:
+    """Return the log of the prior mass around each worker's parameters (Laplace), shape (worker,)."""
+    apart = (parameters - population.mean) / population.sd
+    return np.asarray((np.linalg.slogdet(covariance)[1] - (apart**2).sum(axis=1)) / 2 - np.log(population.sd).sum())
 
-    The information in votes on pairs of known relevance is too much by the variance of the scores over what is unknown
-    (Louis 1982): :math:`I = E[-H] - \sum_d \text{Var}_{\theta_d}[\nabla \log P(y_{jd})]`.
 
-    Parameters
-    ----------
-    counts
-        As in :func:`update_workers`.
-    seen
-        From a table of scores, shape (worker, level, node, parameter), to the sum over votes of the outer products of
-        their means over the pair's relevance, shape (worker, parameter, parameter).
-    """
-    precision = np.diag(population.sd**-2.0)
-    covariance = np.empty_like(workers.covariance)
-    votes = counts.sum(axis=1)
-    for k, kind in enumerate(KINDS):
-        curves = answer_curves(workers.parameters[k], shape, nodes, sign=kind.sign)
-        square = np.einsum("jkg,jkgp,jkgr->jpr", counts, curves.score, curves.score, optimize=True)
-        information = information_of(curves, votes) - square + seen(curves.score)
-        values, vectors = np.linalg.eigh(information)
-        known = np.einsum("jpr,jr,jsr->jps", vectors, np.maximum(values, 0.0), vectors)
-        covariance[k] = np.linalg.inv(known + precision)
-    return replace(workers, covariance=covariance)
+def probable_kinds(evidence: Floats, population: Population) -> Floats:
+    """Return the probability of each kind, from the log evidence for it, shape (kind, worker)."""
+    return np.asarray(softmax(evidence + np.log(population.shares)[:, None], axis=0))
 
 
 def update_population(workers: Workers, population: Population) -> Population:
