@@ -15,15 +15,15 @@ from probeval.relevance import Aggregation, aggregate_votes
 PAGE = Path(__file__).parents[1] / "docs" / "evidence-observers.md"
 FILE = Path("crowd-trec-rf10") / "trec-rf10-data.txt.gz"
 SEEDS = 10
-KNOWN = 0.1  # the share of gold grades that the methods are told
+KNOWN = 0.1  # the share of gold grades that methods may use
 BINS = 10  # of the calibration error
-CASES = {  # the method, and whether it is told the known tenth
+CASES = {  # the method, and whether it uses the known tenth
     "majority": ("majority", False),
     "median": ("median", False),
     "Dawid-Skene": ("dawid-skene", False),
-    "Dawid-Skene, told": ("dawid-skene", True),
+    "Dawid-Skene, a tenth known": ("dawid-skene", True),
     "model, consensus": ("model", False),
-    "model, told": ("model", True),
+    "model, a tenth known": ("model", True),
 }
 INTRO = """# Evidence: observers
 
@@ -33,8 +33,9 @@ How well grades are recovered from observers who err. The figures are generated 
 ## Crowds
 
 Labels of web pages by crowd workers (TREC 2010 Relevance Feedback track), with grades 0 to 2 by NIST for some of the
-pairs. A random tenth of these gold grades is known to the methods that are *told*; all methods are evaluated on the
-others. Figures are means over ten such splits.
+pairs. A random tenth of these gold grades is known to some of the methods; all are evaluated on the others. Figures are
+means over ten such splits. The model was developed on splits of the same gold grades, so its figures may be slightly
+optimistic.
 
 - *accuracy*: the share of the pairs whose most probable grade is the gold grade.
 - *stated*: the mean probability of the most probable grade. It equals the accuracy of a calibrated method.
@@ -75,22 +76,22 @@ def _figures(stated: Floats, right: Bools, what: str) -> dict[str, float]:
 
 def figures(votes: Votes, seeds: int) -> dict[str, pd.DataFrame]:
     """The figures of every case, one row per seed."""
-    untold = {
+    without = {
         case: aggregate_votes(votes, method=method, reference="consensus")
-        for case, (method, told) in CASES.items()
-        if not told
+        for case, (method, uses_gold) in CASES.items()
+        if not uses_gold
     }
     rows = {case: [] for case in CASES}
     for seed in range(seeds):
         known, gold = split(votes, seed)
-        for case, (method, told) in CASES.items():
-            found = aggregate_votes(known, method=method) if told else untold[case]
+        for case, (method, uses_gold) in CASES.items():
+            found = aggregate_votes(known, method=method) if uses_gold else without[case]
             rows[case].append(measured(found, gold))
     return {case: pd.DataFrame(each) for case, each in rows.items()}
 
 
 def crowds(votes: Votes, seeds: int) -> Iterator[str]:
-    """The table of one set of votes, and the differences between the two methods that are told."""
+    """The table of one set of votes, and the differences between the two methods that use gold."""
     given, tables = votes.judgments, figures(votes, seeds)
     columns = list(tables["majority"].columns)
     labels = len(given) + votes.no_grade + votes.repeated
@@ -103,10 +104,10 @@ def crowds(votes: Votes, seeds: int) -> Iterator[str]:
     for case, table in tables.items():
         yield f"| {case} | {' | '.join(f'{table[column].mean():.3f}' for column in columns)} |"
     yield ""
-    yield "The model minus Dawid-Skene, both told:"
+    yield "The model minus Dawid-Skene, both with a tenth known:"
     yield ""
     for column in ("accuracy", "accuracy, two levels"):
-        gap = tables["model, told"][column] - tables["Dawid-Skene, told"][column]
+        gap = tables["model, a tenth known"][column] - tables["Dawid-Skene, a tenth known"][column]
         yield (
             f"- {column}: {gap.mean():+.3f} ({gap.min():+.3f} to {gap.max():+.3f}); "
             f"better in {(gap > 0).sum()} of {seeds} splits."

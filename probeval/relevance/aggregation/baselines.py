@@ -1,4 +1,4 @@
-"""Simpler ways to aggregate votes, for comparison: the majority, the median, and Dawid and Skene's (1979) model."""
+"""Simpler ways to aggregate votes: the majority, the median, and the model of Dawid and Skene (1979)."""
 
 from __future__ import annotations
 

@@ -14,10 +14,15 @@ import numpy as np
 
 from probeval.arrays import Floats
 from probeval.relevance.aggregation.curves import cutpoint_shape
-from probeval.relevance.aggregation.observed import observe_workers
 from probeval.relevance.aggregation.reference import Expert, GoldGrades, consensus_probabilities, fit_expert
 from probeval.relevance.aggregation.votes import VoteArrays
-from probeval.relevance.aggregation.workers import Population, Workers, update_population, update_workers
+from probeval.relevance.aggregation.workers import (
+    Population,
+    Workers,
+    observe_workers,
+    update_population,
+    update_workers,
+)
 
 __all__ = ["NODES", "FittedVotes", "QueryEffects", "fit_votes"]
 
@@ -44,8 +49,8 @@ class FittedVotes:
 
     Parameters
     ----------
-    votes, shape
-        The votes, and the common shape of cutpoints.
+    votes, pattern
+        The votes, and the common pattern of cutpoints.
     workers, population, queries, expert
         The estimates; the expert is None without gold grades.
     posterior
@@ -55,7 +60,7 @@ class FittedVotes:
     """
 
     votes: VoteArrays
-    shape: Floats
+    pattern: Floats
     workers: Workers
     population: Population
     queries: QueryEffects
@@ -66,8 +71,8 @@ class FittedVotes:
     def probabilities(self) -> Floats:
         """Return P(level) of each pair for the expert, or for the consensus without one, shape (pair, level)."""
         if self.expert is None:
-            return consensus_probabilities(self.population, self.queries.sd, self.posterior, self.shape, NODES)
-        return self.expert.probabilities(self.posterior, self.votes.query, self.shape, NODES)
+            return consensus_probabilities(self.population, self.queries.sd, self.posterior, self.pattern, NODES)
+        return self.expert.probabilities(self.posterior, self.votes.query, self.pattern, NODES)
 
 
 def fit_votes(votes: VoteArrays) -> FittedVotes:
@@ -89,12 +94,12 @@ def fit_votes(votes: VoteArrays) -> FittedVotes:
     if not known.size:
         return fitted
     gold = GoldGrades(fitted.posterior[known], votes.gold[known], votes.query[known], votes.n_queries)
-    return replace(fitted, expert=fit_expert(gold, fitted.population, fitted.shape, NODES))
+    return replace(fitted, expert=fit_expert(gold, fitted.population, fitted.pattern, NODES))
 
 
 def _refine(fitted: FittedVotes) -> FittedVotes:
     """The population and then the workers with the whole uncertainty of the workers, which rounds understate."""
-    votes, at, shape = fitted.votes, fitted.posterior, fitted.shape
+    votes, at, shape = fitted.votes, fitted.posterior, fitted.pattern
     observed = observe_workers(votes, at, fitted.workers, fitted.population, shape, NODES)
     population = update_population(observed, fitted.population)
     workers = update_workers(observed, population, _counts(fitted), shape, NODES)
@@ -129,7 +134,7 @@ def _start(votes: VoteArrays) -> FittedVotes:
 def _round(fitted: FittedVotes) -> FittedVotes:
     """One round: every block of parameters given the pairs, then the pairs given these."""
     votes, at = fitted.votes, fitted.posterior
-    workers = update_workers(fitted.workers, fitted.population, _counts(fitted), fitted.shape, NODES)
+    workers = update_workers(fitted.workers, fitted.population, _counts(fitted), fitted.pattern, NODES)
     population = update_population(workers, fitted.population)
     queries = _update_queries(fitted.queries, at @ NODES, votes)
     moved = replace(fitted, workers=workers, population=population, queries=queries)
@@ -149,7 +154,7 @@ def _update_queries(queries: QueryEffects, relevance: Floats, votes: VoteArrays)
 def _posterior(fitted: FittedVotes, *, integrate: bool = False) -> Floats:
     """P(node) of each pair given the votes and all parameters; with ``integrate``, averaged over the workers'."""
     votes, queries = fitted.votes, fitted.queries
-    answers = fitted.workers.answers(fitted.shape, NODES, integrate=integrate)
+    answers = fitted.workers.answers(fitted.pattern, NODES, integrate=integrate)
     log = votes.by_pair @ np.log(answers).reshape(-1, len(NODES))
     prior = -((NODES - queries.mean[:, None]) ** 2) / (2 * (1 + queries.variance[:, None]))
     log += prior[votes.query]

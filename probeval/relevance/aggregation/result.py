@@ -1,4 +1,4 @@
-"""The result of aggregating votes: P(grade) of every pair, and what is known of every worker."""
+"""The result of aggregating votes: P(grade) of every pair, and an estimate of every worker."""
 
 from __future__ import annotations
 

@@ -14,20 +14,12 @@ from scipy.special import softmax
 
 from probeval.arrays import Floats
 from probeval.relevance.aggregation.curves import LOG_SLOPE, SHIFT, answer_curves, information_of
+from probeval.relevance.aggregation.votes import VoteArrays
 
-__all__ = [
-    "KINDS",
-    "Kind",
-    "Population",
-    "Workers",
-    "log_prior",
-    "probable_kinds",
-    "update_population",
-    "update_workers",
-]
+__all__ = ["KINDS", "Population", "WorkerKind", "Workers", "observe_workers", "update_population", "update_workers"]
 
 
-class Kind(NamedTuple):
+class WorkerKind(NamedTuple):
     """A kind of worker: the sign of its slope, and the prior share of such workers."""
 
     name: str
@@ -36,9 +28,9 @@ class Kind(NamedTuple):
 
 
 KINDS = (
-    Kind("attentive", 1.0, 0.90),
-    Kind("careless", 0.0, 0.08),
-    Kind("reversed", -1.0, 0.02),
+    WorkerKind("attentive", 1.0, 0.90),
+    WorkerKind("careless", 0.0, 0.08),
+    WorkerKind("reversed", -1.0, 0.02),
 )
 SIGNS = np.array([kind.sign for kind in KINDS])
 SHARES = np.array([kind.share for kind in KINDS])
@@ -49,6 +41,7 @@ TYPICAL_SD = np.array([1.0, 0.4, 0.5])  # of shift, log spread and log slope: cr
 TYPICAL_LOG_SLOPE = 0.2  # for a latent relevance with standard deviation 1 within a query
 LONGEST_STEP = 1.0  # of a Newton step in any parameter
 STEEPEST = 6.0  # slope: a steeper one is between two nodes of the latent relevance, and holds only for copied votes
+BLOCK = 20_000  # votes at a time: each takes a few numbers per node
 POINTS, WEIGHTS = np.polynomial.hermite_e.hermegauss(5)  # to average over a worker's shift and slope
 
 
@@ -148,19 +141,74 @@ def update_workers(workers: Workers, population: Population, counts: Floats, sha
         parameters[k] = workers.parameters[k] + np.clip(step, -LONGEST_STEP, LONGEST_STEP)
         parameters[k, :, LOG_SLOPE] = np.minimum(parameters[k, :, LOG_SLOPE], np.log(STEEPEST))
         evidence[k] = np.einsum("jkg,jkg->j", counts, np.log(curves.probability))
-        evidence[k] += log_prior(workers.parameters[k], covariance[k], population)
-    return Workers(parameters, covariance, probable_kinds(evidence, population))
+        evidence[k] += _log_prior(workers.parameters[k], covariance[k], population)
+    return Workers(parameters, covariance, _probable_kinds(evidence, population))
 
 
-def log_prior(parameters: Floats, covariance: Floats, population: Population) -> Floats:
+def _log_prior(parameters: Floats, covariance: Floats, population: Population) -> Floats:
     """Return the log of the prior mass around each worker's parameters (Laplace), shape (worker,)."""
     apart = (parameters - population.mean) / population.sd
     return np.asarray((np.linalg.slogdet(covariance)[1] - (apart**2).sum(axis=1)) / 2 - np.log(population.sd).sum())
 
 
-def probable_kinds(evidence: Floats, population: Population) -> Floats:
+def _probable_kinds(evidence: Floats, population: Population) -> Floats:
     """Return the probability of each kind, from the log evidence for it, shape (kind, worker)."""
     return np.asarray(softmax(evidence + np.log(population.shares)[:, None], axis=0))
+
+
+def observe_workers(
+    votes: VoteArrays, posterior: Floats, workers: Workers, population: Population, shape: Floats, nodes: Floats
+) -> Workers:
+    r"""Return the workers with the covariances and the kinds that the votes support, and the same parameters.
+
+    Votes on pairs of unknown relevance say less of a worker than votes on pairs of known relevance:
+
+    .. math:: I = E[-H] - \sum_d \text{Var}_{\theta_d}[\nabla \log P(y_{jd})], \qquad
+              \log p(y_j) = \sum_d \log \sum_g P(\theta_d = g \mid \text{other votes})\, P(y_{jd} \mid g)
+
+    The information on the parameters is that of Louis (1982). The evidence for a kind uses the relevance that the votes
+    of the others leave possible, so that no worker confirms itself.
+
+    Parameters
+    ----------
+    posterior
+        P(node) of each pair given all votes, shape (pair, node).
+    """
+    curves = [answer_curves(workers.parameters[k], shape, nodes, sign=kind.sign) for k, kind in enumerate(KINDS)]
+    mixed = sum(workers.kinds[k][:, None, None] * curve.probability for k, curve in enumerate(curves))
+    counts = (votes.by_worker @ posterior).reshape(votes.n_workers, votes.n_levels, -1)
+    evidence = np.zeros_like(workers.kinds)
+    means = np.empty((len(KINDS), len(votes.pair), 3))  # of the scores of each vote
+    for begin in range(0, len(votes.pair), BLOCK):
+        part = slice(begin, begin + BLOCK)
+        worker, level = votes.worker[part], votes.level[part]
+        at = posterior[votes.pair[part]]
+        others = at / mixed[worker, level]  # without this vote
+        others /= others.sum(axis=1, keepdims=True)
+        for k, curve in enumerate(curves):
+            means[k, part] = (at[:, None, :] @ curve.score[worker, level])[:, 0]
+            log = np.log(np.einsum("vg,vg->v", others, curve.probability[worker, level]))
+            evidence[k] += np.bincount(worker, log, minlength=votes.n_workers)
+    precision = np.diag(population.sd**-2.0)
+    covariance = np.empty_like(workers.covariance)
+    for k, curve in enumerate(curves):
+        square = np.einsum("jkg,jkgp,jkgr->jpr", counts, curve.score, curve.score, optimize=True)
+        missing = square - _outer_sums(means[k], votes)
+        values, vectors = np.linalg.eigh(information_of(curve, counts.sum(axis=1)) - missing)
+        known = np.einsum("jpr,jr,jsr->jps", vectors, np.maximum(values, 0.0), vectors)
+        covariance[k] = np.linalg.inv(known + precision)
+        evidence[k] += _log_prior(workers.parameters[k], covariance[k], population)
+    return Workers(workers.parameters, covariance, _probable_kinds(evidence, population))
+
+
+def _outer_sums(means: Floats, votes: VoteArrays) -> Floats:
+    """Sums over each worker's votes of the outer products of mean scores, shape (worker, parameter, parameter)."""
+    n = means.shape[1]
+    found = np.empty((votes.n_workers, n, n))
+    for p in range(n):
+        for r in range(n):
+            found[:, p, r] = np.bincount(votes.worker, means[:, p] * means[:, r], minlength=votes.n_workers)
+    return found
 
 
 def update_population(workers: Workers, population: Population) -> Population:
