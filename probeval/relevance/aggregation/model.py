@@ -117,7 +117,7 @@ def _counts(fitted: FittedVotes) -> Floats:
 def _start(votes: VoteArrays) -> FittedVotes:
     """The state before any vote is seen: only the shares of the grades are used."""
     shape = cutpoint_shape(votes.shares)
-    population = Population.typical(log_spread=0.15)
+    population = Population.typical()
     start = FittedVotes(
         votes,
         shape,

@@ -38,7 +38,7 @@ SHARES = np.array([kind.share for kind in KINDS])
 # What a population is worth before any worker is seen: as much as this many workers, with these values.
 PRIOR_WORKERS = 4.0
 TYPICAL_SD = np.array([1.0, 0.4, 0.5])  # of shift, log spread and log slope: crowds on web pages
-TYPICAL_LOG_SLOPE = 0.2  # for a latent relevance with standard deviation 1 within a query
+TYPICAL_MEAN = np.array([0.0, 0.15, 0.2])  # of the same, for a latent relevance with sd 1 within a query
 LONGEST_STEP = 1.0  # of a Newton step in any parameter
 STEEPEST = 6.0  # slope: a steeper one is between two nodes of the latent relevance, and holds only for copied votes
 BLOCK = 20_000  # votes at a time: each takes a few numbers per node
@@ -62,9 +62,9 @@ class Population:
     shares: Floats
 
     @classmethod
-    def typical(cls, log_spread: float) -> Population:
+    def typical(cls) -> Population:
         """Return the population before any worker is seen."""
-        return cls(np.array([0.0, log_spread, TYPICAL_LOG_SLOPE]), TYPICAL_SD.copy(), SHARES.copy())
+        return cls(TYPICAL_MEAN.copy(), TYPICAL_SD.copy(), SHARES.copy())
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,9 +218,8 @@ def update_population(workers: Workers, population: Population) -> Population:
     """
     weight = np.broadcast_to(workers.kinds[..., None], workers.parameters.shape)
     n = workers.kinds.shape[1]
-    pull = np.array([0.0, PRIOR_WORKERS, PRIOR_WORKERS])
-    known = np.array([0.0, population.mean[1], TYPICAL_LOG_SLOPE])
-    mean = ((weight * workers.parameters).sum(axis=(0, 1)) + pull * known) / (n + pull)
+    pull = np.array([0.0, 0.0, PRIOR_WORKERS])  # votes alone hardly tell the slope of a few workers from noise
+    mean = ((weight * workers.parameters).sum(axis=(0, 1)) + pull * TYPICAL_MEAN) / (n + pull)
     square = (workers.parameters - mean) ** 2 + np.einsum("kjpp->kjp", workers.covariance)
     variance = ((weight * square).sum(axis=(0, 1)) + PRIOR_WORKERS * TYPICAL_SD**2) / (n + PRIOR_WORKERS)
     shares = (workers.kinds.sum(axis=1) + PRIOR_WORKERS * SHARES) / (n + PRIOR_WORKERS)
