@@ -1,5 +1,6 @@
 """Models of relevance: P(grade) for every pair, judged or not."""
 
+from probeval.relevance.aggregation import Aggregation, aggregate_votes
 from probeval.relevance.cards.card import Card
 from probeval.relevance.cards.choose import Choice, choose_model
 from probeval.relevance.cards.store import card_names, load_card, read_card, write_card
@@ -25,6 +26,7 @@ from probeval.relevance.online import OnlineModel, Prediction, follow
 from probeval.relevance.synthetic import synthetic_campaign
 
 __all__ = [
+    "Aggregation",
     "CalibratedLabels",
     "CampaignView",
     "Card",
@@ -48,6 +50,7 @@ __all__ = [
     "RelevanceDistribution",
     "TrainingData",
     "Uniform",
+    "aggregate_votes",
     "card_names",
     "choose_model",
     "cross_validate",
