@@ -1,7 +1,7 @@
 r"""Grades of the consensus of several observers, none of whom is the reference.
 
-The grade of a pair is the level in which its relevance :math:`\\theta_d` lies, without noise: with more labels
-:math:`\\theta_d`, and so the grade, becomes certain. The cutpoints are those of the average observer: levels have the
+The grade of a pair is the level in which its relevance :math:`\theta_d` lies, without noise: with more labels
+:math:`\theta_d`, and so the grade, becomes certain. The cutpoints are those of the average observer: levels have the
 shares that the labels have.
 """
 
