@@ -23,8 +23,10 @@ import numpy as np
 from probeval.arrays import Floats, Ints
 from probeval.bayes import load
 from probeval.data.pool import QueryBlock
+from probeval.relevance.effects.cutpoints import gap_columns
 from probeval.relevance.inference.directions import SampledPairs
-from probeval.relevance.inference.labelled import Algebra, LabelledQueries, Setting, numpy_algebra, pytensor_algebra
+from probeval.relevance.inference.label_gradient import JudgedLabels, label_operation
+from probeval.relevance.inference.labelled import LabelledQueries, Setting
 from probeval.relevance.inference.nuts import (
     NutsDraws,
     NutsPosterior,
@@ -91,13 +93,13 @@ class LabelledDraws(NutsDraws):
     def of(cls, posterior: NutsPosterior, rows: Ints, rng: np.random.Generator) -> LabelledDraws:
         """Return these draws of the chains."""
         assert isinstance(posterior, LabelledPosterior)
-        labels, algebra = posterior.labels, numpy_algebra()
+        labels = posterior.labels
         worth = [posterior.flat(name)[rows] for name in WORTH]
-        settings = tuple(_setting(algebra, labels, *values) for values in zip(*worth, strict=True))
+        settings = tuple(_setting(np, labels, *values) for values in zip(*worth, strict=True))
         u = posterior.flat("parameters")[rows]
         values = np.empty((labels.rows.shape[1], len(rows)))
         for i, setting in enumerate(settings):
-            values[:, i] = labels.parameters(algebra, setting, u[i])
+            values[:, i] = labels.parameters(setting, u[i])
         campaign = {name: values[where] for name, where in labels.blocks.items()}
         campaign["gaps"] = posterior.flat("gaps")[rows].T
         return cls(posterior, rows, campaign, int(rng.integers(2**63)), settings)
@@ -111,15 +113,13 @@ class LabelledDraws(NutsDraws):
         posterior, sizes = self.posterior, self.design.pool.sizes[block.queries]
         assert isinstance(posterior, LabelledPosterior)
         labels = posterior.labels.take(block.queries)
-        place, z = self._ordered(block)
-        targets, algebra = labels.targets(place), numpy_algebra()
+        place, normals = self._ordered(block)
+        targets = labels.targets(place)
         out = np.empty((*place.shape, self.n))
         u = posterior.flat("parameters")[self.rows]
         for i, setting in enumerate(self.settings):
-            white = labels.whitened(algebra, setting, targets)
-            residual = white.scores - white.columns @ u[i]
-            mean = (white.cross.transpose(0, 2, 1) @ residual[..., None])[..., 0]
-            out[..., i] = mean + (white.left @ z[..., i, None])[..., 0]
+            z, start = labels.mixing(setting, labels.spread(setting))
+            out[..., i] = labels.relevance(labels.products(setting, targets), start + z @ u[i], normals[..., i])
         query = np.repeat(np.arange(len(sizes)), sizes)
         first = np.cumsum(sizes) - sizes
         slot = np.empty(len(query), dtype=np.int64)
@@ -151,75 +151,50 @@ class LabelledDraws(NutsDraws):
 def labelled_model(sampled: SampledPairs) -> Any:
     """Return the PyMC model of the judged pairs and the labels."""
     pm, pt = load("pymc"), load("pytensor.tensor")
-    design, algebra = sampled.design, pytensor_algebra()
-    labels = LabelledQueries.of(design)
-    evidence = design.evidence
+    design, evidence = sampled.design, sampled.design.evidence
     assert evidence is not None
+    labels = LabelledQueries.of(design)
     seen = [e.log_sd for e in evidence.design.effects if e.effect.acts_on == "predictor"]
-    place = _judged_places(sampled)
     with pm.Model() as model:
         sd = pt.exp(pm.Normal("log_sd", *moments([e.log_sd for e in design.effects])))
         setting = _setting(
-            algebra,
+            pt,
             labels,
             pm.Normal("seen_log_sd", *moments(seen)),
             pm.Normal("log_slope", *moments([f.prior.log_slope for f in evidence.families])),
-            pm.Normal("own", 0.0, 1.0, shape=(len(evidence.families), len(evidence.levels[0].names))),
+            pm.Normal("own", 0.0, 1.0, shape=(len(evidence.families), len(labels.levels))),
             pm.Normal("liking", *moments([f.prior.popularity for f in evidence.families])),
         )
         gap = pm.TruncatedNormal("gaps", *moments(design.cuts[1:]), lower=0.0) if len(design.cuts) > 1 else None
-        white = labels.whitened(algebra, setting, labels.targets(place))
-        given = labels.campaign(algebra, setting, white, gap)
-        pm.Potential("labels", given.log_marginal)
-        campaign = pm.Normal("campaign", 0.0, 1.0, shape=labels.rows.shape[1])
-        u = pt.linalg.solve_triangular(given.root.T, given.right + campaign, lower=False)
+        middle = 0.0 if gap is None else pt.dot(gap_columns(len(design.cuts)).middle, gap)
+        campaign = pm.Normal("campaign", 0.0, 1.0, shape=len(labels.mean_rows))
+        relevance: Any = np.zeros(0)
+        if len(sampled.pairs):
+            relevance = pm.Normal("relevance", 0.0, 1.0, shape=len(sampled.pairs))
+        operation = label_operation(JudgedLabels(labels, sampled.pairs))
+        log_marginal, logits, u = operation(*setting, middle, campaign, relevance)
+        pm.Potential("labels", log_marginal)
         pm.Deterministic("parameters", u)
         if len(sampled.pairs):
-            z = pt.concatenate([pm.Normal("relevance", 0.0, 1.0, shape=len(sampled.pairs)), np.zeros(1)])
-            at = np.full(place.shape, len(sampled.pairs))
-            at[place >= 0] = np.arange(len(sampled.pairs))
-            residual = white.scores - white.columns @ u
-            x = (white.cross.transpose(0, 2, 1) @ residual[..., None] + white.left @ z[at][..., None])[..., 0]
-            eta = labels.rows[sampled.pairs] @ labels.parameters(algebra, setting, u)
-            eta = eta + x[np.nonzero(place >= 0)] + effect_sums(sampled, sd)
-            pm.Potential("judged", log_likelihood(eta, gap, cutpoint_factors(sampled, sd), sampled))
+            logits = logits + effect_sums(sampled, sd)
+            pm.Potential("judged", log_likelihood(logits, gap, cutpoint_factors(sampled, sd), sampled))
     return model
 
 
-def _judged_places(sampled: SampledPairs) -> Ints:
-    """Return the judged pairs of every query by their positions among its pairs, -1 after the last."""
-    pool = sampled.design.pool
-    query = pool.query[sampled.pairs]
-    count = np.bincount(query, minlength=len(pool.queries))
-    out = np.full((len(pool.queries), int(count.max(initial=0))), -1)
-    slot = np.arange(len(query)) - (np.cumsum(count) - count)[query]
-    out[query, slot] = sampled.pairs - (np.cumsum(pool.sizes) - pool.sizes)[query]
-    return out
-
-
-def _setting(
-    algebra: Algebra, labels: LabelledQueries, seen_log_sd: Any, log_slope: Any, own: Any, liking: Any
-) -> Setting:
-    """Return the worth of labels from its sampled parameters.
+def _setting(xp: Any, labels: LabelledQueries, seen_log_sd: Any, log_slope: Any, own: Any, liking: Any) -> Setting:
+    """Return the worth of labels from its sampled parameters, in NumPy or PyTensor.
 
     Biases of families towards systems and teams have a prior relative to the seen effect, unless a family is noise.
     """
     evidence = labels.design.evidence
     assert evidence is not None
-    effects = [e for e in evidence.design.effects if e.effect.acts_on == "predictor"]
-    log_sd = {e.name: seen_log_sd[i] for i, e in enumerate(effects)}
-    biases = {e.name for e in evidence.design.of_campaign}
-    sds = {}
-    for i, level in enumerate(evidence.levels[0].names):
+    biases = [e.name for e in evidence.design.of_campaign]
+    rows = []
+    for i, level in enumerate(labels.levels):
         mean, spread = moments([f.prior.own(level) for f in evidence.families])
         log_own = mean + spread * own[:, i]
         if level in biases:
-            seen = log_slope + log_sd[level] + np.log(labels.share[level]) / 2
+            seen = log_slope + seen_log_sd[labels.effects.index(level)] + np.log(labels.share[i]) / 2
             log_own = log_own + np.abs(labels.signs) * seen
-        sds[level] = algebra.xp.exp(log_own)
-    return Setting(
-        sds={name: algebra.xp.exp(value) for name, value in log_sd.items()},
-        slopes=labels.signs * algebra.xp.exp(log_slope),
-        own=sds,
-        popularity=liking,
-    )
+        rows.append(xp.exp(log_own))
+    return Setting(xp.exp(seen_log_sd), labels.signs * xp.exp(log_slope), xp.stack(rows), liking)
