@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -49,6 +49,30 @@ class Setting(NamedTuple):
         return cls(
             np.array(list(worth.sds.values())), np.array(worth.slopes), np.array(own), np.array(worth.popularity)
         )
+
+
+class WorthScale(NamedTuple):
+    r"""Coordinates of the worth of labels: :math:`\theta = \hat\theta + Qw`, with its prior.
+
+    :math:`\theta` are the log standard deviations of the model's effects and, for each family, its log slope, the log
+    standard deviations of its own effects and its liking. Its centre and scale are those that the variances of labels
+    by level suggest (:mod:`probeval.relevance.observers.worth`): labels determine sums of variances precisely and their
+    parts not. Coordinates do not change the posterior. The prior density is :math:`\exp(-\frac12|r + Dw|^2)`.
+    """
+
+    centre: Floats
+    root: Floats  # Q
+    residual: Floats  # r
+    slope: Floats  # D
+
+    @classmethod
+    def of(cls, problem: LeastSquares) -> WorthScale:
+        """Return the coordinates; coefficients of terms are parameters of the campaign."""
+        x, covariance, _ = problem.solve()
+        keep = np.delete(np.arange(len(x)), np.arange(*problem.blocks[1].indices(len(x))))
+        residual, slope = (values[: len(x)][keep] for values in problem.residuals(x))
+        root = np.linalg.cholesky(covariance[np.ix_(keep, keep)])
+        return cls(x[keep], root, residual, slope[:, keep] @ root)
 
 
 class Targets(NamedTuple):
@@ -109,6 +133,8 @@ class LabelledQueries:
         The campaign given its labels.
     signs
         The most probable sign of each family's slope, shape (family,).
+    worth
+        The coordinates of the worth of labels.
     effects, levels
         The names of the model's effects on predictors, and of the levels of families' own effects: those within
         queries, ``pair``, those of the campaign.
@@ -135,6 +161,7 @@ class LabelledQueries:
 
     design: ModelDesign
     signs: Floats
+    worth: WorthScale
     effects: tuple[str, ...]
     levels: tuple[str, ...]
     share: Floats
@@ -190,6 +217,7 @@ class LabelledQueries:
         return cls(
             design=design,
             signs=np.array(best, dtype=float),
+            worth=WorthScale.of(problem),
             effects=tuple(problem.effects),
             levels=problem.names,
             share=problem.seen,
@@ -214,6 +242,14 @@ class LabelledQueries:
     def families(self) -> Ints:
         """The family of each label, shape (label,)."""
         return np.repeat(np.arange(len(self.signs)), self.grams.shape[2])
+
+    def setting(self, w: Any, xp: Any = np) -> Setting:
+        """Return the worth of labels at its coordinates, in NumPy or in PyTensor."""
+        n_effects, n_families = len(self.effects), len(self.signs)
+        theta = self.worth.centre + xp.dot(self.worth.root, w)
+        mine = theta[n_effects:].reshape((n_families, 2 + len(self.levels)))
+        slopes = self.signs * xp.exp(mine[:, 0])
+        return Setting(xp.exp(theta[:n_effects]), slopes, xp.exp(mine[:, 1:-1].T), mine[:, -1])
 
     @cached_property
     def both_given(self) -> Floats:

@@ -40,18 +40,14 @@ from probeval.streams import query_streams
 
 __all__ = ["LabelledDraws", "LabelledPosterior", "labelled_model"]
 
-WORTH = ("seen_log_sd", "log_slope", "own", "liking")  # the sampled parameters of the worth of labels
-
 
 @dataclass(frozen=True, eq=False)
 class LabelledPosterior(NutsPosterior):
     """The posterior given labels, as draws of NUTS.
 
     The chains have, beside those of :class:`NutsPosterior` without ``intercept``, ``coefficients`` and ``difference``:
-    ``seen_log_sd`` of each of the model's effects before the reference's own part, ``log_slope`` and ``liking`` of each
-    family, ``own`` (the log standard deviations of families' own effects by level, in units of their prior),
-    ``parameters`` of the campaign in units of their prior, and the standard normals ``campaign`` and ``relevance`` of
-    which they and the relevance of judged pairs are functions.
+    ``worth`` (the coordinates of the worth of labels), ``parameters`` of the campaign in units of their prior, and the
+    standard normals ``campaign`` and ``relevance`` of which they and the relevance of judged pairs are functions.
     """
 
     def __repr__(self) -> str:
@@ -66,10 +62,12 @@ class LabelledPosterior(NutsPosterior):
     def log_slopes(self) -> Mapping[str, Normal]:
         """The posterior of the log slope of each family, in normal form."""
         assert self.design.evidence is not None
-        values = self.flat("log_slope")
+        slopes = np.array([self.labels.setting(w).slopes for w in self.flat("worth")])
+        values = np.log(np.abs(slopes), where=slopes != 0, out=np.full(slopes.shape, -np.inf))
         return {
             family.name: Normal(float(column.mean()), float(column.std()))
             for family, column in zip(self.design.evidence.families, values.T, strict=True)
+            if np.isfinite(column).all()
         }
 
     def draws_at(self, rows: Ints, rng: np.random.Generator) -> LabelledDraws:
@@ -94,8 +92,7 @@ class LabelledDraws(NutsDraws):
         """Return these draws of the chains."""
         assert isinstance(posterior, LabelledPosterior)
         labels = posterior.labels
-        worth = [posterior.flat(name)[rows] for name in WORTH]
-        settings = tuple(_setting(np, labels, *values) for values in zip(*worth, strict=True))
+        settings = tuple(labels.setting(w) for w in posterior.flat("worth")[rows])
         u = posterior.flat("parameters")[rows]
         values = np.empty((labels.rows.shape[1], len(rows)))
         for i, setting in enumerate(settings):
@@ -151,20 +148,14 @@ class LabelledDraws(NutsDraws):
 def labelled_model(sampled: SampledPairs) -> Any:
     """Return the PyMC model of the judged pairs and the labels."""
     pm, pt = load("pymc"), load("pytensor.tensor")
-    design, evidence = sampled.design, sampled.design.evidence
-    assert evidence is not None
+    design = sampled.design
     labels = LabelledQueries.of(design)
-    seen = [e.log_sd for e in evidence.design.effects if e.effect.acts_on == "predictor"]
     with pm.Model() as model:
         sd = pt.exp(pm.Normal("log_sd", *moments([e.log_sd for e in design.effects])))
-        setting = _setting(
-            pt,
-            labels,
-            pm.Normal("seen_log_sd", *moments(seen)),
-            pm.Normal("log_slope", *moments([f.prior.log_slope for f in evidence.families])),
-            pm.Normal("own", 0.0, 1.0, shape=(len(evidence.families), len(labels.levels))),
-            pm.Normal("liking", *moments([f.prior.popularity for f in evidence.families])),
-        )
+        worth = pm.Flat("worth", shape=len(labels.worth.centre))
+        prior = labels.worth.residual + pt.dot(labels.worth.slope, worth)
+        pm.Potential("worth_prior", -(prior**2).sum() / 2)
+        setting = labels.setting(worth, pt)
         gap = pm.TruncatedNormal("gaps", *moments(design.cuts[1:]), lower=0.0) if len(design.cuts) > 1 else None
         middle = 0.0 if gap is None else pt.dot(gap_columns(len(design.cuts)).middle, gap)
         campaign = pm.Normal("campaign", 0.0, 1.0, shape=len(labels.mean_rows))
@@ -179,22 +170,3 @@ def labelled_model(sampled: SampledPairs) -> Any:
             logits = logits + effect_sums(sampled, sd)
             pm.Potential("judged", log_likelihood(logits, gap, cutpoint_factors(sampled, sd), sampled))
     return model
-
-
-def _setting(xp: Any, labels: LabelledQueries, seen_log_sd: Any, log_slope: Any, own: Any, liking: Any) -> Setting:
-    """Return the worth of labels from its sampled parameters, in NumPy or PyTensor.
-
-    Biases of families towards systems and teams have a prior relative to the seen effect, unless a family is noise.
-    """
-    evidence = labels.design.evidence
-    assert evidence is not None
-    biases = [e.name for e in evidence.design.of_campaign]
-    rows = []
-    for i, level in enumerate(labels.levels):
-        mean, spread = moments([f.prior.own(level) for f in evidence.families])
-        log_own = mean + spread * own[:, i]
-        if level in biases:
-            seen = log_slope + seen_log_sd[labels.effects.index(level)] + np.log(labels.share[i]) / 2
-            log_own = log_own + np.abs(labels.signs) * seen
-        rows.append(xp.exp(log_own))
-    return Setting(xp.exp(seen_log_sd), labels.signs * xp.exp(log_slope), xp.stack(rows), liking)
