@@ -23,7 +23,7 @@ from probeval.relevance.models.hierarchical import Hierarchical
 from probeval.relevance.models.labels import CalibratedLabels, LabelsAsGrades
 from probeval.relevance.models.ordinal import FittedOrdinal, OrdinalModel, TrainingData, training_data
 from probeval.relevance.online import OnlineModel, Prediction, follow
-from probeval.relevance.synthetic import synthetic_campaign
+from probeval.relevance.synthetic import SyntheticObserver, synthetic_campaign
 
 __all__ = [
     "Aggregation",
@@ -48,6 +48,7 @@ __all__ = [
     "Prediction",
     "Predicts",
     "RelevanceDistribution",
+    "SyntheticObserver",
     "TrainingData",
     "Uniform",
     "aggregate_votes",

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
@@ -35,7 +36,17 @@ from probeval.relevance.observers.prior import PAIR, ObserverPriors
 from probeval.relevance.observers.worth import LOGISTIC, Worth, WorthPosterior, find_worth
 from probeval.threads import in_order
 
-__all__ = ["LabelEvidence", "family_block", "measured_design", "pair_scale", "with_labels"]
+__all__ = [
+    "LabelEvidence",
+    "LevelTarget",
+    "family_block",
+    "level_target",
+    "measure",
+    "measure_labels",
+    "measured_design",
+    "pair_scale",
+    "with_labels",
+]
 
 LEVEL = Normal(0.0, 3.0)  # the level of a family's labels, in their sds
 SUSPECTED = Normal(0.0, 0.5)  # a suspected bias, if there is one, in sds of the labels
@@ -134,6 +145,15 @@ def reference_design(design: ModelDesign, priors: ObserverPriors, found: Sequenc
 def measure(
     stacks: Stacks, reference: ModelDesign, priors: ObserverPriors, found: Sequence[Family], worth: Worth
 ) -> MeasuredPrior:
+    """Return the prior given labels and the level that they suggest, at one setting of their worth."""
+    prior = measure_labels(stacks, reference, priors, found, worth)
+    level = _suggested_level(found, worth)
+    return prior if level is None else _with_level(prior, reference, level)
+
+
+def measure_labels(
+    stacks: Stacks, reference: ModelDesign, priors: ObserverPriors, found: Sequence[Family], worth: Worth
+) -> MeasuredPrior:
     """Return the prior given the labels of all families, at one setting of their worth."""
     layout, scale = Layout.of(reference), pair_scale(priors)
     mean, precision = np.zeros(layout.size), np.zeros(layout.size)
@@ -183,7 +203,7 @@ def measure(
     of_labels, to_labels = basis.information()
     information[columns, columns] += of_labels
     right[columns] += to_labels
-    prior = MeasuredPrior(
+    return MeasuredPrior(
         worth.weight,
         np.asarray(np.linalg.solve(information, right)),
         information,
@@ -192,11 +212,6 @@ def measure(
         tuple(seen),
         tuple(queries),
     )
-    levels = [family.level for family, slope in zip(found, worth.slopes, strict=True) if family.level and slope > 0]
-    if not levels:
-        return prior
-    rows = reference.campaign_rows(np.arange(len(reference.pool)))
-    return _with_level(prior, reference, layout, rows, min(levels, key=lambda n: n.sd), right)
 
 
 class Basis:
@@ -283,15 +298,52 @@ def _family_prior(
     return out
 
 
-def _with_level(
-    prior: MeasuredPrior, reference: ModelDesign, layout: Layout, rows: Floats, level: Normal, right: Floats
-) -> MeasuredPrior:
-    r"""Return the prior with the level of grades that labels suggest.
+def _suggested_level(found: Sequence[Family], worth: Worth) -> Normal | None:
+    """Return the most reliable of the levels that families with a positive slope suggest."""
+    levels = [family.level for family, slope in zip(found, worth.slopes, strict=True) if family.level and slope > 0]
+    return min(levels, key=lambda n: n.sd, default=None)
+
+
+class LevelTarget(NamedTuple):
+    """The level of grades that labels suggest, as an observation of the mean logit of retrieved documents."""
+
+    logit: float
+    sd: float
+
+
+def level_target(design: ModelDesign, worth: Worth) -> LevelTarget | None:
+    """Return the level of grades that labels suggest at a setting of their worth; ``design`` is that given labels."""
+    evidence = design.evidence
+    level = None if evidence is None else _suggested_level(evidence.families, worth)
+    if evidence is None or level is None:
+        return None
+    prior = measure_labels(Stacks(evidence.design), design, evidence.priors, evidence.families, worth)
+    return _level_target(prior, design, level, *_mean_logit(prior, design))
+
+
+def _mean_logit(prior: MeasuredPrior, reference: ModelDesign) -> tuple[Floats, float]:
+    """Return the mean logit of retrieved documents given labels, as a linear function of the campaign's parameters."""
+    layout = Layout.of(reference)
+    share = reference.counts / reference.counts.sum()
+    rows = reference.campaign_rows(np.arange(len(reference.pool)))
+    functional = np.zeros(layout.size)
+    functional[layout["first_cut"]] = 1.0
+    functional[layout["gaps"]] = gap_columns(len(reference.cuts)).middle
+    functional[layout.columns] = share @ (rows + prior.response)
+    return functional, float(share @ prior.offset)
+
+
+def _level_target(
+    prior: MeasuredPrior, reference: ModelDesign, level: Normal, functional: Floats, offset: float
+) -> LevelTarget:
+    r"""Return the mean logit at which grades have the suggested level, with its standard deviation.
 
     The mean grade of retrieved documents, as a share of its maximum, is :math:`f(t) = \text{mean}\,F((\alpha_\ell +
     \eta_d + t)/\sqrt{1 + \pi v_d/8})` for a shift :math:`t` of all logits, with a document counting once for each
-    system; the shift at which it has the suggested logit becomes an observation of the mean logit.
+    system; the shift at which it has the suggested logit is added to the mean logit.
     """
+    layout = Layout.of(reference)
+    rows = reference.campaign_rows(np.arange(len(reference.pool)))
     gaps = prior.mean[layout["gaps"]]
     columns = gap_columns(len(reference.cuts))
     cuts = prior.mean[layout["first_cut"]] + columns.middle @ gaps + columns.apart @ gaps
@@ -309,10 +361,13 @@ def _with_level(
     reach = expit((eta[:, None] + cuts + shift) / width)
     steep = float(share @ (reach * (1 - reach) / width).mean(axis=1))
     spread = level.sd * target * (1 - target) / max(steep, 1e-6)
-    functional = np.zeros(layout.size)
-    functional[layout["first_cut"]] = 1.0
-    functional[layout["gaps"]] = columns.middle
-    functional[layout.columns] = share @ (rows + prior.response)
-    information = prior.precision + np.outer(functional, functional) / spread**2
-    right = right + functional * (float(functional @ prior.mean) + shift) / spread**2
+    return LevelTarget(float(functional @ prior.mean) + offset + shift, spread)
+
+
+def _with_level(prior: MeasuredPrior, reference: ModelDesign, level: Normal) -> MeasuredPrior:
+    """Return the prior with the level of grades that labels suggest, as an observation of the mean logit."""
+    functional, offset = _mean_logit(prior, reference)
+    target = _level_target(prior, reference, level, functional, offset)
+    information = prior.precision + np.outer(functional, functional) / target.sd**2
+    right = prior.precision @ prior.mean + functional * (target.logit - offset) / target.sd**2
     return replace(prior, mean=np.asarray(np.linalg.solve(information, right)), precision=information)
