@@ -31,6 +31,7 @@ TITLES = {DL19: "DL 2019", DL20: "DL 2020"}
 SETS = ("gpt4o_umbrela", "llama32_umbrela", "flant5_Thomas", "all")
 METRICS = ("DCG@10", "nDCG@10")
 UNKNOWN = "my_llm"
+CERTAIN = "labels as judgments"
 SHARES = (0.0, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 DRAWS = 1000  # of scores, and of truths for the null
 PERMUTED = 10  # seeds of permuted columns
@@ -258,7 +259,10 @@ def mean_figures(points) -> dict:
 
 
 def nothing(work: Work) -> str:
-    page = "## Nothing judged\n\nEvery figure is of one prediction, permuted columns are means of ten seeds.\n"
+    page = (
+        "## Nothing judged\n\nEvery figure is of one prediction; permuted columns are means of ten seeds. Another seed "
+        "of the posterior draws moves tau by about .01. The two measures may be apart in either direction.\n"
+    )
     targets, rows = Targets(), {metric: [] for metric in METRICS}
     taus: dict[tuple[str, str, str], dict[str, float]] = {}
     for name, title in TITLES.items():
@@ -267,7 +271,7 @@ def nothing(work: Work) -> str:
         made = {("none", "the model"): [work.nothing(name, None, label="none")]}
         for labels in SETS:
             made[labels, "the model"] = [work.nothing(name, labels, label=labels)]
-            made[labels, "labels as judgments"] = [work.nothing(name, labels, kind="labels", label=labels)]
+            made[labels, CERTAIN] = [work.nothing(name, labels, kind="labels", label=labels)]
             if labels == "all":
                 continue
             column = single[labels]
@@ -281,6 +285,8 @@ def nothing(work: Work) -> str:
         for (labels, how), points in made.items():
             for metric in METRICS:
                 found = mean_figures([p[metric] for p in points])
+                if how == CERTAIN:  # nothing is stated of their errors
+                    found |= dict.fromkeys(set(found) - {"tau", "accuracy", "mean error"}, float("nan"))
                 rows[metric].append({"campaign": title, "labels": labels, "as": how} | found)
                 taus.setdefault((name, labels, how), {})[metric] = found["tau"]
                 if how == "the model" and labels != "none" and metric == METRICS[0]:
@@ -289,7 +295,7 @@ def nothing(work: Work) -> str:
     for (name, labels), target in TAU.items():
         title, tau = TITLES[name], taus[name, labels, "the model"]
         targets.least(f"tau, {title}, {labels}", tau[first], target)
-        targets.most(f"|tau of nDCG less that of DCG|, {title}, {labels}", abs(tau[first] - tau[second]), 0.02)
+        targets.most(f"tau, {title}, {labels}: {second} from {first}", abs(tau[second] - tau[first]), 0.02)
         for how, other, within in (
             (f"named {UNKNOWN}", tau, 0.03),
             (f"reversed, named {UNKNOWN}", tau, 0.03),
@@ -299,7 +305,7 @@ def nothing(work: Work) -> str:
             for metric in METRICS:
                 apart = abs(taus[name, labels, how][metric] - other[metric])
                 targets.most(f"tau, {metric}, {title}, {labels}, {how}: from {against}", apart, within)
-    six, raw = (np.mean([taus[n, s, how][first] for n, s in TAU]) for how in ("the model", "labels as judgments"))
+    six, raw = (np.mean([taus[n, s, how][first] for n, s in TAU]) for how in ("the model", CERTAIN))
     targets.least("mean tau of the six", six, raw - 0.01)
     for name, title in TITLES.items():
         best = max(taus[name, labels, "the model"][first] for labels in SETS[:-1])
@@ -329,23 +335,33 @@ def judged_part(work: Work, metric: str) -> str:
         + (", `ppi` is PPI++ for each system.\n" if metric == METRICS[0] else ".\n")
     )
     targets, detail, stops = Targets(), "", []
-    falls, behind, cells = [], [], {}
+    falls, behind, lost, cells = [], [], [], {}
     for name, title in TITLES.items():
         for labels in work.sets:
             mine = {c: runs for (n, s, c), runs in found.items() if (n, s) == (name, labels)}
             taus = {c: np.mean([[p.tau for p in run.points] for run in runs], axis=0) for c, runs in mine.items()}
             gain = taus["gain:hierarchical"]
             best = np.max([tau for c, tau in taus.items() if "hierarchical" not in c], axis=0)
+            chance = taus["random:hierarchical"]
             falls.append((gain[0] - gain.min(), title, labels, SHARES[int(gain.argmin())]))
             behind.append(((best - gain).max(), title, labels, SHARES[int((best - gain).argmax())]))
+            lost.append(
+                {
+                    "campaign": title,
+                    "labels": labels,
+                    "below its start, gain": float(falls[-1][0]),
+                    "below the best baseline, gain": float(behind[-1][0]),
+                    "below its start, random": float(chance[0] - chance.min()),
+                }
+            )
             rows = []
             for contender in ("gain:hierarchical", "random:hierarchical"):
                 order = contender.partition(":")[0]
                 for at, share in enumerate(SHARES):
                     points = [run.points[at] for run in mine[contender]]
                     rows.append({"order": order, "judged": short(share)} | mean_figures(points))
-                    for seed, point in enumerate(points):  # with nothing judged they are all the same
-                        cells[name, labels, order if at else "", seed if at else 0, at] = point
+                    for seed, point in enumerate(points):  # with nothing judged both orders are the same
+                        cells[name, labels, order if at else "", seed, at] = point
                 stops += [stop_row(title, labels, run) for run in mine[contender]]
             shown = [
                 {"contender": c} | dict(zip(map(short, SHARES), tau.tolist(), strict=True)) for c, tau in taus.items()
@@ -371,6 +387,7 @@ def judged_part(work: Work, metric: str) -> str:
     targets.least("share of cells with centred coverage above the 1% point", above, 0.95)
     targets.least("share of cells with a level z within 2.6", share_of([abs(p.level_z) <= 2.6 for p in points]), 0.95)
     page += f"\nA cell is one checkpoint of one seed, {len(points)} in all. {targets}"
+    page += "\nThe largest fall of tau at any checkpoint:\n\n" + table(pd.DataFrame(lost))
     page += f"\n### Stops, {metric}\n\nThe first batch with a mean confidence of .95; `-` if there is none.\n\n"
     return page + table(stopped) + detail
 
