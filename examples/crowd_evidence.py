@@ -1,4 +1,4 @@
-"""Make docs/evidence-observers.md again: `python examples/crowd_evidence.py DATA`, DATA with crowd-trec-rf10."""
+"""Make docs/evidence-votes.md again: `python examples/crowd_evidence.py DATA`, DATA with crowd-trec-rf10."""
 
 import sys
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from probeval.arrays import Bools, Floats
 from probeval.data import Judgments, Votes, read_votes
 from probeval.relevance import Aggregation, aggregate_votes
 
-PAGE = Path(__file__).parents[1] / "docs" / "evidence-observers.md"
+PAGE = Path(__file__).parents[1] / "docs" / "evidence-votes.md"
 FILE = Path("crowd-trec-rf10") / "trec-rf10-data.txt.gz"
 SEEDS = 10
 KNOWN = 0.1  # the share of gold grades that methods may use
