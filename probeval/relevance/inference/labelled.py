@@ -72,7 +72,7 @@ class WorthScale(NamedTuple):
         keep = np.delete(np.arange(len(x)), np.arange(*problem.blocks[1].indices(len(x))))
         residual, slope = (values[: len(x)][keep] for values in problem.residuals(x))
         root = np.linalg.cholesky(covariance[np.ix_(keep, keep)])
-        return cls(x[keep], root, residual, slope[:, keep] @ root)
+        return cls(x[keep], np.asarray(root), residual, slope[:, keep] @ root)
 
 
 class Targets(NamedTuple):
@@ -312,7 +312,7 @@ class LabelledQueries:
         alone = ((targets.place < 0) + JITTER)[:, :, None] * np.eye(targets.place.shape[1])
         left = np.tensordot(seen, targets.inner, 1) + alone - values[:, first:, first:]
         return Products(
-            inverse=inverse,
+            inverse=np.asarray(inverse),
             log_det=2 * float(np.log(np.diagonal(np.linalg.cholesky(v), axis1=1, axis2=2)).sum()),
             solved=solved,
             values=values,
@@ -421,7 +421,7 @@ class LabelledQueries:
             row=row,
             off=off,
             right=right,
-            root=root,
+            root=np.asarray(root),
             mean=solve_triangular(root, half, lower=True, trans=1),
             log_marginal=-(log_det + float(square) - float(half @ half)) / 2,
         )
