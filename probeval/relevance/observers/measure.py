@@ -33,7 +33,7 @@ from probeval.relevance.normal import Normal
 from probeval.relevance.observers.family import Family, families
 from probeval.relevance.observers.levels import MISSING, LevelVariances, Stacks, level_variances
 from probeval.relevance.observers.prior import PAIR, ObserverPriors
-from probeval.relevance.observers.worth import LOGISTIC, Worth, WorthPosterior, find_worth
+from probeval.relevance.observers.worth import LOGISTIC, TOGETHER, Worth, WorthPosterior, find_worth, joint_slope
 from probeval.threads import in_order
 
 __all__ = [
@@ -165,6 +165,10 @@ def measure_labels(
     slopes = [slope / scale for slope in worth.slopes]
     information = np.diag(precision)
     right = precision * mean
+    for row in joint_slope(stacks.design) / scale:
+        where = layout["coefficients"]
+        information[where, where] += np.outer(row, row) / TOGETHER**2
+        right[where] += row / TOGETHER**2
     for family, slope, own, liking in zip(found, slopes, worth.own, worth.popularity, strict=True):
         information += _family_prior(stacks, reference, layout, family, slope, own, liking)
     every = np.concatenate([stacks.with_level, *(f.suspects for f in found if f.suspects is not None)], axis=1)

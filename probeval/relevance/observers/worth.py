@@ -22,13 +22,14 @@ from probeval.relevance.observers.family import Family
 from probeval.relevance.observers.levels import LevelVariances
 from probeval.relevance.observers.prior import PAIR, ObserverPriors
 
-__all__ = ["Worth", "WorthPosterior", "find_worth"]
+__all__ = ["TOGETHER", "Worth", "WorthPosterior", "find_worth", "joint_slope"]
 
 LOGISTIC = float(np.pi**2 / 3)  # the variance of the logistic
 STEPS = 50  # of the search
 SETTLED = 1e-4  # the largest step at the end
 LEAST_ERROR = 0.1  # of a log variance: labels are not normal
 LEAST_SLOPE_ERROR = 0.03  # of a slope, in sds of the labels per sd of the term
+TOGETHER = 0.4  # sd of the joint slope on the terms, which is 1 on average: .6 to 1.4 in past campaigns
 SIGNS = {1: 0.9, 0: 0.05, -1: 0.05}  # prior probabilities: a family measures relevance, is noise, or is reversed
 NEGLIGIBLE = 0.01  # the probability below which a sign is left out
 SPREAD = 5  # pairs of points, around the centre, over slopes and biases by system
@@ -78,6 +79,19 @@ class WorthPosterior:
     log_slopes: tuple[Normal, ...]
 
 
+def joint_slope(design: ModelDesign) -> Floats:
+    r"""Return the slope of relevance on what the terms are expected to say, as a function of their coefficients.
+
+    Terms such as the shares of systems and teams are correlated, so their coefficients trade off from campaign to
+    campaign; with :math:`\mu` the expected coefficients and :math:`C` the covariance of the terms,
+    :math:`\mu'C\beta / \mu'C\mu` varies less. One row, shape (1, term); none if nothing is expected of the terms.
+    """
+    mean = np.array([c.mean for c in design.coefficients])
+    covariance = np.atleast_2d(np.cov(design.terms.T)) if len(design.terms) > 1 and len(mean) else np.zeros((0, 0))
+    size = float(mean @ covariance @ mean) if covariance.size else 0.0
+    return np.asarray((covariance @ mean / size)[None] if size > 0 else np.zeros((0, len(mean))))
+
+
 class LeastSquares:
     """The residuals of the parameters against their priors and of the levels against their estimates."""
 
@@ -100,6 +114,7 @@ class LeastSquares:
         self.relative = np.flatnonzero(relative)
         self.at = np.array([self.effects.get(name, -1) for name in self.names])
         self.n_terms = len(design.coefficients)
+        self.direction = joint_slope(design)
         self.levels, self.signs, self.families = levels, signs, families
         known = [e.log_sd for e in design.effects if e.effect.acts_on == "predictor"] + list(design.coefficients)
         for family in families:
@@ -120,8 +135,10 @@ class LeastSquares:
         """Return all residuals in units of their standard deviations, and their derivatives (residual, parameter)."""
         size = len(x)
         prior, prior_d = (x - self.mean) / self.sd, np.diag(1 / self.sd)
-        out, slopes = [prior], [prior_d]
         beta = x[self.blocks[1]]
+        together = np.zeros((len(self.direction), size))
+        together[:, self.blocks[1]] = self.direction / TOGETHER
+        out, slopes = [prior, together @ x - 1 / TOGETHER], [prior_d, together]
         for i, block, signal, own in self.parts(x):
             if self.signs[i]:
                 biases = block.start + 1 + self.relative
