@@ -59,7 +59,7 @@ def sample(model: Any, *, chains: int, **options: Any) -> tuple[dict[str, Floats
         data = pm.sample(
             chains=chains, cores=min(chains, cpu_count() or 1), compute_convergence_checks=False, **options
         )
-    names = [rv.name for rv in model.free_RVs]
+    names = [rv.name for rv in (*model.free_RVs, *model.deterministics)]
     statistics = data["sample_stats"]
     return (
         {name: np.asarray(data["posterior"][name].values, dtype=np.float64) for name in names},

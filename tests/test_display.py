@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from probeval.data import Scale
+from probeval.data import Scale, Votes
 from probeval.display import MOST_ROWS, Shown, View, html_table, summary_text, text_table
 from probeval.features import compute_features
 from probeval.metrics import measure
-from probeval.relevance import FallbackModel, Uniform, synthetic_campaign
+from probeval.relevance import FallbackModel, Uniform, aggregate_votes, synthetic_campaign
 from probeval.reliability import compare, dstudy, gstudy
 from probeval.satisfaction import Satisfaction, load_agreement, load_mapping
 from probeval.scores import evaluate
@@ -119,12 +119,13 @@ def results() -> dict[str, Shown]:
         "Agreement": load_agreement("DCGl@5/broad"),
         "Verdict": Verdict.of(scores.ranking()),
         "FeatureTable": compute_features(campaign, ["fSYS"], depth=5),
+        "Aggregation": aggregate_votes(Votes.of(campaign.judgments)),
     }
 
 
 KINDS = (
     "Measured", "RelevanceDistribution", "Scores", "Ranking", "Comparison", "GStudy", "DStudy", "Pairwise",
-    "Satisfaction", "Noticed", "Agreement", "Verdict", "FeatureTable",
+    "Satisfaction", "Noticed", "Agreement", "Verdict", "FeatureTable", "Aggregation",
 )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 ``import probeval`` gives all of these; the command line calls the same functions.
 """
 
+from probeval.api.aggregate import aggregate
 from probeval.api.compare import SystemComparisons, compare
 from probeval.api.evaluate import evaluate, next_pairs
 from probeval.api.evaluation import Evaluation, NextPairs
@@ -17,6 +18,7 @@ __all__ = [
     "Evaluation",
     "NextPairs",
     "SystemComparisons",
+    "aggregate",
     "as_collection",
     "compare",
     "dstudy",

@@ -239,7 +239,7 @@ class Campaign:
 
         This is slow: run it in a process of its own. While the campaign stays open, each fit starts from the last one.
         """
-        snapshot = self._model_runner().snapshot(self.state, now=self._log.clock())
+        snapshot = self._model_runner().snapshot(self.state, now=self._log.clock(), last=self.snapshot)
         self._log.store.add_snapshot(self._log.key, snapshot.to_row())
         return snapshot
 

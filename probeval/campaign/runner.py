@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["AHEAD", "ModelRunner"]
 
 AHEAD = 200  # pairs proposed in advance
+EXAMINE = 40  # judgments after which labels are examined again: it takes a second or two per source
 LEVEL = 0.95
 
 
@@ -45,7 +47,7 @@ class ModelRunner:
 
     def judging_state(self, state: State) -> JudgingState:
         """Scores, ranking and the next pairs, given the judgments of this state."""
-        judgments, last = state.judgments, self._judging_state
+        judgments, last = state.evidence, self._judging_state
         if last is not None and self._setup == state.settings and _grew(last.judgments, judgments):
             self._judging_state = last.after(judgments)
         else:
@@ -53,8 +55,13 @@ class ModelRunner:
             self._judging_state = self._judging(state).begin()
         return self._judging_state
 
-    def snapshot(self, state: State, *, now: float, ahead: int = AHEAD) -> ModelSnapshot:
-        """The results of the model on this state, with up to ``ahead`` pairs to judge next."""
+    def snapshot(
+        self, state: State, *, now: float, last: ModelSnapshot | None = None, ahead: int = AHEAD
+    ) -> ModelSnapshot:
+        """The results of the model on this state, with up to ``ahead`` pairs to judge next.
+
+        The trust in labels is taken from the ``last`` snapshot if few judgments came since.
+        """
         from probeval.selection import Stopping
 
         judged = self.judging_state(state)
@@ -71,6 +78,7 @@ class ModelRunner:
             reasons=tuple(check.reasons),
             progress=check.progress,
             systems=tuple({str(k): _plain(v) for k, v in row.items()} for row in table.to_dict("records")),
+            labels=_trusted(judged, last),
             queue=tuple(pool.label(int(pair)) for pair in judged.next(min(ahead, len(pool) - judged.scores.judged))),
         )
 
@@ -78,7 +86,7 @@ class ModelRunner:
         from probeval.selection import Judging
 
         setup = state.settings
-        collection = replace(self._collection, judgments=state.judgments)
+        collection = replace(self._collection, judgments=state.evidence)
         return Judging.of(
             collection,
             model=self._model(setup, collection),
@@ -96,10 +104,35 @@ class ModelRunner:
         return Card.from_dict(json.loads(self._card)).model
 
 
+def _trusted(judged: JudgingState, last: ModelSnapshot | None) -> tuple[Mapping[str, Any], ...]:
+    """The trust in each source of labels, one row each; none without labels."""
+    from probeval.relevance import Hierarchical
+    from probeval.selection.trust import examined
+
+    if judged.judging.collection.labels is None or not isinstance(judged.judging.model, Hierarchical):
+        return ()
+    n = judged.scores.judged
+    if last is not None and last.labels and 0 <= n - last.labels[0]["judged"] < EXAMINE:
+        return last.labels
+    return tuple(
+        {
+            "source": o.observer.name,
+            "slope": o.slope,
+            "lower": o.slope_lower,
+            "upper": o.slope_upper,
+            "missing": 1 - o.labelled,
+            "judged": n,
+            "finding": o.finding,
+        }
+        for o in examined(judged)
+    )
+
+
 def _grew(before: Judgments, after: Judgments) -> bool:
     """Whether judgments were only added: no earlier grade was withdrawn, changed or overruled."""
     at = before.pool.within(after.pool)
-    return bool(np.all(at >= 0) and np.array_equal(before.grades(), after.grades()[at], equal_nan=True))
+    same = (np.array_equal(before.grades(r), after.grades(r)[at], equal_nan=True) for r in ("median", "unanimous"))
+    return bool(np.all(at >= 0) and all(same))
 
 
 def _plain(value: Any) -> Any:

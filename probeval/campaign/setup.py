@@ -59,7 +59,7 @@ class Setup:
     overlap: float = 0.0
     opinions: int = 2
     lease: float = LEASE
-    rule: str = "median"
+    rule: str = "unanimous"
     seed: int = 0
 
     def __post_init__(self) -> None:

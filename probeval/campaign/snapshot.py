@@ -73,6 +73,9 @@ class ModelSnapshot(Shown):
         The ranking, best first: system, rank, mean, sd, lower, upper, p_best, group.
     queue
         Pairs to judge next, best first.
+    labels
+        The trust in each source of labels: source, slope, lower, upper, missing, judged, finding. Examined again after
+        every few dozen judgments.
     """
 
     number: int
@@ -85,6 +88,7 @@ class ModelSnapshot(Shown):
     progress: float
     systems: tuple[Mapping[str, Any], ...]
     queue: tuple[Pair, ...]
+    labels: tuple[Mapping[str, Any], ...] = ()
 
     def to_frame(self) -> pd.DataFrame:
         """One row per system, best first: system, rank, mean, sd, lower, upper, p_best, group."""
@@ -128,6 +132,7 @@ class ModelSnapshot(Shown):
         """From a row of the store."""
         rest = json.loads(row["body"])
         rest |= {"reasons": tuple(rest["reasons"]), "systems": tuple(rest["systems"])}
+        rest["labels"] = tuple(rest.get("labels", ()))  # snapshots of earlier versions have none
         rest["queue"] = tuple((query, doc) for query, doc in rest["queue"])
         return cls(**{name: row[name] for name in HEAD}, **rest)
 

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from probeval.campaign.events import (
     Adjudicated,
@@ -139,10 +140,33 @@ class State:
 
     @cached_property
     def judgments(self) -> Judgments:
-        """One grade per pair: the adjudicated one, otherwise the latest grades combined by the rule."""
+        """One grade per pair: the adjudicated one, otherwise the latest grades combined by the rule.
+
+        By the rule ``unanimous`` a pair whose assessors differ has their median here, for exports; for the model it is
+        uncertain until it is adjudicated (:attr:`evidence`).
+        """
+        rule = "median" if self.settings.rule == "unanimous" else self.settings.rule
+        return _one_per_pair(self._given(), rule, list(self.adjudicated.values()))
+
+    @cached_property
+    def evidence(self) -> Judgments:
+        """The judgments for the model: one grade per pair; by the rule ``unanimous`` all grades that differ."""
+        if self.settings.rule != "unanimous" or not self.disagreements:
+            return self.judgments
+        queries, docs = zip(*self.disagreements, strict=True)
+        one, given = self.judgments, self._given()
+        settled = one.take(~np.isin(one.pair, one.pool.locate(queries, docs))).to_frame()
+        differing = given.take(np.isin(given.pair, given.pool.locate(queries, docs))).to_frame()
+        rows = pd.concat([settled, differing.drop_duplicates(["query", "doc", "assessor"], keep="last")])
+        return Judgments.rows(
+            rows["query"].tolist(), rows["doc"].tolist(), rows["grade"].to_numpy(), assessors=rows["assessor"].tolist()
+        )
+
+    def _given(self) -> Judgments:
+        """All grades of pairs that are not adjudicated, in chronological order."""
         given = [j for pair, events in self.judged.items() if pair not in self.adjudicated for j in events]
         given.sort(key=lambda judgment: judgment.number)
-        return _one_per_pair(_as_judgments(given), self.settings.rule, list(self.adjudicated.values()))
+        return _as_judgments(given)
 
     def grade_matrix(self) -> tuple[list[str], list[Pair], np.ndarray[Any, np.dtype[np.float64]]]:
         """Assessors, pairs, and the latest grades, shape (assessor, pair), NaN for none."""

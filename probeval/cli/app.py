@@ -13,6 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from probeval import __version__
+from probeval.cli.aggregate import aggregate
 from probeval.cli.campaign import campaign
 from probeval.cli.compare import compare
 from probeval.cli.demo import demo
@@ -44,6 +45,7 @@ VERBS = {
     "simulate": "Compare policies on a finished campaign.",
     "campaign": "Judge alone or in a team, step by step.",
     "judge": "Serve the judging page.",
+    "aggregate": "Aggregate crowd votes into grades.",
     "report": "Write a report as one HTML file.",
     "compare": "Test every pair of systems.",
     "gstudy": "Show the sources of variance in scores.",
@@ -111,6 +113,7 @@ def root(
 
 
 for verb in (
+    aggregate,
     compare,
     demo,
     doctor,

@@ -93,9 +93,11 @@ def create(
     rule: Annotated[
         str,
         typer.Option(
-            "--rule", metavar="RULE", help="The rule that combines several grades: median, majority, min, max, latest."
+            "--rule",
+            metavar="RULE",
+            help="The grade of a pair that has several: unanimous, median, majority, min, max, latest.",
         ),
-    ] = "median",
+    ] = "unanimous",
     lease: Annotated[float, typer.Option("--lease", min=0.1, help="Minutes that an assessor may hold a pair.")] = 15.0,
     order: Order = OrderName.trec_eval,
     name: Annotated[str, typer.Option("--name", metavar="NAME", help="The name of the campaign.")] = "campaign",

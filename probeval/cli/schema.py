@@ -53,6 +53,7 @@ def documents() -> dict[str, tuple[str, Any]]:
     from probeval.campaign.status import StatusDocument
     from probeval.cli import documents as printed
     from probeval.metrics.classical import MeasuredDocument
+    from probeval.relevance.aggregation.result import AggregationDocument
     from probeval.relevance.cards.card import CardDocument
     from probeval.reliability.dstudy import DStudies, DStudyDocument
     from probeval.reliability.gstudy import GStudies, GStudyDocument
@@ -69,6 +70,7 @@ def documents() -> dict[str, tuple[str, Any]]:
         "next": ("the pairs to judge next", NextDocument | printed.FairnessDocument),
         "simulate": ("trajectories of policies", SimulationDocument),
         "judge": ("the address of the judging page", printed.AddressDocument),
+        "aggregate": ("aggregated votes and their workers", AggregationDocument),
         "report": ("a written report", printed.ReportDocument),
         "compare": ("every pair of systems", PairwiseDocument | ScorePosteriorDocument),
         "gstudy": ("components of variance", GStudyDocument | GStudies),

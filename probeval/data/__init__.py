@@ -20,6 +20,7 @@ from probeval.data.runs import Runs
 from probeval.data.scale import ABSENT, POOLED, UNJUDGED, Scale
 from probeval.data.tables import as_judgments, as_runs
 from probeval.data.trec import write_qrels, write_run
+from probeval.data.votes import Votes, as_votes, read_votes
 
 __all__ = [
     "ABSENT",
@@ -37,8 +38,10 @@ __all__ = [
     "Runs",
     "Scale",
     "Vectors",
+    "Votes",
     "as_judgments",
     "as_runs",
+    "as_votes",
     "describe_observer",
     "read_campaign",
     "read_graded_labels",
@@ -53,6 +56,7 @@ __all__ = [
     "read_runs",
     "read_teams",
     "read_umbrela",
+    "read_votes",
     "register_format",
     "with_reference",
     "write_campaign",

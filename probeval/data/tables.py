@@ -31,29 +31,42 @@ __all__ = [
     "ids",
     "is_text_column",
     "names_grades",
+    "names_pairs",
     "numbers",
     "read_table",
 ]
 
 NAMES = {
     "system": ("system", "run", "run_id", "system_id", "tag"),
-    "query": ("query", "query_id", "query-id", "qid", "topic", "topic_id", "q_id"),
+    "query": ("query", "query_id", "query-id", "qid", "topic", "topic_id", "topicid", "q_id"),
     "doc": ("doc", "doc_id", "docid", "docno", "corpus-id", "corpus_id", "document", "document_id"),
     "score": ("score", "similarity"),
     "rank": ("rank", "position"),
     "grade": ("grade", "relevance", "rel", "label", "judgment", "rating", "score"),
-    "assessor": ("assessor", "assessor_id", "annotator", "rater", "judge", "worker", "iteration"),
+    "assessor": (
+        "assessor",
+        "assessor_id",
+        "annotator",
+        "rater",
+        "judge",
+        "worker",
+        "worker_id",
+        "workerid",
+        "iteration",
+    ),
     "time": ("time", "timestamp"),
+    "gold": ("gold",),
 }
 TRIPLES = ("system", "query", "doc")
 MOST_SHOWN = 60  # characters of a wrong value in an error
 NOT_IN_IDS = re.compile(r"[\s\x00-\x1f\ud800-\udfff]")
 
 
-def read_table(path: Path, *, triples: bool = False) -> pd.DataFrame:
+def read_table(path: Path, *, triples: bool = False, separator: str | None = None) -> pd.DataFrame:
     """Read a table of strings with at least one row.
 
-    With ``triples``, three columns without a header of query and doc are system, query, doc in rank order.
+    With ``triples``, three columns without a header of query and doc are system, query, doc in rank order. A
+    ``separator`` is for text files whose names do not tell theirs.
     """
     kind = suffix(path)
     if kind == ".parquet":
@@ -61,7 +74,7 @@ def read_table(path: Path, *, triples: bool = False) -> pd.DataFrame:
     elif kind == ".jsonl":
         table = _read_jsonl(path, read_bytes(path))
     else:
-        table = _read_csv(path, read_bytes(path), triples=triples)
+        table = _read_csv(path, read_bytes(path), triples=triples, separator=separator or _separator(path))
     if table.empty:
         raise DataError("the table has no rows.", path=path)
     return table
@@ -94,12 +107,11 @@ def _separator(path: Path) -> str:
     return "\t" if suffix(path) == ".tsv" else ","
 
 
-def _read_csv(path: Path, data: bytes, *, triples: bool) -> pd.DataFrame:
-    kind = suffix(path)
-    separator = _separator(path)
+def _read_csv(path: Path, data: bytes, *, triples: bool, separator: str) -> pd.DataFrame:
+    kind = "tsv" if separator == "\t" else "csv"
     lines = data.removeprefix(b"\xef\xbb\xbf").lstrip(b"\r\n").splitlines() or [b""]
     first = lines[0].decode("utf-8", "replace").split(separator)
-    headless = triples and len(first) == len(TRIPLES) and not _names_pairs(first)
+    headless = triples and len(first) == len(TRIPLES) and not names_pairs(first)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)  # rows longer than the header
@@ -118,12 +130,11 @@ def _read_csv(path: Path, data: bytes, *, triples: bool) -> pd.DataFrame:
         raise DataError(f"rows have more cells than the header has names ({len(first)}).", path=path) from None
     except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
         reason = str(error).strip().splitlines()[-1].removeprefix("Error tokenizing data. C error: ")
-        raise DataError(
-            f"not a table of {kind.removeprefix('.').upper()} with named columns: {reason}.", path=path
-        ) from None
+        raise DataError(f"not a table of {kind.upper()} with named columns: {reason}.", path=path) from None
 
 
-def _names_pairs(header: Iterable[str]) -> bool:
+def names_pairs(header: Iterable[str]) -> bool:
+    """Whether these columns include those of the query and of the document."""
     names = {name.strip().strip('"').lower() for name in header}
     return bool(names & set(NAMES["query"])) and bool(names & set(NAMES["doc"]))
 

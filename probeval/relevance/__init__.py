@@ -1,5 +1,6 @@
 """Models of relevance: P(grade) for every pair, judged or not."""
 
+from probeval.relevance.aggregation import Aggregation, aggregate_votes
 from probeval.relevance.cards.card import Card
 from probeval.relevance.cards.choose import Choice, choose_model
 from probeval.relevance.cards.store import card_names, load_card, read_card, write_card
@@ -22,9 +23,10 @@ from probeval.relevance.models.hierarchical import Hierarchical
 from probeval.relevance.models.labels import CalibratedLabels, LabelsAsGrades
 from probeval.relevance.models.ordinal import FittedOrdinal, OrdinalModel, TrainingData, training_data
 from probeval.relevance.online import OnlineModel, Prediction, follow
-from probeval.relevance.synthetic import synthetic_campaign
+from probeval.relevance.synthetic import SyntheticObserver, synthetic_campaign
 
 __all__ = [
+    "Aggregation",
     "CalibratedLabels",
     "CampaignView",
     "Card",
@@ -46,8 +48,10 @@ __all__ = [
     "Prediction",
     "Predicts",
     "RelevanceDistribution",
+    "SyntheticObserver",
     "TrainingData",
     "Uniform",
+    "aggregate_votes",
     "card_names",
     "choose_model",
     "cross_validate",

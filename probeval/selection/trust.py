@@ -154,24 +154,7 @@ class TrustReport(Shown):
 
     def sentences(self) -> tuple[str, ...]:
         """Who is favoured, and whether that is known."""
-        out = []
-        for o in self.observers:
-            biased = [bias for bias in o.biases if bias.verdict == "biased"]
-            still_open = sum(bias.verdict == "open" for bias in o.biases)
-            for bias in biased:
-                out.append(
-                    f"{o.observer.name} shifts the labels of {bias.name} by {bias.mean:+.2f} "
-                    f"(P(biased) {bias.p_biased:.2f})."
-                )
-            if not o.judged:
-                out.append(f"{o.observer.name}: nothing is judged, so nothing can be said of its biases.")
-            elif still_open:
-                out.append(
-                    f"{o.observer.name}: too little is judged to tell for {still_open} of {len(o.biases)} teams."
-                )
-            elif not biased:
-                out.append(f"{o.observer.name} favours no team by more than {self.margin:.0%} of its range.")
-        return tuple(out)
+        return tuple(f"{o.observer.name}: {o.finding}" for o in self.observers)
 
 
 def trust(
@@ -196,17 +179,7 @@ def trust(
         raise ModelError("Only the hierarchical model examines labels. Use --model hierarchical.")
     if not 0 < margin < 1:
         raise DataError(f"The margin is a share of the labels' range between 0 and 1, got {margin:g}.")
-    now = replace(judging.collection, judgments=state.judgments if len(state.judgments) else None)
-    design = model.unlabelled(now, depth=judging.depth, scale=judging.scale)
-    observers = examine(
-        design,
-        model.prior.observers,
-        judging.runs,
-        labels,
-        now.codes_on(design.pool, judging.scale),
-        margin=margin,
-        rng=stream(judging.seed, Purpose.TRUST),
-    )
+    observers = examined(state, margin=margin)
     cases: list[tuple[str, float, tuple[str, ...]]] = [
         ("worth halved", 0.5, labels.sources),
         ("worth doubled", 2.0, labels.sources),
@@ -217,6 +190,25 @@ def trust(
         if kept or not judging.collection.consensus:  # without labels there is no consensus
             cases.append((f"without {family}" if kept else "without labels", 1.0, kept))
     return TrustReport(observers, tuple(_alternative(state, *case) for case in progress(cases)), margin)
+
+
+def examined(state: JudgingState, *, margin: float = MARGIN) -> tuple[ObserverTrust, ...]:
+    """Return the trust in each source of labels alone, the steepest slope first."""
+    judging = state.judging
+    model, labels = judging.model, judging.collection.labels
+    assert isinstance(model, Hierarchical)
+    assert labels is not None
+    now = replace(judging.collection, judgments=state.judgments if len(state.judgments) else None)
+    design = model.unlabelled(now, depth=judging.depth, scale=judging.scale)
+    return examine(
+        design,
+        model.prior.observers,
+        judging.runs,
+        labels,
+        now.codes_on(design.pool, judging.scale),
+        margin=margin,
+        rng=stream(judging.seed, Purpose.TRUST),
+    )
 
 
 def _alternative(state: JudgingState, case: str, factor: float, sources: tuple[str, ...]) -> Alternative:

@@ -14,19 +14,24 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from probeval.data import Collection, read_campaign
+from probeval.data import Collection, LabelTable, Scale, read_campaign
 from probeval.features import compute_features, judged_features
-from probeval.relevance import OrdinalModel, TrainingData
+from probeval.relevance import OrdinalModel, TrainingData, choose_model, synthetic_campaign
+from probeval.scores import evaluate
 
 PAIRS, LEVELS, TERMS = 100_000, 4, 10
 DEPTH = 100
 OUTPUTS = ["fSYS", "fTEAM", "OV", "aRANK", "bRANK", "rSUM", "rRF", "pRANK", "zSCORE", "fSYS@10"]
 JUDGED = ["aSYS", "dSYS", "aDOC", "nDOC"]
 UPDATES = 200
+FAMILIES = {"large": 0.6, "small": 1.2}  # language models, and the noise of their labels in grades
+PROMPTS = 10  # columns of labels by each
+REFITS, BATCH = 7, 10
 
 Row = tuple[str, float, float | None, str]  # what, measured, target (None: for information), unit
 
@@ -120,7 +125,79 @@ def updating() -> list[Row]:
     ]
 
 
-TASKS: dict[str, Callable[[], list[Row]]] = {"fitting": fitting, "features": features, "updating": updating}
+def labelled(rng: np.random.Generator, families: dict[str, float], prompts: int, **sizes: int) -> Collection:
+    """A synthetic campaign with labels: each prompt of a language model repeats half of its error; some skip pairs."""
+    drawn = synthetic_campaign(rng, depth=10, scale=Scale.graded(3), **sizes)
+    assert drawn.judgments is not None
+    grades = drawn.judgments.on(drawn.runs.pool).grades()
+    names, columns = [], []
+    for family, noise in families.items():
+        common = rng.normal(size=len(grades))
+        for prompt in range(prompts):
+            error = noise * (common + rng.normal(size=len(grades))) / np.sqrt(2)
+            column = np.clip(np.round(grades + error), 0, 3)
+            if prompt % 3 == 2:
+                column[rng.random(len(column)) < 1 / 3] = np.nan
+            names.append(f"{family}_{prompt}")
+            columns.append(column)
+    table = LabelTable(drawn.runs.pool, tuple(names), np.column_stack(columns))
+    return replace(drawn, metadata=None, labels=table)
+
+
+def observing() -> list[Row]:
+    collection = labelled(np.random.default_rng(0), FAMILIES, PROMPTS, systems=51, queries=54, docs=500)
+    judgments = collection.judgments
+    assert judgments is not None
+    model = choose_model("text-hierarchical", collection).model
+    order = np.random.default_rng(1).permutation(len(judgments))
+
+    def after(n: int) -> Collection:
+        return replace(collection, judgments=judgments.take(np.isin(np.arange(len(order)), order[:n])))
+
+    start = time.perf_counter()
+    design = model.design(collection, depth=10)
+    designed = time.perf_counter() - start
+    posterior = model.refit(after(BATCH), design)
+    cold = time.perf_counter() - start
+    warm = []
+    for n in range(2, 2 + REFITS):
+        start = time.perf_counter()
+        posterior = model.refit(after(BATCH * n), design, start=posterior.start)
+        warm.append(time.perf_counter() - start)
+    n = len(judgments) // 5
+    posterior = model.refit(after(n), design)
+    start = time.perf_counter()
+    model.refit(after(n + BATCH), design, start=posterior.start)
+    late = time.perf_counter() - start
+    pairs = len(design.pool) / len(design.pool.queries)
+    return [
+        (f"labels of {len(FAMILIES) * PROMPTS} observers, 54 queries x {pairs:.0f} pairs: cold fit", cold, 5.0, "s"),
+        ("  of which labels alone", designed, None, "s"),
+        (f"  refit after {BATCH} more judgments, median", statistics.median(warm), 0.5, "s"),
+        ("  the same with a fifth of the pool judged", late, 0.5, "s"),
+    ]
+
+
+def predicting() -> list[Row]:
+    collection = labelled(np.random.default_rng(0), {"large": 0.6}, 1, systems=4, queries=10_000, docs=100)
+    collection = replace(collection, judgments=None)
+    model = choose_model("text-hierarchical", collection).model
+    n = len(collection.runs.pool)
+
+    def scores() -> object:
+        predicted = model.predict(collection, depth=10, scale=Scale.graded(3))
+        return evaluate(collection.runs.top(10), predicted, "DCG@10")
+
+    return [(f"scores from {n:,} labelled pairs of 10,000 queries", seconds(scores), 60.0, "s")]
+
+
+TASKS: dict[str, Callable[[], list[Row]]] = {
+    "fitting": fitting,
+    "features": features,
+    "updating": updating,
+    "observing": observing,
+    "predicting": predicting,
+}
 
 if __name__ == "__main__":
     sys.exit(main())

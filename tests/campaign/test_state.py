@@ -180,6 +180,19 @@ def test_disagreements_are_widest_first_and_settled_ones_are_gone():
     assert fold(State(), _begun(*log, settled)).disagreements == [("q1", "d1")]
 
 
+def test_for_the_model_grades_that_differ_stay_apart_until_they_are_settled():
+    log = [
+        *(_judged(who, "q1", "d1", grade) for who, grade in (("ann", 1), ("bob", 2))),
+        *(_judged(who, "q2", "d2", grade) for who, grade in (("ann", 1), ("bob", 1))),
+    ]
+    differing = fold(State(), _begun(*log)).evidence
+    assert (len(differing), len(differing.pool)) == (3, 2)
+    low, high = differing.limits_on(differing.pool, Scale.graded(2))
+    assert (low.tolist(), high.tolist()) == ([1, -1], [2, -1])
+    settled = Adjudicated(by="eve", time=9.0, query="q1", doc="d1", grade=1.0)
+    assert fold(State(), _begun(*log, settled)).evidence.grades("unanimous").tolist() == [1.0, 1.0]
+
+
 def test_the_table_of_grades_counts_junk_as_the_lowest():
     log = _begun(_judged("ann", "q1", "d1", -2), _judged("bob", "q1", "d2", 1))
     who, pairs, grades = fold(State(), log).grade_matrix()

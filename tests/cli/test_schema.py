@@ -33,6 +33,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             assert campaign.judgments is not None
             write_qrels(place / "part.txt", campaign.judgments.take(np.arange(len(campaign.judgments)) % 3 == 0))
     (place / "scores.csv").write_text("system,q1,q2,q3\na,.5,.6,.9\nb,.2,.4,.5\nc,.3,.2,.1\n")
+    (place / "votes.csv").write_text("query,doc,worker,label,gold\nq,a,v,1,1\nq,a,w,1,1\nq,b,v,0,\nq,b,w,-2,\n")
     (place / "queries.tsv").write_text("query\ttext\nq1\tone\n")
     return place
 
@@ -73,6 +74,8 @@ CASES: dict[str, tuple[str, Callable[[Path], list[object]]]] = {
         "simulate",
         lambda f: [*runs(f), "--metric", "DCG@5", "--policy", "random:uniform", "--batch", 10, "--jobs", 1],
     ),
+    "aggregate": ("aggregate", lambda f: [f / "votes.csv"]),
+    "aggregate by the majority": ("aggregate", lambda f: [f / "votes.csv", "--method", "majority"]),
     "report": (
         "report",
         lambda f: [*runs(f), "--metric", "DCG@5", "--draws", 50, "-o", f / "report.html", *UNIFORM],

@@ -161,7 +161,7 @@ def test_draws_have_the_explicit_posteriors_moments(solved):
     problem, log_sd, explicit, best = solved
     covariance = explicit.linear(explicit.linear(np.linalg.inv(explicit.hessian(best))).T)
     mode = find_mode(problem, log_sd, averaged=False)
-    drawn = LaplaceDraws.of(problem, [mode], np.ones(1), 20_000, np.random.default_rng(3))
+    drawn = LaplaceDraws.of([problem], [mode], np.ones(1), 20_000, np.random.default_rng(3))
     eta, cuts = drawn.whole()
     expected = explicit.columns @ covariance @ explicit.columns.T
     np.testing.assert_allclose(eta.mean(axis=0), explicit.columns @ explicit.linear(best), atol=0.06)

@@ -43,7 +43,7 @@ def drawn_campaign(seed):
     problem = Problem(design, np.full(len(design.pool), -1, dtype=np.int16))
     log_sd = np.array([rng.normal(e.log_sd.mean, e.log_sd.sd) for e in design.effects])
     # Nothing is judged: a draw around the mode is one of the prior.
-    eta, cuts = LaplaceDraws.of(problem, [find_mode(problem, log_sd)], np.ones(1), 1, rng).whole()
+    eta, cuts = LaplaceDraws.of([problem], [find_mode(problem, log_sd)], np.ones(1), 1, rng).whole()
     reach = rng.logistic(size=eta.shape[1])[:, None] + eta[0][:, None] + cuts[0, design.pool.query]
     level = (reach > 0).sum(axis=1)
     judgments = Judgments.coded(design.pool, np.arange(len(design.pool)), SCALE.values[level])

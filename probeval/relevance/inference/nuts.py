@@ -1,18 +1,17 @@
 r"""The hierarchical model by NUTS (PyMC), for the final analysis: slow, but without Laplace's normal approximation.
 
-Only parameters that the judgments inform are sampled. The coefficients of an effect within one query enter its pairs as
-:math:`F b` with :math:`b \sim N(0, \sigma^2 I)`; with :math:`F = U S V'` that is :math:`\sigma U S z`, as many standard
-normal :math:`z` as :math:`F` has rank. The other directions of :math:`b`, and the effects of queries without judgments,
-keep their prior given :math:`\sigma`, and are drawn from it afterwards. Effects of the campaign go the same way, with
-all pairs as one block; zero-sum columns never reach the direction that the cutpoints have. The effect that is constant
-within queries is sampled as its mean, which joins the first cutpoint, and zero-sum differences.
+Only parameters that the judgments inform are sampled: effects in the directions that judged pairs identify
+(:mod:`probeval.relevance.inference.directions`). The other directions, and the effects of queries without judgments,
+keep their prior given their standard deviation, and are drawn from it afterwards. Zero-sum columns never reach the
+direction that the cutpoints have. The effect that is constant within queries is sampled as its mean, which joins the
+first cutpoint, and zero-sum differences. Labels are in :mod:`probeval.relevance.inference.nuts_labels`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
@@ -23,118 +22,12 @@ from probeval.data.pool import QueryBlock
 from probeval.errors import ModelError
 from probeval.relevance.effects.cutpoints import cutpoints, log_probability
 from probeval.relevance.inference.design import DesignedEffect, ModelDesign
+from probeval.relevance.inference.directions import CAMPAIGN, SampledPairs, completed
 from probeval.relevance.inference.posterior import Draws, Posterior
 from probeval.relevance.normal import Normal
 from probeval.streams import query_streams
 
-__all__ = ["NutsDiagnostics", "NutsPosterior", "SampledPairs", "fit_nuts"]
-
-FLAT = 1e-9  # a singular value below this share of the largest is none
-CAMPAIGN = -1  # the key of the campaign among blocks of queries
-
-
-class Directions(NamedTuple):
-    """The directions of an effect's coefficients that are identified by some judged pairs.
-
-    ``basis`` has orthonormal columns, shape (column, direction); its coordinates begin at ``start`` among all.
-    """
-
-    basis: Floats
-    start: int
-
-    @property
-    def where(self) -> slice:
-        """The coordinates."""
-        return slice(self.start, self.start + self.basis.shape[1])
-
-
-@dataclass(frozen=True, eq=False)
-class SampledPairs:
-    """The judged pairs in their identified directions.
-
-    Parameters
-    ----------
-    design
-        The campaign with the priors of all parts of the model.
-    pairs, level
-        The judged pairs, and their levels, shape (judged,).
-    queries
-        The queries with judged pairs. The effect that is constant within queries has the last coordinates.
-    directions
-        For each effect on predictors, the directions of each block: a query's position, or CAMPAIGN.
-    coordinate_effect
-        The position of each sampled coordinate's effect, shape (coordinate,).
-    weight, place
-        The contributions of coordinates to each judged pair's logit, and their positions, shape (judged, slot).
-    """
-
-    design: ModelDesign
-    pairs: Ints
-    level: Ints
-    queries: Ints
-    directions: Mapping[str, Mapping[int, Directions]]
-    coordinate_effect: Ints
-    weight: Floats
-    place: Ints
-
-    @classmethod
-    def of(cls, design: ModelDesign, judged: Codes) -> SampledPairs:
-        """Return the layout of judged pairs (grades as positions on the scale, negative where unjudged)."""
-        pairs = np.flatnonzero(judged >= 0)
-        query = design.pool.query[pairs]
-        queries = np.unique(query)
-        directions: dict[str, dict[int, Directions]] = {}
-        coordinate_effect: list[int] = []
-        weights, places = [], []
-        of_queries = {int(q): np.flatnonzero(query == q) for q in queries}
-        for effect in (*design.of_query, *design.of_campaign):
-            if effect is design.constant_effect:
-                continue
-            columns = effect.columns.rows(pairs)
-            blocks = of_queries if effect.effect.scope == "query" else {CAMPAIGN: np.arange(len(pairs))}
-            mine = directions.setdefault(effect.name, {})
-            parts = []
-            for block, rows in blocks.items():
-                basis = _basis(columns[rows])
-                mine[block] = Directions(basis, len(coordinate_effect))
-                parts.append((rows, columns[rows] @ basis, mine[block].where))
-                coordinate_effect += [design.position(effect.name)] * basis.shape[1]
-            width = max((scores.shape[1] for _, scores, _ in parts), default=0)
-            weight, place = np.zeros((len(pairs), width)), np.full((len(pairs), width), -1)
-            for rows, scores, where in parts:
-                weight[rows, : scores.shape[1]] = scores
-                place[rows, : scores.shape[1]] = np.arange(where.start, where.stop)
-            weights.append(weight)
-            places.append(place)
-        weights.append(np.full((len(pairs), 1), float(design.constant_effect is not None)))
-        places.append(len(coordinate_effect) + np.searchsorted(queries, query)[:, None])
-        place = np.concatenate(places, axis=1)
-        return cls(
-            design=design,
-            pairs=pairs,
-            level=design.scale.level_of(judged)[pairs].astype(np.int64),
-            queries=queries,
-            directions=directions,
-            coordinate_effect=np.array(coordinate_effect, dtype=np.int64),
-            weight=np.concatenate(weights, axis=1),
-            place=np.where(place < 0, len(coordinate_effect) + len(queries), place),  # the coordinate that is always 0
-        )
-
-    @property
-    def query(self) -> Ints:
-        """The position of each judged pair's query among the judged queries, shape (judged,)."""
-        return np.searchsorted(self.queries, self.design.pool.query[self.pairs])
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        """The number of each parameter that may be absent."""
-        return {
-            "gaps": len(self.design.cuts) - 1,
-            "coefficients": len(self.design.coefficients),
-            "z": len(self.coordinate_effect),
-            "difference": len(self.queries),
-            "cutpoint_scale": len(self.queries),
-        }
+__all__ = ["NutsDiagnostics", "NutsDraws", "NutsPosterior", "SampledPairs", "fit_nuts"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,7 +74,11 @@ class NutsPosterior(Posterior):
         """Return joint draws; each draw of the chains is used once before any is reused."""
         total = len(self.flat("log_sd"))
         rounds = [rng.permutation(total) for _ in range(-(-n // total))]
-        return NutsDraws.of(self, np.concatenate([np.empty(0, dtype=np.int64), *rounds])[:n], rng)
+        return self.draws_at(np.concatenate([np.empty(0, dtype=np.int64), *rounds])[:n], rng)
+
+    def draws_at(self, rows: Ints, rng: np.random.Generator) -> NutsDraws:
+        """Return these draws of the chains, with unsampled parameters drawn from their prior."""
+        return NutsDraws.of(self, rows, rng)
 
     def to_arviz(self, *, rng: np.random.Generator | None = None) -> Any:
         """Return ArviZ data: posterior, posterior predictive, log-likelihood, sampler statistics, observed data.
@@ -192,7 +89,7 @@ class NutsPosterior(Posterior):
         rng = np.random.default_rng(0) if rng is None else rng
         design, pairs = self.design, self.sampled.pairs
         shape = self.chains["log_sd"].shape[:2]
-        drawn = NutsDraws.of(self, np.arange(shape[0] * shape[1]), rng)
+        drawn = self.draws_at(np.arange(shape[0] * shape[1]), rng)
         whole = design.pool.whole
         eta, cuts = drawn.block(whole)
         eta, cuts = eta[:, pairs], cuts[:, design.pool.query[pairs]]
@@ -200,15 +97,16 @@ class NutsPosterior(Posterior):
         predicted = (rng.random(eta.shape)[..., None] < expit(eta[..., None] + cuts)).sum(axis=-1)
         posterior = {
             "cutpoint": cutpoints(drawn.first, self.flat("gaps"), np.zeros((drawn.n, 1)))[:, 0],
-            "coefficient": self.flat("coefficients"),
+            "coefficient": drawn.parameters["coefficients"].T,
             "sd": np.exp(self.flat("log_sd")),
         }
         dims = {"cutpoint": ["cut"], "coefficient": ["term"], "sd": ["effect"], "level": ["pair"]}
         local = drawn.local(whole)
-        for effect in design.effects:
+        seen_effects = () if design.evidence is None else design.evidence.design.of_campaign
+        for effect in (*design.effects, *seen_effects):
             name = f"{effect.name}_effect"
             of_query = effect.effect.scope == "query"
-            values = np.moveaxis(local[effect.name] if of_query else drawn.of_campaign[effect.name], -1, 0)
+            values = np.moveaxis(local[effect.name] if of_query else drawn.parameters[effect.name], -1, 0)
             values = values - (values @ effect.columns.share)[..., None]  # set the mean to 0: it is not identified
             posterior[name] = values if effect.effect.dims else values[..., 0]
             dims[name] = [*(["query"] * of_query), *effect.effect.dims]
@@ -242,18 +140,15 @@ class NutsDraws(Draws):
     ----------
     posterior, rows
         The chains, and the positions of the draws, shape (n,).
-    first
-        The first cutpoint, shape (n,).
-    of_campaign
-        The coefficients of the campaign's effects, shape (column, n).
+    parameters
+        The campaign's parameters by name, shapes (parameter, n).
     seed
         The seed of the queries' random streams.
     """
 
     posterior: NutsPosterior
     rows: Ints
-    first: Floats
-    of_campaign: Mapping[str, Floats]
+    parameters: Mapping[str, Floats]
     seed: int
 
     @classmethod
@@ -261,14 +156,14 @@ class NutsDraws(Draws):
         """Return these draws of the chains."""
         design, sampled = posterior.design, posterior.sampled
         log_sd, z = posterior.flat("log_sd")[rows], posterior.flat("z")[rows]
-        first = _first_cut(posterior, rows, rng)
-        campaign = {}
+        campaign = {"first_cut": _first_cut(posterior, rows, rng)[None]}
+        campaign |= {name: posterior.flat(name)[rows].T for name in ("gaps", "coefficients")}
         for effect in design.of_campaign:
             normals = rng.standard_normal((effect.columns.n_columns, len(rows)))
             seen = sampled.directions[effect.name][CAMPAIGN]
             sd = np.exp(log_sd[:, design.position(effect.name)])
-            campaign[effect.name] = _completed(normals, seen, z) * sd
-        return cls(posterior, rows, first, campaign, int(rng.integers(2**63)))
+            campaign[effect.name] = completed(normals, seen, z) * sd
+        return cls(posterior, rows, campaign, int(rng.integers(2**63)))
 
     @property
     def n(self) -> int:
@@ -282,11 +177,15 @@ class NutsDraws(Draws):
 
     def campaign(self) -> Mapping[str, Floats]:
         """The campaign's parameters by name, shapes (parameter, n)."""
-        sampled = {name: self.posterior.flat(name)[self.rows].T for name in ("gaps", "coefficients")}
-        return {"first_cut": self.first[None], **sampled, **self.of_campaign}
+        return self.parameters
 
-    def drawn(self, block: QueryBlock) -> tuple[dict[str, Floats], None]:
-        """Return the coefficients of a block's queries by effect, shape (query, column, n)."""
+    @property
+    def first(self) -> Floats:
+        """The first cutpoint, shape (n,)."""
+        return np.asarray(self.parameters["first_cut"][0])
+
+    def drawn(self, block: QueryBlock) -> tuple[dict[str, Floats], Floats | None]:
+        """Return the coefficients of a block's queries by effect, shape (query, column, n), and None."""
         effects = [e for e in self.design.effects if e.effect.scope == "query"]
         out = {
             e.name: np.empty((block.queries.stop - block.queries.start, e.columns.n_columns, self.n)) for e in effects
@@ -306,22 +205,17 @@ class NutsDraws(Draws):
             return np.asarray(normals * sd)
         if effect is self.design.cutpoint_scale:
             return np.asarray(posterior.flat("cutpoint_scale")[self.rows, at] * sd)[None]
-        if effect is self.design.constant_effect:
+        if effect is sampled.level_effect:
             mean = posterior.flat("intercept")[self.rows] - self.first
             return np.asarray(posterior.flat("difference")[self.rows, at] * sd + mean)[None]
         return np.asarray(
-            _completed(normals, sampled.directions[effect.name][query], posterior.flat("z")[self.rows]) * sd
+            completed(normals, sampled.directions[effect.name][query], posterior.flat("z")[self.rows]) * sd
         )
-
-
-def _completed(normals: Floats, seen: Directions, z: Floats) -> Floats:
-    """Return coefficients from the prior, shape (column, n), with sampled coordinates in the identified directions."""
-    return np.asarray(normals + seen.basis @ (z[:, seen.where].T - seen.basis.T @ normals))
 
 
 def _first_cut(posterior: NutsPosterior, rows: Ints, rng: np.random.Generator) -> Floats:
     """Draw the first cutpoint given its sum with the mean level of the judged queries, both normal, shape (n,)."""
-    intercept, level = posterior.flat("intercept")[rows], posterior.design.constant_effect
+    intercept, level = posterior.flat("intercept")[rows], posterior.sampled.level_effect
     if level is None or not len(posterior.sampled.queries):
         return intercept
     first = posterior.design.cuts[0]
@@ -344,7 +238,8 @@ def fit_nuts(
 ) -> NutsPosterior:
     """Sample the model given the judged pairs (grades as positions on the scale, negative where unjudged).
 
-    Warns if R-hat, the effective sample size or divergences show that the draws are unreliable.
+    Labels, if there are any, are part of the sampled model, each family with its most probable sign. Warns if R-hat,
+    the effective sample size or divergences show that the draws are unreliable.
 
     Parameters
     ----------
@@ -361,8 +256,13 @@ def fit_nuts(
     if draws < 4 or chains < 1 or tune < 0:
         raise ModelError(f"NUTS needs at least a chain of 4 draws, got {chains} of {draws} after {tune}.")
     sampled = SampledPairs.of(design, judged)
+    model, make = pymc_model(sampled), NutsPosterior
+    if design.measured:
+        from probeval.relevance.inference.nuts_labels import LabelledPosterior, labelled_model  # built on this module
+
+        model, make = labelled_model(sampled), LabelledPosterior
     parameters, statistics = sample(
-        pymc_model(sampled),
+        model,
         draws=draws,
         tune=tune,
         chains=chains,
@@ -372,22 +272,9 @@ def fit_nuts(
     )
     for name, size in sampled.sizes.items():
         parameters.setdefault(name, np.zeros((*parameters["log_sd"].shape[:2], size)))
-    posterior = NutsPosterior(sampled, parameters, statistics)
+    posterior = make(sampled, parameters, statistics)
     posterior.diagnostics()
     return posterior
-
-
-def _basis(columns: Floats) -> Floats:
-    """Return the directions of coefficients that affect some rows, as orthonormal columns, shape (column, direction).
-
-    >>> abs(_basis(np.array([[2.0, 0.0, 0.0], [1.0, 0.0, 0.0]]))).T
-    array([[1., 0., 0.]])
-    """
-    if not columns.size:
-        return np.zeros((columns.shape[1], 0))
-    _, size, turned = np.linalg.svd(columns, full_matrices=False)
-    basis = turned[size > FLAT * max(float(size[0]), FLAT)].T
-    return np.asarray(basis * np.where(basis.sum(axis=0) < 0, -1.0, 1.0))
 
 
 def pymc_model(sampled: SampledPairs) -> Any:
@@ -395,39 +282,52 @@ def pymc_model(sampled: SampledPairs) -> Any:
     pm, pt = load("pymc"), load("pytensor.tensor")
     design, n_queries = sampled.design, len(sampled.queries)
     first, *gap_priors = design.cuts
-
-    def normals(priors: Any) -> tuple[Floats, Floats]:
-        return np.array([p.mean for p in priors]), np.array([p.sd for p in priors])
-
     with pm.Model() as model:
-        sd = pt.exp(pm.Normal("log_sd", *normals([e.log_sd for e in design.effects])))
-        level_sd = None if design.constant_effect is None else sd[design.position(design.constant_effect.name)]
+        sd = pt.exp(pm.Normal("log_sd", *moments([e.log_sd for e in design.effects])))
         mean_sd: Any = first.sd
-        if level_sd is not None and n_queries:
-            mean_sd = pt.sqrt(first.sd**2 + level_sd**2 / n_queries)
+        if sampled.level_effect is not None and n_queries:
+            mean_sd = pt.sqrt(first.sd**2 + sd[design.position(sampled.level_effect.name)] ** 2 / n_queries)
         eta = pm.Normal("intercept", first.mean, mean_sd)
-        gap = pm.TruncatedNormal("gaps", *normals(gap_priors), lower=0.0) if gap_priors else None
+        gap = pm.TruncatedNormal("gaps", *moments(gap_priors), lower=0.0) if gap_priors else None
         if design.coefficients:
-            eta = eta + design.terms[sampled.pairs] @ pm.Normal("coefficients", *normals(design.coefficients))
-        parts = []
-        if len(sampled.coordinate_effect):
-            z = pm.Normal("z", 0.0, 1.0, shape=len(sampled.coordinate_effect))
-            parts.append(z * sd[sampled.coordinate_effect])
-        if n_queries > 1 and level_sd is not None:
-            parts.append(pm.ZeroSumNormal("difference", 1.0, shape=n_queries) * level_sd)
-        else:
-            parts.append(np.zeros(n_queries))  # with a single query, its effect is part of the intercept
+            eta = eta + design.terms[sampled.pairs] @ pm.Normal("coefficients", *moments(design.coefficients))
         if n_queries:
-            eta = eta + (sampled.weight * pt.concatenate([*parts, np.zeros(1)])[sampled.place]).sum(axis=1)
-            factor = None
-            if design.cutpoint_scale is not None:
-                scale_sd = sd[design.position(design.cutpoint_scale.name)]
-                factor = pt.exp(pm.Normal("cutpoint_scale", 0.0, 1.0, shape=n_queries) * scale_sd)[sampled.query]
-            pm.Potential("judged", _log_likelihood(eta, gap, factor, sampled))
+            eta = eta + effect_sums(sampled, sd)
+            pm.Potential("judged", log_likelihood(eta, gap, cutpoint_factors(sampled, sd), sampled))
     return model
 
 
-def _log_likelihood(eta: Any, gap: Any, factor: Any, sampled: SampledPairs) -> Any:
+def moments(priors: Sequence[Normal]) -> tuple[Floats, Floats]:
+    """Return means and standard deviations."""
+    return np.array([p.mean for p in priors]), np.array([p.sd for p in priors])
+
+
+def effect_sums(sampled: SampledPairs, sd: Any) -> Any:
+    """Return the sum of the effects of each judged pair, in a PyMC model."""
+    pm, pt = load("pymc"), load("pytensor.tensor")
+    n_queries, parts = len(sampled.queries), []
+    if len(sampled.coordinate_effect):
+        z = pm.Normal("z", 0.0, 1.0, shape=len(sampled.coordinate_effect))
+        parts.append(z * sd[sampled.coordinate_effect])
+    if n_queries > 1 and sampled.level_effect is not None:
+        level_sd = sd[sampled.design.position(sampled.level_effect.name)]
+        parts.append(pm.ZeroSumNormal("difference", 1.0, shape=n_queries) * level_sd)
+    else:
+        parts.append(np.zeros(n_queries))  # with a single query, its effect is part of the intercept
+    return (sampled.weight * pt.concatenate([*parts, np.zeros(1)])[sampled.place]).sum(axis=1)
+
+
+def cutpoint_factors(sampled: SampledPairs, sd: Any) -> Any:
+    """Return the factor of the distances of each judged pair's cutpoints, in a PyMC model; None if they have none."""
+    pm, pt = load("pymc"), load("pytensor.tensor")
+    effect = sampled.design.cutpoint_scale
+    if effect is None:
+        return None
+    scale = pm.Normal("cutpoint_scale", 0.0, 1.0, shape=len(sampled.queries))
+    return pt.exp(scale * sd[sampled.design.position(effect.name)])[sampled.query]
+
+
+def log_likelihood(eta: Any, gap: Any, factor: Any, sampled: SampledPairs) -> Any:
     """Return the sum of :func:`log_probability` in PyTensor; ``eta`` includes the first cutpoint."""
     pt = load("pytensor.tensor")
     level, top = sampled.level, len(sampled.design.cuts)

@@ -22,6 +22,7 @@ from probeval.relevance.inference.design import ModelDesign
 from probeval.relevance.inference.laplace import LaplacePosterior, fit_laplace
 from probeval.relevance.inference.posterior import Posterior
 from probeval.relevance.models.base import Finding
+from probeval.relevance.observers.family import distinguishes
 from probeval.relevance.observers.measure import with_labels
 from probeval.threads import one_thread
 
@@ -73,7 +74,7 @@ class Hierarchical:
         ``worth_factor`` multiplies the worth of labels, to see what depends on it.
         """
         design = self.unlabelled(collection, depth=depth, scale=scale)
-        if collection.labels is None:
+        if collection.labels is None or not distinguishes(collection.labels, design.pool):
             return design
         with one_thread():
             return with_labels(design, self.prior.observers, collection.labels, worth_factor=worth_factor)
@@ -83,8 +84,8 @@ class Hierarchical:
 
         If there are labels, effects of systems are correlated by what the systems retrieve.
         """
-        correlated = collection.labels is not None
-        scale = collection.scale(scale)
+        labels, scale = collection.labels, collection.scale(scale)
+        correlated = labels is not None and distinguishes(labels, collection.runs.top(depth).pool)
         return ModelDesign.of(self.prior, collection, depth=depth, scale=scale, correlated=correlated)
 
     def infer(

@@ -21,7 +21,7 @@ from probeval.data.pool import Pool
 from probeval.relevance.normal import Normal
 from probeval.relevance.observers.prior import ObserverPrior, ObserverPriors
 
-__all__ = ["Family", "families", "highest_label", "single_families"]
+__all__ = ["Family", "distinguishes", "families", "highest_label", "single_families"]
 
 RIDGE = 0.1  # on the correlations of labels, so that copies share their weight
 FEWEST = 20  # pairs with two labels, from which their correlation is taken
@@ -74,6 +74,12 @@ class Family:
     def labelled(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         """Mask of the labelled pairs, shape (pair,)."""
         return np.isfinite(self.extra)
+
+
+def distinguishes(labels: LabelTable, pool: Pool) -> bool:
+    """Whether a column has two different labels in a pool; without one, labels are as good as none."""
+    values = labels.on(pool)
+    return any(np.unique(column[~np.isnan(column)]).size > 1 for column in values.T)
 
 
 def families(labels: LabelTable, pool: Pool, priors: ObserverPriors, *, counts: Floats) -> tuple[Family, ...]:

@@ -39,11 +39,13 @@ class QueryStack:
     ----------
     pairs
         Positions in the pool, shape (query, pair).
-    grams
-        :math:`C_k C_k'` of each effect within queries, shape (query, pair, pair).
+    factors, grams
+        :math:`C_k` of each effect within queries, without columns of zeros, shape (query, pair, column), and
+        :math:`C_k C_k'`, shape (query, pair, pair).
     """
 
     pairs: Ints
+    factors: Mapping[str, Floats]
     grams: Mapping[str, Floats]
 
 
@@ -61,17 +63,23 @@ class Stacks:
         out = []
         for size in np.unique(pool.sizes[pool.sizes > 0]).tolist():
             pairs = first[pool.sizes == size][:, None] + np.arange(size)
-            grams = {}
+            factors = {}
             for effect in self.design.of_query:
                 rows = effect.columns.rows(pairs.ravel()).reshape(*pairs.shape, -1)
-                grams[effect.name] = rows @ rows.transpose(0, 2, 1)
-            out.append(QueryStack(pairs, grams))
+                factors[effect.name] = rows[:, :, rows.any(axis=(0, 1))]
+            grams = {name: rows @ rows.transpose(0, 2, 1) for name, rows in factors.items()}
+            out.append(QueryStack(pairs, factors, grams))
         return tuple(out)
 
     @cached_property
     def rows(self) -> Floats:
         """The columns of the terms and of the campaign's effects, shape (pair, column)."""
         return self.design.campaign_rows(np.arange(len(self.design.pool)))
+
+    @cached_property
+    def with_level(self) -> Floats:
+        """The same with a column of ones before them."""
+        return np.concatenate([np.ones((len(self.rows), 1)), self.rows], axis=1)
 
     @cached_property
     def columns(self) -> dict[str, slice]:
@@ -179,7 +187,7 @@ def mixed_model(stacks: Stacks, scores: Floats, noise: Floats, names: tuple[str,
         factor = np.linalg.cholesky(v)
         value -= float(np.log(np.diagonal(factor, axis1=1, axis2=2)).sum())
         inverse = np.linalg.inv(v)
-        rows = np.concatenate([np.ones((*stack.pairs.shape, 1)), stacks.rows[stack.pairs]], axis=2)
+        rows = stacks.with_level[stack.pairs]
         weighed = inverse @ rows
         information += np.tensordot(rows, weighed, axes=([0, 1], [0, 1]))
         right += np.tensordot(weighed, scores[stack.pairs], axes=([0, 1], [0, 1]))
@@ -201,10 +209,11 @@ def mixed_model(stacks: Stacks, scores: Floats, noise: Floats, names: tuple[str,
                 traced = float(np.trace(inverse, axis1=1, axis2=2).sum())
                 inner = np.tensordot(weighed, weighed, axes=([0, 1], [0, 1]))
             elif name in stack.grams:
-                gram = stack.grams[name]
-                moved[i] = variance[name] * (gram @ a[..., None])[..., 0]
-                traced = float((inverse * gram).sum())
-                inner = np.tensordot(weighed, gram @ weighed, axes=([0, 1], [0, 1]))
+                factor = stack.factors[name]
+                moved[i] = variance[name] * (stack.grams[name] @ a[..., None])[..., 0]
+                traced = float((inverse * stack.grams[name]).sum())
+                across = factor.transpose(0, 2, 1) @ weighed
+                inner = np.tensordot(across, across, axes=([0, 1], [0, 1]))
             else:
                 where = stacks.columns[name]
                 moved[i] = rows[:, :, 1 + where.start : 1 + where.stop] @ g[1 + where.start : 1 + where.stop]
@@ -212,9 +221,9 @@ def mixed_model(stacks: Stacks, scores: Floats, noise: Floats, names: tuple[str,
             slope[i] += (
                 float((moved[i] * a).sum()) + variance[name] * (float((covariance * inner).sum()) - traced)
             ) / 2
-        back = np.einsum("qij,kqj->kqi", inverse, moved)
-        projected += np.tensordot(moved, back, axes=([1, 2], [1, 2]))
-        through += np.einsum("qic,kqi->kc", weighed, moved)
+        back = inverse @ moved.transpose(1, 2, 0)
+        projected += np.tensordot(moved, back, axes=([1, 2], [0, 1]))
+        through += np.tensordot(moved, weighed, axes=([1, 2], [0, 1]))
     for i, name in enumerate(names):
         if name in stacks.columns:
             where = slice(1 + stacks.columns[name].start, 1 + stacks.columns[name].stop)

@@ -15,8 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.sparse import csr_array
 from scipy.special import expit
 
@@ -32,14 +34,24 @@ from probeval.relevance.observers.family import Family, families
 from probeval.relevance.observers.levels import MISSING, LevelVariances, Stacks, level_variances
 from probeval.relevance.observers.prior import PAIR, ObserverPriors
 from probeval.relevance.observers.worth import LOGISTIC, Worth, WorthPosterior, find_worth
+from probeval.threads import in_order
 
-__all__ = ["LabelEvidence", "family_block", "measured_design", "pair_scale", "with_labels"]
+__all__ = [
+    "LabelEvidence",
+    "LevelTarget",
+    "family_block",
+    "level_target",
+    "measure",
+    "measure_labels",
+    "measured_design",
+    "pair_scale",
+    "with_labels",
+]
 
 LEVEL = Normal(0.0, 3.0)  # the level of a family's labels, in their sds
 SUSPECTED = Normal(0.0, 0.5)  # a suspected bias, if there is one, in sds of the labels
 LIKING = 0.02  # the least sd of a family's own slope on a term
-BISECTIONS = 50  # of the search for the level of grades that labels suggest
-FARTHEST = 12.0  # logits
+FARTHEST = 12.0  # logits, between the level of grades and the one that labels suggest
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,11 +93,11 @@ def measured_design(
 ) -> ModelDesign:
     """Return the design of a campaign given the labels of some families."""
     stacks = Stacks(design)
-    levels = tuple(level_variances(stacks, family.scores, family.extra) for family in found)
+    levels = tuple(in_order(lambda family: level_variances(stacks, family.scores, family.extra), found))
     worth = find_worth(design, priors, found, levels)
     reference = reference_design(design, priors, found)
     settings = [replace(w, slopes=tuple(worth_factor * s for s in w.slopes)) for w in worth.settings]
-    measured = tuple(measure(stacks, reference, priors, found, setting) for setting in settings)
+    measured = tuple(in_order(lambda setting: measure(stacks, reference, priors, found, setting), settings))
     evidence = LabelEvidence(design, priors, tuple(found), levels, worth)
     return replace(reference, measured=measured, evidence=evidence)
 
@@ -133,6 +145,15 @@ def reference_design(design: ModelDesign, priors: ObserverPriors, found: Sequenc
 def measure(
     stacks: Stacks, reference: ModelDesign, priors: ObserverPriors, found: Sequence[Family], worth: Worth
 ) -> MeasuredPrior:
+    """Return the prior given labels and the level that they suggest, at one setting of their worth."""
+    prior = measure_labels(stacks, reference, priors, found, worth)
+    level = _suggested_level(found, worth)
+    return prior if level is None else _with_level(prior, reference, level)
+
+
+def measure_labels(
+    stacks: Stacks, reference: ModelDesign, priors: ObserverPriors, found: Sequence[Family], worth: Worth
+) -> MeasuredPrior:
     """Return the prior given the labels of all families, at one setting of their worth."""
     layout, scale = Layout.of(reference), pair_scale(priors)
     mean, precision = np.zeros(layout.size), np.zeros(layout.size)
@@ -141,68 +162,111 @@ def measure(
         precision[where] = [p.sd**-2.0 for p in known]
     for effect in stacks.design.of_campaign:
         precision[layout[effect.name]] = (worth.sds[effect.name] * scale) ** -2.0
+    slopes = [slope / scale for slope in worth.slopes]
     information = np.diag(precision)
     right = precision * mean
-    first = layout.columns.start
-    rows = reference.campaign_rows(np.arange(len(reference.pool)))
-    columns = []
-    for family, slope, own, liking in zip(found, worth.slopes, worth.own, worth.popularity, strict=True):
-        columns.append(_family_columns(stacks, layout, rows, family, slope / scale))
-        information += _family_prior(stacks, reference, layout, family, slope / scale, own, liking)
+    for family, slope, own, liking in zip(found, slopes, worth.own, worth.popularity, strict=True):
+        information += _family_prior(stacks, reference, layout, family, slope, own, liking)
+    every = np.concatenate([stacks.with_level, *(f.suspects for f in found if f.suspects is not None)], axis=1)
+    ends = np.cumsum([stacks.with_level.shape[1], *(0 if f.suspects is None else f.suspects.shape[1] for f in found)])
+    maps = [
+        _family_map(stacks, layout, family, slope, slice(int(a), int(b)), every.shape[1])
+        for family, slope, a, b in zip(found, slopes, ends, ends[1:], strict=False)
+    ]
+    basis = Basis(maps, slopes)
+    offset, response = np.zeros(len(reference.pool)), np.zeros((len(reference.pool), basis.width))
     seen, queries = [], []
-    offset, response = np.zeros(len(rows)), np.zeros(rows.shape)
     for stack in stacks.stacks:
         size = stack.pairs.shape[1]
         k = np.asarray(sum(priors.share(n) * (worth.sds[n] * scale) ** 2 * g for n, g in stack.grams.items()))
         k = k + priors.share(PAIR) * LOGISTIC * scale**2 * np.eye(size)
-        m, b = np.zeros(stack.pairs.shape), np.zeros((*stack.pairs.shape, rows.shape[1]))
-        for family, all_columns, slope, own in zip(found, columns, worth.slopes, worth.own, strict=True):
-            slope = slope / scale
+        rows = every[stack.pairs]
+        m, t = np.zeros(stack.pairs.shape), rows[:, :, :0]
+        for i, (family, slope, own) in enumerate(zip(found, slopes, worth.own, strict=True)):
             extra = family.extra[stack.pairs]
             noise = own[PAIR] ** 2 + np.where(np.isfinite(extra), extra, MISSING)
             v = np.asarray(sum(own[n] ** 2 * g for n, g in stack.grams.items())) + noise[:, :, None] * np.eye(size)
             inverse = np.linalg.inv(v + slope**2 * k)
-            a = all_columns[stack.pairs] + slope * b
+            a = np.concatenate([rows, t], axis=2)
             residual = family.scores[stack.pairs] - slope * m
-            weighed = inverse @ a
-            information[first:, first:] += np.tensordot(a, weighed, axes=([0, 1], [0, 1]))
-            right[first:] += np.tensordot(weighed, residual, axes=([0, 1], [0, 1]))
+            basis.add(i, a, inverse @ a, residual)
             gain = slope * k @ inverse
             m = m + (gain @ residual[..., None])[..., 0]
-            b = b - gain @ a
+            moved = gain @ a
+            width = rows.shape[2]
+            t = np.concatenate([t - slope * moved[:, :, width:], -moved[:, :, :width]], axis=2)
             k = k - slope * gain @ k
-        offset[stack.pairs], response[stack.pairs] = m, b
+        offset[stack.pairs], response[stack.pairs] = m, t
         seen.append(SeenStack(stack.pairs, (k + k.transpose(0, 2, 1)) / 2))
         queries.append(reference.pool.query[stack.pairs[:, 0]])
-    prior = MeasuredPrior(
+    columns = layout.columns
+    of_labels, to_labels = basis.information()
+    information[columns, columns] += of_labels
+    right[columns] += to_labels
+    return MeasuredPrior(
         worth.weight,
         np.asarray(np.linalg.solve(information, right)),
         information,
         offset,
-        response,
+        response @ basis.response,
         tuple(seen),
         tuple(queries),
     )
-    levels = [family.level for family, slope in zip(found, worth.slopes, strict=True) if family.level and slope > 0]
-    if not levels:
-        return prior
-    return _with_level(prior, reference, layout, rows, min(levels, key=lambda n: n.sd), right)
 
 
-def _family_columns(stacks: Stacks, layout: Layout, rows: Floats, family: Family, slope: float) -> Floats:
-    """Return the columns of a family's labels in the campaign's parameters, without cutpoints, shape (pair, column)."""
-    out, first = slope * rows, layout.columns.start
+class Basis:
+    r"""The information of labels on the campaign's parameters, in a basis with few columns.
 
-    def block(part: str) -> slice:
-        where = layout[family_block(family, part)]
-        return slice(where.start - first, where.stop - first)
+    With :math:`F` the columns of the level, the terms and the campaign's effects, those of a family's labels are
+    :math:`F M_i`; relevance given the labels of the families before has the columns :math:`B = T C`, in which :math:`T`
+    has one part per family and :math:`C` stacks their :math:`M`. So :math:`A_i = [F\ T]\,[M_i;\ \lambda_i C]`, and
+    sums over queries need the products of :math:`[F\ T]` only.
+    """
 
-    out[:, block("level")] = 1.0
-    out[:, block("terms")] = stacks.rows[:, stacks.columns["terms"]]
-    for effect in stacks.design.of_campaign:
-        out[:, block(effect.name)] = stacks.rows[:, stacks.columns[effect.name]]
+    def __init__(self, maps: Sequence[Floats], slopes: Sequence[float]) -> None:
+        self.response = np.concatenate(maps)
+        sizes = [len(m) for m in maps]
+        self.width = sum(sizes)
+        befores = [self.response[: sum(sizes[:i])] for i in range(len(maps))]
+        self.maps = [np.concatenate([m, s * c]) for m, s, c in zip(maps, slopes, befores, strict=True)]
+        self.products = [np.zeros((len(m), len(m))) for m in self.maps]
+        self.right = [np.zeros(len(m)) for m in self.maps]
+
+    def add(self, family: int, a: Floats, weighed: Floats, residual: Floats) -> None:
+        """Add some queries: their columns, the same weighed by the labels' precision, and the labels."""
+        self.products[family] += np.tensordot(a, weighed, axes=([0, 1], [0, 1]))
+        self.right[family] += np.tensordot(weighed, residual, axes=([0, 1], [0, 1]))
+
+    def information(self) -> tuple[Floats, Floats]:
+        """Return the sums over families, in the campaign's parameters."""
+        information = sum(m.T @ products @ m for m, products in zip(self.maps, self.products, strict=True))
+        right = sum(m.T @ r for m, r in zip(self.maps, self.right, strict=True))
+        return np.asarray(information), np.asarray(right)
+
+
+def _family_map(
+    stacks: Stacks, layout: Layout, family: Family, slope: float, suspects: slice, n_columns: int
+) -> Floats:
+    """Return the map from the campaign's parameters to the coefficients of a family's labels.
+
+    Shape (coefficient, parameter): the coefficients are those of the level, the terms, the campaign's effects and the
+    suspects of all families, of which this one has those at ``suspects``; the parameters are those of the layout
+    without cutpoints. Relevance counts times the slope.
+    """
+    first = layout.columns.start
+    out = np.zeros((n_columns, layout.size - first))
+
+    def place(rows: slice, block: str, factor: float) -> None:
+        where = layout[block]
+        out[rows, where.start - first : where.stop - first] += factor * np.eye(where.stop - where.start)
+
+    place(slice(0, 1), family_block(family, "level"), 1.0)
+    for name, where in stacks.columns.items():
+        rows = slice(1 + where.start, 1 + where.stop)
+        place(rows, "coefficients" if name == "terms" else name, slope)
+        place(rows, family_block(family, name), 1.0)
     if family.suspects is not None:
-        out[:, block("suspects")] = family.suspects
+        place(suspects, family_block(family, "suspects"), 1.0)
     return out
 
 
@@ -234,15 +298,52 @@ def _family_prior(
     return out
 
 
-def _with_level(
-    prior: MeasuredPrior, reference: ModelDesign, layout: Layout, rows: Floats, level: Normal, right: Floats
-) -> MeasuredPrior:
-    r"""Return the prior with the level of grades that labels suggest.
+def _suggested_level(found: Sequence[Family], worth: Worth) -> Normal | None:
+    """Return the most reliable of the levels that families with a positive slope suggest."""
+    levels = [family.level for family, slope in zip(found, worth.slopes, strict=True) if family.level and slope > 0]
+    return min(levels, key=lambda n: n.sd, default=None)
+
+
+class LevelTarget(NamedTuple):
+    """The level of grades that labels suggest, as an observation of the mean logit of retrieved documents."""
+
+    logit: float
+    sd: float
+
+
+def level_target(design: ModelDesign, worth: Worth) -> LevelTarget | None:
+    """Return the level of grades that labels suggest at a setting of their worth; ``design`` is that given labels."""
+    evidence = design.evidence
+    level = None if evidence is None else _suggested_level(evidence.families, worth)
+    if evidence is None or level is None:
+        return None
+    prior = measure_labels(Stacks(evidence.design), design, evidence.priors, evidence.families, worth)
+    return _level_target(prior, design, level, *_mean_logit(prior, design))
+
+
+def _mean_logit(prior: MeasuredPrior, reference: ModelDesign) -> tuple[Floats, float]:
+    """Return the mean logit of retrieved documents given labels, as a linear function of the campaign's parameters."""
+    layout = Layout.of(reference)
+    share = reference.counts / reference.counts.sum()
+    rows = reference.campaign_rows(np.arange(len(reference.pool)))
+    functional = np.zeros(layout.size)
+    functional[layout["first_cut"]] = 1.0
+    functional[layout["gaps"]] = gap_columns(len(reference.cuts)).middle
+    functional[layout.columns] = share @ (rows + prior.response)
+    return functional, float(share @ prior.offset)
+
+
+def _level_target(
+    prior: MeasuredPrior, reference: ModelDesign, level: Normal, functional: Floats, offset: float
+) -> LevelTarget:
+    r"""Return the mean logit at which grades have the suggested level, with its standard deviation.
 
     The mean grade of retrieved documents, as a share of its maximum, is :math:`f(t) = \text{mean}\,F((\alpha_\ell +
     \eta_d + t)/\sqrt{1 + \pi v_d/8})` for a shift :math:`t` of all logits, with a document counting once for each
-    system; the shift at which it has the suggested logit becomes an observation of the mean logit.
+    system; the shift at which it has the suggested logit is added to the mean logit.
     """
+    layout = Layout.of(reference)
+    rows = reference.campaign_rows(np.arange(len(reference.pool)))
     gaps = prior.mean[layout["gaps"]]
     columns = gap_columns(len(reference.cuts))
     cuts = prior.mean[layout["first_cut"]] + columns.middle @ gaps + columns.apart @ gaps
@@ -251,18 +352,22 @@ def _with_level(
     width = np.sqrt(1 + np.pi / 8 * (prior.variance + own))[:, None]
     share = reference.counts / reference.counts.sum()
     target = float(expit(level.mean))
-    low, high = -FARTHEST, FARTHEST
-    for _ in range(BISECTIONS):
-        shift = (low + high) / 2
-        reached = float(share @ expit((eta[:, None] + cuts + shift) / width).mean(axis=1))
-        low, high = (shift, high) if reached < target else (low, shift)
+
+    def excess(shift: float) -> float:
+        return float(share @ expit((eta[:, None] + cuts + shift) / width).mean(axis=1)) - target
+
+    within = excess(-FARTHEST) < 0 < excess(FARTHEST)
+    shift = brentq(excess, -FARTHEST, FARTHEST, xtol=1e-12) if within else -np.copysign(FARTHEST, excess(0.0))
     reach = expit((eta[:, None] + cuts + shift) / width)
     steep = float(share @ (reach * (1 - reach) / width).mean(axis=1))
     spread = level.sd * target * (1 - target) / max(steep, 1e-6)
-    functional = np.zeros(layout.size)
-    functional[layout["first_cut"]] = 1.0
-    functional[layout["gaps"]] = columns.middle
-    functional[layout.columns] = share @ (rows + prior.response)
-    information = prior.precision + np.outer(functional, functional) / spread**2
-    right = right + functional * (float(functional @ prior.mean) + shift) / spread**2
+    return LevelTarget(float(functional @ prior.mean) + offset + shift, spread)
+
+
+def _with_level(prior: MeasuredPrior, reference: ModelDesign, level: Normal) -> MeasuredPrior:
+    """Return the prior with the level of grades that labels suggest, as an observation of the mean logit."""
+    functional, offset = _mean_logit(prior, reference)
+    target = _level_target(prior, reference, level, functional, offset)
+    information = prior.precision + np.outer(functional, functional) / target.sd**2
+    right = prior.precision @ prior.mean + functional * (target.logit - offset) / target.sd**2
     return replace(prior, mean=np.asarray(np.linalg.solve(information, right)), precision=information)

@@ -114,6 +114,18 @@ class ObserverTrust:
     equal: float | None
     biases: tuple[SuspectedBias, ...]
 
+    @property
+    def finding(self) -> str:
+        """Whom it favours, and whether that is known, in a sentence."""
+        if not self.judged:
+            return "nothing is judged, so nothing can be said of its biases."
+        biased = [b for b in self.biases if b.verdict == "biased"]
+        unclear = sum(b.verdict == "open" for b in self.biases)
+        parts = [f"shifts the labels of {b.name} by {b.mean:+.2f} (P(biased) {b.p_biased:.2f})" for b in biased]
+        if unclear:
+            parts.append(f"too little is judged to tell of {unclear} of {len(self.biases)} teams")
+        return f"{'; '.join(parts) or 'favours no team'}."
+
 
 def examine(
     design: ModelDesign,

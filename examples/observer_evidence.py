@@ -1,0 +1,436 @@
+"""Write docs/evidence-observers.md: `python examples/observer_evidence.py DATA KEEP [PART...] [--seeds N]`.
+
+Models, predictions and trajectories are kept in the folder KEEP as they are made, so that a broken run resumes where it
+stopped. Parts: `nothing`, `judging`, `ndcg`; all of them when none is named. `--sets` names the sets of labels of the
+last two.
+"""
+
+import argparse
+import pickle
+import sys
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from probeval.data import LabelTable, read_campaign, read_graded_labels
+from probeval.errors import DataError
+from probeval.metrics import parse
+from probeval.relevance import Empirical, fit_hierarchical
+from probeval.relevance.models.labels import label_model
+from probeval.scores import score_collection
+from probeval.simulation import Contender, HeldOut, SimulationProtocol, label_baselines, measure_point, replay
+from probeval.streams import Purpose, stream
+
+DOCS = Path(__file__).parents[1] / "docs"
+PAST = ("trec8-adhoc", "clef-ehealth2018-irtask1", "trec-covid-round1", "touche2022-task2")
+DL19, DL20 = "trec-dl2019-passage", "trec-dl2020-passage"
+TITLES = {DL19: "DL 2019", DL20: "DL 2020"}
+SETS = ("gpt4o_umbrela", "llama32_umbrela", "flant5_Thomas", "all")
+METRICS = ("DCG@10", "nDCG@10")
+UNKNOWN = "my_llm"
+CERTAIN = "labels as judgments"
+SHARES = (0.0, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
+DRAWS = 1000  # of scores, and of truths for the null
+PERMUTED = 10  # seeds of permuted columns
+
+
+class Work:
+    """Campaigns, models, predictions and trajectories, each made once."""
+
+    def __init__(self, data: Path, keep: Path, seeds: int, sets: tuple[str, ...]) -> None:
+        self.data, self.keep, self.seeds, self.sets = data, keep, seeds, sets
+        keep.mkdir(parents=True, exist_ok=True)
+        self.made: dict[str, object] = {}
+
+    def kept(self, name, make):
+        """Return what ``make`` made, now or in an earlier run."""
+        if name in self.made:
+            return self.made[name]
+        path = self.keep / f"{name}.pkl"
+        if not path.exists():
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                made = make()
+            path.with_suffix(".part").write_bytes(pickle.dumps(made))
+            path.with_suffix(".part").rename(path)
+            print(name, file=sys.stderr, flush=True)
+        self.made[name] = pickle.loads(path.read_bytes())
+        return self.made[name]
+
+    def campaigns(self):
+        return self.kept("campaigns", lambda: {n: read_campaign(self.data / n) for n in (*PAST, DL19, DL20)})
+
+    def tables(self):
+        """Return labels beside grades by file; the columns person1 to person8 are of people."""
+
+        def read():
+            found = {}
+            for name in ("labels-dl2019-more", "labels-dl2023"):
+                labels, grades = read_graded_labels(self.data / f"{name}.tsv.gz")
+                people = {source: {"kind": "person"} for source in labels.sources if source.startswith("person")}
+                found[name] = (labels.described(people), grades)
+            return found
+
+        return self.kept("tables", read)
+
+    def past(self, name):
+        """Return all campaigns but one, each with its fully judged systems, or with all where there are none."""
+        out = []
+        for campaign in (c for n, c in self.campaigns().items() if n != name):
+            try:
+                out.append(campaign.judged_systems(10))
+            except DataError:
+                out.append(campaign)
+        return out
+
+    def model(self, name):
+        """Return the model that saw neither the campaign nor any of its labels."""
+        tables = ["labels-dl2023"] + ["labels-dl2019-more"] * (name != DL19)
+        labelled = [self.tables()[t] for t in tables]
+        return self.kept(f"model-{name}", lambda: fit_hierarchical(self.past(name), depth=10, labelled=labelled))
+
+    def share(self, name):
+        """Return the model of pairs without a label, for the baselines."""
+        return self.kept(f"empirical-{name}", lambda: Empirical.fit(self.past(name), depth=10))
+
+    def labels(self, name):
+        """Return all machine labels of a campaign."""
+        own = self.campaigns()[name].labels
+        if name != DL19:
+            return own
+        more = self.tables()["labels-dl2019-more"][0]
+        return own.joined([more.take([s for s in more.sources if not s.startswith("person")])])
+
+    def held(self, name, labels):
+        """Return the held-out campaign with a set of labels: one column, ``all``, a table, or None."""
+        if isinstance(labels, str):
+            labels = self.labels(name) if labels == "all" else self.labels(name).take([labels])
+        held = self.kept(f"held-{name}", lambda: HeldOut.of(self.campaigns()[name], depth=10))
+        return replace(held, collection=replace(held.collection, labels=labels))
+
+    def nothing(self, name, labels, *, kind="hierarchical", label):
+        """Return the figures of both measures with nothing judged."""
+
+        def predict():
+            held = self.held(name, labels)
+            model = self.model(name)
+            if kind == "labels":
+                model = label_model("labels", held.collection.labels, self.share(name))
+            metrics = [parse(metric) for metric in METRICS]
+            unjudged = replace(held.collection, judgments=None)
+            scored = score_collection(model, unjudged, metrics, depth=10, scale=held.scale, keys=(name,), n=DRAWS)
+            points = {}
+            for metric, scores in zip(metrics, scored, strict=True):
+                truth = held.truth(metric)
+                drawn = scores.joint.draws
+                if drawn is None:
+                    drawn = scores.sample(DRAWS, stream(0, name, Purpose.NULL))
+                points[str(metric)] = measure_point(scores, truth.mean(axis=1), draws=drawn, query_truth=truth)
+            return points
+
+        return self.kept(f"nothing-{name}-{kind}-{label}", predict)
+
+    def trajectory(self, name, contender, labels, seed, *, metric="DCG@10"):
+        """Return one replay: of the model, or of a baseline with its column."""
+        made = Contender.parse(contender)
+        kind = made.relevance_model.partition(":")[0]
+        protocol = SimulationProtocol.of(
+            metric, policies=[made], batch=10, checkpoints=SHARES, until=SHARES[-1], stop="confidence=.95", draws=500
+        )
+
+        def run():
+            held = self.held(name, labels)
+            model = self.model(name)
+            if kind != "hierarchical":
+                model = label_model(made.relevance_model, held.collection.labels, self.share(name))
+            return replay(held, model, protocol, policy=made.policy, name=made.model, method=made.method, seed=seed)
+
+        return self.kept(f"trajectory-{name}-{contender.replace(':', '-')}-{metric}-{labels}-{seed}", run)
+
+
+def renamed(labels: LabelTable, values=None) -> LabelTable:
+    """Return a column under a name that no card has, with other labels if they are given."""
+    return LabelTable(labels.pool, (UNKNOWN,), labels.values if values is None else values)
+
+
+def reversed_labels(labels: LabelTable) -> LabelTable:
+    """Return the highest label less each label, under a name that no card has."""
+    return renamed(labels, np.nanmax(labels.values) - labels.values)
+
+
+def permuted(labels: LabelTable, pool, seed: int) -> LabelTable:
+    """Return a column with the labels of a pool's pairs permuted."""
+    values = labels.on(pool)
+    return LabelTable(pool, labels.sources, values[np.random.default_rng(seed).permutation(len(values))])
+
+
+def trajectories(work: Work, metric: str) -> dict[tuple[str, str, str], list]:
+    """Return the trajectories of a measure by campaign, set of labels and contender; one seed of all after another."""
+    found: dict[tuple[str, str, str], list] = {}
+    for seed in range(work.seeds):
+        for name in TITLES:
+            for labels in work.sets:
+                baselines = label_baselines(metric, column=None if labels == "all" else labels)
+                for contender in ("gain:hierarchical", "random:hierarchical", *baselines):
+                    made = work.trajectory(name, contender, labels, seed, metric=metric)
+                    found.setdefault((name, labels, contender), []).append(made)
+    return found
+
+
+COLUMNS = {
+    "tau": "tau",
+    "confidence": "confidence",
+    "accuracy": "accuracy",
+    "calibration_p": "p",
+    "centred_coverage": "centred",
+    "centred_coverage_null01": "1% point",
+    "level_z": "level z",
+    "mae": "mean error",
+}
+TAU = {  # with nothing judged, DCG@10, at least
+    (DL19, "gpt4o_umbrela"): 0.89,
+    (DL20, "gpt4o_umbrela"): 0.92,
+    (DL19, "llama32_umbrela"): 0.82,
+    (DL20, "llama32_umbrela"): 0.80,
+    (DL19, "flant5_Thomas"): 0.82,
+    (DL20, "flant5_Thomas"): 0.75,
+}
+MEAN_ERROR = {"gpt4o_umbrela": 0.05, "llama32_umbrela": 0.09, "flant5_Thomas": 0.09, "all": 0.09}
+STOP = {"gpt4o_umbrela": 0.03, "llama32_umbrela": 0.12}  # the share judged at the stop, at most
+HEAD = """# Evidence: what labels are worth
+
+Written by `examples/observer_evidence.py`. Deep Learning 2019 and 2020 are held out in turn. The model is fitted to the
+other one and to four older text campaigns. It never sees a label of the held-out campaign with its grade: what labels
+are worth is learned from the other campaign and from tables of labels without runs. The pool is the top ten of the
+systems that are fully judged. [What calibrated means](theory/calibration.md) explains the columns: *p* is the
+probability of so large a calibration error for a perfect model, *centred* the share of 95% intervals of scores less
+their mean that hold the truth, *1% point* its 1% quantile for a perfect model, *level z* the error of the mean score in
+standard deviations. *labels as judgments* takes every label as the grade.
+
+"""
+
+
+class Targets:
+    """Stated targets, and whether they are met."""
+
+    def __init__(self) -> None:
+        self.rows: list[dict] = []
+
+    def least(self, what: str, value: float, target: float) -> None:
+        self._add(what, value, f"at least {short(target)}", value >= target - 5e-4)
+
+    def most(self, what: str, value: float, target: float) -> None:
+        self._add(what, value, f"at most {short(target)}", value <= target + 5e-4)
+
+    def _add(self, what: str, value: float, target: str, met: bool) -> None:
+        self.rows.append({"figure": what, "value": value, "target": target, "met": "yes" if met else "**no**"})
+
+    def __str__(self) -> str:
+        met = sum(row["met"] == "yes" for row in self.rows)
+        return f"{met} of {len(self.rows)} targets are met.\n\n" + table(pd.DataFrame(self.rows))
+
+
+def short(value: float) -> str:
+    return f"{value:.3f}".rstrip("0").rstrip(".") or "0"
+
+
+def table(frame: pd.DataFrame) -> str:
+    rows = [[_cell(v) for v in row] for row in frame.itertuples(index=False)]
+    head = list(map(str, frame.columns))
+    return "\n".join("| " + " | ".join(r) + " |" for r in [head, ["---"] * len(head), *rows]) + "\n"
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return "-" if np.isnan(value) else f"{value:.3f}"
+    return str(value)
+
+
+def figures(point) -> dict:
+    """Return the figures of a point under the names of the page."""
+    return {name: getattr(point, field) for field, name in COLUMNS.items()}
+
+
+def mean_figures(points) -> dict:
+    return pd.DataFrame([figures(point) for point in points]).mean().to_dict()
+
+
+def nothing(work: Work) -> str:
+    page = (
+        "## Nothing judged\n\nEvery figure is of one prediction; permuted columns are means of ten seeds. Another seed "
+        "of the posterior draws moves tau by about .01. The two measures may be apart in either direction.\n"
+    )
+    targets, rows = Targets(), {metric: [] for metric in METRICS}
+    taus: dict[tuple[str, str, str], dict[str, float]] = {}
+    for name, title in TITLES.items():
+        pool = work.held(name, None).pool
+        single = {labels: work.labels(name).take([labels]) for labels in SETS[:-1]}
+        made = {("none", "the model"): [work.nothing(name, None, label="none")]}
+        for labels in SETS:
+            made[labels, "the model"] = [work.nothing(name, labels, label=labels)]
+            made[labels, CERTAIN] = [work.nothing(name, labels, kind="labels", label=labels)]
+            if labels == "all":
+                continue
+            column = single[labels]
+            made[labels, f"named {UNKNOWN}"] = [work.nothing(name, renamed(column), label=f"{labels}-renamed")]
+            turned = reversed_labels(column)
+            made[labels, f"reversed, named {UNKNOWN}"] = [work.nothing(name, turned, label=f"{labels}-reversed")]
+            made[labels, "permuted"] = [
+                work.nothing(name, permuted(column, pool, seed), label=f"{labels}-permuted-{seed}")
+                for seed in range(PERMUTED)
+            ]
+        for (labels, how), points in made.items():
+            for metric in METRICS:
+                found = mean_figures([p[metric] for p in points])
+                if how == CERTAIN:  # nothing is stated of their errors
+                    found |= dict.fromkeys(set(found) - {"tau", "accuracy", "mean error"}, float("nan"))
+                rows[metric].append({"campaign": title, "labels": labels, "as": how} | found)
+                taus.setdefault((name, labels, how), {})[metric] = found["tau"]
+                if how == "the model" and labels != "none" and metric == METRICS[0]:
+                    targets.most(f"mean error, {title}, {labels}", found["mean error"], MEAN_ERROR[labels])
+    first, second = METRICS
+    for (name, labels), target in TAU.items():
+        title, tau = TITLES[name], taus[name, labels, "the model"]
+        targets.least(f"tau, {title}, {labels}", tau[first], target)
+        targets.most(f"tau, {title}, {labels}: {second} from {first}", abs(tau[second] - tau[first]), 0.02)
+        for how, other, within in (
+            (f"named {UNKNOWN}", tau, 0.03),
+            (f"reversed, named {UNKNOWN}", tau, 0.03),
+            ("permuted", taus[name, "none", "the model"], 0.01),
+        ):
+            against = "no labels" if how == "permuted" else "the labels"
+            for metric in METRICS:
+                apart = abs(taus[name, labels, how][metric] - other[metric])
+                targets.most(f"tau, {metric}, {title}, {labels}, {how}: from {against}", apart, within)
+    six, raw = (np.mean([taus[n, s, how][first] for n, s in TAU]) for how in ("the model", CERTAIN))
+    targets.least("mean tau of the six", six, raw - 0.01)
+    for name, title in TITLES.items():
+        best = max(taus[name, labels, "the model"][first] for labels in SETS[:-1])
+        targets.least(f"tau, {title}, all columns", taus[name, "all", "the model"][first], best - 0.03)
+    page += f"\n{targets}"
+    for metric in METRICS:
+        page += f"\n### {metric}, nothing judged\n\n" + table(pd.DataFrame(rows[metric]))
+    return page
+
+
+def judging(work: Work) -> str:
+    return judged_part(work, "DCG@10")
+
+
+def ndcg(work: Work) -> str:
+    return judged_part(work, "nDCG@10")
+
+
+def judged_part(work: Work, metric: str) -> str:
+    """Return the section of a measure: targets, stops, and figures at all checkpoints."""
+    found = trajectories(work, metric)
+    seeds = "one seed" if work.seeds == 1 else f"means of {work.seeds} seeds"
+    page = (
+        f"## With judgments, {metric}\n\nIn batches of ten, pairs chosen by `gain` or at random; {seeds}. Labels: "
+        f"{', '.join(f'`{labels}`' for labels in work.sets)}. Baselines: `labels` takes labels as judgments, "
+        "`calibrated` calibrates them on the judged pairs, `lara` judges the most uncertain label first"
+        + (", `ppi` is PPI++ for each system.\n" if metric == METRICS[0] else ".\n")
+    )
+    targets, detail, stops = Targets(), "", []
+    falls, behind, lost, cells = [], [], [], {}
+    for name, title in TITLES.items():
+        for labels in work.sets:
+            mine = {c: runs for (n, s, c), runs in found.items() if (n, s) == (name, labels)}
+            taus = {c: np.mean([[p.tau for p in run.points] for run in runs], axis=0) for c, runs in mine.items()}
+            gain = taus["gain:hierarchical"]
+            best = np.max([tau for c, tau in taus.items() if "hierarchical" not in c], axis=0)
+            chance = taus["random:hierarchical"]
+            falls.append((gain[0] - gain.min(), title, labels, SHARES[int(gain.argmin())]))
+            behind.append(((best - gain).max(), title, labels, SHARES[int((best - gain).argmax())]))
+            lost.append(
+                {
+                    "campaign": title,
+                    "labels": labels,
+                    "below its start, gain": float(falls[-1][0]),
+                    "below the best baseline, gain": float(behind[-1][0]),
+                    "below its start, random": float(chance[0] - chance.min()),
+                }
+            )
+            rows = []
+            for contender in ("gain:hierarchical", "random:hierarchical"):
+                order = contender.partition(":")[0]
+                for at, share in enumerate(SHARES):
+                    points = [run.points[at] for run in mine[contender]]
+                    rows.append({"order": order, "judged": short(share)} | mean_figures(points))
+                    for seed, point in enumerate(points):  # with nothing judged both orders are the same
+                        cells[name, labels, order if at else "", seed, at] = point
+                stops += [stop_row(title, labels, run) for run in mine[contender]]
+            shown = [
+                {"contender": c} | dict(zip(map(short, SHARES), tau.tolist(), strict=True)) for c, tau in taus.items()
+            ]
+            detail += f"\n### {title}, {labels}, {metric}\n\n" + table(pd.DataFrame(rows))
+            detail += "\nKendall's tau by the share judged:\n\n" + table(pd.DataFrame(shown))
+    stopped = pd.DataFrame(stops)
+    for labels, most in STOP.items():
+        for title in TITLES.values():
+            these = stopped[
+                (stopped["labels"] == labels) & (stopped["campaign"] == title) & (stopped["order"] == "gain")
+            ]
+            if len(these):
+                targets.most(f"judged at the stop, {title}, {labels}", float(these["judged"].mean()), most)
+                targets.least(f"accuracy at the stop, {title}, {labels}", float(these["accuracy"].mean()), 0.93)
+    for what, worst, most in (("below its start", max(falls), 0.02), ("below the best baseline", max(behind), 0.015)):
+        value, title, labels, share = worst
+        targets.most(f"largest fall of tau {what} (gain; {title}, {labels}, {short(share)} judged)", float(value), most)
+    points = list(cells.values())
+    targets.least("share of cells with p of at least .01", share_of([p.calibration_p >= 0.01 for p in points]), 0.95)
+    targets.least("mean centred coverage", float(np.mean([p.centred_coverage for p in points])), 0.85)
+    above = share_of([p.centred_coverage >= p.centred_coverage_null01 for p in points])
+    targets.least("share of cells with centred coverage above the 1% point", above, 0.95)
+    targets.least("share of cells with a level z within 2.6", share_of([abs(p.level_z) <= 2.6 for p in points]), 0.95)
+    page += f"\nA cell is one checkpoint of one seed, {len(points)} in all. {targets}"
+    page += "\nThe largest fall of tau at any checkpoint:\n\n" + table(pd.DataFrame(lost))
+    page += f"\n### Stops, {metric}\n\nThe first batch with a mean confidence of .95; `-` if there is none.\n\n"
+    return page + table(stopped) + detail
+
+
+def stop_row(title: str, labels: str, run) -> dict:
+    """Return where a trajectory stopped, or would at the end."""
+    stop = run.to_dict()["stop"]
+    return {
+        "campaign": title,
+        "labels": labels,
+        "order": run.policy,
+        "seed": run.seed,
+        "stopped": "yes" if stop["reached"] else "-",
+        "judged": stop["fraction"],
+        "accuracy": stop["accuracy"],
+        "tau": stop["tau"],
+    }
+
+
+def share_of(flags: list[bool]) -> float:
+    return float(np.mean(flags))
+
+
+PARTS = {"nothing": nothing, "judging": judging, "ndcg": ndcg}
+
+
+def main(asked: argparse.Namespace) -> None:
+    work = Work(asked.data, asked.keep, asked.seeds, tuple(asked.sets))
+    for name in asked.parts or PARTS:
+        (work.keep / f"{name}.md").write_text(PARTS[name](work), encoding="utf-8")
+    made = [work.keep / f"{name}.md" for name in PARTS if (work.keep / f"{name}.md").exists()]
+    page = HEAD + "\n".join(path.read_text(encoding="utf-8") for path in made)
+    (DOCS / "evidence-observers.md").write_text(page, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Write docs/evidence-observers.md.")
+    parser.add_argument("data", type=Path, help="the folder of real campaigns")
+    parser.add_argument("keep", type=Path, help="the folder of finished work")
+    parser.add_argument("parts", nargs="*", metavar="part", help=f"{', '.join(PARTS)}; all by default")
+    parser.add_argument("--seeds", type=int, default=5, help="the number of seeds, %(default)s by default")
+    parser.add_argument("--sets", nargs="+", default=SETS, choices=SETS, help="sets of labels, all by default")
+    given = parser.parse_args()
+    if set(given.parts) - set(PARTS):
+        parser.error(f"the parts are {', '.join(PARTS)}")
+    main(given)
