@@ -70,7 +70,7 @@ class Bounded:
     Parameters
     ----------
     source
-        The probabilities without this knowledge.
+        The probabilities without these limits.
     allowed
         The levels that each pair may have, shape (pair, level).
     """

@@ -2,7 +2,7 @@ r"""How far each source of labels can be trusted: its slope, its noise, and its 
 
 An observer is examined alone, so that the errors of others do not matter, in the model of
 :mod:`probeval.relevance.observers.measure`. A *suspect* is a set of documents, those that a team (or a system without a
-team) retrieved, whose labels may be shifted by :math:`\delta`. Most observers favour nobody, so a shift is either zero
+team) retrieved, whose labels may be shifted by :math:`\delta`. Most observers favour no team, so a shift is either zero
 or normal; the probability of each small set of shifted suspects follows from the normal posterior of all shifts,
 
 .. math:: \log\frac{p(h)}{p(\emptyset)} = \log\frac{\pi(h)}{\pi(\emptyset)}
@@ -75,7 +75,7 @@ class SuspectedBias:
 
 @dataclass(frozen=True)
 class ObserverTrust:
-    """What judgments and the other evidence say of one source of labels.
+    """The reliability of one source of labels, by judgments and the other evidence.
 
     Parameters
     ----------
