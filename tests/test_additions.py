@@ -26,7 +26,7 @@ from probeval.errors import DataError, MetricError, ModelError
 from probeval.metrics import REGISTRY, Lists, Metric, define, parse
 from probeval.relevance import Effect, fit_hierarchical, load_card, register_effect, synthetic_campaign
 from probeval.relevance.effects import EFFECTS, model_effects
-from probeval.relevance.inference.nuts import SampledPairs
+from probeval.relevance.nuts.directions import SampledPairs
 from probeval.scores import evaluate
 
 OUTSIDE = '''

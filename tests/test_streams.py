@@ -42,6 +42,7 @@ def test_what_a_seed_means_stays():
         "QUERY_SCORES": 8,
         "STUDY": 9,
         "FORECAST": 10,
+        "TRUST": 11,
     }
     assert len(Purpose.__members__) == len(Purpose)  # no two names for one number
 

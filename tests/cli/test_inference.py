@@ -10,7 +10,7 @@ import pytest
 
 from probeval.data import write_campaign, write_qrels
 from probeval.relevance import synthetic_campaign
-from probeval.relevance.inference import nuts
+from probeval.relevance.nuts import fit as nuts
 
 pytestmark = pytest.mark.bayes
 

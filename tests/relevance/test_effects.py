@@ -13,8 +13,8 @@ from probeval.errors import ModelError
 from probeval.relevance import Hierarchical, HierarchicalPrior, effects, synthetic_campaign
 from probeval.relevance.effects.effect import Columns, Effect
 from probeval.relevance.inference.design import ModelDesign
-from probeval.relevance.inference.nuts import SampledPairs
 from probeval.relevance.normal import Normal
+from probeval.relevance.nuts.directions import SampledPairs
 
 GRADED = Scale.graded(2)
 PRIOR = HierarchicalPrior(

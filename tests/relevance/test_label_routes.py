@@ -13,12 +13,12 @@ from probeval.features import compute_features, feature_names
 from probeval.relevance import HierarchicalPrior, SyntheticObserver, synthetic_campaign
 from probeval.relevance.inference.blocks import Layout, Problem
 from probeval.relevance.inference.design import ModelDesign
-from probeval.relevance.inference.label_gradient import JudgedLabels
-from probeval.relevance.inference.labelled import LabelledQueries, Setting
 from probeval.relevance.inference.newton import Mode, find_mode
 from probeval.relevance.inference.sampling import LaplaceDraws
 from probeval.relevance.models.hierarchical import Hierarchical
 from probeval.relevance.normal import Normal
+from probeval.relevance.nuts.label_gradient import JudgedLabels
+from probeval.relevance.nuts.label_normals import LabelledQueries, Setting
 from probeval.relevance.observers.levels import Stacks
 from probeval.relevance.observers.measure import (
     LEVEL,

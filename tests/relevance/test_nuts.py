@@ -24,8 +24,10 @@ from probeval.relevance.effects.cutpoints import level_probabilities, log_probab
 from probeval.relevance.effects.prior import HierarchicalPrior
 from probeval.relevance.inference.design import ModelDesign
 from probeval.relevance.inference.laplace import fit_laplace
-from probeval.relevance.inference.nuts import NutsDraws, NutsPosterior, SampledPairs, fit_nuts, pymc_model
 from probeval.relevance.normal import Normal
+from probeval.relevance.nuts.directions import SampledPairs
+from probeval.relevance.nuts.fit import fit_nuts
+from probeval.relevance.nuts.posterior import NutsDraws, NutsPosterior, pymc_model
 from probeval.scores import evaluate
 
 pytestmark = pytest.mark.bayes

@@ -16,14 +16,14 @@ from probeval.errors import ProbevalWarning
 from probeval.features import compute_features, feature_names
 from probeval.relevance import HierarchicalPrior, RelevanceDistribution, SyntheticObserver, synthetic_campaign
 from probeval.relevance.inference.design import ModelDesign
-from probeval.relevance.inference.directions import SampledPairs
-from probeval.relevance.inference.label_gradient import JudgedLabels
 from probeval.relevance.inference.laplace import fit_laplace
-from probeval.relevance.inference.nuts import fit_nuts
-from probeval.relevance.inference.nuts_labels import LabelledPosterior, labelled_model
 from probeval.relevance.inference.posterior import Posterior
 from probeval.relevance.models.hierarchical import Hierarchical
 from probeval.relevance.normal import Normal
+from probeval.relevance.nuts.directions import SampledPairs
+from probeval.relevance.nuts.fit import fit_nuts
+from probeval.relevance.nuts.label_gradient import JudgedLabels
+from probeval.relevance.nuts.with_labels import LabelledPosterior, labelled_model
 from probeval.scores import evaluate
 
 pytestmark = pytest.mark.bayes

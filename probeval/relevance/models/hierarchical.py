@@ -119,7 +119,7 @@ class Hierarchical:
             if options:
                 raise ModelError(f"{', '.join(options)}: for a sampler. Use inference='nuts'.")
             return self.refit(collection, design)
-        from probeval.relevance.inference.nuts import fit_nuts  # PyMC is slow to load
+        from probeval.relevance.nuts.fit import fit_nuts  # PyMC is slow to load
 
         rng = np.random.default_rng(0) if rng is None else rng
         return fit_nuts(design, collection.codes_on(design.pool, design.scale), rng=rng, **options)

@@ -114,7 +114,7 @@ class LevelVariances:
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class MixedModelFit:
     """The mixed model at some variances."""
 
     value: float  # the restricted log-likelihood
@@ -162,7 +162,7 @@ def level_variances(stacks: Stacks, scores: Floats, extra: Floats) -> LevelVaria
     )
 
 
-def mixed_model(stacks: Stacks, scores: Floats, noise: Floats, names: tuple[str, ...], at: Floats) -> Fit:
+def mixed_model(stacks: Stacks, scores: Floats, noise: Floats, names: tuple[str, ...], at: Floats) -> MixedModelFit:
     r"""Return the restricted log-likelihood at some log variances, its slope and its average information.
 
     With :math:`V` the variance of a query's labels given the campaign's coefficients, :math:`A` their columns,
@@ -230,4 +230,4 @@ def mixed_model(stacks: Stacks, scores: Floats, noise: Floats, names: tuple[str,
             spread = float(g[where] @ g[where] + np.trace(covariance[where, where]))
             slope[i] = (spread / variance[name] - (where.stop - where.start)) / 2
     average = (projected - through @ covariance @ through.T) / 2
-    return Fit(value, slope, (average + average.T) / 2, g, covariance)
+    return MixedModelFit(value, slope, (average + average.T) / 2, g, covariance)

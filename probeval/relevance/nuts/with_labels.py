@@ -2,7 +2,7 @@ r"""The hierarchical model with labels by NUTS: the second route to what Laplace
 
 Sampled are the worth of labels (each family's slope, the standard deviations of its own effects and of the model's, its
 liking for popular documents) under the priors that Laplace's method has, and everything that grades inform. Given the
-worth, labels are normal (:mod:`probeval.relevance.inference.labelled`): effects within queries and pairs' own effects
+worth, labels are normal (:mod:`probeval.relevance.nuts.label_normals`): effects within queries and pairs' own effects
 are integrated out of them exactly, and the campaign's parameters and the seen relevance of judged pairs are sampled as
 standard normals around their means given labels. So no pair without judgment has a parameter.
 
@@ -24,10 +24,11 @@ from probeval.arrays import Floats, Ints
 from probeval.bayes import load
 from probeval.data.pool import QueryBlock
 from probeval.relevance.effects.cutpoints import gap_columns
-from probeval.relevance.inference.directions import SampledPairs
-from probeval.relevance.inference.label_gradient import JudgedLabels, label_operation
-from probeval.relevance.inference.labelled import LabelledQueries, Setting
-from probeval.relevance.inference.nuts import (
+from probeval.relevance.normal import Normal
+from probeval.relevance.nuts.directions import SampledPairs
+from probeval.relevance.nuts.label_gradient import JudgedLabels, label_operation
+from probeval.relevance.nuts.label_normals import LabelledQueries, Setting
+from probeval.relevance.nuts.posterior import (
     NutsDraws,
     NutsPosterior,
     cutpoint_factors,
@@ -35,7 +36,6 @@ from probeval.relevance.inference.nuts import (
     log_likelihood,
     moments,
 )
-from probeval.relevance.normal import Normal
 from probeval.streams import query_streams
 
 __all__ = ["LabelledDraws", "LabelledPosterior", "labelled_model"]

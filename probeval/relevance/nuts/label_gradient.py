@@ -1,7 +1,7 @@
 r"""Labels as one operation of PyTensor, with its gradient.
 
 The operation goes from the worth of labels and standard normals to the log marginal likelihood of the labels and to the
-logits of judged pairs. Its gradient is that of :mod:`probeval.relevance.inference.labelled`, step by step in reverse:
+logits of judged pairs. Its gradient is that of :mod:`probeval.relevance.nuts.label_normals`, step by step in reverse:
 the adjoint of a value is written with a bar, here as ``d_``. Of :math:`M = B'V^{-1}B` with :math:`P = V^{-1}B`,
 :math:`\bar B = P(\bar M + \bar M')` and :math:`\bar V = -P\bar M P'`; of a Cholesky factor :math:`S = RR'`,
 :math:`\bar S = \frac12 R^{-T}(\Phi + \Phi')R^{-1}` with :math:`\Phi` the lower triangle of :math:`R'\bar R`, its
@@ -17,12 +17,12 @@ from scipy.linalg import solve_triangular
 
 from probeval.arrays import Floats, Ints
 from probeval.bayes import load
-from probeval.relevance.inference.labelled import CampaignGivenLabels, LabelledQueries, Products, Setting
+from probeval.relevance.nuts.label_normals import CampaignGivenLabels, LabelledQueries, Products, Setting
 
 __all__ = ["JudgedLabels", "label_operation"]
 
 
-class State(NamedTuple):
+class ForwardValues(NamedTuple):
     """The values that the gradient needs."""
 
     setting: Setting
@@ -54,9 +54,9 @@ class JudgedLabels:
         place[self.at] = pairs - (np.cumsum(pool.sizes) - pool.sizes)[query]
         self.targets = labels.targets(place)
         self.rows = labels.rows[pairs]
-        self._last: tuple[tuple[Floats, ...], State] | None = None
+        self._last: tuple[tuple[Floats, ...], ForwardValues] | None = None
 
-    def state(self, *inputs: Floats) -> State:
+    def state(self, *inputs: Floats) -> ForwardValues:
         """Return all values; those of the last inputs are kept for the gradient."""
         if self._last is not None and all(np.array_equal(a, b) for a, b in zip(inputs, self._last[0], strict=True)):
             return self._last[1]
@@ -68,7 +68,7 @@ class JudgedLabels:
         u = given.mean + pushed
         normals = np.zeros(self.targets.place.shape)
         normals[self.at] = relevance
-        state = State(setting, normals, products, given, u, given.start + given.z @ u, pushed)
+        state = ForwardValues(setting, normals, products, given, u, given.start + given.z @ u, pushed)
         self._last = tuple(np.array(x) for x in inputs), state
         return state
 
@@ -134,7 +134,7 @@ class JudgedLabels:
 
     def _of_worth(
         self,
-        state: State,
+        state: ForwardValues,
         d_spread: Floats,
         d_z: Floats,
         d_start: Floats,

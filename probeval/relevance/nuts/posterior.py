@@ -1,10 +1,10 @@
 r"""The hierarchical model by NUTS (PyMC), for the final analysis: slow, but without Laplace's normal approximation.
 
 Only parameters that the judgments inform are sampled: effects in the directions that judged pairs identify
-(:mod:`probeval.relevance.inference.directions`). The other directions, and the effects of queries without judgments,
+(:mod:`probeval.relevance.nuts.directions`). The other directions, and the effects of queries without judgments,
 keep their prior given their standard deviation, and are drawn from it afterwards. Zero-sum columns never reach the
 direction that the cutpoints have. The effect that is constant within queries is sampled as its mean, which joins the
-first cutpoint, and zero-sum differences. Labels are in :mod:`probeval.relevance.inference.nuts_labels`.
+first cutpoint, and zero-sum differences. Labels are in :mod:`probeval.relevance.nuts.with_labels`.
 """
 
 from __future__ import annotations
@@ -16,18 +16,17 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from probeval.arrays import Codes, Floats, Ints
-from probeval.bayes import NutsDiagnostics, arviz_data, diagnose, load, sample
+from probeval.arrays import Floats, Ints
+from probeval.bayes import NutsDiagnostics, arviz_data, diagnose, load
 from probeval.data.pool import QueryBlock
-from probeval.errors import ModelError
 from probeval.relevance.effects.cutpoints import cutpoints, log_probability
 from probeval.relevance.inference.design import DesignedEffect, ModelDesign
-from probeval.relevance.inference.directions import CAMPAIGN, SampledPairs, completed
 from probeval.relevance.inference.posterior import Draws, Posterior
 from probeval.relevance.normal import Normal
+from probeval.relevance.nuts.directions import CAMPAIGN, SampledPairs, completed
 from probeval.streams import query_streams
 
-__all__ = ["NutsDiagnostics", "NutsDraws", "NutsPosterior", "SampledPairs", "fit_nuts"]
+__all__ = ["NutsDiagnostics", "NutsDraws", "NutsPosterior", "pymc_model"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,58 +222,6 @@ def _first_cut(posterior: NutsPosterior, rows: Ints, rng: np.random.Generator) -
     own, others = first.sd**2, variance / len(posterior.sampled.queries)
     mean = first.mean + own / (own + others) * (intercept - first.mean)
     return np.asarray(mean + np.sqrt(own * others / (own + others)) * rng.standard_normal(len(rows)))
-
-
-def fit_nuts(
-    design: ModelDesign,
-    judged: Codes,
-    *,
-    rng: np.random.Generator,
-    draws: int = 2000,
-    tune: int = 1000,
-    chains: int = 2,
-    target_accept: float = 0.9,
-    progress: bool = False,
-) -> NutsPosterior:
-    """Sample the model given the judged pairs (grades as positions on the scale, negative where unjudged).
-
-    Labels, if there are any, are part of the sampled model, each family with its most probable sign. Warns if R-hat,
-    the effective sample size or divergences show that the draws are unreliable.
-
-    Parameters
-    ----------
-    design, judged
-        The campaign, and the judgments, shape (pair,).
-    rng
-        The generator of the sampler's seed.
-    draws, tune, chains, target_accept
-        Draws per chain, tuning draws before them, the number of chains, and the target acceptance rate. With hundreds
-        of effects, R-hat below 1.01 needs twice 2,000 draws.
-    progress
-        Whether to show a progress bar.
-    """
-    if draws < 4 or chains < 1 or tune < 0:
-        raise ModelError(f"NUTS needs at least a chain of 4 draws, got {chains} of {draws} after {tune}.")
-    sampled = SampledPairs.of(design, judged)
-    model, make = pymc_model(sampled), NutsPosterior
-    if design.measured:
-        from probeval.relevance.inference.nuts_labels import LabelledPosterior, labelled_model  # built on this module
-
-        model, make = labelled_model(sampled), LabelledPosterior
-    parameters, statistics = sample(
-        model,
-        draws=draws,
-        tune=tune,
-        chains=chains,
-        target_accept=target_accept,
-        random_seed=int(rng.integers(2**31)),
-        progressbar=progress,
-    )
-    for name, size in sampled.sizes.items():
-        parameters.setdefault(name, np.zeros((*parameters["log_sd"].shape[:2], size)))
-    posterior = make(sampled, parameters, statistics)
-    posterior.diagnostics()
-    return posterior
 
 
 def pymc_model(sampled: SampledPairs) -> Any:
