@@ -36,6 +36,7 @@ from probeval.relevance.nuts.posterior import (
     log_likelihood,
     moments,
 )
+from probeval.relevance.observers.worth import TOGETHER, joint_slope
 from probeval.streams import query_streams
 
 __all__ = ["LabelledDraws", "LabelledPosterior", "labelled_model"]
@@ -166,6 +167,11 @@ def labelled_model(sampled: SampledPairs) -> Any:
         log_marginal, logits, u = operation(*setting, middle, campaign, relevance)
         pm.Potential("labels", log_marginal)
         pm.Deterministic("parameters", u)
+        mean, spread = moments(design.coefficients)
+        assert design.evidence is not None
+        for row in joint_slope(design.evidence.design) / labels.scale:
+            slope = pt.dot(row, mean + spread * u[labels.blocks["coefficients"]])
+            pm.Potential("joint_slope", -(((slope - 1) / TOGETHER) ** 2) / 2)
         if len(sampled.pairs):
             logits = logits + effect_sums(sampled, sd)
             pm.Potential("judged", log_likelihood(logits, gap, cutpoint_factors(sampled, sd), sampled))
