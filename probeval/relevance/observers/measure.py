@@ -7,7 +7,7 @@ Given the worth of labels everything about them is normal. Within a query the se
           x \mid y, g \sim N\big(\lambda K V^{-1}(y - Ag),\; K - \lambda^2 K V^{-1} K\big),\quad V = \lambda^2 K + E
 
 with :math:`g` the campaign's parameters (those of relevance, and the family's level, likings and biases), of which
-labels give the information :math:`A'V^{-1}A`. What is left is again a normal prior in :math:`g` and :math:`x`, with
+labels give the information :math:`A'V^{-1}A`. The result is again a normal prior in :math:`g` and :math:`x`, with
 which judgments are fitted as before. See docs/theory/observers.md#measured.
 """
 
