@@ -2,7 +2,7 @@
 
 Models, predictions and trajectories are kept in the folder KEEP as they are made, so that a broken run resumes where it
 stopped. Parts: `nothing`, `judging`, `ndcg`; all of them when none is named. `--sets` names the sets of labels of the
-last two.
+last two; with `--finished` they use the trajectories that there are.
 """
 
 import argparse
@@ -40,8 +40,10 @@ PERMUTED = 10  # seeds of permuted columns
 class Work:
     """Campaigns, models, predictions and trajectories, each made once."""
 
-    def __init__(self, data: Path, keep: Path, seeds: int, sets: tuple[str, ...]) -> None:
-        self.data, self.keep, self.seeds, self.sets = data, keep, seeds, sets
+    def __init__(
+        self, data: Path, keep: Path, seeds: int = 5, sets: tuple[str, ...] = SETS, *, finished: bool = False
+    ) -> None:
+        self.data, self.keep, self.seeds, self.sets, self.finished = data, keep, seeds, sets, finished
         keep.mkdir(parents=True, exist_ok=True)
         self.made: dict[str, object] = {}
 
@@ -148,7 +150,15 @@ class Work:
                 model = label_model(made.relevance_model, held.collection.labels, self.share(name))
             return replay(held, model, protocol, policy=made.policy, name=made.model, method=made.method, seed=seed)
 
-        return self.kept(f"trajectory-{name}-{contender.replace(':', '-')}-{metric}-{labels}-{seed}", run)
+        return self.kept(trajectory_name(name, contender, labels, seed, metric), run)
+
+    def has(self, name, contender, labels, seed, *, metric):
+        """Whether a replay is finished."""
+        return (self.keep / f"{trajectory_name(name, contender, labels, seed, metric)}.pkl").exists()
+
+
+def trajectory_name(name: str, contender: str, labels: str, seed: int, metric: str) -> str:
+    return f"trajectory-{name}-{contender.replace(':', '-')}-{metric}-{labels}-{seed}"
 
 
 def renamed(labels: LabelTable, values=None) -> LabelTable:
@@ -174,7 +184,10 @@ def trajectories(work: Work, metric: str) -> dict[tuple[str, str, str], list]:
         for name in TITLES:
             for labels in work.sets:
                 baselines = label_baselines(metric, column=None if labels == "all" else labels)
-                for contender in ("gain:hierarchical", "random:hierarchical", *baselines):
+                contenders = ("gain:hierarchical", "random:hierarchical", *baselines)
+                if work.finished and not all(work.has(name, c, labels, seed, metric=metric) for c in contenders):
+                    continue
+                for contender in contenders:
                     made = work.trajectory(name, contender, labels, seed, metric=metric)
                     found.setdefault((name, labels, contender), []).append(made)
     return found
@@ -327,10 +340,9 @@ def ndcg(work: Work) -> str:
 def judged_part(work: Work, metric: str) -> str:
     """Return the section of a measure: targets, stops, and figures at all checkpoints."""
     found = trajectories(work, metric)
-    seeds = "one seed" if work.seeds == 1 else f"means of {work.seeds} seeds"
     page = (
-        f"## With judgments, {metric}\n\nIn batches of ten, pairs chosen by `gain` or at random; {seeds}. Labels: "
-        f"{', '.join(f'`{labels}`' for labels in work.sets)}. Baselines: `labels` takes labels as judgments, "
+        f"## With judgments, {metric}\n\nIn batches of ten, pairs chosen by `gain` or at random; figures are means "
+        "over seeds, and each table says how many. Baselines: `labels` takes labels as judgments, "
         "`calibrated` calibrates them on the judged pairs, `lara` judges the most uncertain label first"
         + (", `ppi` is PPI++ for each system.\n" if metric == METRICS[0] else ".\n")
     )
@@ -339,6 +351,9 @@ def judged_part(work: Work, metric: str) -> str:
     for name, title in TITLES.items():
         for labels in work.sets:
             mine = {c: runs for (n, s, c), runs in found.items() if (n, s) == (name, labels)}
+            if not mine:
+                continue
+            seeds = len(mine["gain:hierarchical"])
             taus = {c: np.mean([[p.tau for p in run.points] for run in runs], axis=0) for c, runs in mine.items()}
             gain = taus["gain:hierarchical"]
             best = np.max([tau for c, tau in taus.items() if "hierarchical" not in c], axis=0)
@@ -349,6 +364,7 @@ def judged_part(work: Work, metric: str) -> str:
                 {
                     "campaign": title,
                     "labels": labels,
+                    "seeds": seeds,
                     "below its start, gain": float(falls[-1][0]),
                     "below the best baseline, gain": float(behind[-1][0]),
                     "below its start, random": float(chance[0] - chance.min()),
@@ -366,7 +382,7 @@ def judged_part(work: Work, metric: str) -> str:
             shown = [
                 {"contender": c} | dict(zip(map(short, SHARES), tau.tolist(), strict=True)) for c, tau in taus.items()
             ]
-            detail += f"\n### {title}, {labels}, {metric}\n\n" + table(pd.DataFrame(rows))
+            detail += f"\n### {title}, {labels}, {metric}\n\n{count_of(seeds, 'seed')}.\n\n" + table(pd.DataFrame(rows))
             detail += "\nKendall's tau by the share judged:\n\n" + table(pd.DataFrame(shown))
     stopped = pd.DataFrame(stops)
     for labels, most in STOP.items():
@@ -407,6 +423,10 @@ def stop_row(title: str, labels: str, run) -> dict:
     }
 
 
+def count_of(n: int, thing: str) -> str:
+    return f"One {thing}" if n == 1 else f"{n} {thing}s"
+
+
 def share_of(flags: list[bool]) -> float:
     return float(np.mean(flags))
 
@@ -415,7 +435,7 @@ PARTS = {"nothing": nothing, "judging": judging, "ndcg": ndcg}
 
 
 def main(asked: argparse.Namespace) -> None:
-    work = Work(asked.data, asked.keep, asked.seeds, tuple(asked.sets))
+    work = Work(asked.data, asked.keep, asked.seeds, tuple(asked.sets), finished=asked.finished)
     for name in asked.parts or PARTS:
         (work.keep / f"{name}.md").write_text(PARTS[name](work), encoding="utf-8")
     made = [work.keep / f"{name}.md" for name in PARTS if (work.keep / f"{name}.md").exists()]
@@ -430,6 +450,7 @@ if __name__ == "__main__":
     parser.add_argument("parts", nargs="*", metavar="part", help=f"{', '.join(PARTS)}; all by default")
     parser.add_argument("--seeds", type=int, default=5, help="the number of seeds, %(default)s by default")
     parser.add_argument("--sets", nargs="+", default=SETS, choices=SETS, help="sets of labels, all by default")
+    parser.add_argument("--finished", action="store_true", help="use finished trajectories only")
     given = parser.parse_args()
     if set(given.parts) - set(PARTS):
         parser.error(f"the parts are {', '.join(PARTS)}")
