@@ -146,7 +146,11 @@ def _best(collection: Collection, scale: Scale | None) -> tuple[dict[str, str], 
             return MUSIC, "there are artists and genres, and grades are fine."
         if len(known) == BROAD:
             return {**TEXT, "independent": "mirex-out-broad"}, "there are artists and genres, and grades are 0 to 2."
-    basis = "it uses the runs and the judgments so far" if judged else "no judgments yet, so it uses the runs alone"
+    labelled = "the runs and labels" if collection.labels is not None else "the runs"
+    alone = " alone" if collection.labels is None else ""
+    basis = (
+        f"it uses {labelled} and the judgments so far" if judged else f"no judgments yet, so it uses {labelled}{alone}"
+    )
     return TEXT, f"it suits any text campaign; {basis}."
 
 

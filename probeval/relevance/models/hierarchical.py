@@ -71,7 +71,7 @@ class Hierarchical:
     ) -> ModelDesign:
         """Return the design of a campaign, independent of its judgments; labels, if any, are part of it.
 
-        ``worth_factor`` multiplies the worth of labels, to see what depends on it.
+        ``worth_factor`` divides the errors of labels, to see what depends on their worth.
         """
         design = self.unlabelled(collection, depth=depth, scale=scale)
         if collection.labels is None or not distinguishes(collection.labels, design.pool):

@@ -82,7 +82,8 @@ def with_labels(
 ) -> ModelDesign:
     """Return the design of a campaign given its labels; unchanged if no column has two different labels.
 
-    ``worth_factor`` multiplies all slopes, to see what would change were labels worth less, or more, than they seem.
+    ``worth_factor`` divides the errors of all labels, to see what would change were they worth less, or more, than they
+    seem.
     """
     found = families(labels, design.pool, priors, counts=design.counts)
     return measured_design(design, priors, found, worth_factor=worth_factor) if found else design
@@ -96,7 +97,10 @@ def measured_design(
     levels = tuple(in_order(lambda family: level_variances(stacks, family.scores, family.extra), found))
     worth = find_worth(design, priors, found, levels)
     reference = reference_design(design, priors, found)
-    settings = [replace(w, slopes=tuple(worth_factor * s for s in w.slopes)) for w in worth.settings]
+    settings = [
+        replace(w, own=tuple({level: sd / worth_factor for level, sd in own.items()} for own in w.own))
+        for w in worth.settings
+    ]
     measured = tuple(in_order(lambda setting: measure(stacks, reference, priors, found, setting), settings))
     evidence = LabelEvidence(design, priors, tuple(found), levels, worth)
     return replace(reference, measured=measured, evidence=evidence)

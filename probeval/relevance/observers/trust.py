@@ -96,6 +96,8 @@ class ObserverTrust:
         too few pairs.
     biases
         The suspected biases, the most probable first.
+    margin
+        The shift up to which labels count as unbiased, as a share of their range.
     """
 
     observer: ObserverSpec
@@ -113,6 +115,7 @@ class ObserverTrust:
     correlation: float | None
     equal: float | None
     biases: tuple[SuspectedBias, ...]
+    margin: float
 
     @property
     def finding(self) -> str:
@@ -124,7 +127,7 @@ class ObserverTrust:
         parts = [f"shifts the labels of {b.name} by {b.mean:+.2f} (P(biased) {b.p_biased:.2f})" for b in biased]
         if unclear:
             parts.append(f"too little is judged to tell of {unclear} of {len(self.biases)} teams")
-        return f"{'; '.join(parts) or 'favours no team'}."
+        return f"{'; '.join(parts) or f'favours no team by more than {self.margin:.0%} of its range'}."
 
 
 def examine(
@@ -150,7 +153,7 @@ def examine(
     judged
         The judgments of the design's pool, as positions on the scale, negative where unjudged.
     margin
-        The shift up to which labels count as unbiased, as a share of the range of their scale.
+        The shift up to which labels count as unbiased, as a share of the range of the labels.
     rng
         Draws the shifts for intervals.
     """
@@ -214,8 +217,7 @@ def _examine_one(
     draws, included = _shifts(posterior, family, rng)
     slopes = np.array([abs(s.slopes[0]) for s in settings])
     signs = np.sign([s.slopes[0] for s in settings])
-    centre = float(np.exp(posterior.weights @ np.log(np.maximum(slopes, 1e-6))))
-    width = _slope_error(posterior, slopes, worth.log_slopes[0])
+    centre, width = _log_slope(posterior.weights, slopes, worth.log_slopes[0])
     own = float(posterior.weights @ [s.own[0][PAIR] for s in settings])
     return ObserverTrust(
         observer=member,
@@ -223,9 +225,9 @@ def _examine_one(
         mean_label=float(np.nanmean(labels)),
         labelled=float(np.mean(~np.isnan(labels))),
         judged=int(both.sum()),
-        slope=centre,
-        slope_lower=centre * float(np.exp(-1.96 * width)),
-        slope_upper=centre * float(np.exp(1.96 * width)),
+        slope=float(np.exp(centre)),
+        slope_lower=float(np.exp(centre - 1.96 * width)),
+        slope_upper=float(np.exp(centre + 1.96 * width)),
         p_measures=float(posterior.weights @ (signs > 0)),
         p_noise=float(posterior.weights @ (signs == 0)),
         p_reversed=float(posterior.weights @ (signs < 0)),
@@ -233,6 +235,7 @@ def _examine_one(
         correlation=_correlation(labels[both], judged[both]),
         equal=_equal(member, labels[both], judged[both], design.n_levels),
         biases=_biases(suspects, draws * unit, included, margin * spread, int(both.sum())),
+        margin=margin,
     )
 
 
@@ -324,11 +327,18 @@ def _needed(shift: Floats, margin: float, judged: int) -> int | None:
     return max(int(np.ceil(judged * (max(ratio, 1.1) - 1))), 1)
 
 
-def _slope_error(posterior: LaplacePosterior, slopes: Floats, prior: Normal) -> float:
-    """Return the standard deviation of the log slope: over the settings, at least a third of that before judgments."""
-    log = np.log(np.maximum(slopes, 1e-6))
-    mean = float(posterior.weights @ log)
-    return max(float(np.sqrt(posterior.weights @ (log - mean) ** 2)), prior.sd / 3)
+def _log_slope(weights: Floats, slopes: Floats, prior: Normal) -> tuple[float, float]:
+    """Return the mean and standard deviation of the log slope over the settings in which labels are not noise.
+
+    The standard deviation is at least a third of that before judgments, as the settings are few.
+    """
+    steep = slopes > 0
+    weight = weights[steep] / max(float(weights[steep].sum()), 1e-12)
+    log = np.log(slopes[steep])
+    if not len(log):
+        return prior.mean, prior.sd
+    mean = float(weight @ log)
+    return mean, max(float(np.sqrt(weight @ (log - mean) ** 2)), prior.sd / 3)
 
 
 def _correlation(labels: Floats, grades: Codes) -> float | None:
