@@ -71,8 +71,8 @@ class WorthScale(NamedTuple):
         x, covariance, _ = problem.solve()
         keep = np.delete(np.arange(len(x)), np.arange(*problem.blocks[1].indices(len(x))))
         residual, slope = (values[: len(x)][keep] for values in problem.residuals(x))
-        root = np.linalg.cholesky(covariance[np.ix_(keep, keep)])
-        return cls(x[keep], np.asarray(root), residual, slope[:, keep] @ root)
+        root = np.asarray(np.linalg.cholesky(covariance[np.ix_(keep, keep)]))
+        return cls(x[keep], root, residual, slope[:, keep] @ root)
 
 
 class Targets(NamedTuple):
@@ -305,7 +305,7 @@ class LabelledQueries:
         mean = np.tensordot(seen, self.copies(self.mean_grams), 1) * slope
         cross = np.tensordot(seen, self.copies(targets.cross), 1) * slope[..., None]
         columns = np.concatenate([self.base, mean[..., None], cross], axis=2)
-        inverse = np.linalg.inv(v)
+        inverse = np.asarray(np.linalg.inv(v))
         solved = inverse @ columns
         values = columns.transpose(0, 2, 1) @ solved
         first = self.base.shape[2] + 1
@@ -317,7 +317,7 @@ class LabelledQueries:
             solved=solved,
             values=values,
             total=values.sum(axis=0),
-            root=np.linalg.cholesky(left),
+            root=np.asarray(np.linalg.cholesky(left)),
         )
 
     @cached_property
@@ -411,7 +411,7 @@ class LabelledQueries:
             information += np.outer(row, row) / self.level.sd**2
             right = right + row * off / self.level.sd**2
             square += off**2 / self.level.sd**2
-        root = np.linalg.cholesky(information)
+        root = np.asarray(np.linalg.cholesky(information))
         half = solve_triangular(root, right, lower=True)
         log_det = products.log_det + 2 * float(np.log(np.diag(root)).sum())
         return CampaignGivenLabels(

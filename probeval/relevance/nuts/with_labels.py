@@ -111,7 +111,7 @@ class LabelledDraws(NutsDraws):
         posterior, sizes = self.posterior, self.design.pool.sizes[block.queries]
         assert isinstance(posterior, LabelledPosterior)
         labels = posterior.labels.take(block.queries)
-        place, normals = self._ordered(block)
+        place, normals = self._ordered(block, labels.grams.shape[2])
         targets = labels.targets(place)
         out = np.empty((*place.shape, self.n))
         u = posterior.flat("parameters")[self.rows]
@@ -125,14 +125,13 @@ class LabelledDraws(NutsDraws):
             slot[first[q] + place[q, :size]] = np.arange(size)
         return local, out[query, slot]
 
-    def _ordered(self, block: QueryBlock) -> tuple[Ints, Floats]:
-        """Return each query's pairs, judged ones first, and their standard normals (query, pair, n).
+    def _ordered(self, block: QueryBlock, width: int) -> tuple[Ints, Floats]:
+        """Return each query's pairs, judged ones first and -1 up to ``width``, and standard normals (query, pair, n).
 
         Those of judged pairs were sampled: the root of a variance has the root of its first block in its first rows.
         """
         pool, sampled = self.design.pool, self.posterior.sampled
         sizes = pool.sizes[block.queries]
-        width = self.posterior.labels.grams.shape[2] if isinstance(self.posterior, LabelledPosterior) else 0
         place = np.full((len(sizes), width), -1)
         normals = np.zeros((len(sizes), width, self.n))
         known = self.posterior.flat("relevance")[self.rows].T
