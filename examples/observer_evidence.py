@@ -223,6 +223,10 @@ probability of so large a calibration error for a perfect model, *centred* the s
 their mean that hold the truth, *1% point* its 1% quantile for a perfect model, *level z* the error of the mean score in
 standard deviations. *labels as judgments* takes every label as the grade.
 
+The form of the model was chosen after experiments on both campaigns, so the figures are somewhat better than they would
+be on a new one. Where the posterior is wide in a direction that many systems share, the 1% point is low, and being
+above it is weak evidence.
+
 """
 
 
