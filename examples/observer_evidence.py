@@ -1,8 +1,8 @@
 """Write docs/evidence-observers.md: `python examples/observer_evidence.py DATA KEEP [PART...] [--seeds N]`.
 
 Models, predictions and trajectories are kept in the folder KEEP as they are made, so that a broken run resumes where it
-stopped. Parts: `nothing`, `judging`, `ndcg`; all of them when none is named. `--sets` names the sets of labels of the
-last two; with `--finished` they use the trajectories that there are.
+stopped. Parts: `nothing`, `judging`, `ndcg`, `unfair`, `people`; all of them when none is named. `--sets` names the
+sets of labels of `judging` and `ndcg`; with `--finished` they use the trajectories that there are.
 """
 
 import argparse
@@ -15,13 +15,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from probeval.data import LabelTable, read_campaign, read_graded_labels
+from probeval import evaluate
+from probeval.data import Judgments, LabelTable, read_campaign, read_graded_labels
 from probeval.errors import DataError
 from probeval.metrics import parse
 from probeval.relevance import Empirical, fit_hierarchical
 from probeval.relevance.models.labels import label_model
+from probeval.relevance.observers.trust import examine
 from probeval.scores import score_collection
 from probeval.simulation import Contender, HeldOut, SimulationProtocol, label_baselines, measure_point, replay
+from probeval.simulation.points import tau_and_accuracy
 from probeval.streams import Purpose, stream
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -34,7 +37,31 @@ UNKNOWN = "my_llm"
 CERTAIN = "labels as judgments"
 SHARES = (0.0, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 DRAWS = 1000  # of scores, and of truths for the null
-PERMUTED = 10  # seeds of permuted columns
+PERMUTED = 10  # seeds of permuted columns, and of unfair labellers
+TENTH = 0.1  # of the pool is judged when labellers are examined
+
+
+UNFAIR = f"""
+## A labeller that favours a team
+
+Deep Learning 2019, gpt4o_umbrela, a tenth of the pool judged at random, {PERMUTED} seeds. Half of the labels of a
+team's documents are raised by one grade, at most to the top. *named*: in how many seeds the trust report gives P(biased) of at
+least .95 to the team.
+
+"""
+PEOPLE = """
+## Several people
+
+Deep Learning 2019, graded again by eight people, two of them for most pairs; none is the reference. The truth is the
+scores by the grades of NIST, with which no person's grades are compared: intervals for the consensus of the eight need
+not hold them.
+
+"""
+PERSONS = """
+Each person: the mean grade, the slope on relevance in standard deviations per logit with its interval, the noise of a
+single grade, and the share of the pool without a grade.
+
+"""
 
 
 class Work:
@@ -435,7 +462,90 @@ def share_of(flags: list[bool]) -> float:
     return float(np.mean(flags))
 
 
-PARTS = {"nothing": nothing, "judging": judging, "ndcg": ndcg}
+def unfair(work: Work) -> str:
+    """Return the section on a labeller that favours one team, and on an honest one."""
+    held = work.held(DL19, "gpt4o_umbrela")
+    model, runs = work.model(DL19), held.collection.runs.top(10)
+    design = model.unlabelled(held.collection, depth=10, scale=held.scale)
+    known = held.collection.codes_on(design.pool, held.scale)
+
+    def examined(labels, seed):
+        picked = np.random.default_rng(seed).permutation(np.flatnonzero(known >= 0))[: round(TENTH * len(known))]
+        judged = np.full(len(known), -1, dtype=np.int16)
+        judged[picked] = known[picked]
+        rng = stream(seed, DL19, Purpose.TRUST)
+        return examine(design, model.prior.observers, runs, labels, judged, margin=0.1, rng=rng)[0].biases
+
+    honest = held.collection.labels
+    rows = []
+    has = {team: np.unique(runs.pairs[[t == team for t in runs.teams]]) for team in dict.fromkeys(runs.teams)}
+    has = {team: pairs[pairs >= 0] for team, pairs in has.items()}
+    teams = [team for team, pairs in has.items() if len(pairs) >= 0.295 * len(known)]
+    for team in (None, *teams):
+        found, inside, shifts = [], [], []
+        for seed in range(PERMUTED):
+            labels, truth = honest, 0.0
+            if team is not None:
+                at = design.pool.within(honest.pool)[has[team]]
+                at = at[at >= 0]
+                raised = honest.values.copy()
+                raised[at, 0] = np.minimum(raised[at, 0] + (np.random.default_rng(100 + seed).random(len(at)) < 0.5), 3)
+                labels, truth = replace(honest, values=raised), float(np.nanmean((raised - honest.values)[at, 0]))
+            biases = work.kept(f"unfair-{team}-{seed}", lambda labels=labels, seed=seed: examined(labels, seed))
+            found.append(biases)
+            mine = [b for b in biases if b.name == team]
+            inside += [b.lower <= truth <= b.upper for b in mine]
+            shifts += [b.mean for b in mine]
+        others = [any(b.verdict == "biased" and b.name != team for b in biases) for biases in found]
+        rows.append(
+            {
+                "favoured": team or "nobody",
+                "its share of the pool": np.nan if team is None else len(has[team]) / len(known),
+                "named": sum(b.verdict == "biased" for biases in found for b in biases if b.name == team),
+                "others named": sum(others),
+                "mean shift found": float(np.mean(shifts)) if shifts else np.nan,
+                "intervals with the truth": sum(inside),
+            }
+        )
+    return UNFAIR + table(pd.DataFrame(rows))
+
+
+def people(work: Work) -> str:
+    """Return the section on eight people, none of whom is the reference."""
+    labels, _ = work.tables()["labels-dl2019-more"]
+    labels = labels.take([s for s in labels.sources if s.startswith("person")])
+    pair, who = np.nonzero(~np.isnan(labels.values))
+    votes = Judgments.coded(labels.pool, pair, labels.values[pair, who], assessors=[labels.sources[i] for i in who])
+    held = work.held(DL19, None)
+    truth = held.truth(parse("DCG@10")).mean(axis=1)
+    collection = replace(held.collection, judgments=votes)
+    certain = Judgments.coded(votes.pool, np.arange(len(votes.pool)), votes.grades("median"))
+    cases = {
+        "agreed grades certain": (collection, None),
+        "consensus": (collection, "consensus"),
+        "medians as certain": (replace(collection, judgments=certain), None),
+    }
+    rows, trust = [], None
+    for case, (given, reference) in cases.items():
+        found = evaluate(given, "DCG@10", model=work.model(DL19), scale=held.scale, reference=reference)
+        scores = found.scores
+        low, high = np.array([scores[s].interval(0.95) for s in scores.systems]).T
+        rows.append(
+            {
+                "grades": case,
+                "certain pairs": scores.judged,
+                "tau": tau_and_accuracy(scores.mean, truth)[0],
+                "mean error": float(np.abs(scores.mean - truth).mean()),
+                "mean width": float((high - low).mean()),
+                "intervals with the scores by NIST": float(np.mean((low <= truth) & (truth <= high))),
+            }
+        )
+        trust = found.trust().to_frame() if case == "consensus" else trust
+    persons = trust[["source", "mean", "slope", "lower", "upper", "noise", "missing"]].sort_values("source")
+    return PEOPLE + table(pd.DataFrame(rows)) + PERSONS + table(persons)
+
+
+PARTS = {"nothing": nothing, "judging": judging, "ndcg": ndcg, "unfair": unfair, "people": people}
 
 
 def main(asked: argparse.Namespace) -> None:
