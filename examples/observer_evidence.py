@@ -45,8 +45,8 @@ UNFAIR = f"""
 ## A labeller that favours a team
 
 Deep Learning 2019, gpt4o_umbrela, a tenth of the pool judged at random, {PERMUTED} seeds. Half of the labels of a
-team's documents are raised by one grade, at most to the top. *named*: in how many seeds the trust report gives P(biased) of at
-least .95 to the team.
+team's documents are raised by one grade, at most to the top. *named*: in how many seeds the trust report gives
+P(biased) of at least .95 to the team.
 
 """
 PEOPLE = """
