@@ -13,26 +13,28 @@ def several(grades: list[float], who: list[str]) -> Judgments:
     return Judgments.rows(["q"] * len(grades), ["d"] * len(grades), grades, assessors=who)
 
 
+NONE = float("nan")  # no grade
+
+
 @pytest.mark.parametrize(
     ("grades", "who", "expected"),
     [
-        # median (lower), majority (lower on a tie), min, max, latest
-        ([0, 1, 3], "abc", (1, 0, 0, 3, 3)),
-        ([3, 0], "ab", (0, 0, 0, 3, 0)),
-        ([2, 2, 0, 1], "abcd", (1, 2, 0, 2, 1)),
-        ([0, 3, 3], "aab", (3, 3, 3, 3, 3)),  # only the latest of each assessor counts
-        ([3, 1, 0], "aba", (0, 0, 0, 1, 0)),
-        ([2], "a", (2, 2, 2, 2, 2)),
-        ([2, -2, 1], "abc", (1, -2, -2, 2, 1)),  # junk is a judgment
-        ([2, -1], "ab", (2, 2, 2, 2, -1)),  # who did not judge has no vote
-        ([-1, -1], "ab", (-1, -1, -1, -1, -1)),
+        # median (lower), majority (lower on a tie), min, max, latest, unanimous
+        ([0, 1, 3], "abc", (1, 0, 0, 3, 3, NONE)),
+        ([3, 0], "ab", (0, 0, 0, 3, 0, NONE)),
+        ([2, 2, 0, 1], "abcd", (1, 2, 0, 2, 1, NONE)),
+        ([0, 3, 3], "aab", (3, 3, 3, 3, 3, 3)),  # only the latest of each assessor counts
+        ([3, 1, 0], "aba", (0, 0, 0, 1, 0, NONE)),
+        ([2], "a", (2, 2, 2, 2, 2, 2)),
+        ([2, -2, 1], "abc", (1, -2, -2, 2, 1, NONE)),  # junk is a judgment
+        ([2, -1], "ab", (2, 2, 2, 2, -1, 2)),  # who did not judge has no vote
+        ([-1, -1], "ab", (-1, -1, -1, -1, -1, -1)),
     ],
 )
 def test_the_rules_for_several_assessors(grades, who, expected):
     judged = several(grades, list(who))
-    assert {rule: judged.grades(rule)[0] for rule in RULES} == dict(
-        zip(["median", "majority", "min", "max", "latest"], expected, strict=True)
-    )
+    assert list(RULES) == ["median", "majority", "min", "max", "latest", "unanimous"]
+    assert [judged.grades(rule)[0] for rule in RULES] == pytest.approx(expected, nan_ok=True)
 
 
 def test_an_unknown_rule_is_refused():

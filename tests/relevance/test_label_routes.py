@@ -19,6 +19,7 @@ from probeval.relevance.models.hierarchical import Hierarchical
 from probeval.relevance.normal import Normal
 from probeval.relevance.nuts.label_gradient import JudgedLabels
 from probeval.relevance.nuts.label_normals import LabelledQueries, Setting
+from probeval.relevance.observers import measure as measure_module
 from probeval.relevance.observers.levels import Stacks
 from probeval.relevance.observers.measure import (
     LEVEL,
@@ -30,7 +31,7 @@ from probeval.relevance.observers.measure import (
     pair_scale,
 )
 from probeval.relevance.observers.prior import PAIR
-from probeval.relevance.observers.worth import LOGISTIC, Worth
+from probeval.relevance.observers.worth import LOGISTIC, TOGETHER, Worth, joint_slope
 
 GRADED = Scale.graded(2)
 TERMS = ("log(fSYS)", "fTEAM")
@@ -168,6 +169,25 @@ def given_labels(mean: Floats, covariance: Floats, labels: Floats) -> tuple[Floa
     return mean[rest] + gain @ (labels - mean[known]), covariance[rest, rest] - gain @ covariance[known, rest]
 
 
+@pytest.fixture
+def labels_alone(monkeypatch):
+    """Nothing is known of the joint slope on the terms."""
+    monkeypatch.setattr(measure_module, "TOGETHER", 1e9)
+
+
+def test_the_joint_slope_on_the_terms_is_one_more_observation(design, evidence, worth, monkeypatch):
+    arguments = Stacks(evidence.design), design, evidence.priors, evidence.families, worth
+    known = measure_labels(*arguments).precision
+    monkeypatch.setattr(measure_module, "TOGETHER", 1e9)
+    (row,) = joint_slope(evidence.design) / pair_scale(evidence.priors)
+    where = Layout.of(design)["coefficients"]
+    expected = np.zeros(known.shape)
+    expected[where, where] = np.outer(row, row) / TOGETHER**2
+    np.testing.assert_allclose(known - measure_labels(*arguments).precision, expected, atol=1e-9)
+    np.testing.assert_allclose(row @ [c.mean for c in design.coefficients], 1.0)
+
+
+@pytest.mark.usefixtures("labels_alone")
 def test_labels_condition_as_a_dense_normal_does(design, evidence, worth):
     prior = measure_labels(Stacks(evidence.design), design, evidence.priors, evidence.families, worth)
     mean, covariance, labels, g, x = dense_normal(design, evidence, worth)
@@ -193,6 +213,7 @@ def sure_of_liking(evidence) -> LabelEvidence:
     return replace(evidence, families=families)
 
 
+@pytest.mark.usefixtures("labels_alone")
 def test_the_joint_normal_of_nuts_is_that_of_one_family_after_the_other(design, sure_of_liking, worth):
     known = sure_of_liking
     prior = measure_labels(Stacks(known.design), design, known.priors, known.families, worth)
