@@ -499,7 +499,7 @@ def unfair(work: Work) -> str:
         others = [any(b.verdict == "biased" and b.name != team for b in biases) for biases in found]
         rows.append(
             {
-                "favoured": team or "nobody",
+                "favoured": team or "no team",
                 "its share of the pool": np.nan if team is None else len(has[team]) / len(known),
                 "named": sum(b.verdict == "biased" for biases in found for b in biases if b.name == team),
                 "others named": sum(others),
