@@ -7,8 +7,11 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from probeval.api.inputs import Note, Progress, read_labelled, silent, with_observers
 from probeval.data import Collection, read_campaign
+from probeval.data.collection import JUDGED, judged_share
 from probeval.errors import DataError, ModelError
 from probeval.relevance import Card, fit_card, write_card
 from probeval.relevance.learning.fit import TEXT_JUD, hierarchical_card
@@ -78,7 +81,7 @@ def fit(
     if not campaigns:
         raise DataError("no campaign is left to fit on.")
     collections, labelled = with_observers(
-        [_fully_judged(c, depth, say) for c in campaigns], observers, read_labelled(labels_from)
+        [_judged_part(c, depth, say) for c in campaigns], observers, read_labelled(labels_from)
     )
     folder = None if out is None else Path(out)
     name = name if folder is None else folder.resolve().name
@@ -95,13 +98,17 @@ def fit(
     return card
 
 
-def _fully_judged(campaign: Collection | str | PathLike[str], depth: int, say: Note) -> Collection:
-    """A campaign with its fully judged systems, or with all systems if none is fully judged."""
+def _judged_part(campaign: Collection | str | PathLike[str], depth: int, say: Note) -> Collection:
+    """The part of a campaign to learn from; says which."""
     collection = campaign if isinstance(campaign, Collection) else read_campaign(campaign)
-    try:
-        kept = collection.judged_systems(depth)
-    except DataError:
-        say(f"{collection.name}: no system is fully judged to depth {depth}; all of them count.")
-        return collection
-    say(f"{collection.name}: {len(kept.runs.systems)} of {len(collection.runs.systems)} systems are fully judged.")
+    kept = collection.judged_part(depth)
+    assert kept.judgments is not None
+    fully = int(np.sum(judged_share(kept.runs, kept.judgments, kept.runs.depth) > JUDGED))
+    found = f"{collection.name}: {fully} of {len(collection.runs.systems)} systems are fully judged"
+    if fully < len(kept.runs.systems):
+        say(f"{found}; all of them count.")
+    elif kept.runs.depth < min(depth, collection.runs.depth):
+        say(f"{found} to depth {kept.runs.depth}; their lists are cut there.")
+    else:
+        say(f"{found}.")
     return kept

@@ -36,6 +36,7 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+QUARTER = 0.25  # least share of fully judged systems to learn at a depth
 JUDGED = 0.99  # minimum judged share of a system's documents for its true score to count as known
 PathName = str | os.PathLike[str]
 
@@ -114,6 +115,21 @@ class Collection:
         if not kept:
             raise DataError(f"no system has more than {share:g} of its documents judged. Use all systems.")
         return replace(self, runs=self.runs.select(kept))
+
+    def judged_part(self, depth: int) -> Collection:
+        """The part to learn from: the fully judged systems, with lists as deep as they are judged, ``depth`` at most.
+
+        If fewer than a quarter of the systems are fully judged to ``depth``, lists are cut at the first lesser depth
+        to which a quarter is, down to half of ``depth``. If there is none, all systems count, with the pairs of their
+        top ``depth`` that are judged.
+        """
+        if self.judgments is None:
+            raise DataError(f"{self.name}: without judgments there is nothing to learn from.")
+        for cut in range(depth, depth // 2 - 1, -1):
+            if cut and np.mean(judged_share(self.runs, self.judgments, cut) > JUDGED) >= QUARTER:
+                kept = self.judged_systems(cut)
+                return replace(kept, runs=kept.runs.top(cut))
+        return replace(self, runs=self.runs.top(depth))
 
 
 def judged_share(runs: Runs, judgments: Judgments, depth: int) -> Floats:

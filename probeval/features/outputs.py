@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import csr_array
 
 from probeval.arrays import Floats, Ints
 from probeval.data.pool import Pool
@@ -15,6 +16,9 @@ from probeval.data.runs import Runs
 from probeval.errors import FeatureError
 
 __all__ = ["OUTPUTS", "Retrievals"]
+
+AGREED = 30  # steps of the power iteration
+EQUAL = 0.1  # the share of equal weights, so that a document that only odd systems retrieve has a finite logarithm
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +71,18 @@ def share_of_teams(seen: Retrievals) -> Floats:
     return np.bincount(once, minlength=len(seen.pool)) / n_teams
 
 
+def authority(seen: Retrievals) -> Floats:
+    """WSYS: the systems' weights are the leading eigenvector of their agreement, and in part equal."""
+    system, _, _, pair = seen.rows
+    n_systems = len(seen.runs.systems)
+    has = csr_array((np.ones(len(pair)), (pair, system)), shape=(len(seen.pool), n_systems))
+    weight = np.full(n_systems, 1 / n_systems)
+    for _ in range(AGREED):
+        weight = has.T @ (has @ weight)
+        weight /= weight.sum()
+    return np.asarray(has @ ((1 - EQUAL) * weight + EQUAL / n_systems))
+
+
 def overlap(seen: Retrievals) -> Floats:
     """OV."""
     places = seen.depth * len(seen.runs.systems) * len(seen.runs.queries)
@@ -116,6 +132,7 @@ def standard_score(seen: Retrievals) -> Floats:
 OUTPUTS: dict[str, Callable[[Retrievals], Floats]] = {
     "fSYS": share_of_systems,
     "fTEAM": share_of_teams,
+    "wSYS": authority,
     "OV": overlap,
     "aRANK": mean_rank,
     "bRANK": best_rank,

@@ -50,6 +50,12 @@ DEFINITIONS = {
         FeatureDefinition("fSYS", "share of the systems with the document in their top k", ("outputs",), deep=True),
         FeatureDefinition("fTEAM", "share of the teams with the document in their top k", ("teams",), deep=True),
         FeatureDefinition(
+            "wSYS",
+            "fSYS with systems weighted by their agreement with the others: their authority",
+            ("outputs",),
+            deep=True,
+        ),
+        FeatureDefinition(
             "OV", "distinct pairs / (k systems queries): one number per campaign, 1 if no lists overlap", ("outputs",)
         ),
         FeatureDefinition("aRANK", "mean rank among the systems that retrieved the document", ("outputs",)),

@@ -168,9 +168,9 @@ def _grades(
             log_scale = sd * rng.normal(size=len(pool.queries))
             continue
         share = priors.share(effect.name, effect.scope) if labelled else 1.0
-        logit = logit + _drawn(rng, view, effect, np.sqrt(share) * sd, correlated=labelled)
+        logit = logit + _drawn(rng, view, effect, np.sqrt(share) * sd)
         if share < 1:
-            unseen += _drawn(rng, view, effect, np.sqrt(1 - share) * sd, correlated=labelled)
+            unseen += _drawn(rng, view, effect, np.sqrt(1 - share) * sd)
     first = np.log(relevant / (1 - relevant))
     gaps = np.full((1, n_grades - 2), min(GAP, SPAN / (n_grades - 1)))
     cuts = cutpoints(np.array([first]), gaps, log_scale[None])[0, pool.query]
@@ -186,9 +186,9 @@ def _popular(view: CampaignView, popularity: float) -> Floats:
     return np.asarray(popularity * view.popularity / (view.popularity.std() or 1.0))
 
 
-def _drawn(rng: np.random.Generator, view: CampaignView, effect: Effect, sd: float, *, correlated: bool) -> Floats:
+def _drawn(rng: np.random.Generator, view: CampaignView, effect: Effect, sd: float) -> Floats:
     """Draw an effect on predictors, shape (pair,)."""
-    columns = effect.correlated(view) if correlated else effect.columns(view)
+    columns = effect.columns(view)
     if effect.scope == "campaign":
         return columns.times(sd * rng.normal(size=(columns.n_columns, 1)))[:, 0]
     pool = view.runs.pool
@@ -213,7 +213,7 @@ def _labels(
         if family not in shared:
             shared[family] = observer.own.get(PAIR, 0.0) * rng.normal(size=len(seen))
             for effect in effects:
-                shared[family] += _drawn(rng, view, effect, observer.own.get(effect.name, 0.0), correlated=True)
+                shared[family] += _drawn(rng, view, effect, observer.own.get(effect.name, 0.0))
         label = observer.slope * (seen + observer.liking * _popular(view, popularity)) + shared[family]
         label += observer.noise * rng.normal(size=len(seen))
         columns.append(label if observer.grades is None else np.rint(observer.grades * expit(label)))

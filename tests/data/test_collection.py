@@ -193,3 +193,30 @@ def test_codes_on_a_pool_are_those_of_the_judgments_there(small):
     nothing = replace(small, judgments=None).codes_on(pool, scale)
     assert nothing.dtype == expected.dtype
     assert nothing.tolist() == [UNJUDGED] * len(pool)
+
+
+@pytest.mark.parametrize(
+    ("depths", "systems", "depth"),
+    [
+        ([4, 4, 4, 4], 4, 4),  # all are judged to depth 4
+        ([4, 1, 1, 1], 1, 4),  # a quarter is
+        ([3, 3, 0, 0], 2, 3),  # none is; half of them to depth 3
+        ([1, 1, 1, 1], 4, 4),  # to less than half the depth: all systems count
+    ],
+)
+def test_the_part_to_learn_from_is_as_deep_as_it_is_judged(depths, systems, depth):
+    rows = [(f"s{i}", "q", f"d{i}{rank}") for i in range(4) for rank in range(6)]
+    judged = [f"d{i}{rank}" for i, n in enumerate(depths) for rank in range(n)]
+    judgments = Judgments.rows(["q"] * len(judged), judged, [0, 1] * (len(judged) // 2) + [1] * (len(judged) % 2))
+    part = Collection("past", Runs.rows(*zip(*rows, strict=True)), judgments).judged_part(4)
+    assert (len(part.runs.systems), part.runs.depth) == (systems, depth)
+
+
+def test_real_campaigns_are_learned_from_at_the_depth_to_which_they_are_judged(data):
+    assert read_campaign(data / "touche2022-task2").judged_part(10).runs.depth == 5
+    assert len(read_campaign(data / "acordar1").judged_part(10).runs.systems) == 12  # none is fully judged
+
+
+def test_without_judgments_there_is_nothing_to_learn_from():
+    with pytest.raises(DataError, match="bare: without judgments there is nothing to learn from"):
+        Collection("bare", Runs.rows(["a"], ["q"], ["d"])).judged_part(10)

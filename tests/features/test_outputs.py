@@ -89,6 +89,23 @@ def test_teams_are_needed_for_their_share(lists):
         compute_features(teamless, ["fTEAM"], depth=2)
 
 
+def test_authority_is_the_leading_eigenvector_of_agreement(lists):
+    # Top 2 as a matrix of pairs by systems: d1 (a, c), d2 (a, b, c), d4 (b), e1 (a).
+    has = np.array([[1, 0, 1], [1, 1, 1], [0, 1, 0], [1, 0, 0]])
+    weight = np.abs(np.linalg.eigh(has.T @ has)[1][:, -1])
+    weight = 0.9 * weight / weight.sum() + 0.1 / 3
+    np.testing.assert_allclose(compute_features(lists, ["wSYS"], depth=2)["wSYS"], has @ weight, atol=1e-9)
+
+
+def test_a_system_that_agrees_with_no_other_has_little_authority():
+    docs = {"a": "d1 d2 d3", "b": "d1 d2 d4", "c": "d1 d3 d2", "odd": "x y z"}
+    rows = [(s, "q", d) for s, listed in docs.items() for d in listed.split()]
+    table = compute_features(Collection("odd", Runs.rows(*zip(*rows, strict=True))), ["fSYS", "wSYS"], depth=3)
+    odd = [table.pool.label(i)[1] in "xyz" for i in range(len(table.pool))]
+    np.testing.assert_allclose(table["wSYS"][odd], 0.1 / 4, atol=1e-9)  # its part of the equal weights
+    assert table["wSYS"].max() == pytest.approx(0.9 + 0.1 * 3 / 4)
+
+
 def test_overlap_of_a_music_campaign(data):
     # MIREX 2011: 6,322 distinct pairs of 5 ranks, 18 systems and 100 queries, 0.7024.
     found = compute_features(read_campaign(data / "mirex2011"), ["OV"], depth=5)["OV"]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from probeval.data import Scale
+from probeval.data import Runs, Scale
 from probeval.errors import ModelError
 from probeval.relevance import Hierarchical, HierarchicalPrior, effects, synthetic_campaign
 from probeval.relevance.effects.effect import Columns, Effect
@@ -45,7 +45,32 @@ def test_effects_of_systems_and_teams_sum_to_zero(campaign):
     every = np.arange(len(design.pool))
     for effect in design.effects:
         if effect.name in ("team", "system", "interaction"):
-            np.testing.assert_allclose(effect.columns.rows(every).sum(axis=1), 0, atol=1e-12)
+            same = np.ones((effect.columns.n_columns, 1))
+            unmixed = replace(effect.columns, mix=None)
+            np.testing.assert_allclose(unmixed.rows(every) @ same, 0, atol=1e-12)
+
+
+def test_systems_with_the_same_lists_have_the_same_effect(campaign):
+    runs = campaign.runs
+    rows = [(s, q, d) for s, q, d, *_ in runs.to_frame().itertuples(index=False)]
+    twins = [("twin", q, d) for s, q, d in rows if s == runs.systems[0]]
+    systems, queries, docs = zip(*rows, *twins, strict=True)
+    design = design_of(replace(campaign, runs=Runs.rows(systems, queries, docs), judgments=None))
+    effect = next(e for e in design.effects if e.name == "system")
+    first, twin = (design.coords["system"].index(s) for s in (runs.systems[0], "twin"))
+    drawn = effect.columns.mixed(np.random.default_rng(0).standard_normal((effect.columns.n_columns, 2000)))
+    np.testing.assert_allclose(drawn[first], drawn[twin], atol=1e-5)
+    # Differences keep the mean variance of independent systems: 2.
+    n = len(drawn)
+    apart = np.array([np.var(drawn[a] - drawn[b]) for a in range(n) for b in range(a)])
+    assert apart.mean() == pytest.approx(2.0, rel=0.1)
+
+
+def test_a_term_that_is_the_same_for_all_pairs_says_nothing(campaign):
+    one_team = replace(campaign, runs=campaign.runs.with_teams(dict.fromkeys(campaign.runs.systems, "us")))
+    design = design_of(one_team)
+    assert not design.terms[:, 1].any()  # the share of teams is 1 everywhere, nine spreads from its centre
+    assert design.terms[:, 0].any()
 
 
 def test_columns_have_one_matrix_however_they_are_asked(campaign):

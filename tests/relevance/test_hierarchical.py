@@ -237,6 +237,22 @@ def test_two_levels_have_no_cutpoint_scale():
     assert pooled.log_sds["cutpoint_scale"].sd > 0.4
 
 
+def test_a_grade_that_was_never_given_teaches_no_gap():
+    """Such a gap is held at its least value: that is no estimate, however sure."""
+    collection = campaign(0, systems=10, queries=15, depth=8)
+    given = collection.judgments
+    never = Judgments.coded(given.pool, given.pair, np.where(given.grades() == 1, 0.0, given.grades()))
+    spec = ModelSpec(PRIOR.terms, PRIOR.centre, PRIOR.spread)
+    gappy, whole = (
+        estimate_campaign(replace(collection, judgments=j), spec, depth=8) for j in (never, collection.judgments)
+    )
+    assert gappy.n_levels == 3
+    assert gappy.gaps == (None,)
+    alone, both = pooled_prior([gappy], spec), pooled_prior([gappy, whole], spec)
+    assert alone.gaps[3] == (alone.gap,)
+    assert both.gaps[3][0] == pooled_prior([whole], spec).gaps[3][0]
+
+
 def test_the_slope_of_the_evidence_points_where_it_grows():
     problem = problem_of(60)
     log_sd = prior_means(problem)

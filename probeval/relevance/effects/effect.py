@@ -36,8 +36,8 @@ LEAST_APART = 0.05  # one minus the mean cosine of systems, at least: identical 
 class Columns:
     r"""The design matrix of an effect: the contribution of each coefficient to each pair's logit, shape (pair, column).
 
-    The matrix is :math:`W - r s'`: a sparse matrix, as a pair has few systems and groups, minus one of rank one that
-    centres it.
+    The matrix is :math:`(W - r s') M`: a sparse matrix, as a pair has few systems and groups, minus one of rank one that
+    centres it, times one that correlates the coefficients: :math:`M z` has the covariance :math:`M M'`.
 
     Parameters
     ----------
@@ -45,6 +45,8 @@ class Columns:
         :math:`W`, shape (pair, column).
     offset, share
         :math:`r` and :math:`s`, shapes (pair,) and (column,).
+    mix
+        :math:`M`, shape (column, column); None for independent coefficients.
 
     Examples
     --------
@@ -59,6 +61,7 @@ class Columns:
     weights: csr_array
     offset: Floats
     share: Floats
+    mix: Floats | None = None
 
     @classmethod
     def of(cls, weights: csr_array) -> Columns:
@@ -72,14 +75,20 @@ class Columns:
 
     def rows(self, pairs: Ints) -> Floats:
         """Return the rows of some pairs as a dense matrix, shape (n, column)."""
-        return np.asarray(self.weights[pairs].toarray() - np.outer(self.offset[pairs], self.share))
+        out = self.weights[pairs].toarray() - np.outer(self.offset[pairs], self.share)
+        return np.asarray(out if self.mix is None else out @ self.mix)
 
     def take(self, pairs: slice) -> Columns:
         """Return the columns of some pairs."""
-        return Columns(self.weights[pairs], self.offset[pairs], self.share)
+        return replace(self, weights=self.weights[pairs], offset=self.offset[pairs])
+
+    def mixed(self, coefficients: Floats) -> Floats:
+        """Return :math:`M z`: coefficients as they add to pairs, shape (.., column, draw) as given."""
+        return coefficients if self.mix is None else self.mix @ coefficients
 
     def times(self, coefficients: Floats) -> Floats:
         """Return the contribution of campaign coefficients, shape (column, draw), to each pair, shape (pair, draw)."""
+        coefficients = self.mixed(coefficients)
         out = self.weights @ coefficients
         if self.share.any():
             out -= np.multiply.outer(self.offset, self.share @ coefficients)
@@ -90,13 +99,14 @@ class Columns:
         out = self.weights.T @ values
         if self.share.any():
             out -= np.multiply.outer(self.share, self.offset @ values)
-        return np.asarray(out)
+        return np.asarray(out if self.mix is None else self.mix.T @ out)
 
     def times_by_query(self, coefficients: Floats, query: Ints) -> Floats:
         """Return the contribution of query coefficients, shape (query, column, draw), to each pair, shape (pair, draw).
 
         ``query`` is the position of each pair's query among them, in increasing order, shape (pair,).
         """
+        coefficients = self.mixed(coefficients)
         n_queries, _, n_draws = coefficients.shape
         out = self._wide(query, n_queries) @ coefficients.reshape(n_queries * self.n_columns, n_draws)
         if self.share.any():
@@ -108,7 +118,7 @@ class Columns:
         inner = (self._wide(query, n_queries).T @ values).reshape(n_queries, self.n_columns, values.shape[1])
         if self.share.any():
             inner -= self.share[:, None] * (self._offsets(query, n_queries).T @ values)[:, None, :]
-        return self.times_by_query(inner, query)
+        return self.times_by_query(inner if self.mix is None else self.mix.T @ inner, query)
 
     def _wide(self, query: Ints, n_queries: int) -> csr_array:
         """Return the sparse part with separate columns for each query, shape (pair, query and column)."""
@@ -123,6 +133,8 @@ class Columns:
     @cached_property
     def squares(self) -> Floats:
         """Return the sum of squares of each row: its variance for coefficients of variance 1, shape (pair,)."""
+        if self.mix is not None:
+            return np.asarray((self.rows(np.arange(self.weights.shape[0])) ** 2).sum(axis=1))
         own = np.asarray(self.weights.power(2).sum(axis=1)).ravel()
         cross = self.weights @ self.share
         return np.asarray(own - 2 * self.offset * cross + self.offset**2 * float(self.share @ self.share))
@@ -232,10 +244,6 @@ class Effect(ABC):
     @abstractmethod
     def columns(self, view: CampaignView) -> Columns:
         """Return the contribution of each coefficient to each pair's logit."""
-
-    def correlated(self, view: CampaignView) -> Columns:
-        """Return the columns for coefficients that are correlated by what systems retrieve; by default the same."""
-        return self.columns(view)
 
     def exists(self, scale: Scale) -> bool:
         """Whether the effect is identifiable on this scale."""

@@ -2,15 +2,13 @@ r"""Effects of systems: their quality beyond popularity, over all queries and on
 
 The :math:`n_d` systems that retrieved a document count by the root of their number: a good system stays informative
 about a document that many others retrieved. Effects are zero-sum over systems: their common part is a function of
-popularity.
+popularity. Systems that retrieve the same documents have like effects: they share what is good or bad about them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-
-import numpy as np
-from scipy.sparse import csr_array
+from dataclasses import replace
 
 from probeval.relevance.effects.effect import CampaignView, Columns, Effect
 
@@ -38,10 +36,9 @@ class System(OfSystems):
     scope = "campaign"
     typical = 0.4
 
-    def correlated(self, view: CampaignView) -> Columns:
-        r"""Return the columns for :math:`a \sim N(0, \sigma^2 K)`, with :math:`K` the overlap of the systems."""
-        rows = view.membership.rows(np.arange(len(view.runs.pool)))
-        return Columns.of(csr_array(rows @ view.overlap))
+    def columns(self, view: CampaignView) -> Columns:
+        r"""Return the weights for :math:`a \sim N(0, \sigma^2 K)`, with :math:`K` the overlap of the systems."""
+        return replace(view.membership, mix=view.overlap)
 
 
 class SystemOnQuery(OfSystems):

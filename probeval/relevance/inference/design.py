@@ -111,15 +111,14 @@ class ModelDesign:
         *,
         depth: int,
         scale: Scale,
-        correlated: bool = False,
     ) -> ModelDesign:
-        """Return the design of a campaign's pairs in the top ``depth``; a system without a team is one of its own.
-
-        With ``correlated``, effects of systems are alike where the systems retrieve the same documents.
-        """
+        """Return the design of a campaign's pairs in the top ``depth``; a system without a team is one of its own."""
         view = CampaignView.of(collection, depth=depth, scale=scale)
         table = compute_features(view.collection, feature_names(prior.terms), depth=depth, scale=scale)
-        standard = (table.design(prior.terms) - np.array(prior.centre)) / np.array(prior.spread)
+        values = table.design(prior.terms)
+        standard = (values - np.array(prior.centre)) / np.array(prior.spread)
+        # A term that is the same for all pairs, such as the share of teams of a single team, says nothing of them.
+        standard[:, np.all(values == values[:1], axis=0)] = 0.0
         existing = [effect for effect in prior.effects if effect.exists(scale)]
         coords: dict[str, Sequence[str]] = {"query": [str(q) for q in view.runs.queries]}
         for effect in existing:
@@ -131,10 +130,7 @@ class ModelDesign:
             term_names=prior.terms,
             coefficients=prior.coefficients,
             cuts=prior.cut_priors(len(scale.levels)),
-            effects=tuple(
-                DesignedEffect(e, e.correlated(view) if correlated else e.columns(view), prior.log_sds[e.name])
-                for e in existing
-            ),
+            effects=tuple(DesignedEffect(e, e.columns(view), prior.log_sds[e.name]) for e in existing),
             coords=coords,
             counts=view.membership.offset**2,
         )

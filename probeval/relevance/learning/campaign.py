@@ -16,6 +16,7 @@ from probeval.relevance.effects.effect import Effect
 from probeval.relevance.effects.prior import HierarchicalPrior
 from probeval.relevance.inference.design import ModelDesign
 from probeval.relevance.inference.laplace import fit_laplace
+from probeval.relevance.inference.newton import LEAST_GAP
 from probeval.relevance.normal import Normal
 from probeval.threads import one_thread
 
@@ -69,14 +70,14 @@ class CampaignEstimate:
     n_levels
         The number of levels of its scale.
     coefficients, first_cut, gaps, log_sds
-        Estimates as normals: mean and standard error.
+        Estimates as normals: mean and standard error. A gap is None if one of its grades was never given.
     """
 
     name: str
     n_levels: int
     coefficients: tuple[Normal, ...]
     first_cut: Normal
-    gaps: tuple[Normal, ...]
+    gaps: tuple[Normal | None, ...]
     log_sds: Mapping[str, Normal]
 
 
@@ -103,6 +104,6 @@ def estimate_campaign(collection: Collection, spec: ModelSpec, *, depth: int) ->
         n_levels=design.n_levels,
         coefficients=estimates("coefficients"),
         first_cut=estimates("first_cut")[0],
-        gaps=estimates("gaps"),
+        gaps=tuple(gap if gap.mean > 2 * LEAST_GAP else None for gap in estimates("gaps")),
         log_sds=posterior.log_sds,
     )

@@ -27,7 +27,7 @@ __all__ = ["TEXT_JUD", "TEXT_OUT", "fit_card", "fit_hierarchical", "hierarchical
 TEXT_OUT = (("log(fSYS)", "fTEAM"), ("log(fSYS)",))
 TEXT_JUD = tuple((*terms, "dSYS", "aDOC") for terms in TEXT_OUT) + TEXT_OUT
 
-TEXT_SPEC = ModelSpec(("log(fSYS)", "fTEAM"), centre=(-3.5, 0.1), spread=(1.25, 0.1))
+TEXT_SPEC = ModelSpec(("log(wSYS)", "fTEAM"), centre=(-3.5, 0.1), spread=(1.25, 0.1))
 MUSIC_SPEC = ModelSpec(
     ("log(fSYS)", "f[artist]", "s[genre]", "f[genre]"),
     centre=(-2.3, 0.03, 0.4, 0.25),

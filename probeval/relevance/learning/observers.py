@@ -101,7 +101,7 @@ def _with_runs(
     """Return estimates from a campaign with runs; cached, as they are slow."""
     assert collection.judgments is not None
     scale = collection.judgments.scale()
-    design = ModelDesign.of(spec.vague(), collection, depth=depth, scale=scale, correlated=True)
+    design = ModelDesign.of(spec.vague(), collection, depth=depth, scale=scale)
     codes = collection.codes_on(design.pool, scale)
     values = labels.on(design.pool)
     stacks = Stacks(design)

@@ -32,12 +32,10 @@ def pooled_prior(estimates: Sequence[CampaignEstimate], spec: ModelSpec) -> Hier
     """Return the prior for a new campaign."""
     if not estimates:
         raise ModelError("No campaign was given to learn from.")
+    every = [gap for estimate in estimates if estimate.n_levels < MANY for gap in estimate.gaps if gap is not None]
+    any_gap = _next(every, BETWEEN_GAPS, positive=True) if every else DEFAULT_GAP
     sizes = sorted({estimate.n_levels for estimate in estimates if estimate.n_levels > 2})
-    gaps = {
-        n: tuple(_next([at[i] for at in _gaps(estimates, n)], BETWEEN_GAPS, positive=True) for i in range(n - 2))
-        for n in sizes
-    }
-    every = [gap for estimate in estimates if estimate.n_levels < MANY for gap in estimate.gaps]
+    gaps = {n: tuple(_gap(estimates, n, i) or any_gap for i in range(n - 2)) for n in sizes}
     return HierarchicalPrior(
         terms=spec.terms,
         centre=spec.centre,
@@ -48,7 +46,7 @@ def pooled_prior(estimates: Sequence[CampaignEstimate], spec: ModelSpec) -> Hier
         ),
         first_cut=_next([estimate.first_cut for estimate in estimates], BETWEEN_CUTS),
         gaps=gaps,
-        gap=_next(every, BETWEEN_GAPS, positive=True) if every else DEFAULT_GAP,
+        gap=any_gap,
         log_sds={
             effect.name: _next(
                 [e.log_sds[effect.name] for e in estimates if effect.name in e.log_sds] or [effect.unseen],
@@ -59,8 +57,10 @@ def pooled_prior(estimates: Sequence[CampaignEstimate], spec: ModelSpec) -> Hier
     )
 
 
-def _gaps(estimates: Sequence[CampaignEstimate], n_levels: int) -> list[tuple[Normal, ...]]:
-    return [estimate.gaps for estimate in estimates if estimate.n_levels == n_levels]
+def _gap(estimates: Sequence[CampaignEstimate], n_levels: int, place: int) -> Normal | None:
+    """Return the prior of a gap on scales of this many levels; None if no campaign gave both of its grades."""
+    seen = [gap for e in estimates if e.n_levels == n_levels and (gap := e.gaps[place]) is not None]
+    return _next(seen, BETWEEN_GAPS, positive=True) if seen else None
 
 
 def _next(seen: Sequence[Normal], scale: float, *, positive: bool = False) -> Normal:

@@ -80,13 +80,8 @@ class Hierarchical:
             return with_labels(design, self.prior.observers, collection.labels, worth_factor=worth_factor)
 
     def unlabelled(self, collection: Collection, *, depth: int, scale: Scale | None = None) -> ModelDesign:
-        """Return the design of a campaign before its labels are seen.
-
-        If there are labels, effects of systems are correlated by what the systems retrieve.
-        """
-        labels, scale = collection.labels, collection.scale(scale)
-        correlated = labels is not None and distinguishes(labels, collection.runs.top(depth).pool)
-        return ModelDesign.of(self.prior, collection, depth=depth, scale=scale, correlated=correlated)
+        """Return the design of a campaign before its labels are seen."""
+        return ModelDesign.of(self.prior, collection, depth=depth, scale=collection.scale(scale))
 
     def infer(
         self,

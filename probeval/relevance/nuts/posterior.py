@@ -105,7 +105,8 @@ class NutsPosterior(Posterior):
         for effect in (*design.effects, *seen_effects):
             name = f"{effect.name}_effect"
             of_query = effect.effect.scope == "query"
-            values = np.moveaxis(local[effect.name] if of_query else drawn.parameters[effect.name], -1, 0)
+            coefficients = local[effect.name] if of_query else drawn.parameters[effect.name]
+            values = np.moveaxis(effect.columns.mixed(coefficients), -1, 0)
             values = values - (values @ effect.columns.share)[..., None]  # set the mean to 0: it is not identified
             posterior[name] = values if effect.effect.dims else values[..., 0]
             dims[name] = [*(["query"] * of_query), *effect.effect.dims]
