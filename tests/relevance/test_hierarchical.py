@@ -237,6 +237,19 @@ def test_two_levels_have_no_cutpoint_scale():
     assert pooled.log_sds["cutpoint_scale"].sd > 0.4
 
 
+def test_the_log_evidence_of_one_judgment_is_its_log_probability():
+    collection = campaign(3)
+    model = Hierarchical(PRIOR, draws=4000)
+    before = model.predict(replace(collection, judgments=None), depth=5, scale=GRADED)
+    for pair in (0, 7, 19):
+        one = replace(collection, judgments=collection.judgments.on(before.pool).take(np.array([pair])))
+        level = int(one.judgments.grades()[pair])
+        posterior = model.infer(one, depth=5, scale=GRADED)
+        assert posterior.log_evidence == pytest.approx(np.log(before.probability[:, pair, level].mean()), abs=0.05)
+    nothing = model.infer(replace(collection, judgments=None), depth=5, scale=GRADED)
+    assert nothing.log_evidence == pytest.approx(0.0, abs=1e-6)
+
+
 def test_a_grade_that_was_never_given_teaches_no_gap():
     """Such a gap is held at its least value: that is no estimate, however sure."""
     collection = campaign(0, systems=10, queries=15, depth=8)

@@ -36,7 +36,7 @@ LEAST_APART = 0.05  # one minus the mean cosine of systems, at least: identical 
 class Columns:
     r"""The design matrix of an effect: the contribution of each coefficient to each pair's logit, shape (pair, column).
 
-    The matrix is :math:`(W - r s') M`: a sparse matrix, as a pair has few systems and groups, minus one of rank one that
+    The matrix is :math:`(W - r s') M`: a sparse one, as a pair has few systems and groups, minus one of rank one that
     centres it, times one that correlates the coefficients: :math:`M z` has the covariance :math:`M M'`.
 
     Parameters

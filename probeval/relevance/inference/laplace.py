@@ -47,6 +47,8 @@ class LaplacePosterior(Posterior):
         The centres over which the variances, and the worth of labels, are integrated.
     log_sd_errors
         The posterior standard deviation of each log standard deviation, shape (effect,).
+    log_evidence
+        The log probability of the judgments before they were seen, all parameters integrated out.
     """
 
     problem: Problem
@@ -55,6 +57,7 @@ class LaplacePosterior(Posterior):
     modes: tuple[Mode, ...]
     weights: Floats
     log_sd_errors: Floats
+    log_evidence: float
 
     def __repr__(self) -> str:
         n = len(self.problem.pairs)
@@ -122,25 +125,25 @@ def fit_laplace(
         mode = find_mode(same, mode.log_sd + step, start_from(same, mode))
         seen = influence(same, mode)
     errors = 1 / np.sqrt(1 / sd**2 + seen.information)
-    if len(measured) < 2:
-        return LaplacePosterior(same, mode, (same,), (mode,), np.ones(1), errors)
     offsets = _spread_points(len(measured), len(mean))
-    known = start is not None and len(start.points) == len(measured)
-    starts = start.points if start is not None and known else (start_from(same, mode),) * len(measured)
     problems = tuple(same if m is None else Problem(design, judged, m) for m in measured)
-    settings = [(p, mode.log_sd + errors * z, s) for p, z, s in zip(problems, offsets, starts, strict=True)]
-    spread_out = in_order if len(same.pairs) >= MANY else map
-    modes = tuple(spread_out(lambda setting: find_mode(*setting), settings))
+    modes: tuple[Mode, ...] = (mode,)
+    if len(measured) > 1:
+        known = start is not None and len(start.points) == len(measured)
+        starts = start.points if start is not None and known else (start_from(same, mode),) * len(measured)
+        settings = [(p, mode.log_sd + errors * z, s) for p, z, s in zip(problems, offsets, starts, strict=True)]
+        spread_out = in_order if len(same.pairs) >= MANY else map
+        modes = tuple(spread_out(lambda setting: find_mode(*setting), settings))
     # Importance weights: the posterior over the normal that the points were drawn from.
     log_weight = np.array([m.log_evidence - np.sum(((m.log_sd - mean) / sd) ** 2) / 2 for m in modes])
-    log_weight += (offsets**2).sum(axis=1) / 2
-    log_weight += [0.0 if m is None else np.log(m.weight) for m in measured]
-    weight = np.exp(log_weight - log_weight.max()) + LEAST_WEIGHT
-    weight /= weight.sum()
-    if not design.measured:
-        return LaplacePosterior(same, mode, problems, modes, weight, errors)
-    best = int(np.argmax(weight))
-    return LaplacePosterior(problems[best], modes[best], problems, modes, weight, errors)
+    log_weight += (offsets**2).sum(axis=1) / 2 + np.log(errors / sd).sum()
+    log_weight += [-np.log(len(modes)) if m is None else np.log(m.weight) for m in measured]
+    weight = np.exp(log_weight - log_weight.max())
+    evidence = float(log_weight.max() + np.log(weight.sum()))
+    weight = (weight + LEAST_WEIGHT) / (weight + LEAST_WEIGHT).sum()
+    best = int(np.argmax(weight)) if design.measured else None
+    centre = (same, mode) if best is None else (problems[best], modes[best])
+    return LaplacePosterior(*centre, problems, modes, weight, errors, evidence)
 
 
 class Influence(NamedTuple):
@@ -198,7 +201,9 @@ def resolvents(mode: Mode) -> list[Floats]:
 
 
 def _spread_points(n: int, dimension: int) -> Floats:
-    """Return fixed points in pairs around zero, with mean square 1 in each dimension, shape (n, dimension)."""
+    """Return fixed points in pairs around zero, with mean square 1 in each dimension; one is zero itself."""
+    if n == 1:
+        return np.zeros((1, dimension))
     half = np.random.default_rng(0).standard_normal(((n + 1) // 2, dimension))
     half /= np.sqrt((half**2).mean(axis=0))
     return np.concatenate([half, -half])[:n]
