@@ -1,0 +1,276 @@
+"""Write docs/evidence-model.md: `python examples/choose_model.py DATA KEEP [--finished]`.
+
+Every variant of the hierarchical model that was tried, judged by campaigns left out. Results are kept in the folder
+KEEP as they are made, so that a broken run resumes where it stopped; --finished writes the page from those at hand.
+"""
+
+import pickle
+import sys
+import warnings
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from make_cards import TEXT
+from scipy.sparse import csr_array
+
+from probeval.data import read_campaign
+from probeval.metrics import parse
+from probeval.relevance import Hierarchical
+from probeval.relevance.effects import EFFECTS, CampaignView, Columns, Effect
+from probeval.relevance.effects import effect as effect_module
+from probeval.relevance.effects.system import System, SystemOnQuery
+from probeval.relevance.effects.team import Team
+from probeval.relevance.learning.campaign import ModelSpec, estimate_campaign
+from probeval.relevance.learning.prior import pooled_prior
+from probeval.scores import evaluate
+from probeval.simulation import HeldOut
+from probeval.simulation.points import tau_and_accuracy
+
+PAGE = Path(__file__).parents[1] / "docs" / "evidence-model.md"
+LEARNED_FROM_ONLY = ("wikitables-keyword", "acordar1")
+TOGETHER = ({"trec-covid-round1", "trec-covid-round2"},)  # left out together: they share systems and topics
+SHARES, SEEDS = (0.01, 0.05), 2
+STANDARD = {  # the centre and spread of each term that was tried
+    "log(wSYS)": (-3.5, 1.25),
+    "log(fSYS)": (-3.5, 1.25),
+    "fTEAM": (0.1, 0.1),
+    "log(fTEAM)": (-2.0, 1.0),
+    "log(wSYS):log(wSYS)": (12.0, 8.0),
+    "zSCORE": (1.0, 0.7),
+    "log(bRANK)": (1.0, 0.8),
+    "log(aRANK)": (1.2, 0.7),
+    "log(wSYS@100)": (-2.0, 1.0),
+}
+TERMS = ("log(wSYS)", "fTEAM")
+
+
+class IndependentSystem(System):
+    """Systems with independent effects."""
+
+    def columns(self, view: CampaignView) -> Columns:
+        return view.membership
+
+
+class CorrelatedOnQuery(SystemOnQuery):
+    """Effects of systems on single queries, correlated by overlap as those over all queries are."""
+
+    def columns(self, view: CampaignView) -> Columns:
+        return replace(view.membership, mix=view.overlap)
+
+
+class CorrelatedTeam(Team):
+    """Effects of teams, correlated by the overlap of their systems."""
+
+    def columns(self, view: CampaignView) -> Columns:
+        columns = super().columns(view)
+        place = {team: i for i, team in enumerate(view.teams)}
+        of_system = np.eye(len(place))[[place[team] for team in view.runs.teams or ()]]
+        mean = of_system / of_system.sum(axis=0)
+        value, vector = np.linalg.eigh(mean.T @ (view.overlap @ view.overlap) @ mean)
+        return replace(columns, mix=(vector * np.sqrt(np.maximum(value, 0.0))) @ vector.T)
+
+
+def counted(power: float) -> Callable[[CampaignView], Columns]:
+    """Return the membership of systems in pairs with the weight :math:`n^{-power}` for one of n systems."""
+
+    def columns(view: CampaignView) -> Columns:
+        member = view.membership
+        factor = member.offset ** (1 - 2 * power)
+        return replace(
+            member, weights=csr_array(member.weights.multiply(factor[:, None])), offset=member.offset * factor
+        )
+
+    return columns
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A variant of the model: its terms, effects in place of those of the same name, and the slope within queries."""
+
+    title: str
+    terms: tuple[str, ...] = TERMS
+    swapped: tuple[Effect, ...] = ()
+    slope_of: str = effect_module.POPULARITY
+    power: float = 0.5
+
+    @property
+    def spec(self) -> ModelSpec:
+        centre, spread = zip(*(STANDARD[t] for t in self.terms), strict=True)
+        return ModelSpec(self.terms, centre=centre, spread=spread)
+
+    @contextmanager
+    def tried(self):
+        """Put the variant in the place of the model."""
+        before, slope, membership = list(EFFECTS), effect_module.POPULARITY, CampaignView.membership
+        EFFECTS[:] = [next((e for e in self.swapped if isinstance(b, Effect) and e.name == b.name), b) for b in before]
+        effect_module.POPULARITY = self.slope_of
+        if self.power != 0.5:
+            weighted, plain = counted(self.power), membership.func
+
+            class View(CampaignView):
+                membership = property(plain)
+
+            CampaignView.membership = property(lambda view: weighted(View(view.collection, view.depth, view.scale)))
+        estimate_campaign.cache_clear()
+        try:
+            yield self
+        finally:
+            EFFECTS[:], effect_module.POPULARITY, CampaignView.membership = before, slope, membership
+
+
+SHIPPED = "shipped"
+VARIANTS = {
+    SHIPPED: Variant("as shipped: authority, share of teams; systems correlated by overlap"),
+    "popularity": Variant("popularity in place of authority", ("log(fSYS)", "fTEAM")),
+    "popularity-independent": Variant(
+        "popularity in place of authority, independent systems", ("log(fSYS)", "fTEAM"), (IndependentSystem(),)
+    ),
+    "independent": Variant("independent systems", swapped=(IndependentSystem(),)),
+    "no-teams": Variant("no share of teams", ("log(wSYS)",)),
+    "log-teams": Variant("the log share of teams", ("log(wSYS)", "log(fTEAM)")),
+    "both": Variant("popularity beside authority", (*TERMS, "log(fSYS)")),
+    "squared": Variant("the square of authority beside it", (*TERMS, "log(wSYS):log(wSYS)")),
+    "scores": Variant("standardised retrieval scores as well", (*TERMS, "zSCORE")),
+    "best-rank": Variant("the best rank as well", (*TERMS, "log(bRANK)")),
+    "mean-rank": Variant("the mean rank as well", (*TERMS, "log(aRANK)")),
+    "deep": Variant("authority to depth 100 as well", (*TERMS, "log(wSYS@100)")),
+    "slope-authority": Variant("query slopes on authority in place of popularity", slope_of="log(wSYS)"),
+    "correlated-queries": Variant("systems on single queries correlated too", swapped=(CorrelatedOnQuery(),)),
+    "correlated-teams": Variant("teams correlated too", swapped=(CorrelatedTeam(),)),
+    "weight-.35": Variant("a system counts n^-.35 among n, not n^-.5", power=0.35),
+    "weight-.75": Variant("a system counts n^-.75 among n, not n^-.5", power=0.75),
+}
+
+
+class Work:
+    """Campaigns and results, each made once."""
+
+    def __init__(self, data: Path, keep: Path, *, finished: bool) -> None:
+        self.data, self.keep, self.finished = data, keep, finished
+        keep.mkdir(parents=True, exist_ok=True)
+
+    def kept(self, name, make):
+        path = self.keep / f"{name}.pkl"
+        if not path.exists():
+            if self.finished:
+                return None
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                made = make()
+            path.with_suffix(".part").write_bytes(pickle.dumps(made))
+            path.with_suffix(".part").rename(path)
+            print(name, file=sys.stderr, flush=True)
+        return pickle.loads(path.read_bytes())
+
+    def campaigns(self):
+        def read():
+            past = {n: read_campaign(self.data / n).judged_part(depth) for n, depth in TEXT.items()}
+            return {name: replace(c, labels=None) for name, c in past.items()}
+
+        return self.kept("campaigns", read)
+
+    def estimates(self, key, variant):
+        campaigns, spec = self.campaigns(), variant.spec
+        return {
+            name: self.kept(f"estimate-{key}-{name}", lambda c=c, d=TEXT[name]: estimate_campaign(c, spec, depth=d))
+            for name, c in campaigns.items()
+        }
+
+    def result(self, key, name):
+        """Return the figures of a variant on a campaign left out."""
+        variant = VARIANTS[key]
+
+        def make():
+            with variant.tried():
+                out = next((t for t in TOGETHER if name in t), {name})
+                estimates = self.estimates(key, variant)
+                prior = pooled_prior([e for n, e in estimates.items() if n not in out], variant.spec)
+                return figures(
+                    Hierarchical(prior), self.campaigns()[name], TEXT[name], truth=name not in LEARNED_FROM_ONLY
+                )
+
+        return self.kept(f"result-{key}-{name}", make)
+
+
+def figures(model: Hierarchical, campaign, depth: int, *, truth: bool) -> dict[str, float]:
+    """Return the log score of all judgments, of the rest after a few, and tau with nothing judged."""
+    scale = campaign.scale()
+    design = model.design(campaign, depth=depth, scale=scale)
+    codes = campaign.codes_on(design.pool, scale)
+    known = np.flatnonzero(codes >= 0)
+    out = {"log score": model.refit(campaign, design).log_evidence, "judgments": float(len(known))}
+    judgments = campaign.judgments.on(design.pool)
+    for share in SHARES:
+        left = []
+        for seed in range(SEEDS):
+            order = np.random.default_rng(seed).permutation(known)
+            first, rest = np.split(order, [int(np.ceil(share * len(known)))])
+            some = replace(campaign, judgments=judgments.take(np.isin(judgments.pair, first)))
+            relevance = model.distribution(some, model.refit(some, design), np.random.default_rng(0))
+            probability = relevance.probability.mean(axis=0)[rest, scale.level_of(codes[rest])]
+            left.append(float(np.log(np.maximum(probability, 1e-12)).mean()))
+        out[f"after {share:g}"] = float(np.mean(left))
+    if truth:
+        held, metric = HeldOut.of(campaign, depth=depth), parse(f"DCG@{depth}")
+        relevance = model.predict(replace(held.collection, judgments=None), depth=depth, scale=scale)
+        scores = evaluate(held.collection.runs.top(depth), relevance, metric)
+        out["tau"] = tau_and_accuracy(scores.mean, held.truth(metric).mean(axis=1))[0]
+    return out
+
+
+def table(frame: pd.DataFrame) -> str:
+    rows = [["-" if isinstance(v, float) and np.isnan(v) else str(v) for v in row] for row in frame.to_numpy()]
+    head = list(map(str, frame.columns))
+    return "\n".join("| " + " | ".join(r) + " |" for r in [head, ["---"] * len(head), *rows]) + "\n"
+
+
+HEAD = """# Evidence: the choice of the model
+
+Written by `examples/choose_model.py`. Every variant of the hierarchical model that was tried is fitted to the campaigns
+that are left when one is taken out (the two rounds of TREC-COVID are taken out together), and predicts that one:
+
+- *log score*: the log probability of all of its judgments, before any was seen and with all parameters integrated out,
+  less that of the shipped model; *better* and *worse* count the campaigns where it differs by more than 1;
+- *after 1%*, *after 5%*: the mean log probability of the remaining judgments after a few in random order;
+- *tau*: Kendall's tau of the ranking by DCG with nothing judged, on campaigns whose truth is known.
+
+A variant is taken if it raises the log score in sum and does not hurt two campaigns for one that it helps.
+
+"""
+
+
+def page(work: Work) -> str:
+    rows, differences = [], []
+    shipped = {name: work.result(SHIPPED, name) for name in TEXT}
+    for key, variant in VARIANTS.items():
+        found = {name: work.result(key, name) for name in TEXT}
+        if any(f is None for f in found.values()):
+            continue
+        by = {name: f["log score"] - shipped[name]["log score"] for name, f in found.items()}
+        rows.append(
+            {
+                "variant": variant.title,
+                "log score": f"{sum(f['log score'] for f in found.values()):,.0f}" if key == SHIPPED
+                else f"{sum(by.values()):+.1f}",
+                "better": sum(d > 1 for d in by.values()),
+                "worse": sum(d < -1 for d in by.values()),
+                **{f"after {s:.0%}": f"{np.mean([f[f'after {s:g}'] for f in found.values()]):.4f}" for s in SHARES},
+                "tau": f"{np.mean([f['tau'] for f in found.values() if 'tau' in f]):.3f}",
+            }
+        )  # fmt: skip
+        if key != SHIPPED:
+            differences.append({"variant": key, **{name: f"{d:+.1f}" for name, d in by.items()}})
+    text = HEAD + table(pd.DataFrame(rows)) + "\n## By campaign\n\nThe log score less that of the shipped model.\n\n"
+    turned = pd.DataFrame(differences).set_index("variant").T.reset_index(names="campaign") if differences else None
+    return text + ("" if turned is None else table(turned))
+
+
+if __name__ == "__main__":
+    arguments = [a for a in sys.argv[1:] if a != "--finished"]
+    if len(arguments) != 2:
+        sys.exit("usage: python examples/choose_model.py DATA KEEP [--finished]")
+    PAGE.write_text(page(Work(*map(Path, arguments), finished="--finished" in sys.argv)), "utf-8")
