@@ -164,7 +164,7 @@ class SimulationProtocol:
         if self.seeds < 1 or self.batch < 1 or not self.policies:
             raise SelectionError("A simulation needs at least one policy, one seed, and batches of at least one.")
         if self.late_batch is not None and not 0 < self.late_batch <= 1:
-            raise SelectionError(f"A late batch is a share of the pool, above 0 and at most 1; got {self.late_batch:g}.")
+            raise SelectionError(f"A late batch is a share of the pool above 0, at most 1; got {self.late_batch:g}.")
         if any(not 0 <= share <= 1 for share in (*self.checkpoints, self.pilot)) or not 0 < self.until <= 1:
             raise SelectionError("Checkpoints, pilot and until are shares of the pool, from 0 to 1.")
         if self.explore is not None:

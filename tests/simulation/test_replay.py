@@ -69,7 +69,7 @@ def test_late_batches_are_shares_of_the_pool(held):
     early = [3] * (tenth // 3) + [tenth % 3] * (tenth % 3 > 0)
     assert sizes[: len(early)] == early
     assert set(sizes[len(early) : -1]) == {late}
-    with pytest.raises(SelectionError, match="A late batch is a share of the pool, above 0 and at most 1; got 2"):
+    with pytest.raises(SelectionError, match="A late batch is a share of the pool above 0, at most 1; got 2"):
         run(held, late_batch=2)
 
 
