@@ -151,7 +151,7 @@ def ranking(work: Work) -> str:
     planned = len(work.cells())
     state = "" if len(found) == planned else f" {len(found)} of {planned} simulations are finished."
     top = (
-        "## What must hold, and what was found\n\nThe sections below explain each figure, and their tables give the "
+        "## Targets\n\nThe sections below explain each figure, and their tables give the "
         f"number of seeds (goal: {SEEDS['DCG']} for DCG, {SEEDS['nDCG']} for nDCG).{state} {targets}"
     )
     return "\n".join([top, *sections])
