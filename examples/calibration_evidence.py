@@ -3,13 +3,12 @@
 import sys
 from pathlib import Path
 
-import pandas as pd
+from evidence import DOCS, table
 
 from probeval.data import read_campaign
 from probeval.plots import plot_checkpoints, plot_reliability, save
 from probeval.simulation import validate
 
-DOCS = Path(__file__).parents[1] / "docs"
 TEXT = ("trec8-adhoc", "trec-dl2019-passage", "clef-ehealth2018-irtask1", "trec-covid-round1", "touche2022-task2")
 COLUMNS = {
     "confidence": "confidence",
@@ -36,16 +35,6 @@ effects, the widths of its priors) was selected on these same four campaigns, so
 they would be on a new campaign.
 
 """
-
-
-def table(frame: pd.DataFrame) -> str:
-    head = [*frame.columns]
-    rows = [[_cell(v) for v in row] for row in frame.itertuples(index=False)]
-    return "\n".join("| " + " | ".join(map(str, r)) + " |" for r in [head, ["---"] * len(head), *rows]) + "\n"
-
-
-def _cell(value: object) -> str:
-    return f"{value:.3f}" if isinstance(value, float) else str(value).replace("|", "\\|")
 
 
 def main(data: Path, seeds: int) -> None:

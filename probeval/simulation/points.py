@@ -24,7 +24,7 @@ __all__ = ["BINS", "Bins", "Point", "PointDocument", "measure_point", "significa
 
 BINS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)  # of stated confidence; the last one is closed
 ALPHA = 0.05  # of the paired t test for significant true differences
-LOW = 0.01  # the quantile of the null distribution of centred coverage
+LOW = 0.05  # the quantile of the null distribution of centred coverage
 
 
 @dataclass(frozen=True)
@@ -78,9 +78,9 @@ class PointDocument(TypedDict):
     calibration_error, calibration_excess, calibration_p
         The mean distance between accuracy and stated confidence; its excess over the mean of a perfectly calibrated
         model; and the probability that such a model has as large an error.
-    coverage, centred_coverage, centred_coverage_null01
+    coverage, centred_coverage, centred_coverage_null05
         The share of systems whose interval holds the true score; the same for scores less their mean over systems; and
-        the 1% quantile of the latter under perfect calibration.
+        the 5% quantile of the latter under perfect calibration.
     level_z
         The error of the mean score in standard deviations.
     """
@@ -100,7 +100,7 @@ class PointDocument(TypedDict):
     coverage: float
     centred_coverage: float
     level_z: float
-    centred_coverage_null01: float
+    centred_coverage_null05: float
 
 
 @dataclass(frozen=True)
@@ -129,8 +129,8 @@ class Point:
         The share of systems whose interval holds the true score; the same for scores less their mean over systems.
     level_z
         The error of the mean score in standard deviations.
-    centred_coverage_null01
-        The 1% quantile of centred coverage under perfect calibration.
+    centred_coverage_null05
+        The 5% quantile of centred coverage under perfect calibration.
     bins
         The bins of the calibration error.
     """
@@ -150,7 +150,7 @@ class Point:
     coverage: float
     centred_coverage: float
     level_z: float
-    centred_coverage_null01: float
+    centred_coverage_null05: float
     bins: Bins
 
     def to_dict(self) -> PointDocument:
@@ -171,7 +171,7 @@ class Point:
             "coverage": self.coverage,
             "centred_coverage": self.centred_coverage,
             "level_z": self.level_z,
-            "centred_coverage_null01": self.centred_coverage_null01,
+            "centred_coverage_null05": self.centred_coverage_null05,
         }
 
 
@@ -248,7 +248,7 @@ def measure_point(
         coverage=float(_inside(truth, *scores.intervals(level)).mean()),
         centred_coverage=float(_inside(centred, low, high).mean()),
         level_z=_level_z(scores, truth),
-        centred_coverage_null01=float(np.quantile(held, LOW)),
+        centred_coverage_null05=float(np.quantile(held, LOW)),
         bins=Bins(*(tuple(float(x) for x in part[0]) for part in bins)),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import ceil
 from typing import Any
 
 from probeval.data.collection import Collection
@@ -20,6 +21,7 @@ from probeval.simulation.heldout import HeldOut
 __all__ = ["SIMULATION_CHECKPOINTS", "Contender", "SimulationProtocol", "check_noise", "label_baselines"]
 
 SIMULATION_CHECKPOINTS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2)  # of the pool
+LATE = 0.1  # of the pool is judged when late batches begin
 LABEL_BASELINES = ("random:labels", "random:calibrated", "random:ppi", "lara:calibrated")
 
 
@@ -108,8 +110,9 @@ class SimulationProtocol:
         The goal of the judging.
     stop
         The stopping rules.
-    batch
-        The number of pairs per batch.
+    batch, late_batch
+        The number of pairs per batch; and, once a tenth of the pool is judged, the share of the pool per batch (None:
+        ``batch`` throughout).
     checkpoints
         Shares of the pool at which all figures are computed.
     until
@@ -145,6 +148,7 @@ class SimulationProtocol:
     goal: Goal
     stop: Stopping
     batch: int
+    late_batch: float | None
     checkpoints: tuple[float, ...]
     until: float
     explore: float | None
@@ -159,6 +163,8 @@ class SimulationProtocol:
     def __post_init__(self) -> None:
         if self.seeds < 1 or self.batch < 1 or not self.policies:
             raise SelectionError("A simulation needs at least one policy, one seed, and batches of at least one.")
+        if self.late_batch is not None and not 0 < self.late_batch <= 1:
+            raise SelectionError(f"A late batch is a share of the pool above 0, at most 1; got {self.late_batch:g}.")
         if any(not 0 <= share <= 1 for share in (*self.checkpoints, self.pilot)) or not 0 < self.until <= 1:
             raise SelectionError("Checkpoints, pilot and until are shares of the pool, from 0 to 1.")
         if self.explore is not None:
@@ -183,6 +189,7 @@ class SimulationProtocol:
         goal: Goal | str = "ranking",
         stop: Stopping | str = "confidence=.95",
         batch: int = 1,
+        late_batch: float | None = None,
         checkpoints: Sequence[float] = SIMULATION_CHECKPOINTS,
         until: float = 1.0,
         explore: float | None = None,
@@ -210,6 +217,7 @@ class SimulationProtocol:
             goal=Goal.parse(goal),
             stop=Stopping.parse(stop),
             batch=batch,
+            late_batch=late_batch,
             checkpoints=tuple(checkpoints),
             until=until,
             explore=explore,
@@ -230,6 +238,19 @@ class SimulationProtocol:
         scale = held.scale if self.scale is None else self.scale
         return replace(held, scale=scale if self.gain is None else scale.with_gain(self.gain))
 
+    def batch_size(self, judged: int, pool: int) -> int:
+        """Return the size of the next batch, with this many of the pool's pairs judged.
+
+        Examples
+        --------
+        >>> protocol = SimulationProtocol.of("DCG@10", batch=10, late_batch=0.01)
+        >>> protocol.batch_size(299, 3000), protocol.batch_size(300, 3000)
+        (10, 30)
+        """
+        if self.late_batch is None or judged < LATE * pool:
+            return self.batch
+        return ceil(self.late_batch * pool - 1e-9)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain data for JSON."""
         return {
@@ -242,6 +263,7 @@ class SimulationProtocol:
             "goal": str(self.goal),
             "stop": str(self.stop),
             "batch": self.batch,
+            "late_batch": self.late_batch,
             "checkpoints": list(self.checkpoints),
             "until": self.until,
             "explore": self.explore,

@@ -141,7 +141,8 @@ def replay(
             past_stop = stopped is not None and len(judged) >= stopped[0].judged + LASTS
             if past_stop and not targets and lasting(steps, TAU, LASTS) is not None:
                 break
-            size = _size(len(judged), protocol.batch, targets, most, None if stopped else stop.left(len(judged)))
+            batch = protocol.batch_size(len(judged), pool)
+            size = _size(len(judged), batch, targets, most, None if stopped else stop.left(len(judged)))
             chosen = state.next(size)
             if not len(chosen):
                 break

@@ -300,14 +300,14 @@ class Validation(Shown):
 def _figures(points: pd.DataFrame) -> dict[str, float]:
     """Return the figures of :data:`MARKS` over the points of one model."""
     p, z, early = points["calibration_p"].dropna(), points["level_z"].abs(), points["checkpoint"] <= EARLY
-    by_campaign = points.groupby("campaign")[["centred_coverage", "centred_coverage_null01"]].mean()
+    by_campaign = points.groupby("campaign")[["centred_coverage", "centred_coverage_null05"]].mean()
     figures = (
         (p >= 0.01).mean(),
         p.min(),
         points.loc[early, "calibration_excess"].mean(),
         points.loc[~early, "calibration_excess"].mean(),
         points["centred_coverage"].mean(),
-        (by_campaign["centred_coverage"] - by_campaign["centred_coverage_null01"]).min(),
+        (by_campaign["centred_coverage"] - by_campaign["centred_coverage_null05"]).min(),
         (z <= 2.6).mean(),
         z.max(),
     )

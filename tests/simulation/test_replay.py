@@ -61,6 +61,18 @@ def test_steps_are_batches(held):
     assert trajectory.to_dict()["stop"]["judged"] == n
 
 
+def test_late_batches_are_shares_of_the_pool(held):
+    pool = len(held.pool)
+    tenth, late = ceil(0.1 * pool), ceil(0.07 * pool)
+    trajectory = run(held, batch=3, late_batch=0.07, checkpoints=[0.1], until=0.5, stop="")
+    sizes = np.diff([s.judged for s in trajectory.steps]).tolist()
+    early = [3] * (tenth // 3) + [tenth % 3] * (tenth % 3 > 0)
+    assert sizes[: len(early)] == early
+    assert set(sizes[len(early) : -1]) == {late}
+    with pytest.raises(SelectionError, match="A late batch is a share of the pool above 0, at most 1; got 2"):
+        run(held, late_batch=2)
+
+
 def test_a_point_is_what_is_stated_with_these_judgments(held):
     from probeval.scores import evaluate
 

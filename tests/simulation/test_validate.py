@@ -214,13 +214,13 @@ def figures(*validation_runs: ValidationRun) -> dict[str, tuple[float, bool]]:
 def test_the_summary_by_hand():
     points = [
         made(
-            calibration_p=0.5, calibration_excess=0.05, centred_coverage=0.9, centred_coverage_null01=0.7, level_z=1.0
+            calibration_p=0.5, calibration_excess=0.05, centred_coverage=0.9, centred_coverage_null05=0.7, level_z=1.0
         ),
         made(
-            calibration_p=0.005, calibration_excess=0.03, centred_coverage=0.8, centred_coverage_null01=0.7, level_z=-3
+            calibration_p=0.005, calibration_excess=0.03, centred_coverage=0.8, centred_coverage_null05=0.7, level_z=-3
         ),
         made(
-            calibration_p=0.2, calibration_excess=0.01, centred_coverage=0.7, centred_coverage_null01=0.7, level_z=2.0
+            calibration_p=0.2, calibration_excess=0.01, centred_coverage=0.7, centred_coverage_null05=0.7, level_z=2.0
         ),
     ]
     found = figures(validation_run(points))
@@ -235,7 +235,7 @@ def test_the_summary_by_hand():
 
 
 def test_the_worst_campaign_decides_over_the_null():
-    good, bad = made(centred_coverage_null01=0.8), made(centred_coverage=0.75, centred_coverage_null01=0.8)
+    good, bad = made(centred_coverage_null05=0.8), made(centred_coverage=0.75, centred_coverage_null05=0.8)
     found = figures(validation_run([good] * 3), validation_run([bad] * 3, campaign="d"))
     assert found["centred_coverage over null"] == (pytest.approx(-0.05), False)
     assert found["centred_coverage"] == (pytest.approx(0.875), True)
