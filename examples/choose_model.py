@@ -4,20 +4,18 @@ Every variant of the hierarchical model that was tried, judged by campaigns left
 KEEP as they are made, so that a broken run resumes where it stopped; --finished writes the page from those at hand.
 """
 
-import pickle
 import sys
-import warnings
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from make_cards import TEXT
+from evidence import CAMPAIGNS, DOCS, LEARNED, Keep, do_all, others, past_campaigns, table
 from scipy.sparse import csr_array
 
-from probeval.data import read_campaign
 from probeval.metrics import parse
 from probeval.relevance import Hierarchical
 from probeval.relevance.effects import EFFECTS, CampaignView, Columns, Effect
@@ -30,9 +28,8 @@ from probeval.scores import evaluate
 from probeval.simulation import HeldOut
 from probeval.simulation.points import tau_and_accuracy
 
-PAGE = Path(__file__).parents[1] / "docs" / "evidence-model.md"
-LEARNED_FROM_ONLY = ("wikitables-keyword", "acordar1")
-TOGETHER = ({"trec-covid-round1", "trec-covid-round2"},)  # left out together: they share systems and topics
+PAGE = DOCS / "evidence-model.md"
+TEXT = CAMPAIGNS | LEARNED
 SHARES, SEEDS = (0.01, 0.05), 2
 STANDARD = {  # the centre and spread of each term that was tried
     "log(wSYS)": (-3.5, 1.25),
@@ -43,7 +40,6 @@ STANDARD = {  # the centre and spread of each term that was tried
     "zSCORE": (1.0, 0.7),
     "log(bRANK)": (1.0, 0.8),
     "log(aRANK)": (1.2, 0.7),
-    "log(wSYS@100)": (-2.0, 1.0),
 }
 TERMS = ("log(wSYS)", "fTEAM")
 
@@ -137,7 +133,6 @@ VARIANTS = {
     "scores": Variant("standardised retrieval scores as well", (*TERMS, "zSCORE")),
     "best-rank": Variant("the best rank as well", (*TERMS, "log(bRANK)")),
     "mean-rank": Variant("the mean rank as well", (*TERMS, "log(aRANK)")),
-    "deep": Variant("authority to depth 100 as well", (*TERMS, "log(wSYS@100)")),
     "slope-authority": Variant("query slopes on authority in place of popularity", slope_of="log(wSYS)"),
     "correlated-queries": Variant("systems on single queries correlated too", swapped=(CorrelatedOnQuery(),)),
     "correlated-teams": Variant("teams correlated too", swapped=(CorrelatedTeam(),)),
@@ -150,34 +145,19 @@ class Work:
     """Campaigns and results, each made once."""
 
     def __init__(self, data: Path, keep: Path, *, finished: bool) -> None:
-        self.data, self.keep, self.finished = data, keep, finished
-        keep.mkdir(parents=True, exist_ok=True)
+        self.data, self.kept, self.finished = data, Keep(keep), finished
 
-    def kept(self, name, make):
-        path = self.keep / f"{name}.pkl"
-        if not path.exists():
-            if self.finished:
-                return None
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                made = make()
-            path.with_suffix(".part").write_bytes(pickle.dumps(made))
-            path.with_suffix(".part").rename(path)
-            print(name, file=sys.stderr, flush=True)
-        return pickle.loads(path.read_bytes())
-
+    @cached_property
     def campaigns(self):
-        def read():
-            past = {n: read_campaign(self.data / n).judged_part(depth) for n, depth in TEXT.items()}
-            return {name: replace(c, labels=None) for name, c in past.items()}
-
-        return self.kept("campaigns", read)
+        return {name: replace(c, labels=None) for name, c in zip(TEXT, past_campaigns(self.data), strict=True)}
 
     def estimates(self, key, variant):
-        campaigns, spec = self.campaigns(), variant.spec
         return {
-            name: self.kept(f"estimate-{key}-{name}", lambda c=c, d=TEXT[name]: estimate_campaign(c, spec, depth=d))
-            for name, c in campaigns.items()
+            name: self.kept(
+                f"estimate-{key}-{name}",
+                lambda n=name: estimate_campaign(self.campaigns[n], variant.spec, depth=TEXT[n]),
+            )
+            for name in TEXT
         }
 
     def result(self, key, name):
@@ -186,12 +166,9 @@ class Work:
 
         def make():
             with variant.tried():
-                out = next((t for t in TOGETHER if name in t), {name})
                 estimates = self.estimates(key, variant)
-                prior = pooled_prior([e for n, e in estimates.items() if n not in out], variant.spec)
-                return figures(
-                    Hierarchical(prior), self.campaigns()[name], TEXT[name], truth=name not in LEARNED_FROM_ONLY
-                )
+                model = Hierarchical(pooled_prior([estimates[n] for n in others(name)], variant.spec))
+                return figures(model, self.campaigns[name], TEXT[name], truth=name in CAMPAIGNS)
 
         return self.kept(f"result-{key}-{name}", make)
 
@@ -222,12 +199,6 @@ def figures(model: Hierarchical, campaign, depth: int, *, truth: bool) -> dict[s
     return out
 
 
-def table(frame: pd.DataFrame) -> str:
-    rows = [["-" if isinstance(v, float) and np.isnan(v) else str(v) for v in row] for row in frame.to_numpy()]
-    head = list(map(str, frame.columns))
-    return "\n".join("| " + " | ".join(r) + " |" for r in [head, ["---"] * len(head), *rows]) + "\n"
-
-
 HEAD = """# Evidence: the choice of the model
 
 Written by `examples/choose_model.py`. Every variant of the hierarchical model that was tried is fitted to the campaigns
@@ -244,29 +215,31 @@ A variant is taken if it raises the log score in sum and does not hurt two campa
 
 
 def page(work: Work) -> str:
-    rows, differences = [], []
-    shipped = {name: work.result(SHIPPED, name) for name in TEXT}
-    for key, variant in VARIANTS.items():
-        found = {name: work.result(key, name) for name in TEXT}
-        if any(f is None for f in found.values()):
-            continue
-        by = {name: f["log score"] - shipped[name]["log score"] for name, f in found.items()}
-        rows.append(
-            {
-                "variant": variant.title,
-                "log score": f"{sum(f['log score'] for f in found.values()):,.0f}" if key == SHIPPED
-                else f"{sum(by.values()):+.1f}",
-                "better": sum(d > 1 for d in by.values()),
-                "worse": sum(d < -1 for d in by.values()),
-                **{f"after {s:.0%}": f"{np.mean([f[f'after {s:g}'] for f in found.values()]):.4f}" for s in SHARES},
-                "tau": f"{np.mean([f['tau'] for f in found.values() if 'tau' in f]):.3f}",
-            }
-        )  # fmt: skip
-        if key != SHIPPED:
-            differences.append({"variant": key, **{name: f"{d:+.1f}" for name, d in by.items()}})
+    cells = [(key, name) for key in VARIANTS for name in TEXT]
+    if work.finished:
+        cells = [(key, name) for key, name in cells if all(f"result-{key}-{n}" in work.kept for n in TEXT)]
+    found = dict(zip(cells, do_all([partial(work.result, *cell) for cell in cells]), strict=True))
+    keys = list(dict.fromkeys(key for key, _ in found))
+    total = {key: sum(found[key, n]["log score"] for n in TEXT) for key in keys}
+    more = {key: {n: found[key, n]["log score"] - found[SHIPPED, n]["log score"] for n in TEXT} for key in keys}
+    rows = [
+        {
+            "variant": VARIANTS[key].title,
+            "log score": f"{total[key]:,.0f}" if key == SHIPPED else f"{total[key] - total[SHIPPED]:+.1f}",
+            "better": sum(d > 1 for d in more[key].values()),
+            "worse": sum(d < -1 for d in more[key].values()),
+            **{f"after {s:.0%}": f"{np.mean([found[key, n][f'after {s:g}'] for n in TEXT]):.4f}" for s in SHARES},
+            "tau": f"{np.mean([found[key, n]['tau'] for n in CAMPAIGNS]):.3f}",
+        }
+        for key in keys
+    ]
+    by_campaign = [
+        {"variant": VARIANTS[key].title, **{n: f"{d:+.1f}" for n, d in more[key].items()}}
+        for key in keys
+        if key != SHIPPED
+    ]
     text = HEAD + table(pd.DataFrame(rows)) + "\n## By campaign\n\nThe log score less that of the shipped model.\n\n"
-    turned = pd.DataFrame(differences).set_index("variant").T.reset_index(names="campaign") if differences else None
-    return text + ("" if turned is None else table(turned))
+    return text + table(pd.DataFrame(by_campaign))
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,6 @@ import numpy as np
 import pandas as pd
 
 from probeval.data import Collection, read_campaign
-from probeval.errors import DataError
 from probeval.simulation import HeldOut
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -113,12 +113,14 @@ def others(name: str) -> dict[str, int]:
     return {n: depth for n, depth in (CAMPAIGNS | LEARNED).items() if n not in out}
 
 
-def fully_judged(campaign: Collection, depth: int) -> Collection:
-    """Return a campaign with the systems that are fully judged to this depth; with all where there are none."""
-    try:
-        return campaign.judged_systems(depth)
-    except DataError:
-        return campaign
+def past_campaigns(data: Path, name: str | None = None) -> list[Collection]:
+    """Return the campaigns to learn from: all, or those that are left when one is taken out; each is read once."""
+    return [_past(data / n, depth) for n, depth in (CAMPAIGNS | LEARNED if name is None else others(name)).items()]
+
+
+@cache
+def _past(folder: Path, depth: int) -> Collection:
+    return read_campaign(folder).judged_part(depth)
 
 
 class Targets:

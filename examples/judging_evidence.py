@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from evidence import CAMPAIGNS, COVID, DOCS, Keep, Targets, do_all, fully_judged, others, table
+from evidence import CAMPAIGNS, COVID, DOCS, Keep, Targets, do_all, past_campaigns, table
 
 from probeval.data import read_campaign
 from probeval.metrics import parse
@@ -80,11 +80,10 @@ class Work:
         """Return a model that never saw the campaign; independent pairs are fitted at the campaign's own depth."""
 
         def fit():
-            past = others(name)
-            learned = [fully_judged(read_campaign(self.data / n), depth) for n, depth in past.items()]
+            past = past_campaigns(self.data, name)
             if kind == "hierarchical":
-                return fit_hierarchical(learned, depth=list(past.values()))
-            return MODELS[kind](learned, depth=CAMPAIGNS[name])
+                return fit_hierarchical(past, depth=10)
+            return MODELS[kind](past, depth=CAMPAIGNS[name])
 
         return self.kept(f"model-{kind}-{'trec-covid' if name in COVID else name}", fit)
 

@@ -5,26 +5,14 @@ import sys
 from itertools import chain
 from pathlib import Path
 
-from probeval.data import Collection, Judgments, LabelTable, read_campaign, read_graded_labels
+from evidence import past_campaigns
+
+from probeval.data import Judgments, LabelTable, read_campaign, read_graded_labels
 from probeval.relevance import Card, Empirical, FittedOrdinal, Uniform, fit_card, write_card
 from probeval.relevance.learning.fit import TEXT_JUD, TEXT_OUT, hierarchical_card
 
 MODELS = Path(__file__).parents[1] / "models"
 PAGE = Path(__file__).parents[1] / "docs" / "evidence-calibration.md"
-TEXT = {  # the depth to which each is judged
-    "acordar1": 10,
-    "clef-ehealth2014": 10,
-    "clef-ehealth2015": 10,
-    "clef-ehealth2018-irtask1": 10,
-    "clef-tar2019-task2": 10,
-    "touche2022-task2": 5,
-    "trec-covid-round1": 5,
-    "trec-covid-round2": 5,
-    "trec-dl2019-passage": 10,
-    "trec-dl2020-passage": 10,
-    "trec8-adhoc": 10,
-    "wikitables-keyword": 10,
-}
 MADE = "`python examples/make_cards.py DATA`, with the campaigns named above as folders in DATA."
 
 # Urbano, Evaluation in Audio Music Similarity (2013), Table A.1. There aSYS and aART are in grades; here relevance is
@@ -92,10 +80,6 @@ def music_card(data: Path) -> Card:
     return Card(**{**{f: getattr(fitted, f) for f in fitted.__dataclass_fields__}, "models": models})
 
 
-def text_campaigns(data: Path) -> list[Collection]:
-    return [read_campaign(data / name).judged_part(depth) for name, depth in TEXT.items()]
-
-
 def stated_confidence() -> dict[str, dict[str, dict[str, float]]]:
     """Stated confidence and accuracy on campaigns left out, from the page that calibration_evidence.py writes."""
     rows = re.findall(
@@ -127,7 +111,7 @@ def hierarchical_cards(data: Path) -> list[Card]:
     evaluation = stated_confidence()
     return [
         hierarchical_card(
-            text_campaigns(data),
+            past_campaigns(data),
             name="text-hierarchical",
             title="Relevance of texts, with effects of queries, teams and systems, with calibrated confidence.",
             depth=10,
@@ -152,7 +136,7 @@ def hierarchical_cards(data: Path) -> list[Card]:
 
 
 def text_cards(data: Path) -> list[Card]:
-    campaigns = text_campaigns(data)
+    campaigns = past_campaigns(data)
     limits = (
         "Pairs are taken as independent, so confidence built on it is too high.",
         "Base rates differ between campaigns, and nothing in the outputs tells them: absolute scores can be far off.",

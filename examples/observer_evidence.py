@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from evidence import DOCS, Keep, Targets, count_of, do_all, fully_judged, short, table
+from evidence import DOCS, Keep, Targets, count_of, do_all, past_campaigns, short, table
 
 from probeval import evaluate
 from probeval.data import Judgments, LabelTable, read_campaign, read_graded_labels
@@ -25,7 +25,6 @@ from probeval.simulation import Contender, HeldOut, SimulationProtocol, label_ba
 from probeval.simulation.points import tau_and_accuracy
 from probeval.streams import Purpose, stream
 
-PAST = ("trec8-adhoc", "clef-ehealth2018-irtask1", "trec-covid-round1", "touche2022-task2")
 DL19, DL20 = "trec-dl2019-passage", "trec-dl2020-passage"
 TITLES = {DL19: "DL 2019", DL20: "DL 2020"}
 SETS = ("gpt4o_umbrela", "llama32_umbrela", "flant5_Thomas", "all")
@@ -70,7 +69,7 @@ class Work:
         self.data, self.kept, self.seeds, self.sets, self.finished = data, Keep(keep), seeds, sets, finished
 
     def campaigns(self):
-        return self.kept("campaigns", lambda: {n: read_campaign(self.data / n) for n in (*PAST, DL19, DL20)})
+        return self.kept("campaigns", lambda: {n: read_campaign(self.data / n) for n in (DL19, DL20)})
 
     def tables(self):
         """Return labels beside grades by file; the columns person1 to person8 are of people."""
@@ -86,8 +85,8 @@ class Work:
         return self.kept("tables", read)
 
     def past(self, name):
-        """Return all campaigns but one, each with its fully judged systems, or with all where there are none."""
-        return [fully_judged(c, 10) for n, c in self.campaigns().items() if n != name]
+        """Return all campaigns but one."""
+        return past_campaigns(self.data, name)
 
     def model(self, name):
         """Return the model that saw neither the campaign nor any of its labels."""
