@@ -31,17 +31,7 @@ from probeval.simulation.points import tau_and_accuracy
 PAGE = DOCS / "evidence-model.md"
 TEXT = CAMPAIGNS | LEARNED
 SHARES, SEEDS = (0.01, 0.05), 2
-STANDARD = {  # the centre and spread of each term that was tried
-    "log(wSYS)": (-3.5, 1.25),
-    "log(fSYS)": (-3.5, 1.25),
-    "fTEAM": (0.1, 0.1),
-    "log(fTEAM)": (-2.0, 1.0),
-    "log(wSYS):log(wSYS)": (12.0, 8.0),
-    "zSCORE": (1.0, 0.7),
-    "log(bRANK)": (1.0, 0.8),
-    "log(aRANK)": (1.2, 0.7),
-}
-TERMS = ("log(wSYS)", "fTEAM")
+TERMS, OLD = ("log(wSYS)", "wSYS"), ("log(fSYS)", "fTEAM")
 
 
 class IndependentSystem(System):
@@ -56,6 +46,26 @@ class CorrelatedOnQuery(SystemOnQuery):
 
     def columns(self, view: CampaignView) -> Columns:
         return replace(view.membership, mix=view.overlap)
+
+
+class UncentredOnQuery(SystemOnQuery):
+    """Effects of systems on single queries that need not sum to zero."""
+
+    def columns(self, view: CampaignView) -> Columns:
+        return Columns.of(view.membership.weights)
+
+
+class Bend(Effect):
+    """The square of popularity within a query, less its line."""
+
+    name = "bend"
+    scope = "query"
+    typical = 0.3
+
+    def columns(self, view: CampaignView) -> Columns:
+        popular = view.popularity
+        bent = popular**2 - np.polyval(np.polyfit(popular, popular**2, 1), popular)
+        return Columns.of(csr_array((bent * popular.std() / (bent.std() or 1.0))[:, None]))
 
 
 class CorrelatedTeam(Team):
@@ -90,19 +100,20 @@ class Variant:
     title: str
     terms: tuple[str, ...] = TERMS
     swapped: tuple[Effect, ...] = ()
+    added: tuple[Effect, ...] = ()
     slope_of: str = effect_module.POPULARITY
     power: float = 0.5
 
     @property
     def spec(self) -> ModelSpec:
-        centre, spread = zip(*(STANDARD[t] for t in self.terms), strict=True)
-        return ModelSpec(self.terms, centre=centre, spread=spread)
+        return ModelSpec(self.terms)
 
     @contextmanager
     def tried(self):
         """Put the variant in the place of the model."""
         before, slope, membership = list(EFFECTS), effect_module.POPULARITY, CampaignView.membership
         EFFECTS[:] = [next((e for e in self.swapped if isinstance(b, Effect) and e.name == b.name), b) for b in before]
+        EFFECTS.extend(self.added)
         effect_module.POPULARITY = self.slope_of
         if self.power != 0.5:
             weighted, plain = counted(self.power), membership.func
@@ -120,20 +131,21 @@ class Variant:
 
 SHIPPED = "shipped"
 VARIANTS = {
-    SHIPPED: Variant("as shipped: authority, share of teams; systems correlated by overlap"),
-    "popularity": Variant("popularity in place of authority", ("log(fSYS)", "fTEAM")),
-    "popularity-independent": Variant(
-        "popularity in place of authority, independent systems", ("log(fSYS)", "fTEAM"), (IndependentSystem(),)
-    ),
+    SHIPPED: Variant("as shipped: authority and its logarithm; systems correlated by overlap"),
+    "before": Variant("popularity and the share of teams, independent systems", OLD, (IndependentSystem(),)),
+    "popularity": Variant("popularity in place of authority", ("log(fSYS)", "fSYS")),
     "independent": Variant("independent systems", swapped=(IndependentSystem(),)),
-    "no-teams": Variant("no share of teams", ("log(wSYS)",)),
-    "log-teams": Variant("the log share of teams", ("log(wSYS)", "log(fTEAM)")),
-    "both": Variant("popularity beside authority", (*TERMS, "log(fSYS)")),
-    "squared": Variant("the square of authority beside it", (*TERMS, "log(wSYS):log(wSYS)")),
+    "log": Variant("the logarithm of authority alone", ("log(wSYS)",)),
+    "teams": Variant("the share of teams in place of authority beside its logarithm", ("log(wSYS)", "fTEAM")),
+    "teams-too": Variant("the share of teams as well", (*TERMS, "fTEAM")),
+    "squared": Variant("the square of its logarithm in place of authority", ("log(wSYS)", "log(wSYS):log(wSYS)")),
+    "percentile": Variant("the percentile in the query in place of authority", ("log(wSYS)", "pRANK")),
     "scores": Variant("standardised retrieval scores as well", (*TERMS, "zSCORE")),
     "best-rank": Variant("the best rank as well", (*TERMS, "log(bRANK)")),
     "mean-rank": Variant("the mean rank as well", (*TERMS, "log(aRANK)")),
     "slope-authority": Variant("query slopes on authority in place of popularity", slope_of="log(wSYS)"),
+    "bend": Variant("a bend of popularity in each query as well", added=(Bend(),)),
+    "uncentred": Variant("systems on single queries not centred", swapped=(UncentredOnQuery(),)),
     "correlated-queries": Variant("systems on single queries correlated too", swapped=(CorrelatedOnQuery(),)),
     "correlated-teams": Variant("teams correlated too", swapped=(CorrelatedTeam(),)),
     "weight-.35": Variant("a system counts n^-.35 among n, not n^-.5", power=0.35),

@@ -25,8 +25,6 @@ from probeval.relevance.online import Prediction, follow
 DEPTH = 5
 PRIOR = HierarchicalPrior(
     terms=("log(fSYS)", "fTEAM"),
-    centre=(-1.5, 0.3),
-    spread=(0.8, 0.2),
     coefficients=(Normal(0.7, 0.4), Normal(0.1, 0.3)),
     first_cut=Normal(-0.6, 0.6),
     gaps={},

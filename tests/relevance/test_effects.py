@@ -19,8 +19,6 @@ from probeval.relevance.nuts.directions import SampledPairs
 GRADED = Scale.graded(2)
 PRIOR = HierarchicalPrior(
     terms=("log(fSYS)", "fTEAM"),
-    centre=(-1.5, 0.3),
-    spread=(0.8, 0.2),
     coefficients=(Normal(0.7, 0.4), Normal(0.1, 0.3)),
     first_cut=Normal(-0.6, 1.0),
     gaps={},

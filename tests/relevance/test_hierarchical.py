@@ -26,8 +26,6 @@ GRADED = Scale.graded(2)
 KINDS = ("query", "slope", "interaction", "team", "system", "cutpoint_scale")
 PRIOR = HierarchicalPrior(
     terms=("log(fSYS)", "fTEAM"),
-    centre=(-1.5, 0.3),
-    spread=(0.8, 0.2),
     coefficients=(Normal(0.7, 0.4), Normal(0.1, 0.3)),
     first_cut=Normal(-0.6, 1.0),
     gaps={},
@@ -233,7 +231,7 @@ def test_two_levels_have_no_cutpoint_scale():
     assert graded.names == (*binary.names, "cutpoint_scale")
     known = {name: n for name, n in PRIOR.log_sds.items() if name != "cutpoint_scale"}
     estimates = [CampaignEstimate("past", 2, PRIOR.coefficients, PRIOR.first_cut, (), known)]
-    pooled = pooled_prior(estimates, ModelSpec(PRIOR.terms, PRIOR.centre, PRIOR.spread))
+    pooled = pooled_prior(estimates, ModelSpec(PRIOR.terms))
     assert pooled.log_sds["cutpoint_scale"].sd > 0.4
 
 
@@ -255,7 +253,7 @@ def test_a_grade_that_was_never_given_teaches_no_gap():
     collection = campaign(0, systems=10, queries=15, depth=8)
     given = collection.judgments
     never = Judgments.coded(given.pool, given.pair, np.where(given.grades() == 1, 0.0, given.grades()))
-    spec = ModelSpec(PRIOR.terms, PRIOR.centre, PRIOR.spread)
+    spec = ModelSpec(PRIOR.terms)
     gappy, whole = (
         estimate_campaign(replace(collection, judgments=j), spec, depth=8) for j in (never, collection.judgments)
     )
@@ -382,7 +380,7 @@ def test_the_predictive_is_wider_the_more_campaigns_differ():
 
 
 def test_learning_finds_a_strong_effect_and_a_weak_one():
-    spec = ModelSpec(PRIOR.terms, PRIOR.centre, PRIOR.spread)
+    spec = ModelSpec(PRIOR.terms)
     estimates = [estimate_campaign(campaign(seed, systems=10, queries=25, depth=8), spec, depth=8) for seed in range(3)]
     prior = pooled_prior(estimates, spec)
     # The generator's own: query .9, slope .3 (standardised popularity), popularity .9.
@@ -400,7 +398,7 @@ def test_the_prior_survives_a_card(tmp_path):
 @pytest.mark.slow
 def test_intervals_of_scores_cover_campaigns_drawn_from_the_model():
     """Over replications, 90% intervals hold the truth at about that rate (three standard errors of 40 x 8 systems)."""
-    spec = ModelSpec(PRIOR.terms, PRIOR.centre, PRIOR.spread)
+    spec = ModelSpec(PRIOR.terms)
     model = Hierarchical(
         pooled_prior(
             [estimate_campaign(campaign(100 + s, systems=8, queries=15), spec, depth=5) for s in range(5)], spec

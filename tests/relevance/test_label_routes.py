@@ -9,7 +9,6 @@ import pytest
 
 from probeval.arrays import Floats
 from probeval.data import Collection, Scale
-from probeval.features import compute_features, feature_names
 from probeval.relevance import HierarchicalPrior, SyntheticObserver, synthetic_campaign
 from probeval.relevance.inference.blocks import Layout, Problem
 from probeval.relevance.inference.design import ModelDesign
@@ -39,12 +38,9 @@ OBSERVERS = {"a_1": SyntheticObserver(), "a_2": SyntheticObserver(slope=0.8), "b
 
 
 def prior_of(collection: Collection) -> HierarchicalPrior:
-    table = compute_features(collection, feature_names(TERMS), depth=5, scale=GRADED).design(TERMS)
     names = ("query", "slope", "team", "system", "interaction", "cutpoint_scale", "group:source")
     return HierarchicalPrior(
         terms=TERMS,
-        centre=tuple(np.nanmean(table, axis=0)),
-        spread=tuple(np.nanstd(table, axis=0)),
         coefficients=(Normal(0.7, 0.4), Normal(0.1, 0.15)),
         first_cut=Normal(-0.6, 1.0),
         gaps={},

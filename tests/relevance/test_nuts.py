@@ -17,7 +17,6 @@ from probeval.arrays import Codes, Floats
 from probeval.bayes import NutsDiagnostics, load
 from probeval.data import Collection, Scale, read_campaign
 from probeval.errors import ModelError, ProbevalWarning
-from probeval.features import compute_features, feature_names
 from probeval.relevance import synthetic_campaign
 from probeval.relevance.distribution import RelevanceDistribution
 from probeval.relevance.effects.cutpoints import level_probabilities, log_probability
@@ -44,11 +43,8 @@ LOG_SDS = {
 
 
 def prior_of(collection: Collection, *, depth: int, scale: Scale, groups: bool = False) -> HierarchicalPrior:
-    table = compute_features(collection, feature_names(TERMS), depth=depth, scale=scale).design(TERMS)
     return HierarchicalPrior(
         terms=TERMS,
-        centre=tuple(np.nanmean(table, axis=0)),
-        spread=tuple(np.nanstd(table, axis=0)),
         coefficients=(Normal(0.7, 0.4), Normal(0.1, 0.15)),
         first_cut=Normal(-0.6, 1.0),
         gaps={},

@@ -13,7 +13,6 @@ from probeval.arrays import Codes, Floats
 from probeval.bayes import NutsDiagnostics
 from probeval.data import Collection, Scale, read_campaign
 from probeval.errors import ProbevalWarning
-from probeval.features import compute_features, feature_names
 from probeval.relevance import HierarchicalPrior, RelevanceDistribution, SyntheticObserver, synthetic_campaign
 from probeval.relevance.inference.design import ModelDesign
 from probeval.relevance.inference.laplace import fit_laplace
@@ -41,11 +40,8 @@ OBSERVERS = {"a_1": SyntheticObserver(), "a_2": SyntheticObserver(slope=0.8), "b
 
 
 def design_of(collection: Collection, *, depth: int, scale: Scale) -> ModelDesign:
-    table = compute_features(collection, feature_names(TERMS), depth=depth, scale=scale).design(TERMS)
     prior = HierarchicalPrior(
         terms=TERMS,
-        centre=tuple(np.nanmean(table, axis=0)),
-        spread=tuple(np.nanstd(table, axis=0)),
         coefficients=(Normal(0.7, 0.4), Normal(0.1, 0.15)),
         first_cut=Normal(-0.6, 1.0),
         gaps={},

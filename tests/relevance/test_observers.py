@@ -21,8 +21,6 @@ DEPTH = 10
 MODEL = Hierarchical(
     HierarchicalPrior(
         terms=("log(fSYS)", "fTEAM"),
-        centre=(-1.8, 0.25),
-        spread=(0.8, 0.2),
         coefficients=(Normal(0.9, 0.3), Normal(0.1, 0.15)),
         first_cut=Normal(-0.6, 0.8),
         gaps={},

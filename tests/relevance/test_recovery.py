@@ -17,8 +17,6 @@ from probeval.scores import evaluate
 SCALE = Scale.graded(2)
 PRIOR = HierarchicalPrior(
     terms=("log(fSYS)", "fTEAM"),
-    centre=(-1.8, 0.25),
-    spread=(0.8, 0.2),
     coefficients=(Normal(0.7, 0.4), Normal(0.1, 0.15)),
     first_cut=Normal(-0.6, 0.8),
     gaps={},

@@ -18,8 +18,8 @@ from probeval.relevance.models.ordinal import FittedOrdinal
 
 __all__ = ["Card", "CardDocument"]
 
-SCHEMA = 2  # schema 1 had another name for the cutpoint scale
-READABLE = (1, 2)
+SCHEMA = 3  # schema 1 had another name for the cutpoint scale; 2 had terms standardised alike in all campaigns
+READABLE = (1, 2, 3)
 
 
 class CardDocument(TypedDict):
@@ -254,9 +254,9 @@ def _numbers(values: Iterable[Any]) -> tuple[float, ...]:
 def _prior_lines(prior: HierarchicalPrior) -> list[str]:
     """Return the lines of the README on the prior for a new campaign."""
     lines = ["The prior for a campaign not yet seen: the predictive over past ones.", ""]
-    lines += ["| coefficient of | mean | sd | centre | spread |", "|---|---|---|---|---|"]
-    rows = zip(prior.terms, prior.coefficients, prior.centre, prior.spread, strict=True)
-    lines += [f"| `{t}` | {n.mean:.3f} | {n.sd:.3f} | {c:g} | {s:g} |" for t, n, c, s in rows]
+    lines += ["| coefficient of | mean | sd |", "|---|---|---|"]
+    rows = zip(prior.terms, prior.coefficients, strict=True)
+    lines += [f"| `{term}` | {n.mean:.3f} | {n.sd:.3f} |" for term, n in rows]
     lines += ["", "| effect of | median sd | 95% of campaigns |", "|---|---|---|"]
     for kind, n in prior.log_sds.items():
         low, high = math.exp(n.mean - 1.96 * n.sd), math.exp(n.mean + 1.96 * n.sd)

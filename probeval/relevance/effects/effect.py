@@ -150,18 +150,21 @@ class CampaignView:
         Runs with teams, and optionally metadata.
     depth, scale
         The depth of the pool, and the grades.
+    correlated
+        Whether systems that retrieve the same documents have like effects.
     """
 
     collection: Collection
     depth: int
     scale: Scale
+    correlated: bool = True
 
     @classmethod
-    def of(cls, collection: Collection, *, depth: int, scale: Scale) -> CampaignView:
+    def of(cls, collection: Collection, *, depth: int, scale: Scale, correlated: bool = True) -> CampaignView:
         """Return the view of a collection; a system without a team is a team of its own."""
         if collection.runs.teams is None:
             collection = replace(collection, runs=collection.runs.with_teams({}))
-        return cls(collection, depth, scale)
+        return cls(collection, depth, scale, correlated)
 
     @cached_property
     def runs(self) -> Runs:
@@ -191,11 +194,14 @@ class CampaignView:
         return Columns(weights, np.sqrt(count), np.full(len(runs.systems), 1 / max(len(runs.systems), 1)))
 
     @cached_property
-    def overlap(self) -> Floats:
+    def overlap(self) -> Floats | None:
         r"""A square root of the systems' correlation: the cosine of the sets of pairs that they retrieve.
 
-        It is divided by one minus the mean cosine, so that differences between systems keep their mean variance.
+        It is divided by one minus the mean cosine, so that differences between systems keep their mean variance. None
+        if systems are independent.
         """
+        if not self.correlated:
+            return None
         runs = self.runs
         system, query, rank = np.nonzero(runs.retrieved)
         has = np.zeros((len(runs.systems), len(runs.pool)))

@@ -24,7 +24,7 @@ class HierarchicalPrior:
     Parameters
     ----------
     terms
-        The model's terms, each standardised by ``centre`` and ``spread``; a missing term counts as average.
+        The model's terms, standardised within each campaign; a missing term counts as average.
     coefficients
         The prior of each standardised term's coefficient.
     first_cut, gaps, gap
@@ -34,17 +34,21 @@ class HierarchicalPrior:
         The prior of the log standard deviation of each effect by name: the model has the effects listed here.
     observers
         The priors of sources of labels; general ones if none were learned.
+    standard
+        In cards of earlier versions, the centre and spread by which each term is standardised in all campaigns.
+    overlap
+        Whether systems that retrieve the same documents have like effects; not in cards of earlier versions.
     """
 
     terms: tuple[str, ...]
-    centre: tuple[float, ...]
-    spread: tuple[float, ...]
     coefficients: tuple[Normal, ...]
     first_cut: Normal
     gaps: Mapping[int, tuple[Normal, ...]]
     gap: Normal
     log_sds: Mapping[str, Normal] = field(default_factory=dict)
     observers: ObserverPriors = field(default_factory=ObserverPriors)
+    standard: tuple[tuple[float, float], ...] = ()
+    overlap: bool = True
 
     @property
     def effects(self) -> tuple[Effect, ...]:
@@ -68,27 +72,28 @@ class HierarchicalPrior:
         """Return the prior as plain data."""
         return {
             "terms": list(self.terms),
-            "centre": list(self.centre),
-            "spread": list(self.spread),
             "coefficients": [c.to_list() for c in self.coefficients],
             "first_cut": self.first_cut.to_list(),
             "gaps": {str(n): [g.to_list() for g in gaps] for n, gaps in self.gaps.items()},
             "gap": self.gap.to_list(),
             "log_sds": {name: n.to_list() for name, n in self.log_sds.items()},
             "observers": self.observers.to_dict(),
+            "standard": [list(pair) for pair in self.standard],
+            "overlap": self.overlap,
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> HierarchicalPrior:
         """Return the prior from plain data."""
+        fixed = zip(data["centre"], data["spread"], strict=True) if "centre" in data else data["standard"]
         return cls(
             terms=tuple(data["terms"]),
-            centre=tuple(map(float, data["centre"])),
-            spread=tuple(map(float, data["spread"])),
             coefficients=tuple(Normal.from_list(c) for c in data["coefficients"]),
             first_cut=Normal.from_list(data["first_cut"]),
             gaps={int(n): tuple(Normal.from_list(g) for g in gaps) for n, gaps in data["gaps"].items()},
             gap=Normal.from_list(data["gap"]),
             log_sds={RENAMED.get(k, k): Normal.from_list(n) for k, n in data["log_sds"].items()},
             observers=ObserverPriors.from_dict(data["observers"]) if "observers" in data else ObserverPriors(),
+            standard=tuple((float(centre), float(spread)) for centre, spread in fixed),
+            overlap=bool(data.get("overlap", False)),
         )

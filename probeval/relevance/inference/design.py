@@ -30,7 +30,40 @@ from probeval.relevance.normal import Normal
 if TYPE_CHECKING:
     from probeval.relevance.observers.measure import LabelEvidence
 
-__all__ = ["CampaignColumns", "DesignedEffect", "ModelDesign"]
+__all__ = ["CampaignColumns", "DesignedEffect", "ModelDesign", "standardised"]
+
+SAME = 1e-6  # relative sd of a term below which it tells nothing
+
+
+def standardised(values: Floats, standard: Sequence[tuple[float, float]] = ()) -> Floats:
+    """Return terms with mean 0 and standard deviation 1, each without what those before it tell, shape (pair, term).
+
+    Missing values become 0, the average, and so does a term that tells no pair from another. With ``standard``, terms
+    have these centres and spreads instead.
+
+    Examples
+    --------
+    >>> standardised(np.array([[1.0, 1.0, 5.0], [2.0, 2.0, 5.0], [3.0, 4.0, 5.0]])).round(3)
+    array([[-1.225,  0.707,  0.   ],
+           [ 0.   , -1.414,  0.   ],
+           [ 1.225,  0.707,  0.   ]])
+    """
+    if standard:
+        centre, spread = np.array(standard).T
+        return np.nan_to_num((values - centre) / spread)
+    out = np.zeros(values.shape)
+    known = ~np.isnan(values)
+    for i, column in enumerate(values.T):
+        if not known[:, i].any():
+            continue
+        x = np.where(known[:, i], column - column[known[:, i]].mean(), 0.0)
+        first = np.sqrt((x**2).mean())
+        for before in out.T[:i]:
+            x = x - before * (x @ before) / max(before @ before, 1.0)
+        size = np.sqrt((x**2).mean())
+        if size > SAME * max(first, SAME):
+            out[:, i] = x / size
+    return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,12 +146,8 @@ class ModelDesign:
         scale: Scale,
     ) -> ModelDesign:
         """Return the design of a campaign's pairs in the top ``depth``; a system without a team is one of its own."""
-        view = CampaignView.of(collection, depth=depth, scale=scale)
+        view = CampaignView.of(collection, depth=depth, scale=scale, correlated=prior.overlap)
         table = compute_features(view.collection, feature_names(prior.terms), depth=depth, scale=scale)
-        values = table.design(prior.terms)
-        standard = (values - np.array(prior.centre)) / np.array(prior.spread)
-        # A term that is the same for all pairs, such as the share of teams of a single team, says nothing of them.
-        standard[:, np.all(values == values[:1], axis=0)] = 0.0
         existing = [effect for effect in prior.effects if effect.exists(scale)]
         coords: dict[str, Sequence[str]] = {"query": [str(q) for q in view.runs.queries]}
         for effect in existing:
@@ -126,7 +155,7 @@ class ModelDesign:
         return cls(
             pool=view.runs.pool,
             scale=scale,
-            terms=np.nan_to_num(standard),
+            terms=standardised(table.design(prior.terms), prior.standard),
             term_names=prior.terms,
             coefficients=prior.coefficients,
             cuts=prior.cut_priors(len(scale.levels)),

@@ -29,14 +29,12 @@ VAGUE_GAP = Normal(1.0, 2.0)  # logits: nothing seen so far was beyond 3
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """The inputs of the model: terms with the centre and spread that standardise them, and groupings of documents.
+    """The inputs of the model: terms, and groupings of documents.
 
     Effects from outside are part of it: estimates are cached by their spec.
     """
 
     terms: tuple[str, ...]
-    centre: tuple[float, ...]
-    spread: tuple[float, ...]
     groups: tuple[str, ...] = ()
     added: tuple[Effect, ...] = field(default_factory=added_effects)
 
@@ -49,8 +47,6 @@ class ModelSpec:
         """Return a vague prior, for learning from a whole campaign."""
         return HierarchicalPrior(
             terms=self.terms,
-            centre=self.centre,
-            spread=self.spread,
             coefficients=(VAGUE_COEFFICIENT,) * len(self.terms),
             first_cut=VAGUE_CUT,
             gaps={},

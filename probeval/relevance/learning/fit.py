@@ -27,13 +27,8 @@ __all__ = ["TEXT_JUD", "TEXT_OUT", "fit_card", "fit_hierarchical", "hierarchical
 TEXT_OUT = (("log(fSYS)", "fTEAM"), ("log(fSYS)",))
 TEXT_JUD = tuple((*terms, "dSYS", "aDOC") for terms in TEXT_OUT) + TEXT_OUT
 
-TEXT_SPEC = ModelSpec(("log(wSYS)", "fTEAM"), centre=(-3.5, 0.1), spread=(1.25, 0.1))
-MUSIC_SPEC = ModelSpec(
-    ("log(fSYS)", "f[artist]", "s[genre]", "f[genre]"),
-    centre=(-2.3, 0.03, 0.4, 0.25),
-    spread=(0.7, 0.05, 0.5, 0.2),
-    groups=("artist", "genre"),
-)
+TEXT_SPEC = ModelSpec(("log(wSYS)", "wSYS"))
+MUSIC_SPEC = ModelSpec(("log(fSYS)", "f[artist]", "s[genre]", "f[genre]"), groups=("artist", "genre"))
 
 T = TypeVar("T")
 

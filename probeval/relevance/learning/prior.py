@@ -38,8 +38,6 @@ def pooled_prior(estimates: Sequence[CampaignEstimate], spec: ModelSpec) -> Hier
     gaps = {n: tuple(_gap(estimates, n, i) or any_gap for i in range(n - 2)) for n in sizes}
     return HierarchicalPrior(
         terms=spec.terms,
-        centre=spec.centre,
-        spread=spec.spread,
         coefficients=tuple(
             _next([estimate.coefficients[i] for estimate in estimates], BETWEEN_COEFFICIENTS)
             for i in range(len(spec.terms))
