@@ -172,9 +172,7 @@ def real(data, name, policy, seed):
     offered = np.zeros(len(held.pool), dtype=bool)
     offered[held.known] = True
     model = choose_model("text-hierarchical", blind, scale=held.scale).model
-    judging = Judging.of(
-        blind, model, METRIC, policy=policy, scale=held.scale, depth=DEPTH, offered=offered, seed=seed
-    )
+    judging = Judging.of(blind, model, METRIC, policy=policy, scale=held.scale, depth=DEPTH, offered=offered, seed=seed)
     return result(judge(judging, SimulatedAssessor.of(held).grades), held.truth(judging.metric).mean(axis=1))
 
 

@@ -42,7 +42,7 @@ class NextPair(TypedDict):
     sd: float
     systems: int
     best_rank: int
-    probability: float
+    probability: float | None
 
 
 class CheckedStop(TypedDict):

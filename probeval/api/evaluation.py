@@ -316,7 +316,7 @@ class NextPairs(Shown):
             "confidence": state.ranking.confidence,
             "stop": {"reached": check.reached, "reasons": list(check.reasons), "values": check.values},
             "comparisons": Verdict.of(state.ranking).to_dict(),
-            "next": records(self._frame, NextPair),
+            "next": records(self._frame.astype({"probability": object}).where(self._frame.notna(), None), NextPair),
         }
 
     def sentences(self) -> list[str]:

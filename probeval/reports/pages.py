@@ -246,7 +246,7 @@ def _in_order(campaign: Campaign) -> Any:
 def _audit(audited: AuditReport) -> Section:
     """Return the section on the pairs drawn at random, and the alarm."""
     parts: list[Part] = [Prose(sentence) for sentence in audited.sentences()]
-    if not np.isnan(audited.sample):
+    if audited.sample is not None:
         caption = "The level of each system by the model and by the sample, with limits that hold at every look."
         parts.append(Table.of(audited.to_frame(), caption))
     return Section("audit", "Audit", tuple(parts))

@@ -22,7 +22,6 @@ from scipy.sparse import csr_array
 
 from probeval.arrays import Floats, Ints
 from probeval.display import Shown, View
-from probeval.schema import records
 from probeval.selection.batch import Batch
 from probeval.selection.judging import JudgingState
 from probeval.ties import TIE
@@ -90,7 +89,7 @@ def foresee(state: JudgingState, batch: Batch) -> tuple[Pick, ...]:
     within, given = relevance.take(batch.pairs).moments(gains)
     order = np.argsort(np.argsort(batch.pairs))
     variance = (given + (within.var(axis=0) if relevance.has_posterior else 0.0))[order]
-    scores = tuple((weights @ mean).tolist())
+    scores = tuple(float(score) for score in weights @ mean)
     level = np.asarray(weights.mean(axis=0))
     left = state.open.copy()
     out = []
@@ -178,8 +177,8 @@ def e_process(residuals: Residuals) -> Floats:
 
     .. math:: E_k = \prod_{j \le k} \Big(1 + \frac{1}{m_j} \sum_{i=1}^{m_j} \lambda_{ji} (y_{ji} - f_{ji})\Big),
 
-    with :math:`m_j` judged picks of fit :math:`j`. Under the model it has mean 1 at all times, and by Ville's inequality
-    it ever reaches :math:`1/\alpha` with probability :math:`\alpha` at most.
+    with :math:`m_j` judged picks of fit :math:`j`. Under the model it has mean 1 at all times, and by Ville's
+    inequality it ever reaches :math:`1/\alpha` with probability :math:`\alpha` at most.
 
     Examples
     --------
@@ -209,9 +208,9 @@ class AuditedSystem(TypedDict):
 
     system: str
     model: float
-    sample: float
-    lower: float
-    upper: float
+    sample: float | None
+    lower: float | None
+    upper: float | None
 
 
 class AuditDocument(TypedDict):
@@ -244,16 +243,16 @@ class AuditDocument(TypedDict):
     model: float
     model_lower: float
     model_upper: float
-    sample: float
-    lower: float
-    upper: float
+    sample: float | None
+    lower: float | None
+    upper: float | None
     evidence: float
     alarm: int | None
     finding: str
     systems: list[AuditedSystem]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, repr=False)
 class AuditReport(Shown):
     """The level and the systems by the model and by the sample, and whether they part ways.
 
@@ -266,7 +265,7 @@ class AuditReport(Shown):
     model, model_lower, model_upper
         The level by the model, and its 95% interval.
     sample, lower, upper
-        The level by the sample, and an interval that holds at every look; NaN with fewer than ten draws.
+        The level by the sample, and an interval that holds at every look; None with fewer than ten draws.
     evidence
         The wealth of the bets against the model now.
     alarm
@@ -284,27 +283,28 @@ class AuditReport(Shown):
     model: float
     model_lower: float
     model_upper: float
-    sample: float
-    lower: float
-    upper: float
+    sample: float | None
+    lower: float | None
+    upper: float | None
     evidence: float
     alarm: int | None
     finding: str
     systems: tuple[AuditedSystem, ...]
 
     @classmethod
-    def from_dict(cls, data: AuditDocument) -> AuditReport:
+    def from_dict(cls, data: Mapping[str, Any]) -> AuditReport:
         """From plain data."""
         return cls(**{**data, "systems": tuple(data["systems"])})
 
     def to_frame(self) -> pd.DataFrame:
         """One row per system: its level by the model and by the sample, with the limits of the latter."""
-        return pd.DataFrame(list(self.systems), columns=list(AuditedSystem.__annotations__))
+        frame = pd.DataFrame(list(self.systems), columns=list(AuditedSystem.__annotations__))
+        return frame.astype(dict.fromkeys(("model", "sample", "lower", "upper"), float))
 
     def to_dict(self) -> AuditDocument:
         """As plain data for JSON."""
         plain = {field.name: getattr(self, field.name) for field in fields(self)}
-        return cast("AuditDocument", {**plain, "systems": records(self.to_frame(), AuditedSystem)})
+        return cast("AuditDocument", {**plain, "systems": list(self.systems)})
 
     def _headline(self) -> str:
         return f"{self.draws:,} pairs drawn at random, {'no alarm' if self.alarm is None else 'alarm'}"
@@ -316,7 +316,7 @@ class AuditReport(Shown):
     def sentences(self) -> tuple[str, ...]:
         """The levels, whether there is an alarm, and what to do."""
         level = f"level {self.model:.3f} by the model"
-        if self.draws < FEWEST:
+        if self.sample is None or self.lower is None or self.upper is None:
             seen = f"Audit: {level}; {self.draws} of the judged pairs were drawn at random, too few to tell."
         else:
             seen = (
@@ -358,11 +358,15 @@ def audit(state: JudgingState, chosen: Sequence[tuple[int, Pick]]) -> AuditRepor
     overall, sample = np.full((3, 1), np.nan), np.full((3, len(own)), np.nan)
     if len(drawn) >= FEWEST:
         z = unbiased(drawn, actual, weights)
-        # What is open falls from draw to draw, and with it the variance.
-        share = 1 / np.maximum([pick.open for _, pick in drawn], TIE) ** 2
-        overall, sample = (_sequences(columns, share / share.sum()) for columns in (z.mean(axis=1, keepdims=True), z))
+        left = np.array([pick.open for _, pick in drawn])
+        share = 1 / np.maximum(left, TIE) ** 2  # what is open falls from draw to draw, and with it the variance
+        slack = float(left.mean()) * reach
+        overall, sample = (
+            _sequences(columns, share / share.sum(), slack) for columns in (z.mean(axis=1, keepdims=True), z)
+        )
         seldom = (weights[:, [pair for pair, _ in drawn]] > 0).sum(axis=1) < FEWEST
         sample[1:, seldom] = np.nan
+    level_by_sample, lower, upper = map(_known, overall[:, 0])
     return AuditReport(
         metric=str(context.metric),
         linear=context.metric.is_linear,
@@ -371,17 +375,22 @@ def audit(state: JudgingState, chosen: Sequence[tuple[int, Pick]]) -> AuditRepor
         model=mean,
         model_lower=mean - NORMAL * sd,
         model_upper=mean + NORMAL * sd,
-        sample=float(overall[0, 0]),
-        lower=float(overall[1, 0]),
-        upper=float(overall[2, 0]),
+        sample=level_by_sample,
+        lower=lower,
+        upper=upper,
         evidence=evidence,
         alarm=alarm,
         finding=finding,
         systems=tuple(
-            {"system": name, "model": float(own[a]), "sample": float(s), "lower": float(low), "upper": float(high)}
+            {"system": name, "model": float(own[a]), "sample": _known(s), "lower": _known(low), "upper": _known(high)}
             for a, (name, s, low, high) in enumerate(zip(context.runs.systems, *sample, strict=True))
         ),
     )
+
+
+def _known(value: float) -> float | None:
+    """Return a number, None for NaN."""
+    return None if np.isnan(value) else float(value)
 
 
 def _alarm(
@@ -449,19 +458,23 @@ def unbiased(drawn: Sequence[tuple[int, Pick]], actual: Floats, weights: csr_arr
     first = np.searchsorted(batch, batch)
     before = np.cumsum(terms, axis=0) - terms
     chance = np.array([pick.probability for _, pick in drawn], dtype=float)
-    return np.array([pick.scores for _, pick in drawn]) + before - before[first] + terms / chance[:, None]
+    scores = np.array([pick.scores for _, pick in drawn])
+    return np.asarray(scores + before - before[first] + terms / chance[:, None])
 
 
-def _sequences(z: Floats, share: Floats) -> Floats:
+def _sequences(z: Floats, share: Floats, slack: float) -> Floats:
     r"""Return the weighted mean of each column, and limits that hold at all looks as draws grow in number.
 
     The asymptotic confidence sequence of Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas (2024):
 
     .. math:: \hat s \pm \text{se} \sqrt{2 \frac{n\rho^2 + 1}{n\rho^2} \log \frac{\sqrt{n\rho^2 + 1}}{\alpha}}.
+
+    The standard error counts one more draw that is off by ``slack``, the whole scale: the first draws may happen to
+    agree.
     """
     n = len(z)
     mean = share @ z
-    error = np.sqrt(share**2 @ (z - mean) ** 2 * n / (n - 1))
+    error = np.sqrt((share**2 @ (z - mean) ** 2 + (slack / n) ** 2) * n / (n - 1))
     spread = -2 * np.log(ALPHA)
     tuned = n * (spread + np.log(spread) + 1) / TUNED_FOR
     width = error * np.sqrt(2 * (tuned + 1) / tuned * np.log(np.sqrt(tuned + 1) / ALPHA))

@@ -93,10 +93,10 @@ def choose(
         pairs[at], probability[at] = _draw(context, open_, start + int(at))
         open_[pairs[at]] = False
     wanted = n - int(exploring.sum())
-    if wanted and (policy.joint_value is None or not goal.about_scores):
-        pairs[~exploring] = _best(policy(context, goal), open_, wanted)
-    elif wanted:
+    if wanted and policy.joint_value is not None and goal.about_scores:
         pairs[~exploring] = _together(policy, policy.joint_value, context, goal, open_, wanted)
+    elif wanted:
+        pairs[~exploring] = _best(policy(context, goal), open_, wanted)
     if policy.at_random:  # a random order is a uniform draw from the pairs still open, one after another
         probability[:] = 1 / (open_.sum() - np.arange(n))
     return Batch(frozen(pairs), frozen(probability))
@@ -177,8 +177,8 @@ def draw_probability(context: SelectionContext, open_: Bools) -> Floats:
 
     .. math:: p_d = \epsilon \frac{1}{|O|} + (1 - \epsilon) \frac{\bar w_d}{\sum_{e \in O} \bar w_e}, \quad d \in O,
 
-    with :math:`\bar w_d` the mean over systems of the pair's weight in the level and :math:`\epsilon` = :data:`UNIFORM`.
-    The level's estimate varies least if pairs are drawn by their weight; the uniform part reaches all others. See
+    with :math:`\bar w_d` the mean over systems of the pair's weight in the level, and :math:`\epsilon` = .2. The
+    level's estimate varies least if pairs are drawn by their weight; the uniform part reaches all others. See
     docs/theory/judging.md#exploration.
     """
     weight = np.where(open_, context.level_weights.mean(axis=0), 0.0)
@@ -193,6 +193,6 @@ def _draw(context: SelectionContext, open_: Bools, number: int) -> tuple[int, fl
     probability = draw_probability(context, open_)[pairs]
     running = np.cumsum(probability)
     # The position of a uniform number in the running sum: pairs that leave the pool move few others.
-    at = int(np.searchsorted(running, stream(context.seed, number, Purpose.EXPLORATION).random() * running[-1], "right"))
-    at = min(at, len(pairs) - 1)
+    place = stream(context.seed, number, Purpose.EXPLORATION).random() * running[-1]
+    at = min(int(np.searchsorted(running, place, "right")), len(pairs) - 1)
     return int(pairs[at]), float(probability[at])

@@ -141,12 +141,12 @@ def level_weights(runs: Runs, metric: Metric, scale: Scale) -> csr_array:
     """
     depth, n_queries = runs.depth, max(len(runs.queries), 1)
     if metric.is_linear:
-        return weight_matrix(runs, metric.weights(scale, depth)) / n_queries
+        return weight_matrix(runs, metric.weights(scale, depth) / n_queries)
     if metric.definition.rank_weights is not None:
         at_rank = metric.rank_weights(depth)
     else:
         at_rank = (np.arange(depth) < (metric.cutoff or depth)).astype(float)
-    return weight_matrix(runs, at_rank / (at_rank.sum() * (scale_gains(metric, scale).max() or 1.0))) / n_queries
+    return weight_matrix(runs, at_rank / (at_rank.sum() * (scale_gains(metric, scale).max() or 1.0) * n_queries))
 
 
 def scale_gains(metric: Metric, scale: Scale) -> Floats:
