@@ -36,7 +36,7 @@ def judge(seed: int) -> tuple[list[Milestone], list[float]]:
         taus.append(tau_and_accuracy(state.scores.mean, true)[0])
         if len(judged) >= MOST:
             return marks, taus
-        judged += state.next(BATCH).tolist()
+        judged += state.next(BATCH).pairs.tolist()
         at = np.array(judged)
         state = state.after(probeval.Judgments.coded(judging.pool, at, grades[at]))
 

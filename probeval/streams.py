@@ -25,6 +25,7 @@ class Purpose(IntEnum):
     STUDY = 9  # the variance components of a G-study
     FORECAST = 10  # judgments to come
     TRUST = 11  # biases of labels, of which intervals are taken
+    EXPLORATION = 12  # the pairs that exploration draws
 
 
 def stream(seed: int, *keys: int | str) -> np.random.Generator:

@@ -305,7 +305,7 @@ def test_a_policy_works_by_its_name(small):
         )
         state = judging.begin()
         worth = middling(state.context, state.goal)
-        assert worth[state.next(3)].tolist() == sorted(worth, reverse=True)[:3]
+        assert worth[state.next(3).pairs].tolist() == sorted(worth, reverse=True)[:3]
     finally:
         del selection.POLICIES["middling"]
 

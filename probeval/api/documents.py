@@ -32,6 +32,8 @@ class NextPair(TypedDict):
         The grade that is expected, and its standard deviation.
     systems, best_rank
         The number of systems that retrieved the document, and its best rank.
+    probability
+        The probability with which exploration drew the pair; null if the policy chose it.
     """
 
     query: str
@@ -40,6 +42,7 @@ class NextPair(TypedDict):
     sd: float
     systems: int
     best_rank: int
+    probability: float | None
 
 
 class CheckedStop(TypedDict):

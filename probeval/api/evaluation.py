@@ -280,7 +280,8 @@ class NextPairs(Shown):
     def _frame(self) -> pd.DataFrame:
         left = self.stopping.left(len(self.state.judgments))
         n = 0 if self.check.reached else self.asked if left is None else min(self.asked, left)
-        chosen = self.state.next(n)
+        batch = self.state.next(n)
+        chosen = batch.pairs
         context = self.state.context
         known = self.state.prediction.relevance.take(chosen).to_frame().iloc[chosen.argsort().argsort()]
         return pd.DataFrame(
@@ -291,11 +292,15 @@ class NextPairs(Shown):
                 "sd": known["sd"].to_numpy(),
                 "systems": context.retrieved[:, chosen].sum(axis=0).astype(int),
                 "best_rank": context.best_rank[chosen] + 1,
+                "probability": batch.probability,
             }
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per pair: query, doc, expected grade and its sd, how many systems retrieved it, its best rank."""
+        """One row per pair: query, doc, expected grade and its sd, how many systems retrieved it, its best rank.
+
+        ``probability`` is that of the draw of a pair for exploration, NaN for the policy's own choices.
+        """
         return self._frame
 
     def to_dict(self) -> NextDocument:
@@ -311,7 +316,7 @@ class NextPairs(Shown):
             "confidence": state.ranking.confidence,
             "stop": {"reached": check.reached, "reasons": list(check.reasons), "values": check.values},
             "comparisons": Verdict.of(state.ranking).to_dict(),
-            "next": records(self._frame, NextPair),
+            "next": records(self._frame.astype({"probability": object}).where(self._frame.notna(), None), NextPair),
         }
 
     def sentences(self) -> list[str]:

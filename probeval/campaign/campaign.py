@@ -9,7 +9,6 @@ from collections.abc import Collection as Names
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +49,7 @@ from probeval.data.pool import Pool
 from probeval.data.scale import Scale
 from probeval.errors import CampaignError, did_you_mean
 from probeval.scores import Ranking
-from probeval.selection import JudgingState
+from probeval.selection import AuditReport, JudgingState
 
 __all__ = ["Campaign"]
 
@@ -234,6 +233,10 @@ class Campaign:
         """The ranking given the judgments so far. Runs the model."""
         return self.judging_state().ranking
 
+    def audit(self) -> AuditReport:
+        """The model against the pairs that were drawn at random, given the judgments so far. Runs the model."""
+        return self._model_runner().audit(self.state)
+
     def refresh(self) -> ModelSnapshot:
         """Run the model on the judgments so far and keep the results in the store.
 
@@ -317,7 +320,7 @@ class Campaign:
         return self._log.advance(ChangeQueries(by=by, texts=ours, token=token)).event
 
     def change(self, by: str, **settings: Any) -> Changed:
-        """Change settings from now on: the policy, the goal, the stopping rule, overlap, the length of leases."""
+        """Change settings from now on: policy, goal, stopping rule, exploration, overlap, the length of leases."""
         setup = self.setup.changed(**settings)
         check_settings(setup, self._collection)
         return self._log.advance(ChangeSettings(by=by, setup=setup)).event
@@ -363,15 +366,14 @@ class Campaign:
         return Judge(by=assessor, pair=self._pair(query, doc), grade=as_grade(self.scale, grade), token=token)
 
     def _lease_next(self, assessor: str, n: int) -> LeaseNext:
-        return LeaseNext(assessor=assessor, n=n, proposed=self._proposed())
+        snapshot = self.snapshot
+        queue = () if snapshot is None else snapshot.queue
+        picks = {} if snapshot is None else dict(zip(queue, snapshot.picks, strict=False))  # older ones have no picks
+        return LeaseNext(assessor=assessor, n=n, proposed=[*queue, *self._popular], picks=picks)
 
     def _tasks(self, state: State, assessor: str, n: int) -> list[Task]:
         held = state.held_by(assessor, self._log.clock())[:n]
         return [Task(e.query, e.doc, state.texts.get(e.query, ""), e.until) for e in held]
-
-    def _proposed(self) -> list[Pair]:
-        snapshot = self.snapshot
-        return list(chain(() if snapshot is None else snapshot.queue, self._popular))
 
     def _behind(self, snapshot: ModelSnapshot) -> int:
         """The number of events after a snapshot that affect the model."""

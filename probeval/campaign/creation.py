@@ -19,6 +19,7 @@ from probeval.errors import CampaignError, did_you_mean
 from probeval.relevance import card_names, choose_model
 from probeval.scores.evaluate import as_metric
 from probeval.selection import Goal, Stopping
+from probeval.selection.batch import check_exploration
 from probeval.selection.policies import find_policy
 
 __all__ = ["Creation", "check_settings", "prepare_creation"]
@@ -95,6 +96,8 @@ def check_settings(setup: Setup, collection: Collection) -> None:
     """Raise an error if the settings name an unknown metric, policy, stopping rule or system."""
     as_metric(setup.metric)
     find_policy(setup.policy)
+    if setup.explore is not None:
+        check_exploration(setup.explore)
     Stopping.parse(setup.stopping)
     for system in Goal.parse(setup.goal).systems:
         if system not in collection.runs.systems:

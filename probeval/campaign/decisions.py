@@ -27,6 +27,7 @@ from probeval.campaign.leases import lease, lease_new
 from probeval.campaign.parsing import as_name, as_text
 from probeval.campaign.state import State, fold
 from probeval.errors import CampaignError
+from probeval.selection import Pick
 
 __all__ = [
     "Action",
@@ -176,15 +177,18 @@ class LeaseNext(Decision[Leased | None]):
         Pairs to hold.
     proposed
         Pairs to lease, best first, after those that need another opinion.
+    picks
+        The predictions of those that the model proposed.
     """
 
     assessor: str
     n: int
     proposed: Sequence[Pair]
+    picks: Mapping[Pair, Pick]
 
     def events(self, state: State, now: float) -> Sequence[Leased]:
         """The new leases."""
-        return lease_new(state, self.assessor, self.n, now, self.proposed)
+        return lease_new(state, self.assessor, self.n, now, self.proposed, self.picks)
 
     def event_asked_for(self, state: State, events: Sequence[Event]) -> Leased | None:
         """The first new lease, if any."""

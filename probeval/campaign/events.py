@@ -26,6 +26,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar
 
 from probeval.campaign.setup import Setup
+from probeval.selection import Pick
 
 __all__ = [
     "KINDS",
@@ -125,10 +126,20 @@ class QueriesChanged(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Leased(PairEvent):
-    """A pair was given to an assessor until a time."""
+    """A pair was given to an assessor until a time.
+
+    Parameters
+    ----------
+    until
+        The time.
+    pick
+        The prediction of the pair when the model proposed it, and its probability if it was drawn at random; None if
+        the model did not propose it, and in logs of earlier versions.
+    """
 
     kind = "leased"
     until: float
+    pick: Pick | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -261,6 +272,8 @@ def decode(row: Mapping[str, Any]) -> Event:
     rest = json.loads(row["body"])
     if "setup" in rest:
         rest["setup"] = Setup.from_dict(rest["setup"])
+    if rest.get("pick") is not None:
+        rest["pick"] = Pick.from_dict(rest["pick"])
     if "columns" in rest:
         rest["columns"] = tuple(rest["columns"])
     return KINDS[row["kind"]](**{name: row[name] for name in HEAD}, **rest)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import filterfalse
 
 from probeval.campaign.events import Leased, Pair
 from probeval.campaign.state import State
+from probeval.selection import Pick
 
 __all__ = ["Task", "lease", "lease_new"]
 
@@ -32,17 +33,19 @@ class Task:
     until: float
 
 
-def lease(state: State, pair: Pair, assessor: str, now: float) -> Leased:
-    """A lease of the pair to this assessor, starting now."""
+def lease(state: State, pair: Pair, assessor: str, now: float, pick: Pick | None = None) -> Leased:
+    """A lease of the pair to this assessor, starting now; with its prediction if the model proposed it."""
     until = now + state.settings.lease
-    return Leased(by=assessor, time=now, query=pair[0], doc=pair[1], until=until)
+    return Leased(by=assessor, time=now, query=pair[0], doc=pair[1], until=until, pick=pick)
 
 
-def lease_new(state: State, assessor: str, n: int, now: float, proposed: Iterable[Pair]) -> list[Leased]:
+def lease_new(
+    state: State, assessor: str, n: int, now: float, proposed: Iterable[Pair], picks: Mapping[Pair, Pick]
+) -> list[Leased]:
     """The new leases that bring an assessor to ``n`` pairs.
 
     Pairs that need another opinion come first, then the proposed ones in order. Pairs not open to the assessor are
-    passed over.
+    passed over. ``picks`` are the predictions of proposed pairs.
     """
     wanted = n - len(state.held_by(assessor, now))
     chosen: dict[Pair, Leased] = {}
@@ -52,5 +55,5 @@ def lease_new(state: State, assessor: str, n: int, now: float, proposed: Iterabl
             if len(chosen) >= wanted:
                 return list(chosen.values())
             if pair not in chosen and state.is_open(pair, assessor, now):
-                chosen[pair] = lease(state, pair, assessor, now)
+                chosen[pair] = lease(state, pair, assessor, now, picks.get(pair))
     return list(chosen.values())

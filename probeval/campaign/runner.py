@@ -18,7 +18,7 @@ from probeval.relevance import Card, choose_model
 
 if TYPE_CHECKING:
     from probeval.relevance.models.base import Predicts
-    from probeval.selection import Judging, JudgingState
+    from probeval.selection import AuditReport, Judging, JudgingState
 
 __all__ = ["AHEAD", "ModelRunner"]
 
@@ -62,12 +62,13 @@ class ModelRunner:
 
         The trust in labels is taken from the ``last`` snapshot if few judgments came since.
         """
-        from probeval.selection import Stopping
+        from probeval.selection import Stopping, foresee
 
         judged = self.judging_state(state)
         pool, ranking = judged.judging.pool, judged.ranking
         check = Stopping.parse(state.settings.stopping).check(judged)
         table = ranking.to_frame(level=LEVEL)
+        batch = judged.next(min(ahead, len(pool) - judged.scores.judged))
         return ModelSnapshot(
             number=state.number,
             time=now,
@@ -79,8 +80,20 @@ class ModelRunner:
             progress=check.progress,
             systems=tuple({str(k): _plain(v) for k, v in row.items()} for row in table.to_dict("records")),
             labels=_trusted(judged, last),
-            queue=tuple(pool.label(int(pair)) for pair in judged.next(min(ahead, len(pool) - judged.scores.judged))),
+            audit=self.audit(state),
+            queue=tuple(pool.label(int(pair)) for pair in batch.pairs),
+            picks=foresee(judged, batch),
         )
+
+    def audit(self, state: State) -> AuditReport:
+        """The model against the pairs that were drawn at random, given the judgments of this state."""
+        from probeval.selection import audit
+
+        judged = self.judging_state(state)
+        leases = sorted(state.picks.values(), key=lambda lease: lease.number)
+        at = judged.judging.pool.locate([lease.query for lease in leases], [lease.doc for lease in leases])
+        chosen = [(int(pair), lease.pick) for pair, lease in zip(at, leases, strict=True) if pair >= 0 and lease.pick]
+        return audit(judged, chosen)
 
     def _judging(self, state: State) -> Judging:
         from probeval.selection import Judging
@@ -93,6 +106,7 @@ class ModelRunner:
             metric=setup.metric,
             policy=setup.policy,
             goal=setup.goal,
+            explore=setup.explore,
             scale=setup.scale,
             depth=setup.depth,
             seed=setup.seed,

@@ -30,6 +30,8 @@ class Setup:
         The scale that assessors judge on.
     depth
         The depth of the pool.
+    explore
+        The share of judgments spent on exploration; None for the policy's own.
     overlap, opinions
         The share of pairs that several assessors judge, and the number of these assessors. Other pairs get one.
     lease
@@ -56,6 +58,7 @@ class Setup:
     policy: str = "gain"
     goal: str = "ranking"
     stopping: str = "confidence=0.95"
+    explore: float | None = None
     overlap: float = 0.0
     opinions: int = 2
     lease: float = LEASE

@@ -17,6 +17,7 @@ import pandas as pd
 from probeval.campaign.events import Pair
 from probeval.display import Shown, View
 from probeval.scores.documents import RankedSystem
+from probeval.selection import AuditDocument, AuditReport, Pick
 
 __all__ = ["ModelSnapshot", "SnapshotDocument", "judgments_left", "way_come"]
 
@@ -40,6 +41,8 @@ class SnapshotDocument(TypedDict):
         Whether the stopping rule holds, why, and its progress, from 0 to 1.
     systems
         The ranking, best first.
+    audit
+        The level and the systems by the model and by the pairs drawn at random, and the alarm; null if unknown.
     """
 
     number: int
@@ -51,6 +54,7 @@ class SnapshotDocument(TypedDict):
     reasons: list[str]
     progress: float
     systems: list[RankedSystem]
+    audit: AuditDocument | None
 
 
 @dataclass(frozen=True, repr=False)
@@ -76,6 +80,10 @@ class ModelSnapshot(Shown):
     labels
         The trust in each source of labels: source, slope, lower, upper, missing, judged, finding. Examined again after
         every few dozen judgments.
+    audit
+        The model against the pairs drawn at random; None in snapshots of earlier versions.
+    picks
+        The prediction of each pair of the queue, to be kept with its lease.
     """
 
     number: int
@@ -89,6 +97,8 @@ class ModelSnapshot(Shown):
     systems: tuple[Mapping[str, Any], ...]
     queue: tuple[Pair, ...]
     labels: tuple[Mapping[str, Any], ...] = ()
+    audit: AuditReport | None = None
+    picks: tuple[Pick, ...] = ()
 
     def to_frame(self) -> pd.DataFrame:
         """One row per system, best first: system, rank, mean, sd, lower, upper, p_best, group."""
@@ -106,6 +116,7 @@ class ModelSnapshot(Shown):
             "reasons": list(self.reasons),
             "progress": self.progress,
             "systems": [cast("RankedSystem", dict(row)) for row in self.systems],
+            "audit": None if self.audit is None else self.audit.to_dict(),
         }
 
     def _headline(self) -> str:
@@ -116,10 +127,11 @@ class ModelSnapshot(Shown):
         return (View(self.to_frame(), self._headline(), intervals=("mean", "lower", "upper")),)
 
     def sentences(self) -> tuple[str, ...]:
-        """Whether the target is met."""
+        """Whether the target is met, and the audit."""
+        audited = () if self.audit is None else self.audit.sentences()
         if self.reached:
-            return (f"Target met: {'; '.join(self.reasons)}.",)
-        return (f"Expected tau {self.expected_tau:.3f}; {self.progress:.0%} of the target.",)
+            return (f"Target met: {'; '.join(self.reasons)}.", *audited)
+        return (f"Expected tau {self.expected_tau:.3f}; {self.progress:.0%} of the target.", *audited)
 
     def to_row(self) -> dict[str, Any]:
         """As a row of the store."""
@@ -134,6 +146,9 @@ class ModelSnapshot(Shown):
         rest |= {"reasons": tuple(rest["reasons"]), "systems": tuple(rest["systems"])}
         rest["labels"] = tuple(rest.get("labels", ()))  # snapshots of earlier versions have none
         rest["queue"] = tuple((query, doc) for query, doc in rest["queue"])
+        audited = rest.get("audit")
+        rest["audit"] = None if audited is None else AuditReport.from_dict(audited)
+        rest["picks"] = tuple(map(Pick.from_dict, rest.get("picks", ())))
         return cls(**{name: row[name] for name in HEAD}, **rest)
 
 

@@ -62,6 +62,8 @@ class State:
         The pairs that have a judgment and need another, as keys.
     leases
         Leases by pair and assessor. Some may have run out: compare ``until`` with the time.
+    picks
+        The latest lease, before any judgment, of each pair that the model proposed: with the prediction of the pair.
     skipped, flags, comments
         These events, by pair.
     guideline
@@ -81,6 +83,7 @@ class State:
     adjudicated: Mapping[Pair, Adjudicated] = field(default_factory=dict)
     waiting: Mapping[Pair, None] = field(default_factory=dict)
     leases: Mapping[Pair, Mapping[str, Leased]] = field(default_factory=dict)
+    picks: Mapping[Pair, Leased] = field(default_factory=dict)
     skipped: Mapping[Pair, tuple[Skipped, ...]] = field(default_factory=dict)
     flags: Mapping[Pair, tuple[Flagged, ...]] = field(default_factory=dict)
     comments: Mapping[Pair, tuple[Commented, ...]] = field(default_factory=dict)
@@ -250,6 +253,8 @@ class _Draft:
             self.of("tokens")[event.token] = event
         match event:
             case Created() | Changed():
+                if self.now.setup is not None and self.now.setup.metric != event.setup.metric:
+                    self.of("picks").clear()  # their predictions are of another measure
                 self.now = replace(self.now, setup=event.setup)
                 for pair in list(self.seen("judged")):
                     self.update_waiting(pair)
@@ -264,6 +269,8 @@ class _Draft:
             case Leased():
                 leases = self.of("leases")
                 leases[event.pair] = {**leases.get(event.pair, {}), event.by: event}
+                if event.pick is not None and event.pair not in self.seen("judged"):
+                    self.of("picks")[event.pair] = event
             case Released():
                 self.release(event.pair, event.by)
             case Judged():

@@ -52,7 +52,7 @@ class StatusDocument(TypedDict):
 
     Parameters
     ----------
-    name, metric, scale, model, depth, policy, goal, stopping, opinions, lease, rule, seed
+    name, metric, scale, model, depth, policy, goal, stopping, explore, opinions, lease, rule, seed
         The settings of the campaign.
     guideline, events
         The version of the guideline, 0 if there is none, and the number of events in the log.
@@ -80,6 +80,7 @@ class StatusDocument(TypedDict):
     policy: str
     goal: str
     stopping: str
+    explore: float | None
     overlap: int
     opinions: int
     lease: float
@@ -210,6 +211,8 @@ class Status(Shown):
             return
         since = f", {self.behind:,} changes ago" if self.behind else ""
         yield f"Confidence {snapshot.confidence:.3f}, expected tau {snapshot.expected_tau:.3f}{since}."
+        if snapshot.audit is not None:
+            yield from snapshot.audit.sentences()
         if snapshot.reached:
             yield f"Target met: {'; '.join(snapshot.reasons)}."
         elif self.left is None:
@@ -235,6 +238,7 @@ class Status(Shown):
             "policy": setup.policy,
             "goal": setup.goal,
             "stopping": setup.stopping,
+            "explore": setup.explore,
             "overlap": self.overlap,
             "opinions": setup.opinions,
             "lease": setup.lease,

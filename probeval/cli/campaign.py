@@ -22,6 +22,7 @@ from probeval.cli.documents import (
 )
 from probeval.cli.options import (
     Depth,
+    Explore,
     Format,
     Gain,
     GoalName,
@@ -86,6 +87,7 @@ def create(
     policy: PolicyName = "gain",
     goal: GoalName = "ranking",
     stop: Stop = "confidence=.95",
+    explore: Explore = None,
     overlap: Annotated[
         float, typer.Option("--overlap", min=0, max=1, help="The share of pairs that several assessors judge.")
     ] = 0.0,
@@ -136,6 +138,7 @@ def create(
         policy=policy,
         goal=goal,
         stopping=stop,
+        explore=explore,
         overlap=overlap,
         opinions=opinions,
         rule=rule,

@@ -172,7 +172,7 @@ def _states(state: JudgingState, answers: Judgments, n: int) -> Iterator[Judging
     grades, judged = answers.on(pool).grades(), list[int]()
     yield state
     while len(judged) < min(n, len(pool)):
-        judged += state.next(min(BATCH, n - len(judged))).tolist()
+        judged += state.next(min(BATCH, n - len(judged))).pairs.tolist()
         at = np.array(judged, dtype=np.int64)
         state = state.after(Judgments.coded(pool, at, grades[at]))
         yield state

@@ -23,6 +23,7 @@ from probeval.reports.results import ReportResults
 if TYPE_CHECKING:
     from probeval.campaign import Campaign, Status
     from probeval.satisfaction import SatMapping
+    from probeval.selection import AuditReport
 
 __all__ = ["paragraph", "report_campaign", "report_evaluation", "reproduction"]
 
@@ -206,6 +207,7 @@ def report_campaign(
         choice = replace(choice, why="it was chosen when the campaign was created.", scale_from="of the campaign")
     except ModelError:  # the campaign has a card of its own
         choice = Choice(setup.model, state.judging.model, "it is the campaign's own.", setup.scale, "of the campaign")
+    audited = campaign.audit()
     found = ReportResults.along(state, choice, _in_order(campaign), level=level, mapping=mapping, progress=progress)
     last = max((event.time for event in campaign.log()[-1:]), default=0.0)
     page = report_evaluation(
@@ -213,7 +215,7 @@ def report_campaign(
         title=f"Campaign {_name(campaign)}",
         command=command,
         seen=choice.fitted_on(collection),
-        more=(_people(status),),
+        more=(_audit(audited), _people(status)),
         made={
             "policy and goal": f"{setup.policy}, {setup.goal}",
             "stopping rule": setup.stopping,
@@ -239,6 +241,15 @@ def _in_order(campaign: Campaign) -> Any:
     judgments = state.judgments
     number = [first[judgments.pool.label(int(pair))] for pair in judgments.pair]
     return judgments.take(np.argsort(number, kind="stable"))
+
+
+def _audit(audited: AuditReport) -> Section:
+    """Return the section on the pairs drawn at random, and the alarm."""
+    parts: list[Part] = [Prose(sentence) for sentence in audited.sentences()]
+    if audited.sample is not None:
+        caption = "The level of each system by the model and by the sample, with limits that hold at every look."
+        parts.append(Table.of(audited.to_frame(), caption))
+    return Section("audit", "Audit", tuple(parts))
 
 
 def _people(status: Status) -> Section:

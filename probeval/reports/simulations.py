@@ -108,6 +108,7 @@ def _stops(document: Mapping[str, Any]) -> pd.DataFrame:
                 "share": f"{_number(stop['fraction']):.1%}",
                 **{name: _number(stop[name]) for name in ("confidence", "accuracy", "tau")},
                 "to tau .9": "never" if good is None else f"{good:,}",
+                "alarm": "none" if one.get("alarm") is None else f"{one['alarm']:,}",
             }
         )
     return pd.DataFrame(rows)
@@ -193,6 +194,7 @@ def _simulation(document: Mapping[str, Any]) -> Simulation:
                 stop=at if stop["reached"] else None,
                 reasons=tuple(stop.get("reasons", ())),
                 order=(),
+                alarm=one.get("alarm"),
             )
         )
     return Simulation(tuple(trajectories))

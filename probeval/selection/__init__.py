@@ -1,6 +1,7 @@
 """Selection of the next pairs to judge, and stopping rules."""
 
-from probeval.selection.batch import choose
+from probeval.selection.audit import AuditDocument, AuditReport, Pick, audit, foresee
+from probeval.selection.batch import Batch, choose
 from probeval.selection.context import SelectionContext
 from probeval.selection.goals import GOALS, Goal
 from probeval.selection.judging import Judging, JudgingState
@@ -15,9 +16,13 @@ __all__ = [
     "GOALS",
     "POLICIES",
     "RULES",
+    "AuditDocument",
+    "AuditReport",
+    "Batch",
     "Goal",
     "Judging",
     "JudgingState",
+    "Pick",
     "Policy",
     "PolicyFunction",
     "Rate",
@@ -28,8 +33,10 @@ __all__ = [
     "StoppingTarget",
     "TrustReport",
     "Verdict",
+    "audit",
     "choose",
     "fairness",
+    "foresee",
     "register_policy",
     "register_rule",
     "trust",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
-from probeval.arrays import Bools, Floats, Ints
+from probeval.arrays import Bools, Floats, Ints, frozen
 from probeval.errors import SelectionError
 from probeval.selection.context import SelectionContext
 from probeval.selection.goals import Goal
@@ -14,10 +15,40 @@ from probeval.selection.policies import JointValue, Policy, PolicyFunction, as_p
 from probeval.streams import Purpose, stream
 from probeval.ties import TIE
 
-__all__ = ["SHORT_LIST", "check_exploration", "choose", "in_turn"]
+__all__ = ["SHORT_LIST", "UNIFORM", "Batch", "check_exploration", "choose", "draw_probability", "in_turn"]
 
 SHORT_LIST = 300  # pairs among which a batch is chosen
 DIGITS = 10  # values that agree to this many digits are tied
+UNIFORM = 0.2  # share of exploration that is uniform over open pairs; the rest follows their weight in the scores
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Pairs to judge next, and the probability of those that were drawn at random.
+
+    Parameters
+    ----------
+    pairs
+        The pairs, best first, shape (n,).
+    probability
+        The probability of each draw among the pairs open to it, shape (n,); NaN for pairs of the policy's choice.
+
+    Examples
+    --------
+    >>> Batch(np.array([3, 5]), np.array([np.nan, 0.01])).drawn.tolist()
+    [False, True]
+    """
+
+    pairs: Ints
+    probability: Floats
+
+    @property
+    def drawn(self) -> Bools:
+        """Whether each pair was drawn at random, shape (n,)."""
+        return ~np.isnan(self.probability)
+
+    def __len__(self) -> int:
+        return len(self.pairs)
 
 
 def choose(
@@ -28,7 +59,7 @@ def choose(
     goal: Goal,
     offered: Bools,
     explore: float = 0.0,
-) -> Ints:
+) -> Batch:
     """Return the next ``n`` pairs to judge, best first, or all that are left. Ties go to the first in the pool.
 
     Parameters
@@ -42,8 +73,9 @@ def choose(
     offered
         The pairs that may be chosen, shape (pair,); judged ones never are.
     explore
-        The share of judgments spent on exploration: random pairs from the queries with the smallest judged share.
-        Without it, a model-based policy never checks pairs that the model is wrongly sure of.
+        The share of judgments spent on exploration: pairs drawn at random (:func:`draw_probability`). Without it, a
+        model-based policy never checks pairs that the model is wrongly sure of. The picks of a policy that is random
+        itself are draws too, uniform over the open pairs.
     """
     if n < 0:
         raise SelectionError(f"The number of pairs must not be negative, got {n}.")
@@ -51,25 +83,23 @@ def choose(
     policy = as_policy(policy)
     open_ = offered & ~context.judged
     n = min(n, int(open_.sum()))
-    if n == 0:
-        return np.empty(0, dtype=np.int64)
     start = len(context.judgments)
     # Judgment j explores when the running share passes a whole number: evenly spread for any batch size.
     exploring = np.floor((start + 1 + np.arange(n)) * explore) > np.floor((start + np.arange(n)) * explore)
     if policy.at_random:
         exploring[:] = False
-    explored = _explore(context, open_, int(exploring.sum()))
-    open_[explored] = False
-    wanted = n - len(explored)
-    if wanted == 0:
-        chosen = np.empty(0, dtype=np.int64)
-    elif policy.joint_value is None or not goal.about_scores:
-        chosen = _best(policy(context, goal), open_, wanted)
-    else:
-        chosen = _together(policy, policy.joint_value, context, goal, open_, wanted)
-    out = np.empty(n, dtype=np.int64)
-    out[exploring], out[~exploring] = explored, chosen
-    return out
+    pairs, probability = np.empty(n, dtype=np.int64), np.full(n, np.nan)
+    for at in np.flatnonzero(exploring):
+        pairs[at], probability[at] = _draw(context, open_, start + int(at))
+        open_[pairs[at]] = False
+    wanted = n - int(exploring.sum())
+    if wanted and policy.joint_value is not None and goal.about_scores:
+        pairs[~exploring] = _together(policy, policy.joint_value, context, goal, open_, wanted)
+    elif wanted:
+        pairs[~exploring] = _best(policy(context, goal), open_, wanted)
+    if policy.at_random:  # a random order is a uniform draw from the pairs still open, one after another
+        probability[:] = 1 / (open_.sum() - np.arange(n))
+    return Batch(frozen(pairs), frozen(probability))
 
 
 def check_exploration(explore: float) -> None:
@@ -142,21 +172,27 @@ def in_turn(
     return np.array(out, dtype=np.int64)
 
 
-def _explore(context: SelectionContext, open_: Bools, n: int) -> Ints:
-    """Return random pairs from the queries with the smallest judged share."""
-    if n == 0:
-        return np.empty(0, dtype=np.int64)
-    query = context.runs.pool.query
-    n_queries = len(context.runs.queries)
-    size = np.maximum(np.bincount(query, minlength=n_queries), 1)
-    done = np.bincount(query, weights=context.judged.astype(float), minlength=n_queries)
-    key = stream(context.seed, Purpose.ORDER).random(len(query))
-    out: list[int] = []
+def draw_probability(context: SelectionContext, open_: Bools) -> Floats:
+    r"""Return the probability that exploration draws each pair, shape (pair,); 0 for pairs that are not open.
+
+    .. math:: p_d = \epsilon \frac{1}{|O|} + (1 - \epsilon) \frac{\bar w_d}{\sum_{e \in O} \bar w_e}, \quad d \in O,
+
+    with :math:`\bar w_d` the mean over systems of the pair's weight in the level, and :math:`\epsilon` = .2. The
+    level's estimate varies least if pairs are drawn by their weight; the uniform part reaches all others. See
+    docs/theory/judging.md#exploration.
+    """
+    weight = np.where(open_, context.level_weights.mean(axis=0), 0.0)
+    total = weight.sum()
+    uniform = open_ / max(int(open_.sum()), 1)
+    return np.asarray(uniform if total <= 0 else UNIFORM * uniform + (1 - UNIFORM) * weight / total)
+
+
+def _draw(context: SelectionContext, open_: Bools, number: int) -> tuple[int, float]:
+    """Draw the pair of one judgment by its number; return it and its probability."""
     pairs = np.flatnonzero(open_)
-    for _ in range(n):
-        share = (done / size)[query[pairs]]
-        at = int(np.lexsort((key[pairs], np.round(share, 9)))[0])
-        out.append(int(pairs[at]))
-        done[query[pairs[at]]] += 1
-        pairs = np.delete(pairs, at)
-    return np.array(out, dtype=np.int64)
+    probability = draw_probability(context, open_)[pairs]
+    running = np.cumsum(probability)
+    # The position of a uniform number in the running sum: pairs that leave the pool move few others.
+    place = stream(context.seed, number, Purpose.EXPLORATION).random() * running[-1]
+    at = min(int(np.searchsorted(running, place, "right")), len(pairs) - 1)
+    return int(pairs[at]), float(probability[at])

@@ -12,6 +12,7 @@ from probeval.arrays import Bools, Floats, Ints
 from probeval.data.judgments import Judgments
 from probeval.data.pool import QueryBlock
 from probeval.data.runs import Runs
+from probeval.data.scale import Scale
 from probeval.metrics import Metric
 from probeval.relevance.dependence import Dependence
 from probeval.relevance.distribution import RelevanceDistribution
@@ -22,7 +23,7 @@ from probeval.scores.moments import weight_matrix
 from probeval.streams import Purpose, query_streams, stream
 from probeval.threads import in_order
 
-__all__ = ["SelectionContext", "effective_weights"]
+__all__ = ["SelectionContext", "effective_weights", "level_weights"]
 
 SAMPLE = 500  # draws to estimate the weights of a measure that is not linear
 RIDGE = 0.01  # relative: pairs that hardly vary carry no information
@@ -81,8 +82,7 @@ class SelectionContext:
     @cached_property
     def gains(self) -> Floats:
         """The gain of each grade, shape (grade,): the measure's, or the scale's if the measure has none."""
-        scale = self.relevance.scale
-        return self.metric.gains(scale) if self.metric.definition.gains is not None else scale.gains
+        return scale_gains(self.metric, self.relevance.scale)
 
     @cached_property
     def dependence(self) -> Dependence:
@@ -93,6 +93,11 @@ class SelectionContext:
     def weights(self) -> Floats:
         """The increase of each system's mean score per unit of gain of each pair, shape (pair, system)."""
         return effective_weights(self.runs, self.relevance, self.metric, self.gains, self.stream(Purpose.WEIGHTS))
+
+    @cached_property
+    def level_weights(self) -> csr_array:
+        """The weight of each pair's gain in each system's level (:func:`level_weights`), shape (system, pair)."""
+        return level_weights(self.runs, self.metric, self.relevance.scale)
 
     @cached_property
     def gain_moments(self) -> tuple[Floats, Floats]:
@@ -126,6 +131,27 @@ class SelectionContext:
     def judged(self) -> Bools:
         """Whether each pair is certain, so needs no judgment, shape (pair,)."""
         return self.relevance.certain
+
+
+def level_weights(runs: Runs, metric: Metric, scale: Scale) -> csr_array:
+    """Return the weight of each pair's gain in each system's level, shape (system, pair).
+
+    For a linear measure the level is the mean score. For any other it is a weighted mean of gains, as a share of the
+    highest gain, by the measure's discount of ranks if it has one.
+    """
+    depth, n_queries = runs.depth, max(len(runs.queries), 1)
+    if metric.is_linear:
+        return weight_matrix(runs, metric.weights(scale, depth) / n_queries)
+    if metric.definition.rank_weights is not None:
+        at_rank = metric.rank_weights(depth)
+    else:
+        at_rank = (np.arange(depth) < (metric.cutoff or depth)).astype(float)
+    return weight_matrix(runs, at_rank / (at_rank.sum() * (scale_gains(metric, scale).max() or 1.0) * n_queries))
+
+
+def scale_gains(metric: Metric, scale: Scale) -> Floats:
+    """Return the gain of each grade, shape (grade,): the measure's, or the scale's if the measure has none."""
+    return metric.gains(scale) if metric.definition.gains is not None else scale.gains
 
 
 def effective_weights(

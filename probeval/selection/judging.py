@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from probeval.arrays import Bools, Ints
+from probeval.arrays import Bools
 from probeval.data.collection import Collection
 from probeval.data.judgments import Judgments
 from probeval.data.pool import Pool
@@ -17,7 +17,7 @@ from probeval.relevance.models.base import Predicts
 from probeval.relevance.online import OnlineModel, Prediction, follow
 from probeval.scores import Ranking, Scores, evaluate
 from probeval.scores.evaluate import as_metric
-from probeval.selection.batch import choose
+from probeval.selection.batch import Batch, choose
 from probeval.selection.context import SelectionContext
 from probeval.selection.goals import Goal
 from probeval.selection.policies import Policy, PolicyFunction, as_policy
@@ -63,7 +63,7 @@ class Judging:
     >>> campaign = replace(synthetic_campaign(np.random.default_rng(1), systems=4, queries=3, depth=5), judgments=None)
     >>> judging = Judging.of(campaign, FallbackModel([Uniform()]), "DCG@5", policy="mtc", scale=Scale.graded(2))
     >>> state = judging.begin()
-    >>> [judging.pool.label(p) for p in state.next(2)]
+    >>> [judging.pool.label(p) for p in state.next(2).pairs]
     [('q1', 'd031'), ('q2', 'd148')]
     """
 
@@ -252,7 +252,7 @@ class JudgingState:
         free = ~self.prediction.relevance.certain
         return free if offered is None else free & offered
 
-    def next(self, n: int = 1, *, taken: Iterable[int] = ()) -> Ints:
+    def next(self, n: int = 1, *, taken: Iterable[int] = ()) -> Batch:
         """Return the next ``n`` pairs of the pool to judge, best first, except judged pairs and those in ``taken``."""
         offered = self.open.copy()
         offered[list(taken)] = False

@@ -248,7 +248,7 @@ def _track(
             if left <= 0 or (since is not None and n >= since + lasts):
                 return judged, confidence, width
             chosen = state.next(min(max(BATCH, round(GROWTH * n)), left))
-            made += chosen.tolist()
+            made += chosen.pairs.tolist()
             state = state.after(
                 Judgments.coded(
                     pool, np.concatenate([past.pair, place[made]]), np.concatenate([past.grade, grades[made]])

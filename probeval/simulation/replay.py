@@ -13,7 +13,7 @@ from probeval.arrays import Bools, Floats, Ints
 from probeval.data.judgments import Judgments
 from probeval.errors import ProbevalWarning
 from probeval.relevance.models.base import Predicts
-from probeval.selection import Judging, JudgingState, Policy, PolicyFunction
+from probeval.selection import Judging, JudgingState, Pick, Policy, PolicyFunction, audit, foresee
 from probeval.selection.policies import as_policy
 from probeval.simulation.heldout import HeldOut
 from probeval.simulation.points import Point, measure_point, significant_pairs, tau_and_accuracy
@@ -112,6 +112,7 @@ def replay(
     true = truth.mean(axis=1)
     significant = significant_pairs(truth)
     judged: list[int] = []
+    chosen: list[tuple[int, Pick]] = []
     steps: list[TrajectoryStep] = []
     points: list[Point] = []
     decisions: list[RuleDecisions] = []
@@ -141,13 +142,16 @@ def replay(
             past_stop = stopped is not None and len(judged) >= stopped[0].judged + LASTS
             if past_stop and not targets and lasting(steps, TAU, LASTS) is not None:
                 break
-            batch = protocol.batch_size(len(judged), pool)
-            size = _size(len(judged), batch, targets, most, None if stopped else stop.left(len(judged)))
-            chosen = state.next(size)
-            if not len(chosen):
+            most_now = protocol.batch_size(len(judged), pool)
+            size = _size(len(judged), most_now, targets, most, None if stopped else stop.left(len(judged)))
+            batch = state.next(size)
+            if not len(batch):
                 break
-            judged += chosen.tolist()
+            chosen += zip(batch.pairs.tolist(), foresee(state, batch), strict=True)
+            judged += batch.pairs.tolist()
             state = state.after(assessor.judge(held, judged))
+        audited = audit(state, chosen)
+    before = len(judged) - len(chosen)
     return Trajectory(
         policy=chooser.name,
         model=name,
@@ -163,6 +167,9 @@ def replay(
         at_stop=at_stop,
         reasons=() if stopped is None else stopped[1],
         order=tuple(judged),
+        probabilities=(*[None] * before, *(pick.probability for _, pick in chosen)),
+        audit=audited,
+        alarm=None if audited.alarm is None else before + audited.alarm,
     )
 
 

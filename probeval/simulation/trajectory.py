@@ -9,6 +9,7 @@ from typing import TypedDict
 import pandas as pd
 
 from probeval.display import Shown, View
+from probeval.selection import AuditReport
 from probeval.simulation.points import Point, PointDocument
 from probeval.simulation.significance_rules import RuleDecisions, RuleDecisionsDocument
 from probeval.ties import TIE
@@ -77,6 +78,8 @@ class TrajectoryDocument(TypedDict):
         The policy, the model and the seed.
     judgments_to_tau90
         The first number of judgments from which tau stays at least .9 for 100 more; null if never.
+    alarm
+        The number of judgments at which the audit raised its alarm; null if never.
     points, rules
         One entry per checkpoint.
     """
@@ -85,6 +88,7 @@ class TrajectoryDocument(TypedDict):
     model: str
     seed: int
     judgments_to_tau90: int | None
+    alarm: int | None
     stop: ReasonedStopDocument
     points: list[PointDocument]
     rules: list[RuleDecisionsDocument]
@@ -154,6 +158,11 @@ class Trajectory(Shown):
         The first step at which the stopping rule held, its figures, and the rules that held; None if it never did.
     order
         The pairs in the order in which they were judged.
+    probabilities
+        The probability of each of them that was drawn at random; None for those that the policy chose.
+    audit, alarm
+        The level and the systems by the model and by the pairs drawn at random, at the end; the number of judgments at
+        which the alarm was raised, None if never. A pilot is not audited.
     """
 
     policy: str
@@ -170,6 +179,9 @@ class Trajectory(Shown):
     reasons: tuple[str, ...]
     order: tuple[int, ...]
     at_stop: Point | None = None
+    probabilities: tuple[float | None, ...] = ()
+    audit: AuditReport | None = None
+    alarm: int | None = None
 
     @property
     def judgments_to_tau90(self) -> int | None:
@@ -207,7 +219,8 @@ class Trajectory(Shown):
         """Return a sentence on the stop and its accuracy."""
         at = self.stop or self.steps[-1]
         why = f"Stopped ({'; '.join(self.reasons)})" if self.stop is not None else "The stopping rule never held; ended"
-        return (f"{why} with {at.judged:,} judgments: accuracy {at.accuracy:.3f}, tau {at.tau:.3f}.",)
+        stop = f"{why} with {at.judged:,} judgments: accuracy {at.accuracy:.3f}, tau {at.tau:.3f}."
+        return (stop, *(() if self.audit is None else self.audit.sentences()))
 
     def to_dict(self) -> TrajectoryDocument:
         """Return the trajectory as plain data for JSON."""
@@ -217,6 +230,7 @@ class Trajectory(Shown):
             "model": self.model,
             "seed": self.seed,
             "judgments_to_tau90": self.judgments_to_tau90,
+            "alarm": self.alarm,
             "stop": {
                 "reached": self.stop is not None,
                 "judged": at.judged,

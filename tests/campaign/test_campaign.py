@@ -402,3 +402,44 @@ def test_setups_come_back_from_plain_data():
     for scale in (Scale.binary(), Scale.graded(3, gain="exp"), Scale.fine()):
         setup = Setup(name="x", metric="AP", scale=scale, model="m", depth=7, opinions=3, overlap=0.2)
         assert Setup.from_dict(json.loads(json.dumps(setup.to_dict()))) == setup
+
+
+def test_a_lease_keeps_the_prediction_and_the_probability_of_its_pair(make, small):
+    campaign, truth = make(explore=0.5), _truth(small)
+    campaign.refresh()
+    for _ in range(12):
+        task = campaign.next("ann")[0]
+        campaign.record("ann", task.query, task.doc, truth[task.query, task.doc])
+    leases = [event for event in campaign.log() if isinstance(event, Leased)]
+    assert [lease.pick is not None and lease.pick.probability is not None for lease in leases] == [False, True] * 6
+    assert all(0 < lease.pick.probability < 1 for lease in leases[1::2] if lease.pick)
+    campaign.refresh()
+    report = campaign.audit()
+    assert (report.draws, report.judged) == (6, 12)
+    status = campaign.status()
+    assert "Audit: level" in str(status)
+    assert "6 of the judged pairs were drawn at random, too few to tell" in str(status)
+    assert status.to_dict()["snapshot"]["audit"]["draws"] == 6
+    # A second opinion and a judgment withdrawn and given again are the same pick.
+    last = campaign.withdraw("ann")
+    assert campaign.audit().judged == 11
+    campaign.record("ann", last.query, last.doc, 0)
+    assert campaign.audit().judged == 12
+    campaign.change("owner", metric="P@5")
+    assert campaign.audit().judged == 0  # predictions were of another measure
+
+
+def test_a_log_without_predictions_is_read_and_has_nothing_to_audit(campaign, small):
+    truth = _truth(small)
+    for _ in range(5):  # no snapshot yet: pairs come by popularity
+        task = campaign.next("ann")[0]
+        campaign.record("ann", task.query, task.doc, truth[task.query, task.doc])
+    assert all(event.pick is None for event in campaign.log() if isinstance(event, Leased))
+    assert campaign.audit().judged == 0
+    snapshot = campaign.refresh()
+    row = snapshot.to_row()
+    body = {k: v for k, v in json.loads(row["body"]).items() if k not in ("audit", "picks")}
+    older = type(snapshot).from_row({**row, "body": json.dumps(body)})
+    assert (older.audit, older.picks) == (None, ())
+    assert older.queue == snapshot.queue
+    assert type(snapshot).from_row(row).picks == snapshot.picks

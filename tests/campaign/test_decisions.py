@@ -27,7 +27,9 @@ def state() -> State:
 
 
 def test_the_same_state_and_time_give_the_same_events(state: State):
-    decision = Judge(by="ann", pair=PAIR, grade=1.0, next=LeaseNext(assessor="ann", n=1, proposed=[PAIR, OTHER]))
+    decision = Judge(
+        by="ann", pair=PAIR, grade=1.0, next=LeaseNext(assessor="ann", n=1, proposed=[PAIR, OTHER], picks={})
+    )
     first, again = decision.events(state, 5.0), decision.events(state, 5.0)
     assert first == again
     assert [(type(event), event.pair) for event in first] == [(Judged, PAIR), (Leased, OTHER)]

@@ -42,7 +42,7 @@ def test_a_table_of_pairs(asked, folder):
     said = asked("-n", 4, quiet=False)
     assert said.code == 0, said.err
     header, *rows = said.out.splitlines()
-    assert header.split() == ["query", "doc", "grade", "sd", "systems", "best_rank"]
+    assert header.split() == ["query", "doc", "grade", "sd", "systems", "best_rank", "probability"]
     assert len(rows) == 4
     first, second, third = said.err.splitlines()
     assert first == "Model uniform: it was asked for. Scale graded:2 (inferred from the judgments)."
@@ -112,7 +112,7 @@ def test_every_goal(asked, goal):
 def test_a_target_that_is_met_asks_for_nothing(asked):
     said = asked("--stop", "confidence=.5", quiet=False)
     assert said.code == 0
-    assert said.out.split() == ["query", "doc", "grade", "sd", "systems", "best_rank"]
+    assert said.out.split() == ["query", "doc", "grade", "sd", "systems", "best_rank", "probability"]
     assert "The target is met (confidence 0." in said.err
     assert "Set another target with --stop." in said.err
 

@@ -63,12 +63,12 @@ def test_a_choice_is_of_open_pairs_each_once_and_as_many_as_there_are(moment, n,
     before = offered.copy()
     policy = data.draw(st.sampled_from(policies(moment[3])))
     goal = Goal.parse(data.draw(st.sampled_from(GOALS)))
-    chosen = choose(context, policy, n, goal=goal, offered=offered, explore=explore)
+    chosen = choose(context, policy, n, goal=goal, offered=offered, explore=explore).pairs
     open_ = offered & ~context.judged
     assert len(chosen) == len(set(chosen.tolist())) == min(n, open_.sum())
     assert open_[chosen].all()
     np.testing.assert_array_equal(offered, before)
-    again = choose(context, policy, n, goal=goal, offered=offered, explore=explore)
+    again = choose(context, policy, n, goal=goal, offered=offered, explore=explore).pairs
     np.testing.assert_array_equal(chosen, again)
 
 
@@ -78,7 +78,7 @@ def test_a_smaller_batch_is_the_start_of_a_larger_one(moment, goal, n, data):
     context = known(*moment)
     policy = data.draw(st.sampled_from(policies(moment[3])))
     everything = np.ones(len(moment[0].pool), dtype=bool)
-    one, more = (choose(context, policy, size, goal=Goal.parse(goal), offered=everything) for size in (n, n + 3))
+    one, more = (choose(context, policy, size, goal=Goal.parse(goal), offered=everything).pairs for size in (n, n + 3))
     np.testing.assert_array_equal(one, more[: len(one)])
 
 

@@ -11,6 +11,7 @@ from probeval.data import Collection, Judgments, Scale, as_runs
 from probeval.errors import SelectionError
 from probeval.relevance import FallbackModel, Uniform
 from probeval.selection import POLICIES, Goal, Judging, choose
+from probeval.selection.batch import UNIFORM, draw_probability
 from probeval.selection.policies import comparison_weights, laplacian
 
 RANKING = Goal.parse("ranking")
@@ -36,7 +37,7 @@ def conditioned(context, goal, taken):
 @pytest.mark.parametrize("goal", ["ranking", "best"])
 def test_a_batch_is_what_conditioning_on_its_own_pairs_gives(state, goal):
     some, goal = state(8, model=HIERARCHICAL), Goal.parse(goal)
-    chosen = choose(some.context, "gain", 6, goal=goal, offered=some.open)
+    chosen = choose(some.context, "gain", 6, goal=goal, offered=some.open).pairs
     for i, pair in enumerate(chosen):
         value = conditioned(some.context, goal, chosen[:i])
         value[some.prediction.relevance.certain] = -1
@@ -52,7 +53,7 @@ def test_pairs_that_say_nothing_of_each_other_are_taken_by_value(state):
     value = POLICIES["gain"](some.context, RANKING)
     # In ten digits: equal values stay in the order of the pool.
     open_ = sorted(np.flatnonzero(some.open), key=lambda p: (-round(value[p] / value.max(), 10), p))
-    assert some.next(9).tolist() == open_[:9]
+    assert some.next(9).pairs.tolist() == open_[:9]
 
 
 def test_ties_go_to_the_first_in_the_pool():
@@ -63,14 +64,14 @@ def test_ties_go_to_the_first_in_the_pool():
             campaign, FallbackModel([Uniform()]), "CG@3", policy=policy, scale=Scale.binary(), explore=0
         )
         begun = judging.begin()
-        assert begun.next(18).tolist() == list(range(18)), policy
-        assert [begun.next(1)[0], *begun.next(1, taken=[0])] == [0, 1], policy
+        assert begun.next(18).pairs.tolist() == list(range(18)), policy
+        assert [*begun.next(1).pairs, *begun.next(1, taken=[0]).pairs] == [0, 1], policy
 
 
 @pytest.mark.parametrize("metric", METRICS)
 def test_every_measure_goes_through_gain(state, metric):
     some = state(8, metric=metric)
-    chosen = some.next(5)
+    chosen = some.next(5).pairs
     assert len(set(chosen)) == 5
     assert some.open[chosen].all()
     value = POLICIES["gain"](some.context, RANKING)
@@ -91,7 +92,7 @@ def test_a_pool_is_exhausted_and_no_pair_is_asked_twice(full, policy):
     )
     state, asked = judging.begin(), []
     grades = full.judgments.on(judging.pool).grades()
-    while len(chosen := state.next(7)):
+    while len(chosen := state.next(7).pairs):
         asked += chosen.tolist()
         state = state.after(Judgments.coded(judging.pool, np.array(asked), grades[asked]))
         assert len(asked) <= len(judging.pool)
@@ -106,7 +107,7 @@ def test_same_seed_same_order(full):
             replace(full, judgments=None), FallbackModel([Uniform()]), "DCG@5", policy=policy, scale=Scale.graded(2),
             explore=explore, seed=seed, draws=100,
         )  # fmt: skip
-        return judging.begin().next(12).tolist()
+        return judging.begin().next(12).pairs.tolist()
 
     assert order(1) == order(1)
     assert order(1) != order(2)
@@ -127,49 +128,71 @@ def test_exploration_is_spread_evenly_whatever_the_batches(full, share, batch):
     )
     state, explored = judging.begin(), []
     for _ in range(0, 20, batch):
-        by_policy, by_chance = (
-            choose(state.context, "mtc", 1000, goal=RANKING, offered=state.open, explore=e).tolist() for e in (0, 1)
-        )
+        by_policy = choose(state.context, "mtc", 1000, goal=RANKING, offered=state.open).pairs.tolist()
         chosen = state.next(batch)
         made = len(state.judgments) + np.arange(batch)
         due = (made + 1) * share // 1 > made * share // 1
-        strays = chosen[due].tolist()
-        assert strays == by_chance[: len(strays)]
-        assert chosen[~due].tolist() == [p for p in by_policy if p not in strays][: batch - len(strays)]
+        assert chosen.drawn.tolist() == due.tolist()
+        strays = chosen.pairs[due].tolist()
+        assert chosen.pairs[~due].tolist() == [p for p in by_policy if p not in strays][: batch - len(strays)]
         explored += due.tolist()
-        pairs = np.concatenate([state.judgments.pair, chosen])
+        pairs = np.concatenate([state.judgments.pair, chosen.pairs])
         state = state.after(Judgments.coded(judging.pool, pairs, np.ones(len(pairs))))
     assert np.abs(np.cumsum(explored) - share * (np.arange(len(explored)) + 1)).max() < 1
 
 
-def test_exploration_goes_to_the_queries_least_judged(state):
-    begun = state(policy="mtc")
-    all_over = choose(begun.context, "mtc", 8, goal=RANKING, offered=begun.open, explore=1.0)
-    query, sizes = begun.judging.pool.query, begun.judging.pool.sizes
-    done = np.zeros(4)
-    for pair in all_over:
-        assert done[query[pair]] / sizes[query[pair]] == pytest.approx((done / sizes).min())
-        done[query[pair]] += 1
-    # Another seed, other pairs: it is at random within a query.
-    other = state(policy="mtc", seed=5)
-    elsewhere = choose(other.context, "mtc", 8, goal=RANKING, offered=other.open, explore=1.0)
-    assert all_over.tolist() != elsewhere.tolist()
+def test_exploration_draws_every_open_pair_with_the_probability_that_it_states(state):
+    some = state(8, policy="mtc")
+    probability = draw_probability(some.context, some.open)
+    assert (probability[some.open] >= UNIFORM / some.open.sum()).all()
+    assert not probability[~some.open].any()
+    assert probability.sum() == pytest.approx(1)
+    weight = some.context.level_weights.mean(axis=0)[some.open]
+    expected = UNIFORM / some.open.sum() + (1 - UNIFORM) * weight / weight.sum()
+    np.testing.assert_allclose(probability[some.open], expected)
+    n, counts = 4000, np.zeros(len(probability))
+    for seed in range(n):
+        drawn = choose(replace(some.context, seed=seed), "mtc", 1, goal=RANKING, offered=some.open, explore=1.0)
+        counts[drawn.pairs[0]] += 1
+        assert drawn.probability[0] == pytest.approx(probability[drawn.pairs[0]])
+    # Pearson's statistic has as many degrees of freedom as there are open pairs but one.
+    free = some.open.sum() - 1
+    statistic = ((counts - n * probability)[some.open] ** 2 / (n * probability[some.open])).sum()
+    assert abs(statistic - free) < 4 * np.sqrt(2 * free)
+
+
+def test_draws_of_a_batch_are_without_replacement_and_the_same_for_any_size(state):
+    some = state(8, policy="mtc")
+    batch = choose(some.context, "mtc", 12, goal=RANKING, offered=some.open, explore=1.0)
+    left = some.open.copy()
+    for pair, probability in zip(batch.pairs, batch.probability, strict=True):
+        assert probability == pytest.approx(draw_probability(some.context, left)[pair])
+        left[pair] = False
+    shorter = choose(some.context, "mtc", 5, goal=RANKING, offered=some.open, explore=1.0)
+    assert shorter.pairs.tolist() == batch.pairs[:5].tolist()
+
+
+def test_random_order_is_a_uniform_draw_from_the_pairs_still_open(state):
+    some = state(8, policy="random")
+    batch, n = some.next(6), some.open.sum()
+    np.testing.assert_allclose(batch.probability, 1 / (n - np.arange(6)))
+    assert np.isnan(some.judging.choosing("mtc").state(some.judgments).next(3).probability).all()
 
 
 def test_only_what_is_offered_and_not_taken(state):
     some = state(8)
     offered = some.open.copy()
     offered[::2] = False
-    chosen = choose(some.context, "gain", 1000, goal=RANKING, offered=offered, explore=0.2)
+    chosen = choose(some.context, "gain", 1000, goal=RANKING, offered=offered, explore=0.2).pairs
     assert sorted(chosen) == np.flatnonzero(offered).tolist()
-    first = some.next(3)
-    assert not set(first) & set(some.next(1000, taken=first))
+    first = some.next(3).pairs
+    assert not set(first) & set(some.next(1000, taken=first).pairs)
     assert len(some.next(1000, taken=first)) == some.open.sum() - 3
 
 
 def test_none_and_bad_requests(state):
     some = state(8)
-    assert some.next(0).tolist() == []
+    assert some.next(0).pairs.tolist() == []
     with pytest.raises(SelectionError, match="The number of pairs must not be negative, got -1"):
         some.next(-1)
     with pytest.raises(SelectionError, match=r"The share of exploration must be between 0 and 1, got 1\.5"):
@@ -190,8 +213,8 @@ def test_one_system_one_query_and_identical_systems(full, policy, metric):
             campaign, FallbackModel([Uniform()]), metric, policy=policy, scale=Scale.graded(2), draws=50
         )
         state = judging.begin()
-        chosen = state.next(1000)
+        chosen = state.next(1000).pairs
         assert sorted(chosen) == list(range(n))
         done = state.after(Judgments.coded(judging.pool, chosen, np.ones(n)))
         assert done.ranking.confidence == 1.0
-        assert done.next(5).tolist() == []
+        assert done.next(5).pairs.tolist() == []

@@ -66,7 +66,7 @@ def test_a_model_learns_again_after_so_many(full):
     )
     state = judging.begin()
     for n in range(1, 12):
-        chosen = np.concatenate([state.judgments.pair, state.next(1)])
+        chosen = np.concatenate([state.judgments.pair, state.next(1).pairs])
         state = state.after(Judgments.coded(judging.pool, chosen, np.ones(n)))
         assert state.prediction.relevance.certain.sum() == n  # known at once, whether learned from or not
         assert state.learned == n // 5 * 5
@@ -89,7 +89,7 @@ def test_only_offered_pairs_are_open(full):
     some = replace(full, judgments=None)
     state = Judging.of(some, MODEL, "P@3", scale=Scale.graded(2), offered=offered, policy="mtc").begin()
     assert state.open.tolist() == offered.tolist()
-    assert sorted(state.next(50)) == [0, 1, 2, 3]
+    assert sorted(state.next(50).pairs) == [0, 1, 2, 3]
     assert state.open.tolist() == offered.tolist()  # asking changes nothing
 
 
@@ -132,7 +132,7 @@ def test_a_plain_function_is_a_policy(full):
     some = replace(full, judgments=None)
     state = Judging.of(some, MODEL, "P@3", policy=backwards, scale=Scale.graded(2)).begin()
     n = len(state.judging.pool)
-    assert state.next(3).tolist() == [n - 1, n - 2, n - 3]
+    assert state.next(3).pairs.tolist() == [n - 1, n - 2, n - 3]
     assert (state.judging.policy.name, state.judging.policy.summary) == ("backwards", "The last pair of the pool first")
 
 

@@ -45,7 +45,7 @@ def test_mtc_by_hand(tiny):
     # Nothing judged: every comparison is at a half. d1 and d2 tell a and b from c, and so do d3 and d4.
     state = at_tiny(tiny)
     assert POLICIES["mtc"](state.context, RANKING).tolist() == [1.0, 1.0, 1.0, 1.0]
-    assert state.next(4).tolist() == [0, 1, 2, 3]
+    assert state.next(4).pairs.tolist() == [0, 1, 2, 3]
     # a and b have the same documents: CG cannot tell them apart, and their comparison asks for nothing.
     assert state.ranking.pair_confidence[0, 1] == 1.0
 
@@ -63,7 +63,7 @@ def test_mtc_thesis_by_hand(tiny):
     # |W_a - W_b| + |W_a - W_c| + |W_b - W_c|, with the weights 1, second and 0.
     expected = [2.0, 2.0, 2.0, 2 * second]
     np.testing.assert_allclose(POLICIES["mtc-thesis"](state.context, RANKING), expected)
-    assert state.next(1).tolist() == [0]
+    assert state.next(1).pairs.tolist() == [0]
     pair = Goal.parse("pair:a,b")
     found = POLICIES["mtc-thesis"](state.context, pair)
     np.testing.assert_allclose(found, [1 - second, 1 - second, 0, 0])
@@ -142,7 +142,7 @@ def test_gain_for_relevant_documents_is_the_expected_gain(state):
     frame = some.prediction.relevance.to_frame()
     np.testing.assert_allclose(POLICIES["gain"](some.context, some.goal), frame["mean"])
     open_ = frame[~frame["judged"]]["mean"]
-    assert some.next(3).tolist() == open_.sort_values(ascending=False, kind="stable").index[:3].tolist()
+    assert some.next(3).pairs.tolist() == open_.sort_values(ascending=False, kind="stable").index[:3].tolist()
 
 
 def test_variance_and_uncertain(state):
@@ -157,7 +157,7 @@ def test_variance_and_uncertain(state):
 
 def test_depth_is_the_order_of_pooling(state):
     begun = state(policy="depth")
-    runs, chosen = begun.judging.runs, begun.next(len(begun.judging.pool))
+    runs, chosen = begun.judging.runs, begun.next(len(begun.judging.pool)).pairs
     best = {int(p): runs.depth for p in chosen}
     for (_, _, rank), pair in np.ndenumerate(runs.pairs):
         best[int(pair)] = min(best[int(pair)], rank)
@@ -166,22 +166,22 @@ def test_depth_is_the_order_of_pooling(state):
 
 def test_random_is_one_order_for_the_whole_campaign(state):
     first, later = state(policy="random"), state(12, policy="random")
-    order = first.next(1000)
+    order = first.next(1000).pairs
     assert sorted(order) == list(range(len(first.judging.pool)))
-    assert later.next(1000).tolist() == [p for p in order if not later.prediction.relevance.certain[p]]
-    assert state(policy="random", seed=1).next(1000).tolist() != order.tolist()
+    assert later.next(1000).pairs.tolist() == [p for p in order if not later.prediction.relevance.certain[p]]
+    assert state(policy="random", seed=1).next(1000).pairs.tolist() != order.tolist()
 
 
 def test_mtf_turns_from_the_run_that_disappoints(tiny):
     # c's first document was not relevant, a's and b's was: theirs come first now.
-    assert at_tiny(tiny, judged={"d3": 0, "d1": 1}, policy="mtf").next(2).tolist() == [1, 3]
-    assert at_tiny(tiny, judged={"d3": 1, "d1": 0}, policy="mtf").next(2).tolist() == [3, 1]
-    assert at_tiny(tiny, policy="mtf").next(4).tolist() == [0, 1, 2, 3]  # by rank, then run
+    assert at_tiny(tiny, judged={"d3": 0, "d1": 1}, policy="mtf").next(2).pairs.tolist() == [1, 3]
+    assert at_tiny(tiny, judged={"d3": 1, "d1": 0}, policy="mtf").next(2).pairs.tolist() == [3, 1]
+    assert at_tiny(tiny, policy="mtf").next(4).pairs.tolist() == [0, 1, 2, 3]  # by rank, then run
 
 
 def test_bandit_goes_by_the_mean_reward(tiny):
-    assert at_tiny(tiny, judged={"d3": 1, "d1": 0}, policy="bandit").next(2).tolist() == [3, 1]
-    assert at_tiny(tiny, judged={"d3": 0, "d1": 1}, policy="bandit").next(2).tolist() == [1, 3]
+    assert at_tiny(tiny, judged={"d3": 1, "d1": 0}, policy="bandit").next(2).pairs.tolist() == [3, 1]
+    assert at_tiny(tiny, judged={"d3": 0, "d1": 1}, policy="bandit").next(2).pairs.tolist() == [1, 3]
 
 
 def test_the_latest_document_counts_most_for_the_bandit(full):
@@ -197,14 +197,14 @@ def test_the_latest_document_counts_most_for_the_bandit(full):
     judged = Judgments.rows(["q"] * 4, ["a1", "a2", "b1", "b2"], [1, 0, 0, 1])
     campaign = Collection("two", runs, judged)
     judging = Judging.of(campaign, FallbackModel([Uniform()]), "P@3", policy="bandit", scale=Scale.binary())
-    query, doc = judging.pool.label(int(judging.begin().next(1)[0]))
+    query, doc = judging.pool.label(int(judging.begin().next(1).pairs[0]))
     assert (query, doc) == ("q", "b3")
 
 
 def test_runs_take_turns_over_queries(state):
     for policy in ("mtf", "bandit"):
         begun = state(policy=policy)
-        query = begun.judging.pool.query[begun.next(8)]
+        query = begun.judging.pool.query[begun.next(8).pairs]
         assert sorted(query[:4]) == sorted(query[4:]) == [0, 1, 2, 3]
 
 
@@ -265,7 +265,7 @@ def test_lara_asks_for_the_most_uncertain_label(full):
     by_label = {0: entropy([0.9, 0.1]), 1: entropy([0.1, 0.8, 0.1]), 2: entropy([0.1, 0.9])}
     value = POLICIES["lara"](state.context, RANKING)
     np.testing.assert_allclose(value, [by_label[x] for x in label])
-    assert state.next(2).tolist() == np.flatnonzero(label == 1)[:2].tolist()  # ties in the order of the pool
+    assert state.next(2).pairs.tolist() == np.flatnonzero(label == 1)[:2].tolist()  # ties in the order of the pool
     # Judged pairs whose label is 2 have all three grades: this label is now the most uncertain.
     twos = np.flatnonzero(label == 2)[:3]
     state = judging.state(Judgments.coded(pool, twos, np.array([0.0, 1.0, 2.0])))
@@ -273,8 +273,8 @@ def test_lara_asks_for_the_most_uncertain_label(full):
     slip = np.array([[0.9, 0.1, 0], [0.1, 0.8, 0.1], [0, 0.1, 0.9]])
     value = POLICIES["lara"](state.context, RANKING)
     np.testing.assert_allclose(value[label == 2], entropy(chance @ slip))
-    assert label[state.next(1)[0]] == 2
-    assert state.next(1)[0] not in twos
+    assert label[state.next(1).pairs[0]] == 2
+    assert state.next(1).pairs[0] not in twos
 
 
 def test_lara_averages_over_a_posterior(state):

@@ -282,3 +282,15 @@ def test_a_pilot_is_judged_at_random_first(held):
     assert one.order[:n] != two.order[:n]
     assert one.order[:n] != none.order[:n]
     assert len(set(one.order)) == len(one.order) == ceil(0.5 * len(held.pool))
+
+
+def test_draws_and_the_audit_are_kept_with_the_order(held):
+    trajectory = run(held, explore=0.25, batch=8, until=0.5, pilot=0.05, stop="")
+    pilot = ceil(0.05 * len(held.pool))
+    assert len(trajectory.probabilities) == len(trajectory.order)
+    assert not any(trajectory.probabilities[:pilot])
+    drawn = [p for p in trajectory.probabilities if p is not None]
+    assert trajectory.audit.draws == len(drawn) > 0
+    assert trajectory.audit.judged == len(trajectory.order) - pilot
+    assert trajectory.to_dict()["alarm"] == trajectory.alarm
+    assert trajectory.sentences()[1].startswith("Audit")

@@ -55,7 +55,7 @@ def test_the_document_has_the_fields_of_the_design(three):
     assert set(document) == {"metric", "pool", "systems", "policies"}
     assert (document["metric"], document["systems"]) == ("DCG@5", 5)
     for trajectory in document["policies"]:
-        assert set(trajectory) == {"policy", "model", "judgments_to_tau90", "stop", "points", "seed", "rules"}
+        assert set(trajectory) == {"policy", "model", "judgments_to_tau90", "alarm", "stop", "points", "seed", "rules"}
         assert set(trajectory["stop"]) == STOP | {"reasons"}
         assert len(trajectory["points"]) == len(trajectory["rules"]) == 2
         assert set(trajectory["rules"][0]) == {"judged", "decided", "precision", "recall", "f"}

@@ -1,0 +1,481 @@
+r"""The audit: the level and each system's score from the pairs that exploration drew, and an alarm.
+
+Exploration draws each of its pairs with a known probability (:func:`probeval.selection.batch.draw_probability`), so
+these pairs tell what all others are worth, whatever the model. At draw :math:`t`, with the pairs :math:`J_t` judged,
+:math:`O_t` open, and predicted gains :math:`f_t`,
+
+.. math:: Z_t = \sum_{d \in J_t} w_d\, y_d + \sum_{d \in O_t} w_d\, f_t(d) + w_i \frac{y_i - f_t(i)}{p_t(i)}
+
+is unbiased for the true score. The alarm bets against the model: were its predictions right, each residual would have
+mean 0 given all judgments before, and no bettor could win. See docs/theory/judging.md#audit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, NamedTuple, TypedDict, cast
+
+import numpy as np
+import pandas as pd
+from scipy.sparse import csr_array
+
+from probeval.arrays import Floats, Ints
+from probeval.display import Shown, View
+from probeval.selection.batch import Batch
+from probeval.selection.judging import JudgingState
+from probeval.ties import TIE
+
+__all__ = ["BETS", "FEWEST", "AuditDocument", "AuditReport", "Bet", "Pick", "audit", "e_process", "foresee", "unbiased"]
+
+ALPHA = 0.05  # the probability of a false alarm, and of an interval without the truth, over all looks together
+FEWEST = 10  # draws below which the sample tells nothing
+STAKE = 0.9  # the largest share of the wealth that a bet may lose
+TUNED_FOR = 50  # draws at which the confidence sequences are narrowest
+NORMAL = 1.959964  # the 97.5% point of the normal distribution
+
+
+@dataclass(frozen=True)
+class Pick:
+    """The model's prediction of a pair when it was chosen, before its judgment.
+
+    Parameters
+    ----------
+    predicted, variance
+        The expected gain of the pair and its variance.
+    centre
+        The mean expected gain of all pairs of the pool.
+    known, fitted
+        The number of judgments at the choice, and at the last fit of the model before it.
+    probability
+        The probability of the draw; None if the policy chose the pair. The rest is of draws only.
+    open
+        The weight of the open pairs: how much of the level was not known.
+    scores
+        The expected level of each system (:func:`probeval.selection.context.level_weights`).
+    """
+
+    predicted: float
+    variance: float
+    centre: float
+    known: int
+    fitted: int
+    probability: float | None = None
+    open: float = 0.0
+    scores: tuple[float, ...] = ()
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Pick:
+        """From plain data."""
+        return cls(**{**data, "scores": tuple(data["scores"])})
+
+
+def foresee(state: JudgingState, batch: Batch) -> tuple[Pick, ...]:
+    """Return the predictions of the pairs of a batch, to be kept until their judgments.
+
+    Examples
+    --------
+    >>> from probeval.relevance import FallbackModel, Uniform, synthetic_campaign
+    >>> from probeval.selection import Judging
+    >>> campaign = synthetic_campaign(np.random.default_rng(1), systems=4, queries=3, depth=5)
+    >>> judging = Judging.of(campaign, FallbackModel([Uniform()]), "P@5", explore=0.5)
+    >>> state = judging.state(campaign.judgments.take(np.arange(8)))
+    >>> [None if p.probability is None else round(p.probability, 3) for p in foresee(state, state.next(4))]
+    [None, 0.025, None, 0.025]
+    """
+    context, relevance = state.context, state.prediction.relevance
+    gains, weights = context.gains, context.level_weights
+    mean = context.gain_moments[0]
+    within, given = relevance.take(batch.pairs).moments(gains)
+    order = np.argsort(np.argsort(batch.pairs))
+    variance = (given + (within.var(axis=0) if relevance.has_posterior else 0.0))[order]
+    scores = tuple(float(score) for score in weights @ mean)
+    level = np.asarray(weights.mean(axis=0))
+    left = state.open.copy()
+    out = []
+    for at, pair in enumerate(batch.pairs):
+        foreseen = Pick(
+            predicted=float(mean[pair]),
+            variance=float(variance[at]),
+            centre=float(mean.mean()),
+            known=len(state.judgments),
+            fitted=state.learned,
+        )
+        if batch.drawn[at]:
+            probability, weight = float(batch.probability[at]), float(level[left].sum())
+            foreseen = replace(foreseen, probability=probability, open=weight, scores=scores)
+            left[pair] = False
+        out.append(foreseen)
+    return tuple(out)
+
+
+@dataclass(frozen=True)
+class Bet:
+    r"""A bet against the model: the mean residual :math:`\mu` of a pair, were the model wrong in one way.
+
+    The share of the wealth at stake is :math:`\lambda = \mu / (v + \mu^2)` per unit of the residual, which wins fastest
+    if residuals have that mean and the variance :math:`v`. It loses if the model is wrong by less than half as much.
+
+    Parameters
+    ----------
+    name, finding
+        The name, and what is found if the bet wins.
+    weight
+        The share of the wealth that begins with this bet.
+    mean
+        :math:`\mu` by the expected gain of the pair and of the pool, as shares of the scale.
+    """
+
+    name: str
+    finding: str
+    weight: float
+    mean: Callable[[Floats, Floats], Floats]
+
+    def stakes(self, residuals: Residuals, sizes: Floats) -> Floats:
+        """Return the stake on each pair of groups of these sizes, shape (pick,)."""
+        f = residuals.predicted
+        mean = np.clip(self.mean(f, residuals.centre), -f, 1 - f)
+        stake = sizes * mean / np.maximum(residuals.variance + mean**2, TIE)
+        return np.clip(stake, -STAKE / np.maximum(1 - f, TIE), STAKE / np.maximum(f, TIE))
+
+
+def _level(shift: float) -> Bet:
+    way = "higher" if shift > 0 else "lower"
+    finding = f"gains are {way} than predicted, by about {abs(shift):g} of the scale or more"
+    return Bet(f"level {shift:+g}", finding, 0.2, lambda f, centre: np.full_like(f, shift))
+
+
+def _slope(slope: float, finding: str) -> Bet:
+    return Bet(f"slope {slope:g}", finding, 0.1, lambda f, centre: (slope - 1) * (f - centre))
+
+
+BETS = (
+    _level(0.1),
+    _level(-0.1),
+    _level(0.2),
+    _level(-0.2),
+    _slope(0.0, "pairs that are predicted to be good are no better than others"),
+    _slope(-1.0, "pairs that are predicted to be good are worse than others"),
+)
+
+
+class Residuals(NamedTuple):
+    """Judged picks in the order of their fits, as shares of the scale, shapes (pick,)."""
+
+    actual: Floats
+    predicted: Floats
+    variance: Floats
+    centre: Floats
+    fitted: Ints
+
+
+def e_process(residuals: Residuals) -> Floats:
+    r"""Return the wealth of each bet after each fit, shape (fit, bet).
+
+    Residuals of one fit depend on each other: the model did not yet learn one from another. Their bets are therefore
+    averaged, which needs no independence:
+
+    .. math:: E_k = \prod_{j \le k} \Big(1 + \frac{1}{m_j} \sum_{i=1}^{m_j} \lambda_{ji} (y_{ji} - f_{ji})\Big),
+
+    with :math:`m_j` judged picks of fit :math:`j`. Under the model it has mean 1 at all times, and by Ville's
+    inequality it ever reaches :math:`1/\alpha` with probability :math:`\alpha` at most.
+
+    Examples
+    --------
+    >>> always = np.full(40, 0.5)
+    >>> right = Residuals(np.tile([0.0, 1.0], 20), always, always / 2, always, np.arange(40))
+    >>> wrong = right._replace(predicted=always + 0.2)
+    >>> [float(np.round(e_process(r)[-1].max(), 1)) for r in (right, wrong)]
+    [1.0, 32.6]
+    """
+    _, group, counts = np.unique(residuals.fitted, return_inverse=True, return_counts=True)
+    sizes = counts[group].astype(float)
+    gap = residuals.actual - residuals.predicted
+    steps = [np.bincount(group, bet.stakes(residuals, sizes) * gap / sizes) for bet in BETS]
+    return np.exp(np.cumsum(np.log1p(np.column_stack(steps)), axis=0)) if len(group) else np.ones((0, len(BETS)))
+
+
+class AuditedSystem(TypedDict):
+    """The level of a system by the model and by the sample.
+
+    Parameters
+    ----------
+    model
+        By the model.
+    sample, lower, upper
+        By the sample, with limits that hold at every look; null with too few draws of the system's documents.
+    """
+
+    system: str
+    model: float
+    sample: float | None
+    lower: float | None
+    upper: float | None
+
+
+class AuditDocument(TypedDict):
+    """The audit of a campaign.
+
+    Parameters
+    ----------
+    metric, linear
+        The measure, and whether the level is its mean score; otherwise it is the mean weighted gain.
+    draws, judged
+        Judged pairs that were drawn at random, and all that the alarm bets on.
+    model, model_lower, model_upper
+        The level by the model, and its 95% interval.
+    sample, lower, upper
+        The level by the sample, and an interval that holds at every look; null with too few draws.
+    evidence
+        The wealth of the bets against the model now: 1 at the start, an alarm at 20.
+    alarm
+        The number of judgments at which the alarm was raised; null if it was not.
+    finding
+        In what way the model is wrong, if there is an alarm.
+    systems
+        One entry per system.
+    """
+
+    metric: str
+    linear: bool
+    draws: int
+    judged: int
+    model: float
+    model_lower: float
+    model_upper: float
+    sample: float | None
+    lower: float | None
+    upper: float | None
+    evidence: float
+    alarm: int | None
+    finding: str
+    systems: list[AuditedSystem]
+
+
+@dataclass(frozen=True, repr=False)
+class AuditReport(Shown):
+    """The level and the systems by the model and by the sample, and whether they part ways.
+
+    Parameters
+    ----------
+    metric, linear
+        The measure, and whether the level is its mean score over systems; otherwise it is the mean weighted gain.
+    draws, judged
+        The number of judged pairs that were drawn at random, and of all judged pairs that the alarm bets on.
+    model, model_lower, model_upper
+        The level by the model, and its 95% interval.
+    sample, lower, upper
+        The level by the sample, and an interval that holds at every look; None with fewer than ten draws.
+    evidence
+        The wealth of the bets against the model now.
+    alarm
+        The number of judgments at which the alarm was raised; None if it was not.
+    finding
+        In what way the model is wrong, if there is an alarm; else empty.
+    systems
+        One row per system, in the order of the runs.
+    """
+
+    metric: str
+    linear: bool
+    draws: int
+    judged: int
+    model: float
+    model_lower: float
+    model_upper: float
+    sample: float | None
+    lower: float | None
+    upper: float | None
+    evidence: float
+    alarm: int | None
+    finding: str
+    systems: tuple[AuditedSystem, ...]
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> AuditReport:
+        """From plain data."""
+        return cls(**{**data, "systems": tuple(data["systems"])})
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per system: its level by the model and by the sample, with the limits of the latter."""
+        frame = pd.DataFrame(list(self.systems), columns=list(AuditedSystem.__annotations__))
+        return frame.astype(dict.fromkeys(("model", "sample", "lower", "upper"), float))
+
+    def to_dict(self) -> AuditDocument:
+        """As plain data for JSON."""
+        plain = {field.name: getattr(self, field.name) for field in fields(self)}
+        return cast("AuditDocument", {**plain, "systems": list(self.systems)})
+
+    def _headline(self) -> str:
+        return f"{self.draws:,} pairs drawn at random, {'no alarm' if self.alarm is None else 'alarm'}"
+
+    def views(self) -> tuple[View, ...]:
+        """One row per system."""
+        return (View(self.to_frame(), self._headline(), intervals=("sample", "lower", "upper")),)
+
+    def sentences(self) -> tuple[str, ...]:
+        """The levels, whether there is an alarm, and what to do."""
+        level = f"level {self.model:.3f} by the model"
+        if self.sample is None or self.lower is None or self.upper is None:
+            seen = f"Audit: {level}; {self.draws} of the judged pairs were drawn at random, too few to tell."
+        else:
+            seen = (
+                f"Audit: {level} ({self.model_lower:.3f} to {self.model_upper:.3f}), {self.sample:.3f} by "
+                f"{self.draws:,} pairs drawn at random ({self.lower:.3f} to {self.upper:.3f})."
+            )
+        if self.alarm is None:
+            return (seen,)
+        return (
+            seen,
+            f"Alarm, since {self.alarm:,} judgments: {self.finding}. Model and sample part ways.",
+            "Check the scale, the labels and the documents of some judged pairs; judge more at random (--explore .3); "
+            "until the alarm is understood, take levels and scores from the sample, not from the model.",
+        )
+
+
+def audit(state: JudgingState, chosen: Sequence[tuple[int, Pick]]) -> AuditReport:
+    """Compare the model with the sample.
+
+    Parameters
+    ----------
+    state
+        The judging now.
+    chosen
+        Pairs of the pool in the order in which they were chosen, with what was foreseen. Those without a grade yet are
+        passed over.
+    """
+    context, relevance = state.context, state.prediction.relevance
+    in_order = sorted(chosen, key=lambda each: each[1].known)
+    judged = [(pair, pick) for pair, pick in in_order if relevance.certain[pair]]
+    drawn = [(pair, pick) for pair, pick in judged if pick.probability is not None]
+    lowest, reach = float(context.gains.min()), float(np.ptp(context.gains)) or 1.0
+    actual = context.gains[relevance.judged]  # of judged pairs only
+    evidence, alarm, finding = _alarm(judged, actual, lowest, reach)
+    weights = context.level_weights
+    level = np.asarray(weights.mean(axis=0))
+    mean, sd = _stated(state, level)
+    own = np.asarray(weights @ context.gain_moments[0])
+    overall, sample = np.full((3, 1), np.nan), np.full((3, len(own)), np.nan)
+    if len(drawn) >= FEWEST:
+        z = unbiased(drawn, actual, weights)
+        left = np.array([pick.open for _, pick in drawn])
+        share = 1 / np.maximum(left, TIE) ** 2  # what is open falls from draw to draw, and with it the variance
+        slack = float(left.mean()) * reach
+        overall, sample = (
+            _sequences(columns, share / share.sum(), slack) for columns in (z.mean(axis=1, keepdims=True), z)
+        )
+        seldom = (weights[:, [pair for pair, _ in drawn]] > 0).sum(axis=1) < FEWEST
+        sample[1:, seldom] = np.nan
+    level_by_sample, lower, upper = map(_known, overall[:, 0])
+    return AuditReport(
+        metric=str(context.metric),
+        linear=context.metric.is_linear,
+        draws=len(drawn),
+        judged=len(judged),
+        model=mean,
+        model_lower=mean - NORMAL * sd,
+        model_upper=mean + NORMAL * sd,
+        sample=level_by_sample,
+        lower=lower,
+        upper=upper,
+        evidence=evidence,
+        alarm=alarm,
+        finding=finding,
+        systems=tuple(
+            {"system": name, "model": float(own[a]), "sample": _known(s), "lower": _known(low), "upper": _known(high)}
+            for a, (name, s, low, high) in enumerate(zip(context.runs.systems, *sample, strict=True))
+        ),
+    )
+
+
+def _known(value: float) -> float | None:
+    """Return a number, None for NaN."""
+    return None if np.isnan(value) else float(value)
+
+
+def _alarm(
+    judged: Sequence[tuple[int, Pick]], actual: Floats, lowest: float, reach: float
+) -> tuple[float, int | None, str]:
+    """Return the wealth now, the number of judgments at which it reached the alarm, and what won.
+
+    Half of the wealth is bet on all judged pairs, half on those drawn at random.
+    """
+    if not judged:
+        return 1.0, None, ""
+    picks = [pick for _, pick in judged]
+    fitted = np.array([p.fitted for p in picks])
+    drawn = np.array([p.probability is not None for p in picks])
+    every = Residuals(
+        (actual[[pair for pair, _ in judged]] - lowest) / reach,
+        (np.array([p.predicted for p in picks]) - lowest) / reach,
+        np.array([p.variance for p in picks]) / reach**2,
+        (np.array([p.centre for p in picks]) - lowest) / reach,
+        fitted,
+    )
+    fits, counts = np.unique(fitted, return_counts=True)
+    wealth = e_process(every)
+    at_random = e_process(Residuals(*(column[drawn] for column in every)))
+    so_far = np.searchsorted(np.unique(fitted[drawn]), fits, "right")
+    at_random = np.vstack([np.ones((1, len(BETS))), at_random])[so_far]
+    shares = np.array([bet.weight for bet in BETS])
+    both = (wealth + at_random) / 2 * shares
+    total = both.sum(axis=1)
+    raised = np.flatnonzero(total >= 1 / ALPHA)
+    if not len(raised):
+        return float(total[-1]), None, ""
+    first = int(raised[0])
+    return float(total[-1]), int(np.cumsum(counts)[first]), BETS[int(both[first].argmax())].finding
+
+
+def _stated(state: JudgingState, level: Floats) -> tuple[float, float]:
+    """Return the model's level and its standard deviation."""
+    relevance, gains = state.prediction.relevance, state.context.gains
+    draws, given = np.zeros(relevance.n_draws), 0.0
+    for block in relevance.blocks(relevance.n_draws * len(relevance.levels)):
+        mean, variance = relevance.part(block).moments(gains)
+        draws += np.atleast_2d(mean) @ level[block.pairs]
+        given += float(level[block.pairs] ** 2 @ variance)
+    return float(draws.mean()), float(np.sqrt(draws.var() + given))
+
+
+def unbiased(drawn: Sequence[tuple[int, Pick]], actual: Floats, weights: csr_array) -> Floats:
+    """Return the unbiased estimate :math:`Z_t` of every system's level after each draw, shape (draw, system).
+
+    Parameters
+    ----------
+    drawn
+        Judged pairs that were drawn at random, in order.
+    actual
+        The gain of each pair of the pool, shape (pair,); only those of drawn pairs are used.
+    weights
+        The weight of each pair in each system's level, shape (system, pair).
+    """
+    pairs = [pair for pair, _ in drawn]
+    residual = actual[pairs] - np.array([pick.predicted for _, pick in drawn])
+    terms = weights[:, pairs].toarray().T * residual[:, None]
+    # A draw excludes the earlier draws of its batch, so their gains are known to it.
+    batch = np.array([pick.known for _, pick in drawn])
+    first = np.searchsorted(batch, batch)
+    before = np.cumsum(terms, axis=0) - terms
+    chance = np.array([pick.probability for _, pick in drawn], dtype=float)
+    scores = np.array([pick.scores for _, pick in drawn])
+    return np.asarray(scores + before - before[first] + terms / chance[:, None])
+
+
+def _sequences(z: Floats, share: Floats, slack: float) -> Floats:
+    r"""Return the weighted mean of each column, and limits that hold at all looks as draws grow in number.
+
+    The asymptotic confidence sequence of Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas (2024):
+
+    .. math:: \hat s \pm \text{se} \sqrt{2 \frac{n\rho^2 + 1}{n\rho^2} \log \frac{\sqrt{n\rho^2 + 1}}{\alpha}}.
+
+    The standard error counts one more draw that is off by ``slack``, the whole scale: the first draws may happen to
+    agree.
+    """
+    n = len(z)
+    mean = share @ z
+    error = np.sqrt((share**2 @ (z - mean) ** 2 + (slack / n) ** 2) * n / (n - 1))
+    spread = -2 * np.log(ALPHA)
+    tuned = n * (spread + np.log(spread) + 1) / TUNED_FOR
+    width = error * np.sqrt(2 * (tuned + 1) / tuned * np.log(np.sqrt(tuned + 1) / ALPHA))
+    return np.array([mean, mean - width, mean + width])
