@@ -161,7 +161,7 @@ class Work:
 
     @cached_property
     def campaigns(self):
-        return {name: replace(c, labels=None) for name, c in zip(TEXT, past_campaigns(self.data), strict=True)}
+        return dict(zip(TEXT, past_campaigns(self.data, labels=False), strict=True))
 
     def estimates(self, key, variant):
         return {

@@ -6,6 +6,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -113,14 +114,16 @@ def others(name: str) -> dict[str, int]:
     return {n: depth for n, depth in (CAMPAIGNS | LEARNED).items() if n not in out}
 
 
-def past_campaigns(data: Path, name: str | None = None) -> list[Collection]:
+def past_campaigns(data: Path, name: str | None = None, *, labels: bool = True) -> list[Collection]:
     """Return the campaigns to learn from: all, or those that are left when one is taken out; each is read once."""
-    return [_past(data / n, depth) for n, depth in (CAMPAIGNS | LEARNED if name is None else others(name)).items()]
+    past = CAMPAIGNS | LEARNED if name is None else others(name)
+    return [_past(data / n, depth, labels) for n, depth in past.items()]
 
 
 @cache
-def _past(folder: Path, depth: int) -> Collection:
-    return read_campaign(folder).judged_part(depth)
+def _past(folder: Path, depth: int, labels: bool) -> Collection:
+    part = read_campaign(folder).judged_part(depth)
+    return part if labels else replace(part, labels=None)
 
 
 class Targets:

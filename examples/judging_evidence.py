@@ -80,7 +80,7 @@ class Work:
         """Return a model that never saw the campaign; independent pairs are fitted at the campaign's own depth."""
 
         def fit():
-            past = past_campaigns(self.data, name)
+            past = past_campaigns(self.data, name, labels=False)
             if kind == "hierarchical":
                 return fit_hierarchical(past, depth=10)
             return MODELS[kind](past, depth=CAMPAIGNS[name])

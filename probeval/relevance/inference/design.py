@@ -50,7 +50,7 @@ def standardised(values: Floats, standard: Sequence[tuple[float, float]] = ()) -
     """
     if standard:
         centre, spread = np.array(standard).T
-        return np.nan_to_num((values - centre) / spread)
+        return np.asarray(np.nan_to_num((values - centre) / spread))
     out = np.zeros(values.shape)
     known = ~np.isnan(values)
     for i, column in enumerate(values.T):
