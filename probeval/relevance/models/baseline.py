@@ -60,7 +60,7 @@ class Empirical:
 
     @classmethod
     def fit(cls, collections: Sequence[Collection], *, depth: int | Sequence[int]) -> Empirical:
-        """Fit the shares among judged pairs in the top ``depth`` (of each); campaigns of one scale have equal weight."""
+        """Fit the shares among judged pairs in the top ``depth`` of each campaign, of equal weight per scale."""
         found: dict[int, list[Floats]] = {}
         for collection, k in zip(collections, depths(depth, collections), strict=True):
             if collection.judgments is None:

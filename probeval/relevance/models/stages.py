@@ -62,7 +62,8 @@ def judging_stages(
     >>> from probeval.relevance import synthetic_campaign
     >>> runs = synthetic_campaign(np.random.default_rng(1), systems=4, queries=3, depth=5).runs
     >>> known = np.ones(len(runs.pool), dtype=bool)
-    >>> [(int(judged.sum()), int(rows.sum())) for judged, rows in judging_stages(runs, known, name="a", shares=(0, 0.2))]
+    >>> stages = judging_stages(runs, known, name="a", shares=(0, 0.2))
+    >>> [(int(judged.sum()), int(rows.sum())) for judged, rows in stages]
     [(0, 18), (7, 13), (0, 18), (7, 14)]
     """
     pairs = np.flatnonzero(known)
