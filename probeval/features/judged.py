@@ -193,9 +193,10 @@ class JudgedFeatures:
         total, count = self._others(totals)
         return np.where(count > 0.5, total / np.maximum(count, 1), np.nan)
 
-    def _others(self, totals: Floats) -> Floats:
+    def _others(self, totals: Floats) -> tuple[Floats, Floats]:
         """Return total and count over the other pairs: without the pair's own judgment."""
-        return np.asarray(totals - np.stack([np.nan_to_num(self.relevance), ~np.isnan(self.relevance)]))
+        total, count = totals
+        return total - np.nan_to_num(self.relevance), count - ~np.isnan(self.relevance)
 
 
 def _group_totals(number: Ints, value: Floats, judged: Floats) -> Floats:

@@ -128,7 +128,7 @@ def test_ours_is_better_than_the_published_one(mirex):
     terms = tuple(dict.fromkeys((*ours.terms, *published.terms)))
     for share in (0.01, 0.05, 0.2):
         data = training_data([mirex], terms, depth=5, shares=[share])
-        data = data.take(np.isfinite(data.x[:, terms.index("a[artist]")]))
+        data = data.take(np.isfinite(data.x[:, [terms.index(t) for t in published.terms]]).all(axis=1))
         found = []
         for model in (ours, published):
             at = [terms.index(t) for t in model.terms]

@@ -18,8 +18,8 @@ from probeval.relevance.models.ordinal import FittedOrdinal
 
 __all__ = ["Card", "CardDocument"]
 
-SCHEMA = 2  # schema 1 had another name for the cutpoint scale
-READABLE = (1, 2)
+SCHEMA = 3  # schema 1 had another name for the cutpoint scale, schema 2 no shrinkage of means
+READABLE = (1, 2, 3)
 
 
 class CardDocument(TypedDict):
