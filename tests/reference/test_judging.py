@@ -72,9 +72,9 @@ def test_the_loop_of_the_thesis_with_the_published_models(held, oracles, metric,
         assert trajectory.stop.accuracy == pytest.approx(published["accuracy"], abs=0.001)
 
 
-# One comparison of the 153 counts .0065. One seed in random order can lose by chance, so there are four.
+# One comparison of the 153 counts .0065. One seed in random order can lose by chance, so there are six.
 @pytest.mark.parametrize(
-    ("policy", "seeds", "lost"), [("mtc-thesis", 1, 0.007), ("mtc", 1, 0.0), ("gain", 2, 0.0), ("random", 4, 0.02)]
+    ("policy", "seeds", "lost"), [("mtc-thesis", 1, 0.007), ("mtc", 1, 0.0), ("gain", 2, 0.0), ("random", 6, 0.02)]
 )
 @pytest.mark.parametrize("metric", ["CG@5", "DCG@5"])
 @pytest.mark.slow
@@ -84,9 +84,8 @@ def test_judging_with_our_model_loses_no_accuracy(held, metric, policy, seeds, l
     model = load_card("mirex-jud-fine").model
     paths = [replay(held, model, protocol, policy=policy, name="x", seed=seed) for seed in range(seeds)]
     start, *later = np.mean([[point.accuracy for point in path.points] for path in paths], axis=0)
-    out = replay(
-        held, load_card("mirex-out-fine").model, SimulationProtocol.of(metric, until=1e-9), policy="mtc", name="x"
-    )
+    unjudged = SimulationProtocol.of(metric, until=1e-6, checkpoints=())
+    out = replay(held, load_card("mirex-out-fine").model, unjudged, policy="mtc", name="x")
     assert start == pytest.approx(out.steps[0].accuracy, abs=0.001)
     assert min(later) >= start - lost - 1e-9
     assert later[-1] > start - 1e-9
