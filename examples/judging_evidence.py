@@ -452,6 +452,7 @@ def seeds(work: Work) -> str:
     for policy, model, refresh in (
         ("mtc", "uniform", 1),
         ("mtc-thesis", "uniform", 20),
+        ("mtc-thesis", "mirex-jud-fine-published", 20),
         ("mtc-thesis", "mirex-jud-fine", 20),
     ):
         chosen = choose_model(model, plain, scale=held.scale).model

@@ -35,6 +35,7 @@ OUT = {
 JUD = {FINE: (0.7954, 1.28, 20.78), BROAD: (0.9789, 2.3928, 14.3626)}
 PUBLISHED = "Coefficients of Table A.1 in J. Urbano, Evaluation in Audio Music Similarity, PhD thesis, 2013."
 MUSIC = "Fitted on MIREX Audio Music Similarity: short lists (top 5) of music clips with artist and genre known."
+INDEPENDENT = "Pairs are taken as independent, so confidence built on it is too high."
 LEAK = (
     "Published with a leak: in its fit a document's own judgment counts in its own artist mean. Applied with the pair "
     "left out, as here, it states a quarter of the variance that it should. For comparison only."
@@ -66,17 +67,13 @@ def music_card(data: Path) -> Card:
         [read_campaign(data / "mirex2011")],
         name="mirex-jud-fine",
         title="Relevance of music clips from judgments so far, fine grades, every pair left out of its own features.",
-        terms=[
-            ("fSYS", "aSYS", "a[artist]", "a[genre]", "aDOC"),
-            ("fSYS", "aSYS", "a[genre]", "aDOC", "s[genre]"),
-            ("fSYS", "aSYS", "aDOC", "s[genre]", "f[genre]"),
-        ],
+        terms=[(*OUT_TERMS, "dSYS", "aDOC", "a[genre]")],
+        base=published(OUT_TERMS, OUT[FINE], FINE, OUT_CUTS[FINE]),
         depth=5,
-        limits=(MUSIC, "Fitted with all other pairs judged: with few judgments it is surer than it should be."),
+        limits=(MUSIC, INDEPENDENT),
         made=MADE,
     )
-    out = published(OUT_TERMS, OUT[FINE], FINE, OUT_CUTS[FINE])
-    models = [*(m for m in fitted.models if not isinstance(m, Empirical)), out, Uniform()]
+    models = [*(m for m in fitted.models if not isinstance(m, Empirical)), Uniform()]
     return Card(**{**{f: getattr(fitted, f) for f in fitted.__dataclass_fields__}, "models": models})
 
 
@@ -138,7 +135,7 @@ def hierarchical_cards(data: Path) -> list[Card]:
 def text_cards(data: Path) -> list[Card]:
     campaigns = past_campaigns(data)
     limits = (
-        "Pairs are taken as independent, so confidence built on it is too high.",
+        INDEPENDENT,
         "Base rates differ between campaigns, and nothing in the outputs tells them: absolute scores can be far off.",
     )
     shared = {"depth": 10, "limits": limits, "made": MADE}

@@ -9,21 +9,25 @@ import numpy as np
 
 from probeval.data import Collection, read_campaign
 from probeval.errors import DataError, ProbevalWarning
-from probeval.features import relevance_of
 from probeval.relevance import (
     Diagnostics,
     Empirical,
+    FallbackModel,
     OrdinalModel,
     TrainingData,
     cross_validate,
     diagnose,
     load_card,
+    predict_data,
     training_data,
 )
-from probeval.relevance.learning.fit import TEXT_JUD
+from probeval.relevance.learning.fit import TEXT_JUD, TEXT_OUT, text_models
+from probeval.simulation import HeldOut, SimulationProtocol, replay
+from probeval.simulation.protocol import SIMULATION_CHECKPOINTS
 
 PAGE = Path(__file__).parents[1] / "docs" / "evidence-relevance.md"
 TEXT = ("clef-ehealth2018-irtask1", "touche2022-task2", "trec-covid-round1", "trec-dl2019-passage", "trec8-adhoc")
+JUDGED_AGAIN = ("clef-ehealth2018-irtask1", "trec-dl2019-passage")
 FOLDS = 10
 HEAD = (
     "| campaign | pairs | RMSE | R2 | stated variance | squared error | ratio | log score | past shares | RPS |\n"
@@ -40,8 +44,9 @@ How good the probabilities of the models are on held-out queries and campaigns. 
 - *log score* is the mean log probability of the judged level (higher is better); *past shares* is that of a baseline
   that gives every pair the shares of the levels in the same training data.
 - *RPS* is the ranked probability score, averaged over cutpoints (lower is better).
-- Features of judgments leave out the pair itself but use all other judged pairs of the campaign, so the figures are
-  for the end of a campaign, not for its beginning.
+- Features of judgments are computed at [stages of judging](theory/relevance-models.md#stages): with 0 to 40% of the
+  pool judged, in the order of `mtc` and in random order. Only unjudged pairs are predicted, each at one stage per
+  order, so a campaign with 1,000 pairs has nearly 2,000 rows.
 - *Held out by query*: ten folds of whole queries, fitted to the rest of all campaigns. *Held out by campaign*: fitted
   to the other campaigns only.
 
@@ -51,13 +56,27 @@ Pools to depth 10 of the systems that are fully judged to that depth (of all sys
 has the same weight in a fit. Models without judgments cannot estimate a campaign's base rate, so on held-out campaigns
 their level is a guess; their figures are reported without a target.
 """
+WHILE_JUDGING = """
+### While judging
+
+The share of pairs of systems in the right order, DCG@10, after judging a share of the pool with the model `text-jud`
+fitted to the other campaigns. Batches of 1% of the pool, one seed. The model should lose nothing against its own start,
+the column 0.
+"""
+MUSIC_WHILE_JUDGING = """
+### While judging
+
+The share of the 153 pairs of systems in the right order after judging a share of the pool, in batches of 20; random
+order is a mean over four seeds. One pair of systems is .007. `mirex-out-fine` learns nothing from judgments: judged
+documents only become certain.
+"""
 MUSIC = """
 ## Music
 
 MIREX 2011, Fine grades in ten bins, pools to depth 5. The models marked as published use the coefficients of Urbano
 (2013), and may have been fitted to this campaign too. The second was published with a leak (a document's own judgment
 is included in its artist mean): with the pair left out, as in practice, the stated variance is a quarter of the
-squared error.
+squared error. Its figures here are with all other pairs judged.
 """
 
 
@@ -88,8 +107,8 @@ def past_shares(data: TrainingData, by: str) -> np.ndarray:
     return out
 
 
-def table(terms: tuple[str, ...], data: TrainingData, by: str) -> Iterator[str]:
-    said = cross_validate(OrdinalModel(terms, balanced=True), data, by=by, folds=FOLDS)
+def table(model: OrdinalModel, data: TrainingData, by: str) -> Iterator[str]:
+    said = cross_validate(model, data, by=by, folds=FOLDS)
     shares = past_shares(data, by)
     yield f"\nHeld out by {by}:\n\n{HEAD}"
     parts = [(name, data.campaign == i) for i, name in enumerate(data.campaigns)]
@@ -105,12 +124,35 @@ def texts(folder: Path) -> Iterator[str]:
             campaigns.append(campaign.judged_systems(10))
         except DataError:
             campaigns.append(campaign)
-    for terms in TEXT_JUD:
-        data = training_data(campaigns, terms, depth=10)
+    for terms in (*TEXT_JUD, *TEXT_OUT):
         kind = "Outputs and judgments" if "aDOC" in terms else "Outputs alone"
+        data = training_data(campaigns, terms, depth=10)
         yield f"\n### {kind}: {', '.join(f'`{t}`' for t in terms)}"
         for by in ("query", "campaign"):
-            yield from table(terms, data, by)
+            yield from table(OrdinalModel(terms, balanced=True), data, by)
+    yield WHILE_JUDGING.rstrip()
+    yield f"\n{judging_head('campaign')}"
+    for campaign in campaigns:
+        if campaign.name in JUDGED_AGAIN:
+            held = HeldOut.of(campaign, depth=10)
+            model = FallbackModel(text_models([c for c in campaigns if c is not campaign], depth=10))
+            for policy in ("mtc", "gain"):
+                yield judging_row(campaign.name, held, model, "DCG@10", policy, batch=len(held.pool) // 100)
+
+
+def judging_head(first: str) -> str:
+    shares = " | ".join(f"{share:.0%}" for share in SIMULATION_CHECKPOINTS)
+    return f"| {first} | measure | policy | {shares} |\n" + "|---" * (len(SIMULATION_CHECKPOINTS) + 3) + "|"
+
+
+def judging_row(
+    name: str, held: HeldOut, model: FallbackModel, metric: str, policy: str, *, batch: int, seeds: int = 1
+) -> str:
+    """The accuracy of the ranking at shares of judgment, in the loop of simulations."""
+    protocol = SimulationProtocol.of(metric, until=SIMULATION_CHECKPOINTS[-1], batch=batch)
+    paths = [replay(held, model, protocol, policy=policy, name=name, seed=seed) for seed in range(seeds)]
+    found = np.mean([[point.accuracy for point in path.points] for path in paths], axis=0)
+    return f"| {name} | {metric} | {policy} | " + " | ".join(f"{a:.3f}" for a in found) + " |"
 
 
 def music(folder: Path) -> Iterator[str]:
@@ -121,16 +163,22 @@ def music(folder: Path) -> Iterator[str]:
         ("judgments, as published", "mirex-jud-fine-published"),
     ):
         model = load_card(name).models[0]
-        data = training_data([campaign], model.terms, depth=5)
-        scale = campaign.judgments.scale()
-        said = model.probabilities(campaign, depth=5, scale=scale)
-        judged = ~np.isnan(relevance_of(campaign.judgments, campaign.runs.top(5).pool, scale))
-        yield row(title, diagnose(said[judged & ~np.isnan(said).any(axis=1)], data), None)
-    for model in load_card("mirex-jud-fine").models:
-        if getattr(model, "covariance", ()):  # fitted here
-            data = training_data([campaign], model.terms, depth=5)
-            yield f"\n### Ours: {', '.join(f'`{t}`' for t in model.terms)}"
-            yield from table(model.terms, data, "query")
+        data = training_data([campaign], model.terms, depth=5, shares=None)
+        data = data.take(np.isfinite(data.x).all(axis=1))  # means over no document are missing without shrinkage
+        yield row(title, diagnose(predict_data(model, data), data), None)
+    ours, base = load_card("mirex-jud-fine").models[0], load_card("mirex-out-fine").models[0]
+    data = training_data([campaign], ours.terms, depth=5)
+    added = [term for term in ours.terms if term not in base.terms]
+    yield f"\n### Ours: the model of outputs as published, and {', '.join(f'`{t}`' for t in added)}"
+    yield from table(OrdinalModel(ours.terms, balanced=True, base=base), data, "query")
+    yield MUSIC_WHILE_JUDGING.rstrip()
+    yield f"\n{judging_head('model')}"
+    held = HeldOut.of(campaign, depth=5)
+    for name in ("mirex-out-fine", "mirex-jud-fine-published", "mirex-jud-fine"):
+        for metric in ("CG@5", "DCG@5"):
+            for policy, seeds in (("mtc-thesis", 1), ("gain", 1), ("random", 4)):
+                model = load_card(name).model
+                yield judging_row(name, held, model, metric, policy, batch=20, seeds=seeds)
 
 
 def page(folder: Path) -> str:

@@ -124,6 +124,10 @@ class JudgedFeatures:
             {name: _group_totals(number, value, judged) for name, number in neighbours.groups.items()},
         )
 
+    def among(self, judged: Bools) -> JudgedFeatures:
+        """Return the totals with only these of the pairs judged."""
+        return JudgedFeatures.of(self.neighbours, np.where(judged, self.relevance, np.nan))
+
     def with_judgment(self, pair: int, relevance: float) -> JudgedFeatures:
         """Return the totals after one new or changed judgment."""
         old = self.relevance[pair]
@@ -153,13 +157,25 @@ class JudgedFeatures:
 
     def query_count(self) -> Floats:
         """NDOC."""
-        others: Floats = self.by_query[1, self.neighbours.pool.query] - ~np.isnan(self.relevance)
-        return np.log1p(others)
+        return np.log1p(self.query_number())
 
     def group_mean(self, column: str) -> Floats:
         """a[column]."""
         number = self.neighbours.groups[column]
         return np.where(number < 0, np.nan, self._left_out(self.by_group[column][:, number]))
+
+    def system_number(self) -> Floats:
+        """Return the number of judged pairs in each aSYS and dSYS."""
+        return self._others(self.by_system[:, self.neighbours.set_of])[1]
+
+    def query_number(self) -> Floats:
+        """Return the number of judged pairs in each aDOC."""
+        return self._others(self.by_query[:, self.neighbours.pool.query])[1]
+
+    def group_number(self, column: str) -> Floats:
+        """Return the number of judged pairs in each a[column], NaN where the group is unknown."""
+        number = self.neighbours.groups[column]
+        return np.where(number < 0, np.nan, self._others(self.by_group[column][:, number])[1])
 
     def most_similar(self) -> Floats:
         """aSIM: the relevance level, among those judged in the query, of the nearest documents by mean cosine."""
@@ -173,10 +189,14 @@ class JudgedFeatures:
         return out
 
     def _left_out(self, totals: Floats) -> Floats:
-        """Return the mean over the other pairs: the totals without the pair's own judgment."""
-        own = np.stack([np.nan_to_num(self.relevance), ~np.isnan(self.relevance)])
-        total, count = totals - own
+        """Return the mean over the other pairs, NaN where none is judged."""
+        total, count = self._others(totals)
         return np.where(count > 0.5, total / np.maximum(count, 1), np.nan)
+
+    def _others(self, totals: Floats) -> tuple[Floats, Floats]:
+        """Return total and count over the other pairs: without the pair's own judgment."""
+        total, count = totals
+        return total - np.nan_to_num(self.relevance), count - ~np.isnan(self.relevance)
 
 
 def _group_totals(number: Ints, value: Floats, judged: Floats) -> Floats:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import cast
 
@@ -16,7 +16,7 @@ from probeval.data.pool import Pool
 from probeval.display import Shown
 from probeval.errors import FeatureError, did_you_mean
 
-__all__ = ["DEFINITIONS", "FeatureName", "FeatureTable", "factors", "feature_names", "needs"]
+__all__ = ["DEFINITIONS", "FeatureName", "FeatureTable", "factors", "feature_names", "needs", "shrinkage"]
 
 
 @dataclass(frozen=True)
@@ -31,12 +31,15 @@ class FeatureDefinition:
         ``"outputs"`` (the runs alone), ``"judgments"``, ``"metadata"``, ``"labels"``, ``"vectors"`` or ``"teams"``.
     deep
         Whether it also exists at another depth, as in ``fSYS@100``.
+    shrinkage
+        For a mean over judgments, the number of documents that fitted models add to it at its usual value.
     """
 
     name: str
     summary: str
     needs: tuple[str, ...]
     deep: bool = False
+    shrinkage: float = 0.0
 
     @property
     def takes_column(self) -> bool:
@@ -76,13 +79,23 @@ DEFINITIONS = {
         ),
         FeatureDefinition("label[column]", "a label by a machine, as given", ("labels",)),
         FeatureDefinition(
-            "aSYS", "mean relevance of the judged documents of the systems that retrieved it", ("judgments",)
+            "aSYS",
+            "mean relevance of the judged documents of the systems that retrieved it",
+            ("judgments",),
+            shrinkage=64.0,
         ),
-        FeatureDefinition("dSYS", "aSYS less the mean relevance of all other judged documents", ("judgments",)),
-        FeatureDefinition("aDOC", "mean relevance of the query's other judged documents", ("judgments",)),
+        FeatureDefinition(
+            "dSYS", "aSYS less the mean relevance of all other judged documents", ("judgments",), shrinkage=64.0
+        ),
+        FeatureDefinition(
+            "aDOC", "mean relevance of the query's other judged documents", ("judgments",), shrinkage=4.0
+        ),
         FeatureDefinition("nDOC", "log(1 + the number of the query's other judged documents)", ("judgments",)),
         FeatureDefinition(
-            "a[column]", "mean relevance of the query's other judged documents of its group", ("judgments", "metadata")
+            "a[column]",
+            "mean relevance of the query's other judged documents of its group",
+            ("judgments", "metadata"),
+            shrinkage=1.0,
         ),
         FeatureDefinition("aSIM", "the grade whose judged documents are most like it", ("judgments", "vectors")),
     )
@@ -155,6 +168,15 @@ def feature_names(terms: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for term in terms for _, name in factors(term)))
 
 
+def shrinkage(term: str) -> float:
+    """Return the number of documents by which a term is shrunk: the most of its features.
+
+    >>> shrinkage("aDOC"), shrinkage("log(fSYS)")
+    (4.0, 0.0)
+    """
+    return max(FeatureName.parse(name).definition.shrinkage for name in feature_names([term]))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class FeatureTable(Shown):
     """Features of every pair of a pool.
@@ -167,11 +189,14 @@ class FeatureTable(Shown):
         The features.
     values
         Shape (pair, feature); NaN where a feature is missing, which is not zero.
+    numbers
+        For each mean over judgments, the number of judged documents in it, shape (pair,).
     """
 
     pool: Pool
     names: tuple[str, ...]
     values: Floats
+    numbers: Mapping[str, Floats] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", frozen(self.values))
@@ -198,6 +223,12 @@ class FeatureTable(Shown):
     def design(self, terms: Iterable[str]) -> Floats:
         """Return the columns of model terms (features, logarithms, products), shape (pair, term)."""
         columns = [np.prod([transform(self[name]) for transform, name in factors(term)], axis=0) for term in terms]
+        return np.stack(columns, axis=1) if columns else np.empty((len(self.pool), 0))
+
+    def numbers_of(self, terms: Iterable[str]) -> Floats:
+        """Return the number of judged documents in each term, infinite if it has no such mean, shape (pair, term)."""
+        endless = np.full(len(self.pool), np.inf)
+        columns = [np.min([self.numbers.get(n, endless) for n in feature_names([term])], axis=0) for term in terms]
         return np.stack(columns, axis=1) if columns else np.empty((len(self.pool), 0))
 
     def to_frame(self) -> pd.DataFrame:

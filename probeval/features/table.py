@@ -18,7 +18,7 @@ from probeval.features.judged import JudgedFeatures, Neighbours
 from probeval.features.outputs import OUTPUTS, Retrievals
 from probeval.features.spec import FeatureName, FeatureTable
 
-__all__ = ["compute_features", "judged_features", "relevance_of"]
+__all__ = ["compute_features", "judged_features", "mean_columns", "relevance_of"]
 
 
 def compute_features(
@@ -56,8 +56,7 @@ def compute_features(
         raise FeatureError("No feature was named.")
     pool = collection.runs.top(depth).pool
     if judged is None and any("judgments" in name.definition.needs for name in parsed):
-        columns = [name.column for name in parsed if name.stem == "a" and name.column]
-        judged = judged_features(collection, columns, depth=depth, scale=scale)
+        judged = judged_features(collection, mean_columns(parsed), depth=depth, scale=scale)
     deep: dict[int, Retrievals] = {}
 
     def column(name: FeatureName) -> Floats:
@@ -69,7 +68,8 @@ def compute_features(
         assert judged is not None
         return _from_judgments(judged, name)
 
-    table = FeatureTable(pool, tuple(map(str, parsed)), np.stack([column(n) for n in parsed], axis=1))
+    numbers = {} if judged is None else {str(n): _number(judged, n) for n in parsed if n.definition.shrinkage}
+    table = FeatureTable(pool, tuple(map(str, parsed)), np.stack([column(n) for n in parsed], axis=1), numbers)
     lost = {str(name): n for name in parsed if (n := _unknown(table, name, judged))}
     if lost:
         counts = ", ".join(f"{name} for {n:,}" for name, n in lost.items())
@@ -77,6 +77,11 @@ def compute_features(
             f"Missing for some of {len(pool):,} pairs (missing is not zero): {counts}.", ProbevalWarning, stacklevel=2
         )
     return table
+
+
+def mean_columns(names: Iterable[FeatureName]) -> list[str]:
+    """Return the columns within which relevance is averaged."""
+    return [name.column for name in names if name.stem == "a" and name.column]
 
 
 def judged_features(
@@ -107,6 +112,13 @@ def _unknown(table: FeatureTable, name: FeatureName, judged: JudgedFeatures | No
         return int((judged.neighbours.groups[str(name.column)] < 0).sum())
     vectors = judged.neighbours.vectors
     return int(np.isnan(vectors).any(axis=1).sum()) if name.stem == "aSIM" and vectors is not None else 0
+
+
+def _number(judged: JudgedFeatures, name: FeatureName) -> Floats:
+    """Return the number of judged documents in a mean over judgments, shape (pair,)."""
+    if name.stem == "a":
+        return judged.group_number(str(name.column))
+    return judged.query_number() if name.stem == "aDOC" else judged.system_number()
 
 
 def _from_judgments(judged: JudgedFeatures, name: FeatureName) -> Floats:

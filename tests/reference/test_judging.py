@@ -1,15 +1,21 @@
-"""Effort on MIREX 2011 (Fine, CG@5) with every grade as likely: 2012 weights over all pairs of systems.
+"""Effort on MIREX 2011 (Fine).
 
-Urbano and Schedl (2012) reached mean confidence .90 after 1,304 judgments and .95 after 2,234. Recomputed here with
-normal confidence and ties to the first in the order of the pool: 1,353 and 2,220.
+With every grade as likely, CG@5, 2012 weights over all pairs of systems: Urbano and Schedl (2012) reached mean
+confidence .90 after 1,304 judgments and .95 after 2,234. Recomputed here with normal confidence and ties to the first
+in the order of the pool: 1,353 and 2,220.
+
+With the published models, as in Urbano (2013): weights by the share of a document in the scores, the model refreshed
+every 20 judgments, stop at mean confidence .95.
 """
 
 from __future__ import annotations
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from probeval.data import read_campaign
-from probeval.relevance import Empirical, FallbackModel, Uniform
+from probeval.relevance import Empirical, FallbackModel, Uniform, load_card
 from probeval.simulation import HeldOut, SimulationProtocol, replay
 
 
@@ -47,3 +53,39 @@ def test_in_batches_of_twenty(held):
 @pytest.mark.validation
 def test_with_grades_in_ten_bins(held):
     assert judged(held, FallbackModel([Empirical({10: (0.1,) * 10})])).reaches(0.95) == 2036
+
+
+@pytest.mark.parametrize(
+    ("metric", "judgments", "accuracy"), [("DCG@5", (170, 190), 0.889), ("CG@5", (150, 260), 0.895)]
+)
+@pytest.mark.slow
+def test_the_loop_of_the_thesis_with_the_published_models(held, oracles, metric, judgments, accuracy):
+    protocol = SimulationProtocol.of(metric, until=0.05, refresh=20, checkpoints=())
+    trajectory = replay(held, load_card("mirex-jud-fine-published").model, protocol, policy="mtc-thesis", name="x")
+    assert trajectory.stop is not None
+    assert judgments[0] <= trajectory.stop.judged <= judgments[1]
+    assert trajectory.stop.accuracy == pytest.approx(accuracy, abs=0.001)
+    table = pd.read_csv(oracles / "judging_to_95_confidence.csv").set_index(["measure", "year", "scale"])
+    published = table.loc[(metric.replace("@", "l@"), 2011, "fine")]
+    if metric == "DCG@5":  # for CG@5, 123 and .935 were published
+        assert trajectory.stop.judged == pytest.approx(published["judgments"], abs=10)
+        assert trajectory.stop.accuracy == pytest.approx(published["accuracy"], abs=0.001)
+
+
+# One comparison of the 153 counts .0065. One seed in random order can lose by chance, so there are six.
+@pytest.mark.parametrize(
+    ("policy", "seeds", "lost"), [("mtc-thesis", 1, 0.007), ("mtc", 1, 0.0), ("gain", 2, 0.0), ("random", 6, 0.02)]
+)
+@pytest.mark.parametrize("metric", ["CG@5", "DCG@5"])
+@pytest.mark.slow
+def test_judging_with_our_model_loses_no_accuracy(held, metric, policy, seeds, lost):
+    """At no checkpoint is the ranking worse than with nothing judged."""
+    protocol = SimulationProtocol.of(metric, until=0.2, batch=20)
+    model = load_card("mirex-jud-fine").model
+    paths = [replay(held, model, protocol, policy=policy, name="x", seed=seed) for seed in range(seeds)]
+    start, *later = np.mean([[point.accuracy for point in path.points] for path in paths], axis=0)
+    unjudged = SimulationProtocol.of(metric, until=1e-6, checkpoints=())
+    out = replay(held, load_card("mirex-out-fine").model, unjudged, policy="mtc", name="x")
+    assert start == pytest.approx(out.steps[0].accuracy, abs=0.001)
+    assert min(later) >= start - lost - 1e-9
+    assert later[-1] > start - 1e-9

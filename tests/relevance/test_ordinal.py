@@ -12,10 +12,20 @@ from probeval.arrays import objects
 from probeval.data import Collection, Judgments, Metadata, Scale
 from probeval.errors import FeatureError, ModelError
 from probeval.features import compute_features
-from probeval.relevance import FittedOrdinal, OrdinalModel, synthetic_campaign, training_data
+from probeval.relevance import (
+    FittedOrdinal,
+    OrdinalModel,
+    likelihood_ratios,
+    proportional_odds,
+    synthetic_campaign,
+    training_data,
+)
 from probeval.relevance.models.cumulative import Observations, fit_cumulative
+from probeval.relevance.models.ordinal import shrunk
+from probeval.relevance.models.stages import judging_stages
 
 TERMS = ("log(fSYS)", "aDOC", "fSYS:bRANK")
+OUTPUTS = ("log(fSYS)", "fSYS:bRANK")
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +43,7 @@ def campaigns() -> list[Collection]:
 def test_training_data_are_the_judged_pairs(campaigns):
     graded, binary = campaigns
     some = replace(graded, judgments=graded.judgments.take(np.arange(len(graded.judgments)) % 3 > 0))
-    data = training_data([some, binary], TERMS, depth=5)
+    data = training_data([some, binary], TERMS, depth=5, shares=None)
     pool = some.runs.top(5).pool
     grade = some.judgments.on(pool).grades()
     n = int((~np.isnan(grade)).sum())
@@ -47,6 +57,37 @@ def test_training_data_are_the_judged_pairs(campaigns):
     table = compute_features(some, ["fSYS", "aDOC", "bRANK"], depth=5)
     np.testing.assert_allclose(data.x[:n], table.design(TERMS)[~np.isnan(grade)])
     assert data.campaigns == ("graded", "binary")
+
+
+def test_each_campaign_has_its_depth(campaigns):
+    data = training_data(campaigns, ("log(fSYS)",), depth=[5, 8])
+    sizes = [len(c.runs.top(k).pool) for c, k in zip(campaigns, (5, 8), strict=True)]
+    assert np.bincount(data.campaign).tolist() == sizes
+    with pytest.raises(ModelError, match="2 campaigns need as many depths, got 1"):
+        training_data(campaigns, ("log(fSYS)",), depth=[5])
+
+
+def test_features_from_judgments_are_computed_at_stages(campaigns):
+    graded = campaigns[0]
+    data = training_data([graded], TERMS, depth=8)
+    runs = graded.runs.top(8)
+    codes = graded.codes_on(runs.pool, graded.judgments.scale())
+    start = 0
+    for judged, rows in judging_stages(runs, codes >= 0, name="graded"):
+        at = np.flatnonzero(rows)
+        part = slice(start, start + len(at))
+        every = graded.judgments.on(runs.pool)
+        some = replace(graded, judgments=every.take(judged[every.pair]))
+        table = compute_features(some, ["fSYS", "aDOC", "bRANK"], depth=8, scale=graded.judgments.scale())
+        np.testing.assert_allclose(data.x[part], table.design(TERMS)[at])
+        same_query = runs.pool.query[at][:, None] == runs.pool.query[judged]
+        np.testing.assert_array_equal(data.number[part, 1], same_query.sum(axis=1))
+        assert np.isinf(data.number[part, [0]]).all()
+        np.testing.assert_array_equal(data.level[part], codes[at])
+        start += len(at)
+    assert start == len(data)
+    assert data.dropped == 0
+    assert np.isnan(data.x[:, 1]).any()  # nothing judged in the query: not missing, as it is shrunk
 
 
 def test_pairs_without_a_term_are_counted(campaigns):
@@ -85,25 +126,26 @@ def test_levels_that_mean_different_things_are_not_mixed(campaigns):
 
 
 def test_standardised_inside_the_same_model_outside(campaigns):
-    data = training_data(campaigns, TERMS, depth=8)
-    fitted = OrdinalModel(TERMS).fit_data(data)
+    data = training_data(campaigns, OUTPUTS, depth=8)
+    fitted = OrdinalModel(OUTPUTS).fit_data(data)
     raw = fit_cumulative(Observations(data.x, data.level, data.n_levels, np.ones(len(data))))
     assert fitted.log_likelihood == pytest.approx(raw.log_likelihood, abs=1e-7)
     np.testing.assert_allclose(np.array(fitted.coefficients) / fitted.spread, raw.beta, rtol=1e-5)
     for n, cuts in raw.cuts.items():
-        for x in data.x[:4]:
-            np.testing.assert_allclose(fitted.cuts(n) + fitted.linear_predictor(x), cuts + x @ raw.beta, atol=1e-6)
+        for x, number in zip(data.x[:4], data.number[:4], strict=True):
+            eta = fitted.linear_predictor(x, number)
+            np.testing.assert_allclose(fitted.cuts(n) + eta, cuts + x @ raw.beta, atol=1e-6)
 
 
 def test_balanced_campaigns_count_alike(campaigns):
-    data = training_data(campaigns, TERMS, depth=8)
+    data = training_data(campaigns, OUTPUTS, depth=8)
     count = np.bincount(data.campaign)
     weight = (len(data) / 2 / count)[data.campaign]
     x = (data.x - data.x.mean(axis=0)) / data.x.std(axis=0)
     expected = fit_cumulative(Observations(x, data.level, data.n_levels, weight))
-    found = OrdinalModel(TERMS, balanced=True).fit_data(data)
+    found = OrdinalModel(OUTPUTS, balanced=True).fit_data(data)
     np.testing.assert_allclose(found.coefficients, expected.beta, atol=1e-9)
-    assert not np.allclose(found.coefficients, OrdinalModel(TERMS).fit_data(data).coefficients, atol=1e-4)
+    assert not np.allclose(found.coefficients, OrdinalModel(OUTPUTS).fit_data(data).coefficients, atol=1e-4)
 
 
 def test_a_constant_term_is_said_and_gets_nothing(campaigns):
@@ -122,8 +164,9 @@ def test_a_separating_term_is_said_and_fitted_with_a_ridge(campaigns):
     fitted = OrdinalModel(("fSYS",)).fit_data(telling)
     assert fitted.notes == ("The terms separate the levels: fitted with a ridge of 1.",)
     assert 1 < fitted.coefficients[0] < 100
+    twice = {"x": np.repeat(data.x, 2, axis=1), "number": np.repeat(data.number, 2, axis=1)}
     with pytest.raises(ModelError, match="say the same"):
-        OrdinalModel(("fSYS", "fSYS@100")).fit_data(replace(data, x=np.repeat(data.x, 2, axis=1)))
+        OrdinalModel(("fSYS", "fSYS@100")).fit_data(replace(data, **twice))
 
 
 def test_a_level_never_seen_is_said(campaigns):
@@ -184,6 +227,49 @@ def test_what_it_lacks_leaves_it_silent(known, small):
     assert np.isnan(grouped.probabilities(small, depth=8, scale=Scale.graded(2))).all()
     labelled = replace(known, terms=("fSYS", "label[m]"))
     assert np.isnan(labelled.probabilities(small, depth=8, scale=Scale.graded(2))).all()
+
+
+def test_shrunk_means_are_never_missing(known, small):
+    model = replace(known, centre=(0.5, 0.3), shrinkage=(0.0, 4.0))
+    scale = Scale.graded(2)
+    blind = replace(small, judgments=None)
+    table = compute_features(small, ["fSYS", "aDOC"], depth=8)
+    # With nothing judged, the mean is its centre; with n documents, (n m + 4 * 0.3) / (n + 4).
+    eta = (table["fSYS"] - 0.5) / 2
+    found = model.probabilities(blind, depth=8, scale=scale)
+    np.testing.assert_allclose(found[:, 2], expit(eta - 1), atol=1e-12)
+    n = table.numbers["aDOC"]
+    eta = (table["fSYS"] - 0.5) / 2 - 3 * ((n * table["aDOC"] + 4 * 0.3) / (n + 4) - 0.3)
+    found = model.probabilities(small, depth=8, scale=scale)
+    np.testing.assert_allclose(found[:, 2], expit(eta - 1), atol=1e-12)
+
+
+def test_shrinkage_of_unknown_groups_and_of_none():
+    x, number = np.array([0.8, np.nan, np.nan, 0.8, np.nan]), np.array([4.0, 0.0, np.nan, np.inf, 0.0])
+    found = shrunk(x, number, np.full(5, 0.2), np.array([4.0, 4.0, 4.0, 4.0, 0.0]))
+    np.testing.assert_allclose(found, [0.5, 0.2, np.nan, 0.8, np.nan])
+
+
+def test_a_base_keeps_the_ratios_of_its_coefficients(campaigns):
+    base = FittedOrdinal(("log(fSYS)", "bRANK", "OV"), (0.0,) * 3, (1.0, 2.0, 1.0), (3.0, -0.5, 7.0), {3: (1.0, -1.0)})
+    terms = ("log(fSYS)", "aDOC", "bRANK", "OV")
+    data = training_data(campaigns[:1], terms, depth=8)
+    fitted = OrdinalModel(terms, base=base).fit_data(data)
+    raw = np.array(fitted.coefficients) / fitted.spread
+    np.testing.assert_allclose(raw[[0, 2, 3]] / raw[0], [1, -0.25 / 3, 7 / 3])
+    assert not fitted.notes  # OV is constant here, but not in the next campaign: its coefficient is kept
+    # The same fit by hand: the base's predictor as one column.
+    free = OrdinalModel(terms).standardise(data)
+    x = (data.x[:, 0] * 3 - data.x[:, 2] * 0.25, free.columns[:, 1])
+    direct = fit_cumulative(Observations(np.stack(x, axis=1), data.level, data.n_levels, np.ones(len(data))))
+    assert fitted.log_likelihood == pytest.approx(direct.log_likelihood)
+    assert raw[0] == pytest.approx(3 * direct.beta[0], rel=1e-6)
+    error = np.sqrt(np.diag(fitted.covariance))[2:]
+    np.testing.assert_allclose(error[[0, 2]] / np.abs(np.array(fitted.coefficients)[[0, 2]]), error[3] / abs(raw[3]))
+    assert list(likelihood_ratios(OrdinalModel(terms, base=base), data)) == ["aDOC"]
+    assert isinstance(proportional_odds(OrdinalModel(terms, base=base), data), list)
+    with pytest.raises(ModelError, match="The base has terms that the model lacks: OV"):
+        OrdinalModel(("log(fSYS)", "bRANK"), base=base)
 
 
 def test_the_logarithm_of_nothing_leaves_it_silent(small):

@@ -18,7 +18,10 @@ from probeval.relevance.models.ordinal import FittedOrdinal
 
 __all__ = ["Card", "CardDocument"]
 
-SCHEMA = 3  # schema 1 had another name for the cutpoint scale; 2 had terms standardised alike in all campaigns
+# Schema 1 had another name for the cutpoint scale; 2 had no shrinkage of means, and terms standardised alike in all
+# campaigns.
+SCHEMA = 3
+READABLE = (1, 2, 3)
 READABLE = (1, 2, 3)
 
 
@@ -174,9 +177,12 @@ class Card:
         for number, model in enumerate(self.models, start=1):
             lines += [f"## Model {number}: {model.kind}", ""]
             if isinstance(model, FittedOrdinal):
-                lines += ["| term | coefficient | centre | spread |", "|---|---|---|---|"]
-                rows = zip(model.terms, model.coefficients, model.centre, model.spread, strict=True)
-                lines += [f"| `{t}` | {b:.4f} | {c:.4f} | {s:.4f} |" for t, b, c, s in rows]
+                head, row = "| term | coefficient | centre | spread |", "| `{}` | {:.4f} | {:.4f} | {:.4f} |"
+                columns = [model.terms, model.coefficients, model.centre, model.spread]
+                if model.shrinkage:
+                    head, row, columns = head + " shrinkage |", row + " {:g} |", [*columns, model.shrinkage]
+                lines += [head, "|---" * len(columns) + "|"]
+                lines += [row.format(*each) for each in zip(*columns, strict=True)]
                 lines += ["", "| levels | cutpoints |", "|---|---|"]
                 lines += [f"| {n} | {', '.join(f'{c:.4f}' for c in cuts)} |" for n, cuts in model.cutpoints.items()]
                 lines += [""] + [f"- {note}" for note in model.notes]
@@ -221,10 +227,14 @@ def _model(data: Mapping[str, Any]) -> FittedModel | Hierarchical:
 
 def _ordinal(data: Mapping[str, Any]) -> FittedOrdinal:
     columns = {c: _numbers(data[c]) for c in ("centre", "spread", "coefficients")}
+    if "shrinkage" in data:
+        columns["shrinkage"] = _numbers(data["shrinkage"])
     if any(len(c) != len(data["terms"]) for c in columns.values()):
         raise ValueError("as many numbers as terms are needed")
     if 0 in columns["spread"]:
         raise ValueError("a spread is not 0")
+    if min(columns.get("shrinkage", (0.0,))) < 0:
+        raise ValueError("a shrinkage is a number of documents")
     for name in feature_names(data["terms"]):
         FeatureName.parse(name)
     cutpoints = {int(n): _numbers(c) for n, c in data["cutpoints"].items()}

@@ -51,7 +51,7 @@ class Diagnostics:
 
 def predict_data(model: FittedOrdinal, data: TrainingData) -> Floats:
     """Return P(level) of each pair, 0 beyond its scale's levels, shape (observation, level)."""
-    eta = model.linear_predictor(data.x)
+    eta = model.linear_predictor(data.x, data.number)
     out = np.zeros((len(data), int(data.n_levels.max(initial=2))))
     for n in np.unique(data.n_levels):
         rows = data.n_levels == n
@@ -99,14 +99,22 @@ def calibration(probability: Floats, data: TrainingData, *, bins: int = 10) -> p
 
 
 def likelihood_ratios(model: OrdinalModel, data: TrainingData) -> dict[str, float]:
-    """Return the likelihood ratio statistic of each term given the others: chi-squared with one degree of freedom."""
+    """Return the likelihood ratio statistic of each term given the others: chi-squared with one degree of freedom.
+
+    Terms of the model's base are left out.
+    """
     full = model.fit_data(data).log_likelihood
-    return {term: 2 * (full - _without(model, data, i).log_likelihood) for i, term in enumerate(model.terms)}
+    kept = () if model.base is None else model.base.terms
+    return {
+        term: 2 * (full - _without(model, data, i).log_likelihood)
+        for i, term in enumerate(model.terms)
+        if term not in kept
+    }
 
 
 def _without(model: OrdinalModel, data: TrainingData, term: int) -> FittedOrdinal:
-    terms = tuple(t for i, t in enumerate(model.terms) if i != term)
-    return replace(model, terms=terms).fit_data(replace(data, terms=terms, x=np.delete(data.x, term, axis=1)))
+    fewer = data.without(term)
+    return replace(model, terms=fewer.terms).fit_data(fewer)
 
 
 def cross_validate(
@@ -157,9 +165,9 @@ def proportional_odds(model: OrdinalModel, data: TrainingData) -> list[Finding]:
     A term is reported if its coefficients at two cutpoints have opposite signs, both beyond two standard errors: a
     qualitative violation.
     """
-    fitted = model.fit_data(data)
-    x = (data.x - np.array(fitted.centre)) / np.array(fitted.spread)
-    signs: dict[str, set[int]] = {term: set() for term in model.terms}
+    to_fit = model.standardise(data)
+    x = to_fit.columns
+    signs: dict[str, set[int]] = {term: set() for term in to_fit.names}
     for level in range(1, int(data.n_levels.max())):
         rows = data.n_levels > level
         reached = (data.level[rows] >= level).astype(np.int64)
@@ -167,7 +175,7 @@ def proportional_odds(model: OrdinalModel, data: TrainingData) -> list[Finding]:
             continue
         one = fit_cumulative(Observations(x[rows], reached, np.full(rows.sum(), 2), np.ones(rows.sum())), ridge=1e-6)
         error = np.sqrt(np.diag(one.covariance)[1:])
-        for term, b, se in zip(model.terms, one.beta, error, strict=True):
+        for term, b, se in zip(to_fit.names, one.beta, error, strict=True):
             if abs(b) > 2 * se:
                 signs[term].add(int(np.sign(b)))
     return [

@@ -15,17 +15,17 @@ from probeval.relevance.learning.campaign import ModelSpec, estimate_campaign
 from probeval.relevance.learning.diagnostics import cross_validate, diagnose, likelihood_ratios, proportional_odds
 from probeval.relevance.learning.observers import learn_observers
 from probeval.relevance.learning.prior import pooled_prior
-from probeval.relevance.models.base import FittedModel
+from probeval.relevance.models.base import FittedModel, depths
 from probeval.relevance.models.baseline import Empirical
 from probeval.relevance.models.hierarchical import Hierarchical
-from probeval.relevance.models.ordinal import OrdinalModel, TrainingData, training_data
+from probeval.relevance.models.ordinal import FittedOrdinal, OrdinalModel, TrainingData, training_data
 
 __all__ = ["TEXT_JUD", "TEXT_OUT", "fit_card", "fit_hierarchical", "hierarchical_card", "text_models"]
 
 # The shares of systems and teams that retrieved a document; with judgments, the means of its systems and its query.
 # If teams are unknown, the same without them.
 TEXT_OUT = (("log(fSYS)", "fTEAM"), ("log(fSYS)",))
-TEXT_JUD = tuple((*terms, "dSYS", "aDOC") for terms in TEXT_OUT) + TEXT_OUT
+TEXT_JUD = tuple((*terms, "dSYS", "aDOC") for terms in TEXT_OUT)
 
 TEXT_SPEC = ModelSpec(("log(wSYS)", "wSYS"))
 MUSIC_SPEC = ModelSpec(("log(fSYS)", "f[artist]", "s[genre]", "f[genre]"), groups=("artist", "genre"))
@@ -97,7 +97,7 @@ def hierarchical_card(
 
 
 def text_models(collections: Sequence[Collection], *, depth: int) -> list[FittedModel]:
-    """Fit the models for text campaigns: judgments and outputs, outputs alone, past shares."""
+    """Fit the models for text campaigns: outputs and the judgments so far, and past shares."""
     return [
         *(OrdinalModel(terms, balanced=True).fit(collections, depth=depth) for terms in TEXT_JUD),
         Empirical.fit(collections, depth=depth),
@@ -110,12 +110,16 @@ def fit_card(
     name: str,
     title: str,
     terms: Sequence[tuple[str, ...]] = TEXT_JUD,
-    depth: int,
+    base: FittedOrdinal | None = None,
+    depth: int | Sequence[int],
     limits: tuple[str, ...] = (),
     made: str = "",
     progress: Callable[[Sequence[T]], Iterable[T]] = iter,
 ) -> Card:
     """Fit ordinal models with past shares as the last fallback, and cross-validate each.
+
+    Models with features from judgments are fitted at stages of judging
+    (:func:`~probeval.relevance.models.stages.judging_stages`), with nothing judged among them.
 
     Parameters
     ----------
@@ -123,10 +127,11 @@ def fit_card(
         Past campaigns; judged pairs in their top ``depth`` count.
     name, title, limits, made
         The description on the card.
-    terms
-        The terms of each model, the most informed first.
+    terms, base
+        The terms of each model, the most informed first; and a fitted model of some of the terms, whose coefficients
+        keep their ratios.
     depth
-        The depth of the pools.
+        The depth of the pools, or of each pool.
     progress
         A wrapper around the models, such as a progress bar.
     """
@@ -135,22 +140,23 @@ def fit_card(
         raise ModelError("Every campaign to learn from needs judgments and a name of its own.")
     models: list[FittedModel] = []
     evaluation: dict[str, Any] = {}
-    counts: dict[str, int] = {}
     for each in progress(list(terms)):  # type: ignore[arg-type]
-        model = OrdinalModel(tuple(each), balanced=True)  # type: ignore[arg-type]
+        model = OrdinalModel(tuple(each), balanced=True, base=base)  # type: ignore[arg-type]
         data = training_data(collections, model.terms, depth=depth)
         models.append(model.fit_data(data))
         evaluation[" + ".join(model.terms)] = _evaluation(model, data)
-        for number, campaign in enumerate(data.campaigns):
-            counts.setdefault(campaign, int((data.campaign == number).sum()))
     models.append(Empirical.fit(collections, depth=depth))
     scales = {str(c.judgments.scale()) for c in collections if c.judgments is not None}
+    counts = {
+        c.name: int((c.codes_on(c.runs.top(k).pool, c.scale()) >= 0).sum())
+        for c, k in zip(collections, depths(depth, collections), strict=True)
+    }
     return Card(
         name=name,
         title=title,
         models=models,
         scale=scales.pop() if len(scales) == 1 else "any",
-        depth=depth,
+        depth=max(depths(depth, collections)),
         training={"campaigns": counts, "fingerprints": judged},
         evaluation=evaluation,
         limits=limits,

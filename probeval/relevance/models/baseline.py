@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from probeval.arrays import Codes, Floats
 from probeval.data.collection import Collection
 from probeval.data.scale import Scale
 from probeval.errors import ModelError
-from probeval.relevance.models.base import Finding
+from probeval.relevance.models.base import Finding, depths
 
 __all__ = ["Empirical", "Uniform"]
 
@@ -59,14 +59,14 @@ class Empirical:
     kind = "empirical"
 
     @classmethod
-    def fit(cls, collections: Iterable[Collection], *, depth: int) -> Empirical:
-        """Fit the shares among judged pairs in the top ``depth``; campaigns of one scale have equal weight."""
+    def fit(cls, collections: Sequence[Collection], *, depth: int | Sequence[int]) -> Empirical:
+        """Fit the shares among judged pairs in the top ``depth`` of each campaign, of equal weight per scale."""
         found: dict[int, list[Floats]] = {}
-        for collection in collections:
+        for collection, k in zip(collections, depths(depth, collections), strict=True):
             if collection.judgments is None:
                 raise ModelError(f"{collection.name}: there are no judgments to learn from.")
             scale = collection.judgments.scale()
-            level = scale.level_of(collection.codes_on(collection.runs.top(depth).pool, scale))
+            level = scale.level_of(collection.codes_on(collection.runs.top(k).pool, scale))
             count = np.bincount(level[level >= 0], minlength=len(scale.levels)) + 0.5
             found.setdefault(len(count), []).append(count / count.sum())
         return cls({n: tuple(float(x) for x in np.mean(shares, axis=0)) for n, shares in sorted(found.items())})

@@ -11,19 +11,24 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.linalg import block_diag
 
-from probeval.arrays import Codes, Floats, Ints
+from probeval.arrays import Bools, Codes, Floats, Ints
 from probeval.data.collection import Collection
 from probeval.data.scale import Scale
 from probeval.errors import FeatureError, ModelError, ProbevalWarning
-from probeval.features import compute_features, feature_names, needs
+from probeval.features import FeatureName, compute_features, feature_names, judged_features, needs
+from probeval.features.spec import shrinkage
+from probeval.features.table import mean_columns
 from probeval.relevance.effects.cutpoints import level_probabilities
-from probeval.relevance.models.base import Finding
+from probeval.relevance.models.base import Finding, depths
 from probeval.relevance.models.cumulative import Observations, SeparationError, fit_cumulative
+from probeval.relevance.models.stages import SHARES, judging_stages
 
 __all__ = ["FittedOrdinal", "OrdinalModel", "TrainingData", "training_data"]
 
 RIDGE = 1.0  # the ridge for separated data, on standardised terms
+COLUMNS = ("x", "number", "level", "n_levels", "relevance", "campaign", "query")  # of training data, one row per pair
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +39,9 @@ class TrainingData:
     ----------
     terms
         The model's terms.
-    x
-        Their values, shape (observation, term).
+    x, number
+        Their values, and the number of judged documents in each (infinite if it is not a mean over judgments), shape
+        (observation, term).
     level, n_levels
         The level of each pair, and the number of levels of its scale, shape (observation,).
     relevance
@@ -52,6 +58,7 @@ class TrainingData:
 
     terms: tuple[str, ...]
     x: Floats
+    number: Floats
     level: Ints
     n_levels: Ints
     relevance: Floats
@@ -66,49 +73,116 @@ class TrainingData:
 
     def take(self, rows: Any) -> TrainingData:
         """Return some of the pairs, by position or mask."""
-        columns = ("x", "level", "n_levels", "relevance", "campaign", "query")
-        return replace(self, **{name: getattr(self, name)[rows] for name in columns})
+        return replace(self, **{name: getattr(self, name)[rows] for name in COLUMNS})
+
+    def without(self, term: int) -> TrainingData:
+        """Return the same pairs without one term."""
+        terms = tuple(t for i, t in enumerate(self.terms) if i != term)
+        return replace(
+            self, terms=terms, x=np.delete(self.x, term, axis=1), number=np.delete(self.number, term, axis=1)
+        )
 
 
-def training_data(collections: Iterable[Collection], terms: Sequence[str], *, depth: int) -> TrainingData:
-    """Return the judged pairs in the top ``depth`` of each campaign with their terms, each without its own judgment."""
+def training_data(
+    collections: Sequence[Collection],
+    terms: Sequence[str],
+    *,
+    depth: int | Sequence[int],
+    shares: Sequence[float] | None = SHARES,
+) -> TrainingData:
+    """Return the judged pairs in the top ``depth`` of each campaign with their terms, each without its own judgment.
+
+    Parameters
+    ----------
+    collections
+        Campaigns with judgments.
+    terms
+        The terms of the model. Without features from judgments, every judged pair is one row.
+    depth
+        The depth of the pools, or of each pool.
+    shares
+        The judged shares of the pool at which features from judgments are computed
+        (:func:`~probeval.relevance.models.stages.judging_stages`); None: all other pairs are judged.
+    """
     parts: list[TrainingData] = []
     n_queries = 0
-    for number, collection in enumerate(collections):
+    names = feature_names(terms)
+    from_judgments = "judgments" in needs(names)
+    shrunk_terms = np.array([shrinkage(term) > 0 for term in terms])
+    for number, (collection, k) in enumerate(zip(collections, depths(depth, collections), strict=True)):
         if collection.judgments is None:
             raise ModelError(f"{collection.name}: there are no judgments to learn from.")
         scale = collection.judgments.scale()
         if collection.runs.teams is None:  # every system is a team of its own
             collection = replace(collection, runs=collection.runs.with_teams({}))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ProbevalWarning)  # missing terms are counted below
-            table = compute_features(collection, feature_names(terms), depth=depth, scale=scale)
-        codes = collection.codes_on(table.pool, scale)
-        x = table.design(terms)
-        rows = np.flatnonzero((codes >= 0) & np.isfinite(x).all(axis=1))
+        runs = collection.runs.top(k)
+        codes = collection.codes_on(runs.pool, scale)
+        known = codes >= 0
+        stages: Iterable[tuple[Bools, Bools]] = [(known, known)]
+        so_far = None
+        if from_judgments:
+            columns = mean_columns(map(FeatureName.parse, names))
+            so_far = judged_features(collection, columns, depth=k, scale=scale)
+            if shares is not None:
+                stages = judging_stages(runs, known, name=collection.name, shares=shares)
+        lacking = np.zeros(len(codes), dtype=bool)
+        found: list[tuple[Ints, Floats, Floats]] = []
+        for judged, wanted in stages:
+            totals = None if so_far is None else so_far.among(judged)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ProbevalWarning)  # missing terms are counted below
+                table = compute_features(collection, names, depth=k, scale=scale, judged=totals)
+            x, n = table.design(terms), table.numbers_of(terms)
+            complete = (np.isfinite(x) | (shrunk_terms & (n == 0))).all(axis=1)
+            lacking |= wanted & ~complete
+            at = np.flatnonzero(wanted & complete)
+            found.append((at, x[at], n[at]))
+        rows = np.concatenate([at for at, _, _ in found])
         parts.append(
             TrainingData(
                 terms=tuple(terms),
-                x=x[rows],
+                x=np.concatenate([x for _, x, _ in found]),
+                number=np.concatenate([n for _, _, n in found]),
                 level=scale.level_of(codes[rows]).astype(np.int64),
                 n_levels=np.full(len(rows), len(scale.levels)),
                 relevance=scale.values[codes[rows]] / scale.values[-1],
                 campaign=np.full(len(rows), number),
-                query=n_queries + table.pool.query[rows],
+                query=n_queries + runs.pool.query[rows],
                 campaigns=(collection.name,),
                 values={len(scale.levels): scale.values[scale.levels] / scale.values[-1]},
-                dropped=int((codes >= 0).sum()) - len(rows),
+                dropped=int(lacking.sum()),
             )
         )
-        n_queries += len(table.pool.queries)
+        n_queries += len(runs.pool.queries)
     if not parts:
         raise ModelError("No campaign was given to learn from.")
     return _stacked(parts)
 
 
+def shrunk(x: Floats, number: Floats, centre: Floats, by: Floats) -> Floats:
+    r"""Return :math:`(n x + n_0 c)/(n + n_0)`: means over few judged documents move to the centre :math:`c`.
+
+    Terms with :math:`n_0 = 0` stay as they are; a mean over no document is missing without shrinkage.
+
+    Parameters
+    ----------
+    x, number
+        Terms, and the number of judged documents in each, shape (.., term).
+    centre, by
+        :math:`c` and :math:`n_0` of each term.
+
+    Examples
+    --------
+    >>> shrunk(np.array([1.0, np.nan]), np.array([4.0, 0.0]), np.array([0.2, 0.2]), np.array([4.0, 4.0]))
+    array([0.6, 0.2])
+    """
+    counted = (by > 0) & ~np.isinf(number)
+    weight = np.where(counted, number / np.where(counted, number + by, 1.0), 1.0)
+    return np.where(weight == 0, centre, centre + weight * (x - centre))
+
+
 def _stacked(parts: Sequence[TrainingData]) -> TrainingData:
-    columns = ("x", "level", "n_levels", "relevance", "campaign", "query")
-    stacked: dict[str, Any] = {name: np.concatenate([getattr(p, name) for p in parts]) for name in columns}
+    stacked: dict[str, Any] = {name: np.concatenate([getattr(p, name) for p in parts]) for name in COLUMNS}
     campaigns = tuple(name for part in parts for name in part.campaigns)
     values: dict[int, Floats] = {}
     for part in parts:
@@ -117,6 +191,31 @@ def _stacked(parts: Sequence[TrainingData]) -> TrainingData:
                 raise ModelError(f"Two scales have {n} levels that mean different things. Fit them apart.")
     dropped = sum(part.dropped for part in parts)
     return TrainingData(terms=parts[0].terms, **stacked, campaigns=campaigns, values=values, dropped=dropped)
+
+
+@dataclass(frozen=True, eq=False)
+class Standardised:
+    """Standardised terms, and the columns that are fitted.
+
+    Parameters
+    ----------
+    centre, spread, shrinkage
+        The mean and standard deviation of each term, and the number of documents by which it is shrunk.
+    constant
+        The terms without a coefficient, as they are the same for every pair.
+    names, directions
+        The name of each column, and the coefficient of each term in it, shape (term, column).
+    columns
+        Their values, shape (observation, column).
+    """
+
+    centre: Floats
+    spread: Floats
+    shrinkage: Floats
+    constant: Bools
+    names: tuple[str, ...]
+    directions: Floats
+    columns: Floats
 
 
 @dataclass(frozen=True)
@@ -131,32 +230,59 @@ class OrdinalModel:
         The weight of a penalty on the standardised coefficients; 0 for maximum likelihood.
     balanced
         Whether every campaign has equal weight, regardless of its number of pairs.
+    base
+        A fitted model of some of the terms: the ratios of their coefficients are kept, and only their common scale is
+        fitted.
     """
 
     terms: tuple[str, ...]
     ridge: float = 0.0
     balanced: bool = False
+    base: FittedOrdinal | None = None
 
-    def fit(self, collections: Iterable[Collection], *, depth: int) -> FittedOrdinal:
-        """Fit on the judged pairs of past campaigns, of any scales."""
+    def __post_init__(self) -> None:
+        missing = set(() if self.base is None else self.base.terms) - set(self.terms)
+        if missing:
+            raise ModelError(f"The base has terms that the model lacks: {', '.join(sorted(missing))}.")
+
+    def fit(self, collections: Sequence[Collection], *, depth: int | Sequence[int]) -> FittedOrdinal:
+        """Fit on the judged pairs of past campaigns, of any scales, with judgments of other pairs in stages."""
         return self.fit_data(training_data(collections, self.terms, depth=depth))
+
+    def standardise(self, data: TrainingData) -> Standardised:
+        """Return the terms shrunk and standardised, and the columns to fit."""
+        by = np.array([shrinkage(term) for term in self.terms])
+        known = np.where(np.isnan(data.x), 0.0, data.x)
+        centre = known.sum(axis=0) / np.maximum((~np.isnan(data.x)).sum(axis=0), 1)
+        x = shrunk(data.x, data.number, centre, by)
+        spread = x.std(axis=0)
+        constant = spread < 1e-12
+        spread = np.where(constant, 1.0, spread)
+        names = [t for t, c in zip(self.terms, constant, strict=True) if not c]
+        directions = np.eye(len(self.terms))[:, ~constant]
+        if self.base is not None:
+            given = dict(zip(self.base.terms, np.array(self.base.coefficients) / self.base.spread, strict=True))
+            own = [i for i, name in enumerate(names) if name not in given]
+            slope = np.array([given.get(t, 0.0) for t in self.terms]) * spread
+            names = ["base", *(names[i] for i in own)]
+            directions = np.column_stack([slope, directions[:, own]])
+            constant &= slope == 0
+        return Standardised(centre, spread, by, constant, tuple(names), directions, (x - centre) / spread @ directions)
 
     def fit_data(self, data: TrainingData) -> FittedOrdinal:
         """Fit on judged pairs with computed terms."""
         if len(data) == 0:
             raise ModelError(f"No judged pair has all of {', '.join(self.terms)}: there is nothing to learn from.")
-        centre, spread = data.x.mean(axis=0), data.x.std(axis=0)
+        to_fit = self.standardise(data)
         notes = []
-        constant = [t for t, s in zip(self.terms, spread, strict=True) if s < 1e-12]
+        constant = [t for t, c in zip(self.terms, to_fit.constant, strict=True) if c]
         if constant:
             notes.append(f"{', '.join(constant)} is the same for every pair: its coefficient is 0.")
-        spread = np.where(spread < 1e-12, 1.0, spread)
         weight = np.ones(len(data))
         if self.balanced:
             count = np.bincount(data.campaign)
             weight = (len(data) / np.count_nonzero(count) / np.maximum(count, 1))[data.campaign]
-        live = [i for i, t in enumerate(self.terms) if t not in constant]
-        rows = Observations(((data.x - centre) / spread)[:, live], data.level, data.n_levels, weight)
+        rows = Observations(to_fit.columns, data.level, data.n_levels, weight)
         try:
             fit = fit_cumulative(rows, ridge=self.ridge)
         except SeparationError:
@@ -165,20 +291,18 @@ class OrdinalModel:
         notes += [f"Level {lev} of {n} was never seen: its cutpoint rests on half a judgment." for n, lev in fit.unseen]
         if len(np.unique(data.query)) == 1:
             notes.append("All pairs are of one query: what the model says of other queries is a guess.")
-        beta, n_cuts = np.zeros(len(self.terms)), sum(len(c) for c in fit.cuts.values())
-        beta[live] = fit.beta
-        covariance = np.zeros((n_cuts + len(beta),) * 2)
-        at = [*range(n_cuts), *(n_cuts + i for i in live)]
-        covariance[np.ix_(at, at)] = fit.covariance
+        expand = block_diag(np.eye(sum(len(c) for c in fit.cuts.values())), to_fit.directions)
+        covariance = expand @ fit.covariance @ expand.T
         return FittedOrdinal(
             terms=self.terms,
-            centre=tuple(map(float, centre)),
-            spread=tuple(map(float, spread)),
-            coefficients=tuple(map(float, beta)),
+            centre=tuple(map(float, to_fit.centre)),
+            spread=tuple(map(float, to_fit.spread)),
+            coefficients=tuple(map(float, to_fit.directions @ fit.beta)),
             cutpoints={n: tuple(map(float, c)) for n, c in fit.cuts.items()},
             covariance=tuple(tuple(map(float, row)) for row in covariance),
             log_likelihood=fit.log_likelihood,
             notes=tuple(notes),
+            shrinkage=tuple(map(float, to_fit.shrinkage)) if to_fit.shrinkage.any() else (),
         )
 
 
@@ -200,6 +324,9 @@ class FittedOrdinal:
         The covariance of the cutpoints (by increasing number of levels) and the coefficients; empty if unknown.
     log_likelihood, notes
         The log-likelihood and remarks on the fit.
+    shrinkage
+        The number of documents at its centre that are added to each mean over judgments; 0 for terms that are used as
+        they are, and empty if all are. With shrinkage, a mean over no document is the centre; without, it is missing.
     """
 
     terms: tuple[str, ...]
@@ -210,15 +337,19 @@ class FittedOrdinal:
     covariance: tuple[tuple[float, ...], ...] = ()
     log_likelihood: float = float("nan")
     notes: tuple[str, ...] = ()
+    shrinkage: tuple[float, ...] = ()
     kind = "ordinal"
 
     def levels(self, scale: Scale) -> Codes:
         """Return the levels of the scale."""
         return scale.levels
 
-    def linear_predictor(self, x: Floats) -> Floats:
-        """Return the linear predictor for terms of shape (.., term)."""
-        return np.asarray((x - np.array(self.centre)) / np.array(self.spread) @ np.array(self.coefficients))
+    def linear_predictor(self, x: Floats, number: Floats) -> Floats:
+        """Return the linear predictor for terms, and the number of judged documents in each, of shape (.., term)."""
+        centre = np.array(self.centre)
+        if self.shrinkage:
+            x = shrunk(x, number, centre, np.array(self.shrinkage))
+        return np.asarray((x - centre) / np.array(self.spread) @ np.array(self.coefficients))
 
     def cuts(self, n_levels: int) -> Floats:
         """Return the cutpoints of a scale: its own, or those of the nearest size, with the same span divided evenly."""
@@ -231,14 +362,15 @@ class FittedOrdinal:
 
     def probabilities(self, collection: Collection, *, depth: int, scale: Scale) -> Floats:
         """Return P(level) of every pair with complete terms, NaN rows elsewhere, shape (pair, level)."""
-        missing = needs(feature_names(self.terms)) - set(collection.has)
-        if missing:
+        names = feature_names(self.terms)
+        if not needs(names) - {"judgments"} <= set(collection.has):
             return np.full((len(collection.runs.top(depth).pool), len(scale.levels)), np.nan)
         try:
-            table = compute_features(collection, feature_names(self.terms), depth=depth, scale=scale)
+            table = compute_features(collection, names, depth=depth, scale=scale)
         except FeatureError:  # a column that this campaign does not have
             return np.full((len(collection.runs.top(depth).pool), len(scale.levels)), np.nan)
-        return level_probabilities(self.cuts(len(scale.levels)), self.linear_predictor(table.design(self.terms)))
+        eta = self.linear_predictor(table.design(self.terms), table.numbers_of(self.terms))
+        return level_probabilities(self.cuts(len(scale.levels)), eta)
 
     def check(self) -> list[Finding]:
         """Return problems of the fit, and terms whose sign is uncertain."""
@@ -265,4 +397,5 @@ class FittedOrdinal:
             "covariance": [list(row) for row in self.covariance],
             "log_likelihood": None if np.isnan(self.log_likelihood) else self.log_likelihood,
             "notes": list(self.notes),
+            **({"shrinkage": list(self.shrinkage)} if self.shrinkage else {}),
         }
