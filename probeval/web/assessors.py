@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from probeval.campaign.exchange import cell_text
+from probeval.data.texts import cell_text
 from probeval.campaign.parsing import as_name
 from probeval.data.tables import read_table
 from probeval.errors import CampaignError, DataError

@@ -86,7 +86,7 @@ class Hierarchical:
         """
         labels, scale = collection.labels, collection.scale(scale)
         correlated = labels is not None and distinguishes(labels, collection.runs.top(depth).pool)
-        return ModelDesign.of(self.prior, collection, depth=depth, scale=scale, correlated=correlated)
+        return ModelDesign.of(self.prior.with_stated(), collection, depth=depth, scale=scale, correlated=correlated)
 
     def infer(
         self,
