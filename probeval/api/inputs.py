@@ -100,7 +100,7 @@ def as_collection(
         Who gave the labels: a path or a data frame with the columns name, kind, family and scale, or a mapping from
         names to mappings of these. What it lacks is inferred: see :func:`probeval.data.describe_observer`.
     docs
-        Texts of documents, by which the hierarchical model knows which are similar: a path, a data frame with the
+        Texts of documents, for the effect of similar documents in the hierarchical model: a path, a data frame with the
         columns doc and text, or a mapping from ids to texts; or :class:`~probeval.data.Vectors` of documents.
     scale
         The scale that grades must be on.

@@ -159,8 +159,8 @@ def _grades(
 ) -> tuple[Ints, Floats]:
     """Draw grades from the model, as positions on the scale, and the relevance that observers see, shapes (pair,).
 
-    With labels, a share of each variance is seen; of the logistic noise, that of the pairs' own seen effects. Of effects
-    that no card has, none is.
+    With labels, a share of each variance is seen; of the logistic noise, that of the pairs' own seen effects. Effects
+    that no card has are not seen.
     """
     effects = (*model_effects([SOURCE]), *(effect for effect in stated_effects() if effect.applies(view)))
     _refuse_strangers(sds, [effect.name for effect in effects])

@@ -24,7 +24,8 @@ def folder(tmp_path_factory) -> Path:
     order = np.random.default_rng(1).permutation(len(made.judgments))
     write_qrels(path / "few.qrels", made.judgments.take(order[: len(order) // 3]))
     pool, grade = made.judgments.pool, made.judgments.grade.astype(int)
-    lines = [f"{pool.docs[pool.doc[p]]}\t{WORDS[g]} and {WORDS[-1]}" for p, g in zip(made.judgments.pair, grade)]
+    docs = pool.docs[pool.doc[made.judgments.pair]]
+    lines = [f"{doc}\t{WORDS[g]} and {WORDS[-1]}" for doc, g in zip(docs, grade, strict=True)]
     (path / "docs.tsv").write_text("doc\ttext\n" + "\n".join(lines[:-3]) + "\n")
     return path
 
@@ -63,8 +64,9 @@ def test_they_sharpen_scores(told, folder):
 
 def test_a_simulation_uses_them(probeval, folder):
     said = probeval(
-        "simulate", folder / "runs", "--qrels", folder / "qrels.txt", "--metric", "DCG@5", "--docs", folder / "docs.tsv",
-        "--policy", "random:hierarchical", "--batch", 30, "--until", 0.4, "--checkpoints", "0,.4", "--jobs", 1,
+        "simulate", folder / "runs", "--qrels", folder / "qrels.txt", "--metric", "DCG@5",
+        "--docs", folder / "docs.tsv", "--policy", "random:hierarchical", "--batch", 30, "--until", 0.4,
+        "--checkpoints", "0,.4", "--jobs", 1,
     )  # fmt: skip
     assert said.code == 0, said.err
     assert f"Texts of {documents(folder, 5)} documents. Only the hierarchical model uses them." in said.err
@@ -82,7 +84,9 @@ def test_other_models_say_that_they_do_not_use_them(probeval, folder):
 def test_a_campaign_keeps_them_for_its_model(told, probeval, folder, tmp_path):
     store = tmp_path / "mine.db"
     with_texts = ("--qrels", folder / "few.qrels", "--metric", "DCG@5", "--model", "text-hierarchical")
-    said = probeval("campaign", "create", store, folder / "runs", *with_texts, "--docs", folder / "docs.tsv", "--seed", 1)
+    said = probeval(
+        "campaign", "create", store, folder / "runs", *with_texts, "--docs", folder / "docs.tsv", "--seed", 1
+    )
     assert said.code == 0, said.err
     assert f"Texts of {documents(folder, 5)} documents." in said.err
     with Campaign.open(store) as opened:

@@ -5,8 +5,8 @@ documents:
 
 .. math:: h \sim N(0, \sigma^2 S^2 / c),\qquad c = \text{mean of the diagonal of } S^2 \text{ over the campaign}
 
-Of :math:`S^2` only the leading directions are kept: what is left is nearly all on the diagonal, the documents' own, which
-a single grade cannot tell from its noise. See docs/theory/hierarchical.md#similar.
+Of :math:`S^2` only the leading directions are kept: the rest is nearly all on the diagonal, the documents' own, which a
+single grade cannot tell from its noise. See docs/theory/hierarchical.md#similar.
 """
 
 from __future__ import annotations
