@@ -24,7 +24,7 @@ from probeval.threads import one_thread
 
 __all__ = ["Similar"]
 
-DIRECTIONS = 10  # of each query: with 20 or all of them, unjudged documents are predicted no better
+DIRECTIONS = 10  # of each query: with 20 or all of them, unjudged documents are hardly predicted better
 
 
 class Similar(Effect):
