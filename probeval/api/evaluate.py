@@ -11,6 +11,7 @@ from probeval.api.inputs import (
     as_collection,
     as_scale,
     collect_notes,
+    note_texts,
     select_model,
     silent,
     unanswered,
@@ -37,6 +38,7 @@ def evaluate(
     labels: Any = None,
     observers: Any = None,
     metadata: Any = None,
+    docs: Any = None,
     model: str | Card | Predicts | None = None,
     inference: Inference = "laplace",
     scale: Scale | str | None = None,
@@ -58,7 +60,7 @@ def evaluate(
 
     Parameters
     ----------
-    runs, qrels, labels, observers, metadata, order
+    runs, qrels, labels, observers, metadata, docs, order
         Paths, frames, dicts or objects of other packages: see :func:`probeval.as_collection`.
     metric
         The measure, such as ``nDCG@10``.
@@ -98,14 +100,17 @@ def evaluate(
         metadata=metadata,
         labels=labels,
         observers=observers,
+        docs=docs,
         scale=grades,
         order=order,
         progress=progress,
     )
+    deep = depth or measured.cutoff or collection.runs.depth
     if systems == "judged":
-        collection = judged_systems(collection, depth or measured.cutoff or collection.runs.depth, note)
+        collection = judged_systems(collection, deep, note)
     _refuse_other_queries(collection)
     choice = select_model(collection, model, scale=grades, gain=gain, inference=inference, say=note)
+    note_texts(collection, docs, depth=deep, model=choice.model, say=note)
     _note_queries(collection, note)
     collection = with_reference(collection, reference)
     _note_disagreements(collection, choice.scale, note)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -23,14 +23,17 @@ from probeval.data import (
     read_metadata,
     read_runs,
     read_teams,
+    read_texts,
+    text_vectors,
 )
-from probeval.data.evidence import LabelTable, Metadata, labels_from_table, metadata_from_table
+from probeval.data.evidence import LabelTable, Metadata, Vectors, labels_from_table, metadata_from_table
 from probeval.data.files import find, run_files
 from probeval.data.observers import as_observers
+from probeval.data.texts import texts_from_table
 from probeval.errors import DataError, ModelError, ProbevalWarning
 from probeval.relevance import Card, Choice, choose_model
 from probeval.relevance.models.base import Predicts
-from probeval.relevance.models.hierarchical import Inference
+from probeval.relevance.models.hierarchical import Hierarchical, Inference
 
 __all__ = [
     "Note",
@@ -38,6 +41,7 @@ __all__ = [
     "as_collection",
     "as_scale",
     "collect_notes",
+    "note_texts",
     "read_labelled",
     "select_model",
     "silent",
@@ -73,11 +77,12 @@ def as_collection(
     metadata: Any = None,
     labels: Any = None,
     observers: Any = None,
+    docs: Any = None,
     scale: Scale | None = None,
     order: str = "trec_eval",
     progress: Progress = iter,
 ) -> Collection:
-    """One collection of runs with their judgments, metadata and labels.
+    """One collection of runs with their judgments, metadata, labels and texts.
 
     Parameters
     ----------
@@ -94,6 +99,9 @@ def as_collection(
     observers
         Who gave the labels: a path or a data frame with the columns name, kind, family and scale, or a mapping from
         names to mappings of these. What it lacks is inferred: see :func:`probeval.data.describe_observer`.
+    docs
+        Texts of documents, for the effect of similar documents in the hierarchical model: a path, a data frame with the
+        columns doc and text, or a mapping from ids to texts; or :class:`~probeval.data.Vectors` of documents.
     scale
         The scale that grades must be on.
     order
@@ -112,10 +120,11 @@ def as_collection(
         collection = _from_paths([runs] if isinstance(runs, (str, PathLike)) else list(runs), order, progress)
     else:
         collection = Collection("runs", as_runs(runs, order=order))
-    given = {
+    given: dict[str, Any] = {
         "judgments": _judgments(qrels, scale),
         "metadata": _table(metadata, Metadata, read_metadata, metadata_from_table),
         "labels": _labels(labels),
+        "vectors": _vectors(docs, collection),
     }
     collection = replace(collection, **{name: value for name, value in given.items() if value is not None})
     return with_observers([collection], observers)[0][0]
@@ -198,6 +207,41 @@ def _labels(given: Any) -> LabelTable | None:
     sources = list(given) if isinstance(given, (list, tuple)) else [] if given is None else [given]
     tables = [_table(one, LabelTable, read_labels, labels_from_table) for one in sources]
     return tables[0].joined(tables[1:]) if len(tables) > 1 else tables[0] if tables else None
+
+
+def _vectors(docs: Any, collection: Collection) -> Vectors | None:
+    """Vectors of the documents that systems retrieved, from texts or as they are."""
+    if docs is None or isinstance(docs, Vectors):
+        return docs
+    if isinstance(docs, (str, PathLike)):
+        texts: Mapping[str, str] = read_texts(Path(docs), "doc")
+    elif isinstance(docs, pd.DataFrame):
+        texts = texts_from_table(docs, "doc")
+    elif isinstance(docs, Mapping) and all(isinstance(text, str) for text in docs.values()):
+        texts = docs
+    else:
+        raise DataError(
+            f"docs are a path, a data frame, a mapping from ids to texts, or Vectors; got {type(docs).__name__}."
+        )
+    vectors = text_vectors({doc: texts[doc] for doc in collection.runs.pool.docs if doc in texts})
+    if not len(vectors.docs):
+        raise DataError(
+            f"no text is of a document that the runs retrieved: the runs have {collection.runs.pool.docs[0]!r} and "
+            f"others, the texts {next(iter(texts), 'nothing')!r}.",
+            path=Path(docs) if isinstance(docs, (str, PathLike)) else None,
+        )
+    return vectors
+
+
+def note_texts(collection: Collection, docs: Any, *, depth: int, say: Note, model: Predicts | None = None) -> None:
+    """Report how many documents of the pool have a text or a vector, and which model uses them."""
+    if docs is None or collection.vectors is None:
+        return
+    known = set(collection.vectors.docs)
+    pool = collection.runs.top(depth).pool
+    what = "Vectors" if isinstance(docs, Vectors) else "Texts"
+    use = "" if isinstance(model, Hierarchical) else " Only the hierarchical model uses them."
+    say(f"{what} of {sum(doc in known for doc in pool.docs):,} of {len(pool.docs):,} documents.{use}")
 
 
 def as_scale(scale: Scale | str | None) -> Scale | None:

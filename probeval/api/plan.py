@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from probeval.api.inputs import Note, Progress, as_collection, as_scale, select_model, silent
+from probeval.api.inputs import Note, Progress, as_collection, as_scale, note_texts, select_model, silent
 from probeval.data import Scale
 from probeval.metrics import Metric
 from probeval.relevance import Card
 from probeval.relevance.models.base import Predicts
+from probeval.scores.evaluate import as_metric
 
 if TYPE_CHECKING:
     from probeval.simulation import Plan, Prices
@@ -32,6 +33,7 @@ def plan(
     metadata: Any = None,
     labels: Any = None,
     observers: Any = None,
+    docs: Any = None,
     model: str | Card | Predicts | None = None,
     scale: Scale | str | None = None,
     gain: str | None = None,
@@ -45,7 +47,7 @@ def plan(
 
     Parameters
     ----------
-    runs, qrels, metadata, labels, observers, order
+    runs, qrels, metadata, labels, observers, docs, order
         Runs, and the judgments of a pilot, if any: see :func:`probeval.as_collection`.
     metric, model, scale, gain
         As in :func:`probeval.evaluate`.
@@ -59,9 +61,12 @@ def plan(
     from probeval.simulation import plan as make_plan
 
     collection = as_collection(
-        runs, qrels=qrels, metadata=metadata, labels=labels, observers=observers, scale=as_scale(scale), order=order
-    )
+        runs, qrels=qrels, metadata=metadata, labels=labels, observers=observers, docs=docs, scale=as_scale(scale),
+        order=order,
+    )  # fmt: skip
     choice = select_model(collection, model, scale=scale, gain=gain, say=say)
+    deep = max(depths) if depths else as_metric(metric).cutoff or collection.runs.depth
+    note_texts(collection, docs, depth=deep, model=choice.model, say=say)
     return make_plan(
         collection, choice.model, metric=metric, targets=target, scale=choice.scale, queries=queries, depths=depths,
         assessors=assessors, disagreement=disagreement, difference=difference, prices=prices, n_jobs=jobs, seed=seed,

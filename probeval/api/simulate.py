@@ -6,7 +6,16 @@ from collections.abc import Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from probeval.api.inputs import Note, Progress, as_collection, as_scale, read_labelled, silent, with_observers
+from probeval.api.inputs import (
+    Note,
+    Progress,
+    as_collection,
+    as_scale,
+    note_texts,
+    read_labelled,
+    silent,
+    with_observers,
+)
 from probeval.data import Collection, read_campaign
 from probeval.errors import DataError
 from probeval.metrics import Metric
@@ -26,6 +35,7 @@ def simulate(
     metadata: Any = None,
     labels: Any = None,
     observers: Any = None,
+    docs: Any = None,
     order: str = "trec_eval",
     fit: Sequence[Collection | str | PathLike[str]] = (),
     labels_from: Any = None,
@@ -39,7 +49,7 @@ def simulate(
 
     Parameters
     ----------
-    runs, qrels, metadata, labels, observers, order
+    runs, qrels, metadata, labels, observers, docs, order
         A campaign with judgments: see :func:`probeval.as_collection`.
     metric, policies
         The measure, and policies: ``POLICY``, ``POLICY:MODEL`` or ``POLICY:MODEL:COLUMN`` (a column of labels) each.
@@ -68,8 +78,10 @@ def simulate(
     settings = SimulationProtocol.of(metric, policies=policies, **protocol)
     past = [c if isinstance(c, Collection) else read_campaign(c) for c in fit]
     collection = as_collection(
-        runs, qrels=qrels, metadata=metadata, labels=labels, scale=as_scale(protocol.get("scale")), order=order
-    )
+        runs, qrels=qrels, metadata=metadata, labels=labels, docs=docs, scale=as_scale(protocol.get("scale")),
+        order=order,
+    )  # fmt: skip
+    note_texts(collection, docs, depth=settings.depth or settings.metric.cutoff or collection.runs.depth, say=say)
     described, labelled = with_observers([collection, *past], observers, read_labelled(labels_from))
     collection, *past = described
     if collection.judgments is None:

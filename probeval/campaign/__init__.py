@@ -26,7 +26,6 @@ from probeval.campaign.exchange import (
     export_formats,
     import_formats,
     read_incoming,
-    read_texts,
 )
 from probeval.campaign.leases import Task
 from probeval.campaign.setup import Setup
@@ -67,5 +66,4 @@ __all__ = [
     "fold",
     "import_formats",
     "read_incoming",
-    "read_texts",
 ]

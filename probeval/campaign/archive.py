@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from probeval.arrays import Floats, Ids, objects
 from probeval.data.collection import Collection
@@ -38,7 +39,7 @@ def pack(collection: Collection) -> dict[str, bytes]:
     if collection.labels is not None:
         parts["labels"] = pack_labels(collection.labels)
     if collection.vectors is not None:
-        parts["vectors"] = _bundle({"docs": collection.vectors.docs}, {"values": collection.vectors.values})
+        parts["vectors"] = _bundle({"docs": collection.vectors.docs}, _matrix(collection.vectors.values))
     return parts
 
 
@@ -128,7 +129,18 @@ def _metadata(packed: bytes) -> Metadata:
 
 def _vectors(packed: bytes) -> Vectors:
     texts, arrays = _open(packed)
-    return Vectors(texts["docs"], arrays["values"])
+    if "values" in arrays:
+        return Vectors(texts["docs"], arrays["values"])
+    shape = (len(texts["docs"]), int(arrays["dimensions"]))
+    return Vectors(texts["docs"], csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape))
+
+
+def _matrix(values: Floats | csr_array) -> dict[str, NDArray[Any]]:
+    """The arrays of a dense or a sparse matrix."""
+    if not isinstance(values, csr_array):
+        return {"values": values}
+    dimensions = np.array(values.shape[1])
+    return {"data": values.data, "indices": values.indices, "indptr": values.indptr, "dimensions": dimensions}
 
 
 def _ids(pool: Pool) -> dict[str, Ids]:

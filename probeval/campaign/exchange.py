@@ -16,27 +16,22 @@ from probeval.campaign.events import Event, Imported, Judged, Labelled, encode
 from probeval.campaign.parsing import as_name
 from probeval.campaign.state import State
 from probeval.data.evidence import LabelTable
-from probeval.data.files import stem, suffix
+from probeval.data.files import stem
 from probeval.data.formats import FileFormat, ReadOptions, find_format, formats_of
 from probeval.data.judgments import NOT_JUDGED, Judgments, on_scale
 from probeval.data.scale import Scale
-from probeval.data.tables import column, ids, read_table
 from probeval.errors import DataError, did_you_mean
 
 __all__ = [
     "ExportFormat",
     "Incoming",
-    "cell_text",
     "export_format",
     "export_formats",
     "import_formats",
     "incoming_events",
     "read_incoming",
-    "read_text_table",
-    "read_texts",
 ]
 
-TEXTS = ("text", "title", "contents", "segment", "passage", "description", "query_text")
 NOTHING = Judgments.rows([], [], [])
 COLUMNS = ("query", "doc", "grade", "assessor", "time", "guideline", "source", "adjudicated", "overruled")
 
@@ -183,33 +178,6 @@ def _labels_of_queries(labels: LabelTable, queries: Mapping[str, str], left_out:
         return labels
     left_out.append(f"labels of {int((~known).sum()):,} pairs of other queries")
     return labels.rearranged(labels.pool.take(known), np.flatnonzero(known)) if known.any() else None
-
-
-def read_texts(path: Path, name: str) -> dict[str, str]:
-    """Texts by id, from a table with a ``query`` or ``doc`` column and a text column, or a TSV of id and text."""
-    keys, texts, _ = read_text_table(path, name)
-    return dict(zip(keys, texts, strict=True))
-
-
-def read_text_table(path: Path, name: str, *, instead: Names[str] = ()) -> tuple[list[str], list[str], pd.DataFrame]:
-    """The ids and texts of a table, and the table; a column in ``instead`` makes the text column optional."""
-    table = read_table(path)
-    keys = column(table, name, path=path, required=False)
-    if keys is None and suffix(path) == ".tsv" and len(table.columns) == 2:  # no header: the first row is data
-        first = pd.DataFrame([list(table.columns)], columns=table.columns)
-        table = pd.concat([first, table], ignore_index=True)
-        return ids(table.iloc[:, 0], name, path=path), [cell_text(v) for v in table.iloc[:, 1]], table
-    known = {str(c).strip().lower(): c for c in table.columns}
-    text = next((known[each] for each in TEXTS if each in known), None)
-    if keys is None or (text is None and not set(instead) & known.keys()):
-        raise DataError(f"expected a column for the {name} and one of {', '.join(TEXTS)}.", path=path)
-    texts = [""] * len(table) if text is None else [cell_text(value) for value in table[text]]
-    return ids(keys, name, path=path), texts, table
-
-
-def cell_text(value: object) -> str:
-    """The content of a cell as text; empty for a missing value."""
-    return "" if value is None or value != value else str(value)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from probeval.cli.documents import GuidelineDocument, QueriesDocument, QueryText
 from probeval.cli.options import Format, OutputFormat, Quiet, Seed
 from probeval.cli.output import Talk, write
 from probeval.cli.stores import By, Name, StorePlace, opened_campaign
+from probeval.data import read_texts
 from probeval.data.files import read_bytes
 from probeval.errors import ProbevalError
 
@@ -67,8 +68,6 @@ def queries(
 
     Example: probeval campaign queries mine.db queries.tsv
     """
-    from probeval.campaign import read_texts
-
     talk = Talk(quiet=quiet)
     with opened_campaign(store, name, read_only=file is None) as opened:
         if file is not None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import pandas as pd
 import typer
 
-from probeval.api.inputs import as_collection, as_scale, select_model
+from probeval.api.inputs import as_collection, as_scale, note_texts, select_model
 from probeval.cli.assessor_texts import guideline, guideline_text, queries, texts_known
 from probeval.cli.completion import complete_export, complete_import
 from probeval.cli.documents import (
@@ -22,6 +22,7 @@ from probeval.cli.documents import (
 )
 from probeval.cli.options import (
     Depth,
+    DocsFile,
     Explore,
     Format,
     Gain,
@@ -44,8 +45,10 @@ from probeval.cli.options import (
 )
 from probeval.cli.output import Talk, write, write_csv, write_json, write_table
 from probeval.cli.stores import By, Name, StorePlace, opened_campaign
+from probeval.data import read_texts
 from probeval.data.files import write_bytes
 from probeval.errors import ProbevalError
+from probeval.scores.evaluate import as_metric
 
 if TYPE_CHECKING:
     from probeval.campaign import Campaign, Status
@@ -73,6 +76,7 @@ def create(
     metadata: MetadataFile = None,
     labels: Labels = None,
     observers: ObserversFile = None,
+    docs: DocsFile = None,
     queries: Annotated[
         Path | None,
         typer.Option("--queries", metavar="FILE", help="Query texts: a table of query and text."),
@@ -112,18 +116,20 @@ def create(
 
     Example: probeval campaign create mine.db runs/ --metric nDCG@10 --scale graded:3
     """
-    from probeval.campaign import Campaign, read_texts
+    from probeval.campaign import Campaign
 
     talk = Talk(quiet=quiet)
     if model == "none":
         raise ProbevalError("A campaign needs a model: uniform, empirical, independent, hierarchical or a card.")
     collection = talk.warned(
         lambda: as_collection(
-            runs, qrels=qrels, metadata=metadata, labels=labels, observers=observers, scale=as_scale(scale),
-            order=order.value, progress=talk.progress,
+            runs, qrels=qrels, metadata=metadata, labels=labels, observers=observers, docs=docs,
+            scale=as_scale(scale), order=order.value, progress=talk.progress,
         )
     )  # fmt: skip
     choice = select_model(collection, model, scale=scale, gain=gain and gain.value, say=talk)
+    deep = depth or as_metric(metric).cutoff or collection.runs.depth
+    note_texts(collection, docs, depth=deep, model=choice.model, say=talk)
     with Campaign.create(
         store,
         collection,
@@ -357,8 +363,6 @@ def import_file(
 
     Example: probeval campaign import mine.db qrels.txt --assessor trec
     """
-    from probeval.campaign import read_texts
-
     talk = Talk(quiet=quiet)
     with opened_campaign(store, name) as opened:
         incoming = talk.warned(

@@ -14,6 +14,7 @@ from probeval.api.evaluate import judged_systems
 from probeval.api.inputs import as_collection, as_scale
 from probeval.cli.options import (
     Depth,
+    DocsFile,
     Family,
     Format,
     Gain,
@@ -63,6 +64,7 @@ def evaluate(
     metadata: MetadataFile = None,
     labels: Labels = None,
     observers: ObserversFile = None,
+    docs: DocsFile = None,
     reference: Reference = None,
     model: ModelName = None,
     inference: Inference = InferenceName.laplace,
@@ -119,6 +121,7 @@ def evaluate(
             metadata=metadata,
             labels=labels,
             observers=observers,
+            docs=docs,
             reference=reference,
             model=model,
             inference=inference.value,

@@ -9,6 +9,7 @@ import typer
 from probeval import api
 from probeval.cli.options import (
     Depth,
+    DocsFile,
     Explore,
     Format,
     Gain,
@@ -48,6 +49,7 @@ def next_pairs(
     metadata: MetadataFile = None,
     labels: Labels = None,
     observers: ObserversFile = None,
+    docs: DocsFile = None,
     reference: Reference = None,
     model: ModelName = None,
     scale: ScaleName = None,
@@ -79,6 +81,7 @@ def next_pairs(
             metadata=metadata,
             labels=labels,
             observers=observers,
+            docs=docs,
             reference=reference,
             model=model,
             scale=scale,

@@ -16,6 +16,7 @@ from probeval.selection import GOALS, POLICIES, RULES
 __all__ = [
     "Checkpoints",
     "Depth",
+    "DocsFile",
     "Explore",
     "Family",
     "Format",
@@ -180,6 +181,12 @@ Checkpoints = Annotated[
 Jobs = Annotated[int, typer.Option("--jobs", min=1, help="The number of processes.")]
 MetadataFile = Annotated[
     Path | None, typer.Option("--metadata", metavar="FILE", help="A table of documents and their groups.")
+]
+DocsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--docs", metavar="FILE", help="A table of document texts, doc and text: similar documents are judged alike."
+    ),
 ]
 Labels = Annotated[
     list[Path] | None,

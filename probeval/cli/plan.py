@@ -9,6 +9,7 @@ import typer
 
 from probeval import api
 from probeval.cli.options import (
+    DocsFile,
     Format,
     Gain,
     Jobs,
@@ -64,6 +65,7 @@ def plan(
     metadata: MetadataFile = None,
     labels: Labels = None,
     observers: ObserversFile = None,
+    docs: DocsFile = None,
     model: ModelName = None,
     scale: ScaleName = None,
     gain: Gain = None,
@@ -101,6 +103,7 @@ def plan(
             metadata=metadata,
             labels=labels,
             observers=observers,
+            docs=docs,
             model=model,
             scale=scale,
             gain=gain and gain.value,

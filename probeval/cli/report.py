@@ -16,6 +16,7 @@ from probeval.api.report import is_store
 from probeval.cli.completion import complete_policy
 from probeval.cli.options import (
     Depth,
+    DocsFile,
     Format,
     Gain,
     Inference,
@@ -64,6 +65,7 @@ def report(
     metadata: MetadataFile = None,
     labels: Labels = None,
     observers: ObserversFile = None,
+    docs: DocsFile = None,
     reference: Reference = None,
     model: ModelName = None,
     inference: Inference = InferenceName.laplace,
@@ -132,6 +134,7 @@ def report(
             metadata=metadata,
             labels=labels,
             observers=observers,
+            docs=docs,
             model=model,
             scale=scale,
             gain=gain and gain.value,

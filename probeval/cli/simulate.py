@@ -12,6 +12,7 @@ from probeval.cli.completion import complete_policy
 from probeval.cli.options import (
     Checkpoints,
     Depth,
+    DocsFile,
     Explore,
     Family,
     Format,
@@ -71,6 +72,7 @@ def simulate(
     metadata: MetadataFile = None,
     labels: Labels = None,
     observers: ObserversFile = None,
+    docs: DocsFile = None,
     goal: GoalName = "ranking",
     stop: Stop = "confidence=.95",
     batch: Annotated[int, typer.Option("--batch", min=1, help="The number of judgments per batch.")] = 1,
@@ -126,6 +128,7 @@ def simulate(
             metadata=metadata,
             labels=labels,
             observers=observers,
+            docs=docs,
             order=order.value,
             fit=fit or (),
             labels_from=labels_from,

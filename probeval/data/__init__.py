@@ -19,6 +19,7 @@ from probeval.data.reference import with_reference
 from probeval.data.runs import Runs
 from probeval.data.scale import ABSENT, POOLED, UNJUDGED, Scale
 from probeval.data.tables import as_judgments, as_runs
+from probeval.data.texts import read_texts, text_vectors
 from probeval.data.trec import write_qrels, write_run
 from probeval.data.votes import Votes, as_votes, read_votes
 
@@ -55,9 +56,11 @@ __all__ = [
     "read_ragelo",
     "read_runs",
     "read_teams",
+    "read_texts",
     "read_umbrela",
     "read_votes",
     "register_format",
+    "text_vectors",
     "with_reference",
     "write_campaign",
     "write_qrels",

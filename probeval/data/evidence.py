@@ -12,8 +12,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import csr_array
 
-from probeval.arrays import Floats, Ids, Ints, frozen, objects
+from probeval.arrays import Bools, Floats, Ids, Ints, frozen, objects
 from probeval.data.judgments import Judgments
 from probeval.data.observers import MOST_GRADE, ObserverSpec, describe_observer
 from probeval.data.pool import Pool
@@ -24,6 +25,7 @@ __all__ = [
     "GRADE_COLUMNS",
     "LabelTable",
     "Metadata",
+    "PairVectors",
     "Vectors",
     "read_graded_labels",
     "read_label_table",
@@ -220,25 +222,68 @@ class LabelTable:
 
 @dataclass(frozen=True, eq=False)
 class Vectors:
-    """One vector per document, for similarity features.
+    """One vector per document: similar documents have similar directions.
 
     Parameters
     ----------
     docs
-        Ids of the documents.
+        Ids of the documents, distinct.
     values
-        Shape (doc, dimension).
+        Shape (doc, dimension); a sparse matrix for vectors of words.
     """
 
     docs: Ids
-    values: Floats
+    values: Floats | csr_array
 
-    def on(self, pool: Pool) -> Floats:
-        """The unit vector of each pair's document, NaN where there is none, shape (pair, dimension)."""
+    def __post_init__(self) -> None:
+        if self.values.ndim != 2 or self.values.shape[0] != len(self.docs):
+            raise DataError(f"expected one vector for each of {len(self.docs):,} documents, got {self.values.shape}.")
+        if len(set(self.docs)) < len(self.docs):
+            raise DataError("two vectors are of one document. Keep one.")
+        if not np.isfinite(self.values.data if isinstance(self.values, csr_array) else self.values).all():
+            raise DataError("vectors must be finite. Leave out documents without a vector.")
+
+    def __repr__(self) -> str:
+        return f"<Vectors: {len(self.docs):,} documents, {self.values.shape[1]:,} dimensions>"
+
+    def on(self, pool: Pool) -> PairVectors:
+        """The unit vectors of the pairs' documents."""
         row = {doc: i for i, doc in enumerate(self.docs)}
         at = np.array([row.get(doc, -1) for doc in pool.docs], dtype=np.int64)
-        known = self.values / np.maximum(np.linalg.norm(self.values, axis=1, keepdims=True), 1e-300)
-        return _or_missing(known, at)[pool.doc]
+        return PairVectors(self._units, at[pool.doc])
+
+    @cached_property
+    def _units(self) -> Floats | csr_array:
+        if isinstance(self.values, csr_array):
+            length = np.sqrt(np.asarray(self.values.power(2).sum(axis=1)).ravel())
+            return csr_array(self.values.multiply(1 / np.maximum(length, 1e-300)[:, None]))
+        return np.asarray(self.values / np.maximum(np.linalg.norm(self.values, axis=1, keepdims=True), 1e-300))
+
+
+@dataclass(frozen=True, eq=False)
+class PairVectors:
+    """The unit vectors of the documents of a pool.
+
+    Parameters
+    ----------
+    units
+        Unit vectors, shape (doc, dimension).
+    row
+        The row of each pair's document, -1 where it has no vector, shape (pair,).
+    """
+
+    units: Floats | csr_array
+    row: Ints
+
+    @cached_property
+    def known(self) -> Bools:
+        """Which pairs have a vector, shape (pair,)."""
+        return self.row >= 0
+
+    def cosine(self, pairs: Ints, others: Ints) -> Floats:
+        """The cosines between the documents of known pairs, shape (pair, other)."""
+        product = self.units[self.row[pairs]] @ self.units[self.row[others]].T
+        return np.asarray(product.toarray() if isinstance(product, csr_array) else product)
 
 
 def _or_missing(rows: Floats, at: Ints) -> Floats:

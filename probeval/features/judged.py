@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probeval.arrays import Bools, Floats, Ints, frozen
-from probeval.data.evidence import Vectors
+from probeval.data.evidence import PairVectors, Vectors
 from probeval.data.pool import Pool
 from probeval.data.runs import Runs
 from probeval.errors import FeatureError
@@ -34,14 +34,14 @@ class Neighbours:
     groups
         For each grouping, the number of the pair's group within its query, -1 where unknown, shape (pair,).
     vectors
-        The unit vector of each pair's document, shape (pair, dimension), or None.
+        The vectors of the pairs' documents, or None.
     """
 
     pool: Pool
     sets: NDArray[np.uint64]
     set_of: Ints
     groups: dict[str, Ints]
-    vectors: Floats | None
+    vectors: PairVectors | None
 
     @classmethod
     def of(cls, runs: Runs, *, groups: dict[str, Ints], vectors: Vectors | None = None) -> Neighbours:
@@ -185,7 +185,7 @@ class JudgedFeatures:
         out = np.full(len(pool), np.nan)
         for query in np.unique(pool.query[~np.isnan(self.relevance)]):
             pairs = np.flatnonzero(pool.query == query)
-            out[pairs] = _nearest(vectors[pairs], self.relevance[pairs])
+            out[pairs] = _nearest(vectors, pairs, self.relevance[pairs])
         return out
 
     def _left_out(self, totals: Floats) -> Floats:
@@ -205,18 +205,19 @@ def _group_totals(number: Ints, value: Floats, judged: Floats) -> Floats:
     return np.stack([np.bincount(number[known], w[known], minlength=size) for w in (value, judged)]).astype(float)
 
 
-def _nearest(vectors: Floats, relevance: Floats) -> Floats:
-    """Return, for each row, the relevance whose other rows have the highest mean cosine to it; NaN if none."""
-    known = ~np.isnan(vectors).any(axis=1)
-    judged = np.flatnonzero(~np.isnan(relevance) & known)
+def _nearest(vectors: PairVectors, pairs: Ints, relevance: Floats) -> Floats:
+    """Return, for each pair, the relevance whose other pairs have the highest mean cosine to it; NaN if none."""
+    out = np.full(len(pairs), np.nan)
+    known = np.flatnonzero(vectors.known[pairs])
+    judged = np.flatnonzero(~np.isnan(relevance[known]))
     if not len(judged):
-        return np.full(len(vectors), np.nan)
-    levels, level = np.unique(relevance[judged], return_inverse=True)
-    cosine = vectors @ vectors[judged].T
+        return out
+    levels, level = np.unique(relevance[known[judged]], return_inverse=True)
+    cosine = vectors.cosine(pairs[known], pairs[known[judged]])
     cosine[judged, np.arange(len(judged))] = 0.0  # leave the pair itself out
     member = np.eye(len(levels))[level]
-    count = np.broadcast_to(member.sum(axis=0), (len(vectors), len(levels))).copy()
+    count = np.broadcast_to(member.sum(axis=0), (len(known), len(levels))).copy()
     count[judged] -= member
     mean = np.where(count > 0, (cosine @ member) / np.maximum(count, 1), -np.inf)
-    mean[~known] = -np.inf
-    return np.where(np.isfinite(mean.max(axis=1)), levels[mean.argmax(axis=1)], np.nan)
+    out[known] = np.where(np.isfinite(mean.max(axis=1)), levels[mean.argmax(axis=1)], np.nan)
+    return out

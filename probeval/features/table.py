@@ -111,7 +111,7 @@ def _unknown(table: FeatureTable, name: FeatureName, judged: JudgedFeatures | No
     if name.stem == "a":
         return int((judged.neighbours.groups[str(name.column)] < 0).sum())
     vectors = judged.neighbours.vectors
-    return int(np.isnan(vectors).any(axis=1).sum()) if name.stem == "aSIM" and vectors is not None else 0
+    return int((~vectors.known).sum()) if name.stem == "aSIM" and vectors is not None else 0
 
 
 def _number(judged: JudgedFeatures, name: FeatureName) -> Floats:

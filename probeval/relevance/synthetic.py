@@ -15,14 +15,14 @@ from scipy.special import expit
 
 from probeval.arrays import Floats, Ids, Ints, objects
 from probeval.data.collection import Collection
-from probeval.data.evidence import LabelTable, Metadata
+from probeval.data.evidence import LabelTable, Metadata, Vectors
 from probeval.data.judgments import Judgments
 from probeval.data.observers import ObserverSpec
 from probeval.data.pool import Pool
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
 from probeval.errors import ModelError, did_you_mean
-from probeval.relevance.effects import model_effects
+from probeval.relevance.effects import model_effects, stated_effects
 from probeval.relevance.effects.cutpoints import cutpoints
 from probeval.relevance.effects.effect import CampaignView, Effect
 from probeval.relevance.observers.measure import pair_scale
@@ -76,6 +76,7 @@ def synthetic_campaign(
     relevant: float = 0.35,
     sds: Mapping[str, float] | None = None,
     observers: Mapping[str, SyntheticObserver] | int = 0,
+    dimensions: int = 0,
 ) -> Collection:
     """Draw a campaign: runs, teams, document groups, and a judgment for every pair.
 
@@ -100,6 +101,8 @@ def synthetic_campaign(
     observers
         Observers that label every pair, by name (the part before ``_`` or ``-`` is their family), or the number of
         typical ones, each of a family of its own. Relevance then has a part that they see.
+    dimensions
+        The number of dimensions of documents' vectors, if they have vectors: similar documents are then relevant alike.
 
     Examples
     --------
@@ -116,7 +119,8 @@ def synthetic_campaign(
     source = rng.integers(groups, size=len(runs.pool.docs))
     metadata = Metadata(runs.pool.docs, {SOURCE: objects([f"source-{g + 1}" for g in source])})
     teams = {name: f"team-{t + 1}" for name, t in zip(names, team, strict=True)}
-    collection = Collection("synthetic", runs.with_teams(teams), metadata=metadata)
+    vectors = Vectors(runs.pool.docs, rng.normal(size=(len(runs.pool.docs), dimensions))) if dimensions else None
+    collection = Collection("synthetic", runs.with_teams(teams), metadata=metadata, vectors=vectors)
     view = CampaignView.of(collection, depth=max(runs.depth, 1), scale=scale)
     if isinstance(observers, int):
         observers = {f"machine{i + 1}": SyntheticObserver() for i in range(observers)}
@@ -155,9 +159,10 @@ def _grades(
 ) -> tuple[Ints, Floats]:
     """Draw grades from the model, as positions on the scale, and the relevance that observers see, shapes (pair,).
 
-    With labels, a share of each variance is seen; of the logistic noise, that of the pairs' own seen effects.
+    With labels, a share of each variance is seen; of the logistic noise, that of the pairs' own seen effects. Effects
+    that no card has are not seen.
     """
-    effects = model_effects([SOURCE])
+    effects = (*model_effects([SOURCE]), *(effect for effect in stated_effects() if effect.applies(view)))
     _refuse_strangers(sds, [effect.name for effect in effects])
     pool, n_grades, priors = view.runs.pool, len(view.scale), ObserverPriors()
     logit = _popular(view, popularity)
@@ -167,7 +172,8 @@ def _grades(
         if effect.acts_on == "cutpoints":
             log_scale = sd * rng.normal(size=len(pool.queries))
             continue
-        share = priors.share(effect.name, effect.scope) if labelled else 1.0
+        seen = 0.0 if effect.stated is not None else priors.share(effect.name, effect.scope)
+        share = seen if labelled else 1.0
         logit = logit + _drawn(rng, view, effect, np.sqrt(share) * sd)
         if share < 1:
             unseen += _drawn(rng, view, effect, np.sqrt(1 - share) * sd)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from probeval.campaign.exchange import cell_text, read_text_table
+from probeval.data.texts import cell_text, read_text_table
 from probeval.errors import DataError
 
 __all__ = ["MEDIA", "Document", "Media", "read_documents"]

@@ -147,3 +147,27 @@ def test_a_model_that_was_fitted_on_these_judgments_says_so(campaign):
     notes: list[str] = []
     select_model(campaign, card, say=notes.append)
     assert notes[1] == "mine was fitted on these judgments (campaign): its confidence is too high here."
+
+
+def test_texts_are_the_same_in_every_form(put):
+    texts = {"d1": "red wine", "d2": "red beer", "d9": "never retrieved", "d3": ""}
+    frame = pd.DataFrame({"docid": list(texts), "text": list(texts.values())})
+    path = put("docs.tsv", "".join(f"{doc}\t{text}\n" for doc, text in texts.items()))
+    for docs in (texts, frame, path, str(path)):
+        vectors = as_collection(RUNS, docs=docs).vectors
+        assert vectors.docs.tolist() == ["d1", "d2"]
+        assert vectors.values.shape == (2, 3)
+    assert as_collection(RUNS, docs=vectors).vectors is vectors
+    assert as_collection(RUNS).vectors is None
+
+
+def test_texts_of_other_kinds_are_refused():
+    with pytest.raises(DataError, match="docs are a path, a data frame, a mapping from ids to texts, or Vectors; got"):
+        as_collection(RUNS, docs={"d1": [1.0, 2.0]})
+    with pytest.raises(DataError, match="expected a column for the doc"):
+        as_collection(RUNS, docs=pd.DataFrame({"doc": ["d1"], "x": ["y"]}))
+
+
+def test_an_evaluation_notes_its_texts():
+    found = probeval.evaluate(RUNS, "DCG@5", scale="graded:2", docs={"d1": "red wine", "d2": "red beer", "d3": "tea"})
+    assert "Texts of 3 of 4 documents." in found.notes

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from probeval.campaign import Campaign, Imported, Judged, Labelled, read_texts
+from probeval.campaign import Campaign, Imported, Judged, Labelled
 from probeval.campaign.archive import join_labels, pack_labels, unpack_labels
-from probeval.data import LabelTable, Pool
+from probeval.data import LabelTable, Pool, read_texts
 from probeval.errors import CampaignError, DataError
 
 Put = Callable[[str, str | bytes], Path]

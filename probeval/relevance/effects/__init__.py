@@ -9,6 +9,7 @@ from probeval.relevance.effects.cutpoints import CutpointScale
 from probeval.relevance.effects.effect import CampaignView, Columns, Effect
 from probeval.relevance.effects.group import PREFIX, Group
 from probeval.relevance.effects.query import PopularitySlope, QueryDifficulty
+from probeval.relevance.effects.similar import Similar
 from probeval.relevance.effects.system import System, SystemOnQuery
 from probeval.relevance.effects.team import Team
 
@@ -22,9 +23,11 @@ __all__ = [
     "model_effects",
     "receive_effects",
     "register_effect",
+    "stated_effects",
 ]
 
-# The order of the model's parameters. A class stands for one effect per column of document groups.
+# The order of the model's parameters; those with a stated prior come after the others. A class stands for one effect
+# per column of document groups.
 EFFECTS: list[Effect | type[Group]] = [
     QueryDifficulty(),
     PopularitySlope(),
@@ -33,13 +36,14 @@ EFFECTS: list[Effect | type[Group]] = [
     Team(),
     System(),
     CutpointScale(),
+    Similar(),
 ]
 OWN = tuple(EFFECTS)
 RECEIVED: set[str] = set()  # names of effects that came with a pickled prior, from the process that has them
 
 
 def model_effects(groups: Iterable[str] = ()) -> tuple[Effect, ...]:
-    """The effects of the model, with one for each column of document groups, then those from outside.
+    """The effects whose priors are learned, with one for each column of document groups, then those from outside.
 
     >>> [effect.name for effect in model_effects(["genre"])][:4]
     ['query', 'slope', 'interaction', 'group:genre']
@@ -48,7 +52,16 @@ def model_effects(groups: Iterable[str] = ()) -> tuple[Effect, ...]:
     effects: list[Effect] = []
     for entry in EFFECTS:
         effects += [entry(column) for column in columns] if isinstance(entry, type) else [entry]
-    return tuple(effects)
+    return tuple(effect for effect in effects if effect.stated is None)
+
+
+def stated_effects() -> tuple[Effect, ...]:
+    """The effects with a stated prior, which no card has.
+
+    >>> [effect.name for effect in stated_effects()]
+    ['similar']
+    """
+    return tuple(effect for effect in EFFECTS if isinstance(effect, Effect) and effect.stated is not None)
 
 
 def register_effect(effect: Effect) -> Effect:
@@ -95,7 +108,8 @@ def receive_effects(effects: Iterable[Effect]) -> None:
 def effects_named(names: Iterable[str]) -> tuple[Effect, ...]:
     """Return the effects with these names, in the order of the model."""
     wanted = list(names)
-    known = model_effects(name.removeprefix(PREFIX) for name in wanted if name.startswith(PREFIX))
+    columns = [name.removeprefix(PREFIX) for name in wanted if name.startswith(PREFIX)]
+    known = (*model_effects(columns), *stated_effects())
     strange = sorted(set(wanted) - {effect.name for effect in known})
     if strange:
         raise ModelError(

@@ -234,6 +234,9 @@ class Effect(ABC):
         The prior of the log standard deviation without data of any campaign.
     unseen
         The prior for a new campaign if no past campaign was informative.
+    stated
+        The prior in every campaign, for an effect of evidence that past campaigns lack: it is not learned, and no card
+        has it. None if the prior is learned.
     typical
         The standard deviation in synthetic campaigns.
     """
@@ -245,6 +248,7 @@ class Effect(ABC):
     dims: tuple[str, ...] = ()
     vague: ClassVar[Normal] = Normal(-0.5, 1.0)
     unseen: ClassVar[Normal] = Normal(-1.0, 0.5)
+    stated: ClassVar[Normal | None] = None
     typical: ClassVar[float]
 
     @abstractmethod
@@ -253,6 +257,10 @@ class Effect(ABC):
 
     def exists(self, scale: Scale) -> bool:
         """Whether the effect is identifiable on this scale."""
+        return True
+
+    def applies(self, view: CampaignView) -> bool:
+        """Whether the campaign has the evidence that the effect needs."""
         return True
 
     def coords(self, view: CampaignView) -> Mapping[str, Sequence[str]]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from probeval.relevance.effects import added_effects, effects_named, receive_effects
+from probeval.relevance.effects import added_effects, effects_named, receive_effects, stated_effects
 from probeval.relevance.effects.effect import Effect
 from probeval.relevance.normal import Normal
 from probeval.relevance.observers.prior import ObserverPriors
@@ -57,12 +57,17 @@ class HierarchicalPrior:
 
     def __getstate__(self) -> dict[str, Any]:
         """The prior with the effects from outside that it names, so that another process has them."""
-        added = [effect for effect in added_effects() if effect.name in self.log_sds]
+        added = [e for e in added_effects() if e.name in self.log_sds or e.stated is not None]
         return self.__dict__ | ({ADDED: added} if added else {})
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         receive_effects(state.get(ADDED, ()))
         self.__dict__.update({name: value for name, value in state.items() if name != ADDED})
+
+    def with_stated(self) -> HierarchicalPrior:
+        """Return the prior with the effects that no card has; one without its evidence is left out of the design."""
+        stated = {effect.name: effect.stated for effect in stated_effects() if effect.stated is not None}
+        return replace(self, log_sds={**self.log_sds, **stated})
 
     def cut_priors(self, n_levels: int) -> tuple[Normal, ...]:
         """Return the priors of the first cutpoint and of the gaps after it."""

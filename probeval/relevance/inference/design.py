@@ -1,7 +1,7 @@
 r"""The design of the hierarchical model for one campaign.
 
 .. math:: \text{logit}\,P(R_d \ge \ell) = \alpha_{q\ell} + x_d\beta + u_q + t_q\,\text{pop}_d
-          + \frac{1}{\sqrt{n_d}} \sum_{s \ni d} (a_s + c_{sq} + m_{\text{team}(s)}) + w_{q,\text{group}(d)}
+          + \frac{1}{\sqrt{n_d}} \sum_{s \ni d} (a_s + c_{sq} + m_{\text{team}(s)}) + w_{q,\text{group}(d)} + h_d
 
 Each summand after :math:`x_d\beta` is an effect (:mod:`probeval.relevance.effects`). The prior of all parameters,
 including variances, comes from past campaigns; the judgments update it. See docs/theory/hierarchical.md#hier.
@@ -148,7 +148,7 @@ class ModelDesign:
         """Return the design of a campaign's pairs in the top ``depth``; a system without a team is one of its own."""
         view = CampaignView.of(collection, depth=depth, scale=scale, correlated=prior.overlap)
         table = compute_features(view.collection, feature_names(prior.terms), depth=depth, scale=scale)
-        existing = [effect for effect in prior.effects if effect.exists(scale)]
+        existing = [effect for effect in prior.effects if effect.exists(scale) and effect.applies(view)]
         coords: dict[str, Sequence[str]] = {"query": [str(q) for q in view.runs.queries]}
         for effect in existing:
             coords |= effect.coords(view)

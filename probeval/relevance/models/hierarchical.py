@@ -81,7 +81,7 @@ class Hierarchical:
 
     def unlabelled(self, collection: Collection, *, depth: int, scale: Scale | None = None) -> ModelDesign:
         """Return the design of a campaign before its labels are seen."""
-        return ModelDesign.of(self.prior, collection, depth=depth, scale=collection.scale(scale))
+        return ModelDesign.of(self.prior.with_stated(), collection, depth=depth, scale=collection.scale(scale))
 
     def infer(
         self,

@@ -61,7 +61,7 @@ class LabelEvidence:
     Parameters
     ----------
     design
-        The campaign before its labels are seen.
+        The campaign before its labels are seen, with the effects that observers see.
     priors
         The priors of observers.
     families, levels
@@ -92,17 +92,21 @@ def with_labels(
 def measured_design(
     design: ModelDesign, priors: ObserverPriors, found: Sequence[Family], *, worth_factor: float = 1.0
 ) -> ModelDesign:
-    """Return the design of a campaign given the labels of some families."""
-    stacks = Stacks(design)
+    """Return the design of a campaign given the labels of some families.
+
+    Effects with a stated prior are the reference observer's alone: nothing is known of how others see them.
+    """
+    seen = replace(design, effects=tuple(e for e in design.effects if e.effect.stated is None))
+    stacks = Stacks(seen)
     levels = tuple(in_order(lambda family: level_variances(stacks, family.scores, family.extra), found))
-    worth = find_worth(design, priors, found, levels)
+    worth = find_worth(seen, priors, found, levels)
     reference = reference_design(design, priors, found)
     settings = [
         replace(w, own=tuple({level: sd / worth_factor for level, sd in own.items()} for own in w.own))
         for w in worth.settings
     ]
     measured = tuple(in_order(lambda setting: measure(stacks, reference, priors, found, setting), settings))
-    evidence = LabelEvidence(design, priors, tuple(found), levels, worth)
+    evidence = LabelEvidence(seen, priors, tuple(found), levels, worth)
     return replace(reference, measured=measured, evidence=evidence)
 
 
@@ -128,8 +132,9 @@ def reference_design(design: ModelDesign, priors: ObserverPriors, found: Sequenc
         if e.effect.acts_on == "cutpoints":
             own.append(e)
         elif e.effect.scope == "query":
-            share = float(np.log(scale * np.sqrt(1 - priors.share(e.name))))
-            own.append(DesignedEffect(e.effect, e.columns, Normal(e.log_sd.mean + share, e.log_sd.sd)))
+            share = priors.share(e.name) if e.effect.stated is None else 0.0
+            factor = float(np.log(scale * np.sqrt(1 - share)))
+            own.append(DesignedEffect(e.effect, e.columns, Normal(e.log_sd.mean + factor, e.log_sd.sd)))
     common = [CampaignColumns(e.name, e.columns) for e in design.of_campaign]
     sizes = {"level": 1, "terms": design.terms.shape[1]} | {c.name: c.columns.n_columns for c in common}
     for family in found:

@@ -1,0 +1,86 @@
+"""Texts of queries and documents by id, and vectors of the words of documents."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection as Names
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy.sparse import csr_array
+
+from probeval.arrays import objects
+from probeval.data.evidence import Vectors
+from probeval.data.files import suffix
+from probeval.data.tables import column, ids, read_table
+from probeval.errors import DataError
+
+__all__ = ["cell_text", "read_text_table", "read_texts", "text_vectors", "texts_from_table"]
+
+TEXTS = ("text", "title", "contents", "segment", "passage", "description", "query_text")
+WORD = re.compile(r"\w+")
+
+
+def read_texts(path: Path, name: str) -> dict[str, str]:
+    """Texts by id, from a table with a ``query`` or ``doc`` column and a text column, or a TSV of id and text."""
+    keys, texts, _ = read_text_table(path, name)
+    return dict(zip(keys, texts, strict=True))
+
+
+def read_text_table(path: Path, name: str, *, instead: Names[str] = ()) -> tuple[list[str], list[str], pd.DataFrame]:
+    """The ids and texts of a table, and the table; a column in ``instead`` makes the text column optional."""
+    table = read_table(path)
+    if column(table, name, path=path, required=False) is None and suffix(path) == ".tsv" and len(table.columns) == 2:
+        first = pd.DataFrame([list(table.columns)], columns=table.columns)  # no header: the first row is data
+        table = pd.concat([first, table], ignore_index=True)
+        return ids(table.iloc[:, 0], name, path=path), [cell_text(v) for v in table.iloc[:, 1]], table
+    keys, texts = _id_and_text(table, name, instead=instead, path=path)
+    return keys, texts, table
+
+
+def texts_from_table(table: pd.DataFrame, name: str) -> dict[str, str]:
+    """Texts by id, from a data frame with the columns that :func:`read_texts` expects."""
+    return dict(zip(*_id_and_text(table, name), strict=True))
+
+
+def _id_and_text(
+    table: pd.DataFrame, name: str, *, instead: Names[str] = (), path: Path | None = None
+) -> tuple[list[str], list[str]]:
+    keys = column(table, name, path=path, required=False)
+    known = {str(c).strip().lower(): c for c in table.columns}
+    text = next((known[each] for each in TEXTS if each in known), None)
+    if keys is None or (text is None and not set(instead) & known.keys()):
+        raise DataError(f"expected a column for the {name} and one of {', '.join(TEXTS)}.", path=path)
+    texts = [""] * len(table) if text is None else [cell_text(value) for value in table[text]]
+    return ids(keys, name, path=path), texts
+
+
+def cell_text(value: object) -> str:
+    """The content of a cell as text; empty for a missing value."""
+    return "" if value is None or value != value else str(value)
+
+
+def text_vectors(texts: Mapping[str, str]) -> Vectors:
+    r"""Vectors of the words of documents, by TF-IDF; documents without words have none.
+
+    A word that occurs :math:`f` times in a document, and in :math:`n` of :math:`N` documents, weighs
+    :math:`(1 + \log f) \log(N/n)`. Words are runs of letters and digits, in lower case.
+
+    Examples
+    --------
+    >>> vectors = text_vectors({"d1": "Cats and dogs", "d2": "cats, dogs", "d3": "and so on", "d4": ""})
+    >>> vectors
+    <Vectors: 3 documents, 5 dimensions>
+    """
+    counts = {doc: Counter(WORD.findall(text.lower())) for doc, text in texts.items()}
+    counts = {doc: words for doc, words in counts.items() if words}
+    place = {word: i for i, word in enumerate(dict.fromkeys(word for words in counts.values() for word in words))}
+    ends = np.cumsum([0, *(len(words) for words in counts.values())])
+    at = np.array([place[word] for words in counts.values() for word in words], dtype=np.int64)
+    times = np.array([n for words in counts.values() for n in words.values()], dtype=float)
+    rarity = np.log(len(counts) / np.bincount(at, minlength=len(place)))
+    weights = csr_array(((1 + np.log(times)) * rarity[at], at, ends), shape=(len(counts), len(place)))
+    return Vectors(objects(list(counts)), weights)

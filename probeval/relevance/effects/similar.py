@@ -1,0 +1,83 @@
+r"""The effect of similar documents within a query, by the texts of documents or by vectors of them.
+
+With :math:`S` the cosines between the documents of a query, documents are alike if they are similar to the same
+documents:
+
+.. math:: h \sim N(0, \sigma^2 S^2 / c),\qquad c = \text{mean of the diagonal of } S^2 \text{ over the campaign}
+
+Of :math:`S^2` only the leading directions are kept: the rest is nearly all on the diagonal, the documents' own, which a
+single grade cannot tell from its noise. See docs/theory/hierarchical.md#similar.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.sparse import csr_array
+
+from probeval.arrays import Floats
+from probeval.relevance.effects.effect import CampaignView, Columns, Effect
+from probeval.relevance.normal import Normal
+from probeval.threads import one_thread
+
+__all__ = ["Similar"]
+
+DIRECTIONS = 10  # of each query: with 20 or all of them, unjudged documents are hardly predicted better
+
+
+class Similar(Effect):
+    """The effect of the documents that a document is similar to: :math:`h_d`.
+
+    Its prior is stated and not learned, as few past campaigns have texts: one logit, or three times more or less.
+    """
+
+    name = "similar"
+    scope = "query"
+    dims = ("direction",)
+    stated = Normal(0.0, 1.0)
+    typical = 1.0
+
+    def applies(self, view: CampaignView) -> bool:
+        """Whether two documents of a query have texts, or vectors."""
+        pool = view.runs.pool
+        if view.collection.vectors is None:
+            return False
+        known = view.collection.vectors.on(pool).known
+        return bool((np.bincount(pool.query[known]) > 1).any())
+
+    def columns(self, view: CampaignView) -> Columns:
+        """Return the directions of each query's similarity; zero for documents without text or vector."""
+        pool = view.runs.pool
+        assert view.collection.vectors is not None
+        vectors = view.collection.vectors.on(pool)
+        rows = np.zeros((len(pool), DIRECTIONS))
+        with one_thread():
+            for query in range(len(pool.queries)):
+                at = pool.pairs_of(query)
+                pairs = at.start + np.flatnonzero(vectors.known[at])
+                if len(pairs) > 1:
+                    found = directions(vectors.cosine(pairs, pairs))
+                    rows[pairs, : found.shape[1]] = found
+        size = (rows**2).sum() / max(np.count_nonzero(vectors.known), 1)
+        return Columns.of(csr_array(rows / np.sqrt(size or 1.0)))
+
+    def coords(self, view: CampaignView) -> Mapping[str, Sequence[str]]:
+        """Return the numbers of the directions."""
+        return {"direction": [str(i + 1) for i in range(DIRECTIONS)]}
+
+
+def directions(similarity: Floats) -> Floats:
+    r"""Return the leading directions :math:`F` of similarities, :math:`F F' \approx S^2`, shape (doc, direction).
+
+    >>> found = directions(np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]))
+    >>> np.abs(np.round(found @ found.T, 6))
+    array([[2., 2., 0.],
+           [2., 2., 0.],
+           [0., 0., 1.]])
+    """
+    n = len(similarity)
+    value, vector = eigh(similarity, subset_by_index=[max(n - DIRECTIONS, 0), n - 1])
+    out = (vector * np.maximum(value, 0.0))[:, ::-1]
+    return np.asarray(out * np.where(out.sum(axis=0) < 0, -1.0, 1.0))
