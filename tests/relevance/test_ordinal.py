@@ -59,12 +59,10 @@ def test_training_data_are_the_judged_pairs(campaigns):
     assert data.campaigns == ("graded", "binary")
 
 
-def test_each_campaign_has_its_depth(campaigns):
-    data = training_data(campaigns, ("log(fSYS)",), depth=[5, 8])
-    sizes = [len(c.runs.top(k).pool) for c, k in zip(campaigns, (5, 8), strict=True)]
-    assert np.bincount(data.campaign).tolist() == sizes
-    with pytest.raises(ModelError, match="2 campaigns need as many depths, got 1"):
-        training_data(campaigns, ("log(fSYS)",), depth=[5])
+def test_each_campaign_has_the_depth_of_its_lists(campaigns):
+    cut = replace(campaigns[0], runs=campaigns[0].runs.top(5))
+    data = training_data([cut, campaigns[1]], ("log(fSYS)",), depth=8)
+    assert np.bincount(data.campaign).tolist() == [len(cut.runs.pool), len(campaigns[1].runs.top(8).pool)]
 
 
 def test_features_from_judgments_are_computed_at_stages(campaigns):

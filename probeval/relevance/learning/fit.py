@@ -15,7 +15,7 @@ from probeval.relevance.learning.campaign import ModelSpec, estimate_campaign
 from probeval.relevance.learning.diagnostics import cross_validate, diagnose, likelihood_ratios, proportional_odds
 from probeval.relevance.learning.observers import learn_observers
 from probeval.relevance.learning.prior import pooled_prior
-from probeval.relevance.models.base import FittedModel, depths
+from probeval.relevance.models.base import FittedModel
 from probeval.relevance.models.baseline import Empirical
 from probeval.relevance.models.hierarchical import Hierarchical
 from probeval.relevance.models.ordinal import FittedOrdinal, OrdinalModel, TrainingData, training_data
@@ -111,7 +111,7 @@ def fit_card(
     title: str,
     terms: Sequence[tuple[str, ...]] = TEXT_JUD,
     base: FittedOrdinal | None = None,
-    depth: int | Sequence[int],
+    depth: int,
     limits: tuple[str, ...] = (),
     made: str = "",
     progress: Callable[[Sequence[T]], Iterable[T]] = iter,
@@ -131,7 +131,7 @@ def fit_card(
         The terms of each model, the most informed first; and a fitted model of some of the terms, whose coefficients
         keep their ratios.
     depth
-        The depth of the pools, or of each pool.
+        The depth of the pools.
     progress
         A wrapper around the models, such as a progress bar.
     """
@@ -147,16 +147,13 @@ def fit_card(
         evaluation[" + ".join(model.terms)] = _evaluation(model, data)
     models.append(Empirical.fit(collections, depth=depth))
     scales = {str(c.judgments.scale()) for c in collections if c.judgments is not None}
-    counts = {
-        c.name: int((c.codes_on(c.runs.top(k).pool, c.scale()) >= 0).sum())
-        for c, k in zip(collections, depths(depth, collections), strict=True)
-    }
+    counts = {c.name: int((c.codes_on(c.runs.top(depth).pool, c.scale()) >= 0).sum()) for c in collections}
     return Card(
         name=name,
         title=title,
         models=models,
         scale=scales.pop() if len(scales) == 1 else "any",
-        depth=max(depths(depth, collections)),
+        depth=depth,
         training={"campaigns": counts, "fingerprints": judged},
         evaluation=evaluation,
         limits=limits,

@@ -14,16 +14,7 @@ from probeval.data.scale import Scale
 from probeval.errors import ModelError
 from probeval.relevance.distribution import RelevanceDistribution
 
-__all__ = ["FallbackModel", "Finding", "FittedModel", "Predicts", "depths"]
-
-
-def depths(depth: int | Sequence[int], collections: Sequence[Collection]) -> list[int]:
-    """Return the depth of the pool of each campaign."""
-    if isinstance(depth, int):
-        return [depth] * len(collections)
-    if len(depth) != len(collections):
-        raise ModelError(f"{len(collections)} campaigns need as many depths, got {len(depth)}.")
-    return list(depth)
+__all__ = ["FallbackModel", "Finding", "FittedModel", "Predicts"]
 
 
 @dataclass(frozen=True)

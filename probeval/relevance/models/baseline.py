@@ -12,7 +12,7 @@ from probeval.arrays import Codes, Floats
 from probeval.data.collection import Collection
 from probeval.data.scale import Scale
 from probeval.errors import ModelError
-from probeval.relevance.models.base import Finding, depths
+from probeval.relevance.models.base import Finding
 
 __all__ = ["Empirical", "Uniform"]
 
@@ -59,14 +59,14 @@ class Empirical:
     kind = "empirical"
 
     @classmethod
-    def fit(cls, collections: Sequence[Collection], *, depth: int | Sequence[int]) -> Empirical:
+    def fit(cls, collections: Sequence[Collection], *, depth: int) -> Empirical:
         """Fit the shares among judged pairs in the top ``depth`` of each campaign, of equal weight per scale."""
         found: dict[int, list[Floats]] = {}
-        for collection, k in zip(collections, depths(depth, collections), strict=True):
+        for collection in collections:
             if collection.judgments is None:
                 raise ModelError(f"{collection.name}: there are no judgments to learn from.")
             scale = collection.judgments.scale()
-            level = scale.level_of(collection.codes_on(collection.runs.top(k).pool, scale))
+            level = scale.level_of(collection.codes_on(collection.runs.top(depth).pool, scale))
             count = np.bincount(level[level >= 0], minlength=len(scale.levels)) + 0.5
             found.setdefault(len(count), []).append(count / count.sum())
         return cls({n: tuple(float(x) for x in np.mean(shares, axis=0)) for n, shares in sorted(found.items())})

@@ -21,7 +21,7 @@ from probeval.features import FeatureName, compute_features, feature_names, judg
 from probeval.features.spec import shrinkage
 from probeval.features.table import mean_columns
 from probeval.relevance.effects.cutpoints import level_probabilities
-from probeval.relevance.models.base import Finding, depths
+from probeval.relevance.models.base import Finding
 from probeval.relevance.models.cumulative import Observations, SeparationError, fit_cumulative
 from probeval.relevance.models.stages import SHARES, judging_stages
 
@@ -87,7 +87,7 @@ def training_data(
     collections: Sequence[Collection],
     terms: Sequence[str],
     *,
-    depth: int | Sequence[int],
+    depth: int,
     shares: Sequence[float] | None = SHARES,
 ) -> TrainingData:
     """Return the judged pairs in the top ``depth`` of each campaign with their terms, each without its own judgment.
@@ -99,7 +99,7 @@ def training_data(
     terms
         The terms of the model. Without features from judgments, every judged pair is one row.
     depth
-        The depth of the pools, or of each pool.
+        The depth of the pools.
     shares
         The judged shares of the pool at which features from judgments are computed
         (:func:`~probeval.relevance.models.stages.judging_stages`); None: all other pairs are judged.
@@ -109,20 +109,20 @@ def training_data(
     names = feature_names(terms)
     from_judgments = "judgments" in needs(names)
     shrunk_terms = np.array([shrinkage(term) > 0 for term in terms])
-    for number, (collection, k) in enumerate(zip(collections, depths(depth, collections), strict=True)):
+    for number, collection in enumerate(collections):
         if collection.judgments is None:
             raise ModelError(f"{collection.name}: there are no judgments to learn from.")
         scale = collection.judgments.scale()
         if collection.runs.teams is None:  # every system is a team of its own
             collection = replace(collection, runs=collection.runs.with_teams({}))
-        runs = collection.runs.top(k)
+        runs = collection.runs.top(depth)
         codes = collection.codes_on(runs.pool, scale)
         known = codes >= 0
         stages: Iterable[tuple[Bools, Bools]] = [(known, known)]
         so_far = None
         if from_judgments:
             columns = mean_columns(map(FeatureName.parse, names))
-            so_far = judged_features(collection, columns, depth=k, scale=scale)
+            so_far = judged_features(collection, columns, depth=depth, scale=scale)
             if shares is not None:
                 stages = judging_stages(runs, known, name=collection.name, shares=shares)
         lacking = np.zeros(len(codes), dtype=bool)
@@ -131,7 +131,7 @@ def training_data(
             totals = None if so_far is None else so_far.among(judged)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ProbevalWarning)  # missing terms are counted below
-                table = compute_features(collection, names, depth=k, scale=scale, judged=totals)
+                table = compute_features(collection, names, depth=depth, scale=scale, judged=totals)
             x, n = table.design(terms), table.numbers_of(terms)
             complete = (np.isfinite(x) | (shrunk_terms & (n == 0))).all(axis=1)
             lacking |= wanted & ~complete
@@ -245,7 +245,7 @@ class OrdinalModel:
         if missing:
             raise ModelError(f"The base has terms that the model lacks: {', '.join(sorted(missing))}.")
 
-    def fit(self, collections: Sequence[Collection], *, depth: int | Sequence[int]) -> FittedOrdinal:
+    def fit(self, collections: Sequence[Collection], *, depth: int) -> FittedOrdinal:
         """Fit on the judged pairs of past campaigns, of any scales, with judgments of other pairs in stages."""
         return self.fit_data(training_data(collections, self.terms, depth=depth))
 
