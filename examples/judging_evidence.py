@@ -74,7 +74,11 @@ class Work:
 
     def held(self, name, depth=None):
         depth = depth or CAMPAIGNS[name]
-        return self.kept(f"held-{name}", lambda: HeldOut.of(read_campaign(self.data / name), depth=depth))
+
+        def hold():
+            return HeldOut.of(replace(read_campaign(self.data / name), labels=None), depth=depth)
+
+        return self.kept(f"held-{name}", hold)
 
     def model(self, name, kind):
         """Return a model that never saw the campaign; independent pairs are fitted at the campaign's own depth."""
