@@ -21,8 +21,6 @@ from probeval.relevance.nuts.directions import SampledPairs
 GRADED = Scale.graded(2)
 PRIOR = HierarchicalPrior(
     terms=("log(fSYS)",),
-    centre=(-1.5,),
-    spread=(0.8,),
     coefficients=(Normal(0.7, 0.4),),
     first_cut=Normal(-0.6, 1.0),
     gaps={},
