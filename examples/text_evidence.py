@@ -4,14 +4,13 @@ Every finished cell is kept in the folder KEEP, so that a broken run resumes whe
 everything again.
 """
 
-import pickle
 import sys
-import warnings
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from evidence import DOCS, Keep, past_campaigns, table
 
 from probeval import as_collection
 from probeval.data import read_campaign
@@ -19,9 +18,8 @@ from probeval.relevance import fit_hierarchical
 from probeval.relevance.effects import similar
 from probeval.simulation import HeldOut, SimulationProtocol, replay
 
-PAGE = Path(__file__).parents[1] / "docs" / "evidence-texts.md"
+PAGE = DOCS / "evidence-texts.md"
 CAMPAIGN, TEXTS = "trec-dl2019-passage", "qrels_text.tsv.gz"
-JUDGED_TO_TEN, OTHERS = ("trec8-adhoc", "clef-ehealth2018-irtask1"), ("trec-covid-round1", "touche2022-task2")
 METRIC, DEPTH, SEEDS = "DCG@10", 10, 2
 SHARES, UNTIL, FARTHEST = (0.05, 0.1, 0.2, 0.4), 0.4, 0.7
 BATCH = {"gain": 10, "random": 50}
@@ -44,26 +42,13 @@ class Work:
     """The campaign, the model and the cells, each made once."""
 
     def __init__(self, data: Path, keep: Path) -> None:
-        self.data, self.keep = data, keep
-        keep.mkdir(parents=True, exist_ok=True)
+        self.data, self.kept = data, Keep(keep)
         self.model = self.kept("model", self._fit)
         self.labelled = self.kept("campaign", lambda: self._held(texts=False))
         self.vectors = self.kept("vectors", lambda: self._held(texts=True).collection.vectors)
 
-    def kept(self, name, make):
-        path = self.keep / f"{name}.pkl"
-        if not path.exists():
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                made = make()
-            path.with_suffix(".part").write_bytes(pickle.dumps(made))
-            path.with_suffix(".part").rename(path)
-            print(name, file=sys.stderr, flush=True)
-        return pickle.loads(path.read_bytes())
-
     def _fit(self):
-        past = [HeldOut.of(read_campaign(self.data / n), depth=DEPTH).collection for n in JUDGED_TO_TEN]
-        return fit_hierarchical([*past, *(read_campaign(self.data / n) for n in OTHERS)], depth=DEPTH)
+        return fit_hierarchical(past_campaigns(self.data, CAMPAIGN), depth=DEPTH)
 
     def _held(self, *, texts):
         folder = self.data / CAMPAIGN
@@ -176,19 +161,6 @@ TRIED = {
 }
 
 
-def table(rows) -> str:
-    frame = pd.DataFrame(rows)
-    body = [[_cell(v) for v in row] for row in frame.itertuples(index=False)]
-    head = list(map(str, frame.columns))
-    return "\n".join("| " + " | ".join(r) + " |" for r in [head, ["---"] * len(head), *body]) + "\n"
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, float):
-        return "-" if np.isnan(value) else f"{value:.3f}" if abs(value) < 10 else f"{value:.0f}"
-    return str(value)
-
-
 def predictions(work: Work) -> str:
     page = "## Unjudged pairs\n\n"
     for labels in (False, True):
@@ -207,7 +179,7 @@ def predictions(work: Work) -> str:
                 rows.append(row)
         if labels:
             page += "\nGiven the labels of the campaign (20 columns by two language models), to which texts add:\n\n"
-        page += table(rows)
+        page += table(pd.DataFrame(rows))
     return page
 
 
@@ -237,7 +209,7 @@ def scores(work: Work) -> str:
         "Scores of systems against those with all judgments. The columns are explained in "
         "[calibration](evidence-calibration.md).\n\n"
     )
-    return "\n## Scores of systems\n\n" + note + table(rows)
+    return "\n## Scores of systems\n\n" + note + table(pd.DataFrame(rows))
 
 
 def effort(work: Work) -> str:
@@ -257,7 +229,7 @@ def effort(work: Work) -> str:
         "By `gain`: to tau .9 for the goal `ranking`, in batches of ten; to a half-width of .05 of every score for the "
         "goal `scores`, in batches of fifty.\n\n"
     )
-    return "\n## Judgments\n\n" + note + table(rows)
+    return "\n## Judgments\n\n" + note + table(pd.DataFrame(rows))
 
 
 def forms(work: Work) -> str:
@@ -269,7 +241,7 @@ def forms(work: Work) -> str:
         "The log score of unjudged pairs in random order, by the covariance of the effect: powers of the cosines S, "
         "with the number of directions of each query that are kept.\n\n"
     )
-    return "\n## Forms of the effect\n\n" + note + table(rows)
+    return "\n## Forms of the effect\n\n" + note + table(pd.DataFrame(rows))
 
 
 def main(data: Path, keep: Path) -> None:
