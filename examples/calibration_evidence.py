@@ -1,15 +1,15 @@
 """Write docs/evidence-calibration.md and its pictures: `python examples/calibration_evidence.py DATA [SEEDS]`."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
-from evidence import DOCS, table
+from evidence import CAMPAIGNS, DOCS, LEARNED, table
 
 from probeval.data import read_campaign
 from probeval.plots import plot_checkpoints, plot_reliability, save
 from probeval.simulation import validate
 
-TEXT = ("trec8-adhoc", "trec-dl2019-passage", "clef-ehealth2018-irtask1", "trec-covid-round1", "touche2022-task2")
 COLUMNS = {
     "confidence": "confidence",
     "accuracy": "accuracy",
@@ -31,7 +31,7 @@ explains every column: *excess* is the calibration error beyond that of a perfec
 large an error for a perfect model. `judged` is the share of the pool that is judged.
 
 The judgments of a campaign are never used in the fit that is tested on it. But the form of the model (its terms, its
-effects, the widths of its priors) was selected on these same four campaigns, so the figures are somewhat better than
+effects, the widths of its priors) was selected on these same campaigns, so the figures are somewhat better than
 they would be on a new campaign.
 
 """
@@ -39,7 +39,8 @@ they would be on a new campaign.
 
 def main(data: Path, seeds: int) -> None:
     shared = {"seeds": seeds, "n_jobs": 2, "say": lambda line: print(line, file=sys.stderr)}
-    result = validate([read_campaign(data / name) for name in TEXT], depth=10, **shared)
+    past = [replace(read_campaign(data / name), labels=None) for name in CAMPAIGNS | LEARNED]
+    result = validate(past, depth=10, **shared)
     result += validate([read_campaign(data / "mirex2011")], depth=5, **shared)
     summary = result.marks().pivot_table(index="figure", columns="model", values="value")
     marks = result.marks().drop_duplicates("figure").set_index("figure")["mark"]

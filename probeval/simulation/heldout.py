@@ -151,8 +151,9 @@ def split(
 ) -> list[Split]:
     """Hold out every campaign with known truth once per seed, with its training campaigns.
 
-    A campaign without a fully judged system is used for training only. One with groups of documents and fine grades is
-    unlike the others, and is split into halves of its queries.
+    A campaign without a fully judged system is used for training only, at the depth to which it is judged
+    (:meth:`~probeval.data.Collection.judged_part`). One with groups of documents and fine grades is unlike the others,
+    and is split into halves of its queries.
     """
     names = [c.name for c in collections]
     if len(set(names)) < len(names):
@@ -167,7 +168,7 @@ def split(
                 raise
             say(f"{collection.name}: no system is judged to depth {depth}; used for training only.")
     alone = [name for name, h in held.items() if _is_unlike_others(h)]
-    past = {c.name: held[c.name].collection if c.name in held else c for c in collections if c.name not in alone}
+    past = {c.name: c.judged_part(depth) for c in collections if c.name not in alone}
     out = []
     for name, campaign in held.items():
         if name in alone:

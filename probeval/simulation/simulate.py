@@ -69,7 +69,8 @@ def simulate(
     _check_fit(collection, fit)
     if labelled and not fit:
         raise DataError("Graded labels need models to fit: name campaigns to fit on as well.")
-    models = {name: _model(name, collection, held, fit, labelled, say) for name in progress(names)}
+    past = [c.judged_part(held.depth) for c in fit]
+    models = {name: _model(name, collection, held, past, labelled, say) for name in progress(names)}
     work = [(c, protocol.seed + s) for c in protocol.policies for s in range(protocol.seeds)]
     with _parallel(min(n_jobs, len(work)), scheduler) as run:
         made = run(
