@@ -29,7 +29,7 @@ CASES = {
     "low": "its gains are .1 of the scale too low",
     "reversed": "popularity is reversed",
 }
-SIZES = {"500": (10, 20), "1,200": (20, 30), "2,500": (30, 50)}  # systems and queries
+SIZES = {"700": (10, 20), "1,400": (20, 30), "2,500": (30, 50)}  # systems and queries
 USUAL = "2,500"
 CAMPAIGNS, FEWER = 200, 50
 LEARNING = 100
@@ -37,6 +37,37 @@ SHARE, BATCH, DEPTH, METRIC = 0.2, 10, 10, "DCG@10"
 SCALE = Scale.graded(3)
 REAL = ("trec-dl2019-passage", "trec-dl2020-passage")
 SEEDS = 2
+
+
+LEAD = f"""Written by `examples/audit_evidence.py`. The [audit](theory/judging.md#audit) compares the model with the pairs that
+exploration drew. Campaigns are judged by `gain` to a fifth of the pool, in batches of {BATCH}, with a tenth of the judgments
+for exploration; measure {METRIC}, grades 0 to 3.
+"""
+SECTIONS = {
+    "right": (
+        "A model that does not learn",
+        f"""Synthetic campaigns of about {USUAL} pairs (30 systems, 50 queries, depth 10). The probabilities of grades are
+those of the shipped model after a tenth of the pool was judged at random; grades are drawn anew from them, so the model
+is right. It is made wrong in three ways and stays so. *alarm by 20%*: the share of campaigns with an alarm at any time
+until then, with the median number of judgments; *by draws alone*: if the bets were only on the pairs drawn at random.
+""",
+    ),
+    "sizes": ("By the size of the pool", "The same with other numbers of systems and queries.\n"),
+    "learning": (
+        "A model that learns",
+        """Grades of all pairs are one joint draw from the shipped model, which is then fitted after every batch (12 systems,
+30 queries).
+""",
+    ),
+    "real": (
+        "Finished campaigns",
+        "With the shipped model, whose card was fitted on Deep Learning 2019 and other campaigns.\n",
+    ),
+}
+DISTRIBUTION = f"""Deep Learning 2019, judged by `gain`: the standard deviation of the estimate of the level from one draw, by
+the probability of pairs. The predicted standard deviation helps a little, but is the model's; exploration uses the
+weight with {UNIFORM:g} uniform.
+"""
 
 
 class Work:
@@ -276,39 +307,11 @@ def made(work, parts):
 
 def page(found):
     """Return the text of the page."""
-    text = [
-        "# Evidence: the audit\n",
-        "Written by `examples/audit_evidence.py`. The [audit](theory/judging.md#audit) compares the model with the pairs"
-        f"\nthat exploration drew. Campaigns are judged by `gain` to a fifth of the pool, in batches of {BATCH}, with a"
-        "\ntenth of the judgments for exploration; measure " + METRIC + ", grades 0 to 3.\n",
-    ]
-    sections = (
-        (
-            "right",
-            "A model that does not learn",
-            f"Synthetic campaigns of about {USUAL} pairs (30 systems, 50 queries, depth 10). The probabilities of grades\nare"
-            " those of the shipped model after a tenth of the pool was judged at random; grades are drawn anew from\n"
-            "them, so the model is right. It is made wrong in three ways and stays so. *alarm by 20%*: the share of\n"
-            "campaigns with an alarm at any time until then, with the median number of judgments; *by draws alone*: if\n"
-            "the bets were only on the pairs drawn at random.",
-        ),
-        ("sizes", "By the size of the pool", "The same with other numbers of systems and queries."),
-        (
-            "learning",
-            "A model that learns",
-            "Grades of all pairs are one joint draw from the shipped model, which is then fitted after every batch (12\n"
-            "systems, 30 queries).",
-        ),
-        (
-            "real",
-            "Finished campaigns",
-            "With the shipped model; its card was fitted on other campaigns and on Deep Learning 2019.",
-        ),
-    )
-    for key, title, words in sections:
+    text = ["# Evidence: the audit\n", LEAD]
+    for key, (title, words) in SECTIONS.items():
         rows = {name: cells for name, cells in found[key].items() if cells}
         if rows:
-            text += [f"## {title}\n", words + "\n", table([figures(n, c) for n, c in rows.items()]) + "\n"]
+            text += [f"## {title}\n", words, table([figures(n, c) for n, c in rows.items()]) + "\n"]
             text += ["Levels and systems at 20%:\n", table([levels(n, c) for n, c in rows.items()]) + "\n"]
     if found["draws"]:
         columns = found["draws"]
@@ -319,9 +322,7 @@ def page(found):
         ]
         text += [
             "## The distribution of draws\n",
-            "Deep Learning 2019, judged by `gain`: the standard deviation of the estimate of the level from one draw, by"
-            "\nthe probability of pairs. The predicted standard deviation helps a little, but is the model's; exploration"
-            f"\nuses the weight with {UNIFORM:g} uniform.\n",
+            DISTRIBUTION,
             table(rows) + "\n",
         ]
     return "\n".join(text)

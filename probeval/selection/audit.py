@@ -119,7 +119,7 @@ class Bet:
     Parameters
     ----------
     name, finding
-        The name, and what is found if the bet wins.
+        The name, and the finding if the bet wins.
     weight
         The share of the wealth that begins with this bet.
     mean
@@ -341,7 +341,7 @@ def audit(state: JudgingState, chosen: Sequence[tuple[int, Pick]]) -> AuditRepor
     state
         The judging now.
     chosen
-        Pairs of the pool in the order in which they were chosen, with what was foreseen. Those without a grade yet are
+        Pairs of the pool in the order in which they were chosen, with their predictions. Those without a grade yet are
         passed over.
     """
     context, relevance = state.context, state.prediction.relevance
@@ -359,7 +359,7 @@ def audit(state: JudgingState, chosen: Sequence[tuple[int, Pick]]) -> AuditRepor
     if len(drawn) >= FEWEST:
         z = unbiased(drawn, actual, weights)
         left = np.array([pick.open for _, pick in drawn])
-        share = 1 / np.maximum(left, TIE) ** 2  # what is open falls from draw to draw, and with it the variance
+        share = 1 / np.maximum(left, TIE) ** 2  # the open weight falls from draw to draw, and the variance with it
         slack = float(left.mean()) * reach
         overall, sample = (
             _sequences(columns, share / share.sum(), slack) for columns in (z.mean(axis=1, keepdims=True), z)
@@ -396,7 +396,7 @@ def _known(value: float) -> float | None:
 def _alarm(
     judged: Sequence[tuple[int, Pick]], actual: Floats, lowest: float, reach: float
 ) -> tuple[float, int | None, str]:
-    """Return the wealth now, the number of judgments at which it reached the alarm, and what won.
+    """Return the wealth now, the number of judgments at which it reached the alarm, and the winning finding.
 
     Half of the wealth is bet on all judged pairs, half on those drawn at random.
     """
