@@ -39,24 +39,25 @@ REAL = ("trec-dl2019-passage", "trec-dl2020-passage")
 SEEDS = 2
 
 
-LEAD = f"""Written by `examples/audit_evidence.py`. The [audit](theory/judging.md#audit) compares the model with the pairs that
-exploration drew. Campaigns are judged by `gain` to a fifth of the pool, in batches of {BATCH}, with a tenth of the judgments
-for exploration; measure {METRIC}, grades 0 to 3.
+LEAD = f"""Written by `examples/audit_evidence.py`. The [audit](theory/judging.md#audit) compares the model with
+the pairs that exploration drew. Campaigns are judged by `gain` to a fifth of the pool, in batches of {BATCH}, with a
+tenth of the judgments for exploration; measure {METRIC}, grades 0 to 3.
 """
 SECTIONS = {
     "right": (
         "A model that does not learn",
-        f"""Synthetic campaigns of about {USUAL} pairs (30 systems, 50 queries, depth 10). The probabilities of grades are
-those of the shipped model after a tenth of the pool was judged at random; grades are drawn anew from them, so the model
-is right. It is made wrong in three ways and stays so. *alarm by 20%*: the share of campaigns with an alarm at any time
-until then, with the median number of judgments; *by draws alone*: if the bets were only on the pairs drawn at random.
+        f"""Synthetic campaigns of about {USUAL} pairs (30 systems, 50 queries, depth 10). The probabilities of grades
+are those of the shipped model after a tenth of the pool was judged at random; grades are drawn anew from them, so the
+model is right. It is made wrong in three ways and stays so. *alarm by 20%*: the share of campaigns with an alarm at any
+time until then, with the median number of judgments; *by draws alone*: if the bets were only on the pairs drawn at
+random.
 """,
     ),
     "sizes": ("By the size of the pool", "The same with other numbers of systems and queries.\n"),
     "learning": (
         "A model that learns",
-        """Grades of all pairs are one joint draw from the shipped model, which is then fitted after every batch (12 systems,
-30 queries).
+        """Grades of all pairs are one joint draw from the shipped model, which is then fitted after every batch (12
+systems, 30 queries).
 """,
     ),
     "real": (
@@ -64,9 +65,9 @@ until then, with the median number of judgments; *by draws alone*: if the bets w
         "With the shipped model, whose card was fitted on Deep Learning 2019 and other campaigns.\n",
     ),
 }
-DISTRIBUTION = f"""Deep Learning 2019, judged by `gain`: the standard deviation of the estimate of the level from one draw, by
-the probability of pairs. The predicted standard deviation helps a little, but is the model's; exploration uses the
-weight with {UNIFORM:g} uniform.
+DISTRIBUTION = f"""Deep Learning 2019, judged by `gain`: the standard deviation of the estimate of the level from one
+draw, by the probability of pairs. The predicted standard deviation helps a little, but is the model's; exploration uses
+the weight with {UNIFORM:g} uniform.
 """
 
 
