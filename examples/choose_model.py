@@ -16,6 +16,7 @@ import pandas as pd
 from evidence import CAMPAIGNS, DOCS, LEARNED, Keep, do_all, others, past_campaigns, table
 from scipy.sparse import csr_array
 
+from probeval.features import compute_features
 from probeval.metrics import parse
 from probeval.relevance import Hierarchical
 from probeval.relevance.effects import EFFECTS, CampaignView, Columns, Effect
@@ -39,6 +40,32 @@ class IndependentSystem(System):
 
     def columns(self, view: CampaignView) -> Columns:
         return view.membership
+
+
+class OverlapAlone(System):
+    """Systems correlated by overlap, with all of its variance in the direction of authority."""
+
+    left = 1.0
+
+    def columns(self, view: CampaignView) -> Columns:
+        runs = view.runs
+        system, query, rank = np.nonzero(runs.retrieved)
+        has = np.zeros((len(runs.systems), len(runs.pool)))
+        has[system, runs.pairs[system, query, rank]] = 1.0
+        size = has.sum(axis=1)
+        cosine = has @ has.T / np.sqrt(np.outer(size, size))
+        value, vector = np.linalg.eigh(cosine / (1 - cosine[np.triu_indices(len(size), 1)].mean()))
+        root = (vector * np.sqrt(np.maximum(value, 0.0))) @ vector.T
+        table = compute_features(view.collection, ["wSYS"], depth=view.depth, scale=view.scale)
+        mean = has @ np.log(table["wSYS"]) / size
+        along = (mean - mean.mean()) / np.linalg.norm(mean - mean.mean())
+        return replace(view.membership, mix=root - (1 - self.left) * np.outer(along, along @ root))
+
+
+class WithoutAuthority(OverlapAlone):
+    """The same with nothing in the direction of authority."""
+
+    left = 0.0
 
 
 class CorrelatedOnQuery(SystemOnQuery):
@@ -134,6 +161,8 @@ VARIANTS = {
     SHIPPED: Variant("as shipped: authority and its logarithm; systems correlated by overlap"),
     "before": Variant("popularity and the share of teams, independent systems", OLD, (IndependentSystem(),)),
     "popularity": Variant("popularity in place of authority", ("log(fSYS)", "fSYS")),
+    "overlap": Variant("overlap with all of its variance along authority", swapped=(OverlapAlone(),)),
+    "without-authority": Variant("systems with no effect along authority", swapped=(WithoutAuthority(),)),
     "independent": Variant("independent systems", swapped=(IndependentSystem(),)),
     "log": Variant("the logarithm of authority alone", ("log(wSYS)",)),
     "teams": Variant("the share of teams in place of authority beside its logarithm", ("log(wSYS)", "fTEAM")),

@@ -28,7 +28,7 @@ __all__ = ["CampaignView", "Columns", "Effect", "Scope", "Target"]
 
 Scope = Literal["campaign", "query"]
 Target = Literal["predictor", "cutpoints"]
-POPULARITY = "log(fSYS)"
+POPULARITY, AUTHORITY = "log(fSYS)", "log(wSYS)"
 LEAST_APART = 0.05  # one minus the mean cosine of systems, at least: identical runs have no differences
 
 
@@ -179,8 +179,7 @@ class CampaignView:
     @cached_property
     def popularity(self) -> Floats:
         """The log share of systems that retrieved each pair, centred, shape (pair,)."""
-        values = compute_features(self.collection, feature_names((POPULARITY,)), depth=self.depth, scale=self.scale)
-        popular = values.design([POPULARITY])[:, 0]
+        popular = self._term(POPULARITY)
         return frozen(np.asarray(popular - (popular.mean() if len(popular) else 0.0)))
 
     @cached_property
@@ -195,23 +194,36 @@ class CampaignView:
 
     @cached_property
     def overlap(self) -> Floats | None:
-        r"""A square root of the systems' correlation: the cosine of the sets of pairs that they retrieve.
+        r"""A root :math:`M` of the systems' covariance: the cosine of the sets of pairs that they retrieve.
 
-        It is divided by one minus the mean cosine, so that differences between systems keep their mean variance. None
-        if systems are independent.
+        It is divided by one minus the mean cosine, so that differences between systems keep their mean variance. In
+        the direction of the systems' mean authority, which is that of its coefficient too, the variance is 1 at most.
+        None if systems are independent.
         """
         if not self.correlated:
             return None
         runs = self.runs
         system, query, rank = np.nonzero(runs.retrieved)
+        pair = runs.pairs[system, query, rank]
         has = np.zeros((len(runs.systems), len(runs.pool)))
-        has[system, runs.pairs[system, query, rank]] = 1.0
+        has[system, pair] = 1.0
         size = np.maximum(has.sum(axis=1), 1.0)
         cosine = has @ has.T / np.sqrt(np.outer(size, size))
         n = len(cosine)
         alike = (cosine.sum() - np.trace(cosine)) / max(n * (n - 1), 1)
         value, vector = np.linalg.eigh(cosine / max(1 - alike, LEAST_APART))
-        return np.asarray((vector * np.sqrt(np.maximum(value, 0.0))) @ vector.T)
+        root = (vector * np.sqrt(np.maximum(value, 0.0))) @ vector.T
+        mean = has @ self._term(AUTHORITY) / size
+        along = mean - mean.mean()
+        along /= max(float(np.linalg.norm(along)), LEAST_APART)
+        sd = float(np.linalg.norm(along @ root))
+        return np.asarray(root - max(1 - 1 / max(sd, LEAST_APART), 0.0) * np.outer(along, along @ root))
+
+    def _term(self, term: str) -> Floats:
+        """Return a term of outputs, shape (pair,)."""
+        return compute_features(self.collection, feature_names((term,)), depth=self.depth, scale=self.scale).design(
+            [term]
+        )[:, 0]
 
 
 class Effect(ABC):
