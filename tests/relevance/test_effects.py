@@ -10,8 +10,9 @@ from scipy.sparse import csr_array
 
 from probeval.data import Runs, Scale
 from probeval.errors import ModelError
+from probeval.features import compute_features
 from probeval.relevance import Hierarchical, HierarchicalPrior, effects, synthetic_campaign
-from probeval.relevance.effects.effect import Columns, Effect
+from probeval.relevance.effects.effect import CampaignView, Columns, Effect
 from probeval.relevance.inference.design import ModelDesign
 from probeval.relevance.normal import Normal
 from probeval.relevance.nuts.directions import SampledPairs
@@ -58,10 +59,20 @@ def test_systems_with_the_same_lists_have_the_same_effect(campaign):
     first, twin = (design.coords["system"].index(s) for s in (runs.systems[0], "twin"))
     drawn = effect.columns.mixed(np.random.default_rng(0).standard_normal((effect.columns.n_columns, 2000)))
     np.testing.assert_allclose(drawn[first], drawn[twin], atol=1e-5)
-    # Differences keep the mean variance of independent systems: 2.
+    # Differences keep the mean variance of independent systems, 2, less what is held along authority.
     n = len(drawn)
     apart = np.array([np.var(drawn[a] - drawn[b]) for a in range(n) for b in range(a)])
-    assert apart.mean() == pytest.approx(2.0, rel=0.1)
+    assert 1.0 < apart.mean() < 2.1
+
+
+def test_systems_differ_along_authority_no_more_than_in_other_directions(campaign):
+    view = CampaignView.of(campaign, depth=5, scale=GRADED)
+    authority = np.log(compute_features(campaign, ["wSYS"], depth=5)["wSYS"])
+    mean = authority[view.runs.pairs].mean(axis=(1, 2))
+    along = (mean - mean.mean()) / np.linalg.norm(mean - mean.mean())
+    covariance = view.overlap @ view.overlap.T
+    assert along @ covariance @ along <= 1 + 1e-9
+    assert np.linalg.eigvalsh(covariance)[-1] > 1.5  # others do
 
 
 def test_a_term_that_is_the_same_for_all_pairs_says_nothing(campaign):
