@@ -251,11 +251,11 @@ def calibration(points: pd.DataFrame, targets: Targets) -> str:
     for at in SHARES[-3:]:
         part = mine[mine["share"] == at]
         targets.least(f"coverage of absolute scores at {at:.0%} judged", float(part["coverage"].mean()), 0.90)
-    stages = cells.assign(order=cells["order"].where(cells["share"] > 0, "-"))
-    stages = stages.groupby(["share", "order"]).apply(calibrated, include_groups=False).reset_index()
-    stages["z within 2.6"] = [
+    by_share = cells.assign(order=cells["order"].where(cells["share"] > 0, "-"))
+    by_share = by_share.groupby(["share", "order"]).apply(calibrated, include_groups=False).reset_index()
+    by_share["z within 2.6"] = [
         share_of(cells[(cells["share"] == s) & ((cells["order"] == o) | (o == "-"))]["level_z"].abs() <= 2.6)
-        for s, o in zip(stages["share"], stages["order"], strict=True)
+        for s, o in zip(by_share["share"], by_share["order"], strict=True)
     ]
     return (
         "## Calibration\n\nA cell is one checkpoint of one replay by `gain` or in random order, DCG and nDCG together; "
@@ -267,7 +267,7 @@ def calibration(points: pd.DataFrame, targets: Targets) -> str:
         "score in standard deviations, *coverage* that of the 95% intervals of scores.\n\n"
         + table(shown)
         + "\nBy the share judged:\n\n"
-        + table(stages.rename(columns={"share": "judged"}))
+        + table(by_share.rename(columns={"share": "judged"}))
     )
 
 

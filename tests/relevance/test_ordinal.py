@@ -20,9 +20,9 @@ from probeval.relevance import (
     synthetic_campaign,
     training_data,
 )
+from probeval.relevance.models.checkpoints import judging_checkpoints
 from probeval.relevance.models.cumulative import Observations, fit_cumulative
 from probeval.relevance.models.ordinal import shrunk
-from probeval.relevance.models.stages import judging_stages
 
 TERMS = ("log(fSYS)", "aDOC", "fSYS:bRANK")
 OUTPUTS = ("log(fSYS)", "fSYS:bRANK")
@@ -65,13 +65,13 @@ def test_each_campaign_has_the_depth_of_its_lists(campaigns):
     assert np.bincount(data.campaign).tolist() == [len(cut.runs.pool), len(campaigns[1].runs.top(8).pool)]
 
 
-def test_features_from_judgments_are_computed_at_stages(campaigns):
+def test_features_from_judgments_are_computed_at_checkpoints(campaigns):
     graded = campaigns[0]
     data = training_data([graded], TERMS, depth=8)
     runs = graded.runs.top(8)
     codes = graded.codes_on(runs.pool, graded.judgments.scale())
     start = 0
-    for judged, rows in judging_stages(runs, codes >= 0, name="graded"):
+    for judged, rows in judging_checkpoints(runs, codes >= 0, name="graded"):
         at = np.flatnonzero(rows)
         part = slice(start, start + len(at))
         every = graded.judgments.on(runs.pool)

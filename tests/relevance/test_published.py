@@ -117,7 +117,7 @@ def test_ours_states_the_error_it_makes_on_other_queries(mirex):
     data = training_data([mirex], model.terms, depth=5)
     said = cross_validate(OrdinalModel(model.terms, balanced=True, base=base), data)
     assert diagnose(said, data).ratio == pytest.approx(1, abs=0.1)
-    for share in (0.0, 0.01, 0.05, 0.2):  # and at every stage of judging
+    for share in (0.0, 0.01, 0.05, 0.2):  # and at every checkpoint of judging
         data = training_data([mirex], model.terms, depth=5, shares=[share])
         assert diagnose(predict_data(model, data), data).ratio == pytest.approx(1, abs=0.15)
 

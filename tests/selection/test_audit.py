@@ -12,8 +12,9 @@ from probeval.data import Judgments, Scale
 from probeval.metrics import measure
 from probeval.relevance import RelevanceDistribution, synthetic_campaign
 from probeval.selection import AuditReport, Batch, Judging, Pick, audit, foresee
-from probeval.selection.audit import BETS, FEWEST, Residuals, _sequences, e_process, unbiased
+from probeval.selection.audit import FEWEST, _sequences, unbiased
 from probeval.selection.batch import draw_probability
+from probeval.selection.bets import BETS, Residuals, e_process
 
 HIERARCHICAL = "text-hierarchical"
 SCALE = Scale.graded(2)

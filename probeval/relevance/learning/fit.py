@@ -118,8 +118,8 @@ def fit_card(
 ) -> Card:
     """Fit ordinal models with past shares as the last fallback, and cross-validate each.
 
-    Models with features from judgments are fitted at stages of judging
-    (:func:`~probeval.relevance.models.stages.judging_stages`), with nothing judged among them.
+    Models with features from judgments are fitted at checkpoints of judging
+    (:func:`~probeval.relevance.models.checkpoints.judging_checkpoints`), with nothing judged among them.
 
     Parameters
     ----------

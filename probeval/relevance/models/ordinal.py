@@ -22,8 +22,8 @@ from probeval.features.spec import shrinkage
 from probeval.features.table import mean_columns
 from probeval.relevance.effects.cutpoints import level_probabilities
 from probeval.relevance.models.base import Finding
+from probeval.relevance.models.checkpoints import SHARES, judging_checkpoints
 from probeval.relevance.models.cumulative import Observations, SeparationError, fit_cumulative
-from probeval.relevance.models.stages import SHARES, judging_stages
 
 __all__ = ["FittedOrdinal", "OrdinalModel", "TrainingData", "training_data"]
 
@@ -102,7 +102,7 @@ def training_data(
         The depth of the pools.
     shares
         The judged shares of the pool at which features from judgments are computed
-        (:func:`~probeval.relevance.models.stages.judging_stages`); None: all other pairs are judged.
+        (:func:`~probeval.relevance.models.checkpoints.judging_checkpoints`); None: all other pairs are judged.
     """
     parts: list[TrainingData] = []
     n_queries = 0
@@ -118,16 +118,16 @@ def training_data(
         runs = collection.runs.top(depth)
         codes = collection.codes_on(runs.pool, scale)
         known = codes >= 0
-        stages: Iterable[tuple[Bools, Bools]] = [(known, known)]
+        checkpoints: Iterable[tuple[Bools, Bools]] = [(known, known)]
         so_far = None
         if from_judgments:
             columns = mean_columns(map(FeatureName.parse, names))
             so_far = judged_features(collection, columns, depth=depth, scale=scale)
             if shares is not None:
-                stages = judging_stages(runs, known, name=collection.name, shares=shares)
+                checkpoints = judging_checkpoints(runs, known, name=collection.name, shares=shares)
         lacking = np.zeros(len(codes), dtype=bool)
         found: list[tuple[Ints, Floats, Floats]] = []
-        for judged, wanted in stages:
+        for judged, wanted in checkpoints:
             totals = None if so_far is None else so_far.among(judged)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ProbevalWarning)  # missing terms are counted below
@@ -246,7 +246,7 @@ class OrdinalModel:
             raise ModelError(f"The base has terms that the model lacks: {', '.join(sorted(missing))}.")
 
     def fit(self, collections: Sequence[Collection], *, depth: int) -> FittedOrdinal:
-        """Fit on the judged pairs of past campaigns, of any scales, with judgments of other pairs in stages."""
+        """Fit on the judged pairs of past campaigns, of any scales, with judgments of other pairs in checkpoints."""
         return self.fit_data(training_data(collections, self.terms, depth=depth))
 
     def standardise(self, data: TrainingData) -> Standardised:

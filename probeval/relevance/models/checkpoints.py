@@ -1,6 +1,6 @@
 """Stages of judging, simulated on finished campaigns, so that models are fitted as they are used.
 
-See docs/theory/relevance-models.md#stages.
+See docs/theory/relevance-models.md#checkpoints.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from probeval.arrays import Bools, Ints
 from probeval.data.runs import Runs
 from probeval.streams import Purpose, stream
 
-__all__ = ["SHARES", "judging_orders", "judging_stages"]
+__all__ = ["SHARES", "judging_checkpoints", "judging_orders"]
 
 SHARES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4)  # of the pool
 
@@ -40,12 +40,12 @@ def judging_orders(runs: Runs, known: Ints, *, name: str) -> list[Ints]:
     return [known[np.argsort(-weight, kind="stable")], stream(0, name, Purpose.ORDER).permutation(known)]
 
 
-def judging_stages(
+def judging_checkpoints(
     runs: Runs, known: Bools, *, name: str, shares: Sequence[float] = SHARES
 ) -> Iterator[tuple[Bools, Bools]]:
-    """Yield the judged pairs of each stage and the unjudged pairs to learn from, as masks of the pool.
+    """Yield the judged pairs of each checkpoint and the unjudged pairs to learn from, as masks of the pool.
 
-    Every pair with a judgment is learned from at one stage of each order, the shares taken in turn, unless it is judged
+    Every pair with a judgment is learned from at one checkpoint of each order, the shares taken in turn, unless it is judged
     by then.
 
     Parameters
@@ -62,8 +62,8 @@ def judging_stages(
     >>> from probeval.relevance import synthetic_campaign
     >>> runs = synthetic_campaign(np.random.default_rng(1), systems=4, queries=3, depth=5).runs
     >>> known = np.ones(len(runs.pool), dtype=bool)
-    >>> stages = judging_stages(runs, known, name="a", shares=(0, 0.2))
-    >>> [(int(judged.sum()), int(rows.sum())) for judged, rows in stages]
+    >>> checkpoints = judging_checkpoints(runs, known, name="a", shares=(0, 0.2))
+    >>> [(int(judged.sum()), int(rows.sum())) for judged, rows in checkpoints]
     [(0, 18), (7, 13), (0, 18), (7, 14)]
     """
     pairs = np.flatnonzero(known)

@@ -8,7 +8,7 @@ import numpy as np
 
 from probeval.data import Scale
 from probeval.relevance import FallbackModel, Uniform
-from probeval.relevance.models.stages import SHARES, judging_orders, judging_stages
+from probeval.relevance.models.checkpoints import SHARES, judging_checkpoints, judging_orders
 from probeval.selection import Judging
 
 
@@ -29,7 +29,7 @@ def test_every_pair_is_learned_from_once_per_order_unless_judged(small):
     runs = small.runs.top(8)
     known = np.arange(len(runs.pool)) % 5 > 0
     seen = np.zeros((2, len(known)), dtype=int)
-    for i, (judged, rows) in enumerate(judging_stages(runs, known, name="small")):
+    for i, (judged, rows) in enumerate(judging_checkpoints(runs, known, name="small")):
         share = SHARES[i % len(SHARES)]
         assert judged.sum() == np.ceil(share * len(known))
         assert not (judged & ~known).any()
@@ -37,5 +37,5 @@ def test_every_pair_is_learned_from_once_per_order_unless_judged(small):
         seen[i // len(SHARES)] += rows
     assert seen.max() == 1
     assert not seen[:, ~known].any()
-    left_out = (seen[:, known] == 0).mean(axis=1)  # judged by their stage
+    left_out = (seen[:, known] == 0).mean(axis=1)  # judged by their checkpoint
     np.testing.assert_allclose(left_out, np.mean(SHARES) / known.mean(), atol=0.1)
