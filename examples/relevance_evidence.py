@@ -44,9 +44,9 @@ How good the probabilities of the models are on held-out queries and campaigns. 
 - *log score* is the mean log probability of the judged level (higher is better); *past shares* is that of a baseline
   that gives every pair the shares of the levels in the same training data.
 - *RPS* is the ranked probability score, averaged over cutpoints (lower is better).
-- Features of judgments are computed at [checkpoints of judging](theory/relevance-models.md#checkpoints): with 0 to 40% of the
-  pool judged, in the order of `mtc` and in random order. Only unjudged pairs are predicted, each at one checkpoint per
-  order, so a campaign with 1,000 pairs has nearly 2,000 rows.
+- Features of judgments are computed at [checkpoints of judging](theory/relevance-models.md#checkpoints): with 0 to 40%
+  of the pool judged, in the order of `mtc` and in random order. Only unjudged pairs are predicted, each at one
+  checkpoint per order, so a campaign with 1,000 pairs has nearly 2,000 rows.
 - *Held out by query*: ten folds of whole queries, fitted to the rest of all campaigns. *Held out by campaign*: fitted
   to the other campaigns only.
 

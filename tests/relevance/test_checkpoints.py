@@ -1,4 +1,4 @@
-"""Stages of judging: which pairs are judged, and which are learned from."""
+"""Checkpoints of judging: which pairs are judged, and which are learned from."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_the_first_order_is_that_of_mtc_while_nothing_is_decided(small):
     first, second = judging_orders(runs, known, name="small")
     blind = replace(small, judgments=None)
     judging = Judging.of(blind, FallbackModel([Uniform()]), "CG@8", policy="mtc-thesis", scale=Scale.graded(2), depth=8)
-    np.testing.assert_array_equal(judging.begin().next(len(known)), first)
+    np.testing.assert_array_equal(judging.begin().next(len(known)).pairs, first)
     np.testing.assert_array_equal(np.sort(second), known)
     assert not np.array_equal(second, known)
     np.testing.assert_array_equal(judging_orders(runs, known, name="small")[1], second)

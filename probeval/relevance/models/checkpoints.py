@@ -1,4 +1,4 @@
-"""Stages of judging, simulated on finished campaigns, so that models are fitted as they are used.
+"""Checkpoints of judging, simulated on finished campaigns, so that models are fitted as they are used.
 
 See docs/theory/relevance-models.md#checkpoints.
 """
@@ -45,8 +45,8 @@ def judging_checkpoints(
 ) -> Iterator[tuple[Bools, Bools]]:
     """Yield the judged pairs of each checkpoint and the unjudged pairs to learn from, as masks of the pool.
 
-    Every pair with a judgment is learned from at one checkpoint of each order, the shares taken in turn, unless it is judged
-    by then.
+    Every pair with a judgment is learned from at one checkpoint of each order, the shares taken in turn, unless it is
+    judged by then.
 
     Parameters
     ----------
