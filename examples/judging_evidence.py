@@ -70,7 +70,7 @@ class Work:
     def __init__(self, asked: argparse.Namespace) -> None:
         self.data, self.kept, self.finished = asked.data, Keep(asked.keep), asked.finished
         self.campaigns = [name for name in CAMPAIGNS if name in asked.campaigns]
-        self.seeds = {measure: min(n, asked.seeds) for measure, n in SEEDS.items()}
+        self.seeds = {measure: min(n, asked.seeds) for measure, n in SEEDS.items() if measure in asked.measures}
 
     def held(self, name, depth=None):
         depth = depth or CAMPAIGNS[name]
@@ -563,6 +563,7 @@ if __name__ == "__main__":
         choices=CAMPAIGNS,
         help="campaigns to simulate, all by default",
     )
+    parser.add_argument("--measures", nargs="+", choices=SEEDS, default=list(SEEDS), help="both by default")
     parser.add_argument("--finished", action="store_true", help="make ranking and pictures from what is finished")
     given = parser.parse_args()
     if set(given.parts) - set(PARTS):

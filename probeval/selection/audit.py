@@ -117,7 +117,8 @@ class AuditedSystem(TypedDict):
     model
         By the model.
     sample, lower, upper
-        By the sample, with limits that hold at every look; null with too few draws of the system's documents.
+        By the sample, with limits that hold at every look; null with fewer than ten draws, the limits also with fewer
+        than ten draws of the documents of the system.
     """
 
     system: str
@@ -243,7 +244,7 @@ class AuditReport(Shown):
             seen,
             f"Alarm, since {self.alarm:,} judgments: {self.finding}. Model and sample part ways.",
             "Check the scale, the labels and the documents of some judged pairs; judge more at random (--explore .3); "
-            "until the alarm is understood, take levels and scores from the sample, not from the model.",
+            "until the alarm is understood, rely on the sample's levels, not on the model's scores.",
         )
 
 

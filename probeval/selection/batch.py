@@ -29,7 +29,7 @@ class Batch:
     Parameters
     ----------
     pairs
-        The pairs, best first, shape (n,).
+        The pairs in the order of judging: the policy's best first, with draws spread evenly among them, shape (n,).
     probability
         The probability of each draw among the pairs open to it, shape (n,); NaN for pairs of the policy's choice.
 

@@ -3,10 +3,10 @@ r"""The effect of similar documents within a query, by the texts of documents or
 With :math:`S` the cosines between the documents of a query, documents are alike if they are similar to the same
 documents:
 
-.. math:: h \sim N(0, \sigma^2 S^2 / c),\qquad c = \text{mean of the diagonal of } S^2 \text{ over the campaign}
+.. math:: h \sim N(0, \sigma^2 S^2 / c),\qquad c = \text{mean of the diagonal over pairs with a text}
 
-Of :math:`S^2` only the leading directions are kept: the rest is nearly all on the diagonal, the documents' own, which a
-single grade cannot tell from its noise. See docs/theory/hierarchical.md#similar.
+Only the leading directions of :math:`S^2` are kept: the others are nearly all on the diagonal, the documents' own, which
+a single grade cannot tell from its noise, and leaving them out keeps large queries cheap. See docs/theory/hierarchical.md#similar.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from probeval.threads import one_thread
 
 __all__ = ["Similar"]
 
-DIRECTIONS = 10  # of each query: with 20 or all of them, unjudged documents are hardly predicted better
+DIRECTIONS = 10  # of each query: with 20 or all of them, unjudged documents are not predicted better
 
 
 class Similar(Effect):

@@ -2,7 +2,7 @@ r"""Effects of systems: their quality beyond popularity, over all queries and on
 
 The :math:`n_d` systems that retrieved a document count by the root of their number: a good system stays informative
 about a document that many others retrieved. Effects are zero-sum over systems: their common part is a function of
-popularity. Systems that retrieve the same documents have like effects: they share what is good or bad about them.
+popularity. Systems that retrieve the same documents have similar effects: they share what is good or bad about them.
 """
 
 from __future__ import annotations

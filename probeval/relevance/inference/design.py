@@ -3,8 +3,9 @@ r"""The design of the hierarchical model for one campaign.
 .. math:: \text{logit}\,P(R_d \ge \ell) = \alpha_{q\ell} + x_d\beta + u_q + t_q\,\text{pop}_d
           + \frac{1}{\sqrt{n_d}} \sum_{s \ni d} (a_s + c_{sq} + m_{\text{team}(s)}) + w_{q,\text{group}(d)} + h_d
 
-Each summand after :math:`x_d\beta` is an effect (:mod:`probeval.relevance.effects`). The prior of all parameters,
-including variances, comes from past campaigns; the judgments update it. See docs/theory/hierarchical.md#hier.
+Each summand after :math:`x_d\beta` is an effect (:mod:`probeval.relevance.effects`), and so is the scale of the
+cutpoints. The priors of all parameters, including variances, come from past campaigns, except that of similar
+documents, which is stated; the judgments update them. See docs/theory/hierarchical.md#hier.
 """
 
 from __future__ import annotations
