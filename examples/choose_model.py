@@ -246,7 +246,8 @@ Written by `examples/choose_model.py`. Every variant of the hierarchical model t
 that are left when one is taken out (the two rounds of TREC-COVID are taken out together), and predicts that one:
 
 - *log score*: the log probability of all of its judgments, before any was seen and with all parameters integrated out,
-  less that of the shipped model, whose row has the total; *better* and *worse* count the campaigns where it differs by more than 1;
+  less that of the shipped model, whose row has the total; *better* and *worse* count the campaigns where it differs by
+  more than 1;
 - *after 1%*, *after 5%*: the mean log probability of the remaining judgments after a few in random order;
 - *tau*: Kendall's tau of the ranking by DCG with nothing judged, on campaigns whose truth is known.
 

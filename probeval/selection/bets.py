@@ -25,9 +25,9 @@ STAKE = 0.9  # the largest share of the wealth that a bet may lose
 class Bet:
     r"""A bet against the model: the mean residual :math:`\mu` of a pair, were the model wrong in one way.
 
-    The stake is :math:`\lambda = m \mu / (v + \mu^2)` per unit of the residual, with :math:`m` the number of picks of the
-    fit, over which bets are averaged: it wins fastest if residuals have that mean and the variance :math:`v`. At most .9
-    of the wealth can be lost, and :math:`\mu` is cut so that the gain stays on the scale.
+    The stake is :math:`\lambda = m \mu / (v + \mu^2)` per unit of the residual, with :math:`m` the number of picks of
+    the fit, over which bets are averaged: it wins fastest if residuals have that mean and the variance :math:`v`. At
+    most .9 of the wealth can be lost, and :math:`\mu` is cut so that the gain stays on the scale.
 
     Parameters
     ----------

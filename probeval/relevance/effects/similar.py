@@ -5,8 +5,9 @@ documents:
 
 .. math:: h \sim N(0, \sigma^2 S^2 / c),\qquad c = \text{mean of the diagonal over pairs with a text}
 
-Only the leading directions of :math:`S^2` are kept: the others are nearly all on the diagonal, the documents' own, which
-a single grade cannot tell from its noise, and leaving them out keeps large queries cheap. See docs/theory/hierarchical.md#similar.
+Only the leading directions of :math:`S^2` are kept: the others are nearly all on the diagonal, the documents' own,
+which a single grade cannot tell from its noise, and leaving them out keeps large queries cheap. See
+docs/theory/hierarchical.md#similar.
 """
 
 from __future__ import annotations
