@@ -48,9 +48,10 @@ SECTIONS = {
         "A model that does not learn",
         f"""Synthetic campaigns of about {USUAL} pairs (30 systems, 50 queries, depth 10). The probabilities of grades
 are those of the shipped model after a tenth of the pool was judged at random; grades are drawn anew from them, so the
-model is right. It is made wrong in three ways and stays so. *alarm by 20%*: the share of campaigns with an alarm at any
-time until then, with the median number of judgments; *by draws alone*: if the bets were only on the pairs drawn at
-random.
+model is right. It is made wrong in three ways and stays so. *alarm by 20%*: the share of campaigns with an alarm before
+20% of the pool was judged; *judgments then*: the median number of judgments at the alarm; *by draws alone*: the same if
+only pairs drawn at random were bet on. In the second table errors are absolute errors of the level; *interval holds* is
+the share of campaigns whose interval contains the true level, *of systems* the share of systems.
 """,
     ),
     "sizes": ("By the size of the pool", "The same with other numbers of systems and queries.\n"),
@@ -66,7 +67,7 @@ systems, 30 queries).
     ),
 }
 DISTRIBUTION = f"""Deep Learning 2019, judged by `gain`: the standard deviation of the estimate of the level from one
-draw, by the probability of pairs. The predicted standard deviation helps a little, but is the model's; exploration uses
+draw, by the probability of pairs. The predicted standard deviation helps a little, but depends on the model; exploration uses
 the weight with {UNIFORM:g} uniform.
 """
 
