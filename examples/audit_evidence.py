@@ -67,8 +67,8 @@ systems, 30 queries).
     ),
 }
 DISTRIBUTION = f"""Deep Learning 2019, judged by `gain`: the standard deviation of the estimate of the level from one
-draw, by the probability of pairs. The predicted standard deviation helps a little, but depends on the model; exploration uses
-the weight with {UNIFORM:g} uniform.
+draw, by the probability of pairs. The predicted standard deviation helps a little, but depends on the model;
+exploration uses the weight with {UNIFORM:g} uniform.
 """
 
 
