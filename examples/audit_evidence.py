@@ -331,6 +331,8 @@ def page(found):
 
 
 def main() -> None:
+    if len(sys.argv) < 3:
+        sys.exit("usage: python examples/audit_evidence.py DATA KEEP [PART...]")
     data, keep, *parts = sys.argv[1:]
     warnings.simplefilter("ignore")
     work = Work(Path(data), Path(keep))

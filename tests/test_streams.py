@@ -43,6 +43,7 @@ def test_what_a_seed_means_stays():
         "STUDY": 9,
         "FORECAST": 10,
         "TRUST": 11,
+        "EXPLORATION": 12,
     }
     assert len(Purpose.__members__) == len(Purpose)  # no two names for one number
 

@@ -90,7 +90,7 @@ def evaluate(
     >>> campaign = probeval.synthetic_campaign(np.random.default_rng(1), systems=4, queries=5, depth=5)
     >>> evaluation = probeval.evaluate(campaign.runs, "nDCG@5", scale="graded:2")
     >>> evaluation
-    <Evaluation: nDCG@5 of 4 systems on 5 queries, 0 of 56 pairs judged, confidence 0.573>
+    <Evaluation: nDCG@5 of 4 systems on 5 queries, 0 of 56 pairs judged, confidence 0.610>
     """
     measured, grades = as_metric(metric), as_scale(scale)
     notes, note = collect_notes(say)
@@ -156,7 +156,7 @@ def next_pairs(
     >>> import numpy as np, probeval
     >>> campaign = probeval.synthetic_campaign(np.random.default_rng(1), systems=4, queries=5, depth=5)
     >>> probeval.next_pairs(campaign.runs, "DCG@5", n=3, scale="graded:2").to_frame().columns.tolist()
-    ['query', 'doc', 'grade', 'sd', 'systems', 'best_rank']
+    ['query', 'doc', 'grade', 'sd', 'systems', 'best_rank', 'probability']
     """
     rule = Stopping.parse(stop)
     return evaluate(runs, metric, **options).next(n, policy=policy, goal=goal, stop=rule, explore=explore)

@@ -64,7 +64,7 @@ def judging_checkpoints(
     >>> known = np.ones(len(runs.pool), dtype=bool)
     >>> checkpoints = judging_checkpoints(runs, known, name="a", shares=(0, 0.2))
     >>> [(int(judged.sum()), int(rows.sum())) for judged, rows in checkpoints]
-    [(0, 18), (7, 13), (0, 18), (7, 14)]
+    [(0, 18), (7, 14), (0, 18), (7, 15)]
     """
     pairs = np.flatnonzero(known)
     for order in judging_orders(runs, pairs, name=name):
