@@ -259,8 +259,8 @@ that it helps. Of the gains by retrieval scores, the mean rank and the bend most
 +3.6, +3.0 and +10.0, and after a few judgments there is no gain. There is one exception: the variance of systems along
 authority is limited although the log score of Deep Learning 2019 falls. Without the limit the first judgments can
 reverse the ranking: on Deep Learning 2020 tau fell from .74 to -.40 after 32 judgments in random order, and to .52 with
-the limit. Effects of systems with heavier tails were not tried: over all campaigns, the kurtosis of standardised effects
-of systems is 3.8 (3 if they are normal).
+the limit. Effects of systems with heavier tails were not tried: over all campaigns, the kurtosis of standardised
+effects of systems is 3.8 (3 if they are normal).
 
 """
 
