@@ -197,7 +197,7 @@ def sampled_quietly(design: ModelDesign, judged: Codes, **options: float) -> tup
         return fit, fit.diagnostics()
 
 
-@pytest.mark.slow
+@pytest.mark.validation
 def test_laplace_is_near_nuts_with_labels(campaign, design, judged):
     fit, found = sampled_quietly(design, judged, draws=300, tune=250, target_accept=0.8)
     assert found.rhat < 1.05
