@@ -54,7 +54,7 @@ def test_fitted_cards_are_as_the_script_makes_them(data):
         expect_same(made, load_card(made.name))
 
 
-@pytest.mark.slow
+@pytest.mark.validation
 def test_the_page_of_evidence_is_as_the_script_makes_it(data):
     page = (ROOT / "docs" / "evidence-relevance.md").read_text(encoding="utf-8")
     assert script("relevance_evidence").page(data) == page
