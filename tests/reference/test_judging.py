@@ -79,7 +79,7 @@ def test_the_loop_of_the_thesis_with_the_published_models(held, oracles, metric,
 @pytest.mark.parametrize("metric", ["CG@5", "DCG@5"])
 @pytest.mark.slow
 def test_judging_with_our_model_loses_no_accuracy(held, metric, policy, seeds, lost):
-    """At no checkpoint is the ranking worse than with nothing judged, by more than one comparison in an active order."""
+    """At no checkpoint is the ranking worse than with nothing judged, by more than a comparison in an active order."""
     protocol = SimulationProtocol.of(metric, until=0.2, batch=20)
     model = load_card("mirex-jud-fine").model
     paths = [replay(held, model, protocol, policy=policy, name="x", seed=seed) for seed in range(seeds)]
