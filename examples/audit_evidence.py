@@ -4,7 +4,6 @@ Finished cells are kept in the folder KEEP, so that a broken run resumes where i
 `learning`, `real`, `draws`; all of them when none is named. The page has the cells that are finished.
 """
 
-import json
 import sys
 import warnings
 from dataclasses import dataclass, replace
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from evidence import DOCS, Keep, table
 
 from probeval.data import Judgments, Scale, read_campaign
 from probeval.relevance import RelevanceDistribution, choose_model, synthetic_campaign
@@ -21,7 +21,7 @@ from probeval.simulation import HeldOut
 from probeval.simulation.replay import SimulatedAssessor
 from probeval.streams import stream
 
-PAGE = Path(__file__).parents[1] / "docs" / "evidence-audit.md"
+PAGE = DOCS / "evidence-audit.md"
 PARTS = ("right", "sizes", "learning", "real", "draws")
 CASES = {
     "right": "the model is right",
@@ -76,18 +76,11 @@ class Work:
     """Cells of results, each made once."""
 
     def __init__(self, data: Path, keep: Path) -> None:
-        self.data, self.keep = data, keep
-        keep.mkdir(parents=True, exist_ok=True)
+        self.data, self.keep = data, Keep(keep)
 
     def kept(self, name, make):
         """Return what ``make`` made, now or in an earlier run; None if it is not made and may not be."""
-        file = self.keep / f"{name}.json"
-        if not file.exists():
-            if make is None:
-                return None
-            file.write_text(json.dumps(make()))
-            print(name, flush=True)
-        return json.loads(file.read_text())
+        return None if make is None and name not in self.keep else self.keep(name, make)
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,13 +238,6 @@ def draws(data):
     return rows
 
 
-def table(rows):
-    """Return rows as a Markdown table."""
-    frame = pd.DataFrame(rows)
-    lines = ["| " + " | ".join(map(str, frame.columns)) + " |", "|" + "---|" * len(frame.columns)]
-    return "\n".join([*lines, *("| " + " | ".join(map(str, row)) + " |" for row in frame.itertuples(index=False))])
-
-
 def figures(name, cells):
     """Return one row of a table over campaigns."""
     n = len(cells)
@@ -313,8 +299,8 @@ def page(found):
     for key, (title, words) in SECTIONS.items():
         rows = {name: cells for name, cells in found[key].items() if cells}
         if rows:
-            text += [f"## {title}\n", words, table([figures(n, c) for n, c in rows.items()]) + "\n"]
-            text += ["Levels and systems at 20%:\n", table([levels(n, c) for n, c in rows.items()]) + "\n"]
+            text += [f"## {title}\n", words, table(pd.DataFrame([figures(n, c) for n, c in rows.items()]))]
+            text += ["Levels and systems at 20%:\n", table(pd.DataFrame([levels(n, c) for n, c in rows.items()]))]
     if found["draws"]:
         columns = found["draws"]
         rows = [
@@ -325,7 +311,7 @@ def page(found):
         text += [
             "## The distribution of draws\n",
             DISTRIBUTION,
-            table(rows) + "\n",
+            table(pd.DataFrame(rows)),
         ]
     return "\n".join(text)
 
