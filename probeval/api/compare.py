@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from probeval.api.classical import judged_scores, note_left_out
-from probeval.api.inputs import Note, Progress, as_collection, as_scale, collect_notes, select_model, silent
+from probeval.api.inputs import Note, Progress, as_collection, as_rope, as_scale, collect_notes, select_model, silent
 from probeval.api.studies import is_score_table
 from probeval.arrays import Floats
 from probeval.data import Collection, Scale
@@ -121,7 +121,7 @@ def compare(
     method: str = "t",
     correction: str | None = None,
     bayes: bool = False,
-    rope: float = 0.0,
+    rope: float | str = 0.0,
     against: str | None = None,
     level: float = 0.95,
     samples: int = 100_000,
@@ -154,7 +154,8 @@ def compare(
     bayes
         A hierarchical model of the scores (PyMC) in place of tests.
     rope
-        Differences up to this size count as ties.
+        Differences up to this size count as ties: a number, or ``"users=.5"`` for the difference that half of the users
+        notice.
     against
         Show only the pairs with this system.
     level
@@ -162,7 +163,8 @@ def compare(
     model, draws
         A relevance model for P(significant once all is judged), and its number of joint draws.
     mapping
-        A published mapping to user satisfaction; by default that of the measure.
+        The published users: a mapping to user satisfaction, and for a rope of users an agreement; by default those of
+        the measure.
     seed, progress, say
         As in :func:`probeval.evaluate`.
 
@@ -180,6 +182,7 @@ def compare(
         from probeval.reliability import read_scores
 
         scores, name = read_scores(source[0] if isinstance(source, (list, tuple)) else source), None
+        ties_up_to = as_rope(rope, mapping=mapping, say=note)
     elif metric is None:
         raise ReliabilityError("Runs need a measure, such as nDCG@10; a single table (.csv) is read as scores.")
     else:
@@ -189,6 +192,7 @@ def compare(
         )  # fmt: skip
         name = str(as_metric(metric))
         found = judged_scores(collection, as_metric(metric), scale=as_scale(scale), gain=gain, depth=depth)
+        ties_up_to = as_rope(rope, found.metric, found.scale, mapping=mapping, say=note)
         note_left_out(collection, found, note)
         if found.judged_pairs < found.pool:
             note(f"{found.pool - found.judged_pairs:,} of {found.pool:,} pairs are not judged: they count as 0.")
@@ -205,7 +209,7 @@ def compare(
         extra = pd.concat([extra, _users(found, systems, mapping, level)], axis=1)
         scores = found
     return SystemComparisons(
-        _compared(scores, method, correction, bayes, level, rope, samples, seed, against), name, extra, against,
+        _compared(scores, method, correction, bayes, level, ties_up_to, samples, seed, against), name, extra, against,
         tuple(notes),
     )  # fmt: skip
 

@@ -25,6 +25,7 @@ from probeval.cli.options import (
     OutputFormat,
     Qrels,
     Quiet,
+    Rope,
     ScaleName,
     Seed,
 )
@@ -85,15 +86,7 @@ def compare(
     bayes: Annotated[
         bool, typer.Option("--bayes", help="Use a hierarchical model of the scores (PyMC) instead of tests.")
     ] = False,
-    rope: Annotated[
-        float,
-        typer.Option(
-            "--rope",
-            min=0,
-            metavar="X",
-            help="The region of practical equivalence: differences up to this size count as ties.",
-        ),
-    ] = 0.0,
+    rope: Rope = "0",
     against: Annotated[
         str | None, typer.Option("--against", metavar="SYSTEM", help="Show only the pairs with this system.")
     ] = None,

@@ -43,6 +43,7 @@ __all__ = [
     "Qrels",
     "Quiet",
     "Reference",
+    "Rope",
     "RunPaths",
     "ScaleName",
     "Seed",
@@ -222,6 +223,14 @@ MappingName = Annotated[
         "--mapping",
         metavar="NAME",
         help="A published mapping to user satisfaction, such as DCGl@5/broad; default: that of the measure.",
+    ),
+]
+Rope = Annotated[
+    str,
+    typer.Option(
+        "--rope",
+        metavar="D|users=SHARE",
+        help="Differences up to this size count as ties: a number, or the difference that a share of users notice.",
     ),
 ]
 ScaleName = Annotated[

@@ -124,6 +124,36 @@ class Agreement(Shown):
         second = np.where(d > EDGE, wrong, np.where(d < -EDGE, right, 0.0))
         return first, 1.0 - first - second, second
 
+    def noticeable(self, share: float = 0.5) -> float:
+        """Return the least difference from which on at least this share of users prefer the better list.
+
+        It is the lower end of a tenth: in that tenth and in all above it, the share is reached. Tenths without answers
+        are skipped. See docs/theory/satisfaction.md#noticeable.
+
+        >>> load_agreement("CGl@5/fine").noticeable(), load_agreement("CGl@5/broad").noticeable()
+        (0.3, 0.5)
+        """
+        if not 0 < share <= 1:
+            raise SatisfactionError(f"A share of users is above 0 and at most 1, got {share:g}.")
+        seen = np.flatnonzero(self.n)
+        reached = self.better[seen] / self.n[seen] >= share
+        if not reached[-1]:
+            raise SatisfactionError(
+                f"No difference is noticed by {share:.0%} of users: {self.name or 'the agreement'} reaches "
+                f"{self.better[seen[-1]] / self.n[seen[-1]]:.1%}. Ask for a smaller share."
+            )
+        return float(seen[len(seen) - np.logical_and.accumulate(reached[::-1]).sum()] / TENTHS)
+
+    def noticeable_in_words(self, share: float = 0.5) -> str:
+        """Return a sentence with the difference that this share of users notice, and whose users these are.
+
+        >>> print(load_agreement("CGl@5/broad").noticeable_in_words())
+        Half of the users notice a difference of 0.5 (CGl@5/broad; Urbano 2013, music similarity, 4,115 answers).
+        """
+        who = "Half" if share == 0.5 else f"{100 * share:g}%"
+        whose = "; ".join(filter(None, (self.name, self.origin)))
+        return f"{who} of the users notice a difference of {self.noticeable(share):g}{f' ({whose})' if whose else ''}."
+
     @property
     def distance_from_ideal(self) -> float:
         """The distance of users from always preferring the better list: the root mean of (1 - P(+1))^2."""

@@ -11,8 +11,9 @@ import pytest
 
 import probeval
 from probeval.api import as_collection, select_model
+from probeval.api.inputs import as_rope
 from probeval.data import Scale
-from probeval.errors import DataError, ModelError, ProbevalWarning
+from probeval.errors import DataError, ModelError, ProbevalWarning, SatisfactionError
 from probeval.relevance import FallbackModel, Uniform, load_card
 
 RUNS = {
@@ -171,3 +172,36 @@ def test_texts_of_other_kinds_are_refused():
 def test_an_evaluation_notes_its_texts():
     found = probeval.evaluate(RUNS, "DCG@5", scale="graded:2", docs={"d1": "red wine", "d2": "red beer", "d3": "tea"})
     assert "Texts of 3 of 4 documents." in found.notes
+
+
+def test_a_rope_is_a_number_or_what_users_notice():
+    said = []
+    assert [as_rope(rope, "nDCG@10", Scale.binary(), say=said.append) for rope in (0, 0.01, "0", ".05")] == [
+        0, 0.01, 0, 0.05,
+    ]  # fmt: skip
+    assert said == []
+    assert as_rope("users=.5", "CG@5", Scale.graded(2), say=said.append) == 0.5
+    assert said == [
+        "Half of the users notice a difference of 0.5 (CGl@5/broad; Urbano 2013, music similarity, 4,115 answers)."
+    ]
+    assert as_rope("users=0.8", "nDCG@10", Scale.binary(), mapping="CGl@5/fine") == 0.7
+    assert as_rope("users=.5", mapping="CGl@5/fine") == 0.3
+
+
+@pytest.mark.parametrize(
+    ("rope", "metric", "mapping", "expected"),
+    [
+        (-0.1, "CG@5", None, r"at least 0, or users=SHARE \(users=.5\), got '-0.1'"),
+        ("half", "CG@5", None, "got 'half'"),
+        ("users=", "CG@5", None, "got 'users='"),
+        ("inf", "CG@5", None, "got 'inf'"),
+        ("users=5", "CG@5", None, "A share of users is above 0 and at most 1, got 5"),
+        ("users=.99", "CG@5", None, "No difference is noticed by 99% of users: CGl@5/broad reaches 89.4%"),
+        ("users=.5", "nDCG@10", None, r"for nDCG@10 on the scale graded:2. Borrow some with --mapping .* CGl@5/fine"),
+        ("users=.5", None, None, "for a table of scores. Borrow some with --mapping"),
+        ("users=.5", "CG@5", "Ql@5/fine", "No agreement 'Ql@5/fine': CGl@5/broad"),
+    ],
+)
+def test_a_bad_rope_is_refused(rope, metric, mapping, expected):
+    with pytest.raises(SatisfactionError, match=expected):
+        as_rope(rope, metric, metric and Scale.graded(2), mapping=mapping)

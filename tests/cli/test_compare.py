@@ -103,6 +103,19 @@ def test_judgments_that_miss_some(probeval, partly, metric):
     assert all(0 <= p["p_significant"] <= 1 for p in modelled)
 
 
+def test_a_rope_of_users(probeval, campaign, table):
+    files = (campaign / "runs", "--qrels", campaign / "qrels.txt", "--metric", "CG@5", "--format", "json")
+    said = probeval("compare", *files, "--rope", "users=.5")
+    assert "Half of the users notice a difference of 0.5 (CGl@5/broad; Urbano 2013" in said.err
+    assert json.loads(said.out)["rope"] == 0.5
+    assert {p["verdict"] for p in json.loads(said.out)["pairs"]} == {"equal"}
+    borrowed = probeval("compare", table, "--rope", "users=.5", "--mapping", "CGl@5/fine", "--format", "json")
+    assert json.loads(borrowed.out)["rope"] == 0.3
+    refused = probeval("compare", table, "--rope", "users=.5")
+    assert refused.code == 1
+    assert "Borrow some with --mapping" in refused.err
+
+
 def test_pictures(probeval, table, tmp_path):
     said = probeval("compare", table, "--plot", tmp_path / "all.png")
     assert said.code == 0

@@ -45,6 +45,30 @@ def test_a_tenth_without_answers_takes_its_neighbours_share():
     assert agreement.distance_from_ideal == pytest.approx(0.2)
 
 
+@pytest.mark.parametrize(
+    ("name", "share", "difference"),
+    [("CGl@5/fine", 0.5, 0.3), ("CGl@5/broad", 0.5, 0.5), ("DCGl@5/broad", 0.5, 0.4), ("CGl@5/fine", 0.8, 0.7),
+     ("CGl@5/fine", 0.1, 0.0), ("CGl@5/fine", 1, 0.9)],
+)  # fmt: skip
+def test_the_difference_that_a_share_of_users_notice(name, share, difference):
+    agreement = load_agreement(name)
+    assert agreement.noticeable(share) == difference
+    beyond = np.linspace(difference, 1, 50) + 1e-6
+    assert (agreement(np.minimum(beyond, 1))[0] >= share).all()
+
+
+def test_a_difference_is_noticed_only_if_every_larger_one_is():
+    better, worse = np.array([0, 0, 6, 0, 4, 7, 0, 8, 9, 0]), np.array([9, 0, 4, 0, 6, 3, 0, 2, 1, 0])
+    agreement = Agreement(better, np.zeros(10, dtype=int), worse)
+    assert agreement.noticeable(0.5) == 0.5  # .2 has more than half too, and .4 does not
+    assert agreement.noticeable(0.75) == 0.7  # .6 has no answers
+    assert agreement.noticeable_in_words(0.75) == "75% of the users notice a difference of 0.7."
+    with pytest.raises(SatisfactionError, match=r"No difference is noticed by 95% of users: .* reaches 90.0%"):
+        agreement.noticeable(0.95)
+    with pytest.raises(SatisfactionError, match="above 0 and at most 1, got 50"):
+        agreement.noticeable(50)
+
+
 @pytest.mark.parametrize("name", sorted(published_agreements()))
 def test_what_ships_grows_with_the_difference(name):
     agreement = load_agreement(name)
