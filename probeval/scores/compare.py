@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
@@ -340,7 +340,5 @@ def check_rope(rope: float) -> None:
 
 
 def _ranked_system(row: Mapping[str, Any]) -> RankedSystem:
-    found: RankedSystem = {**scored_system(row), "p_best": float(row["p_best"]), "group": int(row["group"])}
-    if "p_near_best" in row:
-        found["p_near_best"] = float(row["p_near_best"])
-    return found
+    probabilities = {name: float(row[name]) for name in ("p_best", "p_near_best") if name in row}
+    return cast("RankedSystem", {**scored_system(row), **probabilities, "group": int(row["group"])})
