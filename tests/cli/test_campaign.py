@@ -231,3 +231,16 @@ def test_without_sqlalchemy_one_line_says_what_to_install():
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert said.returncode == 1
     assert said.stderr == "Error: Campaigns need SQLAlchemy: pip install 'probeval[web]'.\n"
+
+
+def test_a_campaign_has_a_rope(probeval: Run, runs: Path):
+    made = probeval(
+        "campaign", "create", "mine.db", runs, "--metric", "DCG@5", "--scale", "graded:2", "--model", "uniform",
+        "--rope", "users=.5", "--format", "json",
+    )  # fmt: skip
+    assert made.code == 0, made.err
+    assert "Half of the users notice a difference of 0.4" in made.err
+    assert json.loads(made.out)["rope"] == 0.4
+    status = json.loads(probeval("campaign", "status", "mine.db", "--refresh", "--format", "json").out)
+    assert status["snapshot"]["reached"]
+    assert status["snapshot"]["systems"][0]["p_near_best"] == 1.0

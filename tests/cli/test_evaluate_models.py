@@ -438,3 +438,15 @@ def test_systems_that_cannot_differ_are_named(probeval, put):
     assert alike.format("a, b, d", "P@2") in said.err  # the order is nothing to precision
     assert alike.format("a, d", "DCG@2") in said.err
     assert said.err.count("identical lists") == 2
+
+
+def test_a_rope_is_said_and_shown(probeval, folder):
+    ask = ("evaluate", folder / "runs", "--metric", "DCG@5", "--scale", "graded:2", "--model", "uniform")
+    said = probeval(*ask, "--rope", "users=.5", "--format", "json")
+    document = result(said)
+    assert "Half of the users notice a difference of 0.4 (DCGl@5/broad" in said.err
+    assert document["rope"] == 0.4
+    assert all(row["p_near_best"] >= row["p_best"] for row in document["systems"])
+    assert all(pair["p_equal"] > 0.99 for pair in document["pairs"])
+    expect_refusal(probeval(*ask[:-1], "none", "--rope", 0.1), "--rope is for probabilities")
+    expect_refusal(probeval(*ask, "--metric", "P@5", "--rope", "users=.5"), "a difference of one measure")

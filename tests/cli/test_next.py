@@ -53,7 +53,7 @@ def test_a_table_of_pairs(asked, folder):
 def test_json_says_what_csv_says_and_more(asked, folder):
     document = json.loads(asked("-n", 3, "--format", "json").out)
     assert list(document) == [
-        "metric", "model", "policy", "goal", "pool", "judged", "confidence", "stop", "comparisons", "next",
+        "metric", "model", "policy", "goal", "pool", "judged", "rope", "confidence", "stop", "comparisons", "next",
     ]  # fmt: skip
     assert (document["metric"], document["policy"], document["goal"]) == ("DCG@5", "gain", "ranking")
     assert document["stop"]["reached"] is False
@@ -181,3 +181,31 @@ def test_errors_are_one_line(asked, more, message):
 def test_wrong_usage(probeval, folder):
     assert probeval("next", folder / "runs").code == 2
     assert probeval("next", folder / "runs", "--metric", "AP", "-n", -1).code == 2
+
+
+def test_ties_within_the_rope_end_the_judging(asked):
+    said = asked("--rope", 2, "--goal", "best", "--stop", "best=.99+every=.99", "-n", 3, quiet=False)
+    assert said.code == 0, said.err
+    assert "0 are open, 10 are ties within 2;" in said.err
+    assert "Differences up to 2 count as ties." in said.err
+    assert "Tied with system-" in said.err
+    assert "no more judgments are needed" in said.err
+    document = json.loads(asked("--rope", 0.05, "--format", "json").out)
+    plain = json.loads(asked("--format", "json").out)
+    assert (plain["rope"], document["rope"]) == (0.0, 0.05)
+    assert document["confidence"] > plain["confidence"]
+
+
+@pytest.mark.parametrize(
+    ("rope", "says"),
+    [
+        ("-1", "A rope is a difference of at least 0, or users=SHARE (users=.5), got '-1'."),
+        ("users=.5", "no preferences of users are published for DCG@5 on the scale fine. Borrow some with --mapping"),
+    ],
+)
+def test_a_rope_that_means_nothing_is_one_line(probeval, folder, rope, says):
+    said = probeval(
+        "next", folder / "runs", "--metric", "DCG@5", "--scale", "fine", "--model", "uniform", "--rope", rope
+    )
+    assert said.code == 1
+    assert says in said.err.splitlines()[-1]

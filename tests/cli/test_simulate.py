@@ -218,3 +218,14 @@ def test_evaluate_by_labels(probeval, folders, labels):
     said = probeval(*ask, "--model", "ppi")
     assert said.code == 1
     assert "use --model labels --method ppi." in said.err
+
+
+def test_a_rope_ends_it_sooner(run):
+    plain, roped = (
+        json.loads(run(*more, "--stop", "confidence=.95", "--format", "json").out)["policies"][0]["stop"]
+        for more in ((), ("--rope", 0.05))
+    )
+    assert roped["reached"]
+    assert roped["judged"] < plain["judged"]
+    by_users = json.loads(run("--rope", "users=.5", "--format", "json").out)["policies"][0]["stop"]
+    assert by_users["judged"] == 0  # half of the users notice a difference of .4: none is that large
