@@ -15,14 +15,14 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from evidence import CAMPAIGNS, COVID, DOCS, Keep, Targets, do_all, past_campaigns, table
+from evidence import CAMPAIGNS, DOCS, Targets, do_all, table
+from replays import SHARES, Replays
 
-from probeval.data import read_campaign
 from probeval.metrics import parse
 from probeval.plots import plot_trajectories, save
-from probeval.relevance import choose_model, fit_hierarchical
+from probeval.relevance import choose_model
 from probeval.selection import POLICIES, Judging
-from probeval.simulation import MODELS, HeldOut, SimulatedAssessor, Simulation, SimulationProtocol, forecast, replay
+from probeval.simulation import HeldOut, SimulatedAssessor, Simulation, SimulationProtocol, forecast, replay
 from probeval.simulation.points import tau_and_accuracy
 from probeval.simulation.trajectory import Trajectory, lasting
 
@@ -35,8 +35,6 @@ TRIED = tuple(reversed(PICTURES))  # by `scores` and `plan`
 MODEL = {"gain": "hierarchical", "random": "hierarchical", "mtc": "independent"}  # of each order
 ORDERS = ("gain", "random")  # of the hierarchical model
 SEEDS = {"DCG": 5, "nDCG": 2}
-SHARES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4)
-PROTOCOL = {"batch": 10, "late_batch": 0.01, "checkpoints": SHARES, "until": SHARES[-1], "draws": 500}
 FAR = 0.3  # of the pool: the effort of an order that never arrives at tau .9
 PILOT, PLANS = 0.03, 5
 HEAD = """# Evidence: which pair next, and when to stop
@@ -64,32 +62,14 @@ class Cell(NamedTuple):
         return f"cell-{'-'.join(map(str, self))}"
 
 
-class Work:
+class Work(Replays):
     """Campaigns, models and trajectories, each made once."""
 
     def __init__(self, asked: argparse.Namespace) -> None:
-        self.data, self.kept, self.finished = asked.data, Keep(asked.keep), asked.finished
+        super().__init__(asked.data, asked.keep)
+        self.finished = asked.finished
         self.campaigns = [name for name in CAMPAIGNS if name in asked.campaigns]
         self.seeds = {measure: min(n, asked.seeds) for measure, n in SEEDS.items() if measure in asked.measures}
-
-    def held(self, name, depth=None):
-        depth = depth or CAMPAIGNS[name]
-
-        def hold():
-            return HeldOut.of(replace(read_campaign(self.data / name), labels=None), depth=depth)
-
-        return self.kept(f"held-{name}", hold)
-
-    def model(self, name, kind):
-        """Return a model that never saw the campaign; independent pairs are fitted at the campaign's own depth."""
-
-        def fit():
-            past = past_campaigns(self.data, name, labels=False)
-            if kind == "hierarchical":
-                return fit_hierarchical(past, depth=10)
-            return MODELS[kind](past, depth=CAMPAIGNS[name])
-
-        return self.kept(f"model-{kind}-{'trec-covid' if name in COVID else name}", fit)
 
     def cells(self) -> list[Cell]:
         """Return the replays of `ranking`: seed by seed, the quickest campaigns first. Seeds change nothing for MTC."""
@@ -113,23 +93,15 @@ class Work:
         return dict(zip(cells, do_all([partial(self.cell, cell) for cell in cells]), strict=True))
 
     def cell(self, cell: Cell) -> Trajectory:
-        metric = f"{cell.measure}@{CAMPAIGNS[cell.campaign]}"
         explore = 0.0 if cell.order == "mtc" else None
-        return self._replay(
-            cell.name, cell.campaign, cell.order, MODEL[cell.order], metric, seed=cell.seed, explore=explore
+        return self.replay(
+            cell.name, cell.campaign, cell.order, cell.measure, kind=MODEL[cell.order], seed=cell.seed, explore=explore
         )
 
     def trajectory(self, part, name, policy, kind, *, seed=0, **settings):
         """Return a replay of another part of the page, DCG."""
         kept = "-".join([part, name, policy, kind, str(seed)])
-        return self._replay(kept, name, policy, kind, f"DCG@{CAMPAIGNS[name]}", seed=seed, **settings)
-
-    def _replay(self, kept, name, policy, kind, metric, *, seed, **settings):
-        protocol = SimulationProtocol.of(metric, **{**PROTOCOL, **settings})
-        return self.kept(
-            kept,
-            lambda: replay(self.held(name), self.model(name, kind), protocol, policy=policy, name=kind, seed=seed),
-        )
+        return self.replay(kept, name, policy, "DCG", kind=kind, seed=seed, **settings)
 
 
 def ranking(work: Work) -> str:

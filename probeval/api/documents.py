@@ -68,8 +68,9 @@ class NextDocument(TypedDict):
     ----------
     metric, model, policy, goal
         The measure, the model, the policy and the goal.
-    pool, judged, confidence
-        The number of pairs, the number judged, and the mean confidence over pairs of systems.
+    pool, judged, rope, confidence
+        The number of pairs, the number judged, the largest difference that does not matter, and the mean confidence
+        over pairs of systems.
     comparisons
         The number of comparisons of systems in each state.
     """
@@ -80,6 +81,7 @@ class NextDocument(TypedDict):
     goal: str
     pool: int
     judged: int
+    rope: float
     confidence: float
     stop: CheckedStop
     comparisons: VerdictDocument

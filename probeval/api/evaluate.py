@@ -9,6 +9,7 @@ from probeval.api.inputs import (
     Note,
     Progress,
     as_collection,
+    as_rope,
     as_scale,
     collect_notes,
     note_texts,
@@ -51,6 +52,8 @@ def evaluate(
     family: str | None = None,
     draws: int = 1000,
     level: float = 0.95,
+    rope: float | str = 0.0,
+    mapping: str | None = None,
     order: str = "trec_eval",
     seed: int = 0,
     progress: Progress = iter,
@@ -79,6 +82,9 @@ def evaluate(
         The computation of scores: see :func:`probeval.scores.evaluate`.
     level
         The probability of intervals.
+    rope, mapping
+        Differences up to this size count as ties: a number, or ``"users=.5"`` for the difference that half of the users
+        notice, by the published agreement of the measure, or by that of this name.
     seed
         The random seed; the same seed gives the same result.
     progress, say
@@ -126,6 +132,7 @@ def evaluate(
         target=target,
         family=family,
         draws=draws,
+        rope=as_rope(rope, measured, choice.scale, mapping=mapping, say=note),
         seed=seed,
     )
     return Evaluation(judging.begin(), choice, level, tuple(notes))

@@ -81,7 +81,8 @@ class Evaluation(Shown):
     @cached_property
     def ranking(self) -> Ranking:
         """The systems by falling mean score, with rank probabilities."""
-        return self.scores.ranking(rng=stream(self.state.judging.seed, Purpose.RANKING))
+        judging = self.state.judging
+        return self.scores.ranking(rng=stream(judging.seed, Purpose.RANKING), rope=judging.rope)
 
     @cached_property
     def verdict(self) -> Verdict:
@@ -99,9 +100,9 @@ class Evaluation(Shown):
             return replace(self, state=replace(self.state, judging=replace(judging, metric=measure)))
         return replace(self, state=judging.to_depth(wanted, metric=measure).begin())
 
-    def compare(self, a: str, b: str, *, rope: float = 0.0) -> Comparison:
-        """System ``a`` against system ``b``; differences up to ``rope`` count as ties."""
-        return self.scores.compare(a, b, rope=rope)
+    def compare(self, a: str, b: str, *, rope: float | None = None) -> Comparison:
+        """System ``a`` against system ``b``; differences up to ``rope``, by default that of the ranking, are ties."""
+        return self.scores.compare(a, b, rope=self.state.judging.rope if rope is None else rope)
 
     def next(
         self,
@@ -235,8 +236,8 @@ class Evaluation(Shown):
         return (View(self.to_frame(), str(self.scores.metric), intervals=("mean", "lower", "upper")),)
 
     def sentences(self) -> list[str]:
-        """The headline, then notes on the data and the model."""
-        return [self.headline, *self.notes]
+        """The headline, the ties, then notes on the data and the model."""
+        return [self.headline, *self.ranking.ties(level=self.level), *self.notes]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -313,6 +314,7 @@ class NextPairs(Shown):
             "goal": str(state.judging.goal),
             "pool": state.scores.pool,
             "judged": state.scores.judged,
+            "rope": state.judging.rope,
             "confidence": state.ranking.confidence,
             "stop": {"reached": check.reached, "reasons": list(check.reasons), "values": check.values},
             "comparisons": Verdict.of(state.ranking).to_dict(),
@@ -330,6 +332,7 @@ class NextPairs(Shown):
         lines = [
             f"{scores.judged:,} of {scores.pool:,} pairs judged, confidence {state.ranking.confidence:.3f}.",
             str(Verdict.of(state.ranking)),
+            *state.ranking.ties(),
         ]
         if check.reached:
             lines.append(f"The target is met ({'; '.join(check.reasons)}): no more judgments are needed.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from probeval.api.inputs import Note, Progress, as_collection, as_scale, note_texts, select_model, silent
+from probeval.api.inputs import Note, Progress, as_collection, as_rope, as_scale, note_texts, select_model, silent
 from probeval.data import Scale
 from probeval.metrics import Metric
 from probeval.relevance import Card
@@ -29,6 +29,8 @@ def plan(
     assessors: Sequence[int] = (1,),
     disagreement: float = 0.0,
     difference: float = 0.05,
+    rope: float | str = 0.0,
+    mapping: str | None = None,
     prices: Prices | None = None,
     metadata: Any = None,
     labels: Any = None,
@@ -55,6 +57,8 @@ def plan(
         Targets that must all hold, such as ``confidence=.95,erho2=.9``: see :data:`probeval.simulation.TARGETS`.
     queries, depths, assessors, disagreement, difference, prices
         The options to consider, and what they cost: see :func:`probeval.simulation.plan`.
+    rope, mapping
+        The largest difference that does not matter, as in :func:`probeval.evaluate`.
     jobs, seed, progress, say
         The number of processes; same seed, same plan; wraps the trajectories; receives remarks.
     """
@@ -70,5 +74,5 @@ def plan(
     return make_plan(
         collection, choice.model, metric=metric, targets=target, scale=choice.scale, queries=queries, depths=depths,
         assessors=assessors, disagreement=disagreement, difference=difference, prices=prices, n_jobs=jobs, seed=seed,
-        progress=progress,
+        rope=as_rope(rope, metric, choice.scale, mapping=mapping, say=say), progress=progress,
     )  # fmt: skip

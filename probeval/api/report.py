@@ -34,6 +34,7 @@ def report(
     policies: Any = None,
     mapping: str | None = None,
     level: float = 0.95,
+    rope: float | str = 0.0,
     command: str = "",
     progress: Progress = iter,
     say: Note = silent,
@@ -58,8 +59,9 @@ def report(
         Simulate these policies on the finished campaign, and report the simulation.
     mapping
         A published mapping to user satisfaction; by default that of the measure.
-    level
-        The probability of intervals.
+    level, rope
+        The probability of intervals, and the largest difference that does not matter, as in :func:`probeval.evaluate`;
+        an evaluation and a campaign have their own rope.
     command
         The command that makes the report again, for its last section.
     progress, say
@@ -67,7 +69,7 @@ def report(
     options
         As in :func:`probeval.evaluate`, or :func:`probeval.simulate` with ``policies``.
     """
-    page = _page(source, metric, name, policies, mapping, level, command, progress, say, options)
+    page = _page(source, metric, name, policies, mapping, level, rope, command, progress, say, options)
     page = page if title is None else replace(page, title=title)
     from probeval.reports import write_report
 
@@ -82,6 +84,7 @@ def _page(
     policies: Any,
     mapping: str | None,
     level: float,
+    rope: float | str,
     command: str,
     progress: Progress,
     say: Note,
@@ -111,13 +114,24 @@ def _page(
     if not isinstance(place, Evaluation) and metric is None:
         raise DataError("Runs need a measure, such as nDCG@10.")
     if policies:
-        result = simulate(source, metric, policies, progress=progress, say=say, **options)  # type: ignore[arg-type]
+        result = simulate(
+            source,
+            metric,  # type: ignore[arg-type]
+            policies,
+            rope=rope,
+            mapping=mapping,
+            progress=progress,
+            say=say,
+            **options,
+        )
         return report_simulation(
             result, title=f"{_name(source)}: {metric}, simulated", command=command, seed=options.get("seed", 0)
         )
-    evaluation = (
-        place if isinstance(place, Evaluation) else evaluate(source, metric, level=level, say=say, **options)  # type: ignore[arg-type]
-    )
+    if isinstance(place, Evaluation):
+        evaluation = place
+    else:
+        assert metric is not None
+        evaluation = evaluate(source, metric, level=level, rope=rope, mapping=mapping, say=say, **options)
     return evaluation.page(command=command, mapping=users, progress=progress)
 
 

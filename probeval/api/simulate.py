@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from probeval.api.inputs import (
     Note,
     Progress,
     as_collection,
+    as_rope,
     as_scale,
     note_texts,
     read_labelled,
@@ -39,6 +41,8 @@ def simulate(
     order: str = "trec_eval",
     fit: Sequence[Collection | str | PathLike[str]] = (),
     labels_from: Any = None,
+    rope: float | str = 0.0,
+    mapping: str | None = None,
     jobs: int = 1,
     scheduler: str | None = None,
     progress: Progress = iter,
@@ -57,6 +61,8 @@ def simulate(
         Campaigns (folders or collections) on which the models are fitted; by default the built-in models are used.
     labels_from
         A table of labels beside grades, or several, to learn how reliable those are who gave them, with ``fit``.
+    rope, mapping
+        The largest difference that does not matter, as in :func:`probeval.evaluate`.
     jobs, scheduler
         The number of processes, or the address of a Dask scheduler.
     progress, say
@@ -86,6 +92,9 @@ def simulate(
     collection, *past = described
     if collection.judgments is None:
         raise DataError("A simulation needs the judgments of a finished campaign: give qrels.")
+    scale = collection.scale(settings.scale)
+    scale = scale if settings.gain is None else scale.with_gain(settings.gain)
+    settings = replace(settings, rope=as_rope(rope, settings.metric, scale, mapping=mapping, say=say))
     return judge_again(
         collection, settings, fit=past, labelled=labelled,
         n_jobs=jobs, scheduler=scheduler, progress=progress, say=say,

@@ -17,6 +17,7 @@ from probeval.data.collection import Collection
 from probeval.data.scale import Scale
 from probeval.errors import CampaignError, did_you_mean
 from probeval.relevance import card_names, choose_model
+from probeval.scores.compare import check_rope
 from probeval.scores.evaluate import as_metric
 from probeval.selection import Goal, Stopping
 from probeval.selection.batch import check_exploration
@@ -99,6 +100,7 @@ def check_settings(setup: Setup, collection: Collection) -> None:
     if setup.explore is not None:
         check_exploration(setup.explore)
     Stopping.parse(setup.stopping)
+    check_rope(setup.rope)
     for system in Goal.parse(setup.goal).systems:
         if system not in collection.runs.systems:
             raise CampaignError(f"No system {system!r} among the runs.{did_you_mean(system, collection.runs.systems)}")

@@ -109,6 +109,7 @@ class ModelRunner:
             explore=setup.explore,
             scale=setup.scale,
             depth=setup.depth,
+            rope=setup.rope,
             seed=setup.seed,
         )
 

@@ -26,6 +26,8 @@ class Setup:
         The name of the campaign.
     metric, model, policy, goal, stopping
         Their names, such as ``"nDCG@10"`` or ``"confidence=.95"``.
+    rope
+        Differences between systems up to this size do not matter.
     scale
         The scale that assessors judge on.
     depth
@@ -58,6 +60,7 @@ class Setup:
     policy: str = "gain"
     goal: str = "ranking"
     stopping: str = "confidence=0.95"
+    rope: float = 0.0
     explore: float | None = None
     overlap: float = 0.0
     opinions: int = 2

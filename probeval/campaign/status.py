@@ -52,7 +52,7 @@ class StatusDocument(TypedDict):
 
     Parameters
     ----------
-    name, metric, scale, model, depth, policy, goal, stopping, explore, opinions, lease, rule, seed
+    name, metric, scale, model, depth, policy, goal, stopping, rope, explore, opinions, lease, rule, seed
         The settings of the campaign.
     guideline, events
         The version of the guideline, 0 if there is none, and the number of events in the log.
@@ -80,6 +80,7 @@ class StatusDocument(TypedDict):
     policy: str
     goal: str
     stopping: str
+    rope: float
     explore: float | None
     overlap: int
     opinions: int
@@ -238,6 +239,7 @@ class Status(Shown):
             "policy": setup.policy,
             "goal": setup.goal,
             "stopping": setup.stopping,
+            "rope": setup.rope,
             "explore": setup.explore,
             "overlap": self.overlap,
             "opinions": setup.opinions,

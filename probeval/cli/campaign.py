@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import pandas as pd
 import typer
 
-from probeval.api.inputs import as_collection, as_scale, note_texts, select_model
+from probeval.api.inputs import as_collection, as_rope, as_scale, note_texts, select_model
 from probeval.cli.assessor_texts import guideline, guideline_text, queries, texts_known
 from probeval.cli.completion import complete_export, complete_import
 from probeval.cli.documents import (
@@ -28,6 +28,7 @@ from probeval.cli.options import (
     Gain,
     GoalName,
     Labels,
+    MappingName,
     MetadataFile,
     Metric,
     ModelName,
@@ -38,6 +39,7 @@ from probeval.cli.options import (
     PolicyName,
     Qrels,
     Quiet,
+    Rope,
     RunPaths,
     ScaleName,
     Seed,
@@ -91,6 +93,8 @@ def create(
     policy: PolicyName = "gain",
     goal: GoalName = "ranking",
     stop: Stop = "confidence=.95",
+    rope: Rope = "0",
+    mapping: MappingName = None,
     explore: Explore = None,
     overlap: Annotated[
         float, typer.Option("--overlap", min=0, max=1, help="The share of pairs that several assessors judge.")
@@ -144,6 +148,7 @@ def create(
         policy=policy,
         goal=goal,
         stopping=stop,
+        rope=as_rope(rope, metric, choice.scale, mapping=mapping, say=talk),
         explore=explore,
         overlap=overlap,
         opinions=opinions,

@@ -23,6 +23,7 @@ from probeval.cli.options import (
     InferenceName,
     Labels,
     Level,
+    MappingName,
     MetadataFile,
     Method,
     Metrics,
@@ -35,6 +36,7 @@ from probeval.cli.options import (
     Qrels,
     Quiet,
     Reference,
+    Rope,
     RunPaths,
     ScaleName,
     Seed,
@@ -69,6 +71,8 @@ def evaluate(
     model: ModelName = None,
     inference: Inference = InferenceName.laplace,
     level: Level = 0.95,
+    rope: Rope = "0",
+    mapping: MappingName = None,
     target: Target = TargetName.collection,
     method: Method = None,
     family: Family = None,
@@ -111,8 +115,12 @@ def evaluate(
     if model == "none":
         if plot is not None:
             raise ProbevalError("--plot shows probabilities, and --model none has none. Name a model.")
+        if rope != "0":
+            raise ProbevalError("--rope is for probabilities, and --model none has none. Name a model.")
         _classical(runs, metrics, qrels, scale, gain, depth, systems, order, per_query, output_format, talk)
         return
+    if len(metrics) > 1 and rope.startswith("users="):
+        raise ProbevalError("--rope users=SHARE is a difference of one measure. Give one --metric, or a number.")
     first = talk.warned(
         lambda: api.evaluate(
             runs,
@@ -134,6 +142,8 @@ def evaluate(
             family=family and family.value,
             draws=draws,
             level=level,
+            rope=rope,
+            mapping=mapping,
             order=order.value,
             seed=seed,
             progress=talk.progress,
@@ -161,7 +171,7 @@ def _write(
     alone = len(evaluations) == 1
     if output_format is OutputFormat.json:
         for evaluation in evaluations:
-            talk(evaluation.headline if alone else f"{evaluation.scores.metric}: {evaluation.headline}")
+            _say(evaluation, alone, talk)
         documents = [evaluation.to_dict(per_query=per_query) for evaluation in evaluations]
         if trust is not None:
             documents[0]["trust"] = trust.to_dict()
@@ -171,7 +181,7 @@ def _write(
         metric, frame = str(evaluation.scores.metric), evaluation.to_frame(per_query=per_query)
         if output_format is OutputFormat.table and i:
             talk("")
-        talk(evaluation.headline if alone else f"{metric}: {evaluation.headline}")
+        _say(evaluation, alone, talk)
         if output_format is OutputFormat.csv:
             write_csv(frame if alone else frame.assign(metric=metric), header=i == 0)
         else:
@@ -182,6 +192,13 @@ def _write(
             write_table(view.frame, title=view.title)
         for sentence in trust.sentences():
             talk(sentence)
+
+
+def _say(evaluation: Evaluation, alone: bool, talk: Talk) -> None:
+    """Print the headline and the ties."""
+    talk(evaluation.headline if alone else f"{evaluation.scores.metric}: {evaluation.headline}")
+    for sentence in evaluation.ranking.ties(level=evaluation.level):
+        talk(sentence)
 
 
 def _plot(ranking: Ranking, path: Path, level: float, talk: Talk) -> None:

@@ -14,6 +14,7 @@ from probeval.cli.options import (
     Gain,
     Jobs,
     Labels,
+    MappingName,
     MetadataFile,
     Metric,
     ModelName,
@@ -23,6 +24,7 @@ from probeval.cli.options import (
     OutputFormat,
     Qrels,
     Quiet,
+    Rope,
     RunPaths,
     ScaleName,
     Seed,
@@ -58,6 +60,8 @@ def plan(
     difference: Annotated[
         float, typer.Option("--difference", help="The difference between two systems, for power.")
     ] = 0.05,
+    rope: Rope = "0",
+    mapping: MappingName = None,
     price: Annotated[float, typer.Option("--price", help="The cost of a judgment.")] = 1.0,
     seconds: Annotated[float, typer.Option("--seconds", help="The seconds that a judgment takes.")] = 30.0,
     query_price: Annotated[float, typer.Option("--query-price", help="The cost of a query.")] = 0.0,
@@ -99,6 +103,8 @@ def plan(
             assessors=parse_counts("--assessors", assessors) or [1],
             disagreement=disagreement,
             difference=difference,
+            rope=rope,
+            mapping=mapping,
             prices=Prices(judgment=price, seconds=seconds, query=query_price, label=label_price),
             metadata=metadata,
             labels=labels,

@@ -33,6 +33,7 @@ from probeval.cli.options import (
     Qrels,
     Quiet,
     Reference,
+    Rope,
     ScaleName,
     Seed,
     Stop,
@@ -90,6 +91,7 @@ def report(
         int, typer.Option("--batch", min=1, help="The number of judgments per batch, with --policy.")
     ] = 10,
     stop: Stop = "confidence=.95",
+    rope: Rope = "0",
     level: Level = 0.95,
     draws: Annotated[
         int, typer.Option("--draws", min=2, help="The number of joint draws, if the method uses draws.")
@@ -127,6 +129,7 @@ def report(
             policies=policy,
             mapping=mapping,
             level=level,
+            rope=rope,
             command=PASSWORD.sub(r"\1:***@", f"probeval {shlex.join(sys.argv[1:])}"),
             progress=lambda work: talk.track(work, "Reporting; the forecast takes longest"),
             say=talk,

@@ -59,7 +59,9 @@ class PairDifference(TypedDict):
     mean, sd
         The score of a less that of b, and the standard deviation of this difference.
     p_better
-        The probability that a is better than b; null where it is not known.
+        The probability that a is better than b, by more than the rope if there is one; null where it is not known.
+    p_equal
+        With a rope: the probability that they differ by no more than that.
     """
 
     a: str
@@ -67,6 +69,7 @@ class PairDifference(TypedDict):
     mean: float
     sd: float
     p_better: float | None
+    p_equal: NotRequired[float]
 
 
 class QueryScore(TypedDict):

@@ -72,5 +72,11 @@ def plot_pairs(ranking: Ranking, *, ax: Axes | None = None) -> Axes:
                         color="white" if value < 0.5 else "black",
                     )  # fmt: skip
     ax.set_title(f"P(row better than column), {ranking.scores.metric}", fontsize=10, loc="left")
-    ax.figure.colorbar(image, ax=ax, shrink=min(1.0, 4 / (cell * n + 2)), aspect=30, label="ties count half")
+    ax.figure.colorbar(
+        image,
+        ax=ax,
+        shrink=min(1.0, 4 / (cell * n + 2)),
+        aspect=30,
+        label=f"ties{f' within {ranking.rope:g}' if ranking.rope else ''} count half",
+    )
     return ax

@@ -69,6 +69,9 @@ def report_evaluation(
         "scale": str(found.state.prediction.relevance.scale),
         "depth of the pool": str(found.state.judging.depth),
         "model": found.choice.name,
+        "differences that count as ties": f"up to {found.ranking.rope:g}"
+        if found.ranking.rope
+        else "none but exact ties",
         "route": f"{found.scores.method}, {found.scores.family}: {ROUTES[found.scores.method]}",
         "seed": str(found.state.judging.seed),
         **(made or {}),

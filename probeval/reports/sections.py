@@ -56,6 +56,9 @@ def ranking(found: ReportResults) -> Section:
         ends = [population[s].interval(found.level) for s in table["system"]]
         shown["± other queries"] = [(high - low) / 2 for low, high in ends]
     shown["P(best)"] = table["p_best"]
+    rope = found.ranking.rope
+    if rope:
+        shown[f"P(within {rope:g} of the best)"] = table["p_near_best"]
     shown["group"] = table["group"]
     n, groups = len(table), int(table["group"].max())
     parts: list[Part] = [
@@ -69,7 +72,9 @@ def ranking(found: ReportResults) -> Section:
         ),
         Prose(
             f"{groups} {'group' if groups == 1 else 'groups'}: a new one starts at the first system that is worse than "
-            f"the best of its group with probability {found.level:g}. The order within a group may be due to chance."
+            f"the best of its group{f' by more than {rope:g}' if rope else ''} with probability {found.level:g}. The "
+            "order within a group may be due to chance."
+            + "".join(f" {sentence}" for sentence in found.ranking.ties(level=found.level))
             + (UPSETS if (np.diff(table["p_best"]) > NOISE).any() else "")
         ),
         Table.of(
@@ -91,12 +96,17 @@ def pairs(found: ReportResults) -> Section:
                 plot_pairs(found.ranking),
                 key="pairs-picture",
                 alt=f"Heat map of P(row better than column) for {len(order)} systems in ranking order",
-                caption="P(the row's system is better than the column's) on these queries; ties count half.",
+                caption=f"P(the row's system is better than the column's) on these queries; ties{_within(found)} count "
+                "half.",
             )
         )
     if len(order) > 1:
         parts.append(Table.of(_neighbours(found, order), _neighbours_caption(found)))
     return Section("pairs", "Pairwise comparisons", tuple(parts))
+
+
+def _within(found: ReportResults) -> str:
+    return f" within {found.ranking.rope:g}" if found.ranking.rope else ""
 
 
 def _neighbours(found: ReportResults, order: list[str]) -> pd.DataFrame:
@@ -110,7 +120,7 @@ def _neighbours(found: ReportResults, order: list[str]) -> pd.DataFrame:
         states = ("tied", "decided", "open")
         state = next(name for name in states if getattr(found.verdict, name)[i, j])
         enough = "too few" if found.verdict.beyond[i, j] else "enough queries"
-        if found.population is None or state == "tied":
+        if found.population is None or (state == "tied" and not found.ranking.rope):
             enough = "-"
         rows.append(
             {
@@ -141,11 +151,13 @@ def _together(effect: EffectSize) -> str:
 
 def _neighbours_caption(found: ReportResults) -> str:
     kind = "other queries of the same kind" if found.population is not None else "these queries"
+    rope = found.ranking.rope
+    tied = f", tied if they differ by no more than {rope:g} with that probability" if rope else ""
     return (
         f"Each system against the next, then the first against the rest. Difference ± half-width (two-sided p) for "
         f"{kind}; probabilities for these queries. On these queries a pair is decided if the first is not worse with "
-        f"probability {found.level:g}, else open: more judgments will decide. On new queries, with the difference as "
-        "expected now, the queries may be too few to decide, even with all pairs judged."
+        f"probability {found.level:g}{tied}, else open: more judgments will decide. On new queries, with the "
+        "difference as expected now, the queries may be too few to decide, even with all pairs judged."
     )
 
 

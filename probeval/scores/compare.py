@@ -9,22 +9,29 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
 from scipy.special import ndtr, stdtr
 
-from probeval.arrays import Floats, Ints, frozen
+from probeval.arrays import Bools, Floats, Ints, frozen
 from probeval.display import Shown, View
-from probeval.scores.documents import ComparisonDocument, RankedSystem, RankingDocument, scored_system
+from probeval.errors import ScoreError
+from probeval.scores.documents import (
+    ComparisonDocument,
+    PairDifference,
+    RankedSystem,
+    RankingDocument,
+    scored_system,
+)
 from probeval.scores.score import Score
 from probeval.ties import TIE, signs
 
 if TYPE_CHECKING:
     from probeval.scores.scores import Scores
 
-__all__ = ["Comparison", "Ranking"]
+__all__ = ["Comparison", "Ranking", "check_rope"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -63,8 +70,9 @@ class Comparison(Shown):
 
     @property
     def confidence(self) -> float:
-        """The probability of the likelier direction, ties on its side."""
-        return max(self.p_worse, self.p_better) + self.p_equal
+        """The probability that the likelier direction is right, or that it is a tie, whichever is higher."""
+        not_higher, lower = self.difference.cdf(0.0), self.difference.cdf(-2 * TIE)
+        return max(not_higher, 1.0 - lower, self.p_equal)
 
     @property
     def effect_size(self) -> float:
@@ -125,12 +133,16 @@ class Ranking(Shown):
         The joint distribution.
     draws
         Joint draws of it, from which rank probabilities are counted, shape (draw, system).
+    rope
+        Differences up to this size do not matter.
     """
 
     scores: Scores
     draws: Floats
+    rope: float = 0.0
 
     def __post_init__(self) -> None:
+        check_rope(self.rope)
         object.__setattr__(self, "draws", frozen(self.draws))
 
     @property
@@ -138,23 +150,50 @@ class Ranking(Shown):
         """The systems by falling mean; tied ones stay in the order of the runs."""
         return [self.scores.systems[i] for i in self.scores.order]
 
-    @cached_property
-    def p_better(self) -> Floats:
-        """P(the row's system is better than the column's), ties on neither side, shape (system, system)."""
+    def p_above(self, gap: float) -> Floats:
+        """P(the row's score is higher than the column's by more than ``gap``), shape (system, system)."""
         if self.scores.family == "empirical":
-            better = [(self.draws[:, [i]] - self.draws > TIE).mean(axis=0) for i in range(self.draws.shape[1])]
-            return np.array(better)
+            above = [(self.draws[:, [i]] - self.draws > gap + TIE).mean(axis=0) for i in range(self.draws.shape[1])]
+            return np.array(above)
         mean, sd = self.scores.difference_moments()
-        z = np.divide(mean, sd, out=np.zeros_like(mean), where=sd > 0)
+        z = np.divide(mean - gap, sd, out=np.zeros_like(mean), where=sd > 0)
         freedom = max(len(self.scores.queries) - 1, 1)
         tail = stdtr(freedom, z) if self.scores.family == "t" else ndtr(z)
-        return np.where(sd > 0, tail, np.where(mean > TIE, 1.0, 0.0))
+        return np.where(sd > 0, tail, np.where(mean > gap + TIE, 1.0, 0.0))
+
+    @cached_property
+    def p_higher(self) -> Floats:
+        """P(the row's score is higher than the column's), equal scores on neither side, shape (system, system)."""
+        return self.p_above(0.0)
+
+    @cached_property
+    def p_better(self) -> Floats:
+        """P(the row's system is better than the column's by more than the rope), shape (system, system)."""
+        return self.p_above(self.rope) if self.rope else self.p_higher
+
+    @cached_property
+    def p_equal(self) -> Floats:
+        """P(two systems differ by no more than the rope), shape (system, system)."""
+        return np.maximum(1.0 - self.p_better - self.p_better.T, 0.0)
+
+    @cached_property
+    def direction_confidence(self) -> Floats:
+        """The probability of each pair's likelier direction, equal scores on its side, shape (system, system)."""
+        higher = self.p_higher
+        return np.asarray(1.0 - np.minimum(higher, higher.T))
 
     @cached_property
     def pair_confidence(self) -> Floats:
-        """The probability of each pair's likelier direction, ties on its side, shape (system, system)."""
-        better = self.p_better
-        return np.asarray(1.0 - np.minimum(better, better.T))
+        """The confidence of each pair: that its direction is right, or that it is a tie, shape (system, system).
+
+        See docs/theory/scores.md#conf.
+        """
+        return np.maximum(self.direction_confidence, self.p_equal)
+
+    @cached_property
+    def tied(self) -> Bools:
+        """Whether a tie is at least as likely as the likelier direction of each pair, shape (system, system)."""
+        return np.asarray(self.p_equal >= self.direction_confidence)
 
     @property
     def confidence(self) -> float:
@@ -180,6 +219,17 @@ class Ranking(Shown):
         return self.p_rank[:, 0]
 
     @cached_property
+    def p_near_best(self) -> Floats:
+        """P(no system is better than this one by more than the rope), shape (system,)."""
+        return np.asarray((self.draws.max(axis=1, keepdims=True) - self.draws <= self.rope + TIE).mean(axis=0))
+
+    def tied_with_best(self, *, level: float = 0.95) -> list[str]:
+        """Return the systems that are tied with the first of the order, with at least this confidence."""
+        first, *others = self.scores.order
+        sure = self.tied[first] & (self.p_equal[first] >= level)
+        return [self.scores.systems[i] for i in others if sure[i]]
+
+    @cached_property
     def tau_draws(self) -> Floats:
         """Kendall's tau between this order and each draw of the truth, shape (draw,)."""
         n = self.draws.shape[1]
@@ -201,7 +251,7 @@ class Ranking(Shown):
         """Return the group of each system, from 1 at the top, shape (system,).
 
         From the best down, a new group starts at the first system that is worse than its group's best with probability
-        ``level``: no system of a group is distinguishable from its best.
+        ``level``, by more than the rope: no system of a group is distinguishable from its best.
         """
         order = self.scores.order
         group = np.zeros(len(order), dtype=np.int64)
@@ -215,16 +265,16 @@ class Ranking(Shown):
     def to_frame(self, *, level: float = 0.95) -> pd.DataFrame:
         """One row per system, by falling mean: system, rank, mean, sd, lower, upper, p_best, group.
 
-        For the population of queries also sd_judging and sd_sampling, before p_best.
+        For the population of queries also sd_judging and sd_sampling, before p_best; with a rope p_near_best, after it.
         """
         frame = self.scores.to_frame(level=level)
         order = self.scores.order
-        return frame.assign(p_best=self.p_best[order], group=self.groups(level=level)[order])
+        near = {"p_near_best": self.p_near_best[order]} if self.rope else {}
+        return frame.assign(p_best=self.p_best[order], **near, group=self.groups(level=level)[order])
 
     def to_dict(self, *, level: float = 0.95, per_query: bool = False) -> RankingDocument:
         """The ranking as plain data for JSON."""
         scores = self.scores
-        mean, sd = scores.difference_moments()
         rows: Any = self.to_frame(level=level).to_dict("records")
         result: RankingDocument = {
             "metric": str(scores.metric),
@@ -236,20 +286,30 @@ class Ranking(Shown):
             "confidence": self.confidence,
             "expected_tau": self.expected_tau,
             "systems": [_ranked_system(row) for row in rows],
-            "pairs": [
-                {
-                    "a": scores.systems[i],
-                    "b": scores.systems[j],
-                    "mean": float(mean[i, j]),
-                    "sd": float(sd[i, j]),
-                    "p_better": float(self.p_better[i, j]),
-                }
-                for i, j in combinations(range(len(mean)), 2)
-            ],
+            "pairs": self._pairs(),
         }
+        if self.rope:
+            result["rope"] = self.rope
         if per_query:
             result["queries"] = scores.query_scores()
         return result
+
+    def _pairs(self) -> list[PairDifference]:
+        """Every pair of systems as plain data."""
+        systems, (mean, sd) = self.scores.systems, self.scores.difference_moments()
+        pairs: list[PairDifference] = []
+        for i, j in combinations(range(len(mean)), 2):
+            pair: PairDifference = {
+                "a": systems[i],
+                "b": systems[j],
+                "mean": float(mean[i, j]),
+                "sd": float(sd[i, j]),
+                "p_better": float(self.p_better[i, j]),
+            }
+            if self.rope:
+                pair["p_equal"] = float(self.p_equal[i, j])
+            pairs.append(pair)
+        return pairs
 
     def _headline(self) -> str:
         return f"{self.scores.metric} of {len(self.scores.systems)} systems, mean confidence {self.confidence:.3f}"
@@ -259,12 +319,26 @@ class Ranking(Shown):
         return (View(self.to_frame(), str(self.scores.metric), intervals=("mean", "lower", "upper")),)
 
     def sentences(self, *, level: float = 0.95) -> tuple[str, ...]:
-        """The number of judged pairs, the target of the intervals, and the confidence of the order."""
+        """The number of judged pairs, the target of the intervals, the confidence of the order, and ties."""
         known = self.scores.sentences(level=level)[0].removesuffix(".")
         if len(self.scores.systems) < 2:
             return (f"{known}; one system, and nothing to compare it with.",)
-        return (f"{known}; mean confidence {self.confidence:.3f}, expected tau {self.expected_tau:.3f}.",)
+        sure = f"{known}; mean confidence {self.confidence:.3f}, expected tau {self.expected_tau:.3f}."
+        return (sure, *self.ties(level=level))
+
+    def ties(self, *, level: float = 0.95) -> tuple[str, ...]:
+        """Sentences on the rope, and on the systems that are tied with the first of the order."""
+        rope = (f"Differences up to {self.rope:g} count as ties.",) if self.rope else ()
+        tied = self.tied_with_best(level=level)
+        return (*rope, f"Tied with {self.order[0]}: {', '.join(tied)}.") if tied else rope
+
+
+def check_rope(rope: float) -> None:
+    """Raise an error unless the rope is a number from 0."""
+    if not 0 <= rope < np.inf:
+        raise ScoreError(f"The rope is the largest difference that does not matter, a number from 0; got {rope:g}.")
 
 
 def _ranked_system(row: Mapping[str, Any]) -> RankedSystem:
-    return {**scored_system(row), "p_best": float(row["p_best"]), "group": int(row["group"])}
+    probabilities = {name: float(row[name]) for name in ("p_best", "p_near_best") if name in row}
+    return cast("RankedSystem", {**scored_system(row), **probabilities, "group": int(row["group"])})

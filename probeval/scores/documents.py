@@ -55,6 +55,8 @@ class RankedSystem(ScoredSystem):
         The expected score, its standard deviation, and the ends of its interval.
     p_best
         The probability that it is the best.
+    p_near_best
+        With a rope: the probability that no system is better by more than the rope.
     group
         Its group, from 1 at the top: systems of a group do not differ from the best of it.
     sd_judging, sd_sampling
@@ -63,6 +65,7 @@ class RankedSystem(ScoredSystem):
     """
 
     p_best: float
+    p_near_best: NotRequired[float]
     group: int
 
 
@@ -96,6 +99,8 @@ class RankingDocument(TypedDict):
         The probability that intervals hold.
     confidence, expected_tau
         The mean confidence over pairs of systems, and the tau with the true order that is expected.
+    rope
+        The largest difference that does not matter, if there is one.
     systems, pairs, queries
         One entry per system, best first; one per pair of systems; with ``--per-query`` one per system and query.
     """
@@ -110,6 +115,7 @@ class RankingDocument(TypedDict):
     expected_tau: float
     systems: list[RankedSystem]
     pairs: list[PairDifference]
+    rope: NotRequired[float]
     queries: NotRequired[list[QueryScore]]
 
 

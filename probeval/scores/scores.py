@@ -150,9 +150,9 @@ class Scores(Shown):
         """Compare ``a`` with ``b``; differences up to ``rope`` count as none."""
         return Comparison(self[a] - self[b], a, b, rope)
 
-    def ranking(self, *, rng: np.random.Generator | None = None, n: int = 10_000) -> Ranking:
-        """Return the ranking of the systems, with its uncertainty."""
-        return Ranking(self, self.draws(np.random.default_rng(0) if rng is None else rng, n=n))
+    def ranking(self, *, rng: np.random.Generator | None = None, n: int = 10_000, rope: float = 0.0) -> Ranking:
+        """Return the ranking of the systems, with its uncertainty; differences up to ``rope`` do not matter."""
+        return Ranking(self, self.draws(np.random.default_rng(0) if rng is None else rng, n=n), rope)
 
     def intervals(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Return the ends of each system's central interval, shapes (system,)."""

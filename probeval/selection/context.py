@@ -46,6 +46,8 @@ class SelectionContext:
         The current scores.
     seed
         The seed of all randomness.
+    rope
+        Differences up to this size do not matter.
     """
 
     runs: Runs
@@ -53,6 +55,7 @@ class SelectionContext:
     prediction: Prediction
     scores: Scores
     seed: int = 0
+    rope: float = 0.0
 
     @property
     def relevance(self) -> RelevanceDistribution:
@@ -67,7 +70,7 @@ class SelectionContext:
     @cached_property
     def ranking(self) -> Ranking:
         """The current ranking."""
-        return self.scores.ranking(rng=stream(self.seed, Purpose.RANKING), n=DRAWS)
+        return self.scores.ranking(rng=stream(self.seed, Purpose.RANKING), n=DRAWS, rope=self.rope)
 
     def stream(self, *purpose: Purpose) -> np.random.Generator:
         """Return a random generator for a purpose, fixed by the seed and the number of judgments."""

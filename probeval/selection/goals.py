@@ -117,8 +117,8 @@ class Goal:
         return matters
 
     def confidence(self, ranking: Ranking) -> float:
-        """Return the mean confidence of the goal's comparisons; P(best) if the goal is the best system."""
+        """Return the mean confidence of the goal's comparisons; for the best system, that none is better."""
         if self.kind == "best":
-            return float(ranking.p_best.max())
+            return float(ranking.p_near_best.max())
         matters = np.triu(self.comparisons(ranking), k=1) > 0
         return float(ranking.pair_confidence[matters].mean()) if matters.any() else 1.0

@@ -16,6 +16,7 @@ from probeval.metrics import Metric
 from probeval.relevance.models.base import Predicts
 from probeval.relevance.online import OnlineModel, Prediction, follow
 from probeval.scores import Ranking, Scores, evaluate
+from probeval.scores.compare import check_rope
 from probeval.scores.evaluate import as_metric
 from probeval.selection.batch import Batch, choose
 from probeval.selection.context import SelectionContext
@@ -51,6 +52,8 @@ class Judging:
         The number of judgments between refits; in between, judged pairs only become certain.
     method, target, family, draws
         As in :func:`probeval.scores.evaluate`, with ``draws`` for its ``n``.
+    rope
+        Differences between systems up to this size do not matter.
     seed
         The seed: the same seed gives the same order.
 
@@ -79,7 +82,11 @@ class Judging:
     target: str = "collection"
     family: str | None = None
     draws: int = 1000
+    rope: float = 0.0
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_rope(self.rope)
 
     @classmethod
     def of(
@@ -99,6 +106,7 @@ class Judging:
         target: str = "collection",
         family: str | None = None,
         draws: int = 1000,
+        rope: float = 0.0,
         seed: int = 0,
     ) -> Judging:
         """Build from names, with defaults from the collection and the policy.
@@ -119,7 +127,7 @@ class Judging:
             whole runs without one.
         explore
             The share of exploratory judgments, by default the policy's own.
-        offered, refresh, method, target, family, draws, seed
+        offered, refresh, method, target, family, draws, rope, seed
             As above.
         """
         chosen, measure, aim = as_policy(policy), as_metric(metric), Goal.parse(goal)
@@ -141,6 +149,7 @@ class Judging:
             target=target,
             family=family,
             draws=draws,
+            rope=rope,
             seed=seed,
         )
 
@@ -235,7 +244,7 @@ class JudgingState:
             n=judging.draws,
             rng=stream(judging.seed, Purpose.SCORES),
         )
-        return SelectionContext(judging.runs, self.judgments, self.prediction, scores, judging.seed)
+        return SelectionContext(judging.runs, self.judgments, self.prediction, scores, judging.seed, judging.rope)
 
     @property
     def goal(self) -> Goal:

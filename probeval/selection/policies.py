@@ -41,6 +41,7 @@ __all__ = [
 PolicyFunction = Callable[[SelectionContext, Goal], Floats]
 JointValue = Callable[[Floats, Floats, SelectionContext, Goal], Floats]
 EXPLORE = 0.1  # share of judgments, for model-based policies; published policies do not explore
+SURE = 1 - 1e-6  # the highest confidence that draws can state
 SLIP = 0.1  # the probability that a label is one level too low, and that it is one too high, before any judgment
 DISCOUNT = 0.9  # per document, of a run's earlier documents in the bandit
 
@@ -221,16 +222,17 @@ def worth(covariance: Floats, variance: Floats, context: SelectionContext, goal:
 
 
 def comparison_weights(context: SelectionContext, goal: Goal) -> Floats:
-    r"""Return the weight of each comparison, :math:`\phi(z)/\text{Var}[D]`; 0 if the difference is certain."""
-    mean, sd = context.scores.difference_moments()
+    r"""Return the weight of each comparison, :math:`\phi(z)/\text{Var}[D]`; 0 if the difference is certain.
+
+    :math:`z` is that of a normal difference whose direction has the confidence of the comparison. A pair that is likely
+    to be a tie within the rope has as little weight as one whose direction is likely.
+    """
+    sd = context.scores.difference_moments()[1]
     open_ = sd**2 > TIE
+    confidence = context.ranking.pair_confidence
     if context.scores.family == "empirical":
-        # Draws are not normal: use the z of a normal difference with the same confidence.
-        better = context.ranking.p_better
-        z = ndtri(np.clip(better + (1 - better - better.T) / 2, 1e-6, 1 - 1e-6))
-    else:
-        z = np.divide(mean, sd, out=np.zeros_like(mean), where=open_)
-    density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+        confidence = np.minimum(confidence, SURE)
+    density = np.exp(-(ndtri(confidence) ** 2) / 2) / np.sqrt(2 * np.pi)
     weights = np.divide(density, sd**2, out=np.zeros_like(sd), where=open_)
     return np.asarray(weights * goal.comparisons(context.ranking))
 

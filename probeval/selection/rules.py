@@ -166,14 +166,14 @@ class LeastConfidence(ConfidenceRule):
 
 
 class BestSystem(ProbabilityRule):
-    """The probability of the best system."""
+    """The probability that a system is the best, or tied with the best."""
 
     name = "best"
-    summary = "the probability that the leading system is the best"
+    summary = "the probability that no system is better than the leading one (by more than the rope)"
 
     def value(self, state: JudgingState, rate: float) -> float:
-        """Return the highest P(best) of any system."""
-        return float(state.ranking.p_best.max())
+        """Return the highest probability of any system."""
+        return float(state.ranking.p_near_best.max())
 
 
 class HalfWidth(StoppingRule):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypedDict
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtri
 
 from probeval.arrays import Bools
 from probeval.display import Shown
@@ -25,9 +24,9 @@ class VerdictDocument(TypedDict):
     Parameters
     ----------
     decided
-        Comparisons with at least the requested confidence.
+        Comparisons whose direction has at least the requested confidence.
     tied
-        Exact ties, which no judgment can change.
+        Ties within the rope with that confidence; without a rope, exact ties, which no judgment can change.
     open
         The rest: more judgments will decide.
     beyond
@@ -49,14 +48,16 @@ class Verdict(Shown):
     level
         The confidence at which a comparison is decided.
     decided
-        Comparisons with at least that confidence.
+        Comparisons whose direction has at least that confidence.
     tied
-        Exact ties: no open pair can separate the two systems.
+        Ties within the rope with that confidence; without a rope, exact ties: no open pair can separate the systems.
     open
         The rest: more judgments will decide.
     beyond
         Comparisons with too few queries: with all pairs judged and the difference as expected now, they would stay
         undecided for the population of queries. All of shape (system, system), symmetric.
+    rope
+        Differences up to this size do not matter.
     """
 
     level: float
@@ -64,22 +65,20 @@ class Verdict(Shown):
     tied: Bools
     open: Bools
     beyond: Bools
+    rope: float = 0.0
 
     @classmethod
     def of(cls, ranking: Ranking, *, level: float = 0.95) -> Verdict:
         """Compute from a ranking."""
-        mean, sd = ranking.scores.difference_moments()
-        n = len(mean)
-        other = ~np.eye(n, dtype=bool)
-        tied = other & (sd == 0) & (np.abs(mean) < TIE)
-        decided = other & ~tied & (ranking.pair_confidence >= level)
-        between = ranking.scores.joint.between
-        beyond = np.zeros((n, n), dtype=bool)
-        if not np.isnan(between).any():
-            own = np.diag(between)
-            sampling = np.sqrt(np.maximum(own[:, None] + own - 2 * between, 0.0))
-            beyond = other & ~tied & (np.abs(mean) < float(ndtri(level)) * sampling)
-        return cls(level, decided, tied, other & ~tied & ~decided, beyond)
+        other = ~np.eye(len(ranking.scores.systems), dtype=bool)
+        settled = other & (ranking.pair_confidence >= level)
+        tied, decided = settled & ranking.tied, settled & ~ranking.tied
+        beyond = np.zeros_like(other)
+        if not np.isnan(ranking.scores.joint.between).any():
+            mean, sd = ranking.scores.difference_moments()
+            exact = (sd == 0) & (np.abs(mean) < TIE)
+            beyond = other & ~exact & (_on_new_queries(ranking).pair_confidence < level)
+        return cls(level, decided, tied, other & ~settled, beyond, ranking.rope)
 
     def to_dict(self) -> VerdictDocument:
         """Return the number of comparisons in each state, for JSON."""
@@ -104,11 +103,20 @@ class Verdict(Shown):
     def __str__(self) -> str:
         n = self.to_dict()
         total = n["decided"] + n["tied"] + n["open"]
-        tied = f", {n['tied']} are exact ties" if n["tied"] else ""
+        kind = f"ties within {self.rope:g}" if self.rope else "exact ties"
+        tied = f", {n['tied']:,} are {kind}" if n["tied"] else ""
         return (
             f"{n['decided']:,} of {total:,} comparisons are decided at {self.level:g}, {n['open']:,} are open{tied}; "
             f"on new queries, {n['beyond']:,} would stay undecided even with all pairs judged."
         )
+
+
+def _on_new_queries(ranking: Ranking) -> Ranking:
+    """Return the ranking for the population of queries, had all pairs been judged with the scores expected now."""
+    scores = ranking.scores
+    known = replace(scores.joint, covariance=np.zeros_like(scores.joint.covariance), draws=None)
+    judged = replace(scores, joint=known, target="population", family="normal")
+    return Ranking(judged, ranking.draws[:0], ranking.rope)
 
 
 def fairness(state: JudgingState, *, progress: Callable[[Sequence[Any]], Iterable[Any]] = iter) -> pd.DataFrame:

@@ -14,7 +14,7 @@ from typing import Any, TypedDict
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtr, ndtri, stdtrit
+from scipy.special import stdtrit
 
 from probeval.arrays import Codes, Floats, Ints, frozen
 from probeval.data.judgments import Judgments
@@ -262,9 +262,6 @@ def _stated(state: JudgingState, made: Sequence[int], noise: float) -> tuple[flo
     if not noise:
         return state.ranking.confidence, scores.halfwidth()
     weights = state.context.weights[list(made)]
-    covariance = scores.covariance + noise * weights.T @ weights
-    own = np.diag(covariance)
-    a, b = np.triu_indices(len(own), k=1)
-    sd = np.sqrt(np.maximum(own[a] + own[b] - 2 * covariance[a, b], 0.0))
-    z = np.divide(np.abs(scores.mean[a] - scores.mean[b]), sd, out=np.full(len(a), np.inf), where=sd > TIE)
-    return float(ndtr(z).mean()) if len(a) else 1.0, float(ndtri(0.975) * np.sqrt(own.max()))
+    joint = replace(scores.joint, covariance=scores.joint.covariance + noise * weights.T @ weights, draws=None)
+    noisy = replace(scores, joint=joint, family="normal")
+    return replace(state.ranking, scores=noisy).confidence, noisy.halfwidth()

@@ -163,6 +163,7 @@ def plan(
     assessors: Sequence[int] = (1,),
     disagreement: float = 0.0,
     difference: float = 0.05,
+    rope: float = 0.0,
     prices: Prices | None = None,
     paths: int = PATHS,
     n_jobs: int = 1,
@@ -187,6 +188,8 @@ def plan(
         Numbers of assessors per pair, and the probability that an assessor gives a wrong grade.
     difference
         The difference between two systems for the target power.
+    rope
+        The largest difference that does not matter, for the target confidence.
     prices
         The prices.
     paths, n_jobs, seed
@@ -209,7 +212,7 @@ def plan(
     for n, depth, k, with_labels in work:
         sized = resize(collection, n, stream(seed, n))
         sized = sized if with_labels else replace(sized, labels=None)
-        judging = Judging.of(sized, model, measured, scale=scale, depth=depth, explore=0.0, seed=seed)
+        judging = Judging.of(sized, model, measured, scale=scale, depth=depth, explore=0.0, rope=rope, seed=seed)
         state = judging.begin()
         noise = _noise(judging.scale, measured, disagreement) / k
         ahead = forecast(

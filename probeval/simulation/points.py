@@ -20,7 +20,16 @@ from probeval.reliability.twoway import signed
 from probeval.scores import Ranking, Scores
 from probeval.ties import TIE, signs
 
-__all__ = ["BINS", "Bins", "Point", "PointDocument", "measure_point", "significant_pairs", "tau_and_accuracy"]
+__all__ = [
+    "BINS",
+    "Bins",
+    "Point",
+    "PointDocument",
+    "measure_point",
+    "right_verdicts",
+    "significant_pairs",
+    "tau_and_accuracy",
+]
 
 BINS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)  # of stated confidence; the last one is closed
 ALPHA = 0.05  # of the paired t test for significant true differences
@@ -38,7 +47,7 @@ class Bins:
     stated
         The sum of their confidences.
     right
-        The number of pairs in the true order; one without a stated direction counts half.
+        The number of right verdicts; one without a stated direction counts half.
     """
 
     pairs: tuple[float, ...]
@@ -68,7 +77,8 @@ class PointDocument(TypedDict):
     confidence
         The mean stated confidence over pairs of systems.
     accuracy
-        The share of pairs of systems in the true order; a tie in one ranking counts 1/2, in both 1.
+        The share of pairs of systems in the true order; a tie in one ranking counts 1/2, in both 1. With a rope, ties
+        count as right if the true scores differ by no more than the rope.
     accuracy_significant
         The same, but pairs without a significant true difference count as right.
     tau, rho
@@ -114,7 +124,8 @@ class Point:
     confidence
         The mean stated confidence over pairs of systems.
     accuracy
-        The share of pairs of systems in the true order; a tie in one ranking counts 1/2, in both 1.
+        The share of pairs of systems in the true order (:func:`right_verdicts`); a tie in one ranking counts 1/2, in
+        both 1.
     accuracy_significant
         The same, but pairs without a significant true difference (paired t test, .05) count as right.
     tau, rho
@@ -182,6 +193,7 @@ def measure_point(
     draws: Floats,
     query_truth: Floats | None = None,
     level: float = 0.95,
+    rope: float = 0.0,
 ) -> Point:
     r"""Compare a distribution of scores with the true scores.
 
@@ -203,6 +215,8 @@ def measure_point(
         NaN.
     level
         The level of intervals.
+    rope
+        The largest difference that does not matter.
 
     Examples
     --------
@@ -218,14 +232,12 @@ def measure_point(
     n = len(scores.systems)
     if truth.shape != (n,) or draws.ndim != 2 or draws.shape[1] != n or not len(draws):
         raise ScoreError(f"{n} systems need as many true and drawn scores, got shapes {truth.shape} and {draws.shape}.")
-    ranking = Ranking(scores, draws)
+    ranking = Ranking(scores, draws, rope)
     a, b = np.triu_indices(n, k=1)
     estimated, true = (x[a] - x[b] for x in (scores.mean, truth))
-    sign_estimated, sign_true, agrees = _agreement(estimated, true)
-    better, worse = ranking.p_better[a, b], ranking.p_better[b, a]
-    stated, direction = ranking.pair_confidence[a, b], np.sign(better - worse)
-    bins = _bins(stated, direction, truth[None], a, b)
-    null = _errors(_bins(stated, direction, draws, a, b))
+    agrees = right_verdicts(ranking, truth)
+    bins = _bins(ranking, truth[None], a, b)
+    null = _errors(_bins(ranking, draws, a, b))
     error = float(_errors(bins)[0])
     low, high = _centred_interval(scores, level)
     held = _inside(draws - draws.mean(axis=1, keepdims=True), low, high).mean(axis=1)
@@ -238,7 +250,7 @@ def measure_point(
         accuracy_significant=float("nan")
         if query_truth is None
         else _mean(np.where(significant_pairs(query_truth), agrees, 1.0)),
-        tau=_mean(sign_estimated * sign_true),
+        tau=_mean(signs(estimated) * signs(true)),
         rho=spearman(scores.mean, truth),
         rmse_difference=float(np.sqrt(_mean((estimated - true) ** 2))),
         mae=float(np.abs(scores.mean - truth).mean()),
@@ -253,10 +265,8 @@ def measure_point(
     )
 
 
-def tau_and_accuracy(estimated: Floats, true: Floats, *, among: Bools | None = None) -> tuple[float, float]:
+def tau_and_accuracy(estimated: Floats, true: Floats) -> tuple[float, float]:
     """Return Kendall's tau-a between estimated and true scores, and the share of pairs of systems in the true order.
-
-    ``among`` marks the pairs of systems to count, in the order of ``np.triu_indices``; all by default.
 
     Examples
     --------
@@ -264,8 +274,6 @@ def tau_and_accuracy(estimated: Floats, true: Floats, *, among: Bools | None = N
     (0.3333333333333333, 0.6666666666666666)
     """
     a, b = np.triu_indices(len(estimated), k=1)
-    if among is not None:
-        a, b = a[among], b[among]
     sign_estimated, sign_true, agrees = _agreement(estimated[a] - estimated[b], true[a] - true[b])
     return _mean(sign_estimated * sign_true), _mean(agrees)
 
@@ -281,14 +289,30 @@ def _mean(values: Floats) -> float:
     return float(values.mean()) if len(values) else float("nan")
 
 
-def _bins(stated: Floats, direction: Floats, truths: Floats, a: Ints, b: Ints) -> tuple[Floats, Floats, Floats]:
-    """Return pairs, summed confidence and right directions per truth and bin, shapes (truth, bin)."""
+def right_verdicts(ranking: Ranking, truth: Floats) -> Floats:
+    """Return whether the verdict on each pair of systems is right, in the order of ``np.triu_indices``.
+
+    A tie is right if the true scores differ by no more than the rope, a direction if it is the true one; a direction
+    counts half if only one of the two differences, expected and true, is 0.
+    """
+    a, b = np.triu_indices(len(truth), k=1)
+    estimated, true = (x[a] - x[b] for x in (ranking.scores.mean, truth))
+    tie = np.abs(true) <= ranking.rope + TIE
+    return np.where(ranking.tied[a, b], tie, _agreement(estimated, true)[2])
+
+
+def _bins(ranking: Ranking, truths: Floats, a: Ints, b: Ints) -> tuple[Floats, Floats, Floats]:
+    """Return pairs, summed confidence and right verdicts per truth and bin, shapes (truth, bin)."""
+    stated, tied = ranking.pair_confidence[a, b], ranking.tied[a, b]
+    direction = np.sign(ranking.p_higher[a, b] - ranking.p_higher[b, a])
     member = np.equal(np.digitize(stated, BINS[1:-1])[:, None], np.arange(len(BINS) - 1)).astype(float)
     gap = truths[:, a] - truths[:, b]
-    real = (np.abs(gap) >= TIE).astype(float)
-    # A pair is right, half right (no direction stated) or wrong: (1 + sign x direction) / 2.
-    right = (real + np.sign(gap) * real * direction) / 2
-    return real @ member, real @ (member * stated[:, None]), right @ member
+    # Without a rope, true ties are left out: no direction is right.
+    real = (np.abs(gap) >= TIE) | (tied & (ranking.rope > 0))
+    # A direction is right, half right (none stated) or wrong: (1 + sign x direction) / 2.
+    right = np.where(tied, np.abs(gap) <= ranking.rope + TIE, (1 + np.sign(gap) * direction) / 2) * real
+    counted = real.astype(float)
+    return counted @ member, counted @ (member * stated[:, None]), right @ member
 
 
 def _errors(bins: tuple[Floats, Floats, Floats]) -> Floats:

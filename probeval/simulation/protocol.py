@@ -11,6 +11,7 @@ from probeval.data.collection import Collection
 from probeval.data.scale import Scale
 from probeval.errors import SelectionError
 from probeval.metrics import Metric
+from probeval.scores.compare import check_rope
 from probeval.scores.evaluate import as_metric
 from probeval.scores.ppi import check_linear
 from probeval.selection import Goal, Policy, PolicyFunction, Stopping
@@ -108,8 +109,8 @@ class SimulationProtocol:
         a judgment have the lowest grade in the truth and are never offered.
     goal
         The goal of the judging.
-    stop
-        The stopping rules.
+    stop, rope
+        The stopping rules, and the largest difference between systems that does not matter.
     batch, late_batch
         The number of pairs per batch; and, once a tenth of the pool is judged, the share of the pool per batch (None:
         ``batch`` throughout).
@@ -147,6 +148,7 @@ class SimulationProtocol:
     systems: str
     goal: Goal
     stop: Stopping
+    rope: float
     batch: int
     late_batch: float | None
     checkpoints: tuple[float, ...]
@@ -170,6 +172,7 @@ class SimulationProtocol:
         if self.explore is not None:
             check_exploration(self.explore)
         check_noise(self.noise)
+        check_rope(self.rope)
         for contender in (c for c in self.policies if c.method == "ppi"):
             check_linear(self.metric)
             if not contender.policy.at_random:
@@ -188,6 +191,7 @@ class SimulationProtocol:
         systems: str = "judged",
         goal: Goal | str = "ranking",
         stop: Stopping | str = "confidence=.95",
+        rope: float = 0.0,
         batch: int = 1,
         late_batch: float | None = None,
         checkpoints: Sequence[float] = SIMULATION_CHECKPOINTS,
@@ -216,6 +220,7 @@ class SimulationProtocol:
             systems=systems,
             goal=Goal.parse(goal),
             stop=Stopping.parse(stop),
+            rope=rope,
             batch=batch,
             late_batch=late_batch,
             checkpoints=tuple(checkpoints),
@@ -262,6 +267,7 @@ class SimulationProtocol:
             "systems": self.systems,
             "goal": str(self.goal),
             "stop": str(self.stop),
+            "rope": self.rope,
             "batch": self.batch,
             "late_batch": self.late_batch,
             "checkpoints": list(self.checkpoints),

@@ -16,7 +16,7 @@ from probeval.relevance.models.base import Predicts
 from probeval.selection import Judging, JudgingState, Pick, Policy, PolicyFunction, audit, foresee
 from probeval.selection.policies import as_policy
 from probeval.simulation.heldout import HeldOut
-from probeval.simulation.points import Point, measure_point, significant_pairs, tau_and_accuracy
+from probeval.simulation.points import Point, measure_point, right_verdicts, significant_pairs, tau_and_accuracy
 from probeval.simulation.protocol import SimulationProtocol, check_noise
 from probeval.simulation.significance_rules import RuleDecisions, apply_rules
 from probeval.simulation.trajectory import LASTS, TAU, Trajectory, TrajectoryStep, lasting
@@ -106,6 +106,7 @@ def replay(
         method=method,
         family=protocol.family,
         draws=protocol.draws,
+        rope=protocol.rope,
         seed=seed,
     )
     truth = held.truth(judging.metric)
@@ -174,16 +175,17 @@ def replay(
 
 
 def _step(state: JudgingState, true: Floats, significant: Bools, judged: int) -> TrajectoryStep:
-    tau, accuracy = tau_and_accuracy(state.scores.mean, true)
-    _, right = tau_and_accuracy(state.scores.mean, true, among=significant)
-    return TrajectoryStep(judged, state.ranking.confidence, accuracy, tau, right)
+    tau, _ = tau_and_accuracy(state.scores.mean, true)
+    right = right_verdicts(state.ranking, true)
+    accuracy, among = (float(x.mean()) if len(x) else float("nan") for x in (right, right[significant]))
+    return TrajectoryStep(judged, state.ranking.confidence, accuracy, tau, among)
 
 
 def _point(state: JudgingState, true: Floats, by_query: Floats, seed: int) -> Point:
     drawn = state.scores.joint.draws
     if drawn is None:
         drawn = state.scores.sample(NULL, stream(seed, len(state.judgments), Purpose.NULL))
-    return measure_point(state.scores, true, draws=drawn, query_truth=by_query)
+    return measure_point(state.scores, true, draws=drawn, query_truth=by_query, rope=state.judging.rope)
 
 
 def _size(judged: int, batch: int, targets: Sequence[int], most: int, left: int | None) -> int:
