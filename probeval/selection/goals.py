@@ -9,7 +9,7 @@ import numpy as np
 from probeval.arrays import Floats
 from probeval.data.scale import Scale
 from probeval.errors import SatisfactionError, SelectionError, did_you_mean
-from probeval.metrics import Metric, PSucc, parse
+from probeval.metrics import Metric, PSucc
 from probeval.metrics.mapping import mapping_for
 from probeval.scores import Ranking
 
@@ -87,9 +87,7 @@ class Goal:
         try:
             return PSucc(mapping=mapping_for(metric, scale).name)
         except SatisfactionError as error:
-            raise SatisfactionError(
-                f"goal success: {error} To borrow one, evaluate by it: --metric 'PSucc(mapping=\"DCGl@5/broad\")'."
-            ) from None
+            raise SatisfactionError(f"goal success: {error} Name it with --mapping (mapping=).") from None
 
     def check(self, systems: tuple[str, ...]) -> None:
         """Raise an error if the goal names an unknown system."""
