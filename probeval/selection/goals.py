@@ -86,8 +86,11 @@ class Goal:
             return metric
         try:
             return PSucc(mapping=mapping_for(metric, scale).name)
-        except SatisfactionError as error:
-            raise SatisfactionError(f"goal success: {error} Name it with --mapping (mapping=).") from None
+        except SatisfactionError:
+            raise SatisfactionError(
+                f"goal success: no mapping to satisfaction is published for {metric} on the scale {scale}, or several "
+                "are. Name one with --mapping (mapping=), such as DCGl@5/broad."
+            ) from None
 
     def check(self, systems: tuple[str, ...]) -> None:
         """Raise an error if the goal names an unknown system."""

@@ -78,7 +78,7 @@ def test_success_is_by_the_mapping_of_the_measure():
     named = parse('PSucc(mapping="GAP@5/fine")')
     assert success.metric(named, broad) == named
     assert Goal.parse("ranking").metric(parse("CG@5"), broad) == parse("CG@5")
-    with pytest.raises(SatisfactionError, match=r"^goal success: No mapping .* for nDCG@10 on .* with --mapping"):
+    with pytest.raises(SatisfactionError, match=r"^goal success: no mapping .* for nDCG@10 on .* with --mapping"):
         success.metric(parse("nDCG@10"), broad)
 
 
