@@ -45,7 +45,9 @@ class AtStop(NamedTuple):
     """The verdicts on all pairs of systems where judging stopped."""
 
     ties: float
+    ties_stated: float
     ties_right: float
+    directions_stated: float
     directions_right: float
     classes_right: float
 
@@ -82,7 +84,9 @@ class Work(Replays):
             likely = np.stack([ranking.p_better[b, a], ranking.p_equal[a, b], ranking.p_better[a, b]]).argmax(axis=0)
             return AtStop(
                 tied.mean(),
+                ranking.p_equal[a, b][tied].mean(),
                 within[tied].mean(),
+                ranking.direction_confidence[a, b][~tied].mean(),
                 (sign == np.sign(gap))[~tied].mean(),
                 (likely - 1 == np.where(within, 0, np.sign(gap))).mean(),
             )
@@ -106,20 +110,22 @@ def stops(work: Work) -> str:
         row |= {"ratio": judged(run) / judged(plain), "accuracy without": at_end(plain).accuracy}
         row |= {"reached": float(run.stop is not None), "accuracy": at_end(run).accuracy}
         if found is not None:
-            row |= {"ties": found.ties, "ties right": found.ties_right, "directions right": found.directions_right}
+            row |= {"ties": found.ties, "ties stated": found.ties_stated, "ties right": found.ties_right}
+            row |= {"directions stated": found.directions_stated, "directions right": found.directions_right}
             row |= {"of three": found.classes_right}
         rows.append(row)
     shown = pd.DataFrame(rows).groupby("campaign", sort=False).mean().reset_index()
     targets = Targets()
-    targets.least("accuracy of verdicts at the stop, mean over campaigns", float(shown["accuracy"].mean()), 0.93)
-    worst = shown.loc[shown["accuracy"].idxmin()]
-    targets.least(f"accuracy of verdicts at the stop, lowest campaign ({worst['campaign']})", worst["accuracy"], 0.90)
+    low = float(shown["accuracy"].min())
+    targets.least(
+        f"accuracy of verdicts at the stop, mean over campaigns (lowest {low:.3f})", shown["accuracy"].mean(), 0.93
+    )
     targets.most("judgments with a rope to those without, median over campaigns", float(shown["ratio"].median()), 1.0)
     return (
         f"## The stop\n\nMean confidence {LEVEL}, {SEEDS} seeds, within 40% of the pool. A verdict is that one system "
         f"is better, or that the two are tied: their scores differ by at most {ROPE}. *without* and *with* are "
         "judgments at the stop without and with the rope, *accuracy* the share of right verdicts; then the share of "
-        "verdicts that are ties, and the accuracy of ties and of directions. *of three* is the accuracy of the "
+        "verdicts that are ties, and the stated confidence and the accuracy of ties and of directions. *of three* is the accuracy of the "
         "likeliest of three exclusive classes: better by more than the rope, within it, worse by more.\n\n"
         f"{targets}\n{table(shown)}"
     )

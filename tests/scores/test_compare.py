@@ -6,9 +6,12 @@ import json
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import stats
 
 from probeval.data import Pool, Runs, Scale
+from probeval.errors import ScoreError
 from probeval.metrics import parse
 from probeval.relevance import RelevanceDistribution
 from probeval.scores import Joint, Ranking, Scores, evaluate
@@ -206,3 +209,69 @@ def test_shared_documents_cancel_in_a_difference():
     # d1 stands first in both: only d2 and d3 count.
     assert (scores["a"] - scores["b"]).variance() == pytest.approx((0.09 + 0.16) / 4, abs=1e-15)
     assert scores["a"].variance() == pytest.approx((0.25 + 0.09) / 4, abs=1e-15)
+
+
+def test_a_pair_is_sure_of_its_direction_or_of_a_tie():
+    scores = normal([0.5, 0.51, 0.4])
+    ranking = scores.ranking(rope=0.15)
+    d = stats.norm(-0.01, SD * np.sqrt(2))
+    tie = d.cdf(0.15) - d.cdf(-0.15)
+    assert ranking.p_better[0, 1] == pytest.approx(d.sf(0.15), abs=1e-9)
+    assert ranking.p_equal[0, 1] == ranking.p_equal[1, 0] == pytest.approx(tie, abs=1e-9)
+    assert ranking.direction_confidence[0, 1] == pytest.approx(d.cdf(0), abs=1e-9)
+    assert ranking.tied[0, 1]
+    assert ranking.pair_confidence[0, 1] == pytest.approx(tie, abs=1e-9)
+    for a, b in (("a", "b"), ("a", "c"), ("b", "c")):  # two routes to one number
+        i, j = "abc".index(a), "abc".index(b)
+        one = scores.compare(a, b, rope=0.15)
+        assert ranking.pair_confidence[i, j] == pytest.approx(one.confidence, abs=1e-9)
+        assert (ranking.p_better[i, j], ranking.p_equal[i, j]) == pytest.approx((one.p_better, one.p_equal), abs=1e-9)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=5), st.floats(0.001, 0.2), st.floats(0, 0.3), st.floats(0, 0.3))
+def test_a_wider_rope_never_makes_a_pair_less_sure(mean, sd, rope, more):
+    scores = normal(mean, np.eye(len(mean)) * sd**2)
+    none, narrow, wide = (scores.ranking(rope=r) for r in (0, rope, rope + more))
+    assert np.all(none.pair_confidence <= narrow.pair_confidence + 1e-12)
+    assert np.all(narrow.pair_confidence <= wide.pair_confidence + 1e-12)
+    assert np.all(narrow.p_near_best <= wide.p_near_best)
+    np.testing.assert_array_equal(none.pair_confidence, none.direction_confidence)
+
+
+def test_a_rope_of_draws_counts_them():
+    ranking = drawn([0.5, 0.4], [0.5, 0.5], [0.2, 0.5], [0.9, 0.1]).ranking(rope=0.1)
+    assert (ranking.p_better[0, 1], ranking.p_equal[0, 1], ranking.p_better[1, 0]) == (0.25, 0.5, 0.25)
+    assert not ranking.tied[0, 1]  # P(a is not worse) is .75
+    assert ranking.pair_confidence[0, 1] == 0.75
+    assert ranking.p_near_best.tolist() == [0.75, 0.75]
+
+
+def test_the_best_up_to_the_rope():
+    twins = [[SD**2, SD**2, 0], [SD**2, SD**2, 0], [0, 0, SD**2]]
+    same = normal([0.6, 0.6, 0.2], twins).ranking()
+    assert same.p_best[:2] == pytest.approx([0.5, 0.5], abs=1e-3)
+    assert same.p_near_best[:2] == pytest.approx([1, 1], abs=1e-3)  # a tie for the best is no doubt
+    assert same.tied_with_best() == ["b"]
+    assert same.sentences()[1:] == ("Tied with a: b.",)
+    close = normal([0.6, 0.599, 0.2], np.eye(3) * 0.002**2).ranking(rope=0.02)
+    assert close.p_near_best == pytest.approx([1, 1, 0])
+    assert close.sentences()[1:] == ("Differences up to 0.02 count as ties.", "Tied with a: b.")
+    assert close.groups().tolist() == [1, 1, 2]
+    assert close.to_frame()["p_near_best"].tolist() == pytest.approx([1, 1, 0])
+
+
+def test_the_document_has_the_rope_if_there_is_one():
+    plain, roped = normal().ranking().to_dict(), normal().ranking(rope=0.05).to_dict()
+    assert "rope" not in plain
+    assert plain["pairs"][0].keys() == {"a", "b", "mean", "sd", "p_better"}
+    assert roped["rope"] == 0.05
+    first = roped["pairs"][0]
+    assert first["p_better"] + first["p_equal"] < 1
+    assert "p_near_best" in roped["systems"][0]
+
+
+@pytest.mark.parametrize("rope", [-0.1, np.nan, np.inf])
+def test_a_rope_is_a_number_from_0(rope):
+    with pytest.raises(ScoreError, match="largest difference that does not matter"):
+        normal().ranking(rope=rope)

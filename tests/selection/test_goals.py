@@ -102,7 +102,7 @@ def test_confidence_is_that_of_what_matters():
         np.mean([sure[a, b], sure[b, d], sure[a, c], sure[c, d]])
     )
     assert Goal.parse("top:4").confidence(RANKED) == 1.0  # all of them: nothing to tell
-    assert Goal.parse("best").confidence(RANKED) == RANKED.p_best.max() == RANKED.p_best[b]
+    assert Goal.parse("best").confidence(RANKED) == RANKED.p_near_best.max() == RANKED.p_near_best[b]
 
 
 def test_some_goals_are_not_about_comparisons():

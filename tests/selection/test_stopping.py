@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from probeval.data import Scale
 from probeval.errors import SelectionError
-from probeval.selection import RULES, Rate, Stopping, StoppingRule, StoppingTarget, register_rule
+from probeval.relevance import FallbackModel, Uniform
+from probeval.selection import RULES, Judging, Rate, Stopping, StoppingRule, StoppingTarget, register_rule
 
 
 @pytest.mark.parametrize(
@@ -110,7 +112,7 @@ def test_every_rule_against_the_scores(state):
     expected = {
         "confidence": ranking.confidence,
         "every": ranking.pair_confidence[upper].min(),
-        "best": ranking.p_best.max(),
+        "best": ranking.p_near_best.max(),
         "halfwidth": max(np.ptp(some.scores[s].interval(0.95)) for s in some.scores.systems) / 2,
         "budget": 12,
         "hours": 12 * 30 / 3600,
@@ -161,9 +163,39 @@ def test_confidence_is_that_of_the_goal(state):
     sure = pair.ranking.pair_confidence[0, 3]
     assert rule.check(pair).values == pytest.approx({"confidence": sure, "every": sure})
     best = state(12, goal="best")
-    assert rule.check(best).values["confidence"] == best.ranking.p_best.max()
+    assert rule.check(best).values["confidence"] == best.ranking.p_near_best.max()
     scores = state(12, goal="scores")
     assert rule.check(scores).values["confidence"] == scores.ranking.confidence
+
+
+def test_identical_systems_do_not_keep_judging_from_its_end(full):
+    one = full.runs.select(["system-01"])
+    same = replace(
+        full,
+        runs=replace(
+            one,
+            systems=("one", "copy"),
+            pairs=np.repeat(one.pairs, 2, axis=0),
+            scores=np.repeat(one.scores, 2, axis=0),
+            teams=None,
+        ),
+        judgments=None,
+    )
+    begun = Judging.of(same, FallbackModel([Uniform()]), "DCG@5", scale=Scale.graded(2)).begin()
+    check = Stopping.parse("best=.99+every=.99+confidence=.99").check(begun)
+    assert check.reached
+    assert begun.ranking.tied_with_best() == ["copy"]
+
+
+def test_systems_that_hardly_differ_do_not_keep_judging_from_its_end(full, state):
+    # With all but one pair judged, no difference is larger than what that pair can add to it.
+    n = len(full.judgments) - 1
+    exact, roped = state(n), state(n, rope=0.5)
+    rule = Stopping.parse("best=1+every=1")
+    assert not rule.check(exact).reached
+    assert rule.check(roped).reached
+    assert len(roped.ranking.tied_with_best()) == 4
+    assert roped.ranking.sentences()[1] == "Differences up to 0.5 count as ties."
 
 
 def test_budget_none_and_all_judged(state, full):

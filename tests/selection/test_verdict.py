@@ -17,7 +17,7 @@ from probeval.selection import Judging, Verdict, fairness
 MODEL = FallbackModel([Uniform()])
 
 
-def ranking(mean, sd, between, twins=False):
+def ranking(mean, sd, between, twins=False, rope=0.0):
     """Systems a, b, .. with these means and spreads; with twins the last two are one."""
     n = len(mean)
     covariance = np.diag(np.asarray(sd, dtype=float) ** 2)
@@ -26,7 +26,8 @@ def ranking(mean, sd, between, twins=False):
     by_query = np.repeat(np.asarray(mean, dtype=float)[:, None], 9, axis=1)
     joint = Joint(by_query[:, 0], covariance, np.eye(n) * between**2, by_query, by_query * 0)
     queries = np.array([f"q{i}" for i in range(9)], dtype=object)
-    return Scores(parse("DCG@5"), tuple("abcd"[:n]), queries, joint, "moments", "collection", "normal", 10, 0).ranking()
+    scores = Scores(parse("DCG@5"), tuple("abcd"[:n]), queries, joint, "moments", "collection", "normal", 10, 0)
+    return scores.ranking(rope=rope)
 
 
 def test_three_states_of_a_comparison():
@@ -41,6 +42,15 @@ def test_three_states_of_a_comparison():
         "3 of 6 comparisons are decided at 0.95, 2 are open, 1 are exact ties; "
         "on new queries, 0 would stay undecided even with all pairs judged."
     )
+
+
+def test_ties_within_the_rope_are_settled():
+    verdict = Verdict.of(ranking([0.6, 0.4, 0.399], [0.002] * 3, 0.001, rope=0.02))
+    assert verdict.to_dict() == {"decided": 2, "tied": 1, "open": 0, "beyond": 0}
+    assert verdict.tied[1, 2]
+    assert "0 are open, 1 are ties within 0.02; on new queries, 0 would" in str(verdict)
+    # New queries vary by more than the rope: there the tie is in doubt.
+    assert Verdict.of(ranking([0.6, 0.4, 0.399], [0.002] * 3, 0.03, rope=0.02)).to_dict()["beyond"] == 1
 
 
 def test_the_level_is_the_confidence_asked_for():

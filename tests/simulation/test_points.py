@@ -228,22 +228,24 @@ REPLICATIONS = 300
 
 @pytest.fixture(scope="module")
 def worlds():
-    """Truths drawn from stated joint normals of eight systems that overlap; the same with a third of the spread."""
+    """Truths drawn from stated joint normals of eight systems that overlap; with a third of the spread; with a rope."""
     rng = np.random.default_rng(11)
-    perfect, sure = [], []
+    perfect, sure, roped = [], [], []
     for _ in range(REPLICATIONS):
         root = rng.normal(size=(8, 4)) * 0.03
         covariance = root @ root.T + np.eye(8) * 0.001
         scores = stated(0.5 + rng.normal(size=8) * 0.03, covariance)
         truth = scores.sample(1, rng)[0]
-        perfect.append(measure_point(scores, truth, draws=scores.sample(200, rng)))
+        draws = scores.sample(200, rng)
+        perfect.append(measure_point(scores, truth, draws=draws))
+        roped.append(measure_point(scores, truth, draws=draws, rope=0.03))
         narrow = stated(scores.mean, covariance / 9)
         sure.append(measure_point(narrow, truth, draws=narrow.sample(200, rng)))
-    return perfect, sure
+    return perfect, sure, roped
 
 
 def test_a_perfect_model_has_uniform_p_and_no_excess(worlds):
-    perfect, _ = worlds
+    perfect, *_ = worlds
     p = np.array([w.calibration_p for w in perfect])
     assert kstest(p, "uniform").pvalue > 0.05
     excess = np.array([w.calibration_excess for w in perfect])
@@ -252,7 +254,7 @@ def test_a_perfect_model_has_uniform_p_and_no_excess(worlds):
 
 
 def test_a_perfect_model_covers(worlds):
-    perfect, _ = worlds
+    perfect, *_ = worlds
     for name in ("coverage", "centred_coverage"):
         share = np.array([getattr(w, name) for w in perfect])
         assert abs(share.mean() - 0.95) < 3 * share.std() / np.sqrt(REPLICATIONS)
@@ -264,7 +266,7 @@ def test_a_perfect_model_covers(worlds):
 
 
 def test_an_overconfident_model_is_found_out(worlds):
-    perfect, sure = worlds
+    perfect, sure, _ = worlds
     p = np.array([w.calibration_p for w in sure])
     assert np.mean(p < 0.05) > 0.35  # a perfect model: .05, standard error .013
     excess = np.array([w.calibration_excess for w in sure])
@@ -297,3 +299,22 @@ def test_the_t_family_is_wider():
     assert point(truth, scores=few, level=0.84).coverage == 1.0  # t with 2 degrees of freedom: 2.19 x .0707
     assert point(truth, scores=few, level=0.84).centred_coverage == 1.0
     assert point(truth, scores=replace(few, family="normal"), level=0.84).centred_coverage == pytest.approx(1 / 3)
+
+
+def test_ties_within_the_rope_are_verdicts_too():
+    # Differences of .02, .2 and .18 with a standard deviation of .01: the rope holds the first.
+    close = stated([0.5, 0.48, 0.3], np.eye(3) * 0.00005)
+    found = point([0.48, 0.5, 0.3], scores=close, rope=0.06)
+    assert found.confidence > 0.999
+    assert found.accuracy == 1.0  # the direction of the first two is not what is said of them
+    assert sum(found.bins.pairs) == sum(found.bins.right) == 3
+    assert point([0.5, 0.43, 0.3], scores=close, rope=0.06).accuracy == pytest.approx(2 / 3)  # .07 is no tie
+    assert point([0.5, 0.5, 0.3], scores=close, rope=0.06).accuracy == 1.0
+    assert point([0.48, 0.5, 0.3], scores=close).accuracy == pytest.approx(2 / 3)
+
+
+def test_a_perfect_model_is_calibrated_with_a_rope(worlds):
+    *_, roped = worlds
+    assert kstest([w.calibration_p for w in roped], "uniform").pvalue > 0.05
+    gap = np.array([w.accuracy - w.confidence for w in roped])
+    assert abs(gap.mean()) < 3 * gap.std() / np.sqrt(REPLICATIONS)
