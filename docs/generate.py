@@ -63,7 +63,7 @@ def _measure(definition: MetricDefinition) -> Iterator[str]:
     yield definition.formula
     yield "$$"
     yield ""
-    yield f"Cutoff: {CUTOFF[definition.cutoff]}. Weighted sum of gains: {_linear(definition)}."
+    yield f"Cutoff: {_cutoff(definition)}. Weighted sum of gains: {_linear(definition)}."
     yield ""
     yield from _bounds(definition)
     if definition.parameters:
@@ -105,8 +105,16 @@ def _judging() -> Iterator[str]:
         yield f"| `{name}=` | {rule.summary} | {rule.kind}, {'at most' if rule.at_most else 'at least'} | {needs} |"
 
 
+def _cutoff(definition: MetricDefinition) -> str:
+    fixed = definition.cutoff
+    return f"always {fixed}, which is not written" if isinstance(fixed, int) else CUTOFF[fixed]
+
+
 def _variants(definition: MetricDefinition) -> dict[str, Metric]:
-    """The measure under each of its norms, by how that is written."""
+    """The measure under each of its norms, or each choice of a parameter that it needs, by how that is written."""
+    for name, parameter in definition.parameters.items():
+        if parameter.required:
+            return {f'`{name}="{c}"`': Metric(definition.name, parameters={name: c}) for c in parameter.choices}
     norm = definition.parameters.get("norm")
     if norm is None:
         return {"": Metric(definition.name)}
@@ -132,13 +140,16 @@ def _bounds(definition: MetricDefinition) -> Iterator[str]:
     else:
         yield "Bounds:"
         yield ""
-        yield from (f"- {how}: {text}" for how, text in answers.items())
+        for text in dict.fromkeys(answers.values()):
+            yield f"- {', '.join(how for how, found in answers.items() if found == text)}: {text}"
     if definition.ceiling is not None:
         yield ""
         yield "Without a cutoff the list never ends: its upper bound counts all ranks past the end as top grades."
 
 
 def _default(parameter: Parameter) -> str:
+    if parameter.required:
+        return "none: must be given"
     return "not set" if parameter.default is None else f"`{parameter.default}`"
 
 

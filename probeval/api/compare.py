@@ -23,9 +23,11 @@ from probeval.relevance.models.base import Predicts
 from probeval.scores import score_collection
 from probeval.scores.evaluate import as_metric
 from probeval.streams import stream
+from probeval.ties import TIE
 
 if TYPE_CHECKING:
     from probeval.reliability import Observed, Pairwise, ScorePosterior
+    from probeval.satisfaction import Agreement
 
 __all__ = ["SystemComparisons", "compare"]
 
@@ -48,6 +50,8 @@ class SystemComparisons(Shown):
         Only pairs with this system are shown.
     notes
         Remarks on the data and the model.
+    agreement
+        The preferences of users by the difference in score, where they are known.
     """
 
     result: Pairwise | ScorePosterior
@@ -55,6 +59,7 @@ class SystemComparisons(Shown):
     extra: pd.DataFrame
     against: str | None = None
     notes: tuple[str, ...] = ()
+    agreement: Agreement | None = None
 
     def _headline(self) -> str:
         return f"{len(self.result.systems)} systems{f' by {self.metric}' if self.metric else ''}"
@@ -84,6 +89,8 @@ class SystemComparisons(Shown):
         reports = self._reports()
         rows = pairs if reports is None else pairs.assign(report=reports[pairs.index])
         document["pairs"] = rows.to_dict(orient="records")
+        if self.agreement is not None:
+            document["noticeable"] = self.agreement.noticeable()
         return document if self.metric is None else {"metric": self.metric, **document}
 
     def readable(self) -> pd.DataFrame:
@@ -109,8 +116,16 @@ class SystemComparisons(Shown):
         return [*self.outcome(), *self.notes]
 
     def outcome(self) -> list[str]:
-        """The test, its outcome, and the meaning of the intervals."""
-        return list(self.result.sentences())
+        """The test, its outcome, the meaning of the intervals, and how many differences half of the users notice."""
+        return [*self.result.sentences(), *self._noticed()]
+
+    def _noticed(self) -> list[str]:
+        if self.agreement is None:
+            return []
+        size, noticeable = self.to_frame()["difference"].abs(), self.agreement.noticeable()
+        words = self.agreement.noticeable_in_words()
+        count = f"{int((size >= noticeable - TIE).sum()):,} of {len(size):,} pairs differ by as much on average."
+        return [count if words in self.notes else f"{words} {count}"]
 
 
 def compare(
@@ -210,7 +225,7 @@ def compare(
         scores = found
     return SystemComparisons(
         _compared(scores, method, correction, bayes, level, ties_up_to, samples, seed, against), name, extra, against,
-        tuple(notes),
+        tuple(notes), _agreement(scores, mapping),
     )  # fmt: skip
 
 
@@ -262,6 +277,15 @@ def _significant_by_draws(draws: Floats | None, drawn: Sequence[str], systems: S
         raise ReliabilityError("P(significant) needs joint draws by query.")
     better, worse = probability_significant([draws[:, [drawn.index(s) for s in systems]]], alpha=1 - level)
     return np.asarray(better + worse)
+
+
+def _agreement(scores: Observed | Measured, mapping: str | None) -> Agreement | None:
+    """The published preferences of users: those of the named mapping, or of the measure; None without any."""
+    from probeval.satisfaction import agreement_for, published_agreements
+
+    if mapping is not None:
+        return published_agreements().get(mapping)
+    return agreement_for(scores.metric, scores.scale) if isinstance(scores, Measured) else None
 
 
 def _users(found: Measured, systems: Sequence[str], mapping: str | None, level: float) -> pd.DataFrame:

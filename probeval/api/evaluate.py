@@ -9,6 +9,7 @@ from probeval.api.inputs import (
     Note,
     Progress,
     as_collection,
+    as_goal_metric,
     as_rope,
     as_scale,
     collect_notes,
@@ -166,7 +167,8 @@ def next_pairs(
     ['query', 'doc', 'grade', 'sd', 'systems', 'best_rank', 'probability']
     """
     rule = Stopping.parse(stop)
-    return evaluate(runs, metric, **options).next(n, policy=policy, goal=goal, stop=rule, explore=explore)
+    measure = as_goal_metric(metric, goal, mapping=options.get("mapping"), rope=options.get("rope", 0.0))
+    return evaluate(runs, measure, **options).next(n, policy=policy, goal=goal, stop=rule, explore=explore)
 
 
 def judged_systems(collection: Collection, depth: int, say: Note) -> Collection:

@@ -334,6 +334,10 @@ class NextPairs(Shown):
             str(Verdict.of(state.ranking)),
             *state.ranking.ties(),
         ]
+        if state.goal.kind == "success":
+            lines.insert(
+                0, f"Systems are compared by P(success), the share of queries that satisfy most users: {scores.metric}."
+            )
         if check.reached:
             lines.append(f"The target is met ({'; '.join(check.reasons)}): no more judgments are needed.")
         elif not state.open.any():

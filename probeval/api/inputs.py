@@ -32,15 +32,18 @@ from probeval.data.files import find, run_files
 from probeval.data.observers import as_observers
 from probeval.data.texts import texts_from_table
 from probeval.errors import DataError, ModelError, ProbevalWarning, SatisfactionError
-from probeval.metrics import Metric
+from probeval.metrics import Metric, PSat, PSucc
 from probeval.relevance import Card, Choice, choose_model
 from probeval.relevance.models.base import Predicts
 from probeval.relevance.models.hierarchical import Hierarchical, Inference
+from probeval.scores.evaluate import as_metric
+from probeval.selection import Goal
 
 __all__ = [
     "Note",
     "Progress",
     "as_collection",
+    "as_goal_metric",
     "as_rope",
     "as_scale",
     "collect_notes",
@@ -252,6 +255,31 @@ def as_scale(scale: Scale | str | None) -> Scale | None:
     return Scale.parse(scale) if isinstance(scale, str) else scale
 
 
+def as_goal_metric(
+    metric: Metric | str, goal: Goal | str, *, mapping: str | None = None, rope: float | str = 0.0
+) -> Metric:
+    """The measure, or for goal success with a named mapping, P(success) by that mapping.
+
+    Without a name, the judging takes the published mapping of the measure: see :meth:`probeval.selection.Goal.metric`.
+
+    >>> as_goal_metric("nDCG@10", "success", mapping="DCGl@5/broad")
+    PSucc(mapping="DCGl@5/broad")
+    """
+    measure = as_metric(metric)
+    if Goal.parse(goal).kind != "success":
+        return measure
+    if str(rope).strip().startswith("users="):
+        raise _not_of_lists(str(rope), "P(success)")
+    return measure if mapping is None or measure.name == PSucc.name else PSucc(mapping=mapping)
+
+
+def _not_of_lists(rope: str, measure: str) -> SatisfactionError:
+    return SatisfactionError(
+        f"rope {rope.strip()}: users notice differences between the scores of two lists, not in {measure}. "
+        "Give a number, such as .05."
+    )
+
+
 def as_rope(
     rope: float | str,
     metric: Metric | str | None = None,
@@ -294,6 +322,8 @@ def as_rope(
         raise SatisfactionError(f"A rope is a difference of at least 0, or users=SHARE (users=.5), got {text!r}.")
     if not of_users:
         return size
+    if metric is not None and as_metric(metric).name in (PSat.name, PSucc.name):
+        raise _not_of_lists(text, str(metric))
     found = None
     if mapping is not None:
         found = load_agreement(mapping)

@@ -11,6 +11,7 @@ from probeval.api.inputs import (
     Note,
     Progress,
     as_collection,
+    as_goal_metric,
     as_rope,
     as_scale,
     note_texts,
@@ -81,7 +82,8 @@ def simulate(
     from probeval.simulation import SimulationProtocol
     from probeval.simulation import simulate as judge_again
 
-    settings = SimulationProtocol.of(metric, policies=policies, **protocol)
+    measure = as_goal_metric(metric, protocol.get("goal", "ranking"), mapping=mapping, rope=rope)
+    settings = SimulationProtocol.of(measure, policies=policies, **protocol)
     past = [c if isinstance(c, Collection) else read_campaign(c) for c in fit]
     collection = as_collection(
         runs, qrels=qrels, metadata=metadata, labels=labels, docs=docs, scale=as_scale(protocol.get("scale")),

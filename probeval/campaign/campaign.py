@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from probeval.campaign.archive import unpack
-from probeval.campaign.creation import check_settings, prepare_creation
+from probeval.campaign.creation import checked_settings, prepare_creation
 from probeval.campaign.decisions import Comment, Flag, Judge, LeaseNext, Release, Skip, Withdraw
 from probeval.campaign.events import (
     Adjudicated,
@@ -321,8 +321,7 @@ class Campaign:
 
     def change(self, by: str, **settings: Any) -> Changed:
         """Change settings from now on: policy, goal, stopping rule, exploration, overlap, the length of leases."""
-        setup = self.setup.changed(**settings)
-        check_settings(setup, self._collection)
+        setup = checked_settings(self.setup.changed(**settings), self._collection)
         return self._log.advance(ChangeSettings(by=by, setup=setup)).event
 
     def import_file(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from probeval.campaign.archive import pack
@@ -23,7 +23,7 @@ from probeval.selection import Goal, Stopping
 from probeval.selection.batch import check_exploration
 from probeval.selection.policies import find_policy
 
-__all__ = ["Creation", "check_settings", "prepare_creation"]
+__all__ = ["Creation", "checked_settings", "prepare_creation"]
 
 SPACE = re.compile(r"[\s\x00-\x1f\x7f]")
 
@@ -75,7 +75,7 @@ def prepare_creation(
         depth=depth or measure.cutoff or collection.runs.depth,
         **settings,
     )
-    check_settings(setup, collection)
+    setup = checked_settings(setup, collection)
     for each_id in (*collection.runs.queries, *collection.runs.pool.docs):
         if not each_id or SPACE.search(each_id):  # a qrels file could not represent it
             raise CampaignError(f"Ids of queries and documents must not contain white space, got {each_id!r}.")
@@ -93,14 +93,19 @@ def prepare_creation(
     return Creation(setup, parts, tuple(events))
 
 
-def check_settings(setup: Setup, collection: Collection) -> None:
-    """Raise an error if the settings name an unknown metric, policy, stopping rule or system."""
-    as_metric(setup.metric)
+def checked_settings(setup: Setup, collection: Collection) -> Setup:
+    """Return the settings, with the measure that the goal is about.
+
+    Raise an error if they name an unknown metric, policy, stopping rule or system.
+    """
+    goal = Goal.parse(setup.goal)
+    metric = goal.metric(as_metric(setup.metric), setup.scale)
     find_policy(setup.policy)
     if setup.explore is not None:
         check_exploration(setup.explore)
     Stopping.parse(setup.stopping)
     check_rope(setup.rope)
-    for system in Goal.parse(setup.goal).systems:
+    for system in goal.systems:
         if system not in collection.runs.systems:
             raise CampaignError(f"No system {system!r} among the runs.{did_you_mean(system, collection.runs.systems)}")
+    return replace(setup, metric=str(metric))

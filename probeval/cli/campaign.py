@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import pandas as pd
 import typer
 
-from probeval.api.inputs import as_collection, as_rope, as_scale, note_texts, select_model
+from probeval.api.inputs import as_collection, as_goal_metric, as_rope, as_scale, note_texts, select_model
 from probeval.cli.assessor_texts import guideline, guideline_text, queries, texts_known
 from probeval.cli.completion import complete_export, complete_import
 from probeval.cli.documents import (
@@ -50,7 +50,6 @@ from probeval.cli.stores import By, Name, StorePlace, opened_campaign
 from probeval.data import read_texts
 from probeval.data.files import write_bytes
 from probeval.errors import ProbevalError
-from probeval.scores.evaluate import as_metric
 
 if TYPE_CHECKING:
     from probeval.campaign import Campaign, Status
@@ -132,12 +131,13 @@ def create(
         )
     )  # fmt: skip
     choice = select_model(collection, model, scale=scale, gain=gain and gain.value, say=talk)
-    deep = depth or as_metric(metric).cutoff or collection.runs.depth
+    measure = as_goal_metric(metric, goal, mapping=mapping, rope=rope)
+    deep = depth or measure.cutoff or collection.runs.depth
     note_texts(collection, docs, depth=deep, model=choice.model, say=talk)
     with Campaign.create(
         store,
         collection,
-        metric=metric,
+        metric=str(measure),
         scale=choice.scale,
         model=model if model is not None and Path(model).exists() else choice.name,
         depth=depth,
@@ -148,7 +148,7 @@ def create(
         policy=policy,
         goal=goal,
         stopping=stop,
-        rope=as_rope(rope, metric, choice.scale, mapping=mapping, say=talk),
+        rope=as_rope(rope, measure, choice.scale, mapping=mapping, say=talk),
         explore=explore,
         overlap=overlap,
         opinions=opinions,

@@ -10,6 +10,7 @@ from probeval.metrics.lists import Lists
 from probeval.metrics.metric import REGISTRY, Metric, Parameter, define, parse
 from probeval.metrics.ratio import nDCG
 from probeval.metrics.recall import AP, Bpref, F, Judged, R, Rprec, SetF, SetP, SetR, infAP
+from probeval.metrics.users import PSat, PSucc
 
 __all__ = [
     "ADR",
@@ -32,6 +33,8 @@ __all__ = [
     "Measured",
     "Metric",
     "P",
+    "PSat",
+    "PSucc",
     "Parameter",
     "Q",
     "R",

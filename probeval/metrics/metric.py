@@ -30,13 +30,14 @@ Kernel = Callable[["Metric", Lists], Floats]
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a measure: its allowed values and default."""
+    """A parameter of a measure: its allowed values and default, or that it must be given."""
 
     default: Value
     doc: str
     choices: tuple[Value, ...] = ()
     low: float | None = None
     high: float | None = None
+    required: bool = False
 
     def check(self, metric: str, name: str, value: Value) -> Value:
         """Return the value in canonical form, or raise an error."""
@@ -70,7 +71,7 @@ class MetricDefinition:
     parameters
         The parameters by name, in printing order.
     cutoff
-        Whether ``@k`` is ``"optional"``, ``"required"`` or ``"none"``.
+        Whether ``@k`` is ``"optional"``, ``"required"`` or ``"none"``; or the number of ranks, where it is fixed.
     kernel
         The function that scores every list.
     rank_weights
@@ -93,7 +94,7 @@ class MetricDefinition:
     summary: str
     formula: str
     parameters: Mapping[str, Parameter]
-    cutoff: str
+    cutoff: str | int
     kernel: Kernel
     rank_weights: Callable[[Metric, int], Floats] | None
     gains: Callable[[Metric, Scale], Floats] | None
@@ -151,7 +152,11 @@ class Metric:
             for name, parameter in definition.parameters.items()
         }
         object.__setattr__(self, "parameters", MappingProxyType(complete))
-        if self.cutoff is not None:
+        if isinstance(definition.cutoff, int):
+            if self.cutoff not in (None, definition.cutoff):
+                raise MetricError(f"{self.name} is of the first {definition.cutoff} documents, got @{self.cutoff}.")
+            object.__setattr__(self, "cutoff", definition.cutoff)
+        elif self.cutoff is not None:
             if definition.cutoff == "none":
                 raise MetricError(f"{self.name} takes no cutoff, got @{self.cutoff}.")
             if not isinstance(self.cutoff, Integral) or isinstance(self.cutoff, bool) or self.cutoff < 1:
@@ -188,7 +193,8 @@ class Metric:
         shown = ", ".join(
             f"{name}={_spell(value)}" for name, value in self.parameters.items() if value != defaults[name].default
         )
-        return self.name + (f"({shown})" if shown else "") + ("" if self.cutoff is None else f"@{self.cutoff}")
+        cutoff = "" if self.cutoff in (None, self.definition.cutoff) else f"@{self.cutoff}"
+        return self.name + (f"({shown})" if shown else "") + cutoff
 
     __repr__ = __str__
 
@@ -198,11 +204,27 @@ class Metric:
         assert isinstance(value, (int, float))
         return float(value)
 
+    def completed(self, cutoff: int = 10) -> Metric:
+        """Return the measure with what it lacks: the cutoff, and the first choice of parameters that it needs.
+
+        >>> parse("P").completed(), parse("PSat").completed()
+        (P@10, PSat(mapping="CGl@5/broad"))
+        """
+        missing = {n: p.choices[0] for n, p in self.definition.parameters.items() if p.required and self[n] is None}
+        lacks_cutoff = self.definition.cutoff == "required" and self.cutoff is None
+        return replace(self, cutoff=cutoff if lacks_cutoff else self.cutoff, parameters={**self.parameters, **missing})
+
+    def checked(self) -> Metric:
+        """Return the measure; raise an error if it lacks a cutoff or a parameter that it needs."""
+        example = self.completed()
+        if example != self:
+            lacks = "cutoff" if example.cutoff != self.cutoff else next(n for n in self.parameters if self[n] is None)
+            raise MetricError(f"{self.name} needs a {lacks}: {example}, for example.")
+        return self
+
     def scores(self, lists: Lists) -> Floats:
         """Return the score of every list, shape (.., system, query)."""
-        if self.definition.cutoff == "required" and self.cutoff is None:
-            raise MetricError(f"{self.name} needs a cutoff: {self}@10, for example.")
-        return self.definition.kernel(self, lists.top(self.cutoff))
+        return self.definition.kernel(self.checked(), lists.top(self.cutoff))
 
     @property
     def is_linear(self) -> bool:
@@ -254,7 +276,7 @@ def define(
     formula: str,
     *,
     parameters: Mapping[str, Parameter] | None = None,
-    cutoff: str = "optional",
+    cutoff: str | int = "optional",
     rank_weights: Callable[[Metric, int], Floats] | None = None,
     gains: Callable[[Metric, Scale], Floats] | None = None,
     ceiling: Kernel | None = None,

@@ -120,6 +120,8 @@ class ScorePosteriorDocument(TypedDict):
         The distribution of scores: bounded or normal.
     level, rope
         The probability that intervals hold, and the difference up to which systems count as equal.
+    noticeable
+        The least difference in score that half of the users notice, where it is known for the measure.
     """
 
     metric: NotRequired[str]
@@ -130,6 +132,7 @@ class ScorePosteriorDocument(TypedDict):
     diagnostics: SamplerDocument
     systems: list[ModelledSystem]
     pairs: list[ModelledPair]
+    noticeable: NotRequired[float]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

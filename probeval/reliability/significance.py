@@ -134,6 +134,8 @@ class PairwiseDocument(TypedDict):
         The probability that intervals hold, and the difference up to which systems count as equal.
     discrimination
         The share of pairs that differ significantly.
+    noticeable
+        The least difference in score that half of the users notice, where it is known for the measure.
     """
 
     metric: NotRequired[str]
@@ -145,6 +147,7 @@ class PairwiseDocument(TypedDict):
     friedman: FriedmanDocument | None
     systems: list[ComparedSystem]
     pairs: list[ComparedPair]
+    noticeable: NotRequired[float]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -1,7 +1,6 @@
 """User satisfaction: the users satisfied by a score, successful queries, and noticeable differences."""
 
-from probeval.satisfaction.distributions import FAMILIES, Fit, fit_scores, goodness_of_fit, omega_squared
-from probeval.satisfaction.mapping import (
+from probeval.metrics.mapping import (
     SHAPES,
     SatMapping,
     fit_mapping,
@@ -10,6 +9,7 @@ from probeval.satisfaction.mapping import (
     published_mappings,
     tenths,
 )
+from probeval.satisfaction.distributions import FAMILIES, Fit, fit_scores, goodness_of_fit, omega_squared
 from probeval.satisfaction.preferences import (
     ANSWERS,
     Agreement,

@@ -21,7 +21,7 @@ from probeval.data.tables import numbers, read_table
 from probeval.display import Shown, View
 from probeval.errors import DataError, SatisfactionError, did_you_mean
 from probeval.metrics import Metric
-from probeval.satisfaction.mapping import EDGE, TENTHS, SatMapping, fit_mapping, published_names, tenths
+from probeval.metrics.mapping import EDGE, TENTHS, SatMapping, fit_mapping, published_names, tenths
 from probeval.schema import records
 
 __all__ = [

@@ -16,8 +16,8 @@ from probeval.arrays import Bools, Floats, frozen
 from probeval.display import Shown, View
 from probeval.errors import SatisfactionError, did_you_mean
 from probeval.metrics import Measured
+from probeval.metrics.mapping import SatMapping
 from probeval.satisfaction.distributions import fit_scores
-from probeval.satisfaction.mapping import SatMapping
 from probeval.satisfaction.preferences import Agreement
 from probeval.schema import records
 from probeval.scores import Scores

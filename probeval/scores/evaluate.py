@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from probeval.data.runs import Runs
-from probeval.errors import MetricError, ScoreError, did_you_mean
+from probeval.errors import ScoreError, did_you_mean
 from probeval.metrics import Metric, parse
 from probeval.relevance.distribution import RelevanceDistribution
 from probeval.scores.draws import draw_scores
@@ -93,11 +93,8 @@ def evaluate(
 
 
 def as_metric(metric: Metric | str) -> Metric:
-    """Return the measure, parsed if it is a text; it must have a cutoff if it needs one."""
-    metric = parse(metric) if isinstance(metric, str) else metric
-    if metric.cutoff is None and metric.definition.cutoff == "required":
-        raise MetricError(f"{metric.name} needs a cutoff: {metric}@10, for example.")
-    return metric
+    """Return the measure, parsed if it is a text; it must have the cutoff and the parameters that it needs."""
+    return (parse(metric) if isinstance(metric, str) else metric).checked()
 
 
 def _joint(

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from probeval.arrays import Floats
-from probeval.errors import SelectionError, did_you_mean
+from probeval.data.scale import Scale
+from probeval.errors import SatisfactionError, SelectionError, did_you_mean
+from probeval.metrics import Metric, PSucc
+from probeval.metrics.mapping import mapping_for
 from probeval.scores import Ranking
 
 __all__ = ["GOALS", "Goal"]
@@ -18,6 +21,7 @@ GOALS = {
     "top:N": "which N systems are the best, in any order",
     "pair:A,B": "which of two systems is better",
     "scores": "the score of every system, to within a half-width",
+    "success": "the order of all systems by P(success), the share of queries that satisfy most users",
     "relevant": "relevant documents found",
 }
 
@@ -44,7 +48,7 @@ class Goal:
         if isinstance(text, Goal):
             return text
         kind, _, rest = text.partition(":")
-        if kind in ("ranking", "best", "scores", "relevant") and not rest:
+        if kind in ("ranking", "best", "scores", "success", "relevant") and not rest:
             return cls(kind)
         if kind == "top" and rest.isdigit() and int(rest) > 0:
             return cls(kind, n=int(rest))
@@ -60,17 +64,33 @@ class Goal:
     @property
     def compares(self) -> bool:
         """Whether the goal compares systems."""
-        return self.kind in ("ranking", "best", "top", "pair")
+        return self.kind in ("ranking", "best", "top", "pair", "success")
 
     @property
     def orders_all(self) -> bool:
         """Whether the goal is the order of all systems."""
-        return self.kind == "ranking"
+        return self.kind in ("ranking", "success")
 
     @property
     def about_scores(self) -> bool:
         """Whether the goal concerns scores or their differences, not documents."""
         return self.kind != "relevant"
+
+    def metric(self, metric: Metric, scale: Scale) -> Metric:
+        """Return the measure that the goal is about: for success, PSucc by the published mapping of the measure.
+
+        >>> Goal("success").metric(parse("DCG@5"), Scale.graded(2))
+        PSucc(mapping="DCGl@5/broad")
+        """
+        if self.kind != "success" or metric.name == PSucc.name:
+            return metric
+        try:
+            return PSucc(mapping=mapping_for(metric, scale).name)
+        except SatisfactionError:
+            raise SatisfactionError(
+                f"goal success: no mapping to satisfaction is published for {metric} on the scale {scale}, or several "
+                "are. Name one with --mapping (mapping=), such as DCGl@5/broad."
+            ) from None
 
     def check(self, systems: tuple[str, ...]) -> None:
         """Raise an error if the goal names an unknown system."""

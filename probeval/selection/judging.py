@@ -118,7 +118,7 @@ class Judging:
         model
             The relevance model.
         metric
-            The measure or its name.
+            The measure or its name. With goal success, the judging is by PSucc with the published mapping of it.
         policy, goal
             Names (:data:`probeval.selection.POLICIES`, :data:`probeval.selection.GOALS`), objects, or for a policy a
             plain function.
@@ -132,6 +132,7 @@ class Judging:
         """
         chosen, measure, aim = as_policy(policy), as_metric(metric), Goal.parse(goal)
         grades = collection.scale(Scale.parse(scale) if isinstance(scale, str) else scale)
+        measure = aim.metric(measure, grades)
         depth = depth or measure.cutoff or collection.runs.depth
         runs = collection.runs.top(depth)
         aim.check(runs.systems)  # before any work
@@ -158,7 +159,13 @@ class Judging:
         """Return the same judging with another policy and goal, without refitting."""
         chosen, aim = as_policy(policy), Goal.parse(goal)
         aim.check(self.runs.systems)
-        return replace(self, policy=chosen, goal=aim, explore=chosen.explores if explore is None else explore)
+        return replace(
+            self,
+            metric=aim.metric(self.metric, self.scale),
+            policy=chosen,
+            goal=aim,
+            explore=chosen.explores if explore is None else explore,
+        )
 
     def to_depth(self, depth: int, *, metric: Metric) -> Judging:
         """Return the same judging with another measure and depth of the pool."""

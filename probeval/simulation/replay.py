@@ -85,7 +85,7 @@ def replay(
     method
         The method of scores, as in :func:`probeval.scores.evaluate`.
     """
-    metric, stop, chooser = protocol.metric, protocol.stop, as_policy(policy)
+    stop, chooser = protocol.stop, as_policy(policy)
     pool = len(held.pool)
     targets = sorted(min(ceil(share * pool - 1e-9), len(held.known)) for share in protocol.checkpoints)
     most = min(ceil(protocol.until * pool - 1e-9), len(held.known))
@@ -95,7 +95,7 @@ def replay(
     judging = Judging.of(
         replace(held.collection, judgments=None),
         model,
-        metric,
+        protocol.metric,
         policy=chooser,
         goal=protocol.goal,
         scale=held.scale,
@@ -109,7 +109,7 @@ def replay(
         rope=protocol.rope,
         seed=seed,
     )
-    truth = held.truth(metric)
+    truth = held.truth(judging.metric)
     true = truth.mean(axis=1)
     significant = significant_pairs(truth)
     judged: list[int] = []
@@ -156,7 +156,7 @@ def replay(
     return Trajectory(
         policy=chooser.name,
         model=name,
-        metric=str(metric),
+        metric=str(judging.metric),
         seed=seed,
         pool=pool,
         offered=len(held.known),

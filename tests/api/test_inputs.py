@@ -11,7 +11,7 @@ import pytest
 
 import probeval
 from probeval.api import as_collection, select_model
-from probeval.api.inputs import as_rope
+from probeval.api.inputs import as_goal_metric, as_rope
 from probeval.data import Scale
 from probeval.errors import DataError, ModelError, ProbevalWarning, SatisfactionError
 from probeval.relevance import FallbackModel, Uniform, load_card
@@ -188,6 +188,14 @@ def test_a_rope_is_a_number_or_what_users_notice():
     assert as_rope("users=.5", mapping="CGl@5/fine") == 0.3
 
 
+def test_the_measure_of_a_goal():
+    assert str(as_goal_metric("nDCG@10", "best", mapping="DCGl@5/broad", rope="users=.5")) == "nDCG@10"
+    assert str(as_goal_metric("DCG@5", "success")) == "DCG@5"  # its mapping depends on the scale
+    assert str(as_goal_metric("nDCG@10", "success", mapping="DCGl@5/broad")) == 'PSucc(mapping="DCGl@5/broad")'
+    with pytest.raises(SatisfactionError, match=r"rope users=.5: .* not in P\(success\). Give a number"):
+        as_goal_metric("CG@5", "success", rope="users=.5")
+
+
 @pytest.mark.parametrize(
     ("rope", "metric", "mapping", "expected"),
     [
@@ -199,6 +207,12 @@ def test_a_rope_is_a_number_or_what_users_notice():
         ("users=.99", "CG@5", None, "No difference is noticed by 99% of users: CGl@5/broad reaches 89.4%"),
         ("users=.5", "nDCG@10", None, r"for nDCG@10 on the scale graded:2. Borrow some with --mapping .* CGl@5/fine"),
         ("users=.5", None, None, "for a table of scores. Borrow some with --mapping"),
+        (
+            "users=.5",
+            'PSat(mapping="CGl@5/broad")',
+            "CGl@5/broad",
+            "scores of two lists, not in PSat",
+        ),
         ("users=.5", "CG@5", "Ql@5/fine", "No agreement 'Ql@5/fine': CGl@5/broad"),
     ],
 )

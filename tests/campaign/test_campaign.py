@@ -13,7 +13,7 @@ import pytest
 from probeval.campaign import Campaign, Judged, Leased, Setup
 from probeval.campaign.snapshot import judgments_left, way_come
 from probeval.data import Collection, Scale, read_judgments
-from probeval.errors import CampaignError, MetricError, SelectionError
+from probeval.errors import CampaignError, MetricError, SatisfactionError, SelectionError
 from probeval.relevance import choose_model, write_card
 from probeval.reliability.agreement import krippendorff_alpha
 from probeval.scores import evaluate
@@ -382,12 +382,19 @@ def test_settings_change_and_the_log_says_so(campaign: Campaign):
         ({"policy": "gian"}, SelectionError, "gain"),
         ({"stopping": "confidence=2"}, SelectionError, "probability"),
         ({"goal": "pair:system-1,nobody"}, CampaignError, "among the runs"),
+        ({"goal": "success", "metric": "nDCG@5"}, SatisfactionError, "goal success: no mapping .* with --mapping"),
         ({"name": " "}, CampaignError, "The name of a campaign"),
     ],
 )
 def test_campaigns_that_make_no_sense_are_refused(make: Callable[..., Campaign], settings, error, says):
     with pytest.raises(error, match=says):
         make(**settings)
+
+
+def test_the_measure_follows_the_goal_of_success(make: Callable[..., Campaign]):
+    campaign = make(metric="DCG@5")
+    campaign.change("eve", goal="success")
+    assert (campaign.setup.metric, campaign.setup.goal) == ('PSucc(mapping="DCGl@5/broad")', "success")
 
 
 def test_ids_that_no_qrels_could_hold_are_refused(make, small: Collection, store: str):

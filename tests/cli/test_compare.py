@@ -104,16 +104,24 @@ def test_judgments_that_miss_some(probeval, partly, metric):
 
 
 def test_a_rope_of_users(probeval, campaign, table):
-    files = (campaign / "runs", "--qrels", campaign / "qrels.txt", "--metric", "CG@5", "--format", "json")
-    said = probeval("compare", *files, "--rope", "users=.5")
-    assert "Half of the users notice a difference of 0.5 (CGl@5/broad; Urbano 2013" in said.err
-    assert json.loads(said.out)["rope"] == 0.5
-    assert {p["verdict"] for p in json.loads(said.out)["pairs"]} == {"equal"}
+    files = (campaign / "runs", "--qrels", campaign / "qrels.txt", "--metric", "CG@5")
+    words = "Half of the users notice a difference of 0.5 (CGl@5/broad; Urbano 2013, music similarity, 4,115 answers)."
+    roped, plain = (probeval("compare", *files, *more) for more in (("--rope", "users=.5"), ()))
+    assert roped.err.count(words) == plain.err.count(words) == 1
+    assert "0 of 10 pairs differ by as much on average." in roped.err
+    assert f"{words} 0 of 10 pairs" in plain.err
+    document = json.loads(probeval("compare", *files, "--rope", "users=.5", "--format", "json").out)
+    assert (document["rope"], document["noticeable"]) == (0.5, 0.5)
+    assert {p["verdict"] for p in document["pairs"]} == {"equal"}
+
+
+def test_users_are_borrowed_for_a_table_of_scores(probeval, table):
     borrowed = probeval("compare", table, "--rope", "users=.5", "--mapping", "CGl@5/fine", "--format", "json")
-    assert json.loads(borrowed.out)["rope"] == 0.3
+    assert json.loads(borrowed.out)["rope"] == json.loads(borrowed.out)["noticeable"] == 0.3
     refused = probeval("compare", table, "--rope", "users=.5")
     assert refused.code == 1
     assert "Borrow some with --mapping" in refused.err
+    assert "noticeable" not in json.loads(probeval("compare", table, "--format", "json").out)
 
 
 def test_pictures(probeval, table, tmp_path):

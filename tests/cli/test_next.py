@@ -102,10 +102,13 @@ def test_every_policy(asked, policy):
     assert (said.code, len(said.out.splitlines())) == (0, 3), said.err
 
 
-@pytest.mark.parametrize("goal", ["best", "top:2", "pair:system-01,system-02", "scores", "relevant"])
+@pytest.mark.parametrize("goal", ["best", "top:2", "pair:system-01,system-02", "scores", "success", "relevant"])
 def test_every_goal(asked, goal):
+    said = asked("-n", 2, "--goal", goal, quiet=False).err
+    assert ("Systems are compared by P(success)" in said) == (goal == "success")
     document = json.loads(asked("-n", 2, "--goal", goal, "--format", "json").out)
     assert document["goal"] == goal
+    assert document["metric"] == ('PSucc(mapping="DCGl@5/broad")' if goal == "success" else "DCG@5")
     assert len(document["next"]) == 2
 
 

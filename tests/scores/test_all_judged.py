@@ -12,7 +12,7 @@ from probeval.metrics import REGISTRY, Metric, measure, parse
 from probeval.relevance import FallbackModel, Uniform
 from probeval.scores import evaluate
 
-EVERY = [str(Metric(name, 4 if d.cutoff == "required" else None)) for name, d in sorted(REGISTRY.items())]
+EVERY = [str(Metric(name).completed(4)) for name in sorted(REGISTRY)]
 EVERY += ["nDCG@4", "AP@4", 'AP(norm="min")@4', "ERR@3", 'RBP(norm="ideal")@4', 'DCG(gain="exp")@20', "nDCG@20"]
 
 

@@ -11,11 +11,7 @@ from probeval.metrics import REGISTRY, Metric, parse
 from probeval.relevance.distribution import ProbabilityTable
 from probeval.scores import evaluate
 
-LINEAR = [
-    str(metric)
-    for name, d in sorted(REGISTRY.items())
-    if (metric := Metric(name, 4 if d.cutoff == "required" else None)).is_linear
-]
+LINEAR = [str(metric) for name in sorted(REGISTRY) if (metric := Metric(name).completed(4)).is_linear]
 LINEAR += [
     "CG@3", "DCG@4", 'DCG(norm="none", discount="jk")@4', 'DCG(gain="exp")@9', "RBP(p=0.5)@3", 'RBP(norm="perfect")@4',
     "INSQ(T=3)", "P(rel=2)@5", "RBP(rel=2)", 'CG(norm="none")', "SDCG@2",

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from probeval.errors import SelectionError
+from probeval.data import Scale
+from probeval.errors import SatisfactionError, SelectionError
 from probeval.metrics import parse
 from probeval.relevance import FallbackModel, Uniform
 from probeval.scores import Joint, Scores
@@ -28,7 +29,7 @@ def ranking(*means):
 RANKED = ranking(0.3, 0.5, 0.4, 0.1)  # b, c, a, d
 
 
-@pytest.mark.parametrize("text", ["ranking", "best", "top:3", "pair:bm25,dense", "scores", "relevant"])
+@pytest.mark.parametrize("text", ["ranking", "best", "top:3", "pair:bm25,dense", "scores", "success", "relevant"])
 def test_a_goal_is_its_text(text):
     goal = Goal.parse(text)
     assert str(goal) == text
@@ -40,7 +41,7 @@ def test_a_goal_is_its_text(text):
     "text", ["", "rank", "top", "top:", "top:0", "top:x", "best:2", "pair:a", "pair:a,", "pair:a,a", "pair:a,b,c"]
 )
 def test_what_is_no_goal(text):
-    with pytest.raises(SelectionError, match=r"^No goal '.*': ranking, best, top:N, pair:A,B, scores, relevant\."):
+    with pytest.raises(SelectionError, match=r"^No goal '.*': ranking, best, top:N, pair:A,B, scores, success, rel"):
         Goal.parse(text)
 
 
@@ -54,6 +55,7 @@ def test_a_slip_gets_a_hint():
     [
         ("ranking", {"ab", "ac", "ad", "bc", "bd", "cd"}),
         ("scores", {"ab", "ac", "ad", "bc", "bd", "cd"}),
+        ("success", {"ab", "ac", "ad", "bc", "bd", "cd"}),
         ("best", {"ab", "bc", "bd"}),
         ("top:1", {"ab", "bc", "bd"}),
         ("top:2", {"ab", "bd", "ac", "cd"}),
@@ -66,6 +68,29 @@ def test_comparisons_that_matter(goal, asked):
     np.testing.assert_array_equal(matters, matters.T)
     assert not np.diag(matters).any()
     assert {f"{'abcd'[i]}{'abcd'[j]}" for i, j in np.argwhere(np.triu(matters))} == asked
+
+
+def test_success_is_by_the_mapping_of_the_measure():
+    success, broad = Goal.parse("success"), Scale.graded(2)
+    assert success.compares
+    assert success.orders_all
+    assert success.metric(parse("CG@5"), broad) == parse('PSucc(mapping="CGl@5/broad")')
+    named = parse('PSucc(mapping="GAP@5/fine")')
+    assert success.metric(named, broad) == named
+    assert Goal.parse("ranking").metric(parse("CG@5"), broad) == parse("CG@5")
+    with pytest.raises(SatisfactionError, match=r"^goal success: no mapping .* for nDCG@10 on .* with --mapping"):
+        success.metric(parse("nDCG@10"), broad)
+
+
+def test_judging_for_success_is_by_p_success(full):
+    options = {"scale": Scale.graded(2), "draws": 100}
+    by_goal = Judging.of(full, FallbackModel([Uniform()]), "DCG@5", goal="success", **options)
+    assert by_goal.metric == parse('PSucc(mapping="DCGl@5/broad")')
+    assert by_goal.depth == 5
+    later = Judging.of(full, FallbackModel([Uniform()]), "DCG@5", **options).choosing("gain", goal="success")
+    assert (later.metric, later.goal) == (by_goal.metric, by_goal.goal)
+    assert by_goal.choosing("mtc", goal="success").metric == by_goal.metric
+    np.testing.assert_array_equal(later.begin().scores.mean, by_goal.begin().scores.mean)
 
 
 def test_confidence_is_that_of_what_matters():

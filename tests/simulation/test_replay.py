@@ -52,6 +52,20 @@ def test_checkpoints_are_met_to_the_judgment_before_and_after_the_stop(held, bat
     assert trajectory.points[-1].mae == pytest.approx(0, abs=1e-12)
 
 
+def test_a_campaign_for_success_is_judged_by_p_success(held):
+    options = {"policy": "gain", "batch": 20, "draws": 100, "stop": "confidence=.9", "checkpoints": (0.3, 1.0)}
+    said = run(held, goal="success", **options)
+    users = measure(held.collection.runs, held.collection.judgments, 'PSucc(mapping="DCGl@5/broad")')
+    assert said.metric == str(users.metric)
+    assert said.stop is not None
+    assert said.stop.confidence >= 0.9
+    assert said.reasons[0].startswith("confidence 0.9")
+    assert said.points[0].confidence < said.points[1].confidence == 1
+    assert said.points[1].mae == pytest.approx(0, abs=1e-12)
+    by_measure = run(held, metric=users.metric, **options)  # the goal is the ranking by this measure
+    assert [s.confidence for s in by_measure.steps] == [s.confidence for s in said.steps]
+
+
 def test_steps_are_batches(held):
     trajectory = run(held, batch=10, until=0.5, stop="")
     n = ceil(0.5 * len(held.pool))

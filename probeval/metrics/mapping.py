@@ -11,19 +11,32 @@ from importlib.resources import files
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import binom
 
-from probeval.arrays import Floats, Ints
+from probeval.arrays import Bools, Floats, Ints
 from probeval.data.scale import Scale
 from probeval.errors import ProbevalWarning, SatisfactionError, did_you_mean
-from probeval.metrics import AP, CG, DCG, GAP, RBP, Metric, P, Q, parse
+from probeval.metrics.graded import GAP, Q
+from probeval.metrics.linear import CG, DCG, RBP, P
+from probeval.metrics.metric import Metric, parse
+from probeval.metrics.recall import AP
 
-__all__ = ["SHAPES", "SatMapping", "fit_mapping", "load_mapping", "mapping_for", "published_mappings", "tenths"]
+__all__ = [
+    "SHAPES",
+    "SatMapping",
+    "fit_mapping",
+    "load_mapping",
+    "mapping_for",
+    "measure_mapped",
+    "published_mappings",
+    "published_names",
+    "tenths",
+]
 
 TENTHS = 10
 MIDPOINTS = (np.arange(TENTHS) + 0.5) / TENTHS
 DEGREE = 6  # of the monotone shape: enough for a curve that is flat at both ends
 WEIGHT = 1e5
+MOST_USERS = 0.5
 EDGE = 1e-9  # scores such as .30000000000000004 - .1 belong to the intended tenth
 
 SHAPES = {
@@ -94,6 +107,15 @@ class SatMapping:
     def is_monotone(self) -> bool:
         """Whether a higher score never means fewer satisfied users."""
         return bool(np.all(np.diff(self(self._turns)) >= -EDGE))
+
+    def succeeds(self, scores: ArrayLike) -> Bools:
+        """Return whether more than half of the users are satisfied at each score, shape of the scores."""
+        return np.asarray(self(scores) > MOST_USERS)
+
+    @property
+    def succeeds_from_a_score_on(self) -> bool:
+        """Whether a higher score than that of a success is a success too."""
+        return bool(np.all(np.diff(self.succeeds(self._turns).astype(int)) >= 0))
 
     @property
     def range(self) -> tuple[float, float]:
@@ -187,6 +209,7 @@ def _rising(x: Floats, y: Floats) -> tuple[float, ...]:
     The steps from 0 over the coefficients to 1 are not negative and sum to 1, enforced by one row of large weight.
     """
     from scipy.optimize import nnls
+    from scipy.special import binom
 
     k = np.arange(DEGREE + 1)
     # Bernstein's polynomials in powers of x: row k has (-1)^(j-k) C(N, j) C(j, k) for x^j.
@@ -204,7 +227,7 @@ def published_mappings() -> Mapping[str, SatMapping]:
 
     They come from 2,025 answers about pairs of lists of five music clips.
     """
-    text = files("probeval.satisfaction").joinpath("cubic.csv").read_text(encoding="utf-8")
+    text = files("probeval.metrics").joinpath("cubic.csv").read_text(encoding="utf-8")
     return {
         f"{row['measure']}/{row['scale']}": SatMapping(
             (float(row["a0"]), float(row["a1"]), float(row["a2"]), float(row["a3"])),
@@ -235,6 +258,19 @@ def published_names(metric: Metric | str, scale: Scale) -> list[str]:
     if str(scale) == "fine" and threshold in (20, 40):
         metric, scales = metric(rel=1), [f"lmin{threshold}"]
     return [f"{MEASURES[metric]}/{name}" for name in scales] if metric in MEASURES else []
+
+
+def measure_mapped(name: str, scale: Scale) -> Metric:
+    """Return the measure of a published mapping on a scale, its own or another.
+
+    >>> measure_mapped("DCGe@5/broad", Scale.graded(2)), measure_mapped("P@5/lmin40", Scale.parse("fine"))
+    (DCG(gain="exp")@5, P(rel=40)@5)
+    """
+    measure, _, scaled = name.partition("/")
+    metric = next(metric for metric, published in MEASURES.items() if published == measure)
+    if str(scale) == "fine" and scaled.startswith("lmin") and "rel" in metric.parameters:
+        return metric(rel=int(scaled.removeprefix("lmin")))
+    return metric
 
 
 def mapping_for(metric: Metric | str, scale: Scale) -> SatMapping:

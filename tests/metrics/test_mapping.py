@@ -7,7 +7,17 @@ from hypothesis import strategies as st
 
 from probeval import Scale
 from probeval.errors import ProbevalWarning, SatisfactionError
-from probeval.satisfaction import SatMapping, fit_mapping, load_mapping, mapping_for, published_mappings, tenths
+from probeval.metrics.mapping import (
+    SCALES,
+    SatMapping,
+    fit_mapping,
+    load_mapping,
+    mapping_for,
+    measure_mapped,
+    published_mappings,
+    published_names,
+    tenths,
+)
 
 NAMES = sorted(published_mappings())
 
@@ -127,3 +137,16 @@ def test_too_few_tenths_and_unknown_shapes_are_refused():
         fit_mapping([0.1, 0.2, 0.3], [0, 1, 1])
     with pytest.raises(SatisfactionError, match=r"No shape 'cubical': cubic, monotone. Did you mean 'cubic'"):
         fit_mapping([0.1, 0.2, 0.3], [0, 1, 1], shape="cubical")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_mapping_names_its_measure(name):
+    scale = Scale.parse(SCALES[name.partition("/")[2]])
+    assert name in published_names(measure_mapped(name, scale), scale)
+
+
+def test_success_begins_at_one_score_in_all_published_mappings():
+    assert all(load_mapping(name).succeeds_from_a_score_on for name in NAMES)  # though 14 are not monotone
+    hill = SatMapping((0.0, 4.0, -4.0))
+    assert not hill.succeeds_from_a_score_on
+    assert hill.succeeds([0.0, 0.5, 1.0]).tolist() == [False, True, False]
