@@ -125,8 +125,9 @@ def stops(work: Work) -> str:
         f"## The stop\n\nMean confidence {LEVEL}, {SEEDS} seeds, within 40% of the pool. A verdict is that one system "
         f"is better, or that the two are tied: their scores differ by at most {ROPE}. *without* and *with* are "
         "judgments at the stop without and with the rope, *accuracy* the share of right verdicts; then the share of "
-        "verdicts that are ties, and the stated confidence and the accuracy of ties and of directions. *of three* is the accuracy of the "
-        "likeliest of three exclusive classes: better by more than the rope, within it, worse by more.\n\n"
+        "verdicts that are ties, and the stated confidence and the accuracy of ties and of directions. *of three* is "
+        "the accuracy of the likeliest of three exclusive classes: better by more than the rope, within it, worse by "
+        "more.\n\n"
         f"{targets}\n{table(shown)}"
     )
 
