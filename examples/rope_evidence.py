@@ -72,6 +72,15 @@ class Work(Replays):
     def with_rope(self, name: str, seed: int) -> Trajectory:
         return self.replay(f"rope-{name}-{seed}", name, "gain", "DCG", seed=seed, rope=ROPE, checkpoints=(0.0,))
 
+    def said(self, name: str, run: Trajectory, rope: float, a: int, b: int) -> str:
+        """Return the verdict on two systems at the stop, and whether it is right."""
+        ranking = self.state(name, run.order[: run.stop.judged], rope=rope).ranking
+        gap = self.truth(name)[a] - self.truth(name)[b]
+        if ranking.p_equal[a, b] >= LEVEL:
+            return f"a tie, {'right' if abs(gap) <= rope else 'wrong'}"
+        right = (ranking.scores.mean[a] - ranking.scores.mean[b]) * gap > 0
+        return f"a direction, {'right' if right else 'wrong'}"
+
     def at_stop(self, name: str, seed: int) -> AtStop | None:
         def measure():
             run = self.with_rope(name, seed)
@@ -192,7 +201,7 @@ def tried(work: Work) -> str:
     return (
         "## Definitions that were tried\n\nWhen is a pair of systems settled? Judgments at a mean confidence of "
         f"{LEVEL}, along one replay of each campaign by `gain` without a rope (at {len(STEPS)} checkpoints), and the "
-        "accuracy of what is then said, mean and least over campaigns that reach it.\n\n"
+        "accuracy of the verdicts there, mean and least over campaigns that reach it.\n\n"
         "- *direction or tie*: $\\max\\{P(D \\ge 0), P(D \\le 0), P(|D| \\le \\delta)\\}$. Taken: a wider rope never "
         "asks for more judgments, and all pairs can be settled.\n"
         "- *three classes*: $\\max\\{P(D > \\delta), P(D < -\\delta), P(|D| \\le \\delta)\\}$. Pairs that differ by "
@@ -225,6 +234,8 @@ def pairs(work: Work) -> str:
                 )
                 difference = abs(gap[at]) if variant is None else 0.0
                 n = f"{run.stop.judged:,}" if run.stop else f"> {run.steps[-1].judged:,}"
+                if variant is None and run.stop:
+                    n = f"{n}, {work.said(name, run, rope, int(a[at]), int(b[at]))}"
                 rows.append(
                     {
                         "campaign": name,
@@ -246,9 +257,9 @@ def pairs(work: Work) -> str:
     shown.columns = ["without a rope" if rope == 0 else f"rope {rope:g}" for rope in shown.columns]
     return (
         f"## Systems that hardly differ\n\nJudgments until the rule holds, within 40% of the pool. *two systems*: the "
-        f"pair whose true difference is nearest to {NEAR}, with the goal of that pair. *the best and its copy*: all "
-        "systems and a second run with the list of the best, with the goal of the best system.\n\n"
-        + table(shown.reset_index())
+        f"pair whose true difference is nearest to {NEAR}, with the goal of that pair, and the verdict on it. *the "
+        "best and its copy*: all systems and a second run with the list of the best, with the goal of the best "
+        "system.\n\n" + table(shown.reset_index())
     )
 
 

@@ -192,7 +192,7 @@ class Ranking(Shown):
 
     @cached_property
     def tied(self) -> Bools:
-        """Whether a tie is at least as likely as the likelier direction of each pair, shape (system, system)."""
+        """Whether a tie is at least as sure as the likelier direction of each pair, shape (system, system)."""
         return np.asarray(self.p_equal >= self.direction_confidence)
 
     @property
@@ -226,8 +226,7 @@ class Ranking(Shown):
     def tied_with_best(self, *, level: float = 0.95) -> list[str]:
         """Return the systems that are tied with the first of the order, with at least this confidence."""
         first, *others = self.scores.order
-        sure = self.tied[first] & (self.p_equal[first] >= level)
-        return [self.scores.systems[i] for i in others if sure[i]]
+        return [self.scores.systems[i] for i in others if self.p_equal[first, i] >= level]
 
     @cached_property
     def tau_draws(self) -> Floats:

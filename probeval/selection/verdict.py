@@ -71,14 +71,14 @@ class Verdict(Shown):
     def of(cls, ranking: Ranking, *, level: float = 0.95) -> Verdict:
         """Compute from a ranking."""
         other = ~np.eye(len(ranking.scores.systems), dtype=bool)
-        settled = other & (ranking.pair_confidence >= level)
-        tied, decided = settled & ranking.tied, settled & ~ranking.tied
+        tied = other & (ranking.p_equal >= level)
+        decided = other & ~tied & (ranking.direction_confidence >= level)
         beyond = np.zeros_like(other)
         if not np.isnan(ranking.scores.joint.between).any():
             mean, sd = ranking.scores.difference_moments()
             exact = (sd == 0) & (np.abs(mean) < TIE)
             beyond = other & ~exact & (_on_new_queries(ranking).pair_confidence < level)
-        return cls(level, decided, tied, other & ~settled, beyond, ranking.rope)
+        return cls(level, decided, tied, other & ~tied & ~decided, beyond, ranking.rope)
 
     def to_dict(self) -> VerdictDocument:
         """Return the number of comparisons in each state, for JSON."""
