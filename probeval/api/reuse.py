@@ -23,7 +23,7 @@ from probeval.api.inputs import (
 )
 from probeval.data import Collection, Scale
 from probeval.display import Shown, View
-from probeval.errors import DataError, did_you_mean
+from probeval.errors import DataError, ModelError, did_you_mean
 from probeval.metrics import Metric
 from probeval.relevance import Card, Choice
 from probeval.relevance.models.base import Predicts
@@ -108,7 +108,7 @@ class Reuse(Shown):
         """
         found = self[system].model
         if found is None:
-            raise DataError("Pairs are chosen by a model, and there is none. Name a model.")
+            raise ModelError("Pairs are chosen by a model, and there is none. Name a model.")
         asked = found.needed if n is None else n
         return found.pairs if asked is None else found.pairs.head(asked)
 

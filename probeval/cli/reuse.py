@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -29,6 +30,7 @@ from probeval.cli.options import (
 )
 from probeval.cli.output import Talk, write_csv, write_json
 from probeval.data.files import write_bytes
+from probeval.display import Shown
 from probeval.errors import ProbevalError
 
 __all__ = ["reuse"]
@@ -79,6 +81,8 @@ def reuse(
     talk = Talk(quiet=quiet)
     if qrels is None:
         raise ProbevalError("Reuse is of judgments: give --qrels FILE.")
+    if model == "none" and pairs is not None:
+        raise ProbevalError("--pairs are chosen by a model: name one, not none.")
     options: dict[str, Any] = {
         "qrels": qrels,
         "metadata": metadata,
@@ -120,7 +124,7 @@ def reuse(
         talk(f"{len(table):,} pairs to judge: {pairs}.")
 
 
-def _write(found: api.Reuse | api.ReuseStudy, sentences: Any, output_format: OutputFormat, talk: Talk) -> None:
+def _write(found: Shown, sentences: Sequence[str], output_format: OutputFormat, talk: Talk) -> None:
     """Write a result: data on stdout, sentences on stderr."""
     if output_format is OutputFormat.json:
         write_json(found.to_dict())

@@ -342,7 +342,7 @@ def _systems(
     agrees = np.where(before == after, 1.0, np.where(before * after == 0, 0.5, 0.0))
     return pd.DataFrame(
         {
-            "system": [names[i] for i in at],
+            "system": [names[i] for i in at.tolist()],
             "team": teams[at],
             "route": route,
             "score": full[at],
