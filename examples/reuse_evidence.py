@@ -1,8 +1,8 @@
 """Write docs/evidence-reuse.md: `python examples/reuse_evidence.py DATA KEEP [PART...]`.
 
 Models, trajectories and finished cells are kept in the folder KEEP, so that a broken run resumes where it stopped; it
-can be the folder of `judging_evidence.py`, whose models and trajectories are used. Parts: `later` and `teams`; both
-when none is named. The page has the cells that are finished.
+can be the folder of `judging_evidence.py`, whose models and trajectories are used. Parts: `later`,
+`newcomers` and `teams`; all when none is named. The page has the cells that are finished.
 """
 
 import sys
@@ -18,16 +18,18 @@ from judging_evidence import SHARES, Cell, Work
 
 from probeval.data import Judgments, read_campaign
 from probeval.metrics import measure, parse
-from probeval.selection import Judging
-from probeval.selection.reuse import judge_later
-from probeval.simulation import restrict
-from probeval.simulation.reuse import leave_teams_out
+from probeval.selection import Judging, judge_later
+from probeval.selection.reuse import team_names
+from probeval.simulation import leave_teams_out, restrict
+from probeval.streams import stream
 
 PAGE = DOCS / "evidence-reuse.md"
-PARTS = ("later", "teams")
+PARTS = ("later", "newcomers", "teams")
+LEFT = 8  # teams of a campaign that play newcomers
 REUSED = ("trec-dl2019-passage", "trec-dl2020-passage")
 SEEDS, SHARE, METRIC, DEPTH = 3, 0.1, "DCG@10", 10
 Z = 1.959964
+SLOW = ("trec8-adhoc", "trec-covid-round1", "trec-covid-round2")  # as newcomers
 CLASSES = {"only it": (1, 1), "2 to 5 systems": (2, 5), "more": (6, 10**6)}  # by the systems that retrieved a document
 # Campaign, measure, depth of the pool, and whether the model is fitted without each team too.
 STUDIES = (
@@ -71,6 +73,13 @@ later systems and range. They are then really judged, with the grades of the ful
 *promised* and *found*: the mean half-width of the intervals expected and obtained; *covers*: the share of intervals
 that contain the score by the full judgments. *moves others*: the mean size of the change of the first systems' scores
 when a later one joins.
+"""
+NEWCOMERS = f"""### Newcomers of the same campaign
+
+Are newcomers harder to predict than the first systems, or only those that are years newer? In each campaign up to
+{LEFT} teams, drawn at random, play the newcomer (systems, where there are no teams): their runs are taken out, a tenth
+of the pool of the others is judged at random, and each system of the team joins alone. *first systems* are the others
+in the same fits.
 """
 TEAMS = """## Every team left out
 
@@ -158,6 +167,38 @@ class Reuse:
         low, high = after.scores[system].interval()
         promised = pairs["halfwidth"].iloc[-1] if len(pairs) else (found.upper - found.lower) / 2
         return {"promised": float(promised), "after_lower": low, "after_upper": high}
+
+    def newcomers(self, name):
+        """Return one row per system of some teams that join a campaign without them."""
+        held, model = self.work.held(name), self.work.model(name, "hierarchical")
+        runs, metric = held.collection.runs, f"DCG@{held.depth}"
+        truth = dict(zip(runs.systems, held.truth(parse(metric)).mean(axis=1), strict=True))
+        teams = np.array(team_names(runs), dtype=object)
+        names = stream(0, name).permutation(np.array(list(dict.fromkeys(teams)), dtype=object))[:LEFT]
+        rows = []
+        for team in names:
+            others = [s for s, t in zip(runs.systems, teams, strict=True) if t != team]
+            pool = runs.select(others).top(held.depth).pool
+            known = held.collection.judgments.on(pool)
+            some = stream(0, name, str(team)).permutation(len(known))[: int(np.ceil(SHARE * len(pool)))]
+            for system in (s for s, t in zip(runs.systems, teams, strict=True) if t == team):
+                joined = replace(
+                    held.collection, runs=runs.select([*others, system]), judgments=known.take(np.sort(some))
+                )
+                judging = Judging.of(joined, model, metric, scale=held.scale, depth=held.depth)
+                scores = judging.begin().scores
+                z = (np.array([truth[s] for s in scores.systems]) - scores.mean) / scores.standard_deviation
+                rows.append(
+                    {
+                        "campaign": name,
+                        "team": team,
+                        "place": float(np.mean([truth[o] < truth[system] for o in others])),
+                        "z": float(z[-1]),
+                        "z_first": float(z[:-1].mean()),
+                        "covered_first": float((np.abs(z[:-1]) < Z).mean()),
+                    }
+                )
+        return rows
 
     def study(self, name, metric, depth, by_model):
         """Leave out every team of a campaign."""
@@ -289,6 +330,33 @@ def later_section(reuse: Reuse, go: bool) -> str:
     )
 
 
+def newcomers_section(reuse: Reuse, go: bool) -> str:
+    found = [
+        reuse.kept(f"newcomers-{name}", (lambda n=name: reuse.newcomers(n)) if go else None)
+        for name in CAMPAIGNS
+        if name not in SLOW
+    ]
+    rows = pd.DataFrame([row for cell in found if cell for row in cell])
+    if rows.empty:
+        return ""
+    groups = [(name, part) for name, part in rows.groupby("campaign", sort=False)]
+    groups += [("all", rows), ("all, better than half of the first", rows[rows["place"] > 0.5])]
+    figures = [
+        {
+            "newcomers of": name,
+            "teams": part["team"].nunique() if name in CAMPAIGNS else "",
+            "systems": len(part),
+            "covers": float((part["z"].abs() < Z).mean()),
+            "z": float(part["z"].mean()),
+            "root mean square of z": float(np.sqrt((part["z"] ** 2).mean())),
+            "first systems: covers": float(part["covered_first"].mean()),
+            "first systems: z": float(part["z_first"].mean()),
+        }
+        for name, part in groups
+    ]
+    return "\n".join([NEWCOMERS, table(pd.DataFrame(figures))])
+
+
 def teams_section(reuse: Reuse, go: bool) -> str:
     rows, largest = [], None
     for name, metric, depth, by_model in STUDIES:
@@ -351,7 +419,11 @@ def main() -> None:
         sys.exit(f"the parts are {', '.join(PARTS)}")
     warnings.simplefilter("ignore")
     reuse, asked = Reuse(Path(data), Path(keep)), parts or PARTS
-    sections = [later_section(reuse, "later" in asked), teams_section(reuse, "teams" in asked)]
+    sections = [
+        later_section(reuse, "later" in asked),
+        newcomers_section(reuse, "newcomers" in asked),
+        teams_section(reuse, "teams" in asked),
+    ]
     PAGE.write_text(LEAD + "\n".join(filter(None, sections)))
 
 

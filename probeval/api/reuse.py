@@ -1,4 +1,4 @@
-"""What a campaign's judgments say of systems that had no part in it."""
+"""Systems that had no part in a campaign, evaluated with its judgments."""
 
 from __future__ import annotations
 
@@ -29,10 +29,8 @@ from probeval.relevance import Card, Choice
 from probeval.relevance.models.base import Predicts
 from probeval.schema import records
 from probeval.scores.evaluate import as_metric
-from probeval.selection import Judging
-from probeval.selection.reuse import LaterSystem, ModelScore, judge_later, measure_later
-from probeval.simulation import restrict
-from probeval.simulation.reuse import ReuseStudy, leave_teams_out
+from probeval.selection import Judging, LaterSystem, ModelScore, judge_later, measure_later
+from probeval.simulation import ReuseStudy, leave_teams_out, restrict
 from probeval.ties import TIE
 
 __all__ = ["Reuse", "reuse", "reuse_study"]
@@ -117,7 +115,7 @@ class Reuse(Shown):
 
         By the model: mean, lower, upper, rank among the first systems with its interval (rank_lower, rank_upper),
         p_better than the best of them, and needed: the number of judgments for an interval as narrow as theirs. By the
-        judgments alone: the judged share, the classical score with its rank, and its bounds. What is not known is NaN.
+        judgments alone: the judged share, the classical score with its rank, and its bounds. Unknown values are NaN.
         """
         rows = [self._row(one) for one in self.later]
         rows.sort(key=lambda row: -(row["classical"] if pd.isna(row["mean"]) else row["mean"]))
@@ -192,10 +190,8 @@ class Reuse(Shown):
         models = [one.model for one in self.later if one.model is not None]
         if models:
             best = " or ".join(dict.fromkeys(model.best for model in models))
-            lines.append(
-                f"Ranks are among the first systems; p_better is the probability of being better than {best}. Needed: "
-                f"judgments until its interval is as narrow as theirs, +-{models[0].target:.3f} in the median."
-            )
+            lines.append(f"Ranks are among the first systems; p_better is the probability of being better than {best}.")
+            lines.append(_meaning_of_needed(models[0].target))
             many = [one.system for one in self.later if one.model is not None and one.model.needed is None]
             if many:
                 lines.append(f"More than the listed pairs are needed for {', '.join(many)}.")
@@ -383,6 +379,16 @@ def reuse_study(
         model="none" if choice is None else choice.name,
         level=level,
         progress=track,
+    )
+
+
+def _meaning_of_needed(target: float) -> str:
+    """What the number of needed judgments is for."""
+    if target <= TIE:
+        return "Needed: all of its unjudged documents, as the first systems are judged completely."
+    return (
+        "Needed: judgments until its interval is as narrow as those of the first systems, "
+        f"+-{target:.3f} in the median."
     )
 
 

@@ -1,4 +1,4 @@
-"""``probeval reuse``: what a campaign's judgments say of systems that had no part in it."""
+"""``probeval reuse``: later systems, evaluated with the judgments of a campaign."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""Reuse: what the judgments of a campaign say of a system that arrives later, and how many more it needs.
+r"""Reuse: systems that arrive after the judging of a campaign, and the judgments that they need.
 
 See docs/theory/judging.md#reuse.
 """

@@ -219,7 +219,7 @@ class ReuseStudy(Shown):
         return tuple(tables)
 
     def sentences(self) -> tuple[str, ...]:
-        """What was left out, and the number of the collection."""
+        """The share of pairs of one team alone, and reuse accuracy."""
         found = {row["route"]: row["accuracy"] for row in self.routes().to_dict("records")}
         by_model = f", {found['model']:.3f} by the model" if "model" in found else ""
         pairs = self.teams.groupby("route", sort=False)["pairs"].sum().iloc[0]

@@ -74,7 +74,7 @@ def test_one_at_a_time_does_not_depend_on_the_others(asked, probeval, folder):
 def test_sentences_say_how_they_joined(asked):
     said = asked("--model", "uniform")
     assert "2 later systems joined 4, each alone." in said.err
-    assert "as narrow as theirs" in said.err
+    assert "as narrow as those of the first systems" in said.err
     assert said.out.splitlines()[0] == "DCG@5"
     assert "together." in asked("--model", "uniform", "--together").err
 

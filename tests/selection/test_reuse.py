@@ -8,8 +8,8 @@ import pytest
 from probeval.data import Collection, Judgments, Scale, as_judgments, as_runs
 from probeval.metrics import measure
 from probeval.relevance import FallbackModel, Uniform
-from probeval.selection import Judging
-from probeval.selection.reuse import contributed, judge_later, measure_later, narrowing, without
+from probeval.selection import Judging, judge_later, measure_later, narrowing
+from probeval.selection.reuse import contributed, without
 
 UNIFORM = FallbackModel([Uniform()])
 Z = 1.959963984540054

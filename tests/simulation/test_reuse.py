@@ -12,7 +12,7 @@ from probeval.errors import DataError
 from probeval.metrics import measure, parse
 from probeval.relevance import FallbackModel, Uniform, synthetic_campaign
 from probeval.selection import Judging, fairness
-from probeval.simulation.reuse import leave_teams_out
+from probeval.simulation import leave_teams_out
 
 UNIFORM = FallbackModel([Uniform()])
 
