@@ -25,7 +25,7 @@ from probeval.streams import stream
 
 PAGE = DOCS / "evidence-reuse.md"
 PARTS = ("later", "newcomers", "teams")
-LEFT = 8  # teams of a campaign that play newcomers
+LEFT = 5  # teams of a campaign that play newcomers
 REUSED = ("trec-dl2019-passage", "trec-dl2020-passage")
 SEEDS, SHARE, METRIC, DEPTH = 3, 0.1, "DCG@10", 10
 Z = 1.959964
@@ -251,6 +251,7 @@ def figures(rows: pd.DataFrame, stretch: float = 1.0) -> dict:
         "error": float((rows["true"] - rows["mean"]).abs().mean()),
         "half-width": float(half.mean()),
         "classical": float((rows["true"] - rows["classical"]).abs().mean()),
+        "z of first systems": float(rows["z_first"].mean()),
     }
 
 
@@ -288,7 +289,7 @@ def later_section(reuse: Reuse, go: bool) -> str:
             "seed": str(seed),
             **{f"{c}": float(part[c].mean()) for c in CLASSES},
             "z of later systems": figures(part)["z"],
-            "first systems": float(part["z_first"].mean()),
+            "z of first systems": float(part["z_first"].mean()),
         }
         for (name, seed), part in main.groupby(["campaign", "seed"])
     ]

@@ -107,6 +107,7 @@ def reuse(
         )
         _write(study, study.sentences(), output_format, talk)
         return
+    _note_neighbours(runs, later, talk)
     found = talk.warned(
         lambda: api.reuse(
             runs,
@@ -122,6 +123,14 @@ def reuse(
         table = found.pairs()
         write_bytes(pairs, table.to_csv(index=False, lineterminator="\n").encode())
         talk(f"{len(table):,} pairs to judge: {pairs}.")
+
+
+def _note_neighbours(runs: list[str], later: list[str], talk: Talk) -> None:
+    """Warn of first systems beside later ones: ``--later new/*`` names the first file only, and RUNS get the rest."""
+    folders = {Path(path).parent for path in later}
+    beside = [path for path in runs if Path(path).is_file() and Path(path).parent in folders]
+    if beside:
+        talk(f"{beside[0]} counts as a first system: repeat --later for each later one, or name their directory.")
 
 
 def _write(found: Shown, sentences: Sequence[str], output_format: OutputFormat, talk: Talk) -> None:

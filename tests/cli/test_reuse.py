@@ -120,6 +120,13 @@ def test_the_same_system_twice_is_refused(probeval, folder):
     assert "is among the first systems and among the later ones. Rename it or drop it." in said.err
 
 
+def test_a_glob_that_the_shell_expanded_is_noticed(probeval, folder):
+    new = sorted((folder / "later").iterdir())
+    options = ("--qrels", folder / "half.qrels", "--metric", "DCG@5", "--model", "none")
+    said = probeval("reuse", folder / "runs", "--later", *new, *options)
+    assert f"{new[1]} counts as a first system: repeat --later for each later one" in said.err
+
+
 def test_other_queries(probeval, folder, tmp_path):
     run = tmp_path / "new"
     run.write_text("elsewhere Q0 d001 1 2 x\n")
