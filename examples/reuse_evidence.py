@@ -62,14 +62,14 @@ The expected scores of a cell's later systems are too low together. The next tab
 systems retrieved a document, the later one included. *z of first systems* is that of the mean score of the first
 systems in the same cell. Documents that only the newcomer retrieved are predicted well; the error is in documents
 that many of the first systems retrieved too. Part of it is the error of the campaign's level, which the first systems
-share. The rest is shrinkage: the later systems are better than most of the first ones, and the model expects an
+share. The rest is consistent with shrinkage: later systems are better than most of the first, and the model expects an
 average system until judgments show otherwise.
 """
 VARIANTS = """The same with other orders and arrivals: the first campaign judged at random instead of by `gain`, and
 the later systems joining together. *stretched* multiplies standard deviations by the root mean square of the level's
-z at {share:.0%} judged by `gain` on the campaigns other than these ({factor:.2f}, over {n} trajectories). It is not
-built in: after random judging the level is calibrated, and all intervals of a campaign would have to be stretched,
-not only those of newcomers.
+z at {share:.0%} judged by `gain` on the campaigns other than these ({factor:.2f}, over {n} trajectories). These
+variants were tried after the shortfall was seen, on the same cells. Stretching is not built in: it would concern all
+intervals of a campaign, not only those of newcomers, and campaigns judged at random do not need it for their level.
 """
 NEEDED = """### Judgments needed
 
@@ -87,8 +87,9 @@ NEWCOMERS = f"""### Newcomers of the same campaign
 Are newcomers harder to predict than the first systems, or only those that are years newer? In each campaign up to
 {LEFT} teams, drawn at random, play the newcomer (systems, where there are no teams): their runs are taken out, a
 tenth of the pool of the others is judged at random, and each system of the team joins alone. *first systems* are the
-others in the same fits. Newcomers like the first systems are predicted nearly as well as these; the better ones are
-underestimated, as the later systems above.
+others in the same fits. Over all campaigns the intervals of newcomers hold nearly as often as those of the first
+systems; newcomers better than half of these are underestimated, as the later systems above. With two teams (TAR), the
+first systems are one team, and newcomers are not predicted well.
 """
 TEAMS = """## Every team left out
 
