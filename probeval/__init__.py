@@ -12,6 +12,7 @@ if typing.TYPE_CHECKING:
     from probeval.api import (
         Evaluation,
         NextPairs,
+        Reuse,
         SystemComparisons,
         aggregate,
         as_collection,
@@ -23,6 +24,8 @@ if typing.TYPE_CHECKING:
         next_pairs,
         plan,
         report,
+        reuse,
+        reuse_study,
         simulate,
     )
     from probeval.campaign import Campaign
@@ -66,6 +69,7 @@ _HOMES = {
     "probeval.api": (
         "Evaluation",
         "NextPairs",
+        "Reuse",
         "SystemComparisons",
         "aggregate",
         "as_collection",
@@ -77,6 +81,8 @@ _HOMES = {
         "next_pairs",
         "plan",
         "report",
+        "reuse",
+        "reuse_study",
         "simulate",
     ),
     "probeval.campaign": ("Campaign",),
@@ -132,6 +138,7 @@ __all__ = [
     "ProbevalError",
     "ProbevalWarning",
     "ReliabilityError",
+    "Reuse",
     "Runs",
     "SatisfactionError",
     "Scale",
@@ -161,6 +168,8 @@ __all__ = [
     "read_metadata",
     "read_runs",
     "report",
+    "reuse",
+    "reuse_study",
     "simulate",
     "synthetic_campaign",
     "write_campaign",

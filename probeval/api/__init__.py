@@ -11,12 +11,14 @@ from probeval.api.fit import fit
 from probeval.api.inputs import as_collection, select_model
 from probeval.api.plan import plan
 from probeval.api.report import report
+from probeval.api.reuse import Reuse, reuse, reuse_study
 from probeval.api.simulate import simulate
 from probeval.api.studies import dstudy, gstudy, study_scores
 
 __all__ = [
     "Evaluation",
     "NextPairs",
+    "Reuse",
     "SystemComparisons",
     "aggregate",
     "as_collection",
@@ -28,6 +30,8 @@ __all__ = [
     "next_pairs",
     "plan",
     "report",
+    "reuse",
+    "reuse_study",
     "select_model",
     "simulate",
     "study_scores",

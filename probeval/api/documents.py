@@ -8,7 +8,15 @@ from probeval.scores.documents import EvaluateDocument
 from probeval.selection.trust import TrustDocument
 from probeval.selection.verdict import VerdictDocument
 
-__all__ = ["CheckedStop", "EvaluationDocument", "NextDocument", "NextPair"]
+__all__ = [
+    "CheckedStop",
+    "EvaluationDocument",
+    "LaterDocument",
+    "NeededPair",
+    "NextDocument",
+    "NextPair",
+    "ReuseDocument",
+]
 
 
 class EvaluationDocument(EvaluateDocument):
@@ -86,3 +94,89 @@ class NextDocument(TypedDict):
     stop: CheckedStop
     comparisons: VerdictDocument
     next: list[NextPair]
+
+
+class NeededPair(TypedDict):
+    """A pair to judge for a later system.
+
+    Parameters
+    ----------
+    rank
+        The rank of the document in the system's list; null outside it.
+    grade, sd
+        The grade that is expected, and its standard deviation.
+    halfwidth
+        The expected half-width of the system's interval, once this pair and those above it are judged.
+    """
+
+    query: str
+    doc: str
+    rank: float
+    grade: float
+    sd: float
+    halfwidth: float
+
+
+class LaterDocument(TypedDict):
+    """A later system, evaluated with the judgments of a campaign.
+
+    Parameters
+    ----------
+    mean, lower, upper
+        Its expected score by the model, and the interval; null without a model, as all figures by the model.
+    rank, rank_lower, rank_upper
+        Its rank among the first systems, itself included, and the interval of its rank.
+    p_better, best
+        The probability that it is better than the best of the first systems, and the name of that one.
+    needed, target
+        The number of judgments until its interval is as narrow as those of the first systems, whose median half-width
+        is the target; null if more than the listed pairs are needed.
+    judged
+        The share of its retrieved documents that is judged.
+    classical, classical_rank, bound_lower, bound_upper
+        Its score and rank with unjudged documents as not relevant, and the bounds that they leave.
+    pairs
+        The pairs that it needs, the most informative first.
+    """
+
+    system: str
+    mean: float
+    lower: float
+    upper: float
+    rank: int | None
+    rank_lower: int | None
+    rank_upper: int | None
+    p_better: float
+    needed: int | None
+    judged: float
+    classical: float
+    classical_rank: int
+    bound_lower: float
+    bound_upper: float
+    best: str | None
+    target: float
+    pairs: list[NeededPair]
+
+
+class ReuseDocument(TypedDict):
+    """Later systems, evaluated with the judgments of a campaign.
+
+    Parameters
+    ----------
+    metric, model, depth
+        The measure, the model (``none`` for classical scores alone), and the depth of the pool.
+    first
+        The number of systems of the campaign.
+    together
+        Whether the later systems joined the campaign together; else each one alone.
+    level
+        The probability of intervals.
+    """
+
+    metric: str
+    model: str
+    depth: int
+    first: int
+    together: bool
+    level: float
+    systems: list[LaterDocument]

@@ -28,6 +28,7 @@ from probeval.cli.models import models
 from probeval.cli.next import next_pairs
 from probeval.cli.plan import plan
 from probeval.cli.report import report
+from probeval.cli.reuse import reuse
 from probeval.cli.schema import schema
 from probeval.cli.simulate import simulate
 from probeval.cli.validate import validate
@@ -47,6 +48,7 @@ VERBS = {
     "judge": "Serve the judging page.",
     "aggregate": "Aggregate crowd votes into grades.",
     "report": "Write a report as one HTML file.",
+    "reuse": "Evaluate later systems with the judgments of a campaign.",
     "compare": "Test every pair of systems.",
     "gstudy": "Show the sources of variance in scores.",
     "dstudy": "Predict reliability with more queries or assessors.",
@@ -125,6 +127,7 @@ for verb in (
     judge,
     plan,
     report,
+    reuse,
     schema,
     simulate,
     validate,

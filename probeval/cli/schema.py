@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
-from probeval.api.documents import EvaluationDocument, NextDocument
+from probeval.api.documents import EvaluationDocument, NextDocument, ReuseDocument
 from probeval.cli.options import Format, OutputFormat, Quiet, Seed
 from probeval.cli.output import write, write_json
 from probeval.errors import ProbevalError, did_you_mean
@@ -60,6 +60,7 @@ def documents() -> dict[str, tuple[str, Any]]:
     from probeval.reliability.posterior import ScorePosteriorDocument
     from probeval.reliability.significance import PairwiseDocument
     from probeval.simulation.planned import PlanDocument
+    from probeval.simulation.reuse import ReuseStudyDocument
     from probeval.simulation.trajectory import SimulationDocument
     from probeval.simulation.validation import ValidationDocument
 
@@ -72,6 +73,7 @@ def documents() -> dict[str, tuple[str, Any]]:
         "judge": ("the address of the judging page", printed.AddressDocument),
         "aggregate": ("aggregated votes and their workers", AggregationDocument),
         "report": ("a written report", printed.ReportDocument),
+        "reuse": ("later systems, or every team left out", ReuseDocument | ReuseStudyDocument),
         "compare": ("every pair of systems", PairwiseDocument | ScorePosteriorDocument),
         "gstudy": ("components of variance", GStudyDocument | GStudies),
         "dstudy": ("the reliability of other sizes", DStudyDocument | DStudies),

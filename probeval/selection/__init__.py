@@ -6,6 +6,15 @@ from probeval.selection.context import SelectionContext
 from probeval.selection.goals import GOALS, Goal
 from probeval.selection.judging import Judging, JudgingState
 from probeval.selection.policies import EXPLORE, POLICIES, Policy, PolicyFunction, register_policy
+from probeval.selection.reuse import (
+    ClassicalScore,
+    LaterSystem,
+    ModelScore,
+    Narrowing,
+    judge_later,
+    measure_later,
+    narrowing,
+)
 from probeval.selection.rules import RULES, Rate, StoppingRule, register_rule
 from probeval.selection.stopping import Stopping, StoppingCheck, StoppingTarget
 from probeval.selection.trust import TrustReport, trust
@@ -19,9 +28,13 @@ __all__ = [
     "AuditDocument",
     "AuditReport",
     "Batch",
+    "ClassicalScore",
     "Goal",
     "Judging",
     "JudgingState",
+    "LaterSystem",
+    "ModelScore",
+    "Narrowing",
     "Pick",
     "Policy",
     "PolicyFunction",
@@ -37,6 +50,9 @@ __all__ = [
     "choose",
     "fairness",
     "foresee",
+    "judge_later",
+    "measure_later",
+    "narrowing",
     "register_policy",
     "register_rule",
     "trust",

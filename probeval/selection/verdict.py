@@ -9,10 +9,11 @@ from typing import Any, TypedDict
 import numpy as np
 import pandas as pd
 
-from probeval.arrays import Bools
+from probeval.arrays import Bools, Floats
 from probeval.display import Shown
 from probeval.scores import Ranking
 from probeval.selection.judging import JudgingState
+from probeval.selection.reuse import contributed, team_names, without
 from probeval.ties import TIE
 
 __all__ = ["Verdict", "VerdictDocument", "fairness"]
@@ -126,15 +127,13 @@ def fairness(state: JudgingState, *, progress: Callable[[Sequence[Any]], Iterabl
     ``own_judged`` the judged share of these. ``score`` is the mean score of its systems, ``left_out`` the mean had the
     team not contributed to the pool (its own pairs not judged), and ``shift`` the ranks its best system would lose.
     """
-    runs = state.judging.runs
-    teams = np.array(runs.systems if runs.teams is None else runs.teams, dtype=object)
+    teams = np.array(team_names(state.judging.runs), dtype=object)
     certain, has = state.prediction.relevance.certain, state.context.retrieved.toarray() > 0
     mean, rows = state.scores.mean, []
     names: list[str] = list(dict.fromkeys(teams))
     for team in progress(names):
         mine = teams == team
-        pairs = has[mine].any(axis=0)
-        own = pairs & ~has[~mine].any(axis=0)
+        pairs, own = has[mine].any(axis=0), contributed(has, mine)
         left = mean if not (own & certain).any() else _without(state, own)
         best = int(np.flatnonzero(mine)[np.argmax(mean[mine])])
         rows.append(
@@ -153,10 +152,8 @@ def fairness(state: JudgingState, *, progress: Callable[[Sequence[Any]], Iterabl
     return pd.DataFrame(rows)
 
 
-def _without(state: JudgingState, own: Bools) -> Any:
+def _without(state: JudgingState, own: Bools) -> Floats:
     """Return the mean scores had these pairs not been judged, shape (system,)."""
-    judgments = state.judgments
-    position = judgments.pool.within(state.judging.pool)[judgments.pair]
-    kept = judgments.take((position < 0) | ~own[position])
+    kept = without(state.judgments, state.judging.pool, own)
     # The same random numbers as the state, so that only the judgments differ.
     return state.judging.state(kept, last=state.prediction).scores.mean

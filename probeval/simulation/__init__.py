@@ -6,6 +6,7 @@ from probeval.simulation.plan import TARGETS, Plan, Planned, Prices, plan, resiz
 from probeval.simulation.points import BINS, Bins, Point, measure_point, tau_and_accuracy
 from probeval.simulation.protocol import Contender, SimulationProtocol, label_baselines
 from probeval.simulation.replay import SimulatedAssessor, replay
+from probeval.simulation.reuse import ReuseStudy, leave_teams_out
 from probeval.simulation.significance_rules import RuleDecisions, apply_rules
 from probeval.simulation.simulate import simulate
 from probeval.simulation.trajectory import Simulation, Trajectory, TrajectoryStep, lasting
@@ -27,6 +28,7 @@ __all__ = [
     "Planned",
     "Point",
     "Prices",
+    "ReuseStudy",
     "RuleDecisions",
     "SimulatedAssessor",
     "Simulation",
@@ -39,6 +41,7 @@ __all__ = [
     "forecast",
     "label_baselines",
     "lasting",
+    "leave_teams_out",
     "measure_point",
     "plan",
     "replay",

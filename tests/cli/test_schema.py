@@ -32,6 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if name == "first":
             assert campaign.judgments is not None
             write_qrels(place / "part.txt", campaign.judgments.take(np.arange(len(campaign.judgments)) % 3 == 0))
+    (place / "later").write_text("q1 Q0 d001 1 2 x\nq1 Q0 new 2 1 x\n")
     (place / "scores.csv").write_text("system,q1,q2,q3\na,.5,.6,.9\nb,.2,.4,.5\nc,.3,.2,.1\n")
     (place / "votes.csv").write_text("query,doc,worker,label,gold\nq,a,v,1,1\nq,a,w,1,1\nq,b,v,0,\nq,b,w,-2,\n")
     (place / "queries.tsv").write_text("query\ttext\nq1\tone\n")
@@ -69,6 +70,22 @@ CASES: dict[str, tuple[str, Callable[[Path], list[object]]]] = {
     "next, fairness": (
         "next",
         lambda f: [*runs(f, qrels="part.txt"), "--metric", "DCG@5", "--fairness", *UNIFORM],
+    ),
+    "reuse, systems left out": (  # without systems.tsv
+        "reuse",
+        lambda f: [f / "first" / "runs" / "*", *runs(f)[1:], "--metric", "DCG@5", *UNIFORM],
+    ),
+    "reuse, systems left out without a model": (
+        "reuse",
+        lambda f: [f / "first" / "runs" / "*", *runs(f)[1:], "--metric", "AP", "--model", "none"],
+    ),
+    "reuse, a later system": (
+        "reuse",
+        lambda f: [*runs(f, qrels="part.txt"), "--metric", "DCG@5", "--later", f / "later", *UNIFORM],
+    ),
+    "reuse, a later system without a model": (
+        "reuse",
+        lambda f: [*runs(f, qrels="part.txt"), "--metric", "DCG@5", "--later", f / "later", "--model", "none"],
     ),
     "simulate": (
         "simulate",

@@ -208,3 +208,21 @@ def test_runs_are_checked_on_construction(small):
         Runs(runs.systems, runs.pool, runs.pairs, runs.scores, teams=("t",))
     with pytest.raises(ValueError, match="read-only"):
         runs.pairs[0, 0, 0] = 1
+
+
+def test_joined_systems_share_the_queries_of_the_first():
+    first = Runs.rows(["a", "a"], ["q1", "q2"], ["d1", "d2"], [2.0, 1.0])
+    later = Runs.rows(["b", "b", "b"], ["q2", "q2", "q3"], ["d3", "d2", "d4"], [2.0, 1.0, 1.0])
+    both = first.joined(later)
+    assert (both.systems, both.queries.tolist(), both.teams) == (("a", "b"), ["q1", "q2"], None)
+    assert [listed(both, s, q) for s in (0, 1) for q in (0, 1)] == [["d1"], ["d2"], [], ["d3", "d2"]]
+    assert both.scores[1, 1].tolist() == [2.0, 1.0]
+    assert "d4" not in both.pool.docs
+    assert first.with_teams({"a": "x"}).joined(later).teams == ("x", "b")
+    with pytest.raises(DataError, match="Two runs are named 'a'"):
+        first.joined(first)
+
+
+def test_an_empty_team_is_none():
+    runs = Runs.rows(["a", "b"], ["q", "q"], ["d", "d"], [1.0, 1.0])
+    assert runs.with_teams({"a": "", "b": ""}).teams == ("a", "b")

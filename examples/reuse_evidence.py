@@ -1,0 +1,460 @@
+"""Write docs/evidence-reuse.md: `python examples/reuse_evidence.py DATA KEEP [PART...]`.
+
+Models, trajectories and finished cells are kept in the folder KEEP, so that a broken run resumes where it stopped; it
+can be the folder of `judging_evidence.py`, whose models and trajectories are used. Parts: `later`,
+`newcomers` and `teams`; all when none is named. The page has the cells that are finished.
+"""
+
+import sys
+import warnings
+from argparse import Namespace
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from evidence import CAMPAIGNS, DOCS, Targets, table
+from judging_evidence import SHARES, Cell, Work
+
+from probeval.data import Judgments, read_campaign
+from probeval.metrics import measure, parse
+from probeval.selection import Judging, judge_later
+from probeval.selection.reuse import team_names
+from probeval.simulation import leave_teams_out, restrict
+from probeval.streams import stream
+
+PAGE = DOCS / "evidence-reuse.md"
+PARTS = ("later", "newcomers", "teams")
+LEFT = 5  # teams of a campaign that play newcomers
+REUSED = ("trec-dl2019-passage", "trec-dl2020-passage")
+SEEDS, SHARE, METRIC, DEPTH = 3, 0.1, "DCG@10", 10
+MORE = (20, 40, 80)  # of a later system's pairs, judged
+Z = 1.959964
+SLOW = ("trec8-adhoc", "trec-covid-round1", "trec-covid-round2")  # as newcomers
+CLASSES = {"only it": (1, 1), "2 to 5 systems": (2, 5), "more": (6, 10**6)}  # by the systems that retrieved a document
+# Campaign, measure, depth of the pool, and whether the model is fitted without each team too.
+STUDIES = (
+    ("trec-dl2019-passage", "DCG@10", 10, True),
+    ("trec-dl2020-passage", "DCG@10", 10, True),
+    ("clef-ehealth2018-irtask1", "DCG@10", 10, True),
+    ("trec8-adhoc", "DCG@10", 10, True),
+    ("trec8-adhoc", "DCG@10", 100, False),
+    ("trec8-adhoc", "AP", 100, False),
+)
+LEAD = """# Evidence: reuse
+
+Written by `examples/reuse_evidence.py`, which does the same as `probeval reuse`. The models never saw the campaigns:
+they are fitted on all others.
+
+"""
+LATER = f"""## Systems that arrive later
+
+24 newer systems on the topics of Deep Learning 2019 and 2020, in whose pools they had no part; {METRIC}. A tenth of the
+first campaign's pool is judged by `gain` ({SEEDS} seeds); then each later system joins alone. Its score by the full
+judgments, with unjudged documents as 0, is compared with the 95% interval. *covers*: the share of systems whose
+interval contains it; *or the bounds*: contains some score that its unjudged documents allow; *z*: the error in standard
+deviations, mean and spread over systems; *error*, *classical*: the mean size of the error of the expected score, and of
+the classical score with the same judgments.
+"""
+CAUSE = """### The cause of the errors
+
+The expected scores of a cell's later systems are too low together. The next table splits their mean error by how many
+systems retrieved a document, the later one included. *z of first systems* is that of the mean score of the first
+systems in the same cell. Documents that only the newcomer retrieved are predicted well; the error is in documents
+that many of the first systems retrieved too. Part of it is the error of the campaign's level, which the first systems
+share. The rest is consistent with shrinkage: later systems are better than most of the first, and the model expects an
+average system until judgments show otherwise.
+"""
+VARIANTS = """The same with other orders and arrivals: the first campaign judged at random instead of by `gain`, and
+the later systems joining together. *stretched* multiplies standard deviations by the root mean square of the level's
+z at {share:.0%} judged by `gain` on the campaigns other than these ({factor:.2f}, over {n} trajectories). These
+variants were tried after the shortfall was seen, on the same cells. Stretching is not built in: it would concern all
+intervals of a campaign, not only those of newcomers, and campaigns judged at random do not need it for their level.
+"""
+NEEDED = """### Judgments needed
+
+*needed*: the judgments that would make a later system's interval as narrow as those of the first systems, median over
+later systems and range. They are then really judged, with the grades of the full judgments (0 where there is none).
+*promised* and *found*: the mean half-width of the intervals expected and obtained; *covers*: the share of intervals
+that contain the score by the full judgments. *moves others*: the mean size of the change of the first systems' scores
+when a later one joins.
+"""
+MOST = """With more of a later system's pairs judged, in the same order; *lowest cell* is the lowest share of a campaign
+and seed:
+"""
+NEWCOMERS = f"""### Newcomers of the same campaign
+
+Are newcomers harder to predict than the first systems, or only those that are years newer? In each campaign up to
+{LEFT} teams, drawn at random, play the newcomer (systems, where there are no teams): their runs are taken out, a
+tenth of the pool of the others is judged at random, and each system of the team joins alone. *first systems* are the
+others in the same fits. Over all campaigns the intervals of newcomers hold nearly as often as those of the first
+systems; newcomers better than half of these are underestimated, as the later systems above. With two teams (TAR), the
+first systems are one team, and newcomers are not predicted well.
+"""
+TEAMS = """## Every team left out
+
+The judgments that only one team contributed to the pool of the stated depth are taken away, and its systems are
+evaluated as if they had come later; without teams, system by system. *accuracy* is
+[reuse accuracy](theory/judging.md#reuse-study): the share of comparisons between a left-out system and those of other
+teams that keep their order. Changes are mean sizes; *largest* is the largest of a system.
+"""
+
+
+class Reuse:
+    """Cells of results, each made once."""
+
+    def __init__(self, data: Path, keep: Path) -> None:
+        asked = Namespace(
+            data=data, keep=keep, finished=False, campaigns=list(CAMPAIGNS), seeds=SEEDS, measures=["DCG"]
+        )
+        self.work = Work(asked)
+
+    def kept(self, name, make):
+        """Return what ``make`` made, now or in an earlier run; None if it is not made and may not be."""
+        return None if make is None and name not in self.work.kept else self.work.kept(name, make)
+
+    def first(self, name, order, seed):
+        """Return a campaign with a tenth of its pool judged in an order."""
+        held = self.work.held(name)
+        judged = self.work.cell(Cell(name, order, "DCG", seed)).order[: int(np.ceil(SHARE * len(held.pool)))]
+        return held, held.after(np.array(judged))
+
+    def later(self, name, order, seed, *, together=False, judge=()):
+        """Return one row per later system; after so many of the pairs that it needs are judged, or all ("needed")."""
+        held, part = self.first(name, order, seed)
+        later = read_campaign(self.work.data / f"{name}-later")
+        runs, model = part.runs.top(DEPTH), self.work.model(name, "hierarchical")
+        alone = Judging.of(part, model, METRIC, scale=held.scale, depth=DEPTH, seed=seed).begin().scores
+        z_first = _z(alone.mean.mean(), held.truth(parse(METRIC)).mean(), np.sqrt(alone.covariance.mean()))
+        groups = [later.runs.systems] if together else [(system,) for system in later.runs.systems]
+        rows = []
+        for group in groups:
+            joined = replace(part, runs=runs.joined(later.runs.select(group).top(DEPTH)))
+            judging = Judging.of(joined, model, METRIC, scale=held.scale, depth=DEPTH, seed=seed)
+            state = judging.begin()
+            full = measure(joined.runs, later.judgments, METRIC, scale=held.scale)
+            now = measure(joined.runs, part.judgments, METRIC, scale=held.scale)
+            moved = np.abs(state.scores.mean[: len(runs.systems)] - alone.mean).mean()
+            for system, found in zip(group, judge_later(state, runs.systems, group), strict=True):
+                at = joined.runs.systems.index(system)
+                row = {
+                    "campaign": name,
+                    "seed": seed,
+                    "system": system,
+                    "true": full.values[at].mean(),
+                    "most": full.upper[at].mean(),
+                    "classical": now.values[at].sum() / len(runs.queries),
+                    "judged": float(now.judged[at]),
+                    "mean": found.mean,
+                    "sd": found.sd,
+                    "lower": found.lower,
+                    "upper": found.upper,
+                    "needed": found.needed,
+                    "target": found.target,
+                    "z_first": z_first,
+                    "moved": moved,
+                    **_errors(state, at, later.judgments, held.scale),
+                }
+                for n in judge:
+                    row |= self._judged(state, found, system, later.judgments, n)
+                rows.append(row)
+        return rows
+
+    @staticmethod
+    def _judged(state, found, system, full, n):
+        """Return the interval of a later system once the pairs that it needs, or the first of its pairs, are judged."""
+        pairs = found.pairs.head(found.needed if n == "needed" else n)
+        grades = full.on(state.judging.pool).grades()
+        at = state.judging.pool.locate(list(pairs["query"]), list(pairs["doc"]))
+        old = state.judgments.on(state.judging.pool)
+        after = state.after(
+            Judgments.coded(
+                state.judging.pool,
+                np.concatenate([old.pair, at]),
+                np.concatenate([old.grade, np.maximum(np.nan_to_num(grades[at]), 0.0)]),
+            )
+        )
+        low, high = after.scores[system].interval()
+        promised = pairs["halfwidth"].iloc[-1] if len(pairs) else (found.upper - found.lower) / 2
+        return {f"{n} promised": float(promised), f"{n} lower": low, f"{n} upper": high}
+
+    def newcomers(self, name):
+        """Return one row per system of some teams that join a campaign without them."""
+        held, model = self.work.held(name), self.work.model(name, "hierarchical")
+        runs, metric = held.collection.runs, f"DCG@{held.depth}"
+        truth = dict(zip(runs.systems, held.truth(parse(metric)).mean(axis=1), strict=True))
+        teams = np.array(team_names(runs), dtype=object)
+        names = stream(0, name).permutation(np.array(list(dict.fromkeys(teams)), dtype=object))[:LEFT]
+        rows = []
+        for team in names:
+            others = [s for s, t in zip(runs.systems, teams, strict=True) if t != team]
+            pool = runs.select(others).top(held.depth).pool
+            known = held.collection.judgments.on(pool)
+            some = stream(0, name, str(team)).permutation(len(known))[: int(np.ceil(SHARE * len(pool)))]
+            for system in (s for s, t in zip(runs.systems, teams, strict=True) if t == team):
+                joined = replace(
+                    held.collection, runs=runs.select([*others, system]), judgments=known.take(np.sort(some))
+                )
+                judging = Judging.of(joined, model, metric, scale=held.scale, depth=held.depth)
+                scores = judging.begin().scores
+                z = (np.array([truth[s] for s in scores.systems]) - scores.mean) / scores.standard_deviation
+                rows.append(
+                    {
+                        "campaign": name,
+                        "team": team,
+                        "place": float(np.mean([truth[o] < truth[system] for o in others])),
+                        "z": float(z[-1]),
+                        "z_first": float(z[:-1].mean()),
+                        "covered_first": float((np.abs(z[:-1]) < Z).mean()),
+                    }
+                )
+        return rows
+
+    def study(self, name, metric, depth, by_model):
+        """Leave out every team of a campaign."""
+        collection = replace(read_campaign(self.work.data / name), labels=None)
+        judged = collection.judgments.pool
+        queries = set(judged.queries[judged.query[collection.judgments.pair]])
+        collection = restrict(collection, [q for q in collection.runs.queries if q in queries])
+        scale, measured = collection.scale(), parse(metric)
+        state = None
+        if by_model:
+            model = self.work.model(name, "hierarchical")
+            state = Judging.of(collection, model, measured, scale=scale, depth=measured.cutoff or depth).begin()
+        return leave_teams_out(
+            collection, measured, scale=scale, depth=depth, state=state, model="hierarchical" if by_model else "none"
+        )
+
+    def stretch(self):
+        """Return the root mean square of the level's z by `gain` on other campaigns, and how many there are."""
+        cells = [Cell(n, "gain", "DCG", s) for n in CAMPAIGNS if n not in REUSED for s in range(SEEDS)]
+        at = SHARES.index(SHARE)
+        z = [self.work.cell(cell).points[at].level_z for cell in cells if cell.name in self.work.kept]
+        return (float(np.sqrt(np.mean(np.square(z)))) if z else float("nan")), len(z)
+
+
+def _z(estimated, true, sd):
+    return float((true - estimated) / sd)
+
+
+def _errors(state, system, full, scale):
+    """Return the error of a system's score by the number of systems that retrieved its documents."""
+    context = state.context
+    codes = full.codes_on(state.judging.pool, scale)
+    true = np.where(codes >= 0, context.gains[np.maximum(codes, 0)], 0.0)
+    error = context.weights[:, system] * (true - context.gain_moments[0])
+    counts = np.asarray(context.retrieved.sum(axis=0)).ravel()
+    return {name: float(error[(counts >= low) & (counts <= high)].sum()) for name, (low, high) in CLASSES.items()}
+
+
+def figures(rows: pd.DataFrame, stretch: float = 1.0) -> dict:
+    """Return the figures of some later systems."""
+    z = (rows["true"] - rows["mean"]) / rows["sd"]
+    half = (rows["upper"] - rows["lower"]) / 2 * stretch
+    low, high = rows["mean"] - half, rows["mean"] + half
+    return {
+        "systems": len(rows),
+        "covers": float(((low <= rows["true"]) & (rows["true"] <= high)).mean()),
+        "or the bounds": float(((low <= rows["most"]) & (rows["true"] <= high)).mean()),
+        "z": float(z.mean()),
+        "spread of z": float(z.std(ddof=0)),
+        "error": float((rows["true"] - rows["mean"]).abs().mean()),
+        "half-width": float(half.mean()),
+        "classical": float((rows["true"] - rows["classical"]).abs().mean()),
+        "z of first systems": float(rows["z_first"].mean()),
+    }
+
+
+def after(rows: pd.DataFrame, n) -> tuple[pd.Series, pd.Series]:
+    """Return whether each interval contains the score once pairs are judged, and its half-width."""
+    low, high = rows[f"{n} lower"], rows[f"{n} upper"]
+    return (low <= rows["true"] + 1e-9) & (rows["true"] <= high + 1e-9), (high - low) / 2
+
+
+def later_section(reuse: Reuse, go: bool) -> str:
+    def cells(key, **options):
+        order = options.pop("order", "gain")
+        found = [
+            reuse.kept(
+                f"later-{key}-{name}-{seed}",
+                (lambda n=name, s=seed: reuse.later(n, order, s, **options)) if go else None,
+            )
+            for name in REUSED
+            for seed in range(SEEDS)
+        ]
+        return pd.DataFrame([row for cell in found if cell for row in cell])
+
+    main = cells("alone", judge=("needed",))
+    if main.empty:
+        return ""
+    others = {
+        "random, each alone": cells("random", order="random"),
+        "`gain`, together": cells("together", together=True),
+    }
+    targets = Targets()
+    whole = figures(main)
+    targets.least("share of later systems whose 95% interval contains the score", whole["covers"], 0.90)
+    targets.least("share that contains it, or a score within the bounds", whole["or the bounds"], 0.90)
+    by_cell = [
+        {"campaign": name, "seed": str(seed), **figures(part)}
+        for (name, seed), part in main.groupby(["campaign", "seed"])
+    ]
+    cause = [
+        {
+            "campaign": name,
+            "seed": str(seed),
+            **{f"{c}": float(part[c].mean()) for c in CLASSES},
+            "z of later systems": figures(part)["z"],
+            "z of first systems": float(part["z_first"].mean()),
+        }
+        for (name, seed), part in main.groupby(["campaign", "seed"])
+    ]
+    factor, n = reuse.stretch()
+    variants = [{"first campaign and arrival": "`gain`, each alone", **whole}]
+    variants += [{"first campaign and arrival": key, **figures(part)} for key, part in others.items() if len(part)]
+    variants.append({"first campaign and arrival": "`gain`, each alone, stretched", **figures(main, factor)})
+    needed = []
+    for (name, seed), part in main.groupby(["campaign", "seed"]):
+        covers, found = after(part, "needed")
+        needed.append(
+            {
+                "campaign": name,
+                "seed": str(seed),
+                "judged": float(part["judged"].mean()),
+                "half-width": float(((part["upper"] - part["lower"]) / 2).mean()),
+                "needed": f"{part['needed'].median():.0f} ({part['needed'].min():.0f} to {part['needed'].max():.0f})",
+                "promised": float(part["needed promised"].mean()),
+                "found": float(found.mean()),
+                "covers": float(covers.mean()),
+                "moves others": float(part["moved"].mean()),
+            }
+        )
+    ratio = after(main, "needed")[1] / main["needed promised"]
+    targets.most("half-width found over that promised, mean", float(ratio.mean()), 1.1)
+    more = cells("more", judge=MORE)
+    further = [
+        {
+            "judged": str(n),
+            "promised": float(more[f"{n} promised"].mean()),
+            "found": float(after(more, n)[1].mean()),
+            "covers": float(after(more, n)[0].mean()),
+            "lowest cell": float(after(more, n)[0].groupby([more["campaign"], more["seed"]]).mean().min()),
+        }
+        for n in MORE
+        if len(more)
+    ]
+    return "\n".join(
+        [
+            LATER,
+            str(targets),
+            table(pd.DataFrame(by_cell)),
+            CAUSE,
+            table(pd.DataFrame(cause)),
+            VARIANTS.format(share=SHARE, factor=factor, n=n),
+            table(pd.DataFrame(variants)),
+            NEEDED,
+            table(pd.DataFrame(needed)),
+            *([MOST, table(pd.DataFrame(further))] if further else []),
+        ]
+    )
+
+
+def newcomers_section(reuse: Reuse, go: bool) -> str:
+    found = [
+        reuse.kept(f"newcomers-{name}", (lambda n=name: reuse.newcomers(n)) if go else None)
+        for name in CAMPAIGNS
+        if name not in SLOW
+    ]
+    rows = pd.DataFrame([row for cell in found if cell for row in cell])
+    if rows.empty:
+        return ""
+    groups = [(name, part) for name, part in rows.groupby("campaign", sort=False)]
+    groups += [("all", rows), ("all, better than half of the first", rows[rows["place"] > 0.5])]
+    figures = [
+        {
+            "newcomers of": name,
+            "teams": part["team"].nunique() if name in CAMPAIGNS else "",
+            "systems": len(part),
+            "covers": float((part["z"].abs() < Z).mean()),
+            "z": float(part["z"].mean()),
+            "root mean square of z": float(np.sqrt((part["z"] ** 2).mean())),
+            "first systems: covers": float(part["covered_first"].mean()),
+            "first systems: z": float(part["z_first"].mean()),
+        }
+        for name, part in groups
+    ]
+    return "\n".join([NEWCOMERS, table(pd.DataFrame(figures))])
+
+
+def teams_section(reuse: Reuse, go: bool) -> str:
+    rows, largest = [], None
+    for name, metric, depth, by_model in STUDIES:
+        key = f"teams-{name}-{metric.replace('@', '')}-{depth}"
+        make = (lambda n=name, m=metric, d=depth, b=by_model: reuse.study(n, m, d, b)) if go else None
+        study = reuse.kept(key, make)
+        if study is None:
+            continue
+        for route in study.routes().to_dict("records"):
+            part = study.systems[study.systems["route"] == route["route"]]
+            teams = study.teams[study.teams["route"] == route["route"]]
+            rows.append(
+                {
+                    "campaign": name,
+                    "measure": metric,
+                    "depth": str(depth),
+                    "teams": len(teams),
+                    "systems": len(part),
+                    "pairs of one team": f"{teams['pairs'].sum():,} of {study.judged:,}",
+                    "route": route["route"],
+                    "accuracy": route["accuracy"],
+                    "score change": route["change"],
+                    "largest": float((part["left_out"] - part["score"]).abs().max()),
+                    "rank change": route["rank_change"],
+                    "largest rank": int((part["left_out_rank"] - part["rank"]).abs().max()),
+                    "tau": route["tau"],
+                    "coverage": route["coverage"],
+                }
+            )
+        if (name, by_model) == ("trec8-adhoc", True):
+            largest = study
+    if not rows:
+        return ""
+    text = [TEAMS, table(pd.DataFrame(rows))]
+    if largest is not None:
+        text += [
+            "The ten teams of TREC-8 that the classical route changes most, by both routes:\n",
+            table(worst_teams(largest)),
+        ]
+    return "\n".join(text)
+
+
+def worst_teams(study) -> pd.DataFrame:
+    """Return the teams with the largest changes, both routes side by side."""
+    classical, model = (study.teams[study.teams["route"] == r].set_index("team") for r in ("classical", "model"))
+    first = classical["largest_change"].abs().sort_values(ascending=False, kind="stable").head(10).index
+    out = classical.loc[first, ["systems", "pairs", "judged"]].reset_index()
+    for route, part in (("classical", classical), ("model", model)):
+        for column in ("change", "largest_change", "rank_change", "largest_rank_change", "tau", "accuracy"):
+            out[f"{route}: {column.replace('_', ' ')}"] = part.loc[first, column].to_numpy()
+    out["coverage"] = model.loc[first, "coverage"].to_numpy()
+    return out
+
+
+def main() -> None:
+    if len(sys.argv) < 3:
+        sys.exit("usage: python examples/reuse_evidence.py DATA KEEP [PART...]")
+    data, keep, *parts = sys.argv[1:]
+    if set(parts) - set(PARTS):
+        sys.exit(f"the parts are {', '.join(PARTS)}")
+    warnings.simplefilter("ignore")
+    reuse, asked = Reuse(Path(data), Path(keep)), parts or PARTS
+    sections = [
+        later_section(reuse, "later" in asked),
+        newcomers_section(reuse, "newcomers" in asked),
+        teams_section(reuse, "teams" in asked),
+    ]
+    PAGE.write_text(LEAD + "\n".join(filter(None, sections)))
+
+
+if __name__ == "__main__":
+    main()

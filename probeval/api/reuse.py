@@ -1,0 +1,439 @@
+"""Systems that had no part in a campaign, evaluated with its judgments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pandas as pd
+
+from probeval.api.classical import judged_scores, required_judgments
+from probeval.api.documents import LaterDocument, NeededPair, ReuseDocument
+from probeval.api.inputs import (
+    Note,
+    Progress,
+    as_collection,
+    as_scale,
+    collect_notes,
+    note_texts,
+    select_model,
+    silent,
+    unanswered,
+)
+from probeval.data import Collection, Scale
+from probeval.display import Shown, View
+from probeval.errors import DataError, ModelError, did_you_mean
+from probeval.metrics import Metric
+from probeval.relevance import Card, Choice
+from probeval.relevance.models.base import Predicts
+from probeval.schema import records
+from probeval.scores.evaluate import as_metric
+from probeval.selection import Judging, LaterSystem, ModelScore, judge_later, measure_later
+from probeval.simulation import ReuseStudy, leave_teams_out, restrict
+from probeval.ties import TIE
+
+__all__ = ["Reuse", "reuse", "reuse_study"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Reuse(Shown):
+    """Later systems, evaluated with the judgments of a campaign in which they had no part.
+
+    Parameters
+    ----------
+    metric, depth
+        The measure, and the depth of the pool.
+    model
+        The name of the model; ``none`` for classical scores alone.
+    first
+        The systems of the campaign.
+    later
+        One entry per later system.
+    together
+        Whether the later systems joined the campaign together; else each one alone.
+    level
+        The probability of intervals.
+    notes
+        Remarks on the data and the model.
+
+    Examples
+    --------
+    >>> import probeval
+    >>> runs = {"bm25": {"q1": {"d1": 2.0, "d2": 1.0}}, "dense": {"q1": {"d2": 2.0, "d3": 1.0}}}
+    >>> later = {"llm": {"q1": {"d1": 2.0, "d4": 1.0}}}
+    >>> found = probeval.reuse(runs, later, "P@2", qrels={"q1": {"d1": 1, "d2": 0, "d3": 0}}, scale="binary")
+    >>> found.to_frame()[["system", "judged", "classical", "bound_upper"]].values.tolist()
+    [['llm', 0.5, 0.5, 1.0]]
+    >>> found.next("llm")["doc"].tolist()
+    ['d4']
+    """
+
+    metric: str
+    depth: int
+    model: str
+    first: tuple[str, ...]
+    later: tuple[LaterSystem, ...]
+    together: bool = False
+    level: float = 0.95
+    notes: tuple[str, ...] = ()
+
+    def _headline(self) -> str:
+        n = len(self.later)
+        return f"{self.metric} of {n} later system{'s' * (n != 1)}, with the judgments of {len(self.first)} systems"
+
+    def __getitem__(self, system: str) -> LaterSystem:
+        names = [one.system for one in self.later]
+        if system not in names:
+            raise DataError(f"No later system {system!r}.{did_you_mean(system, names)}")
+        return self.later[names.index(system)]
+
+    def next(self, system: str, n: int | None = None) -> pd.DataFrame:
+        """The pairs to judge for a later system, the most informative first.
+
+        Parameters
+        ----------
+        system
+            Its name.
+        n
+            The number of pairs; by default as many as it needs.
+
+        Returns
+        -------
+        pairs
+            Query, doc, its rank in the system's list (NaN outside it), expected grade and its sd, and the half-width
+            of the system's interval that is expected once this pair and those above it are judged.
+        """
+        found = self[system].model
+        if found is None:
+            raise ModelError("Pairs are chosen by a model, and there is none. Name a model.")
+        asked = found.needed if n is None else n
+        return found.pairs if asked is None else found.pairs.head(asked)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per later system, best first.
+
+        By the model: mean, lower, upper, rank among the first systems with its interval (rank_lower, rank_upper),
+        p_better than the best of them, and needed: the number of judgments for an interval as narrow as theirs. By the
+        judgments alone: the judged share, the classical score with its rank, and its bounds. Unknown values are NaN.
+        """
+        rows = [self._row(one) for one in self.later]
+        rows.sort(key=lambda row: -(row["classical"] if pd.isna(row["mean"]) else row["mean"]))
+        return pd.DataFrame(rows)
+
+    @staticmethod
+    def _row(later: LaterSystem) -> dict[str, Any]:
+        model, classical, nan = later.model, later.classical, float("nan")
+        return {
+            "system": later.system,
+            "mean": nan if model is None else model.mean,
+            "lower": nan if model is None else model.lower,
+            "upper": nan if model is None else model.upper,
+            "rank": nan if model is None else model.rank,
+            "rank_lower": nan if model is None else model.rank_lower,
+            "rank_upper": nan if model is None else model.rank_upper,
+            "p_better": nan if model is None else model.p_better,
+            "needed": nan if model is None or model.needed is None else model.needed,
+            "judged": classical.judged,
+            "classical": classical.score,
+            "classical_rank": classical.rank,
+            "bound_lower": classical.lower,
+            "bound_upper": classical.upper,
+        }
+
+    def pairs(self) -> pd.DataFrame:
+        """The needed pairs of every later system, best system first: system, and the columns of :meth:`next`."""
+        tables = [self.next(system).assign(system=system) for system in self.to_frame()["system"]]
+        table = pd.concat(tables, ignore_index=True)
+        return table[["system", *(c for c in table.columns if c != "system")]]
+
+    def to_dict(self) -> ReuseDocument:
+        """The result as plain data, as ``probeval reuse --later`` prints it with ``--format json``."""
+        rows = self.to_frame().astype(object)
+        systems: list[LaterDocument] = []
+        for row in rows.where(rows.notna(), None).to_dict("records"):
+            model = self[row["system"]].model
+            pairs = [] if model is None else records(self.next(row["system"]), NeededPair)
+            best, target = (None, None) if model is None else (model.best, model.target)
+            whole: Any = {**row, "best": best, "target": target, "pairs": pairs}
+            systems.append(whole)
+        return {
+            "metric": self.metric,
+            "model": self.model,
+            "depth": self.depth,
+            "first": len(self.first),
+            "together": self.together,
+            "level": self.level,
+            "systems": systems,
+        }
+
+    def views(self) -> tuple[View, ...]:
+        """One row per later system; the lower bound only where it is not the classical score."""
+        frame = self.to_frame()
+        if (frame["bound_lower"] - frame["classical"]).abs().max() <= TIE:
+            frame = frame.drop(columns="bound_lower")
+        shown = frame.dropna(axis=1, how="all")
+        whole = dict.fromkeys(("rank", "rank_lower", "rank_upper", "needed"), 0)
+        intervals = ("mean", "lower", "upper") if "mean" in shown else None
+        return (View(shown, self.metric, {**whole, "p_better": 3, "judged": 3}, intervals),)
+
+    def sentences(self) -> list[str]:
+        """What the figures mean, then notes on the data and the model."""
+        return [*self.findings(), *self.notes]
+
+    def findings(self) -> list[str]:
+        """What the figures mean."""
+        n = len(self.later)
+        how = "together" if self.together else "each alone"
+        joined = f"{n} later systems joined {len(self.first)}, {how}." if n > 1 else f"One joined {len(self.first)}."
+        lines = [f"{joined} Judged: the share of its top {self.depth} that is judged."]
+        models = [one.model for one in self.later if one.model is not None]
+        if models:
+            best = " or ".join(dict.fromkeys(model.best for model in models))
+            lines.append(f"Ranks are among the first systems; p_better is the probability of being better than {best}.")
+            lines.append(_meaning_of_needed(models[0].target))
+            many = [one.system for one in self.later if one.model is not None and one.model.needed is None]
+            if many:
+                lines.append(f"More than the listed pairs are needed for {', '.join(many)}.")
+        return lines
+
+
+def reuse(
+    runs: Any,
+    later: Any,
+    metric: Metric | str,
+    *,
+    qrels: Any = None,
+    labels: Any = None,
+    observers: Any = None,
+    metadata: Any = None,
+    docs: Any = None,
+    model: str | Card | Predicts | None = None,
+    scale: Scale | str | None = None,
+    gain: str | None = None,
+    depth: int | None = None,
+    together: bool = False,
+    level: float = 0.95,
+    order: str = "trec_eval",
+    seed: int = 0,
+    progress: Progress = iter,
+    track: Progress = iter,
+    say: Note = silent,
+) -> Reuse:
+    """Evaluate systems that arrive after the judging of a campaign, with its judgments.
+
+    The lists of a later system join the pool, and the judgments stay. Each later system joins alone, as it would in
+    life, so that a score depends on no other newcomer; ``together`` is for systems that arrive as a group.
+
+    Parameters
+    ----------
+    runs, qrels, labels, observers, metadata, docs, order
+        The campaign: see :func:`probeval.as_collection`. Only queries with judgments count.
+    later
+        The later systems: anything that ``runs`` can be.
+    metric
+        The measure, such as ``DCG@10``.
+    model, scale, gain
+        The relevance model and the grades: see :func:`probeval.api.select_model`; ``"none"`` for classical scores
+        alone.
+    depth
+        The depth of the pool; by default the measure's cutoff, or the whole runs.
+    together
+        Whether all later systems join the campaign at once.
+    level
+        The probability of intervals.
+    seed
+        The random seed; the same seed gives the same result.
+    progress, track, say
+        Wraps the run files while they are read, and the later systems; receives remarks while the work goes on.
+
+    Examples
+    --------
+    >>> import numpy as np, probeval
+    >>> campaign = probeval.synthetic_campaign(np.random.default_rng(1), systems=5, queries=6, depth=5)
+    >>> first, late = campaign.runs.select(campaign.runs.systems[:4]), campaign.runs.select(campaign.runs.systems[4:])
+    >>> probeval.reuse(first, late, "DCG@5", qrels=campaign.judgments)
+    <Reuse: DCG@5 of 1 later system, with the judgments of 4 systems>
+    """
+    measured, grades = as_metric(metric), as_scale(scale)
+    notes, note = collect_notes(say)
+    campaign = as_collection(runs, order=order, progress=progress)
+    new = as_collection(later, order=order, progress=progress).runs
+    _check_names(campaign, new.systems)
+    whole = as_collection(
+        replace(campaign, runs=campaign.runs.joined(new)),
+        qrels=qrels,
+        labels=labels,
+        observers=observers,
+        metadata=metadata,
+        docs=docs,
+        scale=grades,
+    )
+    choice, exact = _choose(whole, model, grades, gain, note)
+    whole = _on_judged_queries(whole, note)
+    first, deep = campaign.runs.systems, depth or measured.cutoff or whole.runs.depth
+    _note_answers(whole, new.systems, note)
+    if choice is not None:
+        note_texts(whole, docs, depth=deep, model=choice.model, say=note)
+    groups = [new.systems] if together else [(system,) for system in new.systems]
+    found: list[LaterSystem] = []
+    for group in track(groups):
+        joined = replace(whole, runs=whole.runs.select([*first, *group]))
+        classical = measure_later(judged_scores(joined, measured, scale=exact, depth=deep), first, group)
+        by_model: Sequence[ModelScore | None] = [None] * len(group)
+        if choice is not None:
+            judging = Judging.of(joined, choice.model, measured, scale=exact, depth=deep, seed=seed)
+            by_model = judge_later(judging.begin(), first, group, level=level)
+        found += [LaterSystem(*parts) for parts in zip(group, classical, by_model, strict=True)]
+    return Reuse(
+        metric=str(measured),
+        depth=deep,
+        model="none" if choice is None else choice.name,
+        first=first,
+        later=tuple(found),
+        together=together,
+        level=level,
+        notes=tuple(notes),
+    )
+
+
+def reuse_study(
+    runs: Any,
+    metric: Metric | str,
+    *,
+    qrels: Any = None,
+    labels: Any = None,
+    observers: Any = None,
+    metadata: Any = None,
+    docs: Any = None,
+    model: str | Card | Predicts | None = None,
+    scale: Scale | str | None = None,
+    gain: str | None = None,
+    depth: int | None = None,
+    level: float = 0.95,
+    order: str = "trec_eval",
+    seed: int = 0,
+    progress: Progress = iter,
+    track: Progress = iter,
+    say: Note = silent,
+) -> ReuseStudy:
+    """How well the judgments of a campaign would serve later systems: each team is left out in turn.
+
+    The judgments that only a team contributed are taken away, and its systems are evaluated as if they had come later:
+    with unjudged documents as not relevant, and by the model.
+
+    Parameters
+    ----------
+    runs, qrels, labels, observers, metadata, docs, order
+        A finished campaign: see :func:`probeval.as_collection`. Only queries with judgments count. Without teams
+        (``systems.tsv``) each system is its own.
+    metric
+        The measure, such as ``DCG@10``.
+    model, scale, gain
+        The relevance model and the grades: see :func:`probeval.api.select_model`; ``"none"`` for the classical route
+        alone, which takes seconds.
+    depth
+        The depth of the pool: a pair is contributed by the teams that have it in their top ``depth``. By default the
+        measure's cutoff, or the whole runs.
+    level
+        The probability of intervals.
+    seed
+        The random seed; the same seed gives the same result.
+    progress, track, say
+        Wraps the run files while they are read, and the teams; receives remarks while the work goes on.
+
+    Examples
+    --------
+    >>> import numpy as np, probeval
+    >>> campaign = probeval.synthetic_campaign(np.random.default_rng(1), systems=6, queries=5, depth=5)
+    >>> study = probeval.reuse_study(campaign, "DCG@5", model="none")
+    >>> study.routes()[["route", "accuracy"]].round(3).values.tolist()
+    [['classical', 0.778]]
+    """
+    measured, grades = as_metric(metric), as_scale(scale)
+    collection = as_collection(
+        runs,
+        qrels=qrels,
+        labels=labels,
+        observers=observers,
+        metadata=metadata,
+        docs=docs,
+        scale=grades,
+        order=order,
+        progress=progress,
+    )
+    choice, exact = _choose(collection, model, grades, gain, say)
+    collection = _on_judged_queries(collection, say)
+    pooled = depth or measured.cutoff or collection.runs.depth
+    state = None
+    if choice is not None:
+        deep = measured.cutoff or pooled
+        note_texts(collection, docs, depth=deep, model=choice.model, say=say)
+        state = Judging.of(collection, choice.model, measured, scale=exact, depth=deep, seed=seed).begin()
+    return leave_teams_out(
+        collection,
+        measured,
+        scale=exact,
+        depth=pooled,
+        state=state,
+        model="none" if choice is None else choice.name,
+        level=level,
+        progress=track,
+    )
+
+
+def _meaning_of_needed(target: float) -> str:
+    """What the number of needed judgments is for."""
+    if target <= TIE:
+        return "Needed: all of its unjudged documents, as the first systems are judged completely."
+    return (
+        "Needed: judgments until its interval is as narrow as those of the first systems, "
+        f"+-{target:.3f} in the median."
+    )
+
+
+def _check_names(campaign: Collection, later: Sequence[str]) -> None:
+    """A later system must have another name than the first ones."""
+    both = next((s for s in later if s in campaign.runs.systems), None)
+    if both is not None:
+        raise DataError(f"System {both!r} is among the first systems and among the later ones. Rename it or drop it.")
+
+
+def _choose(
+    collection: Collection, model: str | Card | Predicts | None, scale: Scale | None, gain: str | None, say: Note
+) -> tuple[Choice | None, Scale]:
+    """The model, None for classical scores alone, and the scale of the grades."""
+    grades = required_judgments(collection).scale(scale)
+    if model == "none":
+        return None, grades if gain is None else grades.with_gain(gain)
+    choice = select_model(collection, model, scale=scale, gain=gain, say=say)
+    return choice, choice.scale
+
+
+def _on_judged_queries(collection: Collection, say: Note) -> Collection:
+    """The collection on the queries that have judgments."""
+    judgments = required_judgments(collection)
+    judged = set(judgments.pool.queries[judgments.pool.query[judgments.pair]])
+    kept = [query for query in collection.runs.queries if query in judged]
+    missing = unanswered(collection)
+    if not kept:
+        raise DataError(
+            f"no query in common: the runs answer {collection.runs.queries[0]!r} and others, the judgments "
+            f"{judgments.pool.queries[0]!r} and others."
+        )
+    if len(kept) < len(collection.runs.queries):
+        say(f"{len(collection.runs.queries) - len(kept)} queries of the runs have no judgment and are left out.")
+    if missing:
+        say(f"{len(missing)} judged queries are answered by no run and are left out.")
+    return restrict(collection, kept)
+
+
+def _note_answers(collection: Collection, later: Sequence[str], say: Note) -> None:
+    """Report later systems that lack an answer to some queries."""
+    runs = collection.runs
+    for system in later:
+        answered = int(runs.retrieved[runs.systems.index(system)].any(axis=1).sum())
+        if not answered:
+            raise DataError(f"System {system!r} answers none of the judged queries of the campaign.")
+        if answered < len(runs.queries):
+            say(f"{system} answers {answered} of {len(runs.queries)} queries: it scores 0 on the others.")
