@@ -19,7 +19,7 @@ from judging_evidence import SHARES, Cell, Work
 from probeval.data import Judgments, read_campaign
 from probeval.metrics import measure, parse
 from probeval.selection import Judging, judge_later
-from probeval.selection.reuse import team_names
+from probeval.selection.reuse import NEWCOMER, newcomer_interval, team_names
 from probeval.simulation import leave_teams_out, restrict
 from probeval.streams import stream
 
@@ -66,10 +66,11 @@ share. The rest is consistent with shrinkage: later systems are better than most
 average system until judgments show otherwise.
 """
 VARIANTS = """The same with other orders and arrivals: the first campaign judged at random instead of by `gain`, and
-the later systems joining together. *stretched* multiplies standard deviations by the root mean square of the level's
-z at {share:.0%} judged by `gain` on the campaigns other than these ({factor:.2f}, over {n} trajectories). These
-variants were tried after the shortfall was seen, on the same cells. Stretching is not built in: it would concern all
-intervals of a campaign, not only those of newcomers, and campaigns judged at random do not need it for their level.
+the later systems joining together. *by the model's own interval*: not widened. The intervals of newcomers are widened
+by {wider:g}. That is the root mean square of the level's z at {share:.0%} judged by `gain` on the campaigns other than
+these ({factor:.2f}, over {n} trajectories): the model is too sure of the level, and a newcomer shares this error. It
+was taken after the shortfall without it was seen on these cells, but not from them. Newcomers of the same campaign
+([below](#newcomers)) need much the same.
 """
 NEEDED = """### Judgments needed
 
@@ -82,7 +83,8 @@ when a later one joins.
 MOST = """With more of a later system's pairs judged, in the same order; *lowest cell* is the lowest share of a campaign
 and seed:
 """
-NEWCOMERS = f"""### Newcomers of the same campaign
+NEWCOMERS = f"""(newcomers)=
+### Newcomers of the same campaign
 
 Are newcomers harder to predict than the first systems, or only those that are years newer? In each campaign up to
 {LEFT} teams, drawn at random, play the newcomer (systems, where there are no teams): their runs are taken out, a
@@ -174,7 +176,7 @@ class Reuse:
                 np.concatenate([old.grade, np.maximum(np.nan_to_num(grades[at]), 0.0)]),
             )
         )
-        low, high = after.scores[system].interval()
+        low, high = newcomer_interval(after.scores[system])
         promised = pairs["halfwidth"].iloc[-1] if len(pairs) else (found.upper - found.lower) / 2
         return {f"{n} promised": float(promised), f"{n} lower": low, f"{n} upper": high}
 
@@ -248,8 +250,8 @@ def _errors(state, system, full, scale):
 
 
 def figures(rows: pd.DataFrame, stretch: float = 1.0) -> dict:
-    """Return the figures of some later systems."""
-    z = (rows["true"] - rows["mean"]) / rows["sd"]
+    """Return the figures of some later systems, with their intervals stretched."""
+    z = (rows["true"] - rows["mean"]) / (rows["sd"] * stretch)
     half = (rows["upper"] - rows["lower"]) / 2 * stretch
     low, high = rows["mean"] - half, rows["mean"] + half
     return {
@@ -312,7 +314,11 @@ def later_section(reuse: Reuse, go: bool) -> str:
     factor, n = reuse.stretch()
     variants = [{"first campaign and arrival": "`gain`, each alone", **whole}]
     variants += [{"first campaign and arrival": key, **figures(part)} for key, part in others.items() if len(part)]
-    variants.append({"first campaign and arrival": "`gain`, each alone, stretched", **figures(main, factor)})
+    variants += [
+        {"first campaign and arrival": f"{key}, by the model's own interval", **figures(part, 1 / NEWCOMER)}
+        for key, part in {"`gain`, each alone": main, **others}.items()
+        if len(part)
+    ]
     needed = []
     for (name, seed), part in main.groupby(["campaign", "seed"]):
         covers, found = after(part, "needed")
@@ -350,7 +356,7 @@ def later_section(reuse: Reuse, go: bool) -> str:
             table(pd.DataFrame(by_cell)),
             CAUSE,
             table(pd.DataFrame(cause)),
-            VARIANTS.format(share=SHARE, factor=factor, n=n),
+            VARIANTS.format(wider=NEWCOMER, share=SHARE, factor=factor, n=n),
             table(pd.DataFrame(variants)),
             NEEDED,
             table(pd.DataFrame(needed)),

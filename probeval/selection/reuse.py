@@ -16,6 +16,7 @@ from probeval.data.judgments import Judgments
 from probeval.data.pool import Pool
 from probeval.data.runs import Runs
 from probeval.metrics.classical import Measured
+from probeval.scores.score import Score, within
 from probeval.selection.batch import in_turn
 from probeval.selection.judging import JudgingState
 from probeval.ties import TIE
@@ -29,10 +30,13 @@ __all__ = [
     "judge_later",
     "measure_later",
     "narrowing",
+    "newcomer_interval",
     "team_names",
     "without",
 ]
 
+# The errors of newcomers exceed their stated standard deviations by this factor: see docs/evidence-reuse.md.
+NEWCOMER = 1.33
 MOST = 500  # unjudged documents among which an order is looked for
 NOTHING = 1e-9  # a share of the variance that is rounding error
 
@@ -100,8 +104,20 @@ def narrowing(state: JudgingState, system: str, *, level: float = 0.95, most: in
     total = float(context.weights[:, at] @ covariance)
     left = np.clip(1 - np.append(0.0, taken) / max(total, TIE), 0.0, 1.0)
     left[left < NOTHING] = 0.0
-    low, high = context.scores[system].interval(level)
+    low, high = newcomer_interval(context.scores[system], level)
     return Narrowing(pairs, (high - low) / 2 * np.sqrt(left))
+
+
+def newcomer_interval(score: Score, level: float = 0.95) -> tuple[float, float]:
+    """Return the interval of the score of a system that had no part in the judging, wider than the model's own.
+
+    The model learned from the first systems, and errors that all of them share are larger for a newcomer. See
+    docs/theory/judging.md#newcomers.
+    """
+    mean, (low, high) = score.mean(), score.interval(level)
+    ends = mean - NEWCOMER * (mean - low), mean + NEWCOMER * (high - mean)
+    low, high = within(score.scores.metric.limits, mean, *ends)
+    return float(low), float(high)
 
 
 def _explained(covariance: Floats, variance: Floats) -> Floats:
@@ -140,7 +156,8 @@ class ModelScore:
     Parameters
     ----------
     mean, sd, lower, upper
-        Its expected score, the standard deviation, and the interval.
+        Its expected score, the standard deviation, and the interval, widened as for all newcomers
+        (:func:`newcomer_interval`).
     rank, rank_lower, rank_upper
         Its rank among the first systems by expected score, itself included, and the interval of its rank.
     best, p_better
@@ -218,15 +235,16 @@ def judge_later(
     out = []
     for system in later:
         i = at[system]
+        lower, upper = newcomer_interval(scores[system], level)
         ranks = 1 + (ranking.draws[:, of_first] > ranking.draws[:, [i]] + TIE).sum(axis=1)
         ends = np.quantile(ranks, [tail, 1 - tail], method="inverted_cdf")
         order = narrowing(state, system, level=level)
         out.append(
             ModelScore(
                 mean=float(scores.mean[i]),
-                sd=float(scores.standard_deviation[i]),
-                lower=float(low[i]),
-                upper=float(high[i]),
+                sd=NEWCOMER * float(scores.standard_deviation[i]),
+                lower=lower,
+                upper=upper,
                 rank=1 + int((scores.mean[of_first] > scores.mean[i] + TIE).sum()),
                 rank_lower=int(ends[0]),
                 rank_upper=int(ends[1]),

@@ -22,7 +22,7 @@ from probeval.metrics import Metric
 from probeval.metrics.classical import measure
 from probeval.scores.moments import weight_matrix
 from probeval.selection.judging import JudgingState
-from probeval.selection.reuse import contributed, team_names, without
+from probeval.selection.reuse import contributed, newcomer_interval, team_names, without
 from probeval.simulation.points import tau_and_accuracy
 from probeval.ties import TIE, signs
 
@@ -306,7 +306,8 @@ def leave_teams_out(
         ends = {"classical": (unknown, unknown)}
         if state is not None:
             after = state.judging.state(kept, last=state.prediction) if own.any() else state
-            left["model"], ends["model"] = after.scores.mean, after.scores.intervals(level)
+            low, high = np.array([newcomer_interval(after.scores[s], level) for s in runs.systems]).T
+            left["model"], ends["model"] = after.scores.mean, (low, high)
         judged = judged_share(runs, kept, cut)[mine].mean()
         for route, scores in left.items():
             part = _systems(runs.systems, teams, mine, route, full[route], scores, *ends[route])

@@ -9,7 +9,7 @@ from probeval.data import Collection, Judgments, Scale, as_judgments, as_runs
 from probeval.metrics import measure
 from probeval.relevance import FallbackModel, Uniform
 from probeval.selection import Judging, judge_later, measure_later, narrowing
-from probeval.selection.reuse import contributed, without
+from probeval.selection.reuse import NEWCOMER, contributed, newcomer_interval, without
 
 UNIFORM = FallbackModel([Uniform()])
 Z = 1.959963984540054
@@ -35,7 +35,7 @@ def test_independent_pairs_by_hand():
     # Two unjudged documents, each with variance 1/4, weigh 1/4 in the mean score over two ranks and two queries.
     order = narrowing(begun(campaign(), "P@2"), "late")
     each = (1 / 4) ** 2 / 4
-    np.testing.assert_allclose(order.halfwidth, Z * np.sqrt([2 * each, each, 0.0]))
+    np.testing.assert_allclose(order.halfwidth, NEWCOMER * Z * np.sqrt([2 * each, each, 0.0]))
     assert order.needed(order.halfwidth[0]) == 0
     assert order.needed(order.halfwidth[1]) == 1
     assert order.needed(0.0) == 2
@@ -58,7 +58,7 @@ def test_the_promise_is_kept_by_a_model_with_a_posterior(state, full):
     system = start.scores.systems[0]
     order = narrowing(start, system)
     assert (np.diff(order.halfwidth) <= 1e-12).all()
-    low, high = start.scores[system].interval()
+    low, high = newcomer_interval(start.scores[system])
     assert order.halfwidth[0] == pytest.approx((high - low) / 2)
     assert order.halfwidth[-1] == 0
     pool = start.judging.pool
@@ -67,8 +67,16 @@ def test_the_promise_is_kept_by_a_model_with_a_posterior(state, full):
     for n in (3, len(order.pairs)):
         at = order.pairs[:n]
         judged = Judgments.coded(pool, np.append(known.pair, at), np.append(known.grade, codes[at]))
-        low, high = start.after(judged).scores[system].interval()
+        low, high = newcomer_interval(start.after(judged).scores[system])
         assert (high - low) / 2 == pytest.approx(order.halfwidth[n], rel=0.25, abs=1e-9)
+
+
+def test_the_interval_of_a_newcomer_is_wider_and_stays_within_the_measure(state):
+    scores = state(8).scores
+    for system in scores.systems:
+        mean, (low, high) = scores[system].mean(), scores[system].interval()
+        wide = newcomer_interval(scores[system])
+        assert wide == pytest.approx((max(mean - NEWCOMER * (mean - low), 0), min(mean + NEWCOMER * (high - mean), 1)))
 
 
 def test_a_later_system_by_the_judgments_alone():
