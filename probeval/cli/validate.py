@@ -16,6 +16,7 @@ from probeval.cli.options import (
     ObserversFile,
     OutputFormat,
     Quiet,
+    Scheduler,
     Seed,
     parse_shares,
 )
@@ -54,6 +55,7 @@ def validate(
         typer.Option("--draws", min=2, help="The number of draws of scores, and of outcomes under a calibrated model."),
     ] = 1000,
     jobs: Jobs = 2,
+    scheduler: Scheduler = None,
     plot: Annotated[
         Path | None,
         typer.Option(
@@ -91,6 +93,7 @@ def validate(
         seed=seed,
         draws=draws,
         n_jobs=jobs,
+        scheduler=scheduler,
         progress=lambda work: talk.track(work, "Validating"),
         say=talk,
     )

@@ -1,0 +1,8 @@
+"""``python -m probeval``: the command line."""
+
+from __future__ import annotations
+
+from probeval.cli import main
+
+if __name__ == "__main__":
+    main()
