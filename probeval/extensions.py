@@ -17,13 +17,15 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
 from os import PathLike
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from probeval.errors import ProbevalError, ProbevalWarning
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 __all__ = ["Addition", "Carried", "Registry", "additions", "carry", "import_file"]
 
@@ -41,7 +43,7 @@ class Registry(dict[str, T]):
     Parameters
     ----------
     kind
-        The kind, such as ``policy``; its plural names the group of entry points, ``probeval.policies``.
+        The kind, such as ``policy``.
     home
         The module of the registry, which another process imports to have it.
     group
@@ -107,6 +109,8 @@ class Registry(dict[str, T]):
         if self._is_loaded:
             return
         self._is_loaded = True
+        from importlib.metadata import entry_points  # slow to import
+
         for point in entry_points(group=self.group):
             try:
                 self._take(point.name, point.load())
@@ -120,7 +124,7 @@ class Registry(dict[str, T]):
         try:
             return _dumps(self[name])
         except Exception as error:  # of many kinds: what it refers to need not pickle
-            raise self.error(f"{name} cannot be sent to another process: {_said(error)}. {REMEDY}") from None
+            raise self.error(f"{name} cannot be sent to another process: {_one_line(error)}. {REMEDY}") from None
 
     def receive(self, name: str, content: bytes) -> None:
         """Add what another process sent; a later one replaces it, but not what this process added itself."""
@@ -130,7 +134,7 @@ class Registry(dict[str, T]):
             self[name] = pickle.loads(content)
         except Exception as error:  # of many kinds, most often a module that is missing here
             raise self.error(
-                f"{name} is defined outside probeval and cannot be restored in this process ({_said(error)}). Make its "
+                f"{name} is defined outside probeval and cannot be restored in this process ({_one_line(error)}). Make its "
                 "module importable here."
             ) from None
         self._received[name] = content
@@ -191,7 +195,7 @@ class Carried(Generic[T]):
             work: Callable[[], T] = pickle.loads(self.work)
         except Exception as error:  # of many kinds, most often a module that is missing here
             raise ProbevalError(
-                f"Code of your own cannot be restored in another process ({_said(error)}). Make its modules importable "
+                f"Code of your own cannot be restored in another process ({_one_line(error)}). Make its modules importable "
                 "there, or use one process."
             ) from None
         return work()
@@ -219,7 +223,9 @@ def carry(work: Callable[[], T], added: tuple[Addition, ...] | None = None) -> C
     except ProbevalError:
         raise
     except Exception as error:  # of many kinds
-        raise ProbevalError(f"Code of your own cannot be sent to another process: {_said(error)}. {REMEDY}") from None
+        raise ProbevalError(
+            f"Code of your own cannot be sent to another process: {_one_line(error)}. {REMEDY}"
+        ) from None
 
 
 def import_file(path: str | PathLike[str]) -> ModuleType:
@@ -248,7 +254,7 @@ def import_file(path: str | PathLike[str]) -> ModuleType:
         spec.loader.exec_module(module)
     except Exception as error:  # of any kind: it is the user's code
         del sys.modules[name]
-        raise ProbevalError(f"{file}{_line(error, file)}: {_said(error)}.") from error
+        raise ProbevalError(f"{file}{_line(error, file)}: {_one_line(error)}.") from error
     return module
 
 
@@ -260,7 +266,7 @@ def _line(error: Exception, file: Path) -> str:
     return f":{lines[-1]}" if lines else ""
 
 
-def _said(error: Exception) -> str:
+def _one_line(error: Exception) -> str:
     """An error in one line, without the full stop."""
     text = str(error.msg if isinstance(error, SyntaxError) else error).strip().partition("\n")[0].rstrip(".")
     return text if isinstance(error, ProbevalError) and text else f"{type(error).__name__}: {text}".rstrip(": ")
@@ -268,7 +274,7 @@ def _said(error: Exception) -> str:
 
 def _broken(point: EntryPoint, error: Exception) -> str:
     package = "" if point.dist is None else f" of {point.dist.name}"
-    return f"{point.group}: {point.name} = {point.value}{package} was left out: {_said(error)}."
+    return f"{point.group}: {point.name} = {point.value}{package} was left out: {_one_line(error)}."
 
 
 def _dumps(thing: object) -> bytes:

@@ -87,11 +87,8 @@ class Verbs(TyperGroup):
 def _share(option: Any, commands: Iterable[Any]) -> None:
     """Give an option to commands and their subcommands."""
     for command in commands:
-        inner = getattr(command, "commands", None)
-        if inner is None:
-            command.params.append(option)
-        else:
-            _share(option, inner.values())
+        command.params.append(option)
+        _share(option, getattr(command, "commands", {}).values())
 
 
 def _advice(error: Any) -> str:

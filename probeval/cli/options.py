@@ -251,8 +251,8 @@ ModelName = Annotated[
     typer.Option(
         "--model",
         metavar="NAME",
-        help="none, uniform, empirical, independent, labels[:COLUMN], calibrated[:COLUMN], a built-in model or a "
-        "card's path; default: the best applicable.",
+        help="none, uniform, empirical, independent, labels[:COLUMN], calibrated[:COLUMN], a built-in model, one of "
+        "your own or a card's path; default: the best applicable.",
         autocompletion=complete_model,
     ),
 ]

@@ -168,9 +168,11 @@ def simulate(
     elif output_format is OutputFormat.csv:
         write_csv(result.to_frame())
     else:
-        along, stops = result.views()
+        along, stops, *over_seeds = result.views()
         write_table(along.frame, title=along.title)
         write_table(stops.frame, title=f"\nAt the stop ({stop or 'none'}), or at the end")
+        for view in over_seeds:
+            write_table(view.frame, title=f"\n{view.title}", decimals=view.decimals)
 
 
 def _plot(result: Simulation, path: Path, talk: Talk) -> None:

@@ -153,7 +153,7 @@ def test_a_scheduler_that_is_not_there(run):
         said = run("--scheduler", "tcp://127.0.0.1:9")
     assert said.code == 1
     assert said.err.endswith(
-        "Error: No Dask scheduler answers at tcp://127.0.0.1:9. Start one, or simulate without a scheduler.\n"
+        "Error: No Dask scheduler answers at tcp://127.0.0.1:9. Start one, or work without a scheduler.\n"
     )
 
 
