@@ -134,8 +134,8 @@ class Registry(dict[str, T]):
             self[name] = pickle.loads(content)
         except Exception as error:  # of many kinds, most often a module that is missing here
             raise self.error(
-                f"{name} is defined outside probeval and cannot be restored in this process ({_one_line(error)}). Make its "
-                "module importable here."
+                f"{name} is defined outside probeval and cannot be restored in this process ({_one_line(error)}). "
+                "Make its module importable here."
             ) from None
         self._received[name] = content
 
@@ -195,8 +195,8 @@ class Carried(Generic[T]):
             work: Callable[[], T] = pickle.loads(self.work)
         except Exception as error:  # of many kinds, most often a module that is missing here
             raise ProbevalError(
-                f"Code of your own cannot be restored in another process ({_one_line(error)}). Make its modules importable "
-                "there, or use one process."
+                f"Code of your own cannot be restored in another process ({_one_line(error)}). Make its modules "
+                "importable there, or use one process."
             ) from None
         return work()
 

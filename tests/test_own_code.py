@@ -323,6 +323,8 @@ def test_models_that_cannot_be_are_refused(own, campaigns):
         register_model(own.FirstRanks)
     with pytest.raises(ModelError, match=r"No model 'first-rank' to fit: uniform, .*Did you mean 'first-ranks'"):
         validate(campaigns, models=["first-rank"])
+    with pytest.raises(ModelError, match=r"No model 'first-rank'\. Did you mean 'first-ranks'"):
+        choose_model("first-rank", campaigns[0])
     assert choose_model(Uniform(), campaigns[0]).name == "Uniform"  # probabilities alone are enough
     assert choose_model("first-ranks", campaigns[0]).model is ADDED_MODELS["first-ranks"]
     two = [Contender.parse("random", model=own.FirstRanks(other)) for other in (0.1, 0.3)]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict
 
 import numpy as np
 import pandas as pd
-from scipy.special import stdtrit
+from scipy.special import bdtr, stdtrit
 
 if TYPE_CHECKING:
     from probeval.simulation.trajectory import Trajectory, TrajectoryStep
@@ -59,7 +59,8 @@ class PolicyComparison(TypedDict):
         The numbers of seeds with which the policy needs fewer judgments than the other, and more. If one of them never
         got there, the other needs fewer.
     verdict
-        Whether the policy needs fewer judgments or more, or undecided: the interval holds 0.
+        Whether the policy needs fewer judgments or more: by the interval, or by the sign test of ``fewer`` and ``more``
+        if one of the two did not get there with every seed.
     """
 
     policy: str
@@ -132,7 +133,9 @@ def compare_policies(trajectories: Sequence[Trajectory], *, level: float = LEVEL
                     "upper": upper,
                     "fewer": signs.count(-1),
                     "more": signs.count(1),
-                    "verdict": _verdict(lower, upper),
+                    "verdict": _by_interval(lower, upper)
+                    if len(differences) == len(pairs)
+                    else _by_signs(signs.count(-1), signs.count(1), level),
                 }
             )
     return rows
@@ -170,7 +173,20 @@ def _sign(a: float | None, b: float | None) -> int:
     return int(ends[0] > ends[1]) - int(ends[0] < ends[1])
 
 
-def _verdict(lower: float | None, upper: float | None) -> Verdict:
+def _by_interval(lower: float | None, upper: float | None) -> Verdict:
     if upper is not None and upper < 0:
         return "fewer"
     return "more" if lower is not None and lower > 0 else "undecided"
+
+
+def _by_signs(fewer: int, more: int, level: float) -> Verdict:
+    """Return the verdict of the two-sided sign test.
+
+    >>> _by_signs(6, 0, 0.95), _by_signs(1, 9, 0.95), _by_signs(5, 0, 0.95)
+    ('fewer', 'more', 'undecided')
+    """
+    n = fewer + more
+    p = 2 * float(bdtr(min(fewer, more), n, 0.5)) if n else 1.0
+    if p > 1 - level:
+        return "undecided"
+    return "fewer" if fewer > more else "more"

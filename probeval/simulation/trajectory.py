@@ -329,7 +329,8 @@ class Simulation(Shown):
 
         One row per pair of policies and figure (judgments at the stop, judgments to tau .9): the mean of the
         differences with its interval, the numbers of seeds with which the first policy needs fewer judgments and more,
-        and the verdict, ``fewer`` or ``more`` if the interval excludes 0.
+        and the verdict: ``fewer`` or ``more`` if the interval excludes 0, or, if one of the two did not get there with
+        every seed, by the sign test of these numbers.
         """
         return as_table(compare_policies(self.trajectories, level=level))
 

@@ -83,6 +83,14 @@ def test_a_difference_that_is_certain():
     assert first.difference[0] == -back.difference[0] == -102.5
 
 
+def test_without_all_seeds_the_signs_decide():
+    made = [trajectory("gain", seed, 100, 300) for seed in range(6)]
+    made += [trajectory("random", seed, None if seed else 200, None) for seed in range(6)]
+    stop, tau = (row for _, row in Simulation(tuple(made)).compare_policies().iterrows())
+    assert (stop.seeds, stop.fewer, stop.verdict) == (1, 6, "fewer")
+    assert (tau.seeds, tau.fewer, tau.verdict) == (0, 6, "fewer")
+
+
 def test_they_are_in_the_document_and_the_tables(result, three):
     document = json.loads(json.dumps(result.to_dict()))
     assert len(document["over_seeds"]) == 15

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from probeval.data.collection import Collection
 from probeval.data.scale import Scale
 from probeval.errors import ModelError
-from probeval.relevance.cards.added import as_predicting, find_added, model_name
+from probeval.relevance.cards.added import ADDED_MODELS, as_predicting, find_added, model_name
 from probeval.relevance.cards.card import Card
 from probeval.relevance.cards.store import load_card
 from probeval.relevance.models.base import FallbackModel, Predicts
@@ -117,7 +117,7 @@ def choose_model(
             best, because = _best(collection, scale)
             card, why = load_card(best[name or "hierarchical"]), because
         else:
-            card = load_card(name)
+            card = load_card(name, others=ADDED_MODELS)
         model = card.model
     if isinstance(model, Hierarchical):
         model = replace(model, inference=inference)
