@@ -120,7 +120,7 @@ def test_a_picture(run, tmp_path):
         (("--until", "7"), "Checkpoints, pilot and until are shares of the pool, from 0 to 1."),
         (("--policy", "gian:uniform"), "Did you mean 'gain'?"),
         (("--policy", "mtc:none"), "uniform, empirical, independent, hierarchical or a card."),
-        (("--policy", "mtc:nothing"), "No model 'nothing'. 'probeval models' lists those that ship."),
+        (("--policy", "mtc:nothing"), "lists those that ship; --import FILE adds your own."),
         (("--stop", "sure=.9"), "confidence, every, best, halfwidth, budget, hours, cost, seconds, price."),
         (("--goal", "pair:a,b"), "No system 'a' to compare."),
         (("--noise", "2"), "Noise is the probability of a wrong grade, between 0 and 1; got 2."),

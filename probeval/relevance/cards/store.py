@@ -58,4 +58,7 @@ def load_card(name: str, *, others: Iterable[str] = ()) -> Card:
     path = Path(name)
     if path.exists():
         return read_card(path)
-    raise ModelError(f"No model {name!r}.{did_you_mean(name, [*shelf, *others])} 'probeval models' lists those that ship; --import FILE adds your own.")
+    raise ModelError(
+        f"No model {name!r}.{did_you_mean(name, [*shelf, *others])} 'probeval models' lists those that ship; --import "
+        "FILE adds your own."
+    )
