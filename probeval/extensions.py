@@ -57,13 +57,12 @@ class Registry(dict[str, T]):
 
     Examples
     --------
-    >>> shades = Registry("shade", __name__, group="probeval.shades", own={"red": 1})
-    >>> shades.add("blue", 2)
-    >>> shades.find("blue"), shades.find("pink"), shades.added
-    (2, None, {'blue': 2})
-    >>> shades.add("red", 3)
+    >>> from probeval.selection import POLICIES
+    >>> POLICIES.find("gain"), POLICIES.find("pink"), POLICIES.added
+    (Policy('gain'), None, {})
+    >>> POLICIES.add("gain", POLICIES["mtc"])
     Traceback (most recent call last):
-    probeval.errors.ProbevalError: red is a shade of probeval. Give yours another name.
+    probeval.errors.SelectionError: gain is a policy of probeval. Give yours another name.
     """
 
     def __init__(
@@ -139,6 +138,15 @@ class Registry(dict[str, T]):
             ) from None
         self._received[name] = content
 
+    def __reduce__(self) -> tuple[Callable[[str, str], Registry[Any]], tuple[str, str]]:
+        return _registry, (self.home, self.group)  # in another process, its own
+
+
+def _registry(home: str, group: str) -> Registry[Any]:
+    """Return the registry of a kind in this process."""
+    importlib.import_module(home)
+    return _registries[group]
+
 
 @dataclass(frozen=True)
 class Addition:
@@ -159,8 +167,7 @@ class Addition:
 
     def register(self) -> None:
         """Add it in this process."""
-        importlib.import_module(self.home)
-        _registries[self.group].receive(self.name, self.content)
+        _registry(self.home, self.group).receive(self.name, self.content)
 
 
 def additions() -> tuple[Addition, ...]:

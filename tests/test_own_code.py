@@ -315,6 +315,11 @@ def test_what_cannot_travel_says_so():
         replace(work, work=pickle.dumps(0)[:-1])()
 
 
+def test_registries_travel_by_name():
+    for registry in (POLICIES, REGISTRY, RULES, ADDED_MODELS):
+        assert pickle.loads(pickle.dumps(registry)) is registry
+
+
 def test_models_that_cannot_be_are_refused(own, campaigns):
     for name, said in (("text-jud", "text-jud is a model of probeval"), ("uniform", "is a model"), ("a:b", "a colon")):
         with pytest.raises(ModelError, match=said):
