@@ -182,12 +182,16 @@ def test_a_measure_without_a_module_takes_its_definition_along():
         del REGISTRY["Mine"]
 
 
-def test_a_measure_whose_module_is_missing_there_says_so(outside):
-    define("Helped", "by its module", "1")(outside.rows)  # a function that is pickled by reference
+def test_a_measure_whose_module_is_missing_there_says_so(tmp_path, monkeypatch):
+    installed = tmp_path / "site-packages"
+    installed.mkdir()
+    (installed / "only_here.py").write_text("def ones(metric, lists): return 1.0\n")
+    monkeypatch.syspath_prepend(installed)
+    define("Helped", "by its module", "1")(importlib.import_module("only_here").ones)  # pickled by reference
     try:
         sent = pickle.dumps(parse("Helped"))
     finally:
-        del REGISTRY["Helped"]
+        del REGISTRY["Helped"], sys.modules["only_here"]
     said = in_another_process("pickle.loads(given)", sent)
     assert "Helped is defined outside probeval and cannot be restored in this process" in said
     assert "Make its module importable here." in said

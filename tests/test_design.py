@@ -43,7 +43,7 @@ TOP_LEVEL = {
 }
 
 # What each part may import, itself aside. What stands below a part's neighbour is open to it too.
-BASE = {"errors", "arrays", "streams", "threads", "ties", "display", "schema"}
+BASE = {"errors", "arrays", "streams", "threads", "ties", "display", "schema", "extensions", "parallel"}
 FEATURES = BASE | {"data"}
 RELEVANCE = FEATURES | {"features"}
 SCORES = RELEVANCE | {"relevance", "metrics"}
@@ -58,6 +58,8 @@ MAY_IMPORT = {
     "display": set(),
     "schema": set(),
     "ties": {"arrays"},
+    "extensions": {"errors"},
+    "parallel": {"errors", "extensions"},
     "bayes": BASE,
     "data": BASE,
     "metrics": BASE | {"data"},
@@ -74,6 +76,7 @@ MAY_IMPORT = {
     "web": RESULTS | {"plots", "reports"},
     "api": RESULTS | {"plots", "reports"},
     "cli": RESULTS | {"plots", "reports", "web", "api", "__init__"},
+    "__main__": {"cli"},
     "__init__": RESULTS | {"plots", "reports", "api"},
 }
 

@@ -240,6 +240,7 @@ PARTS = (
     "plots",
     "reports",
     "display",
+    "extensions",
     "schema",
     "errors",
 )

@@ -41,6 +41,7 @@ def plan(
     gain: str | None = None,
     order: str = "trec_eval",
     jobs: int = 1,
+    scheduler: str | None = None,
     seed: int = 0,
     progress: Progress = iter,
     say: Note = silent,
@@ -59,8 +60,9 @@ def plan(
         The options to consider, and what they cost: see :func:`probeval.simulation.plan`.
     rope, mapping
         The largest difference that does not matter, as in :func:`probeval.evaluate`.
-    jobs, seed, progress, say
-        The number of processes; same seed, same plan; wraps the trajectories; receives remarks.
+    jobs, scheduler, seed, progress, say
+        The number of processes, or the address of a Dask scheduler; same seed, same plan; wraps the trajectories;
+        receives remarks.
     """
     from probeval.simulation import plan as make_plan
 
@@ -73,6 +75,7 @@ def plan(
     note_texts(collection, docs, depth=deep, model=choice.model, say=say)
     return make_plan(
         collection, choice.model, metric=metric, targets=target, scale=choice.scale, queries=queries, depths=depths,
-        assessors=assessors, disagreement=disagreement, difference=difference, prices=prices, n_jobs=jobs, seed=seed,
-        rope=as_rope(rope, metric, choice.scale, mapping=mapping, say=say), progress=progress,
+        assessors=assessors, disagreement=disagreement, difference=difference, prices=prices, n_jobs=jobs,
+        scheduler=scheduler, seed=seed, rope=as_rope(rope, metric, choice.scale, mapping=mapping, say=say),
+        progress=progress,
     )  # fmt: skip

@@ -24,7 +24,8 @@ from probeval.errors import DataError
 from probeval.metrics import Metric
 
 if TYPE_CHECKING:
-    from probeval.simulation import Simulation
+    from probeval.selection import Policy, PolicyFunction
+    from probeval.simulation import Contender, Simulation
 
 __all__ = ["simulate"]
 
@@ -32,7 +33,7 @@ __all__ = ["simulate"]
 def simulate(
     runs: Any,
     metric: Metric | str,
-    policies: Sequence[str] = ("gain",),
+    policies: Sequence[str | Policy | PolicyFunction | Contender] = ("gain",),
     *,
     qrels: Any = None,
     metadata: Any = None,
@@ -57,7 +58,8 @@ def simulate(
     runs, qrels, metadata, labels, observers, docs, order
         A campaign with judgments: see :func:`probeval.as_collection`.
     metric, policies
-        The measure, and policies: ``POLICY``, ``POLICY:MODEL`` or ``POLICY:MODEL:COLUMN`` (a column of labels) each.
+        The measure, and policies: ``POLICY``, ``POLICY:MODEL`` or ``POLICY:MODEL:COLUMN`` (a column of labels) each; or
+        policies of one's own, as functions or objects.
     fit
         Campaigns (folders or collections) on which the models are fitted; by default the built-in models are used.
     labels_from
@@ -69,7 +71,8 @@ def simulate(
     progress, say
         Wraps the trajectories; receives remarks.
     protocol
-        The rest of :class:`probeval.simulation.SimulationProtocol`, such as ``stop``, ``batch`` and ``seeds``.
+        The rest of :meth:`probeval.simulation.SimulationProtocol.of`, such as ``model``, ``stop``, ``batch`` and
+        ``seeds``.
 
     Examples
     --------

@@ -12,8 +12,7 @@ from types import TracebackType
 
 from probeval.campaign.campaign import Campaign
 from probeval.errors import ProbevalError
-from probeval.metrics import Metric
-from probeval.scores.evaluate import as_metric
+from probeval.extensions import Addition, additions
 
 __all__ = ["Refresher"]
 
@@ -51,9 +50,10 @@ class Refresher:
     ) -> None:
         self._campaign, self._pause, self._tell = campaign, pause, tell
         spawn = multiprocessing.get_context("spawn")
-        # The worker opens the campaign by its address, so a measure from outside comes along as an argument.
-        metric = as_metric(campaign.setup.metric)
-        self._executor = executor or ProcessPoolExecutor(1, mp_context=spawn, initializer=begin, initargs=(metric,))
+        # The worker opens the campaign by its address, so additions from outside come along as an argument.
+        self._executor = executor or ProcessPoolExecutor(
+            1, mp_context=spawn, initializer=begin, initargs=(additions(),)
+        )
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="probeval-refresher", daemon=True)
 
@@ -92,11 +92,13 @@ class Refresher:
 _open: dict[tuple[str, str], Campaign] = {}
 
 
-def begin(_: Metric) -> None:
-    """Set up a worker process that has this measure.
+def begin(added: tuple[Addition, ...]) -> None:
+    """Set up a worker process that has these additions.
 
     Low priority, Ctrl+C left to the server, exit when the server exits.
     """
+    for addition in added:
+        addition.register()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(os, "nice"):
         os.nice(NICE)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -33,6 +35,7 @@ from probeval.cli.schema import schema
 from probeval.cli.simulate import simulate
 from probeval.cli.validate import validate
 from probeval.errors import ProbevalError
+from probeval.extensions import import_file
 
 __all__ = ["app", "main"]
 
@@ -63,7 +66,12 @@ WRITES = ("-o", "--out", "--output")
 
 
 class Verbs(TyperGroup):
-    """The verbs in the order of use, with advice on wrong usage."""
+    """The verbs in the order of use, with advice on wrong usage. Each takes ``--import``, as the application does."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        (option,) = (param for param in self.params if "--import" in param.opts)
+        _share(option, self.commands.values())
 
     def list_commands(self, ctx: Any) -> list[str]:
         """The names of the verbs, in order."""
@@ -76,6 +84,13 @@ class Verbs(TyperGroup):
         except UsageError as error:
             error.message += _advice(error)
             raise
+
+
+def _share(option: Any, commands: Iterable[Any]) -> None:
+    """Give an option to commands and their subcommands."""
+    for command in commands:
+        command.params.append(option)
+        _share(option, getattr(command, "commands", {}).values())
 
 
 def _advice(error: Any) -> str:
@@ -104,8 +119,24 @@ def _version(show: bool) -> None:
         raise typer.Exit
 
 
+def _import(files: list[Path] | None) -> None:
+    for file in files or ():
+        import_file(file)
+
+
 @app.callback()
 def root(
+    imports: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--import",
+            metavar="FILE",
+            callback=_import,
+            is_eager=True,
+            expose_value=False,
+            help="A Python file with measures, policies, models or stopping rules of your own; may be repeated.",
+        ),
+    ] = None,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")

@@ -36,9 +36,9 @@ def complete_metric() -> list[str]:
 
 def complete_model() -> list[str]:
     """The names of models."""
-    from probeval.relevance import card_names
+    from probeval.relevance import ADDED_MODELS, card_names
 
-    return ["none", "uniform", "empirical", "independent", "labels", "calibrated", *card_names()]
+    return ["none", "uniform", "empirical", "independent", "labels", "calibrated", *card_names(), *ADDED_MODELS]
 
 
 def complete_policy() -> list[str]:

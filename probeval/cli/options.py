@@ -46,6 +46,7 @@ __all__ = [
     "Rope",
     "RunPaths",
     "ScaleName",
+    "Scheduler",
     "Seed",
     "Stop",
     "SystemChoice",
@@ -180,6 +181,9 @@ Checkpoints = Annotated[
     str, typer.Option("--checkpoints", metavar="F,F,..", help="Shares of the pool to judge, in ascending order.")
 ]
 Jobs = Annotated[int, typer.Option("--jobs", min=1, help="The number of processes.")]
+Scheduler = Annotated[
+    str | None, typer.Option("--scheduler", metavar="ADDRESS", help="A Dask scheduler that distributes the work.")
+]
 MetadataFile = Annotated[
     Path | None, typer.Option("--metadata", metavar="FILE", help="A table of documents and their groups.")
 ]
@@ -247,8 +251,8 @@ ModelName = Annotated[
     typer.Option(
         "--model",
         metavar="NAME",
-        help="none, uniform, empirical, independent, labels[:COLUMN], calibrated[:COLUMN], a built-in model or a "
-        "card's path; default: the best applicable.",
+        help="none, uniform, empirical, independent, labels[:COLUMN], calibrated[:COLUMN], a built-in model, one of "
+        "your own or a card's path; default: the best applicable.",
         autocompletion=complete_model,
     ),
 ]

@@ -27,6 +27,7 @@ from probeval.cli.options import (
     Rope,
     RunPaths,
     ScaleName,
+    Scheduler,
     Seed,
     parse_counts,
 )
@@ -79,6 +80,7 @@ def plan(
     ] = None,
     output_format: Format = OutputFormat.table,
     jobs: Jobs = 2,
+    scheduler: Scheduler = None,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
@@ -115,6 +117,7 @@ def plan(
             gain=gain and gain.value,
             order=order.value,
             jobs=jobs,
+            scheduler=scheduler,
             seed=seed,
             progress=lambda trajectories: talk.track(trajectories, "Planning (a few minutes)"),
             say=talk,

@@ -33,6 +33,7 @@ from probeval.cli.options import (
     Rope,
     RunPaths,
     ScaleName,
+    Scheduler,
     Seed,
     Stop,
     SystemChoice,
@@ -104,9 +105,7 @@ def simulate(
     order: Order = OrderName.trec_eval,
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="The number of seeds, starting at --seed.")] = 1,
     jobs: Jobs = 2,
-    scheduler: Annotated[
-        str | None, typer.Option("--scheduler", metavar="ADDRESS", help="A Dask scheduler that distributes the work.")
-    ] = None,
+    scheduler: Scheduler = None,
     plot: Annotated[
         Path | None,
         typer.Option("--plot", metavar="FILE", help="Plot accuracy, tau, calibration and error against judgments."),
@@ -169,9 +168,11 @@ def simulate(
     elif output_format is OutputFormat.csv:
         write_csv(result.to_frame())
     else:
-        along, stops = result.views()
+        along, stops, *over_seeds = result.views()
         write_table(along.frame, title=along.title)
         write_table(stops.frame, title=f"\nAt the stop ({stop or 'none'}), or at the end")
+        for view in over_seeds:
+            write_table(view.frame, title=f"\n{view.title}", decimals=view.decimals)
 
 
 def _plot(result: Simulation, path: Path, talk: Talk) -> None:

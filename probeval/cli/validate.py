@@ -16,6 +16,7 @@ from probeval.cli.options import (
     ObserversFile,
     OutputFormat,
     Quiet,
+    Scheduler,
     Seed,
     parse_shares,
 )
@@ -42,7 +43,8 @@ def validate(
         typer.Option(
             "--model",
             metavar="NAME",
-            help="uniform, empirical, independent or hierarchical; may be repeated. Default: the last two.",
+            help="uniform, empirical, independent, hierarchical or a model of your own; may be repeated. "
+            "Default: independent and hierarchical.",
         ),
     ] = None,
     observers: ObserversFile = None,
@@ -54,6 +56,7 @@ def validate(
         typer.Option("--draws", min=2, help="The number of draws of scores, and of outcomes under a calibrated model."),
     ] = 1000,
     jobs: Jobs = 2,
+    scheduler: Scheduler = None,
     plot: Annotated[
         Path | None,
         typer.Option(
@@ -81,18 +84,21 @@ def validate(
     collections, _ = talk.warned(
         lambda: with_observers([read_campaign(path, progress=talk.progress) for path in campaigns], observers)
     )
-    result = validate_models(
-        collections,
-        metrics=metric,
-        models=list(dict.fromkeys(model or MODELS)),
-        depth=depth,
-        checkpoints=shares,
-        seeds=seeds,
-        seed=seed,
-        draws=draws,
-        n_jobs=jobs,
-        progress=lambda work: talk.track(work, "Validating"),
-        say=talk,
+    result = talk.warned(
+        lambda: validate_models(
+            collections,
+            metrics=metric,
+            models=list(dict.fromkeys(model or MODELS)),
+            depth=depth,
+            checkpoints=shares,
+            seeds=seeds,
+            seed=seed,
+            draws=draws,
+            n_jobs=jobs,
+            scheduler=scheduler,
+            progress=lambda work: talk.track(work, "Validating"),
+            say=talk,
+        )
     )
     if plot is not None:
         _plot(result, plot, talk)

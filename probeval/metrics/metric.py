@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import math
-import pickle
 import re
 import sys
 from collections.abc import Callable, Mapping
@@ -20,6 +19,7 @@ from typing import Any
 from probeval.arrays import Floats
 from probeval.data.scale import Scale
 from probeval.errors import MetricError, did_you_mean
+from probeval.extensions import Registry
 from probeval.metrics.lists import Lists
 
 __all__ = ["REGISTRY", "Metric", "MetricDefinition", "define", "parse"]
@@ -110,8 +110,7 @@ class MetricDefinition:
         return self.module.partition(".")[0] == __name__.partition(".")[0]
 
 
-REGISTRY: dict[str, MetricDefinition] = {}
-RECEIVED: dict[str, bytes] = {}  # definitions that came with a pickled measure, from the process that has them
+REGISTRY: Registry[MetricDefinition] = Registry("measure", __name__, group="probeval.metrics", error=MetricError)
 
 # Names of measures in other tools, for hints in errors.
 ALIASES = {
@@ -186,7 +185,7 @@ class Metric:
 
     def __reduce__(self) -> tuple[Callable[..., Metric], tuple[Any, ...]]:
         content = (self.name, self.cutoff, dict(self.parameters))  # a mapping proxy does not pickle
-        return (Metric, content) if self.definition.is_own else (_received, (*content, _carried(self.definition)))
+        return (Metric, content) if self.definition.is_own else (_received, (*content, REGISTRY.carried(self.name)))
 
     def __str__(self) -> str:
         defaults = self.definition.parameters
@@ -295,41 +294,15 @@ def define(
         definition = MetricDefinition(
             name, summary, formula, parameters or {}, cutoff, kernel, rank_weights, gains, ceiling, how, limits, module
         )
-        if name in REGISTRY and REGISTRY[name].is_own and not definition.is_own:
-            raise MetricError(f"{name} is a measure of probeval. Give yours another name.")
-        RECEIVED.pop(name, None)
-        REGISTRY[name] = definition
+        REGISTRY.add(name, definition, own=definition.is_own)
         return Metric(name)
 
     return register
 
 
-def _carried(definition: MetricDefinition) -> bytes:
-    """The definition of a measure from outside, for another process that has not imported it."""
-    import cloudpickle
-
-    if definition.name in RECEIVED:
-        return RECEIVED[definition.name]
-    try:
-        return bytes(cloudpickle.dumps(definition))
-    except Exception as error:  # of many kinds: what the kernel refers to need not pickle
-        raise MetricError(
-            f"{definition.name} cannot be sent to another process: {error}. Define it without what cannot be pickled, "
-            "or use one process."
-        ) from None
-
-
 def _received(name: str, cutoff: int | None, parameters: dict[str, Value], definition: bytes) -> Metric:
-    """A measure from outside, here or in another process; a later definition replaces what came before."""
-    if name not in REGISTRY or RECEIVED.get(name, definition) != definition:
-        try:
-            REGISTRY[name] = pickle.loads(definition)
-        except (ImportError, AttributeError) as error:
-            raise MetricError(
-                f"{name} is defined outside probeval and cannot be restored in this process ({error}). Make its module "
-                "importable here."
-            ) from None
-        RECEIVED[name] = definition
+    """A measure from outside, here or in another process."""
+    REGISTRY.receive(name, definition)
     return Metric(name, cutoff, parameters)
 
 
@@ -372,10 +345,15 @@ def parse(text: str) -> Metric:
 
 
 def _canonical(name: str) -> str | None:
-    if name in REGISTRY:
-        return name
-    folded = {known.lower(): known for known in REGISTRY}
-    return folded.get(name.lower()) if len(name) > 1 else None
+    """The name as it is registered; case matters for single letters only."""
+    for _ in range(2):
+        if name in REGISTRY:
+            return name
+        folded = {known.lower(): known for known in REGISTRY}
+        if len(name) > 1 and name.lower() in folded:
+            return folded[name.lower()]
+        REGISTRY.load()  # perhaps an installed package has it
+    return None
 
 
 def _constant(node: ast.expr, text: str) -> Value:

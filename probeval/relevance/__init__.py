@@ -1,6 +1,7 @@
 """Models of relevance: P(grade) for every pair, judged or not."""
 
 from probeval.relevance.aggregation import Aggregation, aggregate_votes
+from probeval.relevance.cards.added import ADDED_MODELS, register_model
 from probeval.relevance.cards.card import Card
 from probeval.relevance.cards.choose import Choice, choose_model
 from probeval.relevance.cards.store import card_names, load_card, read_card, write_card
@@ -26,6 +27,7 @@ from probeval.relevance.online import OnlineModel, Prediction, follow
 from probeval.relevance.synthetic import SyntheticObserver, synthetic_campaign
 
 __all__ = [
+    "ADDED_MODELS",
     "Aggregation",
     "CalibratedLabels",
     "CampaignView",
@@ -65,6 +67,7 @@ __all__ = [
     "proportional_odds",
     "read_card",
     "register_effect",
+    "register_model",
     "synthetic_campaign",
     "training_data",
     "write_card",

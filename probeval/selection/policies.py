@@ -19,6 +19,7 @@ from scipy.special import entr, ndtri
 
 from probeval.arrays import Bools, Floats
 from probeval.errors import SelectionError, did_you_mean
+from probeval.extensions import Registry
 from probeval.scores.moments import weight_matrix
 from probeval.selection.context import SelectionContext
 from probeval.selection.goals import Goal
@@ -266,7 +267,7 @@ def _from_runs(context: SelectionContext, priority: Floats) -> Floats:
     return value
 
 
-POLICIES: dict[str, Policy] = {
+OWN = {
     policy.name: policy
     for policy in (
         Policy("random", "pairs in an order drawn once", random, at_random=True),
@@ -291,11 +292,22 @@ POLICIES: dict[str, Policy] = {
 }
 
 
+POLICIES: Registry[Policy] = Registry(
+    "policy",
+    __name__,
+    group="probeval.policies",
+    error=SelectionError,
+    take=lambda name, policy: register_policy(policy),
+    own=OWN,
+)
+
+
 def find_policy(name: str) -> Policy:
     """Return the policy with this name."""
-    if name not in POLICIES:
+    found = POLICIES.find(name)
+    if found is None:
         raise SelectionError(f"No policy {name!r}: {', '.join(POLICIES)}.{did_you_mean(name, POLICIES)}")
-    return POLICIES[name]
+    return found
 
 
 def as_policy(policy: str | Policy | PolicyFunction) -> Policy:
@@ -312,17 +324,15 @@ def register_policy(policy: Policy | PolicyFunction) -> Policy:
     """Add a policy under its name, for judging, simulations and the command line.
 
     A plain function of a :class:`SelectionContext` and a :class:`Goal` gets its own name, and the first line of its
-    docstring as summary.
+    docstring as summary. An earlier one from outside with the same name is replaced.
 
     Raises
     ------
     SelectionError
-        If the name is taken, or has a colon, which separates a policy from its model.
+        If the name is that of a policy of the package, or has a colon, which separates a policy from its model.
     """
     made = as_policy(policy)
     if not made.name or ":" in made.name:
         raise SelectionError(f"The name of a policy must not be empty or have a colon, got {made.name!r}.")
-    if made.name in POLICIES:
-        raise SelectionError(f"A policy {made.name!r} exists already: choose another name.")
-    POLICIES[made.name] = made
+    POLICIES.add(made.name, made)
     return made

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from probeval.errors import SelectionError, did_you_mean
+from probeval.extensions import Registry
 from probeval.ties import TIE
 
 if TYPE_CHECKING:
@@ -222,18 +223,15 @@ class Cost(Budget):
 
 
 CONFIDENCE = MeanConfidence()
-RULES: dict[str, StoppingRule] = {
-    rule.name: rule
-    for rule in (
-        CONFIDENCE,
-        LeastConfidence(),
-        BestSystem(),
-        HalfWidth(),
-        Budget(),
-        Hours(),
-        Cost(),
-    )
-}
+OWN = (CONFIDENCE, LeastConfidence(), BestSystem(), HalfWidth(), Budget(), Hours(), Cost())
+RULES: Registry[StoppingRule] = Registry(
+    "stopping rule",
+    __name__,
+    group="probeval.stopping",
+    error=SelectionError,
+    take=lambda name, rule: register_rule(rule() if isinstance(rule, type) else rule),
+    own={rule.name: rule for rule in OWN},
+)
 
 
 def rates() -> dict[str, Rate]:
@@ -243,6 +241,8 @@ def rates() -> dict[str, Rate]:
 
 def find_quantity(name: str) -> Quantity:
     """Return the rule or rate with this name."""
+    if name not in rates():
+        RULES.find(name)  # perhaps an installed package has it
     known: dict[str, Quantity] = {**RULES, **rates()}
     if name not in known:
         raise SelectionError(f"No stopping rule {name!r}: {', '.join(known)}.{did_you_mean(name, known)}")
@@ -252,16 +252,18 @@ def find_quantity(name: str) -> Quantity:
 def register_rule(rule: StoppingRule) -> StoppingRule:
     """Add a stopping rule under its name, for combinations, simulations and the command line.
 
+    An earlier one from outside with the same name is replaced.
+
     Raises
     ------
     SelectionError
-        If the name is taken, or has a character that separates rules.
+        If the name is that of a rule of the package or of a rate, or has a character that separates rules.
     """
     if not rule.name or RESERVED & set(rule.name):
         raise SelectionError(
             f"The name of a stopping rule must not be empty or have '=', ',', '+' or a space, got {rule.name!r}."
         )
-    if rule.name in {**RULES, **rates()}:
-        raise SelectionError(f"A stopping rule {rule.name!r} exists already: choose another name.")
-    RULES[rule.name] = rule
+    if rule.name in rates():
+        raise SelectionError(f"{rule.name} is the rate of a stopping rule. Give yours another name.")
+    RULES.add(rule.name, rule)
     return rule

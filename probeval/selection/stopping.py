@@ -87,10 +87,12 @@ class Stopping:
                 raise SelectionError(f"The stopping rule {rule.name}= needs {rule.rate.name}= per judgment.")
 
     @classmethod
-    def parse(cls, text: str | Stopping | None) -> Stopping:
-        """Parse a text such as ``confidence=.95,budget=500``: a comma is "or", a plus "and"."""
+    def parse(cls, text: str | Stopping | StoppingTarget | None) -> Stopping:
+        """Parse a text such as ``confidence=.95,budget=500``: a comma is "or", a plus "and"; or take one target."""
         if isinstance(text, Stopping):
             return text
+        if isinstance(text, StoppingTarget):
+            return cls(((text,),))
         alternatives: list[tuple[StoppingTarget, ...]] = []
         given: dict[str, float] = {}
         for part in (text or "").split(","):

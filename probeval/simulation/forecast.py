@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypedDict
 
 import numpy as np
@@ -20,6 +21,7 @@ from probeval.arrays import Codes, Floats, Ints, frozen
 from probeval.data.judgments import Judgments
 from probeval.display import Shown, View
 from probeval.errors import ProbevalWarning, SelectionError
+from probeval.parallel import parallel
 from probeval.schema import records
 from probeval.selection import JudgingState
 from probeval.ties import TIE
@@ -158,6 +160,7 @@ def forecast(
     most: int | None = None,
     noise: float = 0.0,
     n_jobs: int = 1,
+    scheduler: str | None = None,
     rng: np.random.Generator | None = None,
     progress: Callable[[Sequence[Any]], Iterable[Any]] = iter,
 ) -> Forecast:
@@ -175,8 +178,8 @@ def forecast(
         The largest number of judgments to look ahead; by default all open pairs.
     noise
         The variance that an assessor's error adds to a pair's gain.
-    n_jobs
-        The number of processes.
+    n_jobs, scheduler
+        The number of processes, or the address of a Dask scheduler.
     rng
         The generator of truths; seed 0 by default.
     progress
@@ -197,15 +200,14 @@ def forecast(
         raise SelectionError(f"The target confidence must be between .5 and 1, got {target:g}.")
     if paths < 1:
         raise SelectionError(f"A forecast needs at least one path, got {paths}.")
-    from joblib import Parallel, delayed
-
     rng = np.random.default_rng(0) if rng is None else rng
     quick = replace(state.judging, draws=min(state.judging.draws, DRAWS))
     state = replace(state, judging=quick)
     truths = state.prediction.relevance.sample(paths, rng, start=int(rng.integers(1_000_000)))
-    aims = {"target": target, "halfwidth": halfwidth, "lasts": lasts, "most": most, "noise": noise}
-    run = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(_track)(state, truth, **aims) for truth in truths)
-    tracks = [track for _, track in zip(progress(range(paths)), run, strict=True)]
+    track = partial(_track, state, target=target, halfwidth=halfwidth, lasts=lasts, most=most, noise=noise)
+    with parallel(n_jobs, scheduler) as run:
+        made = run(partial(track, truth) for truth in truths)
+        tracks = [track for _, track in zip(progress(range(paths)), made, strict=True)]
     judged = max((track[0] for track in tracks), key=len)
     confidence, width = (np.stack([_padded(track[i], len(judged)) for track in tracks]) for i in (1, 2))
     return Forecast(np.array(judged), confidence, width, state.scores.pool)

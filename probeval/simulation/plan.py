@@ -167,6 +167,7 @@ def plan(
     prices: Prices | None = None,
     paths: int = PATHS,
     n_jobs: int = 1,
+    scheduler: str | None = None,
     seed: int = 0,
     progress: Callable[[Sequence[Any]], Iterable[Any]] = iter,
 ) -> Plan:
@@ -192,8 +193,8 @@ def plan(
         The largest difference that does not matter, for the target confidence.
     prices
         The prices.
-    paths, n_jobs, seed
-        Truths per forecast, processes, and the seed.
+    paths, n_jobs, scheduler, seed
+        Truths per forecast, processes or the address of a Dask scheduler, and the seed.
     progress
         Wraps the trajectories of all options, to show progress.
     """
@@ -223,6 +224,7 @@ def plan(
             paths=paths,
             noise=noise,
             n_jobs=n_jobs,
+            scheduler=scheduler,
             rng=stream(seed, n, depth),
             progress=lambda these: islice(trajectories, len(these)),
         )

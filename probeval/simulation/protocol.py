@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import Any
 
@@ -11,10 +11,13 @@ from probeval.data.collection import Collection
 from probeval.data.scale import Scale
 from probeval.errors import SelectionError
 from probeval.metrics import Metric
+from probeval.relevance import Card
+from probeval.relevance.cards.added import as_predicting, model_name
+from probeval.relevance.models.base import Predicts
 from probeval.scores.compare import check_rope
 from probeval.scores.evaluate import as_metric
 from probeval.scores.ppi import check_linear
-from probeval.selection import Goal, Policy, PolicyFunction, Stopping
+from probeval.selection import Goal, Policy, PolicyFunction, Stopping, StoppingTarget
 from probeval.selection.batch import check_exploration
 from probeval.selection.policies import as_policy
 from probeval.simulation.heldout import HeldOut
@@ -28,9 +31,16 @@ LABEL_BASELINES = ("random:labels", "random:calibrated", "random:ppi", "lara:cal
 
 @dataclass(frozen=True)
 class Contender:
-    """A policy and the name of its model.
+    """A policy and its model.
 
     The model ``ppi`` is no relevance model: it is ``labels``, with scores by the method ``ppi``.
+
+    Parameters
+    ----------
+    policy, model
+        The policy, and the name of the model.
+    given
+        The model itself; None to find it by its name.
 
     Examples
     --------
@@ -43,12 +53,18 @@ class Contender:
 
     policy: Policy
     model: str
+    given: Card | Predicts | None = field(default=None, repr=False)
 
     @classmethod
-    def parse(cls, contender: str | Policy | PolicyFunction | Contender, *, model: str | None = None) -> Contender:
+    def parse(
+        cls,
+        contender: str | Policy | PolicyFunction | Contender,
+        *,
+        model: str | Card | Predicts | None = None,
+    ) -> Contender:
         """Parse ``POLICY`` or ``POLICY:MODEL``, or take a policy; ``model`` is the model if none is named.
 
-        A model that uses labels may name their column: ``random:labels:COLUMN``.
+        A model that uses labels may name their column: ``random:labels:COLUMN``. A model may also be given itself.
         """
         if isinstance(contender, Contender):
             return contender
@@ -56,7 +72,14 @@ class Contender:
         if isinstance(contender, str):
             contender, _, named = contender.partition(":")
         policy = as_policy(contender)
-        return cls(policy, named or model or policy.default_model)
+        if named:
+            return cls(policy, named)
+        if model is None or isinstance(model, str):
+            return cls(policy, model or policy.default_model)
+        return cls(policy, model_name(model), model if isinstance(model, Card) else as_predicting(model))
+
+    def __hash__(self) -> int:
+        return hash((self.policy, self.model))  # a model need not be hashable
 
     def __str__(self) -> str:
         return f"{self.policy}:{self.model}"
@@ -173,6 +196,9 @@ class SimulationProtocol:
             check_exploration(self.explore)
         check_noise(self.noise)
         check_rope(self.rope)
+        for contender in self.policies:
+            if any(c.model == contender.model and c.given is not contender.given for c in self.policies):
+                raise SelectionError(f"Two models are named {contender.model}. Give one of them another name.")
         for contender in (c for c in self.policies if c.method == "ppi"):
             check_linear(self.metric)
             if not contender.policy.at_random:
@@ -184,13 +210,13 @@ class SimulationProtocol:
         metric: Metric | str,
         *,
         policies: Sequence[str | Policy | PolicyFunction | Contender] = ("gain",),
-        model: str | None = None,
+        model: str | Card | Predicts | None = None,
         depth: int | None = None,
         scale: Scale | str | None = None,
         gain: str | None = None,
         systems: str = "judged",
         goal: Goal | str = "ranking",
-        stop: Stopping | str = "confidence=.95",
+        stop: Stopping | StoppingTarget | str = "confidence=.95",
         rope: float = 0.0,
         batch: int = 1,
         late_batch: float | None = None,
@@ -207,9 +233,9 @@ class SimulationProtocol:
     ) -> SimulationProtocol:
         """Build from names.
 
-        Policies are ``POLICY``, ``POLICY:MODEL`` or, for models of labels, ``POLICY:MODEL:COLUMN``; the default model
-        is ``model``, or the policy's own. The model is refitted after every batch unless ``refresh`` is given. The rest
-        is as above.
+        Policies are ``POLICY``, ``POLICY:MODEL`` or, for models of labels, ``POLICY:MODEL:COLUMN``, or policies
+        themselves; the default model is ``model`` (a name, a card or a model), or the policy's own. The model is
+        refitted after every batch unless ``refresh`` is given. The rest is as above.
         """
         return cls(
             metric=as_metric(metric),

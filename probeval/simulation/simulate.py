@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from typing import Any
 
 from probeval.data.collection import Collection
 from probeval.data.evidence import LabelTable
 from probeval.data.judgments import Judgments
 from probeval.errors import DataError, ModelError, ProbevalWarning
-from probeval.relevance import Empirical, choose_model, fit_hierarchical
+from probeval.parallel import parallel
+from probeval.relevance import Card, Empirical, choose_model, fit_hierarchical
+from probeval.relevance.cards.added import find_added, fit_model
 from probeval.relevance.models.base import Predicts
 from probeval.relevance.models.labels import is_label_model, label_model
 from probeval.simulation.heldout import HeldOut
 from probeval.simulation.protocol import SimulationProtocol
 from probeval.simulation.replay import replay
-from probeval.simulation.trajectory import Simulation, Trajectory
+from probeval.simulation.trajectory import Simulation
 from probeval.simulation.validate import MODELS
 
 __all__ = ["simulate"]
@@ -65,14 +65,14 @@ def simulate(
     """
     held = protocol.hold_out(collection)
     say(str(held))
-    names = list(dict.fromkeys(c.relevance_model for c in protocol.policies))
+    named = {c.relevance_model: c.given for c in protocol.policies}
     _check_fit(collection, fit)
     if labelled and not fit:
         raise DataError("Graded labels need models to fit: name campaigns to fit on as well.")
     past = [c.judged_part(held.depth) for c in fit]
-    models = {name: _model(name, collection, held, past, labelled, say) for name in progress(names)}
+    models = {n: _model(n, named[n], collection, held, past, labelled, say) for n in progress(list(named))}
     work = [(c, protocol.seed + s) for c in protocol.policies for s in range(protocol.seeds)]
-    with _parallel(min(n_jobs, len(work)), scheduler) as run:
+    with parallel(min(n_jobs, len(work)), scheduler) as run:
         made = run(
             partial(
                 replay, held, models[c.relevance_model], protocol,
@@ -96,56 +96,31 @@ def _check_fit(collection: Collection, fit: Sequence[Collection]) -> None:
 
 def _model(
     name: str,
+    given: Card | Predicts | None,
     collection: Collection,
     held: HeldOut,
     fit: Sequence[Collection],
     labelled: Sequence[tuple[LabelTable, Judgments]],
     say: Callable[[str], None],
 ) -> Predicts:
-    """Return the model with this name: fitted on other campaigns if given, else a shipped one."""
+    """Return the model: fitted on other campaigns if there are any and it can be, else as it is or as it ships."""
+    added = find_added(name) if given is None else given
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ProbevalWarning)
-        if fit and name in MODELS:
+        if fit and added is not None and not isinstance(added, Card):
+            return fit_model(added, fit, depth=held.depth)
+        if fit and given is None and name in MODELS:
             if name == "hierarchical" and labelled:
                 return fit_hierarchical(fit, depth=held.depth, labelled=labelled)
             return MODELS[name](fit, depth=held.depth)
-        if fit and is_label_model(name):
+        if fit and given is None and is_label_model(name):
             return label_model(name, collection.labels, Empirical.fit(fit, depth=held.depth))
     if name == "none":
         raise ModelError("Policies need a model: uniform, empirical, independent, hierarchical or a card.")
     unjudged = replace(held.collection, judgments=None)
-    choice = choose_model(name, unjudged, scale=held.scale)
+    choice = choose_model(name if given is None else given, unjudged, scale=held.scale)
     say(f"Model {choice.name}: {choice.why}")
     warning = choice.warning(collection)
     if warning is not None:
         say(warning)
     return choice.model
-
-
-Run = Callable[[Iterable[Callable[[], Trajectory]]], Iterator[Trajectory]]
-
-
-@contextmanager
-def _parallel(n_jobs: int, scheduler: str | None) -> Iterator[Run]:
-    """Yield a function that runs work in parallel and returns results in order: by local processes, or by Dask."""
-    from joblib import Parallel, delayed, parallel_config
-
-    if scheduler is None:
-        yield lambda work: iter(Parallel(n_jobs=n_jobs, return_as="generator")(delayed(_call)(w) for w in work))
-        return
-    try:
-        distributed: Any = import_module("distributed")
-    except ImportError:
-        raise DataError("A scheduler needs Dask: pip install 'probeval[distributed]'.") from None
-    try:
-        client = distributed.Client(scheduler)
-    except (OSError, ValueError):
-        raise DataError(
-            f"No Dask scheduler answers at {scheduler}. Start one, or simulate without a scheduler."
-        ) from None
-    with client, parallel_config(backend="dask"):
-        yield lambda work: iter(Parallel()(delayed(_call)(w) for w in work))
-
-
-def _call(work: Callable[[], Trajectory]) -> Trajectory:
-    return work()

@@ -11,6 +11,14 @@ import pandas as pd
 from probeval.display import Shown, View
 from probeval.selection import AuditReport
 from probeval.simulation.points import Point, PointDocument
+from probeval.simulation.seeds import (
+    LEVEL,
+    PolicyComparison,
+    SeedSummary,
+    as_table,
+    compare_policies,
+    summarise_seeds,
+)
 from probeval.simulation.significance_rules import RuleDecisions, RuleDecisionsDocument
 from probeval.ties import TIE
 
@@ -103,12 +111,18 @@ class SimulationDocument(TypedDict):
         The measure, the number of pairs, and the number of systems.
     policies
         One entry per policy and seed.
+    over_seeds
+        One entry per policy and figure: its mean over the seeds.
+    comparisons
+        One entry per pair of policies and figure: the difference in judgments, seed by seed.
     """
 
     metric: str
     pool: int
     systems: int
     policies: list[TrajectoryDocument]
+    over_seeds: list[SeedSummary]
+    comparisons: list[PolicyComparison]
 
 
 @dataclass(frozen=True)
@@ -265,6 +279,8 @@ class Simulation(Shown):
             "pool": first.pool,
             "systems": first.systems,
             "policies": [trajectory.to_dict() for trajectory in self.trajectories],
+            "over_seeds": summarise_seeds(self.trajectories),
+            "comparisons": compare_policies(self.trajectories),
         }
 
     def to_frame(self) -> pd.DataFrame:
@@ -300,11 +316,37 @@ class Simulation(Shown):
         frame.insert(3, "to tau .9", pd.Series([c.judgments_to_tau90 for c in self.trajectories], dtype=object))
         return frame
 
+    def over_seeds(self, *, level: float = LEVEL) -> pd.DataFrame:
+        """Return the mean of each figure over the seeds of each policy, with its interval (Student's t).
+
+        One row per policy and figure: ``judgments_at_stop``, ``judgments_to_tau90``, ``confidence_at_stop``,
+        ``accuracy_at_stop`` and ``tau_at_stop``. The mean is over the seeds that got there, ``reached`` of ``seeds``.
+        """
+        return as_table(summarise_seeds(self.trajectories, level=level))
+
+    def compare_policies(self, *, level: float = LEVEL) -> pd.DataFrame:
+        """Return the difference in judgments between every two policies, paired by seed.
+
+        One row per pair of policies and figure (judgments at the stop, judgments to tau .9): the mean of the
+        differences with its interval, the numbers of seeds with which the first policy needs fewer judgments and more,
+        and the verdict: ``fewer`` or ``more`` if the interval excludes 0, or, if one of the two did not get there with
+        every seed, by the sign test of these numbers.
+        """
+        return as_table(compare_policies(self.trajectories, level=level))
+
     def _headline(self) -> str:
         first = self.trajectories[0]
         return f"{first.metric}, {', '.join(dict.fromkeys(t.label for t in self.trajectories))}, {first.pool:,} pairs"
 
     def views(self) -> tuple[View, ...]:
-        """Return one row per trajectory and checkpoint, and one row per trajectory."""
-        along = View(self.to_frame()[list(SHOWN)], f"{self.trajectories[0].metric} at checkpoints")
-        return along, View(self.stops(), "At the stop, or at the end")
+        """Return one row per trajectory and checkpoint, one row per trajectory, and with several seeds their means."""
+        along = View(self.to_frame().reindex(columns=list(SHOWN)), f"{self.trajectories[0].metric} at checkpoints")
+        views = [along, View(self.stops(), "At the stop, or at the end")]
+        seeds = len({t.seed for t in self.trajectories})
+        if seeds > 1:
+            views.append(View(self.over_seeds(), f"Means over {seeds} seeds, {LEVEL:.0%} intervals"))
+        compared = self.compare_policies()
+        if seeds > 1 and len(compared):
+            title = f"Judgments of policy less those of other, {LEVEL:.0%} intervals"
+            views.append(View(compared, title, dict.fromkeys(("difference", "lower", "upper"), 1)))
+        return tuple(views)

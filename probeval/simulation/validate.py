@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from math import ceil
 from typing import Any, Protocol
 
@@ -12,6 +13,8 @@ import numpy as np
 from probeval.data.collection import Collection
 from probeval.errors import DataError, ModelError, ProbevalWarning, did_you_mean
 from probeval.metrics import Metric
+from probeval.parallel import parallel
+from probeval.relevance.cards.added import ADDED_MODELS, as_predicting, find_added, fit_model, model_name
 from probeval.relevance.models.base import Predicts
 from probeval.scores import score_collection
 from probeval.scores.evaluate import as_metric
@@ -91,13 +94,14 @@ def validate(
     collections: Sequence[Collection],
     *,
     metrics: Sequence[Metric | str] | None = None,
-    models: Mapping[str, FitFunction] | Sequence[str] = ("independent", "hierarchical"),
+    models: Mapping[str, FitFunction | Predicts] | Sequence[str | Predicts] = ("independent", "hierarchical"),
     depth: int | None = None,
     checkpoints: Sequence[float] = CHECKPOINTS,
     seeds: int = 5,
     seed: int = 0,
     draws: int = DRAWS,
     n_jobs: int = 1,
+    scheduler: str | None = None,
     progress: Callable[[Sequence[Any]], Iterable[Any]] = iter,
     say: Callable[[str], None] = lambda _: None,
 ) -> Validation:
@@ -114,7 +118,8 @@ def validate(
     metrics
         The measures or their names; by default DCG and nDCG at the depth of the pools.
     models
-        Names from :data:`MODELS`, or fitting functions by name.
+        Names from :data:`MODELS` or of registered models, or models; or, by name, models and functions that fit one.
+        A model with ``fit(collections, *, depth)`` is fitted, any other is taken as it is.
     depth
         The depth of the pools; by default the first metric's cutoff, or 10 without one.
     checkpoints
@@ -123,8 +128,8 @@ def validate(
         The number of orders of judging, and the seed.
     draws
         The number of draws of scores, and of truths for the null distribution.
-    n_jobs
-        The number of processes.
+    n_jobs, scheduler
+        The number of processes, or the address of a Dask scheduler.
     progress
         Wraps the pieces of work, to show progress.
     say
@@ -148,32 +153,44 @@ def validate(
         raise DataError("Validation needs at least one metric, one checkpoint and one seed.")
     if any(not 0 <= s <= 1 for s in checkpoints) or list(checkpoints) != sorted(set(checkpoints)):
         raise DataError(f"Checkpoints are rising shares of the pool, from 0 to 1; got {list(checkpoints)}.")
-    fits = models if isinstance(models, Mapping) else {name: _fit(name) for name in models}
+    if not isinstance(models, Mapping):
+        models = {m if isinstance(m, str) else model_name(m): _named(m) if isinstance(m, str) else m for m in models}
+    fits = {name: _fit(model) for name, model in models.items()}
     depth = depth or parsed[0].cutoff or DEPTH
     splits = split(collections, depth, seeds, seed, say)
-    from joblib import Parallel, delayed
-
     training = {s.key: s.training for s in splits}
     tasks = [(key, name) for key in training for name in fits]
     # Fitted in this process, so that splits with the same training campaigns share the fit.
     fitted = {(key, name): _quiet(fits[name], training[key], depth=depth) for key, name in progress(tasks)}
-    made = Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(_judge)(
-            s.held, {name: fitted[s.key, name] for name in fits}, parsed, tuple(checkpoints), s.seed, seed, draws
-        )
-        for s in splits
-    )
-    work = progress([(s.held.collection.name, s.seed) for s in splits])
-    validation_runs = [validation_run for _, found in zip(work, made, strict=True) for validation_run in found]
+    with parallel(min(n_jobs, len(splits)), scheduler) as run:
+        made = run(
+            partial(
+                _judge, s.held, {name: fitted[s.key, name] for name in fits}, parsed, tuple(checkpoints), s.seed, seed,
+                draws,
+            )
+            for s in splits
+        )  # fmt: skip
+        work = progress([(s.held.collection.name, s.seed) for s in splits])
+        validation_runs = [validation_run for _, found in zip(work, made, strict=True) for validation_run in found]
     campaigns, names, measured = [c.name for c in collections], list(fits), list(map(str, parsed))
     validation_runs.sort(key=lambda t: (campaigns.index(t.campaign), names.index(t.model), measured.index(t.metric)))
     return Validation(tuple(map(float, checkpoints)), tuple(validation_runs))
 
 
-def _fit(name: str) -> FitFunction:
-    if name not in MODELS:
-        raise ModelError(f"No model {name!r} to fit: {', '.join(MODELS)}.{did_you_mean(name, MODELS)}")
-    return MODELS[name]
+def _named(name: str) -> FitFunction | Predicts:
+    """Return the model of the package or from outside with this name."""
+    added = find_added(name)
+    if name not in MODELS and added is None:
+        known = [*MODELS, *ADDED_MODELS]
+        raise ModelError(f"No model {name!r} to fit: {', '.join(known)}.{did_you_mean(name, known)}")
+    return MODELS[name] if added is None else added
+
+
+def _fit(model: FitFunction | Predicts) -> FitFunction:
+    """Return the function that fits a model."""
+    if isinstance(model, type) or not (callable(model) or hasattr(model, "fit")):
+        model = as_predicting(model)
+    return model if callable(model) else partial(fit_model, model)
 
 
 def _quiet(fit: FitFunction, collections: Sequence[Collection], *, depth: int) -> Predicts:

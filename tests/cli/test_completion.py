@@ -6,6 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from probeval.cli.app import VERBS, app
+from probeval.relevance import ADDED_MODELS, Uniform, register_model
 from probeval.selection import POLICIES, RULES, Policy, StoppingRule, register_policy, register_rule
 
 
@@ -52,8 +53,10 @@ def test_policies_and_rules_from_outside_are_offered():
     try:
         assert completed("probeval next runs --stop mi") == ["mine="]
         assert completed("probeval simulate runs --policy my") == ["myown"]
+        register_model(Uniform(), name="my-model")
+        assert completed("probeval evaluate runs --model my") == ["my-model"]
     finally:
-        del RULES["mine"], POLICIES["myown"]
+        del RULES["mine"], POLICIES["myown"], ADDED_MODELS["my-model"]
 
 
 def test_help_names_every_policy_goal_and_rule(probeval, monkeypatch):

@@ -120,7 +120,7 @@ def test_a_picture(run, tmp_path):
         (("--until", "7"), "Checkpoints, pilot and until are shares of the pool, from 0 to 1."),
         (("--policy", "gian:uniform"), "Did you mean 'gain'?"),
         (("--policy", "mtc:none"), "uniform, empirical, independent, hierarchical or a card."),
-        (("--policy", "mtc:nothing"), "No model 'nothing'. 'probeval models' lists those that ship."),
+        (("--policy", "mtc:nothing"), "lists those that ship; --import FILE adds your own."),
         (("--stop", "sure=.9"), "confidence, every, best, halfwidth, budget, hours, cost, seconds, price."),
         (("--goal", "pair:a,b"), "No system 'a' to compare."),
         (("--noise", "2"), "Noise is the probability of a wrong grade, between 0 and 1; got 2."),
@@ -153,7 +153,7 @@ def test_a_scheduler_that_is_not_there(run):
         said = run("--scheduler", "tcp://127.0.0.1:9")
     assert said.code == 1
     assert said.err.endswith(
-        "Error: No Dask scheduler answers at tcp://127.0.0.1:9. Start one, or simulate without a scheduler.\n"
+        "Error: No Dask scheduler answers at tcp://127.0.0.1:9. Start one, or work without a scheduler.\n"
     )
 
 

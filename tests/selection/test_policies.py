@@ -238,10 +238,12 @@ def test_a_policy_from_outside():
     try:
         assert made is POLICIES["by-pool"] is find_policy("by-pool")
         assert (made.summary, made.default_model, made.explores) == ("In the order of the pool", "hierarchical", 0.0)
-        with pytest.raises(SelectionError, match="A policy 'by-pool' exists already: choose another name"):
-            register_policy(by_pool)
+        again = register_policy(by_pool)  # as when a notebook runs a cell again
+        assert POLICIES["by-pool"] is again is not made
     finally:
         del POLICIES["by-pool"]
+    with pytest.raises(SelectionError, match=r"gain is a policy of probeval\. Give yours another name\."):
+        register_policy(Policy("gain", "", by_pool))
     with pytest.raises(SelectionError, match="The name of a policy must not be empty or have a colon, got 'a:b'"):
         register_policy(Policy("a:b", "", by_pool))
 

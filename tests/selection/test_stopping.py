@@ -247,8 +247,10 @@ def test_a_rule_from_outside(state):
         assert stopping.check(state(12)).reasons[-1] == "days 3 >= 2"
         with pytest.raises(SelectionError, match=r"The stopping rule days= needs perday= per judgment\."):
             Stopping.parse("days=3")
-        with pytest.raises(SelectionError, match="A stopping rule 'days' exists already: choose another name"):
-            register_rule(Elapsed())
+        assert register_rule(Elapsed()) is RULES["days"] is not rule
+        for name, what in (("perday", "the rate of a stopping rule"), ("budget", "a stopping rule of probeval")):
+            with pytest.raises(SelectionError, match=f"{name} is {what}. Give yours another name"):
+                register_rule(type("Mine", (Elapsed,), {"name": name})())
     finally:
         del RULES["days"]
     with pytest.raises(SelectionError, match="No stopping rule 'days'"):

@@ -52,7 +52,7 @@ def test_a_contender_is_a_policy_and_its_model():
 def test_the_document_has_the_fields_of_the_design(three):
     result = run(three[0], policies=["mtc:uniform", "random:uniform"], **QUICK)
     document = json.loads(json.dumps(result.to_dict()))
-    assert set(document) == {"metric", "pool", "systems", "policies"}
+    assert set(document) == {"metric", "pool", "systems", "policies", "over_seeds", "comparisons"}
     assert (document["metric"], document["systems"]) == ("DCG@5", 5)
     for trajectory in document["policies"]:
         assert set(trajectory) == {"policy", "model", "judgments_to_tau90", "alarm", "stop", "points", "seed", "rules"}

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from probeval.data.collection import Collection
 from probeval.data.scale import Scale
 from probeval.errors import ModelError
+from probeval.relevance.cards.added import ADDED_MODELS, as_predicting, find_added, model_name
 from probeval.relevance.cards.card import Card
 from probeval.relevance.cards.store import load_card
 from probeval.relevance.models.base import FallbackModel, Predicts
@@ -84,8 +85,8 @@ def choose_model(
     name
         ``uniform``, ``empirical``, ``independent`` (the best ordinal models with fallbacks, pairs independent),
         ``hierarchical`` (the best model with a posterior), ``labels`` or ``calibrated`` (machine labels taken as
-        grades, or calibrated on the judged pairs; ``labels:COLUMN`` names a column), a card's name or path, or None for
-        the hierarchical one; or a card, or a fitted model, itself.
+        grades, or calibrated on the judged pairs; ``labels:COLUMN`` names a column), a registered model's name, a
+        card's name or path, or None for the hierarchical one; or a card, or a model, itself.
     collection
         Runs, and optionally judgments, metadata and labels.
     scale
@@ -99,7 +100,7 @@ def choose_model(
     if isinstance(name, Card):
         card, model, name = name, name.model, name.name
     elif name is not None and not isinstance(name, str):
-        model, name = name, type(name).__name__
+        model, name = as_predicting(name), model_name(name)
     elif name == "uniform":
         model = FallbackModel([Uniform()])
     elif name == "empirical":
@@ -109,12 +110,14 @@ def choose_model(
         model = label_model(name, collection.labels, _past_shares(load_card("text-jud")))
     elif name is not None and name.partition(":")[0] == "ppi":
         raise ModelError("ppi is a method of scores, not a relevance model: use --model labels --method ppi.")
+    elif name is not None and (added := find_added(name)) is not None:
+        model = added
     else:
         if name in (None, "hierarchical", "independent"):
             best, because = _best(collection, scale)
             card, why = load_card(best[name or "hierarchical"]), because
         else:
-            card = load_card(name)
+            card = load_card(name, others=ADDED_MODELS)
         model = card.model
     if isinstance(model, Hierarchical):
         model = replace(model, inference=inference)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 from probeval.data.files import write_bytes
@@ -49,12 +50,15 @@ def card_names() -> list[str]:
     return sorted(_shelf())
 
 
-def load_card(name: str) -> Card:
-    """Load a bundled card by name, or any card by the path of its folder or file."""
+def load_card(name: str, *, others: Iterable[str] = ()) -> Card:
+    """Load a bundled card by name, or any card by the path of its folder or file; ``others`` are models without one."""
     shelf = _shelf()
     if name in shelf:
         return read_card(shelf[name])
     path = Path(name)
     if path.exists():
         return read_card(path)
-    raise ModelError(f"No model {name!r}.{did_you_mean(name, shelf)} 'probeval models' lists those that ship.")
+    raise ModelError(
+        f"No model {name!r}.{did_you_mean(name, [*shelf, *others])} 'probeval models' lists those that ship; --import "
+        "FILE adds your own."
+    )
