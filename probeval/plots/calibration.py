@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from probeval.plots.canvas import GREY, clean, colours, listed, new_axes
+from probeval.plots.canvas import GREY, clean, colours, entitle, listed, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,7 +34,7 @@ def plot_reliability(validation: Validation, *, ax: Axes | None = None) -> Axes:
     ax.set_xlabel("stated confidence that one system is better")
     ax.set_ylabel("share of these pairs that are in the true order")
     campaigns = list(dict.fromkeys(validation_run.campaign for validation_run in validation.validation_runs))
-    ax.set_title(listed(campaigns), fontsize=9, loc="left")
+    entitle(ax, listed(campaigns), size=9)
     legend = ax.legend(loc="upper left", frameon=False)
     for handle in legend.legend_handles[1:]:
         handle.set_sizes([50])  # type: ignore[union-attr]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from probeval.plots.canvas import BLUE, GREY, ORANGE, clean, new_axes
+from probeval.plots.canvas import BLUE, GREY, ORANGE, clean, entitle, new_axes, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,16 +35,12 @@ def plot_ranking(ranking: Ranking, *, level: float = 0.95, ax: Axes | None = Non
     if tied.any():
         ax.plot(mean[tied], y[tied], "o", mfc="white", mec=ORANGE, mew=1.5, ms=6, label="tied")
         ax.legend(loc="lower right", frameon=False)
-    ax.set_yticks(y, [str(s) for s in table["system"]], fontsize=8)
+    ax.set_yticks(y, shorten(table["system"]), fontsize=8)
     ax.set_ylim(n - 0.5, -0.5)
     scores = ranking.scores
     queries = "these queries" if scores.target == "collection" else "the population of queries"
     ax.set_xlabel(f"{scores.metric}, {level:.0%} interval for {queries}")
-    ax.set_title(
-        f"{scores.judged:,} of {scores.pool:,} pairs judged, mean confidence {ranking.confidence:.3f}",
-        fontsize=10,
-        loc="left",
-    )
+    entitle(ax, f"{scores.judged:,} of {scores.pool:,} pairs judged, mean confidence {ranking.confidence:.3f}")
     clean(ax)
     return ax
 
@@ -59,7 +55,7 @@ def plot_pairs(ranking: Ranking, *, ax: Axes | None = None) -> Axes:
     better = better + (1 - better - better.T) / 2  # a tie is neither dark nor light
     np.fill_diagonal(better, np.nan)
     image = ax.imshow(better, cmap="cividis", vmin=0, vmax=1)
-    names = [ranking.scores.systems[i] for i in order]
+    names = shorten(ranking.scores.systems[i] for i in order)
     ax.set_xticks(np.arange(n), names, rotation=90, fontsize=size)
     ax.set_yticks(np.arange(n), names, fontsize=size)
     if n <= 20:
@@ -71,7 +67,7 @@ def plot_pairs(ranking: Ranking, *, ax: Axes | None = None) -> Axes:
                         j, i, f"{value:.2f}"[1:] if value < 0.995 else "1", ha="center", va="center", fontsize=6,
                         color="white" if value < 0.5 else "black",
                     )  # fmt: skip
-    ax.set_title(f"P(row better than column), {ranking.scores.metric}", fontsize=10, loc="left")
+    entitle(ax, f"P(row better than column), {ranking.scores.metric}")
     ax.figure.colorbar(
         image,
         ax=ax,

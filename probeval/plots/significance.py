@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from probeval.errors import ReliabilityError
-from probeval.plots.canvas import BLUE, GREY, ORANGE, clean, new_axes
+from probeval.plots.canvas import BLUE, GREY, ORANGE, clean, entitle, new_axes, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,10 +53,11 @@ def plot_tests(result: Pairwise | ScorePosterior, *, ax: Axes | None = None) -> 
         for i, j, text in zip(*(index.tolist() for index in upper), texts, strict=True):
             bright = np.nan_to_num(cells[i, j], nan=high) > (low + high) / 2
             ax.text(j, i, text, ha="center", va="center", fontsize=6, color="black" if bright else "white")
-    ax.set_title(title, fontsize=10, loc="left")
+    entitle(ax, title)
     bar = ax.figure.colorbar(image, ax=ax, shrink=min(1.0, 4 / (0.2 * n + 2)), aspect=30, label=label)
     if isinstance(result, Pairwise):
-        bar.set_ticks([low, 2, 3, 4, STRONGEST], labels=[f"{result.alpha:g}", ".01", ".001", ".0001", "less"])
+        marks = {low: f"{result.alpha:g}"} | {n: f"{10.0**-n:g}" for n in (2, 3, 4) if n > low + 0.25}
+        bar.set_ticks([*marks, STRONGEST], labels=[*marks.values(), "less"])
     return ax
 
 
@@ -66,8 +67,8 @@ def _heat(cells: Floats, names: tuple[str, ...], low: float, high: float, ax: Ax
     cell, size = (0.2, 8) if n <= 40 else (0.12, 6)
     ax = new_axes(ax, max(5.0, 2.6 + cell * n), 2.0 + cell * n)
     image = ax.imshow(cells, cmap="cividis", vmin=low, vmax=high)
-    ax.set_xticks(np.arange(n), names, rotation=90, fontsize=size)
-    ax.set_yticks(np.arange(n), names, fontsize=size)
+    ax.set_xticks(np.arange(n), shorten(names), rotation=90, fontsize=size)
+    ax.set_yticks(np.arange(n), shorten(names), fontsize=size)
     return ax, image
 
 
@@ -89,12 +90,10 @@ def plot_critical(result: Pairwise, *, ax: Axes | None = None) -> Axes:
     for mask, colour in ((near, ORANGE), (~near, BLUE)):
         ax.hlines(y[mask], ranks[mask] - gap / 2, ranks[mask] + gap / 2, color=colour, lw=1.5)
         ax.plot(ranks[mask], y[mask], "o", color=colour, ms=4 if n <= 40 else 2.5)
-    ax.set_yticks(y, [result.systems[i] for i in order], fontsize=8 if n <= 40 else 6)
+    ax.set_yticks(y, shorten(result.systems[i] for i in order), fontsize=8 if n <= 40 else 6)
     ax.set_ylim(n - 0.5, -0.5)
     ax.set_xlabel(f"mean rank over {overall.queries} queries (1 is best), critical difference {gap:.2f}")
-    ax.set_title(
-        f"{int(near.sum())} of {n} do not differ from the best (alpha {result.alpha:g})", fontsize=10, loc="left"
-    )
+    entitle(ax, f"{int(near.sum())} of {n} do not differ from the best (alpha {result.alpha:g})")
     clean(ax)
     ax.axvline(ranks[0], color=GREY, lw=0.8, ls="--")
     return ax
