@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from probeval.plots.canvas import GREY, clean, colours, entitle, listed, new_axes
+from probeval.plots.canvas import GREY, clean, colours, entitle, legend_below, listed, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,9 +45,9 @@ def plot_reliability(validation: Validation, *, ax: Axes | None = None) -> Axes:
 def plot_checkpoints(validation: Validation, figure: str = "calibration_excess", *, ax: Axes | None = None) -> Axes:
     """Plot a figure of :class:`probeval.simulation.Point` against the judged share of the pool.
 
-    One line per model and campaign, over measures and seeds.
+    One line per model and campaign, over measures and seeds. Without ``ax``, a legend is below.
     """
-    ax = new_axes(ax, 6.4, 4.2)
+    given, ax = ax, new_axes(ax, 6.4, 5.0)
     table = validation.to_frame().groupby(["model", "campaign", "checkpoint"], sort=False)[figure].mean()
     x = np.arange(len(validation.checkpoints))
     for colour, (model, rows) in zip(colours(), table.groupby(level="model", sort=False), strict=False):
@@ -60,7 +60,8 @@ def plot_checkpoints(validation: Validation, figure: str = "calibration_excess",
     ax.set_xticks(x, [f"{100 * c:g}%" for c in validation.checkpoints])
     ax.set_xlabel("share of the pool judged, in random order")
     ax.set_ylabel(figure.replace("_", " "))
-    ax.legend(fontsize=7, edgecolor="none")
     clean(ax)
+    if given is None:
+        legend_below(ax)
     ax.grid(axis="y", color=GREY, alpha=0.3, lw=0.6)
     return ax

@@ -8,15 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.image import AxesImage
+
+    from probeval.arrays import Floats
 
 __all__ = [
     "BLUE",
+    "CROWDED",
     "GREEN",
     "GREY",
     "ORANGE",
     "clean",
     "colours",
     "entitle",
+    "heat_map",
     "legend_below",
     "listed",
     "new_axes",
@@ -28,6 +33,7 @@ __all__ = [
 # Okabe and Ito's palette: distinguishable by all kinds of colour vision, and in grey.
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#777777"
 PURPLE, SKY, YELLOW = "#CC79A7", "#56B4E9", "#E69F00"
+CROWDED = 40  # systems from which on rows are lower
 LONGEST = 40  # characters of a name beside an axis
 
 
@@ -81,6 +87,21 @@ def spaced(ticks: Sequence[float], *, keep: float, ratio: float) -> list[float]:
 def entitle(ax: Axes, text: str, *, size: float = 10) -> None:
     """Set the title at the left; it breaks into lines where it is too long for the figure."""
     ax.set_title(text, fontsize=size, loc="left", wrap=True)
+
+
+def heat_map(
+    cells: Floats, names: Iterable[object], low: float, high: float, ax: Axes | None
+) -> tuple[Axes, AxesImage]:
+    """Plot the cells of a table of systems in colour; a new figure has room for the names."""
+    short = shorten(names)
+    n = len(short)
+    cell, size = (0.2, 8) if n <= CROWDED else (0.12, 6)
+    room = 0.3 + max(map(len, short)) * size / 110  # inches for the longest name
+    ax = new_axes(ax, max(5.0, 1.6 + room + cell * n), max(3.2, 1.0 + room + cell * n))
+    image = ax.imshow(cells, cmap="cividis", vmin=low, vmax=high)
+    ax.set_xticks(range(n), short, rotation=90, fontsize=size)
+    ax.set_yticks(range(n), short, fontsize=size)
+    return ax, image
 
 
 def legend_below(ax: Axes, *, columns: int = 3) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from probeval.data.judgments import NOT_JUDGED
 from probeval.errors import ProbevalError, ProbevalWarning
 from probeval.plots import (
     plot_components,
@@ -156,8 +157,9 @@ def _neighbours_caption(found: ReportResults) -> str:
     return (
         f"Each system against the next, then the first against the rest. Difference ± half-width (two-sided p) for "
         f"{kind}; probabilities for these queries. On these queries a pair is decided if the first is not worse with "
-        f"probability {found.level:g}{tied}, else open: more judgments will decide. On new queries, with the "
-        "difference as expected now, the queries may be too few to decide, even with all pairs judged."
+        f"probability {found.level:g}{tied}, else open: more judgments will decide. On new queries, with all pairs "
+        "judged and the difference as expected now, the queries are enough if p would be below "
+        f"{1 - found.level:.3g}{', or a tie that probable' if rope else ''}; else they are too few."
     )
 
 
@@ -167,8 +169,8 @@ def judging(found: ReportResults) -> Section:
     share = percent(scores.judged, scores.pool)
     parts: list[Part] = [
         Prose(
-            f"{scores.judged:,} of {scores.pool:,} pairs of query and document that systems retrieved ({share}) "
-            f"are judged; {len(found.state.judgments):,} judgments in all."
+            f"{scores.judged:,} of {scores.pool:,} pairs of query and document that systems retrieved to depth "
+            f"{found.state.judging.depth} ({share}) are judged.{_others(found)}"
         )
     ]
     if scores.judged:
@@ -209,6 +211,17 @@ def judging(found: ReportResults) -> Section:
         )
     )  # fmt: skip
     return Section("judging", "Judgments and progress", tuple(parts))
+
+
+def _others(found: ReportResults) -> str:
+    """Return the judgments of other pairs, and those beyond one per pair."""
+    judgments = found.state.judgments
+    pair = judgments.pair[judgments.grade != NOT_JUDGED]
+    inside = pair[judgments.pool.within(found.state.judging.pool)[pair] >= 0]
+    outside, again = len(pair) - len(inside), len(inside) - len(np.unique(inside))
+    more = [f"{outside:,} of pairs outside the pool"] * bool(outside)
+    more += [f"{again:,} of pairs judged before"] * bool(again)
+    return f" Further judgments: {', '.join(more)}." if more else ""
 
 
 def _fell(first: Milestone, last: Milestone) -> str:
@@ -319,7 +332,7 @@ def _more_judgments(found: ReportResults) -> list[Part]:
     return [
         Prose(
             f"For a mean confidence of {TARGET:g} on these queries the model expects {middle} more judgments{between} "
-            f"if pairs are chosen by the policy gain, the most informative first; {found.scores.pool - judged:,} are "
+            f"if pairs are chosen by the policy {found.state.judging.policy.name}; {found.scores.pool - judged:,} are "
             f"open. The forecast changes with the model: repeat it after a batch."
         )
     ]

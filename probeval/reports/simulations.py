@@ -86,7 +86,7 @@ def report_simulation(
         lead=f"{_setting(document)} {headline}",
         figures=figures,
         sections=(
-            Section("stops", "Stopping points", (_spread(outcomes), Table.of(_stops(document), STOPS))),
+            Section("stops", "Stopping points", (*_spread(outcomes), Table.of(_stops(document), STOPS))),
             Section("trajectory", "Trajectories", (*pictures, Table.of(_points(document), POINTS))),
             Section("paper", "Summary for a paper", (Quote(_paragraph(document, outcomes)),)),
             reproduction(facts, command),
@@ -240,7 +240,7 @@ def _winner(rule: str, outcomes: Sequence[Outcome], first: Outcome, alike: Seque
         return f"{first.name} reached the stopping rule {rule} after {many}, as accurate as it states: {first.promise}."
     text = f"Of the policies as accurate as they state, {first.name} reached the stopping rule {rule} with the fewest "
     text += f"judgments: {_count(first.judged)} ({first.share}), {first.promise}."
-    text += "".join(f" {o.name} needed as many: {o.promise}." for o in alike)
+    text += f" As many were needed by {', '.join(o.name for o in alike)}." if alike else ""
     for o in outcomes:
         if not o.always:
             text += f" {o.name} did not reach it{' with every seed' if o.stopped else ''}."
@@ -315,11 +315,11 @@ def _stops(document: Mapping[str, Any]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _spread(outcomes: Sequence[Outcome]) -> Prose:
-    """Return how the trajectories ended."""
-    text = " ".join(f"{sentence}." for outcome in outcomes for sentence in outcome.sentences())
-    several = any(len(outcome.runs) > 1 for outcome in outcomes)
-    return Prose(text if several else f"{text} One seed per policy: results vary with the seed.")
+def _spread(outcomes: Sequence[Outcome]) -> list[Prose]:
+    """Return how the trajectories of each policy ended, if there are several."""
+    if all(len(outcome.runs) == 1 for outcome in outcomes):
+        return [Prose("One seed per policy: results vary with the seed.")]
+    return [Prose(f"{'. '.join(outcome.sentences())}.") for outcome in outcomes]
 
 
 def _points(document: Mapping[str, Any]) -> pd.DataFrame:

@@ -149,12 +149,11 @@ def check_lead(text: str, simulation: Simulation) -> None:
             check_count(count, share, by_name[winner])
             check_promise(tuple(promise), by_name[winner])
             assert value(count) == min(median(at(t).judged for t in by_name[n]) for n in honest)
-        elif one := re.fullmatch(rf"(\S+) needed as many: {PROMISE}\.", sentence):
-            name, *promise = one.groups()
-            assert name in honest
-            check_promise(tuple(promise), by_name[name])
-            many = [median(at(t).judged for t in by_name[n]) for n in (name, winner)]
-            assert many[0] == many[1]
+        elif one := re.fullmatch(r"As many were needed by (.*)\.", sentence):
+            for name in one[1].split(", "):
+                assert name in honest
+                many = [median(at(t).judged for t in by_name[n]) for n in (name, winner)]
+                assert many[0] == many[1]
         elif one := re.fullmatch(rf"(\S+) needed {NUMBER}, but is less accurate than it states: {PROMISE}\.", sentence):
             name, count, *promise = one.groups()
             assert stopped[name]
@@ -180,8 +179,7 @@ def check_outcomes(text: str, simulation: Simulation, protocol_share: float) -> 
     """Raise unless there is one clause per policy and ending, with its numbers."""
     by_name, found = groups(simulation), set()
     for clause in re.split(r"(?<=\))[.;] ?", text):
-        if clause in ("", "One seed per policy: results vary with the seed."):
-            assert not clause or len(simulation.trajectories) == len(by_name)
+        if not clause:
             continue
         one = re.fullmatch(
             rf"(\S+?)(?:, {NUMBER} of {NUMBER} seeds,)? (stopped after|ended .*after) (?:a median of )?{NUMBER} "
@@ -251,10 +249,13 @@ def test_every_sentence_is_true(page: Page, simulated: Simulation) -> None:
     first, share = simulated.trajectories[0], simulated.trajectories[0].until
     check_lead(page.lead, simulated)
     check_figures(page, simulated)
-    prose, table = page["stops"].parts
-    assert isinstance(prose, Prose)
+    *prose, table = page["stops"].parts
     assert isinstance(table, Table)
-    check_outcomes(prose.text, simulated, share)
+    text = " ".join(part.text for part in prose if isinstance(part, Prose))
+    if len(simulated.trajectories) == len(groups(simulated)):
+        assert text == "One seed per policy: results vary with the seed."
+    else:
+        check_outcomes(text, simulated, share)
     for row, trajectory in zip(table.rows, simulated.trajectories, strict=True):
         cells, step = dict(zip(table.columns, row, strict=True)), at(trajectory)
         how = {"stopped": "stopped", "until": f"ended at {step.judged / first.pool:.1%}", "exhausted": "all judged"}
