@@ -263,7 +263,10 @@ def _people(status: Status) -> Section:
     """Return the section on assessors and their agreement."""
     table = status.to_frame()
     parts: list[Part] = [
-        Prose(f"{status.judgments:,} judgments in all, by which {status.judged:,} pairs of the pool have a grade.")
+        Prose(
+            f"{status.judgments:,} judgments in all; {status.judged:,} of {status.pool:,} pairs of the pool have one "
+            "or more."
+        )
     ]
     if status.shared:
         parts.append(

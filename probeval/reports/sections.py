@@ -214,14 +214,18 @@ def judging(found: ReportResults) -> Section:
 
 
 def _others(found: ReportResults) -> str:
-    """Return the judgments of other pairs, and those beyond one per pair."""
+    """Return the pairs whose judgments disagree, and the judgments of other pairs and beyond one per pair."""
     judgments = found.state.judgments
     pair = judgments.pair[judgments.grade != NOT_JUDGED]
     inside = pair[judgments.pool.within(found.state.judging.pool)[pair] >= 0]
-    outside, again = len(pair) - len(inside), len(inside) - len(np.unique(inside))
-    more = [f"{outside:,} of pairs outside the pool"] * bool(outside)
-    more += [f"{again:,} of pairs judged before"] * bool(again)
-    return f" Further judgments: {', '.join(more)}." if more else ""
+    pairs = len(np.unique(inside))
+    counts = {
+        "pairs with judgments that disagree": pairs - found.scores.judged,
+        "judgments of pairs outside the pool": len(pair) - len(inside),
+        "further judgments of the same pairs": len(inside) - pairs,
+    }
+    more = ", ".join(f"{what} ({n:,})" for what, n in counts.items() if n)
+    return f" Not counted: {more}." if more else ""
 
 
 def _fell(first: Milestone, last: Milestone) -> str:

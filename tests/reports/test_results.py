@@ -158,7 +158,13 @@ def test_judgments_are_counted_as_they_are(small: Collection, choice: Choice) ->
     found = ReportResults.of(state.begin(), choice)
     assert text(judging(found).parts[0]) == (
         f"1 of {found.scores.pool} pairs of query and document that systems retrieved to depth 5 (1.8%) are judged. "
-        "Further judgments: 2 of pairs outside the pool, 1 of pairs judged before."
+        "Not counted: judgments of pairs outside the pool (2), further judgments of the same pairs (1)."
+    )
+    table.loc[1, "grade"] = 2
+    votes = as_judgments(table.assign(assessor=["ann", "bob", "ann", "ann"]))
+    state = Judging.of(replace(small, judgments=votes), choice.model, "CG@5", scale=choice.scale, draws=50)
+    assert ") are judged. Not counted: pairs with judgments that disagree (1), judgments" in text(
+        judging(ReportResults.of(state.begin(), choice)).parts[0]
     )
 
 
