@@ -125,7 +125,7 @@ class Outcome:
     @property
     def judged(self) -> float:
         """The judgments at the stop, or at the end: the median over seeds."""
-        return median(run["stop"]["judged"] for run in self.runs)
+        return float(median(run["stop"]["judged"] for run in self.runs))
 
     def mean(self, figure: str) -> float:
         """The mean of a figure over seeds, at the stop or at the end."""
