@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from probeval.data.judgments import Judgments
+from probeval.data.judgments import NOT_JUDGED, Judgments
 from probeval.relevance import Choice, Hierarchical
 from probeval.reliability import DStudy, Estimate, GStudy, dstudy, gstudy
 from probeval.reliability.dstudy import QUERIES
@@ -125,6 +125,19 @@ class ReportResults:
     def ranking(self) -> Ranking:
         """The ranking and its confidence."""
         return self.state.ranking
+
+    @property
+    def not_counted(self) -> dict[str, int]:
+        """The pairs that have judgments but no grade, and the judgments besides one per pair of the pool."""
+        judgments = self.state.judgments
+        pair = judgments.pair[judgments.grade != NOT_JUDGED]
+        inside = pair[judgments.pool.within(self.state.judging.pool)[pair] >= 0]
+        pairs = len(np.unique(inside))
+        return {
+            "pairs with judgments that disagree": pairs - self.scores.judged,
+            "judgments of pairs outside the pool": len(pair) - len(inside),
+            "further judgments of the same pairs": len(inside) - pairs,
+        }
 
     @cached_property
     def by_query(self) -> Scores:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from probeval.data.judgments import NOT_JUDGED
 from probeval.errors import ProbevalError, ProbevalWarning
 from probeval.plots import (
     plot_components,
@@ -167,10 +166,11 @@ def judging(found: ReportResults) -> Section:
     """Return the section on judgments and their effect on confidence and reliability."""
     scores, marks = found.scores, found.milestones
     share = percent(scores.judged, scores.pool)
+    others = ", ".join(f"{what} ({n:,})" for what, n in found.not_counted.items() if n)
     parts: list[Part] = [
         Prose(
             f"{scores.judged:,} of {scores.pool:,} pairs of query and document that systems retrieved to depth "
-            f"{found.state.judging.depth} ({share}) are judged.{_others(found)}"
+            f"{found.state.judging.depth} ({share}) are judged.{f' Not counted: {others}.' if others else ''}"
         )
     ]
     if scores.judged:
@@ -211,21 +211,6 @@ def judging(found: ReportResults) -> Section:
         )
     )  # fmt: skip
     return Section("judging", "Judgments and progress", tuple(parts))
-
-
-def _others(found: ReportResults) -> str:
-    """Return the pairs whose judgments disagree, and the judgments of other pairs and beyond one per pair."""
-    judgments = found.state.judgments
-    pair = judgments.pair[judgments.grade != NOT_JUDGED]
-    inside = pair[judgments.pool.within(found.state.judging.pool)[pair] >= 0]
-    pairs = len(np.unique(inside))
-    counts = {
-        "pairs with judgments that disagree": pairs - found.scores.judged,
-        "judgments of pairs outside the pool": len(pair) - len(inside),
-        "further judgments of the same pairs": len(inside) - pairs,
-    }
-    more = ", ".join(f"{what} ({n:,})" for what, n in counts.items() if n)
-    return f" Not counted: {more}." if more else ""
 
 
 def _fell(first: Milestone, last: Milestone) -> str:

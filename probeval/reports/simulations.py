@@ -95,7 +95,7 @@ def report_simulation(
 
 
 @dataclass(frozen=True)
-class Outcome:
+class PolicyOutcome:
     """The trajectories of one policy, one per seed.
 
     Parameters
@@ -185,14 +185,16 @@ ENDINGS = {
 }
 
 
-def _outcomes(document: Mapping[str, Any]) -> tuple[Outcome, ...]:
+def _outcomes(document: Mapping[str, Any]) -> tuple[PolicyOutcome, ...]:
     groups: dict[str, list[Mapping[str, Any]]] = {}
     for run in document["policies"]:
         groups.setdefault(_label(run), []).append(run)
-    return tuple(Outcome(name, tuple(runs), int(document["pool"])) for name, runs in groups.items())
+    return tuple(PolicyOutcome(name, tuple(runs), int(document["pool"])) for name, runs in groups.items())
 
 
-def _headline(document: Mapping[str, Any], outcomes: Sequence[Outcome]) -> tuple[str, tuple[tuple[str, str, str], ...]]:
+def _headline(
+    document: Mapping[str, Any], outcomes: Sequence[PolicyOutcome]
+) -> tuple[str, tuple[tuple[str, str, str], ...]]:
     """Return the main result in a few sentences, and the key figures."""
     rule = document["stopping"]
     always = [o for o in outcomes if o.always]
@@ -227,13 +229,13 @@ def _headline(document: Mapping[str, Any], outcomes: Sequence[Outcome]) -> tuple
     return text, (figure, accuracy, ("tau", _three(first.mean("tau")), _lasting(first)))
 
 
-def _fewest(outcomes: Sequence[Outcome]) -> list[Outcome]:
+def _fewest(outcomes: Sequence[PolicyOutcome]) -> list[PolicyOutcome]:
     """Return the policies with the fewest judgments, the most accurate first."""
     least = min(o.judged for o in outcomes)
     return sorted((o for o in outcomes if o.judged == least), key=lambda o: -o.mean("accuracy"))
 
 
-def _winner(rule: str, outcomes: Sequence[Outcome], first: Outcome, alike: Sequence[Outcome]) -> str:
+def _winner(rule: str, outcomes: Sequence[PolicyOutcome], first: PolicyOutcome, alike: Sequence[PolicyOutcome]) -> str:
     """Return the policy with the fewest judgments, and the others that bear on it."""
     many = f"{_count(first.judged)} judgments ({first.share})"
     if len(outcomes) == 1:
@@ -249,7 +251,7 @@ def _winner(rule: str, outcomes: Sequence[Outcome], first: Outcome, alike: Seque
     return text
 
 
-def _lasting(outcome: Outcome) -> str:
+def _lasting(outcome: PolicyOutcome) -> str:
     """Return from which judgment on tau stays at .9 or more."""
     runs = [run for run in outcome.runs if run["judgments_to_tau90"] is not None]
     if not runs:
@@ -315,7 +317,7 @@ def _stops(document: Mapping[str, Any]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _spread(outcomes: Sequence[Outcome]) -> list[Prose]:
+def _spread(outcomes: Sequence[PolicyOutcome]) -> list[Prose]:
     """Return how the trajectories of each policy ended, if there are several."""
     if all(len(outcome.runs) == 1 for outcome in outcomes):
         return [Prose("One seed per policy: results vary with the seed.")]
@@ -353,7 +355,7 @@ def _pictures(simulation: Simulation, *, coarse: bool) -> list[Part]:
     ]
 
 
-def _paragraph(document: Mapping[str, Any], outcomes: Sequence[Outcome]) -> str:
+def _paragraph(document: Mapping[str, Any], outcomes: Sequence[PolicyOutcome]) -> str:
     assessor = "with its full judgments as assessor and truth"
     if document["noise"]:
         assessor = (
