@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 from probeval.data import Scale, as_runs
-from probeval.plots import ORANGE, plot_pairs, plot_ranking, save
+from probeval.plots import (
+    ORANGE,
+    plot_components,
+    plot_critical,
+    plot_dstudy,
+    plot_pairs,
+    plot_ranking,
+    plot_tests,
+    plot_trajectory,
+    save,
+)
 from probeval.relevance import RelevanceDistribution
+from probeval.reliability import Observed, compare, dstudy, gstudy
 from probeval.scores import Ranking, evaluate
+from probeval.simulation import Simulation, Trajectory, TrajectoryStep
 
 
 @pytest.fixture(scope="module")
@@ -127,3 +141,75 @@ def test_pyplot_is_not_touched(ranking):
     code = "import sys, probeval.plots; print('matplotlib' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+LONG = "the-submitted-run-of-a-team-with-all-of-its-settings"
+
+
+def untidy(ax) -> list[str]:
+    """The texts of a figure that leave it, and the neighbouring ticks that overlap."""
+    figure = ax.figure
+    figure.draw_without_rendering()
+    inside, found = figure.bbox.padded(1), []
+    for each in figure.axes:
+        parts = {t.get_text(): t.get_window_extent() for t in (each.xaxis.label, each.yaxis.label, each._left_title)}
+        for axis in (each.xaxis, each.yaxis):
+            low, high = sorted(axis.get_view_interval())
+            labels = zip(axis.get_ticklabels(), axis.get_majorticklocs(), strict=True)
+            ticks = {t.get_text(): t.get_window_extent() for t, at in labels if low <= at <= high and t.get_text()}
+            parts |= ticks
+            for (one, a), (other, b) in pairwise(ticks.items()):
+                if a.padded(-1).overlaps(b.padded(-1)):
+                    found.append(f"overlap: {one}, {other}")
+        found += [name for name, box in parts.items() if name and not _within(box, inside)]
+    return found + ["the legend" for legend in figure.legends if not _within(legend.get_window_extent(), inside)]
+
+
+def _within(box, outer) -> bool:
+    return bool(outer.contains(box.x0, box.y0) and outer.contains(box.x1, box.y1))
+
+
+@pytest.mark.parametrize("n", [3, 21, 60])
+@pytest.mark.parametrize("name", ["s", LONG])
+def test_names_and_titles_fit(n, name):
+    runs = as_runs({f"{name}-{i:02d}": {"q": {f"d{i}": 1.0}} for i in range(n)})
+    even = RelevanceDistribution.of(runs.pool, Scale.binary(), np.full((len(runs.pool), 2), 0.5))
+    ranking = evaluate(runs, even, "P@1").ranking()
+    assert untidy(plot_ranking(ranking)) == []
+    assert untidy(plot_pairs(ranking)) == []
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.01])
+@pytest.mark.parametrize("name", ["s", LONG])
+def test_comparisons_fit(alpha, name):
+    scores = np.random.default_rng(6).normal(np.linspace(0, 1, 12)[:, None], 0.3, size=(12, 15))
+    found = compare(scores, systems=[f"{name}-{i}" for i in range(12)], level=1 - alpha)
+    assert untidy(plot_tests(found)) == []
+    assert untidy(plot_critical(found)) == []
+
+
+@pytest.mark.parametrize("queries", [43, 54, 97])
+def test_numbers_of_queries_do_not_overlap(queries):
+    means = np.linspace(0, 1, 6)[:, None] + np.linspace(0, 1, queries)
+    scores = np.random.default_rng(1).normal(means, 0.5)
+    study = gstudy(Observed.matrix(scores, [f"s{i}" for i in range(6)]))
+    ax = plot_dstudy(dstudy(study, queries=[10, 25, 50, 100, 200, 400, queries]))
+    assert untidy(ax) == []
+    assert str(queries) in [t.get_text() for t in ax.get_xticklabels()]
+    assert untidy(plot_components(study)) == []
+
+
+@pytest.mark.parametrize("n", [1, 3, 12])
+def test_trajectories_of_several_policies_fit(n):
+    steps = tuple(TrajectoryStep(1000 * i, 0.5 + i / 20, 0.5 + i / 20, i / 10) for i in range(10))
+    made = [
+        Trajectory(
+            policy=f"a-policy-of-my-own-{i}", model="hierarchical", metric="nDCG@10", seed=0, pool=12000, offered=12000,
+            systems=60, steps=steps, points=(), rules=(), stop=steps[5], reasons=("budget",), order=(),
+        )
+        for i in range(n)
+    ]  # fmt: skip
+    ax = plot_trajectory(Simulation(tuple(made)), "tau")
+    assert untidy(ax) == []
+    lines = {(line.get_color(), line.get_linestyle()) for line in ax.lines if not line.get_label().startswith("_")}
+    assert len(lines) == n  # every policy has a line of its own

@@ -79,8 +79,8 @@ def simulate(
     >>> import numpy as np, probeval
     >>> campaign = probeval.synthetic_campaign(np.random.default_rng(1), systems=5, queries=6, depth=5)
     >>> found = probeval.simulate(campaign, "DCG@5", ["mtc:uniform", "random:uniform"], batch=5)
-    >>> found.stops()["stopped"].tolist()
-    [True, True]
+    >>> found.stops()["ending"].tolist()
+    ['stopped', 'stopped']
     """
     from probeval.simulation import SimulationProtocol
     from probeval.simulation import simulate as judge_again

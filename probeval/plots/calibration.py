@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from probeval.plots.canvas import GREY, clean, colours, listed, new_axes
+from probeval.plots.canvas import GREY, clean, colours, entitle, legend_below, listed, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,7 +34,7 @@ def plot_reliability(validation: Validation, *, ax: Axes | None = None) -> Axes:
     ax.set_xlabel("stated confidence that one system is better")
     ax.set_ylabel("share of these pairs that are in the true order")
     campaigns = list(dict.fromkeys(validation_run.campaign for validation_run in validation.validation_runs))
-    ax.set_title(listed(campaigns), fontsize=9, loc="left")
+    entitle(ax, listed(campaigns), size=9)
     legend = ax.legend(loc="upper left", frameon=False)
     for handle in legend.legend_handles[1:]:
         handle.set_sizes([50])  # type: ignore[union-attr]
@@ -45,9 +45,9 @@ def plot_reliability(validation: Validation, *, ax: Axes | None = None) -> Axes:
 def plot_checkpoints(validation: Validation, figure: str = "calibration_excess", *, ax: Axes | None = None) -> Axes:
     """Plot a figure of :class:`probeval.simulation.Point` against the judged share of the pool.
 
-    One line per model and campaign, over measures and seeds.
+    One line per model and campaign, over measures and seeds. Without ``ax``, a legend is below.
     """
-    ax = new_axes(ax, 6.4, 4.2)
+    given, ax = ax, new_axes(ax, 6.4, 5.0)
     table = validation.to_frame().groupby(["model", "campaign", "checkpoint"], sort=False)[figure].mean()
     x = np.arange(len(validation.checkpoints))
     for colour, (model, rows) in zip(colours(), table.groupby(level="model", sort=False), strict=False):
@@ -60,7 +60,8 @@ def plot_checkpoints(validation: Validation, figure: str = "calibration_excess",
     ax.set_xticks(x, [f"{100 * c:g}%" for c in validation.checkpoints])
     ax.set_xlabel("share of the pool judged, in random order")
     ax.set_ylabel(figure.replace("_", " "))
-    ax.legend(fontsize=7, edgecolor="none")
     clean(ax)
+    if given is None:
+        legend_below(ax)
     ax.grid(axis="y", color=GREY, alpha=0.3, lw=0.6)
     return ax

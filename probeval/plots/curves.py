@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from probeval.plots.canvas import BLUE, GREY, ORANGE, clean, colours, new_axes
+from probeval.plots.canvas import BLUE, GREY, ORANGE, clean, colours, entitle, legend_below, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,25 +21,26 @@ FIGURES = {
     "calibration_excess": "excess calibration error",
     "mae": "mean absolute error of the scores",
 }
+STYLES = ("-", "--", ":", "-.")  # once the colours are used up
 
 
 def plot_trajectory(simulation: Simulation, figure: str = "tau", *, ax: Axes | None = None) -> Axes:
     """Plot one figure against judgments, one line per policy and model: the median over seeds, with its range shaded.
 
     ``accuracy``, ``tau`` and ``confidence`` are shown after each batch, with a ring at the stop; the figures
-    of :class:`probeval.simulation.Point` at the checkpoints.
+    of :class:`probeval.simulation.Point` at the checkpoints. Without ``ax``, a legend is below.
     """
-    ax = new_axes(ax, 6.4, 4.0)
+    given, ax = ax, new_axes(ax, 6.4, 4.2)
     groups: dict[str, list[Trajectory]] = {}
     for trajectory in simulation.trajectories:
         groups.setdefault(trajectory.label, []).append(trajectory)
-    for colour, (label, trajectories) in zip(colours(), groups.items(), strict=False):
+    for i, (colour, (label, trajectories)) in enumerate(zip(colours(), groups.items(), strict=False)):
         lines = [_line(trajectory, figure) for trajectory in trajectories]
         grid = np.unique(np.concatenate([x for x, _ in lines]))
         values = np.array([np.interp(grid, x, y, right=np.nan) for x, y in lines])
         known = ~np.isnan(values).all(axis=0)
         grid, values = grid[known], values[:, known]
-        ax.plot(grid, np.nanmedian(values, axis=0), color=colour, lw=1.6, label=label)
+        ax.plot(grid, np.nanmedian(values, axis=0), color=colour, ls=STYLES[i // 7 % 4], lw=1.6, label=label)
         if len(trajectories) > 1:
             low, high = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
             ax.fill_between(grid, low, high, color=colour, alpha=0.15, lw=0)
@@ -51,6 +52,8 @@ def plot_trajectory(simulation: Simulation, figure: str = "tau", *, ax: Axes | N
     ax.set_xlabel("judgments")
     ax.set_ylabel(FIGURES.get(figure, figure.replace("_", " ")))
     clean(ax)
+    if given is None:
+        legend_below(ax)
     return ax
 
 
@@ -66,7 +69,7 @@ def plot_trajectories(simulation: Simulation) -> Axes:
         plot_trajectory(simulation, name, ax=ax)
     for ax in axes[0]:
         ax.set_xlabel("")
-    axes[0, 0].legend(frameon=False, fontsize=8, loc="lower right")
+    legend_below(axes[0, 0], columns=4)
     first = simulation.trajectories[0]
     figure.suptitle(f"{first.metric}, {first.systems} systems, {first.pool:,} pairs", fontsize=10, x=0.02, ha="left")
     top: Axes = axes[0, 0]
@@ -88,7 +91,7 @@ def plot_forecast(
         ax.plot([needed["judgments"]], [target], "o", color=ORANGE, ms=7)
     ax.set_xlabel("judgments")
     ax.set_ylabel("mean confidence")
-    ax.set_title(f"Expected trajectory over {forecast.pool:,} pairs, {level:.0%} band", fontsize=10, loc="left")
+    entitle(ax, f"Expected trajectory over {forecast.pool:,} pairs, {level:.0%} band")
     clean(ax)
     return ax
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from probeval.errors import ReliabilityError
-from probeval.plots.canvas import GREY, clean, colours, new_axes
+from probeval.plots.canvas import GREY, clean, colours, entitle, new_axes, spaced
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -109,13 +109,13 @@ def plot_dstudy(
     for target in {n.target for n in first.needed if n.measure in shown}:
         ax.axhline(target, color=GREY, lw=1, ls="--")
     ax.set_xscale("log")
-    ticks = sorted({point.sizes["query"] for point in first.points})
+    ticks = spaced([point.sizes["query"] for point in first.points], keep=first.study.sizes["query"], ratio=1.25)
     ax.set_xticks(ticks, [f"{t:g}" for t in ticks])
     ax.minorticks_off()
     ax.set_xlabel("queries")
     ax.set_ylabel(" and ".join(symbols[what] for what in shown))
     if first.study.uncertainty:
-        ax.set_title(f"{first.level:.0%} bands for {' and '.join(first.study.uncertainty)}", fontsize=9, loc="left")
+        entitle(ax, f"{first.level:.0%} bands for {' and '.join(first.study.uncertainty)}", size=9)
     ax.legend(frameon=False, fontsize=8, loc="lower right")
     clean(ax)
     ax.grid(axis="y", color=GREY, alpha=0.3, lw=0.6)

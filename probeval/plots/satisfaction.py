@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from probeval.plots.canvas import BLUE, GREEN, GREY, ORANGE, clean, colours, new_axes
+from probeval.plots.canvas import BLUE, CROWDED, GREEN, GREY, ORANGE, clean, colours, new_axes, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,13 +64,14 @@ def plot_satisfaction(users: Satisfaction, *, level: float = 0.95, ax: Axes | No
     """Plot P(Sat) of each system with its interval and its band for a new query, and P(Succ); best on top."""
     table = users.to_frame(level=level)
     n = len(table)
-    ax = new_axes(ax, 6.4, 1.4 + 0.24 * n)
+    row, size = (0.24, 8) if n <= CROWDED else (0.15, 7)
+    ax = new_axes(ax, 6.4, 1.4 + row * n)
     y = np.arange(n)
     ax.hlines(y, table["new_lower"], table["new_upper"], color=GREY, alpha=0.3, lw=6, label="P(Sat) on a new query")
     ax.hlines(y, table["lower"], table["upper"], color=BLUE, lw=2)
     ax.plot(table["p_sat"], y, "o", color=BLUE, ms=5, label="mean P(Sat)")
     ax.plot(table["p_success"], y, "D", mfc="white", mec=GREEN, mew=1.5, ms=5, label="P(Succ)")
-    ax.set_yticks(y, [str(s) for s in table["system"]], fontsize=8)
+    ax.set_yticks(y, shorten(table["system"]), fontsize=size)
     ax.set_ylim(n - 0.5, -0.5)
     ax.set_xlim(0, 1)
     ax.set_xlabel(f"share of users, or of queries; {level:.0%} intervals; mapping {users.mapping.name}")

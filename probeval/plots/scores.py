@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from probeval.plots.canvas import BLUE, GREY, ORANGE, clean, new_axes
+from probeval.plots.canvas import BLUE, CROWDED, GREY, ORANGE, clean, entitle, heat_map, new_axes, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,7 +20,8 @@ def plot_ranking(ranking: Ranking, *, level: float = 0.95, ax: Axes | None = Non
     """Plot mean scores with intervals, best on top; bands group systems that do not differ from their best."""
     table = ranking.to_frame(level=level)
     n = len(table)
-    ax = new_axes(ax, 6.4, 1.2 + 0.22 * n)
+    row, size = (0.22, 8) if n <= CROWDED else (0.15, 7)
+    ax = new_axes(ax, 6.4, 1.2 + row * n)
     y = np.arange(n)
     group = table["group"].to_numpy()
     for number in np.unique(group):
@@ -35,16 +36,12 @@ def plot_ranking(ranking: Ranking, *, level: float = 0.95, ax: Axes | None = Non
     if tied.any():
         ax.plot(mean[tied], y[tied], "o", mfc="white", mec=ORANGE, mew=1.5, ms=6, label="tied")
         ax.legend(loc="lower right", frameon=False)
-    ax.set_yticks(y, [str(s) for s in table["system"]], fontsize=8)
+    ax.set_yticks(y, shorten(table["system"]), fontsize=size)
     ax.set_ylim(n - 0.5, -0.5)
     scores = ranking.scores
     queries = "these queries" if scores.target == "collection" else "the population of queries"
     ax.set_xlabel(f"{scores.metric}, {level:.0%} interval for {queries}")
-    ax.set_title(
-        f"{scores.judged:,} of {scores.pool:,} pairs judged, mean confidence {ranking.confidence:.3f}",
-        fontsize=10,
-        loc="left",
-    )
+    entitle(ax, f"{scores.judged:,} of {scores.pool:,} pairs judged, mean confidence {ranking.confidence:.3f}")
     clean(ax)
     return ax
 
@@ -53,15 +50,10 @@ def plot_pairs(ranking: Ranking, *, ax: Axes | None = None) -> Axes:
     """Plot P(the row's system is better than the column's) for every pair, ties counting half, in ranking order."""
     order = ranking.scores.order
     n = len(order)
-    cell, size = (0.2, 8) if n <= 40 else (0.12, 6)
-    ax = new_axes(ax, max(5.0, 2.6 + cell * n), 2.0 + cell * n)
     better = ranking.p_better[np.ix_(order, order)]
     better = better + (1 - better - better.T) / 2  # a tie is neither dark nor light
     np.fill_diagonal(better, np.nan)
-    image = ax.imshow(better, cmap="cividis", vmin=0, vmax=1)
-    names = [ranking.scores.systems[i] for i in order]
-    ax.set_xticks(np.arange(n), names, rotation=90, fontsize=size)
-    ax.set_yticks(np.arange(n), names, fontsize=size)
+    ax, image = heat_map(better, (ranking.scores.systems[i] for i in order), 0, 1, ax)
     if n <= 20:
         for i in range(n):
             for j in range(n):
@@ -71,11 +63,11 @@ def plot_pairs(ranking: Ranking, *, ax: Axes | None = None) -> Axes:
                         j, i, f"{value:.2f}"[1:] if value < 0.995 else "1", ha="center", va="center", fontsize=6,
                         color="white" if value < 0.5 else "black",
                     )  # fmt: skip
-    ax.set_title(f"P(row better than column), {ranking.scores.metric}", fontsize=10, loc="left")
+    entitle(ax, f"P(row better than column), {ranking.scores.metric}")
     ax.figure.colorbar(
         image,
         ax=ax,
-        shrink=min(1.0, 4 / (cell * n + 2)),
+        shrink=min(1.0, 4 / (0.2 * n + 2)),
         aspect=30,
         label=f"ties{f' within {ranking.rope:g}' if ranking.rope else ''} count half",
     )

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from probeval.errors import ReliabilityError
-from probeval.plots.canvas import BLUE, GREY, ORANGE, clean, new_axes
+from probeval.plots.canvas import BLUE, CROWDED, GREY, ORANGE, clean, entitle, heat_map, new_axes, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.image import AxesImage
 
-    from probeval.arrays import Floats
     from probeval.reliability import Pairwise, ScorePosterior
 
 __all__ = ["plot_critical", "plot_tests"]
@@ -48,27 +46,17 @@ def plot_tests(result: Pairwise | ScorePosterior, *, ax: Axes | None = None) -> 
         low, high, label = 0.0, 1.0, "P(row better)"
         texts = [f"{v:.2f}".replace("0.", ".", 1) for v in better]
         title = f"P(row better than column by more than {result.rope:g})"
-    ax, image = _heat(cells, result.systems, low, high, ax)
+    ax, image = heat_map(cells, result.systems, low, high, ax)
     if n <= LEGIBLE:
         for i, j, text in zip(*(index.tolist() for index in upper), texts, strict=True):
             bright = np.nan_to_num(cells[i, j], nan=high) > (low + high) / 2
             ax.text(j, i, text, ha="center", va="center", fontsize=6, color="black" if bright else "white")
-    ax.set_title(title, fontsize=10, loc="left")
+    entitle(ax, title)
     bar = ax.figure.colorbar(image, ax=ax, shrink=min(1.0, 4 / (0.2 * n + 2)), aspect=30, label=label)
     if isinstance(result, Pairwise):
-        bar.set_ticks([low, 2, 3, 4, STRONGEST], labels=[f"{result.alpha:g}", ".01", ".001", ".0001", "less"])
+        marks = {low: f"{result.alpha:g}"} | {n: f"{10.0**-n:g}" for n in (2, 3, 4) if n > low + 0.25}
+        bar.set_ticks([*marks, STRONGEST], labels=[*marks.values(), "less"])
     return ax
-
-
-def _heat(cells: Floats, names: tuple[str, ...], low: float, high: float, ax: Axes | None) -> tuple[Axes, AxesImage]:
-    """Plot the cells of a table of systems in colour."""
-    n = len(names)
-    cell, size = (0.2, 8) if n <= 40 else (0.12, 6)
-    ax = new_axes(ax, max(5.0, 2.6 + cell * n), 2.0 + cell * n)
-    image = ax.imshow(cells, cmap="cividis", vmin=low, vmax=high)
-    ax.set_xticks(np.arange(n), names, rotation=90, fontsize=size)
-    ax.set_yticks(np.arange(n), names, fontsize=size)
-    return ax, image
 
 
 def plot_critical(result: Pairwise, *, ax: Axes | None = None) -> Axes:
@@ -82,19 +70,17 @@ def plot_critical(result: Pairwise, *, ax: Axes | None = None) -> Axes:
     order = np.argsort(overall.ranks, kind="stable")
     ranks, n = overall.ranks[order], len(order)
     gap = overall.critical_difference(alpha=result.alpha)
-    ax = new_axes(ax, 6.4, 1.4 + (0.2 if n <= 40 else 0.12) * n)
+    ax = new_axes(ax, 6.4, 1.4 + (0.2 if n <= CROWDED else 0.12) * n)
     y = np.arange(n)
     near = ranks - ranks[0] <= gap
     ax.axvspan(ranks[0] - gap / 2, ranks[0] + gap / 2, color=ORANGE, alpha=0.12, lw=0)
     for mask, colour in ((near, ORANGE), (~near, BLUE)):
         ax.hlines(y[mask], ranks[mask] - gap / 2, ranks[mask] + gap / 2, color=colour, lw=1.5)
-        ax.plot(ranks[mask], y[mask], "o", color=colour, ms=4 if n <= 40 else 2.5)
-    ax.set_yticks(y, [result.systems[i] for i in order], fontsize=8 if n <= 40 else 6)
+        ax.plot(ranks[mask], y[mask], "o", color=colour, ms=4 if n <= CROWDED else 2.5)
+    ax.set_yticks(y, shorten(result.systems[i] for i in order), fontsize=8 if n <= CROWDED else 6)
     ax.set_ylim(n - 0.5, -0.5)
     ax.set_xlabel(f"mean rank over {overall.queries} queries (1 is best), critical difference {gap:.2f}")
-    ax.set_title(
-        f"{int(near.sum())} of {n} do not differ from the best (alpha {result.alpha:g})", fontsize=10, loc="left"
-    )
+    entitle(ax, f"{int(near.sum())} of {n} do not differ from the best (alpha {result.alpha:g})")
     clean(ax)
     ax.axvline(ranks[0], color=GREY, lw=0.8, ls="--")
     return ax

@@ -17,6 +17,7 @@ from probeval.data.files import write_bytes
 
 __all__ = ["Facts", "Figure", "Page", "Part", "Prose", "Quote", "Section", "Table", "render", "write_report"]
 
+SHORT = 20  # rows of a table that are shown; those of a longer one are folded
 NUMBER = re.compile(r"[-+<>]?[\d,.]+%?|-|never")
 
 
@@ -56,7 +57,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of text; columns of numbers are aligned to the right.
+    """A table of text; columns of numbers are aligned to the right, and rows past the first 20 are folded.
 
     Parameters
     ----------
@@ -75,6 +76,11 @@ class Table:
     numeric: tuple[bool, ...]
     caption: str
     kind: str = "table"
+
+    @property
+    def folded(self) -> int:
+        """The number of rows that are shown on request; a few more than the limit are not folded."""
+        return len(self.rows) - SHORT if len(self.rows) > SHORT + 5 else 0
 
     @classmethod
     def of(cls, frame: pd.DataFrame, caption: str) -> Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -14,7 +15,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import pandas as pd
 
-from probeval.errors import ModelError
+from probeval.errors import ModelError, ProbevalWarning
 from probeval.relevance import Choice, choose_model
 from probeval.reports import sections
 from probeval.reports.page import Facts, Page, Part, Prose, Quote, Section, Table, percent
@@ -107,7 +108,7 @@ def _lead(found: ReportResults) -> str:
         text = f"{first} leads {len(order)} systems by {where}, and is the best on these queries with "
     else:
         text = f"{highest} of {len(order)} systems by {where}; {likely} is most likely to be the best, with "
-    near = int((found.ranking.groups(level=found.level) == 1).sum()) - 1
+    near = int((~verdict.decided[scores.order[0]]).sum()) - 1
     others = f"{near} more cannot be distinguished from {first}" if near else "All others can be distinguished from it"
     return f"{text}probability {p:.3f}. {others} on these queries.{_beyond(found)}"
 
@@ -130,7 +131,7 @@ def _likeliest(found: ReportResults) -> tuple[str, float]:
 
 
 def _figures(found: ReportResults) -> tuple[tuple[str, str, str], ...]:
-    scores, ranking, last = found.scores, found.ranking, found.milestones[-1]
+    scores, ranking = found.scores, found.ranking
     first = ranking.order[0]
     low, high = scores[first].interval(found.level)
     leads = len(ranking.order) == 1 or (found.verdict.decided.any() and _likeliest(found)[0] == first)
@@ -143,10 +144,13 @@ def _figures(found: ReportResults) -> tuple[tuple[str, str, str], ...]:
         ("judged", f"{scores.judged:,}", f"{percent(scores.judged, scores.pool)} of {scores.pool:,} pairs"),
         ("mean confidence", f"{ranking.confidence:.3f}", f"expected tau {ranking.expected_tau:.3f}"),
     ]
-    if not np.isnan(last.erho2):
-        phi = f"of scores Φ {last.phi:.3f} [{last.phi_lower:.2f}, {last.phi_upper:.2f}]"
-        note = f"[{last.erho2_lower:.2f}, {last.erho2_upper:.2f}]; {phi}"
-        figures.append(("reliability of differences E ρ²", f"{last.erho2:.3f}", note))
+    if not np.isnan(found.milestones[-1].erho2):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ProbevalWarning)  # the section on reliability has them
+            erho2, phi = found.reliability["erho2"], found.reliability["phi"]
+        note = f"[{erho2.lower:.2f}, {erho2.upper:.2f}] for {' and '.join(found.study.uncertainty)}; of scores Φ "
+        note += f"{phi.value:.3f} [{phi.lower:.2f}, {phi.upper:.2f}]"
+        figures.append(("reliability of differences E ρ²", f"{erho2.value:.3f}", note))
     return tuple(figures)
 
 
@@ -258,7 +262,12 @@ def _audit(audited: AuditReport) -> Section:
 def _people(status: Status) -> Section:
     """Return the section on assessors and their agreement."""
     table = status.to_frame()
-    parts: list[Part] = []
+    parts: list[Part] = [
+        Prose(
+            f"{status.judgments:,} judgments in all; {status.judged:,} of {status.pool:,} pairs of the pool have one "
+            "or more."
+        )
+    ]
     if status.shared:
         parts.append(
             Prose(

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["draw"]
 
+SCALE = 7.2  # rem per inch: text has one size in all figures, if the page is wide enough
 INK, PAPER = "#010101", "#fefefe"  # black and white that do not follow the page, for text on heat maps
 
 
@@ -39,11 +40,12 @@ def draw(axes: Axes, *, key: str, alt: str, caption: str) -> Figure:
     out = StringIO()
     with mpl.rc_context({"svg.hashsalt": key, "svg.fonttype": "path"}):
         figure.savefig(out, format="svg", transparent=True, metadata={"Date": None})  # type: ignore[union-attr]
-    return Figure(_inline(out.getvalue(), key, alt), alt, caption)
+    width = figure.get_figwidth() * SCALE  # type: ignore[union-attr]
+    return Figure(_inline(out.getvalue(), key, alt, width), alt, caption)
 
 
-def _inline(svg: str, key: str, alt: str) -> str:
-    """Return an SVG document as an element of a page: unique ids, colours of the page, alternative text."""
+def _inline(svg: str, key: str, alt: str, width: float) -> str:
+    """Return an SVG document as an element of a page: unique ids, colours of the page, width, alternative text."""
     svg = svg[svg.index("<svg") :].strip()
     svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.DOTALL)
     svg = re.sub(r"<!--.*?-->\s*", "", svg, flags=re.DOTALL)
@@ -54,5 +56,6 @@ def _inline(svg: str, key: str, alt: str) -> str:
     box = re.search(r'viewBox="[^"]+"', svg)
     assert box is not None  # matplotlib always writes it
     head = f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" {box[0]} role="img"'
+    head += f' style="--width: {width:g}rem"'
     title = f'{head} aria-label="{escape(alt)}">'
     return title + svg[svg.index(">") + 1 :]

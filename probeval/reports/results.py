@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from probeval.data.judgments import Judgments
+from probeval.data.judgments import NOT_JUDGED, Judgments
 from probeval.relevance import Choice, Hierarchical
-from probeval.reliability import DStudy, GStudy, dstudy, gstudy
+from probeval.reliability import DStudy, Estimate, GStudy, dstudy, gstudy
 from probeval.reliability.dstudy import QUERIES
-from probeval.reports.milestones import Milestone, draw_queries, milestone
+from probeval.reports.milestones import Milestone, as_judged, draw_queries, milestone
 from probeval.satisfaction import Satisfaction, SatMapping, mapping_for, published_agreements
 from probeval.scores import Ranking, Score, Scores
 from probeval.selection import JudgingState, TrustReport, Verdict, trust
@@ -126,6 +126,19 @@ class ReportResults:
         """The ranking and its confidence."""
         return self.state.ranking
 
+    @property
+    def not_counted(self) -> dict[str, int]:
+        """The pairs that have judgments but no grade, and the judgments besides one per pair of the pool."""
+        judgments = self.state.judgments
+        pair = judgments.pair[judgments.grade != NOT_JUDGED]
+        inside = pair[judgments.pool.within(self.state.judging.pool)[pair] >= 0]
+        pairs = len(np.unique(inside))
+        return {
+            "pairs with judgments that disagree": pairs - self.scores.judged,
+            "judgments of pairs outside the pool": len(pair) - len(inside),
+            "further judgments of the same pairs": len(inside) - pairs,
+        }
+
     @cached_property
     def by_query(self) -> Scores:
         """Joint draws of the score of every system on every query."""
@@ -154,6 +167,21 @@ class ReportResults:
         uncertain = len(scores.joint.query_draws) > 1
         rng = stream(self.state.judging.seed, Purpose.STUDY)
         return gstudy(scores, interval="bootstrap" if uncertain else None, rng=rng)
+
+    @cached_property
+    def reliability(self) -> dict[str, Estimate]:
+        """E rho^2 and Phi of the scores as judged so far, with intervals for judging and sampling.
+
+        Not defined without a study (:attr:`study`).
+        """
+        last, study, tail = self.milestones[-1], self.study, (1 - self.level) / 2
+        found = {}
+        for name, draws in as_judged(study, self.scores).items():
+            low, high = np.quantile(draws, [tail, 1 - tail])
+            if study.draws is None:  # all pairs are judged: the coefficients of the study itself
+                low, high = (getattr(study.coefficient(name, level=self.level), end) for end in ("lower", "upper"))
+            found[name] = Estimate(getattr(last, name), float(low), float(high))
+        return found
 
     @cached_property
     def plan(self) -> DStudy:

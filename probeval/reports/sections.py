@@ -156,8 +156,9 @@ def _neighbours_caption(found: ReportResults) -> str:
     return (
         f"Each system against the next, then the first against the rest. Difference ± half-width (two-sided p) for "
         f"{kind}; probabilities for these queries. On these queries a pair is decided if the first is not worse with "
-        f"probability {found.level:g}{tied}, else open: more judgments will decide. On new queries, with the "
-        "difference as expected now, the queries may be too few to decide, even with all pairs judged."
+        f"probability {found.level:g}{tied}, else open: more judgments will decide. On new queries, with all pairs "
+        "judged and the difference as expected now, the queries are enough if p would be below "
+        f"{1 - found.level:.3g}{', or a tie that probable' if rope else ''}; else they are too few."
     )
 
 
@@ -165,10 +166,11 @@ def judging(found: ReportResults) -> Section:
     """Return the section on judgments and their effect on confidence and reliability."""
     scores, marks = found.scores, found.milestones
     share = percent(scores.judged, scores.pool)
+    others = ", ".join(f"{what} ({n:,})" for what, n in found.not_counted.items() if n)
     parts: list[Part] = [
         Prose(
-            f"{scores.judged:,} of {scores.pool:,} pairs of query and document that systems retrieved ({share}) "
-            f"are judged; {len(found.state.judgments):,} judgments in all."
+            f"{scores.judged:,} of {scores.pool:,} pairs of query and document that systems retrieved to depth "
+            f"{found.state.judging.depth} ({share}) are judged.{f' Not counted: {others}.' if others else ''}"
         )
     ]
     if scores.judged:
@@ -319,7 +321,7 @@ def _more_judgments(found: ReportResults) -> list[Part]:
     return [
         Prose(
             f"For a mean confidence of {TARGET:g} on these queries the model expects {middle} more judgments{between} "
-            f"if pairs are chosen by the policy gain, the most informative first; {found.scores.pool - judged:,} are "
+            f"if pairs are chosen by the policy {found.state.judging.policy.name}; {found.scores.pool - judged:,} are "
             f"open. The forecast changes with the model: repeat it after a batch."
         )
     ]

@@ -31,7 +31,7 @@ class VerdictDocument(TypedDict):
     open
         The rest: more judgments will decide.
     beyond
-        Comparisons that new queries would leave undecided, even with all pairs judged.
+        Comparisons that new queries would leave undecided, even with all pairs judged: by a two-sided t test.
     """
 
     decided: int
@@ -55,8 +55,9 @@ class Verdict(Shown):
     open
         The rest: more judgments will decide.
     beyond
-        Comparisons with too few queries: with all pairs judged and the difference as expected now, they would stay
-        undecided for the population of queries. All of shape (system, system), symmetric.
+        Comparisons with too few queries: with all pairs judged and the difference as expected now, a two-sided paired
+        t test at ``1 - level`` would not find it, nor would a tie within the rope have that confidence for the
+        population of queries. All of shape (system, system), symmetric.
     rope
         Differences up to this size do not matter.
     """
@@ -78,7 +79,9 @@ class Verdict(Shown):
         if not np.isnan(ranking.scores.joint.between).any():
             mean, sd = ranking.scores.difference_moments()
             exact = (sd == 0) & (np.abs(mean) < TIE)
-            beyond = other & ~exact & (_on_new_queries(ranking).pair_confidence < level)
+            new = _on_new_queries(ranking)
+            found = (new.direction_confidence >= (1 + level) / 2) | (new.p_equal >= level)
+            beyond = other & ~exact & ~found
         return cls(level, decided, tied, other & ~tied & ~decided, beyond, ranking.rope)
 
     def to_dict(self) -> VerdictDocument:
@@ -116,7 +119,7 @@ def _on_new_queries(ranking: Ranking) -> Ranking:
     """Return the ranking for the population of queries, had all pairs been judged with the scores expected now."""
     scores = ranking.scores
     known = replace(scores.joint, covariance=np.zeros_like(scores.joint.covariance), draws=None)
-    judged = replace(scores, joint=known, target="population", family="normal")
+    judged = replace(scores, joint=known, target="population", family="t")
     return Ranking(judged, ranking.draws[:0], ranking.rope)
 
 

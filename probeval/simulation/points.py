@@ -79,6 +79,9 @@ class PointDocument(TypedDict):
     accuracy
         The share of pairs of systems in the true order; a tie in one ranking counts 1/2, in both 1. With a rope, ties
         count as right if the true scores differ by no more than the rope.
+    accuracy_p
+        The probability that a perfectly calibrated model is right about no more pairs of systems than this one: small
+        if the accuracy is below the stated confidence by more than chance.
     accuracy_significant
         The same, but pairs without a significant true difference count as right.
     tau, rho
@@ -99,6 +102,7 @@ class PointDocument(TypedDict):
     fraction: float
     confidence: float
     accuracy: float
+    accuracy_p: float
     accuracy_significant: float
     tau: float
     rho: float
@@ -126,6 +130,9 @@ class Point:
     accuracy
         The share of pairs of systems in the true order (:func:`right_verdicts`); a tie in one ranking counts 1/2, in
         both 1.
+    accuracy_p
+        The probability that a perfectly calibrated model is right about no more pairs of systems, true ties left out:
+        small if the accuracy is below the stated confidence by more than chance.
     accuracy_significant
         The same, but pairs without a significant true difference (paired t test, .05) count as right.
     tau, rho
@@ -150,6 +157,7 @@ class Point:
     fraction: float
     confidence: float
     accuracy: float
+    accuracy_p: float
     accuracy_significant: float
     tau: float
     rho: float
@@ -171,6 +179,7 @@ class Point:
             "fraction": self.fraction,
             "confidence": self.confidence,
             "accuracy": self.accuracy,
+            "accuracy_p": self.accuracy_p,
             "accuracy_significant": self.accuracy_significant,
             "tau": self.tau,
             "rho": self.rho,
@@ -201,6 +210,8 @@ def measure_point(
     calibration error. The p-value compares the error :math:`e` with errors :math:`e_i` on truths drawn from the model:
 
     .. math:: p = \frac{1 + |\{i : e_i \ge e\}|}{1 + n}
+
+    ``accuracy_p`` compares the share of right verdicts in the same way, and counts the truths with no larger share.
 
     Parameters
     ----------
@@ -237,8 +248,9 @@ def measure_point(
     estimated, true = (x[a] - x[b] for x in (scores.mean, truth))
     agrees = right_verdicts(ranking, truth)
     bins = _bins(ranking, truth[None], a, b)
-    null = _errors(_bins(ranking, draws, a, b))
-    error = float(_errors(bins)[0])
+    drawn = _bins(ranking, draws, a, b)
+    null, error = _errors(drawn), float(_errors(bins)[0])
+    right = float(_shares(bins)[0])
     low, high = _centred_interval(scores, level)
     held = _inside(draws - draws.mean(axis=1, keepdims=True), low, high).mean(axis=1)
     centred = truth - truth.mean()
@@ -247,6 +259,7 @@ def measure_point(
         fraction=scores.judged / max(scores.pool, 1),
         confidence=ranking.confidence,
         accuracy=_mean(agrees),
+        accuracy_p=_tail(_shares(drawn) <= right + TIE, right),
         accuracy_significant=float("nan")
         if query_truth is None
         else _mean(np.where(significant_pairs(query_truth), agrees, 1.0)),
@@ -256,7 +269,7 @@ def measure_point(
         mae=float(np.abs(scores.mean - truth).mean()),
         calibration_error=error,
         calibration_excess=error - _mean(null[~np.isnan(null)]),
-        calibration_p=float("nan") if np.isnan(error) else float((1 + np.sum(null >= error - TIE)) / (1 + len(null))),
+        calibration_p=_tail(null >= error - TIE, error),
         coverage=float(_inside(truth, *scores.intervals(level)).mean()),
         centred_coverage=float(_inside(centred, low, high).mean()),
         level_z=_level_z(scores, truth),
@@ -320,6 +333,17 @@ def _errors(bins: tuple[Floats, Floats, Floats]) -> Floats:
     pairs, stated, right = bins
     n = pairs.sum(axis=1)
     return np.asarray(np.where(n > 0, np.abs(right - stated).sum(axis=1) / np.maximum(n, 1), np.nan))
+
+
+def _shares(bins: tuple[Floats, Floats, Floats]) -> Floats:
+    """Return the share of right verdicts under each truth, NaN if all pairs are ties, shape (truth,)."""
+    n = bins[0].sum(axis=1)
+    return np.asarray(np.where(n > 0, bins[2].sum(axis=1) / np.maximum(n, 1), np.nan))
+
+
+def _tail(extreme: Bools, figure: float) -> float:
+    """Return the p of a figure, given which drawn truths are as extreme; NaN if the figure is."""
+    return float("nan") if np.isnan(figure) else float((1 + extreme.sum()) / (1 + len(extreme)))
 
 
 def significant_pairs(query_truth: Floats) -> Bools:

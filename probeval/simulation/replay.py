@@ -171,6 +171,9 @@ def replay(
         probabilities=(*[None] * before, *(pick.probability for _, pick in chosen)),
         audit=audited,
         alarm=None if audited.alarm is None else before + audited.alarm,
+        stopping=str(stop),
+        until=protocol.until,
+        noise=protocol.noise,
     )
 
 

@@ -60,8 +60,8 @@ def simulate(
     >>> from probeval.relevance import synthetic_campaign
     >>> campaign = synthetic_campaign(np.random.default_rng(1), systems=5, queries=6, depth=5)
     >>> protocol = SimulationProtocol.of("DCG@5", policies=["mtc:uniform", "random:uniform"], batch=5)
-    >>> simulate(campaign, protocol).stops()["stopped"].tolist()
-    [True, True]
+    >>> simulate(campaign, protocol).stops()["ending"].tolist()
+    ['stopped', 'stopped']
     """
     held = protocol.hold_out(collection)
     say(str(held))

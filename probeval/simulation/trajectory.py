@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import Literal, TypedDict
 
 import pandas as pd
 
@@ -25,6 +25,7 @@ from probeval.ties import TIE
 __all__ = [
     "LASTS",
     "TAU",
+    "Ending",
     "Simulation",
     "SimulationDocument",
     "StopDocument",
@@ -35,6 +36,7 @@ __all__ = [
 ]
 
 TAU, LASTS = 0.9, 100  # a ranking is good when tau stays at .9 for this many more judgments
+Ending = Literal["stopped", "until", "exhausted"]
 SHOWN = ("policy", "model", "seed", "judged", "confidence", "accuracy", "tau", "mae", "calibration_excess", "coverage")
 
 
@@ -60,7 +62,7 @@ class StopDocument(TypedDict):
 
 
 class ReasonedStopDocument(StopDocument):
-    """The stop of a trajectory, and its reasons.
+    """The stop of a trajectory, its reasons, and whether its accuracy is as stated.
 
     Parameters
     ----------
@@ -70,10 +72,14 @@ class ReasonedStopDocument(StopDocument):
         The number of judged pairs, and their share of the pool.
     confidence, accuracy, tau
         The stated confidence, and the accuracy and tau of the ranking.
+    accuracy_p
+        The probability that a perfectly calibrated model is right about no more pairs of systems; null if the rule
+        never held.
     reasons
         The rules that held.
     """
 
+    accuracy_p: float | None
     reasons: list[str]
 
 
@@ -84,6 +90,10 @@ class TrajectoryDocument(TypedDict):
     ----------
     policy, model, seed
         The policy, the model and the seed.
+    ending, judged
+        ``"stopped"`` (the stopping rule held), ``"until"`` (it did not hold before the share of the pool at which
+        trajectories end) or ``"exhausted"`` (nor when every pair that could be judged was); and the number of judgments
+        of the whole trajectory, which goes on past the stop.
     judgments_to_tau90
         The first number of judgments from which tau stays at least .9 for 100 more; null if never.
     alarm
@@ -95,6 +105,8 @@ class TrajectoryDocument(TypedDict):
     policy: str
     model: str
     seed: int
+    ending: Ending
+    judged: int
     judgments_to_tau90: int | None
     alarm: int | None
     stop: ReasonedStopDocument
@@ -107,8 +119,11 @@ class SimulationDocument(TypedDict):
 
     Parameters
     ----------
-    metric, pool, systems
-        The measure, the number of pairs, and the number of systems.
+    metric, pool, offered, systems
+        The measure, the numbers of pairs and of pairs that could be judged, and the number of systems.
+    stopping, until, noise
+        The stopping rule, empty for none, the share of the pool at which trajectories end, and the probability that the
+        assessor's grade is wrong.
     policies
         One entry per policy and seed.
     over_seeds
@@ -119,7 +134,11 @@ class SimulationDocument(TypedDict):
 
     metric: str
     pool: int
+    offered: int
     systems: int
+    stopping: str
+    until: float
+    noise: float
     policies: list[TrajectoryDocument]
     over_seeds: list[SeedSummary]
     comparisons: list[PolicyComparison]
@@ -164,6 +183,9 @@ class Trajectory(Shown):
         The policy, the model, the measure and the seed.
     pool, offered, systems
         The numbers of pairs, of pairs that could be judged, and of systems.
+    stopping, until, noise
+        The stopping rule, empty for none, the share of the pool at which trajectories end, and the probability that the
+        assessor's grade is wrong.
     steps
         One per batch.
     points, rules
@@ -196,6 +218,20 @@ class Trajectory(Shown):
     probabilities: tuple[float | None, ...] = ()
     audit: AuditReport | None = None
     alarm: int | None = None
+    stopping: str = ""
+    until: float = 1.0
+    noise: float = 0.0
+
+    @property
+    def ending(self) -> Ending:
+        """How it ended: the stopping rule held, or not until the end, or not even with every pair judged.
+
+        ``"stopped"``, ``"until"`` (at the share of the pool at which trajectories end) or ``"exhausted"`` (every pair
+        that could be judged was).
+        """
+        if self.stop is not None:
+            return "stopped"
+        return "exhausted" if self.steps[-1].judged >= self.offered else "until"
 
     @property
     def judgments_to_tau90(self) -> int | None:
@@ -232,8 +268,14 @@ class Trajectory(Shown):
     def sentences(self) -> tuple[str, ...]:
         """Return a sentence on the stop and its accuracy."""
         at = self.stop or self.steps[-1]
-        why = f"Stopped ({'; '.join(self.reasons)})" if self.stop is not None else "The stopping rule never held; ended"
-        stop = f"{why} with {at.judged:,} judgments: accuracy {at.accuracy:.3f}, tau {at.tau:.3f}."
+        rule = f"The stopping rule {self.stopping} did not hold" if self.stopping else "No stopping rule"
+        how = {
+            "stopped": f"Stopped ({'; '.join(self.reasons)}) after",
+            "until": f"{rule}; ended after",
+            "exhausted": f"{rule}; ended with every pair judged that could be, after",
+        }[self.ending]
+        share = f"{at.judged / self.pool:.1%} of the pool"
+        stop = f"{how} {at.judged:,} judgments ({share}): accuracy {at.accuracy:.3f}, tau {at.tau:.3f}."
         return (stop, *(() if self.audit is None else self.audit.sentences()))
 
     def to_dict(self) -> TrajectoryDocument:
@@ -243,6 +285,8 @@ class Trajectory(Shown):
             "policy": self.policy,
             "model": self.model,
             "seed": self.seed,
+            "ending": self.ending,
+            "judged": self.steps[-1].judged,
             "judgments_to_tau90": self.judgments_to_tau90,
             "alarm": self.alarm,
             "stop": {
@@ -252,6 +296,7 @@ class Trajectory(Shown):
                 "confidence": at.confidence,
                 "accuracy": at.accuracy,
                 "tau": at.tau,
+                "accuracy_p": None if self.at_stop is None else self.at_stop.accuracy_p,
                 "reasons": list(self.reasons),
             },
             "points": [point.to_dict() for point in self.points],
@@ -277,7 +322,11 @@ class Simulation(Shown):
         return {
             "metric": first.metric,
             "pool": first.pool,
+            "offered": first.offered,
             "systems": first.systems,
+            "stopping": first.stopping,
+            "until": first.until,
+            "noise": first.noise,
             "policies": [trajectory.to_dict() for trajectory in self.trajectories],
             "over_seeds": summarise_seeds(self.trajectories),
             "comparisons": compare_policies(self.trajectories),
@@ -294,7 +343,7 @@ class Simulation(Shown):
         )
 
     def stops(self) -> pd.DataFrame:
-        """Return one row per trajectory: its stop, the accuracy there, and the judgments to tau .9."""
+        """Return one row per trajectory: how it ended, its stop, or its end, and the judgments to tau .9."""
         rows = []
         for trajectory in self.trajectories:
             stop = trajectory.to_dict()["stop"]
@@ -303,7 +352,7 @@ class Simulation(Shown):
                     "policy": trajectory.policy,
                     "model": trajectory.model,
                     "seed": trajectory.seed,
-                    "stopped": stop["reached"],
+                    "ending": trajectory.ending,
                     "judged": stop["judged"],
                     "fraction": stop["fraction"],
                     "confidence": stop["confidence"],

@@ -85,7 +85,7 @@ def test_two_tables_for_people(run):
     assert lines[1].split()[:4] == ["policy", "model", "seed", "judged"]
     at = lines.index("At the stop (budget=7), or at the end")
     assert len(lines) == at + 3
-    assert lines[at + 2].split()[:6] == ["mtc", "uniform", "0", "-", "True", "7"]
+    assert lines[at + 2].split()[:6] == ["mtc", "uniform", "0", "-", "stopped", "7"]
 
 
 def test_fitted_on_others(run, folders):

@@ -52,6 +52,13 @@ def test_it_has_what_was_judged_who_did_it_and_how_it_was_made(page: Page) -> No
     assert keys[at : at + 3] == ["judging", "audit", "people"]
     (people,) = (part for part in page["people"].parts if isinstance(part, Table))
     assert {(row[0], row[1]) for row in people.rows} == {("ann", "10"), ("ben", "9")}
+    assert page.figures[1][1] == "14"  # two people do not agree on one of them
+    assert page["people"].parts[0] == Prose("19 judgments in all; 15 of 56 pairs of the pool have one or more.")
+    assert page["judging"].parts[0] == Prose(
+        "14 of 56 pairs of query and document that systems retrieved to depth 5 (25.0%) are judged. Not counted: "
+        "pairs with judgments that disagree (1), judgments of pairs outside the pool (3), further judgments of the "
+        "same pairs (1)."
+    )
     facts = dict(page["made"].parts[0].rows)  # type: ignore[union-attr]
     assert facts["policy and goal"] == "gain, ranking"
     assert facts["events in the log"].startswith("20, the last 2001-09-09")

@@ -126,6 +126,18 @@ def test_small_screens_and_paper(html: str) -> None:
     assert re.findall(r"<figure([^>]*)>", made) == [' class="whole"', ""]
 
 
+def test_long_tables_fold_without_a_script() -> None:
+    tables = tuple(Table.of(pd.DataFrame({"n": range(n)}), "") for n in (25, 26, 60))
+    assert [table.folded for table in tables] == [0, 6, 40]
+    made = render(Page("t", "l", (), (Section("s", "S", tables),)))
+    assert re.findall(r"<summary>(.*?)</summary>", made) == ["All 26 rows", "All 60 rows"]
+    assert made.count('<tr class="more">') == 46
+    assert made.count("<tr") == 3 + 25 + 26 + 60
+    paper = made[made.index("@media print") : made.index("</style>")]
+    assert ".more { display: table-row; }" in paper
+    read(made)
+
+
 def test_names_are_escaped(html: str) -> None:
     assert "A &lt;b&gt;small&lt;/b&gt; campaign" in html
     assert "<b>small" not in html

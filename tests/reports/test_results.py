@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import probeval
@@ -89,7 +90,8 @@ def test_who_leads_is_the_likeliest_to_be_the_best() -> None:
     found = _open_race("sure", "null")
     assert _lead(found) == (
         "sure leads 2 systems by P@1 on 3 queries, and is the best on these queries with probability 1.000. "
-        "All others can be distinguished from it on these queries."
+        "All others can be distinguished from it on these queries. 3 queries are too few to distinguish 1 of the "
+        "others from sure on new queries."
     )
     assert _figures(found)[0][:2] == ("leader", "sure")
     assert "for a lower rank" not in " ".join(map(text, ranking(found).parts))
@@ -107,12 +109,63 @@ def test_pairs_say_ties_and_whether_queries_are_enough(partial: ReportResults) -
     assert (tie["on these queries"], tie["on new queries, all judged"]) == ("tied", "-")
     (told,) = table(_open_race("sure", "null"))
     assert "P(tie)" not in told
-    assert (told["on these queries"], told["on new queries, all judged"]) == ("decided", "enough queries")
+    assert (told["on these queries"], told["on new queries, all judged"]) == ("decided", "too few")
+    assert told["difference"].endswith("(p\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}0.184)")  # of a t test: 1, 1 and 0
     (doubt,) = table(_open_race("sure", "open-1"))
     assert (doubt["on these queries"], doubt["on new queries, all judged"]) == ("open", "too few")
     assert doubt["difference"].count(" ") == 1  # it breaks before its p alone
     first, second = partial.ranking.order[:2]
     assert table(partial)[0]["difference"].replace("\N{NO-BREAK SPACE}", " ") == str(partial.effect(first, second))
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_queries_are_enough_where_p_is_small(full: ReportResults, level: float) -> None:
+    """With all pairs judged, the column of queries and the p of the paired t test say the same."""
+    found = replace(full, level=level)
+    (made,) = (part for part in pairs(found).parts if isinstance(part, Table))
+    assert f"enough if p would be below {1 - level:.3g}; else they are too few." in made.caption
+    seen = set()
+    for row in made.rows:
+        cells = dict(zip(made.columns, row, strict=True))
+        p = found.effect(cells["system"], cells["other"]).p
+        seen.add(cells["on new queries, all judged"])
+        assert cells["on new queries, all judged"] == ("enough queries" if p <= 1 - level else "too few")
+    assert seen == {"enough queries", "too few"}
+
+
+def test_the_interval_of_reliability_is_the_full_one(partial: ReportResults, full: ReportResults) -> None:
+    """That of judging and sampling, as in the section below; with all pairs judged, the very same."""
+    last, tile = partial.milestones[-1], _figures(partial)[-1]
+    assert tile[1] == f"{last.erho2:.3f}"
+    assert "] for judging and sampling; of scores Φ " in tile[2]
+    for name in ("erho2", "phi"):
+        wide = partial.reliability[name]
+        assert wide.upper - wide.lower > getattr(last, f"{name}_upper") - getattr(last, f"{name}_lower")
+    coefficient = full.study.coefficient("erho2", level=0.95)
+    assert full.reliability["erho2"].lower == coefficient.lower
+    assert full.reliability["erho2"].value == pytest.approx(coefficient.value)
+    assert f"[{coefficient.lower:.2f}, {coefficient.upper:.2f}] for sampling;" in _figures(full)[-1][2]
+
+
+def test_judgments_are_counted_as_they_are(small: Collection, choice: Choice) -> None:
+    """Judgments of other pairs, and several of one pair, are not judged pairs."""
+    assert small.judgments is not None
+    query, doc = small.judgments.pool.label(0)
+    table = pd.DataFrame({"query": [query] * 3 + ["other"], "doc": [doc, doc, "unseen", doc], "grade": [1, 1, 2, 0]})
+    state = Judging.of(
+        replace(small, judgments=as_judgments(table)), choice.model, "CG@5", scale=choice.scale, draws=50
+    )
+    found = ReportResults.of(state.begin(), choice)
+    assert text(judging(found).parts[0]) == (
+        f"1 of {found.scores.pool} pairs of query and document that systems retrieved to depth 5 (1.8%) are judged. "
+        "Not counted: judgments of pairs outside the pool (2), further judgments of the same pairs (1)."
+    )
+    table.loc[1, "grade"] = 2
+    votes = as_judgments(table.assign(assessor=["ann", "bob", "ann", "ann"]))
+    state = Judging.of(replace(small, judgments=votes), choice.model, "CG@5", scale=choice.scale, draws=50)
+    assert ") are judged. Not counted: pairs with judgments that disagree (1), judgments" in text(
+        judging(ReportResults.of(state.begin(), choice)).parts[0]
+    )
 
 
 def test_it_is_said_why_confidence_fell(partial: ReportResults) -> None:
@@ -141,7 +194,7 @@ def test_terms_are_explained_where_they_first_stand(page: Page) -> None:
     assert page.figures[-1][0] == "reliability of differences E ρ²"
     assert "E ρ² and Φ, from 0 to 1: stability" in said(page, "judging")
     assert "which splits the variance of scores" in said(page, "reliability")
-    assert "the policy gain, the most informative first" in said(page, "reliability")
+    assert "if pairs are chosen by the policy gain;" in said(page, "reliability")
     assert "route moments, normal: means and covariances of grades" in said(page, "made")
     assert "neighbours in different bands need not differ" in said(page, "ranking")
 

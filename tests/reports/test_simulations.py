@@ -30,7 +30,9 @@ def test_the_table_of_stops_is_the_summary(result: Simulation) -> None:
     at = table.columns.index("judged")
     assert [int(row[at].replace(",", "")) for row in table.rows] == summary["judged"].tolist()
     assert page.figures[0][1] == str(summary["judged"].min())
-    assert "median of 2 seeds" in " ".join(p.text for p in page["stops"].parts if isinstance(p, Prose))
+    assert "2 of 2 seeds, stopped after a median of" in " ".join(
+        p.text for p in page["stops"].parts if isinstance(p, Prose)
+    )
 
 
 def test_json_says_the_same_but_for_the_curves(result: Simulation, put: Callable[[str, str], Path]) -> None:
@@ -47,8 +49,11 @@ def test_json_says_the_same_but_for_the_curves(result: Simulation, put: Callable
 def test_a_figure_that_is_not_known_is_no_error(result: Simulation, put: Callable[[str, str], Path]) -> None:
     document = result.to_dict()
     document["policies"][0]["points"][0]["rho"] = None
-    document["policies"][0]["judgments_to_tau90"] = None
-    assert "never" in render(report_simulation(read_simulation(put("s.json", json.dumps(document)))))
+    for policy in document["policies"]:
+        policy["judgments_to_tau90"] = None
+    page = report_simulation(read_simulation(put("s.json", json.dumps(document))))
+    assert "did not stay at .9 for 100 judgments in the " in page.figures[2][2]
+    assert "None" not in render(page)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"policies": [{"policy": "gain"}]}', '{"policies": []}'])

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import norm, t
 
 from probeval.data import Collection, Judgments, Scale, as_judgments, as_runs
 from probeval.metrics import measure, parse
@@ -67,6 +67,12 @@ def test_what_these_queries_are_too_few_for():
         "decided": 1, "tied": 0, "open": 0, "beyond": 1,
     }  # fmt: skip
     assert Verdict.of(ranking([0.5 + 2 * gap, 0.5], [1e-6, 1e-6], 0.05)).to_dict()["beyond"] == 0
+
+
+def test_queries_are_enough_where_a_two_sided_t_test_would_find_it():
+    least = t.ppf(0.975, 8) * 0.05 * np.sqrt(2)  # nine queries
+    for factor, beyond in ((0.99, 1), (1.01, 0)):
+        assert Verdict.of(ranking([0.5 + factor * least, 0.5], [0.01, 0.01], 0.05)).to_dict()["beyond"] == beyond
 
 
 def test_identical_systems_are_tied_from_the_start():

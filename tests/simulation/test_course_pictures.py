@@ -61,7 +61,7 @@ def test_four_figures_each_with_its_axis(result, tmp_path):
     assert all(any(label.get_text() for label in ax.get_yticklabels()) for ax in axes)
     assert [ax.get_xlabel() for ax in axes] == ["", "", "judgments", "judgments"]
     assert (tmp_path / "one.png").read_bytes() == (tmp_path / "two.png").read_bytes()
-    assert [t.get_text() for t in top.get_legend().get_texts()] == ["mtc:uniform", "random:uniform"]
+    assert [t.get_text() for t in top.figure.legends[0].get_texts()] == ["mtc:uniform", "random:uniform"]
 
 
 def test_given_axes_are_drawn_on(result):

@@ -73,14 +73,17 @@ def test_the_document_has_a_stop_whether_it_was_reached_or_not():
     reached = made(*rows, stop=1).to_dict()
     assert reached["stop"] == {
         "reached": True, "judged": 101, "fraction": 101 / 1010, "confidence": 0.9, "accuracy": 0.8, "tau": 0.6,
-        "reasons": ["budget 2 >= 2"],
+        "accuracy_p": None, "reasons": ["budget 2 >= 2"],
     }  # fmt: skip
     never = made(*rows).to_dict()
     assert never["stop"] == {
         "reached": False, "judged": 202, "fraction": 0.2, "confidence": 0.92, "accuracy": 0.85, "tau": 0.7,
-        "reasons": [],
+        "accuracy_p": None, "reasons": [],
     }  # fmt: skip
     assert never["judgments_to_tau90"] is None
+    assert (reached["ending"], never["ending"]) == ("stopped", "until")
+    assert made(*rows, offered=202).to_dict()["ending"] == "exhausted"
+    assert [document["judged"] for document in (reached, never)] == [202, 202]
 
 
 def test_tables_have_a_row_a_course_batch_or_checkpoint(small):
@@ -99,7 +102,7 @@ def test_tables_have_a_row_a_course_batch_or_checkpoint(small):
         ["gain", "uniform", 0, 3],
     ]
     summary = result.stops()
-    assert summary["stopped"].tolist() == [True, False]
+    assert summary["ending"].tolist() == ["stopped", "until"]
     assert summary["judged"].tolist() == [10, 0]
     assert one.label == "gain:uniform"
     document = result.to_dict()

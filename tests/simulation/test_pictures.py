@@ -37,7 +37,7 @@ def test_reliability_is_the_table(result):
 def test_a_figure_against_the_share_judged(result):
     ax = plot_checkpoints(result, "tau")
     assert [t.get_text() for t in ax.get_xticklabels()] == ["0%", "5%", "20%"]
-    assert [t.get_text() for t in ax.get_legend().get_texts()] == [
+    assert [t.get_text() for t in ax.figure.legends[0].get_texts()] == [
         f"{m}, {c}" for m in ("independent", "uniform") for c in ("one", "two", "three")
     ]
     frame = result.to_frame(by_seed=True)

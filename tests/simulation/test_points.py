@@ -168,6 +168,9 @@ def test_the_null_is_each_draw_taken_as_the_truth(seed):
     found = measure_point(scores, truth, draws=draws)
     assert found.calibration_excess == pytest.approx(found.calibration_error - each.mean(), abs=1e-12)
     assert found.calibration_p == pytest.approx((1 + np.sum(each >= found.calibration_error - 1e-12)) / 41)
+    right = np.array([np.sum(measure_point(scores, d, draws=draws).bins.right) for d in draws])
+    pairs = np.array([np.sum(measure_point(scores, d, draws=draws).bins.pairs) for d in draws])  # without true ties
+    assert found.accuracy_p == pytest.approx((1 + np.sum(right / pairs <= found.accuracy + 1e-12)) / 41)
     covered = [measure_point(scores, d, draws=draws).centred_coverage for d in draws]
     assert found.centred_coverage_null05 == pytest.approx(np.quantile(covered, 0.05))
 
@@ -208,8 +211,9 @@ def test_rho_is_on_the_lattice_of_the_published_table():
 
 def test_the_plain_data_have_the_fields_of_the_contract():
     assert list(point([0.5, 0.3, 0.4]).to_dict()) == [
-        "judged", "fraction", "confidence", "accuracy", "accuracy_significant", "tau", "rho", "rmse_difference", "mae",
-        "calibration_error", "calibration_excess", "calibration_p", "coverage", "centred_coverage", "level_z",
+        "judged", "fraction", "confidence", "accuracy", "accuracy_p", "accuracy_significant", "tau", "rho",
+        "rmse_difference", "mae", "calibration_error", "calibration_excess", "calibration_p", "coverage",
+        "centred_coverage", "level_z",
         "centred_coverage_null05",
     ]  # fmt: skip
 
@@ -250,6 +254,8 @@ def test_a_perfect_model_has_uniform_p_and_no_excess(worlds):
     assert kstest(p, "uniform").pvalue > 0.05
     excess = np.array([w.calibration_excess for w in perfect])
     assert abs(excess.mean()) < 3 * excess.std() / np.sqrt(REPLICATIONS)
+    low = np.mean([w.accuracy_p < 0.05 for w in perfect])  # below .05 at most once in twenty: accuracy has steps
+    assert low < 0.05 + 3 * np.sqrt(0.05 / REPLICATIONS)
     assert np.mean([w.calibration_error for w in perfect]) > 0.05  # and yet the error itself is far from 0
 
 
@@ -269,6 +275,7 @@ def test_an_overconfident_model_is_found_out(worlds):
     perfect, sure, _ = worlds
     p = np.array([w.calibration_p for w in sure])
     assert np.mean(p < 0.05) > 0.35  # a perfect model: .05, standard error .013
+    assert np.mean([w.accuracy_p < 0.05 for w in sure]) > 0.35
     excess = np.array([w.calibration_excess for w in sure])
     assert excess.mean() > 0.08
     assert excess.mean() > 10 * excess.std() / np.sqrt(REPLICATIONS)

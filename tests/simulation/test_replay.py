@@ -120,8 +120,9 @@ def test_an_exhausted_pool_ends_cleanly(held):
     assert trajectory.stop is None
     assert trajectory.to_dict()["stop"] == {
         "reached": False, "judged": len(held.pool), "fraction": 1.0, "confidence": 1.0, "accuracy": 1.0, "tau": 1.0,
-        "reasons": [],
+        "accuracy_p": None, "reasons": [],
     }  # fmt: skip
+    assert trajectory.ending == "exhausted"
 
 
 def test_pairs_without_a_judgment_are_never_offered(gappy):

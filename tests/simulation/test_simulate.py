@@ -20,7 +20,7 @@ POINT = {
     "judged", "fraction", "confidence", "accuracy", "accuracy_significant", "tau", "rho", "rmse_difference", "mae",
     "calibration_error", "calibration_excess", "calibration_p", "coverage", "centred_coverage", "level_z",
 }  # fmt: skip
-MORE_POINT = {"centred_coverage_null05"}
+MORE_POINT = {"accuracy_p", "centred_coverage_null05"}
 STOP = {"reached", "judged", "fraction", "confidence", "accuracy", "tau"}
 
 
@@ -52,11 +52,15 @@ def test_a_contender_is_a_policy_and_its_model():
 def test_the_document_has_the_fields_of_the_design(three):
     result = run(three[0], policies=["mtc:uniform", "random:uniform"], **QUICK)
     document = json.loads(json.dumps(result.to_dict()))
-    assert set(document) == {"metric", "pool", "systems", "policies", "over_seeds", "comparisons"}
+    assert set(document) == {
+        "metric", "pool", "offered", "systems", "stopping", "until", "noise", "policies", "over_seeds", "comparisons",
+    }  # fmt: skip
     assert (document["metric"], document["systems"]) == ("DCG@5", 5)
     for trajectory in document["policies"]:
-        assert set(trajectory) == {"policy", "model", "judgments_to_tau90", "alarm", "stop", "points", "seed", "rules"}
-        assert set(trajectory["stop"]) == STOP | {"reasons"}
+        assert set(trajectory) == {
+            "policy", "model", "seed", "ending", "judged", "judgments_to_tau90", "alarm", "stop", "points", "rules"
+        }  # fmt: skip
+        assert set(trajectory["stop"]) == STOP | {"accuracy_p", "reasons"}
         assert len(trajectory["points"]) == len(trajectory["rules"]) == 2
         assert set(trajectory["rules"][0]) == {"judged", "decided", "precision", "recall", "f"}
         for point in trajectory["points"]:
