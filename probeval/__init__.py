@@ -11,6 +11,7 @@ import typing
 if typing.TYPE_CHECKING:
     from probeval.api import (
         Evaluation,
+        Gate,
         NextPairs,
         SystemComparisons,
         aggregate,
@@ -19,6 +20,7 @@ if typing.TYPE_CHECKING:
         dstudy,
         evaluate,
         fit,
+        gate,
         gstudy,
         next_pairs,
         plan,
@@ -65,6 +67,7 @@ __version__ = "0.2.0"
 _HOMES = {
     "probeval.api": (
         "Evaluation",
+        "Gate",
         "NextPairs",
         "SystemComparisons",
         "aggregate",
@@ -73,6 +76,7 @@ _HOMES = {
         "dstudy",
         "evaluate",
         "fit",
+        "gate",
         "gstudy",
         "next_pairs",
         "plan",
@@ -122,6 +126,7 @@ __all__ = [
     "DataError",
     "Evaluation",
     "FeatureError",
+    "Gate",
     "Judgments",
     "Measured",
     "Metric",
@@ -149,6 +154,7 @@ __all__ = [
     "dstudy",
     "evaluate",
     "fit",
+    "gate",
     "gstudy",
     "load_card",
     "measure",

@@ -1,6 +1,7 @@
 """The Typer application: its verbs in the order of use, and its errors.
 
-An error of probeval is one line on stderr and exit code 1; wrong usage is exit code 2.
+An error of probeval is one line on stderr and exit code 1; wrong usage is exit code 2. The verdicts of
+``probeval gate`` have exit codes of their own.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from probeval.cli.dstudy import dstudy
 from probeval.cli.evaluate import evaluate
 from probeval.cli.features import features
 from probeval.cli.fit import fit
+from probeval.cli.gate import gate
 from probeval.cli.gstudy import gstudy
 from probeval.cli.judge import judge
 from probeval.cli.models import models
@@ -47,6 +49,7 @@ VERBS = {
     "judge": "Serve the judging page.",
     "aggregate": "Aggregate crowd votes into grades.",
     "report": "Write a report as one HTML file.",
+    "gate": "Decide whether a new system may replace a baseline.",
     "compare": "Test every pair of systems.",
     "gstudy": "Show the sources of variance in scores.",
     "dstudy": "Predict reliability with more queries or assessors.",
@@ -121,6 +124,7 @@ for verb in (
     evaluate,
     features,
     fit,
+    gate,
     gstudy,
     judge,
     plan,

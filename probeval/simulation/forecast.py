@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any, TypedDict
 
 import numpy as np
@@ -21,11 +22,13 @@ from probeval.data.judgments import Judgments
 from probeval.display import Shown, View
 from probeval.errors import ProbevalWarning, SelectionError
 from probeval.schema import records
+from probeval.scores import Ranking
 from probeval.selection import JudgingState
 from probeval.ties import TIE
 
-__all__ = ["Forecast", "ForecastStep", "forecast"]
+__all__ = ["Forecast", "ForecastStep", "StatedConfidence", "forecast"]
 
+StatedConfidence = Callable[[Ranking], float]
 LEVEL = 0.9  # of the interval of a forecast
 PATHS, BATCH, GROWTH = 8, 10, 0.2  # trajectories; the smallest batch; its size as a share of the judgments made
 DRAWS = 200  # of scores, for measures that need draws
@@ -157,6 +160,7 @@ def forecast(
     lasts: int = LASTS,
     most: int | None = None,
     noise: float = 0.0,
+    confidence: StatedConfidence | None = None,
     n_jobs: int = 1,
     rng: np.random.Generator | None = None,
     progress: Callable[[Sequence[Any]], Iterable[Any]] = iter,
@@ -168,13 +172,15 @@ def forecast(
     state
         The current state of the judging.
     target, halfwidth, lasts
-        A trajectory ends when mean confidence has held its target for ``lasts`` judgments, and no half-width is wider.
+        A trajectory ends when confidence has held its target for ``lasts`` judgments, and no half-width is wider.
     paths
         The number of truths.
     most
         The largest number of judgments to look ahead; by default all open pairs.
     noise
         The variance that an assessor's error adds to a pair's gain.
+    confidence
+        The confidence to forecast, as a function of the ranking; by default the mean over pairs of systems.
     n_jobs
         The number of processes.
     rng
@@ -203,7 +209,9 @@ def forecast(
     quick = replace(state.judging, draws=min(state.judging.draws, DRAWS))
     state = replace(state, judging=quick)
     truths = state.prediction.relevance.sample(paths, rng, start=int(rng.integers(1_000_000)))
-    aims = {"target": target, "halfwidth": halfwidth, "lasts": lasts, "most": most, "noise": noise}
+    aims = {
+        "target": target, "halfwidth": halfwidth, "lasts": lasts, "most": most, "noise": noise, "confidence": confidence
+    }  # fmt: skip
     run = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(_track)(state, truth, **aims) for truth in truths)
     tracks = [track for _, track in zip(progress(range(paths)), run, strict=True)]
     judged = max((track[0] for track in tracks), key=len)
@@ -224,6 +232,7 @@ def _track(
     lasts: int,
     most: int | None,
     noise: float,
+    confidence: StatedConfidence | None,
 ) -> tuple[list[int], list[float], list[float]]:
     """Run one trajectory: numbers judged, confidence and half-width at each step."""
     judging = state.judging
@@ -232,7 +241,7 @@ def _track(
     made: list[int] = []
     start = state.scores.judged
     judged: list[int] = []
-    confidence: list[float] = []
+    confident: list[float] = []
     width: list[float] = []
     since: int | None = None
     with warnings.catch_warnings():
@@ -240,13 +249,13 @@ def _track(
         while True:
             n = start + len(made)
             judged.append(n)
-            for values, value in zip((confidence, width), _stated(state, made, noise), strict=True):
+            for values, value in zip((confident, width), _stated(state, made, noise, confidence), strict=True):
                 values.append(value)
-            reached = confidence[-1] >= target and (halfwidth is None or width[-1] <= halfwidth)
+            reached = confident[-1] >= target and (halfwidth is None or width[-1] <= halfwidth)
             since = (n if since is None else since) if reached else None
             left = int(state.open.sum()) if most is None else min(most - len(made), int(state.open.sum()))
             if left <= 0 or (since is not None and n >= since + lasts):
-                return judged, confidence, width
+                return judged, confident, width
             chosen = state.next(min(max(BATCH, round(GROWTH * n)), left))
             made += chosen.pairs.tolist()
             state = state.after(
@@ -256,12 +265,15 @@ def _track(
             )
 
 
-def _stated(state: JudgingState, made: Sequence[int], noise: float) -> tuple[float, float]:
-    """Return mean confidence and the widest half-width, including the assessors' error on these pairs."""
+def _stated(
+    state: JudgingState, made: Sequence[int], noise: float, confidence: StatedConfidence | None
+) -> tuple[float, float]:
+    """Return confidence and the widest half-width, including the assessors' error on these pairs."""
+    stated = attrgetter("confidence") if confidence is None else confidence
     scores = state.scores
     if not noise:
-        return state.ranking.confidence, scores.halfwidth()
+        return stated(state.ranking), scores.halfwidth()
     weights = state.context.weights[list(made)]
     joint = replace(scores.joint, covariance=scores.joint.covariance + noise * weights.T @ weights, draws=None)
     noisy = replace(scores, joint=joint, family="normal")
-    return replace(state.ranking, scores=noisy).confidence, noisy.halfwidth()
+    return stated(replace(state.ranking, scores=noisy)), noisy.halfwidth()
