@@ -55,8 +55,8 @@ def gate(
     metric
         The measure, or several, which must all pass.
     level
-        The probability that a verdict needs, above .5. Each end of an interval leaves out 1 - level, so that an interval
-        that excludes 0 is a verdict.
+        The probability that a verdict needs, above .5. Each end of an interval leaves out 1 - level, so that one that
+        excludes 0 is a verdict.
     rope
         Differences up to this size do not matter: a number, or ``"users=.5"``, as in :func:`probeval.evaluate`.
     not_worse

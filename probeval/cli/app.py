@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from probeval import __version__
 from probeval.cli.aggregate import aggregate
@@ -63,7 +64,35 @@ VERBS = {
 WRITES = ("-o", "--out", "--output")
 
 
-class Verbs(TyperGroup):
+class Verb(TyperCommand):
+    """A verb, whose options of one value are given once."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments; an option of one value that is repeated is wrong usage."""
+        _refuse_repeats(self, ctx, args)
+        return super().parse_args(ctx, args)
+
+
+class VerbGroup(TyperGroup):
+    """A group of verbs, whose own options of one value are given once."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments before the verb; an option of one value that is repeated is wrong usage."""
+        _refuse_repeats(self, ctx, args)
+        return super().parse_args(ctx, args)
+
+
+def _refuse_repeats(command: Any, ctx: Any, args: list[str]) -> None:
+    """End with a usage error if an option that takes one value is given several times."""
+    if ctx.resilient_parsing:  # completion in a shell
+        return
+    _, _, given = command.make_parser(ctx).parse_args(args=list(args))
+    for param, n in Counter(given).items():
+        if n > 1 and param.param_type_name == "option" and not (param.is_flag or param.multiple or param.count):
+            ctx.fail(f"{max(param.opts, key=len)} takes one value and is given {n} times. Give it once.")
+
+
+class Verbs(VerbGroup):
     """The verbs in the order of use, with advice on wrong usage."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -135,8 +164,11 @@ for verb in (
 ):
     app.command(short_help=VERBS[verb.__name__])(verb)
 app.command("next", short_help=VERBS["next"])(next_pairs)
-app.add_typer(campaign, name="campaign", short_help=VERBS["campaign"])
-app.add_typer(models, name="models", short_help=VERBS["models"])
+app.add_typer(campaign, name="campaign", short_help=VERBS["campaign"], cls=VerbGroup)
+app.add_typer(models, name="models", short_help=VERBS["models"], cls=VerbGroup)
+for group in (app, campaign, models):
+    for command in group.registered_commands:
+        command.cls = Verb
 
 
 def main() -> None:
