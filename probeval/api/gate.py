@@ -122,7 +122,7 @@ def _both(new: Any, baseline: Any, order: str, progress: Progress, say: Note) ->
     a, b = runs
     names = (a.systems[0], b.systems[0])
     if names[0] == names[1]:
-        names = (f"{names[0]} (new)", f"{names[1]} (baseline)")
+        names = (f"{names[0]}-new", f"{names[1]}-baseline")
     for name, own, other in ((names[0], a, b), (names[1], b, a)):
         missing = set(other.queries) - set(own.queries)
         if missing == set(other.queries):

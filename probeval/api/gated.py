@@ -287,10 +287,10 @@ class Gate(Shown):
     def views(self) -> tuple[View, ...]:
         """One row per check; the number of judgments is in a sentence."""
         frame = self.to_frame().drop(columns=["pool", "judged", "p_better_new_queries"])
-        if not self.segments:
-            frame = frame.drop(columns="segment")
-        elif self.segments:
+        if self.segments:
             frame["segment"] = frame["segment"].fillna("all")
+        else:
+            frame = frame.drop(columns="segment")
         return (View(frame, self._headline(), intervals=("difference", "lower", "upper")),)
 
     def sentences(self) -> list[str]:
@@ -300,6 +300,11 @@ class Gate(Shown):
         lines = [self.reason, f"{check.judged:,} of {check.pool:,} pairs judged; probabilities are for {whose}."]
         if whose == "these queries" and check.queries > 1:
             lines.append(f"On new queries of the same kind, P(better) is {check.p_better_new_queries:.3f}.")
+        if whose == "these queries" and check.judged == check.pool and not self.rule.rope:
+            lines.append(
+                "Every pair is judged, so that the difference on these queries is certain, however small. Give --rope, "
+                "or --target population."
+            )
         lines += [
             f"Segment {segment.segment}: {segment.reason}" for segment in self.segments if segment.verdict == "worse"
         ]
