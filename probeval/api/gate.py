@@ -15,8 +15,7 @@ from probeval.api.evaluation import Evaluation
 from probeval.api.gated import Gate, GateCheck, GateRule
 from probeval.api.inputs import Note, Progress, as_collection, silent
 from probeval.arrays import Bools, Floats
-from probeval.data import Collection, Runs
-from probeval.data.queries import as_query_weights, as_segments
+from probeval.data import Collection, Runs, as_query_weights, as_segments
 from probeval.errors import DataError, SatisfactionError
 from probeval.metrics import Metric
 from probeval.scores.evaluate import as_metric
@@ -63,7 +62,7 @@ def gate(
         Pass a system that is not worse by more than the rope. By default it must be better by more than the rope.
     query_weights
         The weight of each query in the mean, such as its traffic: a path or a data frame with the columns query and
-        weight, or a mapping. See :func:`probeval.data.queries.as_query_weights`.
+        weight, or a mapping. See :func:`probeval.data.as_query_weights`.
     segments
         Segments of the queries, each of which gets a verdict of its own: a path or a data frame with the columns query
         and segment, or a mapping. The verdict on all queries decides.

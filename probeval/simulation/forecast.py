@@ -215,8 +215,8 @@ def forecast(
     run = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(_track)(state, truth, **aims) for truth in truths)
     tracks = [track for _, track in zip(progress(range(paths)), run, strict=True)]
     judged = max((track[0] for track in tracks), key=len)
-    confidence, width = (np.stack([_padded(track[i], len(judged)) for track in tracks]) for i in (1, 2))
-    return Forecast(np.array(judged), confidence, width, state.scores.pool)
+    confident, width = (np.stack([_padded(track[i], len(judged)) for track in tracks]) for i in (1, 2))
+    return Forecast(np.array(judged), confident, width, state.scores.pool)
 
 
 def _padded(values: Sequence[float], n: int) -> Floats:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from probeval.data.queries import as_query_weights, as_segments
+from probeval.data import as_query_weights, as_segments
 from probeval.errors import DataError
 
 QUERIES = ["q1", "q2", "q3", "q4", "q5"]
