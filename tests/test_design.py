@@ -75,6 +75,7 @@ MAY_IMPORT = {
     "api": RESULTS | {"plots", "reports"},
     "cli": RESULTS | {"plots", "reports", "web", "api", "__init__"},
     "__init__": RESULTS | {"plots", "reports", "api"},
+    "__main__": {"cli"},
 }
 
 
