@@ -114,8 +114,8 @@ class GateCheckDocument(TypedDict):
     p_better, p_equal, p_worse
         The probabilities that the new system is better by more than the rope, that the two differ by no more than the
         rope, and that the new one is worse by more than the rope.
-    p_better_new_queries
-        P(better) on new queries of the same kind; null for a single query.
+    p_pass, p_pass_new_queries
+        The probability that the new system is as demanded; the same on new queries, null for a single query.
     verdict
         The verdict at the level.
     """
@@ -133,7 +133,8 @@ class GateCheckDocument(TypedDict):
     p_better: float
     p_equal: float
     p_worse: float
-    p_better_new_queries: float
+    p_pass: float
+    p_pass_new_queries: float
     verdict: GateVerdict
 
 

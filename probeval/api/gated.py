@@ -59,15 +59,17 @@ class GateRule:
         by = f" by more than {self.rope:g}" if self.rope else ""
         return ("not worse" if self.not_worse else "better") + by
 
+    def p_pass(self, comparison: Comparison) -> float:
+        """The probability that a difference, new less baseline, is as demanded."""
+        return 1.0 - comparison.p_worse if self.not_worse else comparison.p_better
+
     def verdict(self, comparison: Comparison) -> GateVerdict:
         """The verdict on a difference, new less baseline."""
         if comparison.p_worse >= self.level:
             return "worse"
-        if self.not_worse:
-            return "not worse" if 1.0 - comparison.p_worse >= self.level else "undecided"
-        if comparison.p_better >= self.level:
-            return "better"
-        return "tied" if comparison.p_equal >= self.level else "undecided"
+        if self.p_pass(comparison) >= self.level:
+            return "not worse" if self.not_worse else "better"
+        return "tied" if not self.not_worse and comparison.p_equal >= self.level else "undecided"
 
     def confidence(self, ranking: Ranking) -> float:
         """The probability of the likeliest verdict, from a ranking of the new system and the baseline."""
@@ -114,13 +116,18 @@ class GateCheck:
         return self.metric if self.segment is None else f"{self.metric}, {self.segment}"
 
     @property
-    def p_better_new_queries(self) -> float:
-        """P(better) on new queries of the same kind; NaN for a single query."""
-        difference = self.comparison.difference
-        if difference.scores.n_effective <= 1:
+    def p_pass(self) -> float:
+        """The probability that the new system is as demanded."""
+        return self.rule.p_pass(self.comparison)
+
+    @property
+    def p_pass_new_queries(self) -> float:
+        """The same on new queries of the same kind; NaN for a single query."""
+        scores = self.comparison.difference.scores
+        if scores.n_effective <= 1:
             return float("nan")
         a, b = self.comparison.a, self.comparison.b
-        return difference.scores.with_target("population").compare(a, b, rope=self.comparison.rope).p_better
+        return self.rule.p_pass(scores.with_target("population").compare(a, b, rope=self.comparison.rope))
 
     @property
     def reason(self) -> str:
@@ -132,7 +139,7 @@ class GateCheck:
         if verdict == "better":
             return f"{found.a} is better than {found.b}{by}: {numbers}, P(better) {found.p_better:.3f}."
         if verdict == "not worse":
-            return f"{found.a} is not worse than {found.b}{by}: {numbers}, P(not worse) {1 - found.p_worse:.3f}."
+            return f"{found.a} is not worse than {found.b}{by}: {numbers}, P(not worse) {self.p_pass:.3f}."
         if verdict == "worse":
             return f"{found.a} is worse than {found.b}{by}: {numbers}, P(worse) {found.p_worse:.3f}."
         if verdict == "tied":
@@ -141,7 +148,7 @@ class GateCheck:
                 f"P(tied) {found.p_equal:.3f}. With --not-worse a tie passes."
             )
         chance = (
-            f"P(not worse) {1 - found.p_worse:.3f}"
+            f"P(not worse) {self.p_pass:.3f}"
             if self.rule.not_worse
             else f"P(better) {found.p_better:.3f}, P(worse) {found.p_worse:.3f}"
         )
@@ -167,7 +174,8 @@ class GateCheck:
             "p_better": self.comparison.p_better,
             "p_equal": self.comparison.p_equal,
             "p_worse": self.comparison.p_worse,
-            "p_better_new_queries": self.p_better_new_queries,
+            "p_pass": self.p_pass,
+            "p_pass_new_queries": self.p_pass_new_queries,
             "verdict": self.verdict,
         }
 
@@ -206,8 +214,8 @@ class Gate(Shown):
 
     @property
     def deciding(self) -> GateCheck:
-        """The check that decides: the first of those that are furthest from passing."""
-        return min(self.checks, key=lambda check: ORDER.index(check.verdict))
+        """The check that decides: the one that is furthest from passing."""
+        return min(self.checks, key=lambda check: (ORDER.index(check.verdict), check.p_pass))
 
     @property
     def verdict(self) -> GateVerdict:
@@ -286,7 +294,7 @@ class Gate(Shown):
 
     def views(self) -> tuple[View, ...]:
         """One row per check; the number of judgments is in a sentence."""
-        frame = self.to_frame().drop(columns=["pool", "judged", "p_better_new_queries"])
+        frame = self.to_frame().drop(columns=["pool", "judged", "p_pass", "p_pass_new_queries"])
         if self.segments:
             frame["segment"] = frame["segment"].fillna("all")
         else:
@@ -294,12 +302,17 @@ class Gate(Shown):
         return (View(frame, self._headline(), intervals=("difference", "lower", "upper")),)
 
     def sentences(self) -> list[str]:
-        """Why; the judgments; new queries; the segments that differ; and what would settle it."""
-        check = self.deciding
-        whose = "these queries" if check.comparison.difference.scores.target == "collection" else "new queries"
+        """Why; the judgments; the weights; new queries; segments that are worse; and what would settle it."""
+        check, scores = self.deciding, self.deciding.comparison.difference.scores
+        whose = "these queries" if scores.target == "collection" else "new queries"
         lines = [self.reason, f"{check.judged:,} of {check.pool:,} pairs judged; probabilities are for {whose}."]
-        if whose == "these queries" and check.queries > 1:
-            lines.append(f"On new queries of the same kind, P(better) is {check.p_better_new_queries:.3f}.")
+        if scores.query_weights is not None:
+            lines.append(
+                f"By their weights, {check.queries} queries count as much as {scores.n_effective:.1f} equal ones."
+            )
+        if whose == "these queries" and scores.n_effective > 1:
+            what = "not worse" if self.rule.not_worse else "better"
+            lines.append(f"On new queries of the same kind, P({what}) is {check.p_pass_new_queries:.3f}.")
         if whose == "these queries" and check.judged == check.pool and not self.rule.rope:
             lines.append(
                 "Every pair is judged, so that the difference on these queries is certain, however small. Give --rope, "
@@ -368,7 +381,7 @@ def _likely(ahead: GateForecastDocument) -> str:
     if ahead["settled"] < 0.5:
         return (
             f"Judgments alone are unlikely to settle it: they did in {ahead['settled']:.0%} of the simulated truths. "
-            "Consider more queries, a larger --rope or a lower --level."
+            "Consider more queries, --not-worse with a --rope, or a lower --level."
         )
     return (
         f"About {ahead['judgments']:,} more judgments are likely to settle it, an estimate (90% interval "

@@ -122,6 +122,7 @@ def test_weights_and_segments(campaign, scores):
         part, its = difference[start::2], share[start::2]
         assert check.comparison.difference.mean() == pytest.approx(part @ its / its.sum())
     assert (whole.queries, even.queries, odd.queries) == (10, 5, 5)
+    assert f"By their weights, 10 queries count as much as {1 / (share**2).sum():.1f} equal ones." in found.sentences()
     assert even.judged + odd.judged == whole.judged == even.pool + odd.pool
     assert found.to_frame()["segment"].fillna("").tolist() == ["", "even", "odd"]
 
