@@ -180,3 +180,12 @@ def test_queries_of_one_run_alone(campaign):
     found = probeval.gate(fewer, one(campaign, 1), "P@5", scale="graded:2", say=notes.append)
     assert notes[0] == "fewer has no documents for 1 queries, on which it scores 0."
     assert found.checks[0].queries == 10
+
+
+def test_pairs_of_queries_without_weight_are_not_asked_for(campaign):
+    weights = {query: float(i < 3) for i, query in enumerate(campaign.runs.queries)}
+    for metric in ("P@5", "nDCG@5"):
+        found = probeval.gate(
+            one(campaign, 0), one(campaign, 1), metric, scale="graded:2", model="uniform", query_weights=weights
+        )
+        assert set(found.pairs(8)["query"]) <= {"q01", "q02", "q03"}
