@@ -105,6 +105,10 @@ def action() -> dict:
     return yaml.safe_load((ACTION / "action.yml").read_text(encoding="utf-8"))
 
 
+def gate_options() -> set[str]:
+    return {option for param in typer.main.get_command(app).commands["gate"].params for option in param.opts}
+
+
 def run_action(place: Path, own: Path, **given: str) -> tuple[int, dict[str, str], str]:
     """Run the gate's step as GitHub does: its code, its outputs and the summary of the job."""
     described = action()
@@ -187,6 +191,18 @@ def test_the_action_is_whole():
     assert set(re.findall(r"steps\.gate\.outputs\.([\w-]+)", json.dumps(described["outputs"]))) == set(
         described["outputs"]
     )
-    known = {option for param in typer.main.get_command(app).commands["gate"].params for option in param.opts}
-    named = set(re.findall(r"--[a-z-]+", gate["run"]))
-    assert named <= known
+    assert set(re.findall(r"--[a-z-]+", gate["run"])) <= gate_options()
+
+
+def test_the_page_uses_what_there_is():
+    page = (ROOT / "docs" / "how-to" / "ci.md").read_text(encoding="utf-8")
+    github, gitlab = (yaml.safe_load(block) for block in re.findall(r"^```yaml\n(.*?)^```", page, re.M | re.S))
+    described = action()
+    step = next(step for step in github["jobs"]["gate"]["steps"] if step.get("id") == "gate")
+    assert set(step["with"]) <= set(described["inputs"])
+    assert {name for name, one in described["inputs"].items() if one.get("required")} <= set(step["with"])
+    assert set(re.findall(r"steps\.gate\.outputs\.([\w-]+)", page)) <= set(described["outputs"])
+    assert all(f"`{name}`" in page for name in (*described["inputs"], *described["outputs"]))
+    command = next(line for line in gitlab["gate"]["script"] if line.startswith("probeval gate"))
+    assert set(re.findall(r"--[a-z-]+", command)) <= gate_options()
+    assert gitlab["gate"]["allow_failure"]["exit_codes"] == EXITS["undecided"]
