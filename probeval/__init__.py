@@ -11,6 +11,7 @@ import typing
 if typing.TYPE_CHECKING:
     from probeval.api import (
         Evaluation,
+        Gate,
         NextPairs,
         Reuse,
         SystemComparisons,
@@ -20,6 +21,7 @@ if typing.TYPE_CHECKING:
         dstudy,
         evaluate,
         fit,
+        gate,
         gstudy,
         next_pairs,
         plan,
@@ -68,6 +70,7 @@ __version__ = "0.2.0"
 _HOMES = {
     "probeval.api": (
         "Evaluation",
+        "Gate",
         "NextPairs",
         "Reuse",
         "SystemComparisons",
@@ -77,6 +80,7 @@ _HOMES = {
         "dstudy",
         "evaluate",
         "fit",
+        "gate",
         "gstudy",
         "next_pairs",
         "plan",
@@ -128,6 +132,7 @@ __all__ = [
     "DataError",
     "Evaluation",
     "FeatureError",
+    "Gate",
     "Judgments",
     "Measured",
     "Metric",
@@ -156,6 +161,7 @@ __all__ = [
     "dstudy",
     "evaluate",
     "fit",
+    "gate",
     "gstudy",
     "load_card",
     "measure",

@@ -76,8 +76,8 @@ MAY_IMPORT = {
     "web": RESULTS | {"plots", "reports"},
     "api": RESULTS | {"plots", "reports"},
     "cli": RESULTS | {"plots", "reports", "web", "api", "__init__"},
-    "__main__": {"cli"},
     "__init__": RESULTS | {"plots", "reports", "api"},
+    "__main__": {"cli"},
 }
 
 

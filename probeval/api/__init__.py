@@ -8,6 +8,8 @@ from probeval.api.compare import SystemComparisons, compare
 from probeval.api.evaluate import evaluate, next_pairs
 from probeval.api.evaluation import Evaluation, NextPairs
 from probeval.api.fit import fit
+from probeval.api.gate import gate
+from probeval.api.gated import Gate
 from probeval.api.inputs import as_collection, select_model
 from probeval.api.plan import plan
 from probeval.api.report import report
@@ -17,6 +19,7 @@ from probeval.api.studies import dstudy, gstudy, study_scores
 
 __all__ = [
     "Evaluation",
+    "Gate",
     "NextPairs",
     "Reuse",
     "SystemComparisons",
@@ -26,6 +29,7 @@ __all__ = [
     "dstudy",
     "evaluate",
     "fit",
+    "gate",
     "gstudy",
     "next_pairs",
     "plan",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NotRequired, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 from probeval.scores.documents import EvaluateDocument
 from probeval.selection.trust import TrustDocument
@@ -11,12 +11,17 @@ from probeval.selection.verdict import VerdictDocument
 __all__ = [
     "CheckedStop",
     "EvaluationDocument",
+    "GateCheckDocument",
+    "GateDocument",
+    "GateForecastDocument",
     "LaterDocument",
     "NeededPair",
     "NextDocument",
     "NextPair",
     "ReuseDocument",
 ]
+
+GateVerdict = Literal["better", "not worse", "worse", "tied", "undecided"]
 
 
 class EvaluationDocument(EvaluateDocument):
@@ -180,3 +185,94 @@ class ReuseDocument(TypedDict):
     together: bool
     level: float
     systems: list[LaterDocument]
+
+
+class GateCheckDocument(TypedDict):
+    """The new system against the baseline by one measure, on all queries or on a segment of them.
+
+    Parameters
+    ----------
+    metric, segment, queries
+        The measure; the segment, null for all queries; the number of queries.
+    pool, judged
+        The number of pairs of these queries, and the number judged.
+    new, baseline
+        The expected scores.
+    difference, lower, upper
+        The expected difference, new less baseline, and the ends of its interval, each of which leaves out 1 - level.
+    p_better, p_equal, p_worse
+        The probabilities that the new system is better by more than the rope, that the two differ by no more than the
+        rope, and that the new one is worse by more than the rope.
+    p_pass, p_pass_new_queries
+        The probability that the new system is as demanded; the same on new queries, null for a single query.
+    verdict
+        The verdict at the level.
+    """
+
+    metric: str
+    segment: str | None
+    queries: int
+    pool: int
+    judged: int
+    new: float
+    baseline: float
+    difference: float
+    lower: float
+    upper: float
+    p_better: float
+    p_equal: float
+    p_worse: float
+    p_pass: float
+    p_pass_new_queries: float
+    verdict: GateVerdict
+
+
+class GateForecastDocument(TypedDict):
+    """The judgments that are likely to settle an undecided gate.
+
+    Parameters
+    ----------
+    judgments, lower, upper
+        The number of further judgments, with its 90% interval.
+    settled
+        The share of simulated truths in which judgments settle it.
+    """
+
+    judgments: int
+    lower: int
+    upper: int
+    settled: float
+
+
+class GateDocument(TypedDict):
+    """The verdict on a new system against a baseline.
+
+    Parameters
+    ----------
+    verdict, passed, exit_code, reason
+        The verdict; whether the new system passes; the exit code of the command; one sentence on why.
+    new, baseline, model
+        The two systems, and the relevance model.
+    level, rope, not_worse, target
+        The probability that a verdict needs; the largest difference that does not matter; whether a system that is not
+        worse passes; whether scores are on these queries or on their population.
+    checks, segments
+        One entry per measure on all queries, which decide; one per measure and segment.
+    forecast
+        The judgments that are likely to settle it, if undecided and asked for.
+    """
+
+    verdict: GateVerdict
+    passed: bool
+    exit_code: int
+    reason: str
+    new: str
+    baseline: str
+    model: str
+    level: float
+    rope: float
+    not_worse: bool
+    target: str
+    checks: list[GateCheckDocument]
+    segments: list[GateCheckDocument]
+    forecast: NotRequired[GateForecastDocument]

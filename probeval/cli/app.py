@@ -1,18 +1,20 @@
 """The Typer application: its verbs in the order of use, and its errors.
 
-An error of probeval is one line on stderr and exit code 1; wrong usage is exit code 2.
+An error of probeval is one line on stderr and exit code 1; wrong usage is exit code 2. The verdicts of
+``probeval gate`` have exit codes of their own.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from probeval import __version__
 from probeval.cli.aggregate import aggregate
@@ -24,6 +26,7 @@ from probeval.cli.dstudy import dstudy
 from probeval.cli.evaluate import evaluate
 from probeval.cli.features import features
 from probeval.cli.fit import fit
+from probeval.cli.gate import gate
 from probeval.cli.gstudy import gstudy
 from probeval.cli.judge import judge
 from probeval.cli.models import models
@@ -52,6 +55,7 @@ VERBS = {
     "aggregate": "Aggregate crowd votes into grades.",
     "report": "Write a report as one HTML file.",
     "reuse": "Evaluate later systems with the judgments of a campaign.",
+    "gate": "Decide whether a new system may replace a baseline.",
     "compare": "Test every pair of systems.",
     "gstudy": "Show the sources of variance in scores.",
     "dstudy": "Predict reliability with more queries or assessors.",
@@ -65,7 +69,35 @@ VERBS = {
 WRITES = ("-o", "--out", "--output")
 
 
-class Verbs(TyperGroup):
+class Verb(TyperCommand):
+    """A verb, whose options of one value are given once."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments; an option of one value that is repeated is wrong usage."""
+        _refuse_repeats(self, ctx, args)
+        return super().parse_args(ctx, args)
+
+
+class VerbGroup(TyperGroup):
+    """A group of verbs, whose own options of one value are given once."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments before the verb; an option of one value that is repeated is wrong usage."""
+        _refuse_repeats(self, ctx, args)
+        return super().parse_args(ctx, args)
+
+
+def _refuse_repeats(command: Any, ctx: Any, args: list[str]) -> None:
+    """End with a usage error if an option that takes one value is given several times."""
+    if ctx.resilient_parsing:  # completion in a shell
+        return
+    _, _, given = command.make_parser(ctx).parse_args(args=list(args))
+    for param, n in Counter(given).items():
+        if n > 1 and param.param_type_name == "option" and not (param.is_flag or param.multiple or param.count):
+            ctx.fail(f"{max(param.opts, key=len)} takes one value and is given {n} times. Give it once.")
+
+
+class Verbs(VerbGroup):
     """The verbs in the order of use, with advice on wrong usage. Each takes ``--import``, as the application does."""
 
     def __init__(self, **settings: Any) -> None:
@@ -154,6 +186,7 @@ for verb in (
     evaluate,
     features,
     fit,
+    gate,
     gstudy,
     judge,
     plan,
@@ -165,8 +198,11 @@ for verb in (
 ):
     app.command(short_help=VERBS[verb.__name__])(verb)
 app.command("next", short_help=VERBS["next"])(next_pairs)
-app.add_typer(campaign, name="campaign", short_help=VERBS["campaign"])
-app.add_typer(models, name="models", short_help=VERBS["models"])
+app.add_typer(campaign, name="campaign", short_help=VERBS["campaign"], cls=VerbGroup)
+app.add_typer(models, name="models", short_help=VERBS["models"], cls=VerbGroup)
+for group in (app, campaign, models):
+    for command in group.registered_commands:
+        command.cls = Verb
 
 
 def main() -> None:

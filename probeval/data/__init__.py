@@ -15,6 +15,7 @@ from probeval.data.formats import FORMATS, FileFormat, ReadOptions, register_for
 from probeval.data.judgments import Judgments
 from probeval.data.observers import ObserverSpec, describe_observer, read_observers
 from probeval.data.pool import Pool
+from probeval.data.queries import as_query_weights, as_segments
 from probeval.data.reference import with_reference
 from probeval.data.runs import Runs
 from probeval.data.scale import ABSENT, POOLED, UNJUDGED, Scale
@@ -41,7 +42,9 @@ __all__ = [
     "Vectors",
     "Votes",
     "as_judgments",
+    "as_query_weights",
     "as_runs",
+    "as_segments",
     "as_votes",
     "describe_observer",
     "read_campaign",

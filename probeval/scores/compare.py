@@ -78,7 +78,7 @@ class Comparison(Shown):
     def effect_size(self) -> float:
         """The expected difference over the standard deviation of the difference between queries; NaN for one query."""
         scores, weights = self.difference.scores, self.difference.weights
-        spread = float(weights @ scores.joint.between @ weights) * len(scores.queries)
+        spread = float(weights @ scores.joint.between @ weights) * scores.n_effective
         return self.difference.mean() / np.sqrt(spread) if spread > 0 else float("nan")
 
     def to_frame(self, *, level: float = 0.95) -> pd.DataFrame:
@@ -157,7 +157,7 @@ class Ranking(Shown):
             return np.array(above)
         mean, sd = self.scores.difference_moments()
         z = np.divide(mean - gap, sd, out=np.zeros_like(mean), where=sd > 0)
-        freedom = max(len(self.scores.queries) - 1, 1)
+        freedom = max(self.scores.n_effective - 1, 1)
         tail = stdtr(freedom, z) if self.scores.family == "t" else ndtr(z)
         return np.where(sd > 0, tail, np.where(mean > gap + TIE, 1.0, 0.0))
 

@@ -14,7 +14,7 @@ from probeval.data.scale import count_at_least
 from probeval.metrics import Lists, Metric
 from probeval.metrics.lists import gather
 from probeval.relevance.distribution import RelevanceDistribution
-from probeval.scores.joint import Joint
+from probeval.scores.joint import Joint, expected_between
 from probeval.streams import query_streams
 from probeval.threads import in_order
 
@@ -42,10 +42,11 @@ class BlockScores:
 
     Parameters
     ----------
-    total
-        The sum of each system's scores over the queries under each draw, shape (draw, system).
+    total, squared
+        The sums of each system's scores over the queries under each draw, by the weights of the queries and by their
+        squares, shapes (draw, system).
     products
-        The sum over draws and queries of the products of two systems' scores, shape (system, system).
+        The sum over draws and queries of the products of two systems' weighted scores, shape (system, system).
     mean, variance
         The moments of each system's score on each query, shape (system, query).
     draws
@@ -53,6 +54,7 @@ class BlockScores:
     """
 
     total: Floats
+    squared: Floats
     products: Floats
     mean: Floats
     variance: Floats
@@ -66,12 +68,13 @@ class BlockScores:
         metric: Metric,
         n: int,
         streams: Sequence[np.random.Generator],
+        query_weights: Floats,
         *,
         keep: bool,
     ) -> BlockScores:
-        """Draw and score the lists of one block, with one random stream per query."""
+        """Draw and score the lists of one block, with one random stream and one weight per query."""
         n_systems, n_queries = len(runs.systems), len(runs.queries)
-        total, products = np.empty((n, n_systems)), np.zeros((n_systems, n_systems))
+        total, squared, products = *np.empty((2, n, n_systems)), np.zeros((n_systems, n_systems))
         first, second = np.zeros((2, n_systems, n_queries))
         origin: Floats | None = None
         kept = []
@@ -84,14 +87,16 @@ class BlockScores:
             off = scores - origin  # around the first draw, so that squares of constant scores cancel exactly
             first += off.sum(axis=0)
             second += (off**2).sum(axis=0)
-            total[start : start + len(scores)] = scores.sum(axis=2)
-            flat = scores.transpose(1, 0, 2).reshape(n_systems, -1)
+            weighted = scores * query_weights
+            total[start : start + len(scores)] = weighted.sum(axis=2)
+            squared[start : start + len(scores)] = (weighted * query_weights).sum(axis=2)
+            flat = weighted.transpose(1, 0, 2).reshape(n_systems, -1)
             products += flat @ flat.T
             if keep:
                 kept.append(scores)
         assert origin is not None
         variance = np.maximum(second - first**2 / n, 0.0) / max(n - 1, 1)
-        return cls(total, products, origin + first / n, variance, np.concatenate(kept) if keep else None)
+        return cls(total, squared, products, origin + first / n, variance, np.concatenate(kept) if keep else None)
 
 
 def draw_scores(
@@ -101,28 +106,31 @@ def draw_scores(
     n: int,
     rng: np.random.Generator,
     *,
+    query_weights: Floats,
     per_query: bool = False,
 ) -> Joint:
     """Return the joint distribution by ``n`` draws, common to all systems; one draw if all pairs are judged.
 
-    Draws are made, scored and discarded by blocks of queries. With ``per_query`` the draws of every system on every
-    query are kept.
+    Draws are made, scored and discarded by blocks of queries. The mean of ``query_weights`` must be 1. With
+    ``per_query`` the draws of every system on every query are kept.
     """
     if n > 1 and relevance.certain.all():
-        one = draw_scores(runs, relevance, metric, 1, rng, per_query=per_query)
+        one = draw_scores(runs, relevance, metric, 1, rng, query_weights=query_weights, per_query=per_query)
         assert one.draws is not None
         return replace(one, draws=np.tile(one.draws, (n, 1)))
     n_queries, seed = len(runs.queries), int(rng.integers(2**63))
 
     def score(block: QueryBlock) -> BlockScores:
         streams = query_streams(seed, block.queries)
-        return BlockScores.of(runs.part(block), relevance.part(block), metric, n, streams, keep=per_query)
+        mine = query_weights[block.queries]
+        return BlockScores.of(runs.part(block), relevance.part(block), metric, n, streams, mine, keep=per_query)
 
     n_systems = len(runs.systems)
-    draws, products = np.zeros((n, n_systems)), np.zeros((n_systems, n_systems))
+    draws, squared, products = *np.zeros((2, n, n_systems)), np.zeros((n_systems, n_systems))
     means, variances, kept = [], [], []
     for part in in_order(score, score_blocks(runs, relevance, n)):
         draws += part.total / n_queries
+        squared += part.squared / n_queries
         products += part.products
         means.append(part.mean)
         variances.append(part.variance)
@@ -130,12 +138,10 @@ def draw_scores(
             kept.append(part.draws)
     centre = draws[0] + (draws - draws[0]).mean(axis=0)
     off = draws - centre
-    # The mean between-query covariance over draws: products minus those of the means.
-    between = (products - n_queries * draws.T @ draws) / n
     return Joint(
         mean=centre,
         covariance=off.T @ off / max(n - 1, 1),
-        between=between / (n_queries * (n_queries - 1)) if n_queries > 1 else np.full(between.shape, np.nan),
+        between=expected_between(products / n, squared.T @ draws / n, draws.T @ draws / n, query_weights),
         query_mean=np.concatenate(means, axis=1),
         query_variance=np.concatenate(variances, axis=1),
         draws=draws,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from probeval.arrays import Floats
 from probeval.data.runs import Runs
 from probeval.errors import ScoreError, did_you_mean
 from probeval.metrics import Metric, parse
@@ -24,6 +25,7 @@ METHODS = {
     "taylor": "the first-order route of Urbano's thesis for nDCG and ideal RBP, for comparison",
     "ppi": "predictions of all pairs corrected by the judged ones, a random sample (PPI++), for linear measures",
 }
+WEIGHTED = ("moments", "draws")  # the methods that take weights of queries
 
 
 def evaluate(
@@ -37,6 +39,7 @@ def evaluate(
     n: int = 1000,
     rng: np.random.Generator | None = None,
     per_query: bool = False,
+    query_weights: Floats | None = None,
 ) -> Scores:
     """Return the joint distribution of all systems' mean scores.
 
@@ -58,6 +61,10 @@ def evaluate(
         The number of draws, and the generator (seed 0 by default).
     per_query
         Keep the draws of every system on every query, for reliability studies (one draw if all pairs are judged).
+    query_weights
+        The weight of each query in the mean over queries, shape (query,), such as its share of the traffic; equal
+        weights by default. Only their ratios count, and a query of weight 0 plays no part. For the methods moments and
+        draws. See docs/theory/scores.md#weights.
 
     Examples
     --------
@@ -76,9 +83,11 @@ def evaluate(
     method = ("moments" if metric.is_linear else "draws") if method is None else method
     if per_query and method != "draws":
         raise ScoreError(f"Draws by query are kept where draws are made: method='draws', not {method!r}.")
-    joint = _joint(
-        runs, relevance, metric, method, n, np.random.default_rng(0) if rng is None else rng, per_query=per_query
-    )
+    if query_weights is not None and method not in WEIGHTED:
+        raise ScoreError(f"Queries have weights with the methods {' and '.join(WEIGHTED)}, not with {method}.")
+    weights = _of_mean_one(query_weights, len(runs.queries))
+    rng = np.random.default_rng(0) if rng is None else rng
+    joint = _joint(runs, relevance, metric, method, n, rng, weights, per_query=per_query)
     return Scores(
         metric=metric,
         systems=runs.systems,
@@ -89,7 +98,17 @@ def evaluate(
         family=usual_family(joint, target) if family is None else family,
         pool=len(relevance.pool),
         judged=int(relevance.certain.sum()),
+        query_weights=None if query_weights is None else weights,
     )
+
+
+def _of_mean_one(weights: Floats | None, n: int) -> Floats:
+    """Return the weights of queries, scaled to a mean of 1."""
+    if weights is None:
+        return np.ones(n)
+    if weights.shape != (n,) or not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
+        raise ScoreError(f"{n} queries need as many weights from 0, not all of them 0; got {weights}.")
+    return np.asarray(weights * (n / weights.sum()))
 
 
 def as_metric(metric: Metric | str) -> Metric:
@@ -104,15 +123,16 @@ def _joint(
     method: str,
     n: int,
     rng: np.random.Generator,
+    weights: Floats,
     *,
     per_query: bool,
 ) -> Joint:
     if method == "draws":
         if n < 2:
             raise ScoreError(f"At least two draws are needed, got {n}.")
-        return draw_scores(runs, relevance, metric, n, rng, per_query=per_query)
+        return draw_scores(runs, relevance, metric, n, rng, query_weights=weights, per_query=per_query)
     if method == "moments":
-        return moments(runs, relevance, metric)
+        return moments(runs, relevance, metric, query_weights=weights)
     if method == "exact":
         return exact(runs, relevance, metric)
     if method == "taylor":

@@ -15,7 +15,7 @@ from probeval.data.runs import Runs
 from probeval.metrics import Metric
 from probeval.metrics.weights import divide
 from probeval.relevance.distribution import RelevanceDistribution
-from probeval.scores.joint import Joint, between_queries
+from probeval.scores.joint import Joint, between_queries, expected_between
 from probeval.threads import in_order
 
 __all__ = ["moments", "taylor", "weight_matrix"]
@@ -37,30 +37,38 @@ def at_ranks(runs: Runs, per_pair: Floats) -> Floats:
 class BlockMoments(NamedTuple):
     """The contribution of one block of queries to the moments of a linear measure, before dividing by queries."""
 
-    total: Floats  # expected scores summed over queries, under each draw of the parameters, shape (draw, system)
-    given: Floats  # covariance of these sums given the parameters, shape (system, system)
-    across: Floats  # covariance over the parameters of each query's scores, summed over queries, same shape
+    total: Floats  # expected scores summed over queries by weight, under each draw of the parameters, (draw, system)
+    squared: Floats  # the same by squared weight
+    given: Floats  # covariance of the first sums given the parameters, shape (system, system)
+    crossed: Floats  # covariance of the first and the second sums given the parameters, same shape
+    across: Floats  # covariance over the parameters of each query's weighted scores, summed over queries, same shape
     query_mean: Floats  # shape (system, query)
     query_variance: Floats
 
     @classmethod
-    def of(cls, runs: Runs, relevance: RelevanceDistribution, gains: Floats, weights: Floats) -> BlockMoments:
-        """Return the contribution of one block."""
+    def of(
+        cls, runs: Runs, relevance: RelevanceDistribution, gains: Floats, weights: Floats, query_weights: Floats
+    ) -> BlockMoments:
+        """Return the contribution of one block, from the weights of ranks and those of its queries."""
         mean, variance = relevance.moments(gains)
         draws = mean if relevance.has_posterior else mean[None]
         n_systems, n_queries = len(runs.systems), len(runs.queries)
         by_query = (list_weights(runs, weights) @ draws.T).reshape(n_systems, n_queries, len(draws))
         matrix = weight_matrix(runs, weights)
-        given = np.asarray((matrix * variance) @ matrix.T.toarray())
+        by_pair = query_weights[runs.pool.query]
+        given, crossed = (np.asarray((matrix * (variance * by_pair**power)) @ matrix.T.toarray()) for power in (2, 3))
         query_mean = by_query.mean(axis=2)
         query_variance = (list_weights(runs, weights**2) @ variance).reshape(n_systems, n_queries)
         off = by_query - query_mean[..., None]
         across = np.zeros_like(given)
         if len(draws) > 1:
-            flat = off.reshape(n_systems, -1)
+            flat = (off * query_weights[:, None]).reshape(n_systems, -1)
             across = flat @ flat.T / (len(draws) - 1)
             query_variance = query_variance + (off**2).sum(axis=2) / (len(draws) - 1)
-        return cls(by_query.sum(axis=1).T, given, across, query_mean, query_variance)
+        weighted = by_query * query_weights[:, None]
+        squared = weighted * query_weights[:, None]
+        total, squared = weighted.sum(axis=1).T, squared.sum(axis=1).T
+        return cls(total, squared, given, crossed, across, query_mean, query_variance)
 
 
 def list_weights(runs: Runs, weights: Floats) -> csr_array:
@@ -72,44 +80,51 @@ def list_weights(runs: Runs, weights: Floats) -> csr_array:
     )
 
 
-def moments(runs: Runs, relevance: RelevanceDistribution, metric: Metric) -> Joint:
+def moments(
+    runs: Runs, relevance: RelevanceDistribution, metric: Metric, *, query_weights: Floats | None = None
+) -> Joint:
     r"""Return the exact moments of a linear measure, by blocks of queries.
 
     Given the model's parameters :math:`\theta` pairs are independent, so
 
     .. math:: \text{Cov} = E_\theta[W \text{diag}(v_\theta) W'] + \text{Cov}_\theta(W m_\theta),
 
-    the second term being 0 for a model without a posterior.
+    the second term being 0 for a model without a posterior. The mean of ``query_weights``
+    must be 1; they are equal by default.
     """
     weights, gains = metric.weights(relevance.scale, runs.depth), metric.gains(relevance.scale)
     # A block's scores, by draw, system and query, need less memory than its probabilities unless systems are many.
     per_pair = max(len(relevance.levels), -(-len(runs.systems) * len(runs.queries) // max(len(runs.pool), 1)))
     n, n_systems = len(runs.queries), len(runs.systems)
-    draws, given, across = (
-        np.zeros((relevance.n_draws, n_systems)),
-        np.zeros((n_systems,) * 2),
-        np.zeros((n_systems,) * 2),
-    )
+    query_weights = np.ones(n) if query_weights is None else query_weights
+    draws, squared = np.zeros((2, relevance.n_draws, n_systems))
+    given, crossed, across = np.zeros((3, n_systems, n_systems))
     means, variances = [], []
     for part in in_order(
-        lambda b: BlockMoments.of(runs.part(b), relevance.part(b), gains, weights),
+        lambda b: BlockMoments.of(runs.part(b), relevance.part(b), gains, weights, query_weights[b.queries]),
         relevance.blocks(relevance.n_draws * per_pair),
     ):
         draws += part.total / n
+        squared += part.squared / n
         given += part.given
+        crossed += part.crossed
         across += part.across
         means.append(part.query_mean)
         variances.append(part.query_variance)
     query_mean = np.concatenate(means, axis=1)
-    covariance = given / n**2
+    weighted = query_mean * query_weights
+    mean, by_square = weighted.mean(axis=1), (weighted * query_weights).mean(axis=1)
+    covariance, crossed = given / n**2, crossed / n**2
     if len(draws) > 1:
-        off = draws - query_mean.mean(axis=1)
+        off = draws - mean
         covariance = covariance + off.T @ off / (len(draws) - 1)
-    within = given + across
+        crossed = crossed + (squared - by_square).T @ off / (len(draws) - 1)
+    squares = weighted @ weighted.T + given + across
+    cross, square = np.outer(by_square, mean) + crossed, np.outer(mean, mean) + covariance
     return Joint(
-        mean=query_mean.mean(axis=1),
+        mean=mean,
         covariance=covariance,
-        between=between_queries(query_mean, within, covariance),
+        between=expected_between(squares, cross, square, query_weights),
         query_mean=query_mean,
         query_variance=np.concatenate(variances, axis=1),
     )

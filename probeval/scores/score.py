@@ -105,8 +105,8 @@ class Score:
         return float(ends.min(axis=0).sum()), float(ends.max(axis=0).sum())
 
     @property
-    def _freedom(self) -> int:
-        return max(len(self.scores.queries) - 1, 1)
+    def _freedom(self) -> float:
+        return max(self.scores.n_effective - 1, 1.0)
 
     def _draws(self) -> Floats:
         assert self.scores.joint.draws is not None

@@ -44,6 +44,8 @@ class Scores(Shown):
         these queries alone, ``"empirical"`` (from the draws).
     pool, judged
         The number of retrieved pairs, and of these the number judged.
+    query_weights
+        The weight of each query in the mean, of mean 1, shape (query,); None if all are equal.
 
     Examples
     --------
@@ -69,6 +71,7 @@ class Scores(Shown):
     family: str
     pool: int
     judged: int
+    query_weights: Floats | None = None
 
     def __post_init__(self) -> None:
         if self.target not in TARGETS:
@@ -80,7 +83,7 @@ class Scores(Shown):
                 "Draws are of these queries, not of the population of queries. Use family='normal' or 't', or "
                 "target='collection'."
             )
-        if self.target == "population" and len(self.queries) < 2:
+        if self.target == "population" and self.n_effective <= 1:
             raise ScoreError("One query says nothing of the population of queries. Use target='collection'.")
 
     def _headline(self) -> str:
@@ -102,6 +105,12 @@ class Scores(Shown):
         if self.target == "collection":
             return self.joint.covariance
         return np.asarray(self.joint.covariance + self.joint.between)
+
+    @property
+    def n_effective(self) -> float:
+        r"""The number of queries, :math:`(\sum_q w_q)^2 / \sum_q w_q^2` if they have weights (Kish 1965)."""
+        weights = np.ones(len(self.queries)) if self.query_weights is None else self.query_weights
+        return float(weights.sum() ** 2 / (weights**2).sum())
 
     @property
     def order(self) -> Ints:

@@ -95,12 +95,19 @@ class SelectionContext:
     @cached_property
     def weights(self) -> Floats:
         """The increase of each system's mean score per unit of gain of each pair, shape (pair, system)."""
-        return effective_weights(self.runs, self.relevance, self.metric, self.gains, self.stream(Purpose.WEIGHTS))
+        slopes = effective_weights(self.runs, self.relevance, self.metric, self.gains, self.stream(Purpose.WEIGHTS))
+        return slopes * self._query_weights[:, None]
 
     @cached_property
     def level_weights(self) -> csr_array:
         """The weight of each pair's gain in each system's level (:func:`level_weights`), shape (system, pair)."""
-        return level_weights(self.runs, self.metric, self.relevance.scale)
+        return csr_array(level_weights(self.runs, self.metric, self.relevance.scale) * self._query_weights)
+
+    @property
+    def _query_weights(self) -> Floats:
+        """The weight of each pair's query, of mean 1 over queries, shape (pair,)."""
+        weights, query = self.scores.query_weights, self.runs.pool.query
+        return np.ones(len(query)) if weights is None else weights[query]
 
     @cached_property
     def gain_moments(self) -> tuple[Floats, Floats]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from probeval.arrays import Bools
+from probeval.arrays import Bools, Floats
 from probeval.data.collection import Collection
 from probeval.data.judgments import Judgments
 from probeval.data.pool import Pool
@@ -54,6 +54,8 @@ class Judging:
         As in :func:`probeval.scores.evaluate`, with ``draws`` for its ``n``.
     rope
         Differences between systems up to this size do not matter.
+    query_weights
+        The weight of each query in the mean over queries, shape (query,); equal weights by default.
     seed
         The seed: the same seed gives the same order.
 
@@ -83,6 +85,7 @@ class Judging:
     family: str | None = None
     draws: int = 1000
     rope: float = 0.0
+    query_weights: Floats | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -243,6 +246,7 @@ class JudgingState:
             family=judging.family,
             n=judging.draws,
             rng=stream(judging.seed, Purpose.SCORES),
+            query_weights=judging.query_weights,
         )
         return SelectionContext(judging.runs, self.judgments, self.prediction, scores, judging.seed, judging.rope)
 

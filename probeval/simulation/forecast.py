@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from typing import Any, TypedDict
 
 import numpy as np
@@ -23,11 +24,13 @@ from probeval.display import Shown, View
 from probeval.errors import ProbevalWarning, SelectionError
 from probeval.parallel import parallel
 from probeval.schema import records
+from probeval.scores import Ranking
 from probeval.selection import JudgingState
 from probeval.ties import TIE
 
-__all__ = ["Forecast", "ForecastStep", "forecast"]
+__all__ = ["Forecast", "ForecastStep", "StatedConfidence", "forecast"]
 
+StatedConfidence = Callable[[Ranking], float]
 LEVEL = 0.9  # of the interval of a forecast
 PATHS, BATCH, GROWTH = 8, 10, 0.2  # trajectories; the smallest batch; its size as a share of the judgments made
 DRAWS = 200  # of scores, for measures that need draws
@@ -159,6 +162,7 @@ def forecast(
     lasts: int = LASTS,
     most: int | None = None,
     noise: float = 0.0,
+    confidence: StatedConfidence | None = None,
     n_jobs: int = 1,
     scheduler: str | None = None,
     rng: np.random.Generator | None = None,
@@ -171,13 +175,15 @@ def forecast(
     state
         The current state of the judging.
     target, halfwidth, lasts
-        A trajectory ends when mean confidence has held its target for ``lasts`` judgments, and no half-width is wider.
+        A trajectory ends when confidence has held its target for ``lasts`` judgments, and no half-width is wider.
     paths
         The number of truths.
     most
         The largest number of judgments to look ahead; by default all open pairs.
     noise
         The variance that an assessor's error adds to a pair's gain.
+    confidence
+        The confidence to forecast, as a function of the ranking; by default the mean over pairs of systems.
     n_jobs, scheduler
         The number of processes, or the address of a Dask scheduler.
     rng
@@ -204,13 +210,15 @@ def forecast(
     quick = replace(state.judging, draws=min(state.judging.draws, DRAWS))
     state = replace(state, judging=quick)
     truths = state.prediction.relevance.sample(paths, rng, start=int(rng.integers(1_000_000)))
-    track = partial(_track, state, target=target, halfwidth=halfwidth, lasts=lasts, most=most, noise=noise)
+    track = partial(
+        _track, state, target=target, halfwidth=halfwidth, lasts=lasts, most=most, noise=noise, confidence=confidence
+    )
     with parallel(n_jobs, scheduler) as run:
         made = run(partial(track, truth) for truth in truths)
         tracks = [track for _, track in zip(progress(range(paths)), made, strict=True)]
     judged = max((track[0] for track in tracks), key=len)
-    confidence, width = (np.stack([_padded(track[i], len(judged)) for track in tracks]) for i in (1, 2))
-    return Forecast(np.array(judged), confidence, width, state.scores.pool)
+    confident, width = (np.stack([_padded(track[i], len(judged)) for track in tracks]) for i in (1, 2))
+    return Forecast(np.array(judged), confident, width, state.scores.pool)
 
 
 def _padded(values: Sequence[float], n: int) -> Floats:
@@ -226,6 +234,7 @@ def _track(
     lasts: int,
     most: int | None,
     noise: float,
+    confidence: StatedConfidence | None,
 ) -> tuple[list[int], list[float], list[float]]:
     """Run one trajectory: numbers judged, confidence and half-width at each step."""
     judging = state.judging
@@ -234,7 +243,7 @@ def _track(
     made: list[int] = []
     start = state.scores.judged
     judged: list[int] = []
-    confidence: list[float] = []
+    confident: list[float] = []
     width: list[float] = []
     since: int | None = None
     with warnings.catch_warnings():
@@ -242,13 +251,13 @@ def _track(
         while True:
             n = start + len(made)
             judged.append(n)
-            for values, value in zip((confidence, width), _stated(state, made, noise), strict=True):
+            for values, value in zip((confident, width), _stated(state, made, noise, confidence), strict=True):
                 values.append(value)
-            reached = confidence[-1] >= target and (halfwidth is None or width[-1] <= halfwidth)
+            reached = confident[-1] >= target and (halfwidth is None or width[-1] <= halfwidth)
             since = (n if since is None else since) if reached else None
             left = int(state.open.sum()) if most is None else min(most - len(made), int(state.open.sum()))
             if left <= 0 or (since is not None and n >= since + lasts):
-                return judged, confidence, width
+                return judged, confident, width
             chosen = state.next(min(max(BATCH, round(GROWTH * n)), left))
             made += chosen.pairs.tolist()
             state = state.after(
@@ -258,12 +267,15 @@ def _track(
             )
 
 
-def _stated(state: JudgingState, made: Sequence[int], noise: float) -> tuple[float, float]:
-    """Return mean confidence and the widest half-width, including the assessors' error on these pairs."""
+def _stated(
+    state: JudgingState, made: Sequence[int], noise: float, confidence: StatedConfidence | None
+) -> tuple[float, float]:
+    """Return confidence and the widest half-width, including the assessors' error on these pairs."""
+    stated = attrgetter("confidence") if confidence is None else confidence
     scores = state.scores
     if not noise:
-        return state.ranking.confidence, scores.halfwidth()
+        return stated(state.ranking), scores.halfwidth()
     weights = state.context.weights[list(made)]
     joint = replace(scores.joint, covariance=scores.joint.covariance + noise * weights.T @ weights, draws=None)
     noisy = replace(scores, joint=joint, family="normal")
-    return replace(state.ranking, scores=noisy).confidence, noisy.halfwidth()
+    return stated(replace(state.ranking, scores=noisy)), noisy.halfwidth()

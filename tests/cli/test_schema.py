@@ -44,6 +44,11 @@ def runs(place: Path, name: str = "first", *, qrels: str | None = None) -> list[
     return [place / name / "runs", "--qrels", judged]
 
 
+def two(place: Path) -> list[object]:
+    new, baseline, *_ = sorted((place / "first" / "runs").iterdir())
+    return [new, baseline, "--qrels", place / "part.txt"]
+
+
 UNIFORM = ("--model", "uniform")
 CASES: dict[str, tuple[str, Callable[[Path], list[object]]]] = {
     "evaluate": ("evaluate", lambda f: [*runs(f, qrels="part.txt"), "--metric", "nDCG@5", *UNIFORM]),
@@ -97,6 +102,7 @@ CASES: dict[str, tuple[str, Callable[[Path], list[object]]]] = {
         "report",
         lambda f: [*runs(f), "--metric", "DCG@5", "--draws", 50, "-o", f / "report.html", *UNIFORM],
     ),
+    "gate": ("gate", lambda f: [*two(f), "--metric", "P@5", "--not-worse", "--rope", 1]),
     "compare": ("compare", lambda f: [*runs(f), "--metric", "P@5", "--rope", 0.01]),
     "compare some judgments": ("compare", lambda f: [*runs(f, qrels="part.txt"), "--metric", "DCG@5"]),
     "compare with a model": (

@@ -1,0 +1,207 @@
+"""Whether a new system may replace a baseline: a verdict at a level, for CI."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from probeval.api.documents import GateForecastDocument
+from probeval.api.evaluate import evaluate
+from probeval.api.evaluation import Evaluation
+from probeval.api.gated import Gate, GateCheck, GateRule
+from probeval.api.inputs import Note, Progress, as_collection, silent
+from probeval.arrays import Bools, Floats
+from probeval.data import Collection, Runs, as_query_weights, as_segments
+from probeval.errors import DataError, SatisfactionError
+from probeval.metrics import Metric
+from probeval.scores.evaluate import as_metric
+from probeval.streams import Purpose, stream
+
+__all__ = ["gate"]
+
+PATHS = 4  # simulated truths of a forecast: an estimate in seconds
+LASTS = 20  # judgments for which a forecast verdict must hold
+
+
+def gate(
+    new: Any,
+    baseline: Any,
+    metric: Metric | str | Sequence[Metric | str],
+    *,
+    level: float = 0.95,
+    rope: float | str = 0.0,
+    not_worse: bool = False,
+    query_weights: Any = None,
+    segments: Any = None,
+    forecast: bool = False,
+    depth: int | None = None,
+    order: str = "trec_eval",
+    seed: int = 0,
+    progress: Progress = iter,
+    say: Note = silent,
+    **options: Any,
+) -> Gate:
+    """Whether a new system is better than a baseline, or not worse: a verdict at a level, with few judgments or none.
+
+    Parameters
+    ----------
+    new, baseline
+        One run each: a path, or anything that :func:`~probeval.data.as_runs` takes.
+    metric
+        The measure, or several, which must all pass.
+    level
+        The probability that a verdict needs, above .5. Each end of an interval leaves out 1 - level, so that one that
+        excludes 0 is a verdict.
+    rope
+        Differences up to this size do not matter: a number, or ``"users=.5"``, as in :func:`probeval.evaluate`.
+    not_worse
+        Pass a system that is not worse by more than the rope. By default it must be better by more than the rope.
+    query_weights
+        The weight of each query in the mean, such as its traffic: a path or a data frame with the columns query and
+        weight, or a mapping. See :func:`probeval.data.as_query_weights`.
+    segments
+        Segments of the queries, each of which gets a verdict of its own: a path or a data frame with the columns query
+        and segment, or a mapping. The verdict on all queries decides.
+    forecast
+        Whether to estimate how many judgments would settle an undecided gate. It takes some seconds to minutes.
+    depth, order, seed, progress, say
+        As in :func:`probeval.evaluate`.
+    options
+        Further options of :func:`probeval.evaluate`: ``qrels``, ``labels``, ``model``, ``target`` and others.
+
+    Examples
+    --------
+    >>> import numpy as np, probeval
+    >>> campaign = probeval.synthetic_campaign(np.random.default_rng(1), systems=4, queries=20, depth=5)
+    >>> runs, judgments = campaign.runs, campaign.judgments
+    >>> new, old = (runs.select([runs.systems[i]]) for i in (0, 3))
+    >>> print(probeval.gate(new, old, "nDCG@5", qrels=judgments, not_worse=True, rope=0.02).reason)
+    system-01 is not worse than system-04 by more than 0.02: nDCG@5 ...
+    """
+    measures = [as_metric(one) for one in ([metric] if isinstance(metric, (str, Metric)) else metric)]
+    if not measures:
+        raise DataError("no measure was named. Give at least one, such as nDCG@10.")
+    if len(measures) > 1 and str(rope).strip().startswith("users="):
+        raise SatisfactionError("rope users=SHARE is a difference of one measure. Give one measure, or a number.")
+    GateRule(level=level)  # before any work
+    collection = _both(new, baseline, order, progress, say)
+    queries = [str(query) for query in collection.runs.queries]
+    of_queries = None if query_weights is None else as_query_weights(query_weights, queries)
+    parts = {} if segments is None else as_segments(segments, queries)
+    first = evaluate(
+        collection, measures[0], level=level, rope=rope, depth=depth, order=order, seed=seed, say=say, **options
+    )
+    rule = GateRule(level, first.state.judging.rope, not_worse)
+    plain = [first, *(first.by(one, depth=depth) for one in measures[1:])]
+    evaluations = tuple(_weighted(one, of_queries) for one in plain)
+    checks = tuple(_check(one, rule, None, np.ones(len(queries), dtype=bool)) for one in evaluations)
+    base = np.ones(len(queries)) if of_queries is None else of_queries
+    shown = tuple(
+        _check(_weighted(one, base * mask), rule, name, mask)
+        for one in plain
+        for name, mask in parts.items()
+        if (base * mask).any()
+    )
+    found = Gate(evaluations, checks, shown, rule)
+    if parts and not np.any(list(parts.values()), axis=0).all():
+        missing = int((~np.any(list(parts.values()), axis=0)).sum())
+        say(f"{missing} of {len(queries)} queries are in no segment.")
+    if not forecast or found.verdict != "undecided":
+        return found
+    return replace(found, ahead=_forecast(found, seed))
+
+
+def _both(new: Any, baseline: Any, order: str, progress: Progress, say: Note) -> Collection:
+    """The two runs on one pool, under names that differ."""
+    runs = [_one(given, what, order, progress) for given, what in ((new, "NEW"), (baseline, "BASELINE"))]
+    a, b = runs
+    names = (a.systems[0], b.systems[0])
+    if names[0] == names[1]:
+        names = (f"{names[0]}-new", f"{names[1]}-baseline")
+    for name, own, other in ((names[0], a, b), (names[1], b, a)):
+        missing = set(other.queries) - set(own.queries)
+        if missing == set(other.queries):
+            raise DataError(f"{names[0]} and {names[1]} have no query in common: {a.queries[0]!r}, {b.queries[0]!r}.")
+        if missing:
+            say(f"{name} has no documents for {len(missing)} queries, on which it scores 0.")
+    pool = a.pool.union(b.pool)
+    deep = max(a.depth, b.depth)
+    on = [_padded(run.on(pool), deep) for run in runs]
+    pairs, scores = (np.concatenate([getattr(run, name) for run in on]) for name in ("pairs", "scores"))
+    return Collection("gate", Runs(names, pool, pairs, scores))
+
+
+def _one(given: Any, what: str, order: str, progress: Progress) -> Runs:
+    found = as_collection(given, order=order, progress=progress).runs
+    if len(found.systems) != 1:
+        where = f" ({given})" if isinstance(given, (str, Path)) else ""
+        raise DataError(f"{what}{where} must be one run, got {len(found.systems)} systems.")
+    return found
+
+
+def _padded(runs: Runs, depth: int) -> Runs:
+    """The same lists, with room for ``depth`` ranks."""
+    more = ((0, 0), (0, 0), (0, depth - runs.depth))
+    return replace(
+        runs,
+        pairs=np.pad(runs.pairs, more, constant_values=-1),
+        scores=np.pad(runs.scores, more, constant_values=np.nan),
+    )
+
+
+def _weighted(evaluation: Evaluation, weights: Floats | None) -> Evaluation:
+    """The evaluation with weights of the queries."""
+    if weights is None:
+        return evaluation
+    state = evaluation.state
+    return replace(evaluation, state=replace(state, judging=replace(state.judging, query_weights=weights)))
+
+
+def _check(evaluation: Evaluation, rule: GateRule, segment: str | None, queries: Bools) -> GateCheck:
+    """The comparison of the two systems on some of the queries."""
+    relevance = evaluation.state.prediction.relevance
+    mine = queries[relevance.pool.query]
+    return GateCheck(
+        evaluation.compare(*evaluation.scores.systems),
+        rule,
+        segment,
+        queries=int(queries.sum()),
+        pool=int(mine.sum()),
+        judged=int((relevance.certain & mine).sum()),
+    )
+
+
+def _forecast(found: Gate, seed: int) -> GateForecastDocument:
+    """The further judgments that the slowest of the undecided measures is likely to need."""
+    from probeval.simulation import forecast as forecast_judging
+
+    slowest: GateForecastDocument | None = None
+    for evaluation, check in zip(found.evaluations, found.checks, strict=True):
+        if check.verdict != "undecided":
+            continue
+        state = evaluation.next(1, explore=0).state
+        ahead = forecast_judging(
+            state,
+            target=found.rule.level,
+            paths=PATHS,
+            lasts=LASTS,
+            confidence=found.rule.confidence,
+            rng=stream(seed, Purpose.FORECAST),
+        )
+        needed = ahead.needed(found.rule.level, lasts=LASTS)
+        start = state.scores.judged
+        judgments, low, high = (max(round(needed[name] - start), 1) for name in ("judgments", "lower", "upper"))
+        one: GateForecastDocument = {
+            "judgments": judgments,
+            "lower": low,
+            "upper": high,
+            "settled": float((ahead.confidence[:, -1] >= found.rule.level).mean()),
+        }
+        if slowest is None or (one["settled"], -judgments) < (slowest["settled"], -slowest["judgments"]):
+            slowest = one
+    assert slowest is not None  # the gate is undecided
+    return slowest
