@@ -3,8 +3,10 @@
 from probeval.selection.audit import AuditDocument, AuditReport, Pick, audit, foresee
 from probeval.selection.batch import Batch, choose
 from probeval.selection.context import SelectionContext
+from probeval.selection.decision import Decision, decide, without_labels
 from probeval.selection.goals import GOALS, Goal
 from probeval.selection.judging import Judging, JudgingState
+from probeval.selection.labels import LabelsUsed, labels_of, labels_used
 from probeval.selection.policies import EXPLORE, POLICIES, Policy, PolicyFunction, register_policy
 from probeval.selection.rules import RULES, Rate, StoppingRule, register_rule
 from probeval.selection.stopping import Stopping, StoppingCheck, StoppingTarget
@@ -19,9 +21,11 @@ __all__ = [
     "AuditDocument",
     "AuditReport",
     "Batch",
+    "Decision",
     "Goal",
     "Judging",
     "JudgingState",
+    "LabelsUsed",
     "Pick",
     "Policy",
     "PolicyFunction",
@@ -35,9 +39,13 @@ __all__ = [
     "Verdict",
     "audit",
     "choose",
+    "decide",
     "fairness",
     "foresee",
+    "labels_of",
+    "labels_used",
     "register_policy",
     "register_rule",
     "trust",
+    "without_labels",
 ]
