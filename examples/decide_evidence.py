@@ -35,8 +35,8 @@ that pair, {BATCH} at a time.
 NOTES = f"""
 *stated*: the mean over pairs of P(better) of the system that the model prefers. *right*: the share of pairs in which it
 is better. *noise*: the standard error of *right* if what is stated were true. *z*: right less stated, in units of the
-noise; between -2 and 2 is within it, below it says more than is right, above it says less. *decided*: the share of pairs with at least {LEVEL}, and how many of these are
-right. *off*: the mean absolute error of the expected difference.
+noise; between -2 and 2 is within it, below that too much is stated, above it too little. *decided*: the share of pairs
+with at least {LEVEL}, and how many of these are right. *off*: the mean absolute error of the expected difference.
 
 """
 
@@ -142,7 +142,7 @@ def decisions(work: Decisions) -> str:
     frame = pd.DataFrame(rows)
     targets = Targets()
     targets.most("largest overstatement in units of its noise (-z)", float((-frame["z"]).max()), 2.0)
-    targets.most("largest distance from what is stated, in units of its noise (|z|)", float(frame["z"].abs().max()), 2.0)
+    targets.most("largest distance of stated and right in units of its noise (|z|)", float(frame["z"].abs().max()), 2.0)
     targets.most("stated less right, all decisions", summary(everything)["stated"] - summary(everything)["right"], 0.03)
     return f"{targets}\n{table(frame)}{NOTES}{bins(everything)}"
 

@@ -100,7 +100,7 @@ class SystemComparisons(Shown):
         return document if self.metric is None else {"metric": self.metric, **document}
 
     def readable(self) -> pd.DataFrame:
-        """One row per pair, with the columns that people read; for two systems by a model, a row per kind of queries."""
+        """One row per pair, with the columns that people read; for one pair by a model, one per kind of queries."""
         if isinstance(self.result, Decisions):
             return self.result.readable()
         pairs, reports = self.to_frame(), self._reports()
@@ -227,8 +227,8 @@ def compare(
         tested = method is not None or correction is not None or bayes or model == "none"
         if not tested and (model is not None or not _is_complete(collection, metric, as_scale(scale), depth)):
             evaluation = evaluate(
-                collection, metric, model=model, scale=scale, gain=gain, depth=depth, draws=draws, level=level, rope=rope,
-                mapping=mapping, seed=seed, say=note,
+                collection, metric, model=model, scale=scale, gain=gain, depth=depth, draws=draws, level=level,
+                rope=rope, mapping=mapping, seed=seed, say=note,
             )  # fmt: skip
             note_texts(collection, docs, depth=evaluation.state.judging.depth, model=evaluation.choice.model, say=note)
             _check_system(against, evaluation.scores.systems)
@@ -257,8 +257,8 @@ def compare(
     known = (scores.metric, scores.scale) if isinstance(scores, Measured) else (None, None)
     users = _agreement(*known, mapping)
     return SystemComparisons(
-        _compared(scores, method or "t", correction, bayes, level, ties_up_to, samples, seed, against), name, extra, against,
-        tuple(notes), users,
+        _compared(scores, method or "t", correction, bayes, level, ties_up_to, samples, seed, against), name, extra,
+        against, tuple(notes), users,
     )  # fmt: skip
 
 

@@ -205,11 +205,15 @@ class Evaluation(Shown):
         collection = self.state.judging.collection
         return report_evaluation(
             ReportResults.of(self.state, self.choice, level=self.level, mapping=mapping),
-            title=title or f"{collection.name}: {self.scores.metric}",
+            title=title or self._title(),
             command=command,
             seen=self.choice.fitted_on(collection),
             progress=progress,
         )
+
+    def _title(self) -> str:
+        order, name = self.ranking.order, self.state.judging.collection.name
+        return f"{' against '.join(order) if len(order) == 2 else name}: {self.scores.metric}"
 
     def report(self, path: str | PathLike[str], *, title: str | None = None) -> Path:
         """Write an HTML report, and return its path."""

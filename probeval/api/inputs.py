@@ -151,17 +151,18 @@ def _check_match(collection: Collection, qrels: Any, labels: Any) -> None:
         runs, other = collection.runs.pool, table.pool
         shared = sorted(set(runs.queries) & set(other.queries))
         if not shared:
-            differ = (
-                f"no query in common: the runs answer {_three(runs.queries)}, the {what} are for {_three(other.queries)}"
-            )
+            asked, known = _three(runs.queries), _three(other.queries)
+            differ = f"no query in common: the runs answer {asked}, the {what} are for {known}"
         else:
             mine, theirs = (_docs_of(pool, shared[0]) for pool in (runs, other))
             differ = (
                 f"no document in common: for query {shared[0]!r} the runs retrieved {_three(mine)}, the {what} are of "
                 f"{_three(theirs)}"
             )
-        path = given if isinstance(given, (str, PathLike)) else None
-        raise DataError(f"{differ}. The ids must be the same in both.", path=None if path is None else Path(path))
+        files = [file for file in (given if isinstance(given, (list, tuple)) else [given]) if _are_paths(file)]
+        raise DataError(
+            f"{differ}. The ids must be the same in both.", path=Path(files[0]) if len(files) == 1 else None
+        )
 
 
 def _places(table: Judgments | LabelTable | None, collection: Collection) -> Ints:

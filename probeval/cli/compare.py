@@ -145,8 +145,8 @@ def compare(
         raise ProbevalError("Runs need --metric METRIC (nDCG@10); a single table (.csv) is read as scores.")
     elif qrels is None and (method or correction or bayes or model == "none"):
         raise ProbevalError(
-            "Tests need judgments: give --qrels FILE. Without any, leave out --method, --correction, --bayes and --model "
-            "none: a relevance model gives the probability that each system is better."
+            "Tests need judgments: give --qrels FILE. Without any, leave out --method, --correction, --bayes and "
+            "--model none: a relevance model gives the probability that each system is better."
         )
     found = talk.warned(
         lambda: api.compare(

@@ -26,7 +26,7 @@ from probeval.reports.pictures import draw
 from probeval.reports.results import AHEAD, TARGET, EffectSize, ReportResults
 from probeval.selection.trust import VERDICTS
 
-__all__ = ["judging", "labels", "model", "pairs", "ranking", "reliability", "users"]
+__all__ = ["judging", "labels", "model", "model_in_brief", "more_judgments", "pairs", "ranking", "reliability", "users"]
 
 MOST_PAIRS = 60  # systems whose pairs fit a figure
 THREE = 0.0005  # the smallest value that three decimals show
@@ -256,7 +256,7 @@ def reliability(found: ReportResults) -> Section:
             warnings.simplefilter("always", ProbevalWarning)
             study, plan = found.study, found.plan
     except ProbevalError as error:
-        return Section("reliability", "Reliability", (Prose(f"Unknown. {error}"), *_more_judgments(found)))
+        return Section("reliability", "Reliability", (Prose(f"Unknown. {error}"), *more_judgments(found)))
     n = len(found.scores.queries)
     erho2, phi = (study.coefficient(name, level=found.level) for name in ("erho2", "phi"))
     parts: list[Part] = [
@@ -281,7 +281,7 @@ def reliability(found: ReportResults) -> Section:
             caption=f"Reliability against the number of queries, with all pairs judged. Dashed: {TARGET:g}.",
         ),
         Table.of(_needed(found), "Queries needed for a target, with all pairs judged, and how many more than now."),
-        *_more_judgments(found),
+        *more_judgments(found),
     ]
     return Section("reliability", "Reliability and sample size", tuple(parts))
 
@@ -310,7 +310,8 @@ def _needed(found: ReportResults) -> pd.DataFrame:
     )
 
 
-def _more_judgments(found: ReportResults) -> list[Part]:
+def more_judgments(found: ReportResults) -> list[Part]:
+    """Return a paragraph on the judgments that a target takes."""
     if found.ahead is None:
         return [Prose("All pairs of the pool are judged: only more queries can reduce the uncertainty.")]
     need, judged = found.ahead.needed(TARGET), found.scores.judged
@@ -352,12 +353,18 @@ def labels(found: ReportResults) -> tuple[Section, ...]:
     return (Section("labels", "The sources of labels", tuple(parts)),)
 
 
-def model(choice: Choice, seen: str | None) -> Section:
-    """Return the section on the model and its calibration."""
-    card = choice.card
+def model_in_brief(choice: Choice, seen: str | None) -> Section:
+    """Return the section on the model without the figures of its card."""
     parts: list[Part] = [Prose(f"{choice.name}: {choice.why} Scale {choice.scale} ({choice.scale_from}).")]
     if seen:
         parts.append(Prose(f"The model was fitted on these judgments ({seen}): its confidence is too high here."))
+    return Section("model", "The model", tuple(parts))
+
+
+def model(choice: Choice, seen: str | None) -> Section:
+    """Return the section on the model and its calibration."""
+    card = choice.card
+    parts = list(model_in_brief(choice, seen).parts)
     if card is None:
         parts.append(Prose("The model has no card: its calibration is unknown."))
         return Section("model", "The model and its calibration", tuple(parts))

@@ -190,16 +190,15 @@ class Decision(Shown):
         return f"On new queries of the same kind {first} is better, probability {probability(new.confidence)}."
 
     def _likelier(self, comparison: Comparison) -> str:
-        """Return the likelier direction and its probability, or those of all three with a rope."""
-        ahead = comparison.difference.mean() >= 0
-        first, p, other = (comparison.a, comparison.p_better, comparison.p_worse)
-        if not ahead:
-            first, p, other = comparison.b, other, p
+        """Return the likelier direction with its probability, and the rest where there is a rope."""
+        first, p, worse = comparison.a, comparison.p_better, comparison.p_worse
+        if comparison.difference.mean() < 0:
+            first, p, worse = comparison.b, worse, p
         if not comparison.rope:
             return f"{first} is with probability {probability(p)}"
         return (
-            f"{first} is, by more than {comparison.rope:g}, with probability {probability(p)}, the other with "
-            f"{probability(other)}, and they differ by no more than that with {probability(comparison.p_equal)}"
+            f"{first} is, by more than {comparison.rope:g}, with probability {probability(p)} (within that "
+            f"{probability(comparison.p_equal)}, worse {probability(worse)})"
         )
 
     def _equal(self, comparison: Comparison) -> str:

@@ -32,6 +32,7 @@ __all__ = [
 ]
 
 FEW = 3  # sources that get a sentence each
+ENOUGH = 20  # judged pairs with a label, to speak of their agreement
 KNOWN = {
     "yes": "known to the model",
     "family": "new to the model, of a family that it knows",
@@ -97,14 +98,23 @@ class LabelSource:
     equal: float | None
     slope: float | None
 
+    @property
+    def is_rated(self) -> bool:
+        """Whether enough of its pairs are judged to speak of its agreement with people."""
+        return self.correlation is not None and self.judged >= ENOUGH
+
     def __str__(self) -> str:
         known = "" if self.known is None else f" ({KNOWN[self.known]})"
         text = f"{self.source}{known} labels {self.labelled:.0%} of the pool"
-        if self.correlation is not None:
+        if self.is_rated:
             equal = "" if self.equal is None else f", {self.equal:.0%} equal"
-            text += f"; on {self.judged:,} judged pairs its correlation with the grades is {self.correlation:.2f}{equal}"
+            text += (
+                f"; on {self.judged:,} judged pairs its correlation with the grades is {self.correlation:.2f}{equal}"
+            )
         else:
-            text += f"; {'too few' if self.judged else 'none'} of these pairs are judged to tell how it agrees with people"
+            text += (
+                f"; {'too few' if self.judged else 'none'} of these pairs are judged to tell how it agrees with people"
+            )
         return text if self.slope is None else f"{text}; slope {self.slope:.2f}"
 
 
@@ -150,13 +160,35 @@ class LabelsUsed(Shown):
             return tuple(f"Labels: {source}." for source in self.sources)
         return (f"Labels: {self._together()}.",)
 
+    def for_paper(self) -> str:
+        """A sentence on the labels for a paper; empty if the model uses none."""
+        if not self.sources or not self.used:
+            return ""
+        names = ", ".join(source.source for source in self.sources[:FEW])
+        more = len(self.sources) - FEW
+        shares = sorted({f"{source.labelled:.0%}" for source in self.sources}, key=lambda share: int(share[:-1]))
+        text = (
+            f"Labels by {names}{f' and {more} more sources' if more > 0 else ''} "
+            f"({' to '.join(shares[:: max(len(shares) - 1, 1)])} of the pairs) were used as noisy measurements of "
+            "relevance"
+        )
+        rated = [s for s in self.sources if s.is_rated]
+        if not rated:
+            return f"{text}."
+        best = max(rated, key=lambda source: source.correlation or 0.0)
+        which = "their" if len(self.sources) == 1 else f"the highest ({best.source})"
+        return (
+            f"{text}; on the {best.judged:,} pairs judged by people, {which} correlation with the grades is "
+            f"{best.correlation:.2f}."
+        )
+
     def _together(self) -> str:
         shares = [source.labelled for source in self.sources]
         text = f"{len(self.sources)} sources"
         if self.sources[0].known is not None:
             text += f", {sum(s.known == 'yes' for s in self.sources)} of them known to the model"
         text += f", label {min(shares):.0%} to {max(shares):.0%} of the pool"
-        rated = sorted((s.correlation, s.source) for s in self.sources if s.correlation is not None)
+        rated = sorted((s.correlation or 0.0, s.source) for s in self.sources if s.is_rated)
         if not rated:
             return f"{text}; too few pairs are judged to tell how they agree with people"
         (low, worst), (high, best) = rated[0], rated[-1]

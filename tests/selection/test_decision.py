@@ -88,7 +88,9 @@ def test_one_query_says_nothing_of_new_ones():
 def test_what_labels_contribute(campaign):
     a, b = campaign.runs.systems
     grades = campaign.judgments.grades()
-    labels = LabelTable(campaign.judgments.pool, ("gpt4o_mine", "flat"), np.column_stack([grades, np.ones(len(grades))]))
+    labels = LabelTable(
+        campaign.judgments.pool, ("gpt4o_mine", "flat"), np.column_stack([grades, np.ones(len(grades))])
+    )
     few = replace(campaign, judgments=campaign.judgments.take(np.arange(0, len(grades), 4)), labels=labels)
     state = judged(few)
     bare = without_labels(state)
