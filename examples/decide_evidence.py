@@ -144,7 +144,14 @@ def decisions(work: Decisions) -> str:
     targets.most("largest overstatement in units of its noise (-z)", float((-frame["z"]).max()), 2.0)
     targets.most("largest distance of stated and right in units of its noise (|z|)", float(frame["z"].abs().max()), 2.0)
     targets.most("stated less right, all decisions", summary(everything)["stated"] - summary(everything)["right"], 0.03)
-    return f"{targets}\n{table(frame)}{NOTES}{bins(everything)}"
+    return f"{targets}\n{table(frame)}{NOTES}{beyond(frame)}{bins(everything)}"
+
+
+def beyond(frame: pd.DataFrame) -> str:
+    """Return a paragraph on the rows that differ by more than their noise."""
+    rows = frame[frame["z"].abs() > 2].itertuples()
+    found = [f"{r.campaign}, labels {r.labels}, {r.judged} judged: too {'little' if r.z > 0 else 'much'}" for r in rows]
+    return f"Stated is, beyond the noise: {'; '.join(found)}.\n\n" if found else ""
 
 
 def bins(decisions: list[Decision]) -> str:

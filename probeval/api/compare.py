@@ -254,8 +254,8 @@ def compare(
             extra["p_significant"] = _significant_by_draws(drawn.joint.query_draws, drawn.systems, systems, level)
         extra = pd.concat([extra, _users(found, systems, mapping, level)], axis=1)
         scores = found
-    known = (scores.metric, scores.scale) if isinstance(scores, Measured) else (None, None)
-    users = _agreement(*known, mapping)
+    measured = isinstance(scores, Measured)
+    users = _agreement(scores.metric if measured else None, scores.scale if measured else None, mapping)
     return SystemComparisons(
         _compared(scores, method or "t", correction, bayes, level, ties_up_to, samples, seed, against), name, extra,
         against, tuple(notes), users,

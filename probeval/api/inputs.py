@@ -176,7 +176,7 @@ def _places(table: Judgments | LabelTable | None, collection: Collection) -> Int
 
 def _docs_of(pool: Pool, query: str) -> Ids:
     """The documents of a query."""
-    return pool.docs[pool.doc[pool.queries[pool.query] == query]]
+    return np.asarray(pool.docs[pool.doc[pool.queries[pool.query] == query]])
 
 
 def _three(ids: Iterable[str]) -> str:

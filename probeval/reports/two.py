@@ -103,8 +103,9 @@ def labels(found: ReportResults) -> tuple[Section, ...]:
     shown = table[["source", "known", "labelled", "judged", "correlation", "equal", "slope"]]
     caption = (
         "known: whether the model learned from this source, or from its family, before. labelled: the share of the "
-        "pool. judged: labelled pairs that people judged too; correlation and equal compare labels and grades on these, "
-        "which are harder than most if they were chosen for judging. slope: the weight of the labels, in standard "
+        "pool. judged: labelled pairs that people judged too; correlation and equal compare labels and grades on "
+        "these, which are harder than most if they were chosen for judging. slope: the weight of the labels, in "
+        "standard "
         "deviations per logit of relevance."
     )
     parts: list[Part] = [Prose(sentence) for sentence in used.sentences()]

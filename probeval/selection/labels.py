@@ -108,13 +108,12 @@ class LabelSource:
         text = f"{self.source}{known} labels {self.labelled:.0%} of the pool"
         if self.is_rated:
             equal = "" if self.equal is None else f", {self.equal:.0%} equal"
-            text += (
-                f"; on {self.judged:,} judged pairs its correlation with the grades is {self.correlation:.2f}{equal}"
-            )
+            correlation = f"{self.correlation:.2f}{equal}"
+            text += f"; on {self.judged:,} judged pairs its correlation with the grades is {correlation}"
+        elif self.judged:
+            text += f"; {self.judged:,} of these pairs are judged, too few to tell how it agrees with people"
         else:
-            text += (
-                f"; {'too few' if self.judged else 'none'} of these pairs are judged to tell how it agrees with people"
-            )
+            text += "; none of these pairs is judged, so its agreement with people is not known"
         return text if self.slope is None else f"{text}; slope {self.slope:.2f}"
 
 

@@ -138,7 +138,8 @@ def test_two_systems_for_people(probeval, two):
     files = (two / "runs", "--qrels", two / "qrels.txt", "--labels", two / "labels.tsv", "--metric", "nDCG@5")
     said = probeval("compare", *files, "--level", ".999")
     assert "pairs judged; the model text-hierarchical predicts the others." in said.err
-    assert "Labels: my_llm (new to the model) labels 100% of the pool; on " in said.err
+    assert "Labels: my_llm (new to the model) labels 100% of the pool; " in said.err
+    assert "of these pairs are judged, too few to tell how it agrees with people; slope" in said.err
     assert "It is open which of the two is better on these queries" in said.err
     assert "On new queries of the same kind" in said.err
     assert "Without labels the difference would be" in said.err

@@ -55,7 +55,7 @@ def test_the_ranking_is_that_of_the_scores(partial: ReportResults, page: Page) -
 
 
 def _open_race(*names: str) -> ReportResults:
-    """By P@1 on three queries: sure has 2 of 3, null and zero 0, tied-* as much as sure; others are as good as a coin."""
+    """By P@1 on three queries: sure has 2 of 3, null and zero 0, tied-* as much as sure; others are like a coin."""
     queries, judged = ("q1", "q2", "q3"), dict[str, dict[str, int]]()
     for query in queries:
         judged[query] = {"sure": int(query != "q3"), "null": 0, "zero": 0}
