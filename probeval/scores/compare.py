@@ -80,7 +80,7 @@ class Comparison(Shown):
             return "open"
         if self.confidence == self.p_equal:
             return "equal"
-        return "better" if self.difference.mean() > 0 else "worse"
+        return "better" if self.p_better >= self.p_worse else "worse"
 
     @property
     def effect_size(self) -> float:

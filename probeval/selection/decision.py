@@ -192,7 +192,7 @@ class Decision(Shown):
     def _likelier(self, comparison: Comparison) -> str:
         """Return the likelier direction with its probability, and the rest where there is a rope."""
         first, p, worse = comparison.a, comparison.p_better, comparison.p_worse
-        if comparison.difference.mean() < 0:
+        if p < worse:
             first, p, worse = comparison.b, worse, p
         if not comparison.rope:
             return f"{first} is with probability {probability(p)}"
