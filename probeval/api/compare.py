@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 
 from probeval.api.classical import judged_scores, note_left_out
-from probeval.api.decisions import Decisions
 from probeval.api.evaluate import evaluate
 from probeval.api.inputs import (
     Note,
@@ -25,6 +24,7 @@ from probeval.api.inputs import (
     select_model,
     silent,
 )
+from probeval.api.model_comparisons import ModelComparisons
 from probeval.api.studies import is_score_table
 from probeval.arrays import Floats
 from probeval.data import Collection, Scale
@@ -67,7 +67,7 @@ class SystemComparisons(Shown):
         The preferences of users by the difference in score, where they are known.
     """
 
-    result: Decisions | Pairwise | ScorePosterior
+    result: ModelComparisons | Pairwise | ScorePosterior
     metric: str | None
     extra: pd.DataFrame
     against: str | None = None
@@ -101,7 +101,7 @@ class SystemComparisons(Shown):
 
     def readable(self) -> pd.DataFrame:
         """One row per pair, with the columns that people read; for one pair by a model, one per kind of queries."""
-        if isinstance(self.result, Decisions):
+        if isinstance(self.result, ModelComparisons):
             return self.result.readable()
         pairs, reports = self.to_frame(), self._reports()
         if reports is None:
@@ -116,7 +116,7 @@ class SystemComparisons(Shown):
 
     def views(self) -> tuple[View, ...]:
         """The systems, their pairs with the columns that people read, and by a model the pairs to judge next."""
-        if isinstance(self.result, Decisions):
+        if isinstance(self.result, ModelComparisons):
             return self.result.views()
         systems = View(self.systems_frame(), self.metric, intervals=("mean", "lower", "upper"))
         return systems, View(self.readable(), "Pairs")
@@ -233,7 +233,7 @@ def compare(
             note_texts(collection, docs, depth=evaluation.state.judging.depth, model=evaluation.choice.model, say=note)
             _check_system(against, evaluation.scores.systems)
             users = _agreement(evaluation.scores.metric, evaluation.choice.scale, mapping)
-            return SystemComparisons(Decisions(evaluation, against), name, extra, against, tuple(notes), users)
+            return SystemComparisons(ModelComparisons(evaluation, against), name, extra, against, tuple(notes), users)
         found = judged_scores(collection, as_metric(metric), scale=as_scale(scale), gain=gain, depth=depth)
         ties_up_to = as_rope(rope, found.metric, found.scale, mapping=mapping, say=note)
         note_left_out(collection, found, note)
@@ -254,8 +254,8 @@ def compare(
             extra["p_significant"] = _significant_by_draws(drawn.joint.query_draws, drawn.systems, systems, level)
         extra = pd.concat([extra, _users(found, systems, mapping, level)], axis=1)
         scores = found
-    measured = isinstance(scores, Measured)
-    users = _agreement(scores.metric if measured else None, scores.scale if measured else None, mapping)
+    known = scores if isinstance(scores, Measured) else None
+    users = _agreement(known and known.metric, known and known.scale, mapping)
     return SystemComparisons(
         _compared(scores, method or "t", correction, bayes, level, ties_up_to, samples, seed, against), name, extra,
         against, tuple(notes), users,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Literal, NotRequired, TypedDict
 
 from probeval.scores.documents import EvaluateDocument, RankedSystem
-from probeval.selection.decision import DecidedPair
 from probeval.selection.labels import LabelsDocument
 from probeval.selection.trust import TrustDocument
+from probeval.selection.two_systems import DecidedPair
 from probeval.selection.verdict import VerdictDocument
 
-__all__ = ["CheckedStop", "DecisionsDocument", "EvaluationDocument", "NextDocument", "NextPair"]
+__all__ = ["CheckedStop", "EvaluationDocument", "ModelComparisonsDocument", "NextDocument", "NextPair"]
 
 
 class EvaluationDocument(EvaluateDocument):
@@ -96,7 +96,7 @@ class NextDocument(TypedDict):
     next: list[NextPair]
 
 
-class DecisionsDocument(TypedDict):
+class ModelComparisonsDocument(TypedDict):
     """Every pair of systems, compared by a relevance model.
 
     Parameters

@@ -35,7 +35,6 @@ from probeval.cli.studies import Sources
 from probeval.errors import ProbevalError
 
 if TYPE_CHECKING:
-    from probeval.api.decisions import Decisions
     from probeval.reliability import Pairwise, ScorePosterior
 
 __all__ = ["compare"]
@@ -189,12 +188,12 @@ def compare(
             write_table(view.frame, title="\n" * (i > 0) + (view.title or "") or None)
 
 
-def _plot(result: Decisions | Pairwise | ScorePosterior, path: Path, talk: Talk) -> None:
-    from probeval.api.decisions import Decisions
+def _plot(result: ModelComparisons | Pairwise | ScorePosterior, path: Path, talk: Talk) -> None:
+    from probeval.api.model_comparisons import ModelComparisons
     from probeval.plots import plot_critical, plot_pairs, plot_tests
     from probeval.reliability import Pairwise
 
-    if isinstance(result, Decisions):
+    if isinstance(result, ModelComparisons):
         write_pictures({path: plot_pairs(result.ranking)}, talk)
         return
     pictures = {path: plot_tests(result)}

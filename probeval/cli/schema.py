@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
-from probeval.api.documents import DecisionsDocument, EvaluationDocument, NextDocument
+from probeval.api.documents import EvaluationDocument, ModelComparisonsDocument, NextDocument
 from probeval.cli.options import Format, OutputFormat, Quiet, Seed
 from probeval.cli.output import write, write_json
 from probeval.errors import ProbevalError, did_you_mean
@@ -72,7 +72,7 @@ def documents() -> dict[str, tuple[str, Any]]:
         "judge": ("the address of the judging page", printed.AddressDocument),
         "aggregate": ("aggregated votes and their workers", AggregationDocument),
         "report": ("a written report", printed.ReportDocument),
-        "compare": ("every pair of systems", DecisionsDocument | PairwiseDocument | ScorePosteriorDocument),
+        "compare": ("every pair of systems", ModelComparisonsDocument | PairwiseDocument | ScorePosteriorDocument),
         "gstudy": ("components of variance", GStudyDocument | GStudies),
         "dstudy": ("the reliability of other sizes", DStudyDocument | DStudies),
         "fit": ("a fitted model", CardDocument),

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from probeval.scores import Ranking
-    from probeval.selection import Decision
+    from probeval.selection import TwoSystems
 
 __all__ = ["plot_difference", "plot_pairs", "plot_ranking"]
 
@@ -83,7 +83,7 @@ def plot_pairs(ranking: Ranking, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def plot_difference(decision: Decision, *, ax: Axes | None = None) -> Axes:
+def plot_difference(decision: TwoSystems, *, ax: Axes | None = None) -> Axes:
     """Plot the difference of two systems with its intervals, on these queries and on new ones; the band is the rope."""
     table, here = decision.to_frame(), decision.here
     y = np.arange(len(table))

@@ -109,7 +109,7 @@ def _page_of_two(
         lambda: two.labels(found),
         lambda: (two.next_pairs(found), *more),
         *([] if found.mapping is None else [lambda: (sections.users(found),)]),
-        lambda: (sections.model_in_brief(found.choice, seen),),
+        lambda: (Section("model", "The model", sections.model(found.choice, seen).parts[: 2 if seen else 1]),),
         *closing,
     ]
     done = tuple(section for make in progress(work) for section in make())

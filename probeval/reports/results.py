@@ -17,17 +17,17 @@ from probeval.reports.milestones import Milestone, draw_queries, milestone
 from probeval.satisfaction import Satisfaction, SatMapping, mapping_for, published_agreements
 from probeval.scores import Ranking, Score, Scores
 from probeval.selection import (
-    Decision,
     JudgingState,
     LabelsUsed,
     TrustReport,
+    TwoSystems,
     Verdict,
     decide,
     labels_of,
     trust,
     without_labels,
 )
-from probeval.selection.decision import on_new_queries
+from probeval.selection.two_systems import on_new_queries
 from probeval.simulation.forecast import Forecast, forecast
 from probeval.streams import Purpose, stream
 from probeval.ties import TIE
@@ -162,7 +162,7 @@ class ReportResults:
         return labels_of(self.state)
 
     @cached_property
-    def decision(self) -> Decision:
+    def decision(self) -> TwoSystems:
         """The first system of the ranking against the second, with and without labels."""
         first, second, *_ = self.ranking.order
         return decide(self.state, first, second, level=self.level, unlabelled=without_labels(self.state))

@@ -26,7 +26,7 @@ from probeval.reports.pictures import draw
 from probeval.reports.results import AHEAD, TARGET, EffectSize, ReportResults
 from probeval.selection.trust import VERDICTS
 
-__all__ = ["judging", "labels", "model", "model_in_brief", "more_judgments", "pairs", "ranking", "reliability", "users"]
+__all__ = ["judging", "labels", "model", "more_judgments", "pairs", "ranking", "reliability", "users"]
 
 MOST_PAIRS = 60  # systems whose pairs fit a figure
 THREE = 0.0005  # the smallest value that three decimals show
@@ -353,18 +353,12 @@ def labels(found: ReportResults) -> tuple[Section, ...]:
     return (Section("labels", "The sources of labels", tuple(parts)),)
 
 
-def model_in_brief(choice: Choice, seen: str | None) -> Section:
-    """Return the section on the model without the figures of its card."""
-    parts: list[Part] = [Prose(f"{choice.name}: {choice.why} Scale {choice.scale} ({choice.scale_from}).")]
-    if seen:
-        parts.append(Prose(f"The model was fitted on these judgments ({seen}): its confidence is too high here."))
-    return Section("model", "The model", tuple(parts))
-
-
 def model(choice: Choice, seen: str | None) -> Section:
     """Return the section on the model and its calibration."""
     card = choice.card
-    parts = list(model_in_brief(choice, seen).parts)
+    parts: list[Part] = [Prose(f"{choice.name}: {choice.why} Scale {choice.scale} ({choice.scale_from}).")]
+    if seen:
+        parts.append(Prose(f"The model was fitted on these judgments ({seen}): its confidence is too high here."))
     if card is None:
         parts.append(Prose("The model has no card: its calibration is unknown."))
         return Section("model", "The model and its calibration", tuple(parts))

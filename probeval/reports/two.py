@@ -12,7 +12,7 @@ from probeval.reports.pictures import draw
 from probeval.reports.results import ReportResults
 from probeval.reports.sections import more_judgments
 from probeval.scores import Comparison
-from probeval.selection.decision import probability
+from probeval.selection.two_systems import probability
 
 __all__ = ["difference", "figures", "labels", "lead", "next_pairs"]
 

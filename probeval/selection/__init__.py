@@ -3,7 +3,6 @@
 from probeval.selection.audit import AuditDocument, AuditReport, Pick, audit, foresee
 from probeval.selection.batch import Batch, choose
 from probeval.selection.context import SelectionContext
-from probeval.selection.decision import Decision, decide, without_labels
 from probeval.selection.goals import GOALS, Goal
 from probeval.selection.judging import Judging, JudgingState
 from probeval.selection.labels import LabelsUsed, labels_of, labels_used
@@ -11,6 +10,7 @@ from probeval.selection.policies import EXPLORE, POLICIES, Policy, PolicyFunctio
 from probeval.selection.rules import RULES, Rate, StoppingRule, register_rule
 from probeval.selection.stopping import Stopping, StoppingCheck, StoppingTarget
 from probeval.selection.trust import TrustReport, trust
+from probeval.selection.two_systems import TwoSystems, decide, without_labels
 from probeval.selection.verdict import Verdict, fairness
 
 __all__ = [
@@ -21,7 +21,6 @@ __all__ = [
     "AuditDocument",
     "AuditReport",
     "Batch",
-    "Decision",
     "Goal",
     "Judging",
     "JudgingState",
@@ -36,6 +35,7 @@ __all__ = [
     "StoppingRule",
     "StoppingTarget",
     "TrustReport",
+    "TwoSystems",
     "Verdict",
     "audit",
     "choose",

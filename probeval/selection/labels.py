@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 FEW = 3  # sources that get a sentence each
-ENOUGH = 20  # judged pairs with a label, to speak of their agreement
+ENOUGH = 20  # judged pairs with a label, for a statement on their agreement
 KNOWN = {
     "yes": "known to the model",
     "family": "new to the model, of a family that it knows",
@@ -100,7 +100,7 @@ class LabelSource:
 
     @property
     def is_rated(self) -> bool:
-        """Whether enough of its pairs are judged to speak of its agreement with people."""
+        """Whether enough of its pairs are judged for a statement on its agreement with people."""
         return self.correlation is not None and self.judged >= ENOUGH
 
     def __str__(self) -> str:

@@ -20,7 +20,7 @@ from probeval.reports.results import EffectSize
 from probeval.reports.sections import judging, model, pairs, ranking, reliability, users
 from probeval.satisfaction import load_mapping
 from probeval.selection import Judging
-from probeval.selection.decision import probability
+from probeval.selection.two_systems import probability
 
 ALL = ["ranking", "pairs", "judging", "model", "reliability", "users", "paper", "made"]
 

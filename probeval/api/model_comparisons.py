@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from probeval.api.documents import DecisionsDocument
+from probeval.api.documents import ModelComparisonsDocument
 from probeval.api.evaluation import Evaluation, NextPairs
 from probeval.display import Shown, View
-from probeval.selection import Decision, JudgingState, decide, without_labels
-from probeval.selection.decision import DecidedPair
+from probeval.selection import JudgingState, TwoSystems, decide, without_labels
+from probeval.selection.two_systems import DecidedPair
 
 if TYPE_CHECKING:
     from probeval.scores import Ranking
 
-__all__ = ["Decisions"]
+__all__ = ["ModelComparisons"]
 
 FEW = 5  # pairs to judge next that are shown
 READ = [
@@ -28,7 +28,7 @@ READ = [
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Decisions(Shown):
+class ModelComparisons(Shown):
     """Every pair of systems, or those with one system, compared by a relevance model.
 
     Systems stand by falling expected score, so the first of a pair is the better-looking one.
@@ -60,7 +60,7 @@ class Decisions(Shown):
         return without_labels(self.evaluation.state)
 
     @cached_property
-    def pairs(self) -> tuple[Decision, ...]:
+    def pairs(self) -> tuple[TwoSystems, ...]:
         """One decision per pair."""
         state, level = self.evaluation.state, self.evaluation.level
         return tuple(
@@ -91,7 +91,7 @@ class Decisions(Shown):
         return self.evaluation.to_frame()
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per pair, with the keys of :class:`~probeval.selection.decision.DecidedPair` as columns."""
+        """One row per pair, with the keys of :class:`~probeval.selection.two_systems.DecidedPair` as columns."""
         rows = [pair.to_dict() for pair in self.pairs]
         return pd.DataFrame(rows, columns=None if rows else list(DecidedPair.__annotations__))
 
@@ -103,10 +103,10 @@ class Decisions(Shown):
         kept = [c for c in READ if c in frame.columns and (c != "p_equal" or self.evaluation.state.judging.rope)]
         return frame[kept]
 
-    def to_dict(self) -> DecisionsDocument:
+    def to_dict(self) -> ModelComparisonsDocument:
         """The comparisons as plain data, as ``probeval compare --format json`` prints them."""
         evaluated = self.evaluation.to_dict()
-        document: DecisionsDocument = {
+        document: ModelComparisonsDocument = {
             "method": "model",
             "model": evaluated["model"],
             "level": self.evaluation.level,
@@ -147,11 +147,11 @@ class Decisions(Shown):
             "others."
         )
         if len(self.pairs) == 1:
-            said = self.pairs[0].sentences()
+            outcome = self.pairs[0].sentences()
         else:
             n = sum(not pair.is_open for pair in self.pairs)
-            said = (f"{n:,} of {len(self.pairs):,} pairs of systems are decided at {level:g} on these queries.",)
+            outcome = (f"{n:,} of {len(self.pairs):,} pairs of systems are decided at {level:g} on these queries.",)
         more = () if self.next is None else (
             f"Not all is decided: judge more pairs. probeval next gives them with --goal {self.goal}.",
         )  # fmt: skip
-        return (known, *said, *more)
+        return (known, *outcome, *more)

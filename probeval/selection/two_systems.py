@@ -14,7 +14,7 @@ from probeval.scores import Comparison, Scores
 from probeval.selection.judging import JudgingState
 from probeval.selection.trust import relabelled
 
-__all__ = ["DecidedPair", "Decision", "decide", "on_new_queries", "without_labels"]
+__all__ = ["DecidedPair", "TwoSystems", "decide", "on_new_queries", "without_labels"]
 
 THREE = 0.0005  # the smallest probability that three decimals show
 
@@ -60,7 +60,7 @@ class DecidedPair(TypedDict):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Decision(Shown):
+class TwoSystems(Shown):
     """Which of two systems is better, on these queries and on new ones.
 
     Parameters
@@ -227,7 +227,7 @@ def probability(p: float) -> str:
 
 def decide(
     state: JudgingState, a: str, b: str, *, level: float = 0.95, unlabelled: JudgingState | None = None
-) -> Decision:
+) -> TwoSystems:
     """Compare two systems on these queries and on new ones.
 
     Parameters
@@ -242,7 +242,7 @@ def decide(
         The judging without labels (:func:`without_labels`), to see what they contributed.
     """
     rope, new = state.judging.rope, on_new_queries(state.scores)
-    return Decision(
+    return TwoSystems(
         state.scores.with_target("collection").compare(a, b, rope=rope),
         None if new is None else new.compare(a, b, rope=rope),
         None if unlabelled is None else unlabelled.scores.with_target("collection").compare(a, b, rope=rope),
