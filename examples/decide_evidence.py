@@ -34,9 +34,9 @@ that pair, {BATCH} at a time.
 """
 NOTES = f"""
 *stated*: the mean over pairs of P(better) of the system that the model prefers. *right*: the share of pairs in which it
-is better. *noise*: the standard error of *right* if the stated probabilities were true. *z*: right less stated, in units
-of the noise; between -2 and 2 is within it, below that too much is stated, above it too little. *decided*: the share of
-pairs with at least {LEVEL}, and how many of these are right. *off*: the mean absolute error of the expected difference.
+is better. *noise*: the standard error of *right* if the stated probabilities were true. *z*: right less stated, in
+units of the noise; between -2 and 2 is within it, below that too much is stated, above it too little. *decided*: the
+share of pairs with at least {LEVEL}, and how many of these are right. *off*: the mean absolute error of the expected difference.
 
 """
 
@@ -166,8 +166,8 @@ def bins(decisions: list[Decision]) -> str:
             rows.append({"stated between": f"{low:g} and {min(high, 1):g}"}
                         | {k: part[k] for k in ("pairs", "stated", "right", "noise", "z")})  # fmt: skip
     return (
-        "All decisions together, by the stated probability; a pair of systems counts once for each row above that it is "
-        "in.\n\n" + table(pd.DataFrame(rows))
+        "All decisions together, by the stated probability; a pair of systems counts once for each row above that it "
+        "is in.\n\n" + table(pd.DataFrame(rows))
     )
 
 

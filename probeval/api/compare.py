@@ -254,8 +254,10 @@ def compare(
             extra["p_significant"] = _significant_by_draws(drawn.joint.query_draws, drawn.systems, systems, level)
         extra = pd.concat([extra, _users(found, systems, mapping, level)], axis=1)
         scores = found
-    known = scores if isinstance(scores, Measured) else None
-    users = _agreement(known and known.metric, known and known.scale, mapping)
+    if isinstance(scores, Measured):
+        users = _agreement(scores.metric, scores.scale, mapping)
+    else:
+        users = _agreement(None, None, mapping)
     return SystemComparisons(
         _compared(scores, method or "t", correction, bayes, level, ties_up_to, samples, seed, against), name, extra,
         against, tuple(notes), users,

@@ -35,6 +35,7 @@ from probeval.cli.studies import Sources
 from probeval.errors import ProbevalError
 
 if TYPE_CHECKING:
+    from probeval.api.model_comparisons import ModelComparisons
     from probeval.reliability import Pairwise, ScorePosterior
 
 __all__ = ["compare"]
