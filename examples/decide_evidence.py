@@ -36,7 +36,8 @@ NOTES = f"""
 *stated*: the mean over pairs of P(better) of the system that the model prefers. *right*: the share of pairs in which it
 is better. *noise*: the standard error of *right* if the stated probabilities were true. *z*: right less stated, in
 units of the noise; between -2 and 2 is within it, below that too much is stated, above it too little. *decided*: the
-share of pairs with at least {LEVEL}, and how many of these are right. *off*: the mean absolute error of the expected difference.
+share of pairs with at least {LEVEL}, and how many of these are right. *off*: the mean absolute error of the expected
+difference.
 
 """
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from probeval.arrays import Ids, Ints
+from probeval.arrays import Ints
 from probeval.data import (
     Collection,
     Judgments,
@@ -154,10 +154,10 @@ def _check_match(collection: Collection, qrels: Any, labels: Any) -> None:
             asked, known = _three(runs.queries), _three(other.queries)
             differ = f"no query in common: the runs answer {asked}, the {what} are for {known}"
         else:
-            mine, theirs = (_docs_of(pool, shared[0]) for pool in (runs, other))
+            mine, theirs = (_three(_pairs_of(pool, shared)) for pool in (runs, other))
             differ = (
-                f"no document in common: for query {shared[0]!r} the runs retrieved {_three(mine)}, the {what} are of "
-                f"{_three(theirs)}"
+                "no document in common, for the queries that are in both: the runs retrieved (query and document) "
+                f"{mine}, the {what} are of {theirs}"
             )
         files = [file for file in (given if isinstance(given, (list, tuple)) else [given]) if _are_paths(file)]
         raise DataError(
@@ -174,9 +174,9 @@ def _places(table: Judgments | LabelTable | None, collection: Collection) -> Int
     return np.asarray(places[given])
 
 
-def _docs_of(pool: Pool, query: str) -> Ids:
-    """The documents of a query."""
-    return np.asarray(pool.docs[pool.doc[pool.queries[pool.query] == query]])
+def _pairs_of(pool: Pool, queries: Sequence[str]) -> Iterable[str]:
+    """The pairs of some queries, as query and document."""
+    return (" ".join(pool.label(int(pair))) for pair in np.flatnonzero(np.isin(pool.queries[pool.query], queries)))
 
 
 def _three(ids: Iterable[str]) -> str:

@@ -124,12 +124,10 @@ def test_what_is_not_given_stays(small):
 def test_ids_that_never_match_are_named(put, what):
     runs = {"a": {"q1": {f"d{i}": float(i) for i in range(5)}, "q2": {"d1": 1.0}}}
     table = "query\tdoc\t{}\n{}\tx1\t1\n{}\tx2\t0\n".replace("{}", "grade" if what == "qrels" else "llm", 1)
-    with pytest.raises(
-        DataError, match=r"made\.tsv: no document in common: for query 'q1' the runs retrieved"
-    ) as error:
+    with pytest.raises(DataError, match=r"made\.tsv: no document in common, for the queries that are in both") as error:
         as_collection(runs, **{what: put("made.tsv", table.format("q1", "q1"))})
-    assert "'d0', 'd1', 'd2' and others" in str(error.value)
-    assert "'x1', 'x2'" in str(error.value)
+    assert "'q1 d0', 'q1 d1', 'q1 d2' and others" in str(error.value)
+    assert "'q1 x1', 'q1 x2'" in str(error.value)
     with pytest.raises(DataError, match=r"no query in common: the runs answer 'q1', 'q2', the .* are for 'q8', 'q9'"):
         as_collection(runs, **{what: put("made.tsv", table.format("q8", "q9"))})
 
