@@ -89,8 +89,7 @@ def plot_difference(decision: TwoSystems, *, ax: Axes | None = None) -> Axes:
     y = np.arange(len(table))
     ax = new_axes(ax, 5.0, 0.9 + 0.32 * len(table))
     if here.rope:
-        ax.axvspan(-here.rope, here.rope, color=GREY, alpha=0.2, lw=0, label=f"within {here.rope:g}")
-        ax.legend(loc="best", frameon=False, fontsize=8)
+        ax.axvspan(-here.rope, here.rope, color=GREY, alpha=0.2, lw=0)
     ax.axvline(0, color=GREY, lw=1)
     ax.hlines(y, table["lower"], table["upper"], color=BLUE, lw=3)
     ax.plot(table["difference"], y, "o", color=BLUE, ms=7)
