@@ -1,4 +1,4 @@
-"""Tests of every pair of systems, with effect sizes, and the same by a Bayesian model."""
+"""Every pair of systems compared: by a relevance model on few judgments, by tests on complete ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,20 @@ import numpy as np
 import pandas as pd
 
 from probeval.api.classical import judged_scores, note_left_out
-from probeval.api.inputs import Note, Progress, as_collection, as_rope, as_scale, collect_notes, select_model, silent
+from probeval.api.evaluate import evaluate
+from probeval.api.inputs import (
+    Note,
+    Progress,
+    as_collection,
+    as_rope,
+    as_scale,
+    collect_notes,
+    note_outside,
+    note_texts,
+    select_model,
+    silent,
+)
+from probeval.api.model_comparisons import ModelComparisons
 from probeval.api.studies import is_score_table
 from probeval.arrays import Floats
 from probeval.data import Collection, Scale
@@ -31,7 +44,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SystemComparisons", "compare"]
 
-READ = ["adjusted", "verdict", "d", "won", "p_equal", "when_judged", "p_significant", "sat", "p_sat", "noticed"]
+READ = ["adjusted", "verdict", "d", "won", "p_tost", "when_judged", "p_significant", "sat", "p_sat", "noticed"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,7 +54,7 @@ class SystemComparisons(Shown):
     Parameters
     ----------
     result
-        The tests, or the posterior of the Bayesian model.
+        The comparisons by a relevance model, the tests, or the posterior of the Bayesian model of scores.
     metric
         The measure; None for a table of scores.
     extra
@@ -54,7 +67,7 @@ class SystemComparisons(Shown):
         The preferences of users by the difference in score, where they are known.
     """
 
-    result: Pairwise | ScorePosterior
+    result: ModelComparisons | Pairwise | ScorePosterior
     metric: str | None
     extra: pd.DataFrame
     against: str | None = None
@@ -63,13 +76,6 @@ class SystemComparisons(Shown):
 
     def _headline(self) -> str:
         return f"{len(self.result.systems)} systems{f' by {self.metric}' if self.metric else ''}"
-
-    @property
-    def is_bayesian(self) -> bool:
-        """Whether a Bayesian model replaces the tests."""
-        from probeval.reliability import Pairwise
-
-        return not isinstance(self.result, Pairwise)
 
     def to_frame(self) -> pd.DataFrame:
         """One row per pair of systems."""
@@ -94,7 +100,9 @@ class SystemComparisons(Shown):
         return document if self.metric is None else {"metric": self.metric, **document}
 
     def readable(self) -> pd.DataFrame:
-        """One row per pair, with the columns that people read."""
+        """One row per pair, with the columns that people read; for one pair by a model, one per kind of queries."""
+        if isinstance(self.result, ModelComparisons):
+            return self.result.readable()
         pairs, reports = self.to_frame(), self._reports()
         if reports is None:
             return pairs
@@ -106,17 +114,19 @@ class SystemComparisons(Shown):
 
         return np.array(self.result.report(), dtype=object) if isinstance(self.result, Pairwise) else None
 
-    def views(self) -> tuple[View, View]:
-        """The systems, and their pairs with the columns that people read."""
+    def views(self) -> tuple[View, ...]:
+        """The systems, their pairs with the columns that people read, and by a model the pairs to judge next."""
+        if isinstance(self.result, ModelComparisons):
+            return self.result.views()
         systems = View(self.systems_frame(), self.metric, intervals=("mean", "lower", "upper"))
         return systems, View(self.readable(), "Pairs")
 
     def sentences(self) -> list[str]:
-        """The outcome of the tests, then notes on the data and the model."""
+        """The outcome, then notes on the data and the model."""
         return [*self.outcome(), *self.notes]
 
     def outcome(self) -> list[str]:
-        """The test, its outcome, the meaning of the intervals, and how many differences half of the users notice."""
+        """The test or the decision, the meaning of the intervals, and how many differences half of the users notice."""
         return [*self.result.sentences(), *self._noticed()]
 
     def _noticed(self) -> list[str]:
@@ -133,7 +143,7 @@ def compare(
     metric: Metric | str | None = None,
     *,
     qrels: Any = None,
-    method: str = "t",
+    method: str | None = None,
     correction: str | None = None,
     bayes: bool = False,
     rope: float | str = 0.0,
@@ -146,6 +156,7 @@ def compare(
     metadata: Any = None,
     labels: Any = None,
     observers: Any = None,
+    docs: Any = None,
     scale: Scale | str | None = None,
     gain: str | None = None,
     depth: int | None = None,
@@ -154,18 +165,21 @@ def compare(
     progress: Progress = iter,
     say: Note = silent,
 ) -> SystemComparisons:
-    """Test every pair of systems on judged runs, or on a table of scores; unjudged documents count as not relevant.
+    """Compare every pair of systems: which is better, by how much, and how sure that is.
 
-    To compare systems with few judgments, by a model, see :meth:`Evaluation.compare`.
+    If a retrieved document within the depth of the measure is not judged, a relevance model predicts it: the result is
+    the probability that each system is better, on these queries and on new ones. Complete judgments and tables of
+    scores are tested. A method, a correction, ``bayes`` or the model ``"none"`` asks for tests on incomplete judgments
+    too; unjudged documents then count as not relevant.
 
     Parameters
     ----------
-    source, qrels, metadata, labels, observers, order
+    source, qrels, metadata, labels, observers, docs, order
         Runs and judgments (see :func:`probeval.as_collection`), or a table of scores without a measure.
     metric, scale, gain, depth
         The measure, the grades and their gains, and how many ranks count.
     method, correction, samples
-        As in :func:`probeval.reliability.compare`.
+        As in :func:`probeval.reliability.compare`; any of the first two asks for tests, Student's t by default.
     bayes
         A hierarchical model of the scores (PyMC) in place of tests.
     rope
@@ -176,7 +190,8 @@ def compare(
     level
         The probability of intervals.
     model, draws
-        A relevance model for P(significant once all is judged), and its number of joint draws.
+        The relevance model, and its number of joint draws; by default the best available one. With a method of tests it
+        adds P(significant once all is judged).
     mapping
         The published users: a mapping to user satisfaction, and for a rope of users an agreement; by default those of
         the measure.
@@ -189,6 +204,9 @@ def compare(
     >>> campaign = probeval.synthetic_campaign(np.random.default_rng(1), systems=3, queries=20, depth=5)
     >>> probeval.compare(campaign, "DCG@5").to_frame()[["a", "b"]].to_numpy().tolist()
     [['system-03', 'system-02'], ['system-03', 'system-01'], ['system-02', 'system-01']]
+    >>> few = campaign.judgments.take(np.arange(40))
+    >>> probeval.compare(campaign.runs, "DCG@5", qrels=few, against="system-01").to_frame()["verdict"].tolist()
+    ['open', 'open']
     """
     notes, note = collect_notes(say)
     scores: Observed | Measured
@@ -202,19 +220,32 @@ def compare(
         raise ReliabilityError("Runs need a measure, such as nDCG@10; a single table (.csv) is read as scores.")
     else:
         collection = as_collection(
-            source, qrels=qrels, metadata=metadata, labels=labels, observers=observers, scale=as_scale(scale),
-            order=order, progress=progress,
+            source, qrels=qrels, metadata=metadata, labels=labels, observers=observers, docs=docs,
+            scale=as_scale(scale), order=order, progress=progress,
         )  # fmt: skip
         name = str(as_metric(metric))
+        tested = method is not None or correction is not None or bayes or model == "none"
+        if not tested and (model is not None or not _is_complete(collection, metric, as_scale(scale), depth)):
+            evaluation = evaluate(
+                collection, metric, model=model, scale=scale, gain=gain, depth=depth, draws=draws, level=level,
+                rope=rope, mapping=mapping, seed=seed, say=note,
+            )  # fmt: skip
+            note_texts(collection, docs, depth=evaluation.state.judging.depth, model=evaluation.choice.model, say=note)
+            _check_system(against, evaluation.scores.systems)
+            users = _agreement(evaluation.scores.metric, evaluation.choice.scale, mapping)
+            return SystemComparisons(ModelComparisons(evaluation, against), name, extra, against, tuple(notes), users)
         found = judged_scores(collection, as_metric(metric), scale=as_scale(scale), gain=gain, depth=depth)
         ties_up_to = as_rope(rope, found.metric, found.scale, mapping=mapping, say=note)
         note_left_out(collection, found, note)
+        note_outside(collection, note)
+        if collection.labels is not None and model in (None, "none"):
+            note("Labels are not used: tests need grades.")
         if found.judged_pairs < found.pool:
             note(f"{found.pool - found.judged_pairs:,} of {found.pool:,} pairs are not judged: they count as 0.")
         systems = [found.systems[i] for i in np.argsort(-np.round(found.values.mean(axis=1), 12), kind="stable")]
         if found.judged_pairs < found.pool and not bayes:
             extra["when_judged"] = _significant_by_bounds(collection, found, systems, level)
-        if model is not None:
+        if model not in (None, "none"):
             choice = select_model(collection, model, scale=scale, gain=gain, say=note)
             (drawn,) = score_collection(
                 choice.model, collection, [found.metric], depth=depth, scale=choice.scale, seed=seed,
@@ -223,10 +254,27 @@ def compare(
             extra["p_significant"] = _significant_by_draws(drawn.joint.query_draws, drawn.systems, systems, level)
         extra = pd.concat([extra, _users(found, systems, mapping, level)], axis=1)
         scores = found
+    if isinstance(scores, Measured):
+        users = _agreement(scores.metric, scores.scale, mapping)
+    else:
+        users = _agreement(None, None, mapping)
     return SystemComparisons(
-        _compared(scores, method, correction, bayes, level, ties_up_to, samples, seed, against), name, extra, against,
-        tuple(notes), _agreement(scores, mapping),
+        _compared(scores, method or "t", correction, bayes, level, ties_up_to, samples, seed, against), name, extra,
+        against, tuple(notes), users,
     )  # fmt: skip
+
+
+def _is_complete(collection: Collection, metric: Metric | str, scale: Scale | None, depth: int | None) -> bool:
+    """Whether every document that the measure counts is judged, on the queries with judgments."""
+    if collection.judgments is None or not len(collection.judgments):
+        return False
+    found = judged_scores(collection, as_metric(metric), scale=scale, depth=depth)
+    return found.judged_pairs == found.pool
+
+
+def _check_system(against: str | None, systems: Sequence[str]) -> None:
+    if against is not None and against not in systems:
+        raise ReliabilityError(f"No system {against!r} to compare with.{did_you_mean(against, systems)}")
 
 
 def _compared(
@@ -244,8 +292,7 @@ def _compared(
         result = test_pairs(
             scores, method=method, correction=correction, level=level, rope=rope, samples=samples, rng=stream(seed)
         )
-    if against is not None and against not in result.systems:
-        raise ReliabilityError(f"No system {against!r} to compare with.{did_you_mean(against, result.systems)}")
+    _check_system(against, result.systems)
     return result
 
 
@@ -279,13 +326,13 @@ def _significant_by_draws(draws: Floats | None, drawn: Sequence[str], systems: S
     return np.asarray(better + worse)
 
 
-def _agreement(scores: Observed | Measured, mapping: str | None) -> Agreement | None:
+def _agreement(metric: Metric | None, scale: Scale | None, mapping: str | None) -> Agreement | None:
     """The published preferences of users: those of the named mapping, or of the measure; None without any."""
     from probeval.satisfaction import agreement_for, published_agreements
 
     if mapping is not None:
         return published_agreements().get(mapping)
-    return agreement_for(scores.metric, scores.scale) if isinstance(scores, Measured) else None
+    return None if metric is None or scale is None else agreement_for(metric, scale)
 
 
 def _users(found: Measured, systems: Sequence[str], mapping: str | None, level: float) -> pd.DataFrame:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Literal, NotRequired, TypedDict
 
-from probeval.scores.documents import EvaluateDocument
+from probeval.scores.documents import EvaluateDocument, RankedSystem
+from probeval.selection.labels import LabelsDocument
 from probeval.selection.trust import TrustDocument
+from probeval.selection.two_systems import DecidedPair
 from probeval.selection.verdict import VerdictDocument
 
 __all__ = [
@@ -15,6 +17,7 @@ __all__ = [
     "GateDocument",
     "GateForecastDocument",
     "LaterDocument",
+    "ModelComparisonsDocument",
     "NeededPair",
     "NextDocument",
     "NextPair",
@@ -29,10 +32,13 @@ class EvaluationDocument(EvaluateDocument):
 
     Parameters
     ----------
+    labels
+        The sources of labels, where there are any.
     trust
         How reliable each source of labels is, if asked for.
     """
 
+    labels: NotRequired[LabelsDocument]
     trust: NotRequired[TrustDocument]
 
 
@@ -86,6 +92,8 @@ class NextDocument(TypedDict):
         over pairs of systems.
     comparisons
         The number of comparisons of systems in each state.
+    labels
+        The sources of labels, where there are any.
     """
 
     metric: str
@@ -98,6 +106,7 @@ class NextDocument(TypedDict):
     confidence: float
     stop: CheckedStop
     comparisons: VerdictDocument
+    labels: NotRequired[LabelsDocument]
     next: list[NextPair]
 
 
@@ -276,3 +285,39 @@ class GateDocument(TypedDict):
     checks: list[GateCheckDocument]
     segments: list[GateCheckDocument]
     forecast: NotRequired[GateForecastDocument]
+
+
+class ModelComparisonsDocument(TypedDict):
+    """Every pair of systems, compared by a relevance model.
+
+    Parameters
+    ----------
+    metric, model
+        The measure, and the model that predicts unjudged pairs.
+    method
+        ``model``, where tests have the name of the test.
+    level, rope
+        The confidence from which there is a verdict, and the largest difference that does not matter.
+    pool, judged
+        The number of pairs of query and document, and of these the number judged.
+    labels
+        The sources of labels, where there are any.
+    goal, next
+        If a pair of systems is open: the goal of further judging, and the next pairs to judge.
+    noticeable
+        The least difference in score that half of the users notice, where it is known for the measure.
+    """
+
+    metric: NotRequired[str]
+    method: Literal["model"]
+    model: str
+    level: float
+    rope: float
+    pool: int
+    judged: int
+    systems: list[RankedSystem]
+    pairs: list[DecidedPair]
+    labels: NotRequired[LabelsDocument]
+    goal: NotRequired[str]
+    next: NotRequired[list[NextPair]]
+    noticeable: NotRequired[float]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from probeval.api.evaluation import Evaluation, NextPairs
@@ -13,6 +14,7 @@ from probeval.api.inputs import (
     as_rope,
     as_scale,
     collect_notes,
+    note_outside,
     note_texts,
     select_model,
     silent,
@@ -21,7 +23,7 @@ from probeval.api.inputs import (
 )
 from probeval.data import Collection, Scale, with_reference
 from probeval.data.collection import JUDGED
-from probeval.errors import DataError, ModelError
+from probeval.errors import ModelError
 from probeval.metrics import Metric
 from probeval.relevance import Card, Hierarchical
 from probeval.relevance.models.base import Predicts
@@ -115,9 +117,9 @@ def evaluate(
     deep = depth or measured.cutoff or collection.runs.depth
     if systems == "judged":
         collection = judged_systems(collection, deep, note)
-    _refuse_other_queries(collection)
     choice = select_model(collection, model, scale=grades, gain=gain, inference=inference, say=note)
     note_texts(collection, docs, depth=deep, model=choice.model, say=note)
+    note_outside(collection, note)
     _note_queries(collection, note)
     collection = with_reference(collection, reference)
     _note_disagreements(collection, choice.scale, note)
@@ -136,7 +138,10 @@ def evaluate(
         rope=as_rope(rope, measured, choice.scale, mapping=mapping, say=note),
         seed=seed,
     )
-    return Evaluation(judging.begin(), choice, level, tuple(notes))
+    evaluation = Evaluation(judging.begin(), choice, level)
+    for sentence in evaluation.labels.sentences():
+        note(sentence)
+    return replace(evaluation, notes=tuple(notes))
 
 
 def next_pairs(
@@ -177,17 +182,6 @@ def judged_systems(collection: Collection, depth: int, say: Note) -> Collection:
     n, everything = len(kept.runs.systems), len(collection.runs.systems)
     say(f"{n} of {everything} systems have more than {JUDGED:g} of their documents judged.")
     return kept
-
-
-def _refuse_other_queries(collection: Collection) -> None:
-    """Judgments of other queries than those of the runs are a mistake."""
-    if collection.judgments is None or not len(collection.judgments):
-        return
-    evaluated, judged = collection.runs.queries, collection.judgments.pool.queries
-    if not set(evaluated) & set(judged):
-        raise DataError(
-            f"no query in common: the runs answer {evaluated[0]!r} and others, the judgments {judged[0]!r} and others."
-        )
 
 
 def _note_disagreements(collection: Collection, scale: Scale, say: Note) -> None:

@@ -23,7 +23,17 @@ from probeval.schema import records
 from probeval.scores import Comparison, Ranking, Scores
 from probeval.scores.documents import EvaluateDocument
 from probeval.scores.evaluate import as_metric
-from probeval.selection import JudgingState, Stopping, StoppingCheck, TrustReport, Verdict, fairness, trust
+from probeval.selection import (
+    JudgingState,
+    LabelsUsed,
+    Stopping,
+    StoppingCheck,
+    TrustReport,
+    Verdict,
+    fairness,
+    labels_of,
+    trust,
+)
 from probeval.selection.trust import MARGIN
 from probeval.streams import Purpose, stream
 from probeval.ties import TIE
@@ -89,6 +99,11 @@ class Evaluation(Shown):
         """The comparisons that are decided, open, tied, or beyond these queries."""
         return Verdict.of(self.ranking, level=self.level)
 
+    @cached_property
+    def labels(self) -> LabelsUsed:
+        """The sources of labels: known to the model or new, their share of the pool, their agreement with people."""
+        return labels_of(self.state)
+
     def by(self, metric: Metric | str, *, depth: int | None = None) -> Evaluation:
         """The same collection evaluated by another measure; measures of one depth share one prediction.
 
@@ -143,7 +158,7 @@ class Evaluation(Shown):
         if not isinstance(judging.model, Hierarchical):
             raise ModelError(f"Only a hierarchical model has a posterior, and {self.choice.name} is none.")
         return judging.model.infer(
-            replace(judging.collection, judgments=self.state.judgments if len(self.state.judgments) else None),
+            self.state.collection,
             depth=judging.depth, scale=judging.scale, inference=inference,
             rng=stream(judging.seed, Purpose.PREDICTION), **options,
         )  # fmt: skip
@@ -190,11 +205,15 @@ class Evaluation(Shown):
         collection = self.state.judging.collection
         return report_evaluation(
             ReportResults.of(self.state, self.choice, level=self.level, mapping=mapping),
-            title=title or f"{collection.name}: {self.scores.metric}",
+            title=title or self._title(),
             command=command,
             seen=self.choice.fitted_on(collection),
             progress=progress,
         )
+
+    def _title(self) -> str:
+        order, name = self.ranking.order, self.state.judging.collection.name
+        return f"{' against '.join(order) if len(order) == 2 else name}: {self.scores.metric}"
 
     def report(self, path: str | PathLike[str], *, title: str | None = None) -> Path:
         """Write an HTML report, and return its path."""
@@ -229,7 +248,10 @@ class Evaluation(Shown):
         """The evaluation as plain data, as ``probeval evaluate --format json`` prints it."""
         document = self.ranking.to_dict(level=self.level, per_query=per_query)
         named: EvaluateDocument = {"metric": document["metric"], "model": self.choice.name, **document}
-        return cast("EvaluationDocument", named)
+        result = cast("EvaluationDocument", named)
+        if self.labels.sources:
+            result["labels"] = self.labels.to_dict()
+        return result
 
     def views(self) -> tuple[View]:
         """The ranking, with its intervals."""
@@ -307,7 +329,7 @@ class NextPairs(Shown):
     def to_dict(self) -> NextDocument:
         """The pairs as plain data, as ``probeval next --format json`` prints them."""
         state, check = self.state, self.check
-        return {
+        document: NextDocument = {
             "metric": str(state.judging.metric),
             "model": self.evaluation.choice.name,
             "policy": str(state.judging.policy),
@@ -320,6 +342,9 @@ class NextPairs(Shown):
             "comparisons": Verdict.of(state.ranking).to_dict(),
             "next": records(self._frame.astype({"probability": object}).where(self._frame.notna(), None), NextPair),
         }
+        if self.evaluation.labels.sources:
+            document["labels"] = self.evaluation.labels.to_dict()
+        return document
 
     def sentences(self) -> list[str]:
         """The status of the judging, then notes on the data and the model."""

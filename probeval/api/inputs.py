@@ -6,12 +6,15 @@ import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from probeval.arrays import Ints
 from probeval.data import (
     Collection,
     Judgments,
@@ -30,6 +33,7 @@ from probeval.data import (
 from probeval.data.evidence import LabelTable, Metadata, Vectors, labels_from_table, metadata_from_table
 from probeval.data.files import find, run_files
 from probeval.data.observers import as_observers
+from probeval.data.pool import Pool
 from probeval.data.texts import texts_from_table
 from probeval.errors import DataError, ModelError, ProbevalWarning, SatisfactionError
 from probeval.metrics import Metric, PSat, PSucc
@@ -47,6 +51,7 @@ __all__ = [
     "as_rope",
     "as_scale",
     "collect_notes",
+    "note_outside",
     "note_texts",
     "read_labelled",
     "select_model",
@@ -133,7 +138,60 @@ def as_collection(
         "vectors": _vectors(docs, collection),
     }
     collection = replace(collection, **{name: value for name, value in given.items() if value is not None})
+    _check_match(collection, qrels, labels)
     return with_observers([collection], observers)[0][0]
+
+
+def _check_match(collection: Collection, qrels: Any, labels: Any) -> None:
+    """Raise an error if no judgment, or no label, is of a pair that the runs retrieved."""
+    for what, table, given in (("judgments", collection.judgments, qrels), ("labels", collection.labels, labels)):
+        places = _places(table, collection)
+        if table is None or not len(places) or (places >= 0).any():
+            continue
+        runs, other = collection.runs.pool, table.pool
+        shared = sorted(set(runs.queries) & set(other.queries))
+        if not shared:
+            asked, known = _three(runs.queries), _three(other.queries)
+            differ = f"no query in common: the runs answer {asked}, the {what} are for {known}"
+        else:
+            mine, theirs = (_three(_pairs_of(pool, shared)) for pool in (runs, other))
+            differ = (
+                "no document in common, for the queries that are in both: the runs retrieved (query and document) "
+                f"{mine}, the {what} are of {theirs}"
+            )
+        files = [file for file in (given if isinstance(given, (list, tuple)) else [given]) if _are_paths(file)]
+        raise DataError(
+            f"{differ}. The ids must be the same in both.", path=Path(files[0]) if len(files) == 1 else None
+        )
+
+
+def _places(table: Judgments | LabelTable | None, collection: Collection) -> Ints:
+    """The position in the pool of the runs of each judged or labelled pair, -1 outside."""
+    if table is None:
+        return np.empty(0, dtype=np.int64)
+    places = table.pool.within(collection.runs.pool)
+    given = np.unique(table.pair) if isinstance(table, Judgments) else ~np.isnan(table.values).all(axis=1)
+    return np.asarray(places[given])
+
+
+def _pairs_of(pool: Pool, queries: Sequence[str]) -> Iterable[str]:
+    """The pairs of some queries, as query and document."""
+    return (" ".join(pool.label(int(pair))) for pair in np.flatnonzero(np.isin(pool.queries[pool.query], queries)))
+
+
+def _three(ids: Iterable[str]) -> str:
+    """Up to three ids."""
+    shown = [repr(str(name)) for name in islice(ids, 4)]
+    return ", ".join(shown[:3]) + (" and others" if len(shown) > 3 else "")
+
+
+def note_outside(collection: Collection, say: Note) -> None:
+    """Report the judged and labelled pairs that no run retrieved: they are not evaluated."""
+    for what, table in (("judged", collection.judgments), ("labelled", collection.labels)):
+        places = _places(table, collection)
+        outside = int((places < 0).sum())
+        if outside:
+            say(f"{outside:,} of {len(places):,} {what} pairs are outside the pool: no run retrieved them.")
 
 
 def with_observers(

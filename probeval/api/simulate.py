@@ -14,6 +14,7 @@ from probeval.api.inputs import (
     as_goal_metric,
     as_rope,
     as_scale,
+    note_outside,
     note_texts,
     read_labelled,
     silent,
@@ -22,6 +23,7 @@ from probeval.api.inputs import (
 from probeval.data import Collection, read_campaign
 from probeval.errors import DataError
 from probeval.metrics import Metric
+from probeval.selection import labels_used
 
 if TYPE_CHECKING:
     from probeval.selection import Policy, PolicyFunction
@@ -92,13 +94,17 @@ def simulate(
         runs, qrels=qrels, metadata=metadata, labels=labels, docs=docs, scale=as_scale(protocol.get("scale")),
         order=order,
     )  # fmt: skip
-    note_texts(collection, docs, depth=settings.depth or settings.metric.cutoff or collection.runs.depth, say=say)
+    depth = settings.depth or settings.metric.cutoff or collection.runs.depth
+    note_texts(collection, docs, depth=depth, say=say)
+    note_outside(collection, say)
     described, labelled = with_observers([collection, *past], observers, read_labelled(labels_from))
     collection, *past = described
     if collection.judgments is None:
         raise DataError("A simulation needs the judgments of a finished campaign: give qrels.")
     scale = collection.scale(settings.scale)
     scale = scale if settings.gain is None else scale.with_gain(settings.gain)
+    for sentence in labels_used(collection, depth=depth, scale=scale).sentences():
+        say(sentence)
     settings = replace(settings, rope=as_rope(rope, settings.metric, scale, mapping=mapping, say=say))
     return judge_again(
         collection, settings, fit=past, labelled=labelled,

@@ -1,4 +1,4 @@
-"""``probeval compare``: test the differences between systems, with effect sizes."""
+"""``probeval compare``: which of two systems is better, by a model or by tests, for every pair."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from probeval.api.studies import is_score_table
 from probeval.cli.completion import complete_metric, complete_model
 from probeval.cli.options import (
     Depth,
+    DocsFile,
     Format,
     Gain,
     Labels,
@@ -34,6 +35,7 @@ from probeval.cli.studies import Sources
 from probeval.errors import ProbevalError
 
 if TYPE_CHECKING:
+    from probeval.api.model_comparisons import ModelComparisons
     from probeval.reliability import Pairwise, ScorePosterior
 
 __all__ = ["compare"]
@@ -61,7 +63,7 @@ class CorrectionName(StrEnum):
 
 ComparisonMethod = Annotated[
     ComparisonName | None,
-    typer.Option("--method", help="The test of each pair, or Tukey's test of all pairs; default: t."),
+    typer.Option("--method", help="Test each pair, or all by Tukey's test; default: t, if all is judged."),
 ]
 Correction = Annotated[
     CorrectionName | None,
@@ -99,17 +101,18 @@ def compare(
         typer.Option(
             "--model",
             metavar="NAME",
-            help="Add P(significant once all is judged); this model predicts unjudged pairs.",
+            help="The model that predicts unjudged pairs; none: tests in which they count as not relevant.",
             autocompletion=complete_model,
         ),
     ] = None,
     draws: Annotated[
-        int, typer.Option("--draws", min=2, help="The number of joint draws of the scores, with --model.")
+        int, typer.Option("--draws", min=2, help="The number of joint draws of the scores, by a model.")
     ] = 1000,
     mapping: MappingName = None,
     metadata: MetadataFile = None,
     labels: Labels = None,
     observers: ObserversFile = None,
+    docs: DocsFile = None,
     scale: ScaleName = None,
     gain: Gain = None,
     depth: Depth = None,
@@ -122,14 +125,14 @@ def compare(
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Test every pair of systems: the significance and the size of the difference.
+    """Compare every pair of systems: which is better, by how much, and how sure that is.
 
-    For each pair: the difference with its interval, the p-value corrected for multiple comparisons, d (the difference
-    divided by its standard deviation between queries) and won (the share of queries on which the first system is
-    better). Unjudged documents count as not relevant; if there are any, when_judged shows whether the difference will
-    be significant once all is judged: yes, no or open.
+    With unjudged documents, a relevance model gives the probability that a system is better, on these queries and on
+    new ones, what labels contributed, and the pairs to judge next if it is open. With complete judgments or a table of
+    scores, or with --method: tests, corrected for multiple comparisons, with effect sizes; unjudged documents count as
+    not relevant.
 
-    Example: probeval compare runs/ --qrels qrels.txt --metric nDCG@10 --rope .01
+    Example: probeval compare new.txt old.txt --qrels qrels.txt --labels labels.tsv --metric nDCG@10 --rope .01
     """
     talk = Talk(quiet=quiet)
     check_picture(plot)
@@ -139,19 +142,18 @@ def compare(
         if model is not None or qrels is not None:
             raise ProbevalError("--qrels and --model apply to runs with --metric, not to a table of scores.")
     elif metric is None:
-        both = " and --qrels FILE" if qrels is None else ""
-        raise ProbevalError(f"Runs need --metric METRIC (nDCG@10){both}; a single table (.csv) is read as scores.")
-    elif qrels is None:
+        raise ProbevalError("Runs need --metric METRIC (nDCG@10); a single table (.csv) is read as scores.")
+    elif qrels is None and (method or correction or bayes or model == "none"):
         raise ProbevalError(
-            "Tests need judgments: give --qrels FILE. Without any, probeval evaluate ranks the systems and probeval "
-            "report gives the probability that each is better."
+            "Tests need judgments: give --qrels FILE. Without any, leave out --method, --correction, --bayes and "
+            "--model none: a relevance model gives the probability that each system is better."
         )
     found = talk.warned(
         lambda: api.compare(
             source,
             metric,
             qrels=qrels,
-            method=method.value if method else "t",
+            method=method and method.value,
             correction=correction and correction.value,
             bayes=bayes,
             rope=rope,
@@ -164,6 +166,7 @@ def compare(
             metadata=metadata,
             labels=labels,
             observers=observers,
+            docs=docs,
             scale=scale,
             gain=gain and gain.value,
             depth=depth,
@@ -182,14 +185,18 @@ def compare(
     else:
         for sentence in found.outcome():
             talk(sentence)
-        write_table(found.systems_frame(), title=found.metric)
-        write_table(found.readable(), title="\nPairs")
+        for i, view in enumerate(found.views()):
+            write_table(view.frame, title="\n" * (i > 0) + (view.title or "") or None)
 
 
-def _plot(result: Pairwise | ScorePosterior, path: Path, talk: Talk) -> None:
-    from probeval.plots import plot_critical, plot_tests
+def _plot(result: ModelComparisons | Pairwise | ScorePosterior, path: Path, talk: Talk) -> None:
+    from probeval.api.model_comparisons import ModelComparisons
+    from probeval.plots import plot_critical, plot_pairs, plot_tests
     from probeval.reliability import Pairwise
 
+    if isinstance(result, ModelComparisons):
+        write_pictures({path: plot_pairs(result.ranking)}, talk)
+        return
     pictures = {path: plot_tests(result)}
     if isinstance(result, Pairwise) and result.friedman is not None:
         pictures[path.with_name(f"{path.stem}-ranks{path.suffix}")] = plot_critical(result)

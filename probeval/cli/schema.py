@@ -7,7 +7,13 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
-from probeval.api.documents import EvaluationDocument, GateDocument, NextDocument, ReuseDocument
+from probeval.api.documents import (
+    EvaluationDocument,
+    GateDocument,
+    ModelComparisonsDocument,
+    NextDocument,
+    ReuseDocument,
+)
 from probeval.cli.options import Format, OutputFormat, Quiet, Seed
 from probeval.cli.output import write, write_json
 from probeval.errors import ProbevalError, did_you_mean
@@ -75,7 +81,7 @@ def documents() -> dict[str, tuple[str, Any]]:
         "report": ("a written report", printed.ReportDocument),
         "reuse": ("later systems, or every team left out", ReuseDocument | ReuseStudyDocument),
         "gate": ("the verdict on a new system", GateDocument),
-        "compare": ("every pair of systems", PairwiseDocument | ScorePosteriorDocument),
+        "compare": ("every pair of systems", ModelComparisonsDocument | PairwiseDocument | ScorePosteriorDocument),
         "gstudy": ("components of variance", GStudyDocument | GStudies),
         "dstudy": ("the reliability of other sizes", DStudyDocument | DStudies),
         "fit": ("a fitted model", CardDocument),

@@ -6,7 +6,7 @@ from probeval.plots.curves import plot_forecast, plot_trajectories, plot_traject
 from probeval.plots.milestones import plot_milestones
 from probeval.plots.reliability import plot_components, plot_dstudy, plot_posterior
 from probeval.plots.satisfaction import plot_agreement, plot_mappings, plot_satisfaction
-from probeval.plots.scores import plot_pairs, plot_ranking
+from probeval.plots.scores import plot_difference, plot_pairs, plot_ranking
 from probeval.plots.significance import plot_critical, plot_tests
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "plot_checkpoints",
     "plot_components",
     "plot_critical",
+    "plot_difference",
     "plot_dstudy",
     "plot_forecast",
     "plot_mappings",

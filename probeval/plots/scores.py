@@ -1,4 +1,4 @@
-"""Plots of an evaluation: the ranking and its pairs."""
+"""Plots of an evaluation: the ranking, its pairs, and the difference of two systems."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from probeval.scores import Ranking
+    from probeval.selection import TwoSystems
 
-__all__ = ["plot_pairs", "plot_ranking"]
+__all__ = ["plot_difference", "plot_pairs", "plot_ranking"]
 
 
 def plot_ranking(ranking: Ranking, *, level: float = 0.95, ax: Axes | None = None) -> Axes:
@@ -71,4 +72,22 @@ def plot_pairs(ranking: Ranking, *, ax: Axes | None = None) -> Axes:
         aspect=30,
         label=f"ties{f' within {ranking.rope:g}' if ranking.rope else ''} count half",
     )
+    return ax
+
+
+def plot_difference(decision: TwoSystems, *, ax: Axes | None = None) -> Axes:
+    """Plot the difference of two systems with its intervals, on these queries and on new ones; the band is the rope."""
+    table, here = decision.to_frame(), decision.here
+    y = np.arange(len(table))
+    ax = new_axes(ax, 5.0, 0.9 + 0.32 * len(table))
+    if here.rope:
+        ax.axvspan(-here.rope, here.rope, color=GREY, alpha=0.2, lw=0)
+    ax.axvline(0, color=GREY, lw=1)
+    ax.hlines(y, table["lower"], table["upper"], color=BLUE, lw=3)
+    ax.plot(table["difference"], y, "o", color=BLUE, ms=7)
+    ax.set_yticks(y, [name.replace(", ", ",\n") for name in table["queries"]], fontsize=9)
+    ax.set_ylim(len(table) - 0.5, -0.5)
+    ax.set_ylabel("queries", fontsize=9)
+    ax.set_xlabel(f"difference in {here.difference.scores.metric}, {decision.level:.0%} intervals", fontsize=9)
+    clean(ax)
     return ax

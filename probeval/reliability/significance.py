@@ -75,8 +75,8 @@ class ComparedPair(TypedDict):
         The difference over its standard deviation.
     won, won_lower, won_upper
         The share of queries on which a is better.
-    p_equal
-        Of a difference beyond the rope, where there is one.
+    p_tost
+        With a rope: the p-value of the equivalence test, whose hypothesis is a difference beyond the rope.
     when_judged
         Whether the difference will be significant when everything is judged: yes, no or open.
     p_significant
@@ -104,7 +104,7 @@ class ComparedPair(TypedDict):
     won: float
     won_lower: float
     won_upper: float
-    p_equal: NotRequired[float]
+    p_tost: NotRequired[float]
     when_judged: NotRequired[str]
     p_significant: NotRequired[float]
     sat: NotRequired[float]
@@ -172,8 +172,9 @@ class Pairwise(Shown):
         which the first is better, shape (pair,).
     statistic, p, adjusted
         The statistic, p-value and corrected p-value of the test, shape (pair,).
-    p_equal
-        The p-value for a difference beyond the rope (two one-sided t tests), NaN without a rope, shape (pair,).
+    p_tost
+        The p-value of the equivalence test (two one-sided t tests), whose hypothesis is a difference beyond the rope;
+        NaN without a rope, shape (pair,).
     friedman
         The test of all systems by their ranks, or None for a single system.
     """
@@ -191,7 +192,7 @@ class Pairwise(Shown):
     statistic: Floats
     p: Floats
     adjusted: Floats
-    p_equal: Floats
+    p_tost: Floats
     friedman: Friedman | None
 
     @property
@@ -207,7 +208,7 @@ class Pairwise(Shown):
     @property
     def equal(self) -> Bools:
         """Mask of the pairs shown to differ by less than the rope, shape (pair,)."""
-        return np.nan_to_num(self.p_equal, nan=1.0) < self.alpha
+        return np.nan_to_num(self.p_tost, nan=1.0) < self.alpha
 
     @property
     def discrimination(self) -> float:
@@ -253,7 +254,7 @@ class Pairwise(Shown):
                 "won_upper": self.superiority.upper,
             }
         )
-        return frame.assign(p_equal=self.p_equal) if self.rope else frame
+        return frame.assign(p_tost=self.p_tost) if self.rope else frame
 
     def verdicts(self) -> list[str]:
         """The verdict per pair: ``equal`` (within the rope, even if significant), ``better``, ``worse`` or ``open``."""
@@ -301,7 +302,7 @@ class Pairwise(Shown):
     def views(self) -> tuple[View, ...]:
         """One row per system; one row per pair, with the columns that people read."""
         pairs = self.to_frame()
-        kept = ["lower", "upper", "adjusted", "verdict", "d", "won", *(["p_equal"] if self.rope else [])]
+        kept = ["lower", "upper", "adjusted", "verdict", "d", "won", *(["p_tost"] if self.rope else [])]
         return (
             View(self.systems_frame(), "Systems", intervals=("mean", "lower", "upper")),
             View(pairs[["a", "b", "difference", *kept]], "Pairs", intervals=("difference", "lower", "upper")),
@@ -403,7 +404,7 @@ def compare(
         statistic=statistic,
         p=p,
         adjusted=adjust(p, correction),
-        p_equal=equivalence_test(gap, rope=rope) if rope else np.full(len(gap), np.nan),
+        p_tost=equivalence_test(gap, rope=rope) if rope else np.full(len(gap), np.nan),
         friedman=friedman(scores) if len(scores) > 1 and (~np.isnan(scores).any(axis=0)).sum() > 1 else None,
     )
 

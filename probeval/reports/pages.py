@@ -17,9 +17,9 @@ import pandas as pd
 
 from probeval.errors import ModelError, ProbevalWarning
 from probeval.relevance import Choice, choose_model
-from probeval.reports import sections
+from probeval.reports import sections, two
 from probeval.reports.page import Facts, Page, Part, Prose, Quote, Section, Table, percent
-from probeval.reports.results import ReportResults
+from probeval.reports.results import TWO, ReportResults
 
 if TYPE_CHECKING:
     from probeval.campaign import Campaign, Status
@@ -77,6 +77,11 @@ def report_evaluation(
         "seed": str(found.state.judging.seed),
         **(made or {}),
     }
+    closing: list[Callable[[], tuple[Section, ...]]] = [
+        lambda: (Section("paper", "Summary for a paper", (Quote(paragraph(found)),)), reproduction(facts, command)),
+    ]
+    if len(found.scores.systems) == TWO:
+        return _page_of_two(found, title, seen, more, closing, progress)
     work: list[Callable[[], tuple[Section, ...]]] = [
         lambda: (sections.ranking(found),),
         lambda: (sections.pairs(found),),
@@ -85,10 +90,31 @@ def report_evaluation(
         lambda: (sections.model(found.choice, seen),),
         lambda: (sections.reliability(found),),
         lambda: (sections.users(found),),
-        lambda: (Section("paper", "Summary for a paper", (Quote(paragraph(found)),)), reproduction(facts, command)),
+        *closing,
     ]
     done = tuple(section for make in progress(work) for section in make())
     return Page(title=title, lead=_lead(found), figures=_figures(found), sections=done)
+
+
+def _page_of_two(
+    found: ReportResults,
+    title: str,
+    seen: str | None,
+    more: tuple[Section, ...],
+    closing: Sequence[Callable[[], tuple[Section, ...]]],
+    progress: Callable[[Sequence[Any]], Iterable[Any]],
+) -> Page:
+    """Return the report of two systems: their difference in place of rankings and reliability."""
+    work: list[Callable[[], tuple[Section, ...]]] = [
+        lambda: (two.difference(found),),
+        lambda: two.labels(found),
+        lambda: (two.next_pairs(found), *more),
+        *([] if found.mapping is None else [lambda: (sections.users(found),)]),
+        lambda: (Section("model", "The model", sections.model(found.choice, seen).parts[: 2 if seen else 1]),),
+        *closing,
+    ]
+    done = tuple(section for make in progress(work) for section in make())
+    return Page(title=title, lead=two.lead(found), figures=two.figures(found), sections=done)
 
 
 def _lead(found: ReportResults) -> str:
@@ -169,6 +195,8 @@ def paragraph(found: ReportResults) -> str:
             f"{found.state.prediction.relevance.scale}; the relevance of the others was estimated (model "
             f"{found.choice.name}{learned}), and scores are expectations with their uncertainty. "
         )
+    used = found.labels.for_paper()
+    text += f"{used} " if used else ""
     wide = found.population or scores
     low, high = wide[order[0]].interval(found.level)
     text += f"{order[0]} {'scored highest' if scores.judged == scores.pool else 'has the highest expected score'}, "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -16,16 +16,28 @@ from probeval.reliability.dstudy import QUERIES
 from probeval.reports.milestones import Milestone, as_judged, draw_queries, milestone
 from probeval.satisfaction import Satisfaction, SatMapping, mapping_for, published_agreements
 from probeval.scores import Ranking, Score, Scores
-from probeval.selection import JudgingState, TrustReport, Verdict, trust
+from probeval.selection import (
+    JudgingState,
+    LabelsUsed,
+    TrustReport,
+    TwoSystems,
+    Verdict,
+    decide,
+    labels_of,
+    trust,
+    without_labels,
+)
+from probeval.selection.two_systems import on_new_queries
 from probeval.simulation.forecast import Forecast, forecast
 from probeval.streams import Purpose, stream
 from probeval.ties import TIE
 
-__all__ = ["TARGET", "EffectSize", "ReportResults"]
+__all__ = ["TARGET", "TWO", "EffectSize", "ReportResults"]
 
 TARGET = 0.95  # target reliability and mean confidence, for the numbers of queries and judgments needed
 AHEAD = 500  # judgments that the forecast looks ahead
 PATHS = 3  # of the forecast
+TWO = 2  # systems, whose report is one page on their difference
 MARKS = 6  # milestones, if the order of judgments is known
 
 
@@ -85,8 +97,13 @@ class ReportResults:
     def of(
         cls, state: JudgingState, choice: Choice, *, level: float = 0.95, mapping: SatMapping | None = None
     ) -> ReportResults:
-        """Return the results of an evaluation, with two milestones: before the first judgment, and now."""
+        """Return the results of an evaluation, with two milestones: before the first judgment, and now.
+
+        The report of two systems shows no milestones, so it has none.
+        """
         marks: list[Milestone] = []
+        if len(state.scores.systems) == TWO:
+            return cls(state, choice, level=level, mapping=mapping)
         if state.scores.judged:
             marks.append(milestone(_before_judging(state)))
         marks.append(milestone(state))
@@ -150,9 +167,18 @@ class ReportResults:
 
         With all pairs judged, its intervals and p-values are those of the paired t test.
         """
-        if len(self.scores.queries) < 2:
-            return None
-        return replace(self.scores, target="population", family="t")
+        return on_new_queries(self.scores)
+
+    @cached_property
+    def labels(self) -> LabelsUsed:
+        """The sources of labels."""
+        return labels_of(self.state)
+
+    @cached_property
+    def decision(self) -> TwoSystems:
+        """The first system of the ranking against the second, with and without labels."""
+        first, second, *_ = self.ranking.order
+        return decide(self.state, first, second, level=self.level, unlabelled=without_labels(self.state))
 
     @cached_property
     def verdict(self) -> Verdict:

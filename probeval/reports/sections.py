@@ -26,7 +26,7 @@ from probeval.reports.pictures import draw
 from probeval.reports.results import AHEAD, TARGET, EffectSize, ReportResults
 from probeval.selection.trust import VERDICTS
 
-__all__ = ["judging", "labels", "model", "pairs", "ranking", "reliability", "users"]
+__all__ = ["judging", "labels", "model", "more_judgments", "pairs", "ranking", "reliability", "users"]
 
 MOST_PAIRS = 60  # systems whose pairs fit a figure
 THREE = 0.0005  # the smallest value that three decimals show
@@ -258,7 +258,7 @@ def reliability(found: ReportResults) -> Section:
             warnings.simplefilter("always", ProbevalWarning)
             study, plan = found.study, found.plan
     except ProbevalError as error:
-        return Section("reliability", "Reliability", (Prose(f"Unknown. {error}"), *_more_judgments(found)))
+        return Section("reliability", "Reliability", (Prose(f"Unknown. {error}"), *more_judgments(found)))
     n = len(found.scores.queries)
     erho2, phi = (study.coefficient(name, level=found.level) for name in ("erho2", "phi"))
     parts: list[Part] = [
@@ -283,7 +283,7 @@ def reliability(found: ReportResults) -> Section:
             caption=f"Reliability against the number of queries, with all pairs judged. Dashed: {TARGET:g}.",
         ),
         Table.of(_needed(found), "Queries needed for a target, with all pairs judged, and how many more than now."),
-        *_more_judgments(found),
+        *more_judgments(found),
     ]
     return Section("reliability", "Reliability and sample size", tuple(parts))
 
@@ -312,7 +312,8 @@ def _needed(found: ReportResults) -> pd.DataFrame:
     )
 
 
-def _more_judgments(found: ReportResults) -> list[Part]:
+def more_judgments(found: ReportResults) -> list[Part]:
+    """Return a paragraph on the judgments that a target takes."""
     if found.ahead is None:
         return [Prose("All pairs of the pool are judged: only more queries can reduce the uncertainty.")]
     need, judged = found.ahead.needed(TARGET), found.scores.judged

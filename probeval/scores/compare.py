@@ -74,6 +74,14 @@ class Comparison(Shown):
         not_higher, lower = self.difference.cdf(0.0), self.difference.cdf(-2 * TIE)
         return max(not_higher, 1.0 - lower, self.p_equal)
 
+    def verdict(self, *, level: float = 0.95) -> str:
+        """``better`` or ``worse`` (of a), ``equal`` (within the rope), or ``open`` with less confidence than this."""
+        if self.confidence < level:
+            return "open"
+        if self.confidence == self.p_equal:
+            return "equal"
+        return "better" if self.p_better >= self.p_worse else "worse"
+
     @property
     def effect_size(self) -> float:
         """The expected difference over the standard deviation of the difference between queries; NaN for one query."""

@@ -5,6 +5,7 @@ from probeval.selection.batch import Batch, choose
 from probeval.selection.context import SelectionContext
 from probeval.selection.goals import GOALS, Goal
 from probeval.selection.judging import Judging, JudgingState
+from probeval.selection.labels import LabelsUsed, labels_of, labels_used
 from probeval.selection.policies import EXPLORE, POLICIES, Policy, PolicyFunction, register_policy
 from probeval.selection.reuse import (
     ClassicalScore,
@@ -18,6 +19,7 @@ from probeval.selection.reuse import (
 from probeval.selection.rules import RULES, Rate, StoppingRule, register_rule
 from probeval.selection.stopping import Stopping, StoppingCheck, StoppingTarget
 from probeval.selection.trust import TrustReport, trust
+from probeval.selection.two_systems import TwoSystems, decide, without_labels
 from probeval.selection.verdict import Verdict, fairness
 
 __all__ = [
@@ -32,6 +34,7 @@ __all__ = [
     "Goal",
     "Judging",
     "JudgingState",
+    "LabelsUsed",
     "LaterSystem",
     "ModelScore",
     "Narrowing",
@@ -45,15 +48,20 @@ __all__ = [
     "StoppingRule",
     "StoppingTarget",
     "TrustReport",
+    "TwoSystems",
     "Verdict",
     "audit",
     "choose",
+    "decide",
     "fairness",
     "foresee",
     "judge_later",
+    "labels_of",
+    "labels_used",
     "measure_later",
     "narrowing",
     "register_policy",
     "register_rule",
     "trust",
+    "without_labels",
 ]

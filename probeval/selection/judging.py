@@ -251,6 +251,11 @@ class JudgingState:
         return SelectionContext(judging.runs, self.judgments, self.prediction, scores, judging.seed, judging.rope)
 
     @property
+    def collection(self) -> Collection:
+        """The collection with the judgments so far."""
+        return replace(self.judging.collection, judgments=self.judgments if len(self.judgments) else None)
+
+    @property
     def goal(self) -> Goal:
         """The goal of the judging."""
         return self.judging.goal

@@ -198,7 +198,7 @@ def examined(state: JudgingState, *, margin: float = MARGIN) -> tuple[ObserverTr
     model, labels = judging.model, judging.collection.labels
     assert isinstance(model, Hierarchical)
     assert labels is not None
-    now = replace(judging.collection, judgments=state.judgments if len(state.judgments) else None)
+    now = state.collection
     design = model.unlabelled(now, depth=judging.depth, scale=judging.scale)
     return examine(
         design,
@@ -211,16 +211,23 @@ def examined(state: JudgingState, *, margin: float = MARGIN) -> tuple[ObserverTr
     )
 
 
-def _alternative(state: JudgingState, case: str, factor: float, sources: tuple[str, ...]) -> Alternative:
-    """Return the ranking with the labels of some sources, and their worth multiplied."""
+def relabelled(state: JudgingState, sources: tuple[str, ...], *, worth_factor: float = 1.0) -> JudgingState:
+    """Return the state with the labels of some sources alone, or of none, and their worth multiplied.
+
+    The model must be hierarchical, and there must be labels.
+    """
     judging = state.judging
     labels = judging.collection.labels
     assert isinstance(judging.model, Hierarchical)
     assert labels is not None
     collection = replace(judging.collection, labels=labels.take(sources) if sources else None)
-    design = judging.model.design(collection, depth=judging.depth, scale=judging.scale, worth_factor=factor)
+    design = judging.model.design(collection, depth=judging.depth, scale=judging.scale, worth_factor=worth_factor)
     online = replace(judging.online, collection=collection, design=design)
-    ranking = replace(judging, online=online).state(state.judgments).ranking
+    return replace(judging, online=online).state(state.judgments)
+
+
+def _alternative(state: JudgingState, case: str, factor: float, sources: tuple[str, ...]) -> Alternative:
+    ranking = relabelled(state, sources, worth_factor=factor).ranking
     return Alternative(case, _tau(ranking.scores.mean, state.scores.mean), ranking.confidence, ranking.order[0])
 
 

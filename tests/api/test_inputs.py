@@ -11,7 +11,7 @@ import pytest
 
 import probeval
 from probeval.api import as_collection, select_model
-from probeval.api.inputs import as_goal_metric, as_rope
+from probeval.api.inputs import as_goal_metric, as_rope, note_outside
 from probeval.data import Scale
 from probeval.errors import DataError, ModelError, ProbevalWarning, SatisfactionError
 from probeval.relevance import FallbackModel, Uniform, load_card
@@ -116,7 +116,31 @@ def test_observers_need_labels():
 
 def test_what_is_not_given_stays(small):
     assert as_collection(small).judgments is small.judgments
-    assert as_collection(small, qrels=QRELS).judgments is not small.judgments
+    query, doc = small.runs.pool.label(0)
+    assert as_collection(small, qrels={query: {doc: 1}}).judgments is not small.judgments
+
+
+@pytest.mark.parametrize("what", ["qrels", "labels"])
+def test_ids_that_never_match_are_named(put, what):
+    runs = {"a": {"q1": {f"d{i}": float(i) for i in range(5)}, "q2": {"d1": 1.0}}}
+    table = "query\tdoc\t{}\n{}\tx1\t1\n{}\tx2\t0\n".replace("{}", "grade" if what == "qrels" else "llm", 1)
+    with pytest.raises(DataError, match=r"made\.tsv: no document in common, for the queries that are in both") as error:
+        as_collection(runs, **{what: put("made.tsv", table.format("q1", "q1"))})
+    assert "'q1 d0', 'q1 d1', 'q1 d2' and others" in str(error.value)
+    assert "'q1 x1', 'q1 x2'" in str(error.value)
+    with pytest.raises(DataError, match=r"no query in common: the runs answer 'q1', 'q2', the .* are for 'q8', 'q9'"):
+        as_collection(runs, **{what: put("made.tsv", table.format("q8", "q9"))})
+
+
+def test_pairs_outside_the_pool_are_counted(put):
+    runs = {"a": {"q1": {"d1": 2.0, "d2": 1.0}}}
+    labels = put("labels.tsv", "query\tdoc\tllm\nq1\td1\t1\nq1\td2\t0\nq1\tx1\t1\n")
+    said = []
+    note_outside(as_collection(runs, qrels={"q1": {"d1": 1, "x1": 0, "x2": 0}}, labels=labels), said.append)
+    assert said == [
+        "2 of 3 judged pairs are outside the pool: no run retrieved them.",
+        "1 of 3 labelled pairs are outside the pool: no run retrieved them.",
+    ]
 
 
 def test_teams_beside_a_folder_of_runs(put):

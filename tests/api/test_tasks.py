@@ -46,9 +46,9 @@ def test_compare(folder, verb):
 def test_compare_with_judgments_missing_and_a_model(folder, verb):
     files = folder / "runs", "--qrels", folder / "judged.txt", "--metric", METRIC
     found = probeval.compare(
-        folder / "runs", METRIC, qrels=folder / "judged.txt", model="uniform", scale="graded:2", draws=50
+        folder / "runs", METRIC, qrels=folder / "judged.txt", method="t", model="uniform", scale="graded:2", draws=50
     )
-    printed = verb("compare", *files, "--model", "uniform", "--scale", "graded:2", "--draws", 50)
+    printed = verb("compare", *files, "--method", "t", "--model", "uniform", "--scale", "graded:2", "--draws", 50)
     _same(found.to_dict(), printed)
     assert {"when_judged", "p_significant"} <= set(found.to_frame().columns)
     assert any("are not judged" in note for note in found.notes)
@@ -63,7 +63,16 @@ def test_compare_a_table_of_scores(put, verb):
     with pytest.raises(ReliabilityError, match="Did you mean 'b'"):
         probeval.compare(table, against="bb")
     with pytest.raises(DataError, match="needs judgments"):
-        probeval.compare({"a": {"q1": {"d1": 1.0}}}, "P@1")
+        probeval.compare({"a": {"q1": {"d1": 1.0}}}, "P@1", model="none")
+
+
+def test_compare_by_a_model(folder, verb):
+    files = folder / "runs", "--qrels", folder / "judged.txt", "--metric", METRIC
+    found = probeval.compare(folder / "runs", METRIC, qrels=folder / "judged.txt", rope=0.01)
+    _same(found.to_dict(), verb("compare", *files, "--rope", ".01"))
+    assert (found.to_frame()[["p_better", "p_equal", "p_worse"]].sum(axis=1) - 1).abs().max() < 1e-9
+    assert "pairs of systems are decided at 0.95" in found.summary()
+    assert found._repr_html_()
 
 
 def test_gstudy_and_dstudy(folder, verb):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from probeval.data import Collection, write_campaign
+from probeval.data import Collection, LabelTable, write_campaign
 from probeval.data.judgments import Judgments
 from probeval.relevance import synthetic_campaign
 
@@ -65,7 +65,7 @@ def test_people_read_value_half_width_and_p(probeval, table):
 def test_csv_has_numbers_in_full(probeval, table):
     rows = list(csv.DictReader(io.StringIO(probeval("compare", table, "--format", "csv", "--rope", ".05").out)))
     assert len(rows) == 3
-    assert {"a", "b", "difference", "lower", "upper", "p", "adjusted", "d", "won", "p_equal", "verdict"} <= set(rows[0])
+    assert {"a", "b", "difference", "lower", "upper", "p", "adjusted", "d", "won", "p_tost", "verdict"} <= set(rows[0])
 
 
 @pytest.mark.parametrize("method", ["t", "wilcoxon", "sign", "bootstrap", "permutation", "tukey", "randomised-tukey"])
@@ -96,11 +96,67 @@ def test_runs_and_judgments(probeval, campaign):
 @pytest.mark.parametrize("metric", ["CG@5", "nDCG@5"])
 def test_judgments_that_miss_some(probeval, partly, metric):
     files = (partly / "runs", "--qrels", partly / "qrels.txt", "--metric", metric, "--format", "json")
-    said = probeval("compare", *files)
+    said = probeval("compare", *files, "--method", "t")
     assert "are not judged: they count as 0." in said.err
     assert {p["when_judged"] for p in json.loads(said.out)["pairs"]} <= {"yes", "no", "open"}
-    modelled = json.loads(probeval("compare", *files, "--model", "uniform", "--draws", "50").out)["pairs"]
-    assert all(0 <= p["p_significant"] <= 1 for p in modelled)
+    assert probeval("compare", *files, "--model", "none").out == said.out
+    both = probeval("compare", *files, "--method", "t", "--model", "uniform", "--draws", "50")
+    assert all(0 <= p["p_significant"] <= 1 for p in json.loads(both.out)["pairs"])
+
+
+@pytest.fixture
+def two(tmp_path):
+    """Two runs, twelve judgments, and labels that follow the grades."""
+    made = synthetic_campaign(np.random.default_rng(3), systems=2, queries=8, depth=5, sds={"system": 1.0})
+    grades = made.judgments.grades()
+    noise = np.random.default_rng(5).integers(-1, 2, len(grades))
+    values = np.clip(grades + noise, 0, 2)[:, None]
+    labels = LabelTable(made.judgments.pool, ("my_llm",), values)
+    some = made.judgments.take(np.arange(0, len(grades), len(grades) // 12))
+    write_campaign(Collection(made.name, made.runs, some, labels=labels), tmp_path / "two")
+    return tmp_path / "two"
+
+
+def test_two_systems_with_few_judgments_and_labels(probeval, two):
+    files = (two / "runs", "--qrels", two / "qrels.txt", "--labels", two / "labels.tsv", "--metric", "nDCG@5")
+    document = json.loads(probeval("compare", *files, "--rope", ".02", "--format", "json").out)
+    assert (document["method"], document["model"], document["rope"]) == ("model", "text-hierarchical", 0.02)
+    (pair,) = document["pairs"]
+    assert pair["p_better"] + pair["p_equal"] + pair["p_worse"] == pytest.approx(1)
+    assert pair["p_better_new"] + pair["p_equal_new"] + pair["p_worse_new"] == pytest.approx(1)
+    assert pair["upper_new"] - pair["lower_new"] > pair["upper"] - pair["lower"]
+    (source,) = document["labels"]["sources"]
+    assert (source["source"], source["known"], source["labelled"]) == ("my_llm", "no", 1.0)
+    bare = json.loads(probeval("compare", *files[:3], *files[5:], "--rope", ".02", "--format", "json").out)
+    assert "labels" not in bare
+    assert bare["pairs"][0]["a"] in (pair["a"], pair["b"])
+    sign = 1 if bare["pairs"][0]["a"] == pair["a"] else -1
+    assert pair["difference_unlabelled"] == pytest.approx(sign * bare["pairs"][0]["difference"])
+
+
+def test_two_systems_for_people(probeval, two):
+    files = (two / "runs", "--qrels", two / "qrels.txt", "--labels", two / "labels.tsv", "--metric", "nDCG@5")
+    said = probeval("compare", *files, "--level", ".999")
+    assert "pairs judged; the model text-hierarchical predicts the others." in said.err
+    assert "Labels: my_llm (new to the model) labels 100% of the pool; " in said.err
+    assert "of these pairs are judged, too few to tell how it agrees with people; slope" in said.err
+    assert "It is open which of the two is better on these queries" in said.err
+    assert "On new queries of the same kind" in said.err
+    assert "Without labels the difference would be" in said.err
+    assert "probeval next gives them with --goal pair:system-0" in said.err
+    for row in ("these", "new", "these, without labels", "Judge next"):
+        assert any(line.startswith(row) for line in said.out.splitlines())
+    sure = probeval("compare", *files, "--level", ".5")
+    assert "is better than" in sure.err
+    assert "Judge next" not in sure.out
+
+
+def test_no_judgments_at_all(probeval, two, tmp_path):
+    said = probeval("compare", two / "runs", "--metric", "nDCG@5", "--format", "csv", "--plot", tmp_path / "two.png")
+    (row,) = csv.DictReader(io.StringIO(said.out))
+    assert 0.5 <= float(row["p_better"]) < 0.95
+    assert row["verdict"] == "open"
+    assert (tmp_path / "two.png").exists()
 
 
 def test_a_rope_of_users(probeval, campaign, table):
@@ -157,11 +213,11 @@ def test_what_does_not_go_together(probeval, table, arguments, message):
     assert said.err.count("\n") == 1
 
 
-def test_runs_need_judgments_and_a_measure(probeval, campaign):
+def test_runs_need_a_measure_and_tests_need_judgments(probeval, campaign):
     for arguments, message in (
-        ((), "Runs need --metric METRIC (nDCG@10) and --qrels FILE; a single table"),
+        ((), "Runs need --metric METRIC (nDCG@10); a single table"),
         (("--qrels", campaign / "qrels.txt"), "Runs need --metric METRIC (nDCG@10); a single table"),
-        (("--metric", "AP"), "give --qrels FILE. Without any, probeval evaluate ranks the systems"),
+        (("--metric", "AP", "--method", "t"), "Tests need judgments: give --qrels FILE."),
     ):
         said = probeval("compare", campaign / "runs", *arguments)
         assert said.code == 1

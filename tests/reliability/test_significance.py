@@ -62,8 +62,8 @@ def test_a_rope_makes_systems_equal_that_a_test_cannot_tell_apart():
     without, found = compare(scores), compare(scores, rope=0.02)
     assert without.verdicts() == ["open", "better", "better"]
     assert found.verdicts() == ["equal", "better", "better"]
-    assert "p_equal" in found.to_frame()
-    assert "p_equal" not in without.to_frame()
+    assert "p_tost" in found.to_frame()
+    assert "p_tost" not in without.to_frame()
 
 
 def test_matrix_of_pairs():

@@ -10,17 +10,18 @@ import pandas as pd
 import pytest
 
 import probeval
-from probeval.data import Collection, Runs, Scale, as_judgments, as_runs
+from probeval.data import Collection, LabelTable, Runs, Scale, as_judgments, as_runs
 from probeval.metrics import measure
 from probeval.relevance import Choice
 from probeval.reliability import compare, gstudy
 from probeval.reports import Milestone, Page, ReportResults, milestone, paragraph, report_evaluation
-from probeval.reports.page import Facts, Figure, Part, Prose, Quote, Table
+from probeval.reports.page import Facts, Figure, Part, Prose, Quote, Table, render
 from probeval.reports.pages import _figures, _lead
 from probeval.reports.results import EffectSize
 from probeval.reports.sections import judging, model, pairs, ranking, reliability, users
 from probeval.satisfaction import load_mapping
 from probeval.selection import Judging
+from probeval.selection.two_systems import probability
 
 ALL = ["ranking", "pairs", "judging", "model", "reliability", "users", "paper", "made"]
 
@@ -55,10 +56,10 @@ def test_the_ranking_is_that_of_the_scores(partial: ReportResults, page: Page) -
 
 
 def _open_race(*names: str) -> ReportResults:
-    """By P@1 on three queries: sure has 2 of 3, null 0, tied-* as much as sure; others are as good as a coin."""
+    """By P@1 on three queries: sure has 2 of 3, null and zero 0, tied-* as much as sure; others are like a coin."""
     queries, judged = ("q1", "q2", "q3"), dict[str, dict[str, int]]()
     for query in queries:
-        judged[query] = {"sure": int(query != "q3"), "null": 0}
+        judged[query] = {"sure": int(query != "q3"), "null": 0, "zero": 0}
     lists = {name: {q: {"sure" if name.startswith("tied") else name: 1.0} for q in queries} for name in names}
     collection = Collection("race", as_runs(lists), as_judgments(judged))
     found = probeval.evaluate(collection, "P@1", model="uniform", scale=Scale.binary(), draws=2000)
@@ -87,10 +88,10 @@ def test_who_leads_is_the_likeliest_to_be_the_best() -> None:
     assert lead.startswith("sure has the highest expected score of 11 systems by P@1 on 3 queries; open-")
     assert "is most likely to be the best, with probability 0." in lead
     assert "9 more cannot be distinguished from sure on these queries." in lead
-    found = _open_race("sure", "null")
+    found = _open_race("sure", "null", "zero")
     assert _lead(found) == (
-        "sure leads 2 systems by P@1 on 3 queries, and is the best on these queries with probability 1.000. "
-        "All others can be distinguished from it on these queries. 3 queries are too few to distinguish 1 of the "
+        "sure leads 3 systems by P@1 on 3 queries, and is the best on these queries with probability 1.000. "
+        "All others can be distinguished from it on these queries. 3 queries are too few to distinguish 2 of the "
         "others from sure on new queries."
     )
     assert _figures(found)[0][:2] == ("leader", "sure")
@@ -316,16 +317,23 @@ def test_how_it_was_made_names_versions_seed_and_model(page: Page) -> None:
         assert word in made
 
 
-@pytest.mark.parametrize(("systems", "queries"), [(1, 5), (6, 1), (2, 2)])
+@pytest.mark.parametrize(("systems", "queries"), [(1, 5), (6, 1), (3, 2), (2, 2), (2, 1)])
 def test_small_evaluations_have_a_report_too(small: Collection, choice: Choice, systems: int, queries: int) -> None:
     assert small.judgments is not None
     some = replace(small, runs=_first(small, systems, queries))
     judging = Judging.of(some, choice.model, "P@5", scale=choice.scale, draws=50)
     found = ReportResults.of(judging.begin(), choice)
     page = report_evaluation(found)
-    assert [section.key for section in page.sections] == ALL
+    assert [section.key for section in page.sections] == (
+        ALL if systems != 2 else ["difference", "next", *ALL[3:4], *ALL[6:]]
+    )
     assert paragraph(found)
     assert page.lead
+
+
+def _results_of(collection: Collection, choice: Choice) -> ReportResults:
+    judging = Judging.of(collection, choice.model, "CG@5", scale=choice.scale, draws=200)
+    return ReportResults.of(judging.begin(), choice)
 
 
 def _first(campaign: Collection, systems: int, queries: int) -> Runs:
@@ -338,3 +346,39 @@ def _first(campaign: Collection, systems: int, queries: int) -> Runs:
             pairs = [p for p in runs.pairs[s, q] if p >= 0]
             lists[name][runs.queries[q]] = {runs.pool.label(int(p))[1]: float(-i) for i, p in enumerate(pairs)}
     return as_runs(lists)
+
+
+def test_two_systems_have_one_page_on_their_difference(small: Collection, choice: Choice) -> None:
+    assert small.judgments is not None
+    pair = replace(small, runs=small.runs.select(small.runs.systems[:2]))
+    few = pair.judgments.on(pair.runs.top(5).pool)
+    values = np.clip(few.grades() + np.random.default_rng(2).integers(-1, 2, len(few.pool)), 0, 2)
+    labels = LabelTable(few.pool, ("my_llm",), values[:, None])
+    pair = replace(pair, judgments=few.take(np.arange(0, len(few), 3)), labels=labels)
+    found = _results_of(pair, choice)
+    page = report_evaluation(found, title="Two")
+    assert [section.key for section in page.sections] == ["difference", "labels", "next", "model", "paper", "made"]
+    here, new = found.decision.here, found.decision.new
+    assert page.lead == f"{found.decision.on_these} {found.decision.on_new}"
+    assert [value for _, value, _ in page.figures] == [
+        f"{here.difference.mean():+.4f}",
+        probability(here.p_better),
+        probability(new.p_better),
+        f"{found.scores.judged:,}",
+    ]
+    table = next(part for part in page["difference"].parts if part.kind == "table")
+    assert [row[0] for row in table.rows] == ["these", "new", "these, without labels"]
+    assert [row[3] for row in table.rows] == [probability(c.p_better) for c in (here, new, found.decision.unlabelled)]
+    (sources,) = [part for part in page["labels"].parts if part.kind == "table"]
+    assert sources.rows[0][:2] == ("my_llm", "no")
+    assert "Labels by my_llm (100% of the pairs) were used as noisy measurements of relevance" in paragraph(found)
+    assert ("The next pairs to judge" in str(page["next"])) == found.decision.is_open
+    assert "E ρ²" not in render(page)
+    assert "is better" in render(page)
+
+
+def test_two_systems_with_all_judged_and_no_labels(small: Collection, choice: Choice) -> None:
+    page = report_evaluation(_results_of(replace(small, runs=small.runs.select(small.runs.systems[:2])), choice))
+    assert "labels" not in [section.key for section in page.sections]
+    assert "Every pair is judged" in str(page["next"])
+    assert "Labels by" not in str(page["paper"])

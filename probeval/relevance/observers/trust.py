@@ -33,13 +33,14 @@ from probeval.relevance.observers.prior import PAIR, ObserverPriors
 from probeval.relevance.observers.worth import Worth, find_worth
 from probeval.threads import one_thread
 
-__all__ = ["ObserverTrust", "SuspectedBias", "examine"]
+__all__ = ["ObserverTrust", "SuspectedBias", "agreement", "examine"]
 
 SUSPICION = 0.05  # the prior probability that labels favour, or disfavour, the documents of one team
 MOST = 2  # suspects shifted at the same time
 SMALL = 0.03  # sd of biases by system beside the suspects, in sds of the labels
 DRAWS = 4000  # of the shifts, for intervals
 SURE = 0.95  # the probability from which a verdict is given
+FEWEST = 3  # judged pairs with a label, for their correlation with grades
 
 
 @dataclass(frozen=True)
@@ -219,6 +220,7 @@ def _examine_one(
     signs = np.sign([s.slopes[0] for s in settings])
     centre, width = _log_slope(posterior.weights, slopes, worth.log_slopes[0])
     own = float(posterior.weights @ [s.own[0][PAIR] for s in settings])
+    correlation, equal = agreement(member, labels[both], judged[both], design.n_levels)
     return ObserverTrust(
         observer=member,
         known=priors.knows(member),
@@ -232,8 +234,8 @@ def _examine_one(
         p_noise=float(posterior.weights @ (signs == 0)),
         p_reversed=float(posterior.weights @ (signs < 0)),
         noise=own,
-        correlation=_correlation(labels[both], judged[both]),
-        equal=_equal(member, labels[both], judged[both], design.n_levels),
+        correlation=correlation,
+        equal=equal,
         biases=_biases(suspects, draws * unit, included, margin * spread, int(both.sum())),
         margin=margin,
     )
@@ -341,13 +343,14 @@ def _log_slope(weights: Floats, slopes: Floats, prior: Normal) -> tuple[float, f
     return mean, max(float(np.sqrt(weight @ (log - mean) ** 2)), prior.sd / 3)
 
 
-def _correlation(labels: Floats, grades: Codes) -> float | None:
-    if len(labels) < 3 or np.std(labels) == 0 or np.std(grades) == 0:
-        return None
-    return float(np.corrcoef(labels, grades)[0, 1])
+def agreement(
+    observer: ObserverSpec, labels: Floats, grades: Codes, n_levels: int
+) -> tuple[float | None, float | None]:
+    """Return the correlation of labels and grades, and the share of equal ones if their scales have the same levels.
 
-
-def _equal(member: ObserverSpec, labels: Floats, grades: Codes, n_levels: int) -> float | None:
-    if member.levels != n_levels or not len(labels):
-        return None
-    return float(np.mean(labels == grades))
+    None with too few pairs. ``labels`` and ``grades`` are of the same judged pairs, grades as positions on their scale.
+    """
+    varied = len(labels) >= FEWEST and np.std(labels) > 0 and np.std(grades) > 0
+    correlation = float(np.corrcoef(labels, grades)[0, 1]) if varied else None
+    common = observer.levels == n_levels and len(labels) > 0
+    return correlation, float(np.mean(labels == grades)) if common else None

@@ -1,0 +1,145 @@
+"""The report of two systems, on one page: their difference, the decision, labels, the pairs to judge next."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pandas as pd
+
+from probeval.plots import plot_difference
+from probeval.reports.page import Part, Prose, Section, Table, percent
+from probeval.reports.pictures import draw
+from probeval.reports.results import ReportResults
+from probeval.reports.sections import more_judgments
+from probeval.scores import Comparison
+from probeval.selection.two_systems import probability
+
+__all__ = ["difference", "figures", "labels", "lead", "next_pairs"]
+
+SHOWN = 10  # pairs to judge next
+
+
+def lead(found: ReportResults) -> str:
+    """Return the decision in a sentence or two."""
+    decision = found.decision
+    return decision.on_these if decision.new is None else f"{decision.on_these} {decision.on_new}"
+
+
+def figures(found: ReportResults) -> tuple[tuple[str, str, str], ...]:
+    """Return the key figures: the difference, the probabilities on these and on new queries, the judgments."""
+    decision, scores = found.decision, found.scores
+    here, new = decision.here, decision.new
+    low, high = here.difference.interval(found.level)
+    shown = [
+        (
+            f"{scores.metric}, {here.a} less {here.b}",
+            f"{here.difference.mean():+.4f}",
+            f"{found.level:.0%} interval [{low:+.4f}, {high:+.4f}] on these queries",
+        ),
+        (f"P({here.a} is better)", probability(here.p_better), f"on these {len(scores.queries)} queries{_rest(here)}"),
+    ]
+    if new is not None:
+        shown.append((f"P({here.a} is better)", probability(new.p_better), f"on new queries{_rest(new)}"))
+    shown.append(("judged", f"{scores.judged:,}", f"{percent(scores.judged, scores.pool)} of {scores.pool:,} pairs"))
+    return tuple(shown)
+
+
+def _rest(comparison: Comparison) -> str:
+    """Return the other probabilities, where there is a rope."""
+    if not comparison.rope:
+        return ""
+    equal, worse = probability(comparison.p_equal), probability(comparison.p_worse)
+    return f", by more than {comparison.rope:g}; within it {equal}, worse {worse}"
+
+
+def difference(found: ReportResults) -> Section:
+    """Return the section on the difference: a picture, a table, and what labels contributed."""
+    decision, scores = found.decision, found.scores
+    here, table = decision.here, decision.to_frame()
+    shown = pd.DataFrame(
+        {
+            "queries": table["queries"],
+            "difference": [f"{value:+.4f}" for value in table["difference"]],
+            f"{found.level:.0%} interval": [
+                f"[{low:+.4f},\N{NO-BREAK SPACE}{high:+.4f}]"
+                for low, high in zip(table["lower"], table["upper"], strict=True)
+            ],
+            "P(better)": [probability(p) for p in table["p_better"]],
+            **({f"P(within {here.rope:g})": [probability(p) for p in table["p_equal"]]} if here.rope else {}),
+            "P(worse)": [probability(p) for p in table["p_worse"]],
+            "verdict": table["verdict"],
+        }
+    )
+    each = ", ".join(f"{s} {scores[s].mean():.4f}" for s in (here.a, here.b))
+    parts: list[Part] = [
+        draw(
+            plot_difference(decision),
+            key="difference-picture",
+            alt="; ".join(
+                f"{row.queries}: {row.difference:+.4f} from {row.lower:+.4f} to {row.upper:+.4f}"
+                for row in table.itertuples()
+            ),
+            caption=f"The difference with its {found.level:.0%} interval. Right of 0, {here.a} is better."
+            + (f" Differences in the band, up to {here.rope:g}, do not matter." if here.rope else ""),
+        ),
+        Table.of(
+            shown,
+            f"{here.a} less {here.b}. On these queries, unjudged pairs are what is uncertain; on new queries of the "
+            f"same kind, the choice of queries as well. A verdict needs a probability of {found.level:g}.",
+        ),
+        Prose(f"Expected {scores.metric} on these queries: {each}."),
+    ]
+    contributed = [sentence for sentence in decision.sentences() if sentence.startswith("Without labels")]
+    parts += [Prose(sentence) for sentence in contributed]
+    return Section("difference", "The difference", tuple(parts))
+
+
+def labels(found: ReportResults) -> tuple[Section, ...]:
+    """Return the section on the sources of labels; none without labels."""
+    used = found.labels
+    if not used.sources:
+        return ()
+    table = used.to_frame().assign(labelled=[f"{share:.0%}" for share in used.to_frame()["labelled"]])
+    shown = table[["source", "known", "labelled", "judged", "correlation", "equal", "slope"]]
+    caption = (
+        "known: whether the model learned from this source, or from its family, before. labelled: the share of the "
+        "pool. judged: labelled pairs that people judged too; correlation and equal compare labels and grades on "
+        "these, which are harder than most if they were chosen for judging. slope: the weight of the labels, in "
+        "standard "
+        "deviations per logit of relevance."
+    )
+    parts: list[Part] = [Prose(sentence) for sentence in used.sentences()]
+    if used.used:
+        parts.append(Table.of(shown.fillna({"known": "-"}), caption))
+    return (Section("labels", "Labels", tuple(parts)),)
+
+
+def next_pairs(found: ReportResults) -> Section:
+    """Return the section on what to do next: pairs to judge if it is open, more queries if those are too few."""
+    decision, state = found.decision, found.state
+    parts: list[Part] = []
+    if not state.open.any():
+        parts.append(Prose("Every pair is judged: only more queries can change the decision."))
+    elif decision.is_open:
+        names = (decision.here.a, decision.here.b)
+        goal = "ranking" if any("," in name for name in names) else f"pair:{names[0]},{names[1]}"
+        parts += more_judgments(found)
+        pairs = replace(state, judging=state.judging.choosing("gain", goal=goal)).next(SHOWN).pairs
+        known = state.prediction.relevance.take(pairs).to_frame().iloc[pairs.argsort().argsort()]
+        table = known[["query", "doc", "mean", "sd"]].rename(columns={"mean": "expected grade"})
+        parts.append(
+            Table.of(
+                table.astype({"query": str, "doc": str}),
+                f"The next pairs to judge, the most informative first; probeval next RUNS --goal {goal} gives more.",
+            )
+        )
+    else:
+        parts.append(Prose("On these queries it is decided: no more judgments are needed."))
+    if found.verdict.beyond.any():
+        parts.append(
+            Prose(
+                f"{len(found.scores.queries)} queries are too few to decide for new ones, even with all pairs judged "
+                "and the difference as expected now: add queries."
+            )
+        )
+    return Section("next", "What next", tuple(parts))

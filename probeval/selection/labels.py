@@ -1,0 +1,294 @@
+"""Labels as a campaign uses them: who gave them, how many there are, how they agree with people, their weight."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import TypedDict, cast
+
+import numpy as np
+import pandas as pd
+
+from probeval.data.collection import Collection
+from probeval.data.observers import ObserverSpec
+from probeval.data.scale import Scale
+from probeval.display import Shown, View
+from probeval.features import feature_names, needs
+from probeval.relevance.inference.laplace import LaplacePosterior
+from probeval.relevance.models.base import FallbackModel, Predicts
+from probeval.relevance.models.hierarchical import Hierarchical
+from probeval.relevance.models.labels import CalibratedLabels, LabelsAsGrades
+from probeval.relevance.observers.trust import agreement
+from probeval.selection.judging import JudgingState
+
+__all__ = [
+    "LabelSource",
+    "LabelSourceDocument",
+    "LabelsDocument",
+    "LabelsUsed",
+    "labels_of",
+    "labels_used",
+    "uses_labels",
+]
+
+FEW = 3  # sources that get a sentence each
+ENOUGH = 20  # judged pairs with a label, for a statement on their agreement
+KNOWN = {
+    "yes": "known to the model",
+    "family": "new to the model, of a family that it knows",
+    "no": "new to the model",
+}
+
+
+class LabelSourceDocument(TypedDict):
+    """A source of labels.
+
+    Parameters
+    ----------
+    source, kind, family
+        Its name, ``machine`` or ``person``, and its family.
+    known
+        Whether the model has learned from its labels before (``yes``), from those of its family (``family``), or not
+        (``no``); null where the model does not learn about observers.
+    labelled, judged
+        The share of the pool with a label, and the number of judged pairs among these.
+    correlation, equal
+        On these: the correlation of labels and grades, and the share of equal ones on a common scale; null if unknown.
+    slope
+        The weight of its labels: their change, in standard deviations, per logit of relevance; null if unknown.
+    """
+
+    source: str
+    kind: str
+    family: str
+    known: str | None
+    labelled: float
+    judged: int
+    correlation: float | None
+    equal: float | None
+    slope: float | None
+
+
+class LabelsDocument(TypedDict):
+    """The sources of labels of a campaign.
+
+    Parameters
+    ----------
+    used
+        Whether the model uses labels.
+    sources
+        One entry per source.
+    """
+
+    used: bool
+    sources: list[LabelSourceDocument]
+
+
+@dataclass(frozen=True)
+class LabelSource:
+    """A source of labels as a campaign uses it; the parameters are those of :class:`LabelSourceDocument`."""
+
+    source: str
+    kind: str
+    family: str
+    known: str | None
+    labelled: float
+    judged: int
+    correlation: float | None
+    equal: float | None
+    slope: float | None
+
+    @property
+    def is_rated(self) -> bool:
+        """Whether enough of its pairs are judged for a statement on its agreement with people."""
+        return self.correlation is not None and self.judged >= ENOUGH
+
+    def __str__(self) -> str:
+        known = "" if self.known is None else f" ({KNOWN[self.known]})"
+        text = f"{self.source}{known} labels {self.labelled:.0%} of the pool"
+        if self.is_rated:
+            equal = "" if self.equal is None else f", {self.equal:.0%} equal"
+            correlation = f"{self.correlation:.2f}{equal}"
+            text += f"; on {self.judged:,} judged pairs its correlation with the grades is {correlation}"
+        elif self.judged:
+            text += f"; {self.judged:,} of these pairs are judged, too few to tell how it agrees with people"
+        else:
+            text += "; none of these pairs is judged, so its agreement with people is not known"
+        return text if self.slope is None else f"{text}; slope {self.slope:.2f}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LabelsUsed(Shown):
+    """The sources of labels of a campaign.
+
+    Parameters
+    ----------
+    sources
+        One per column of labels.
+    used
+        Whether the model uses labels.
+    """
+
+    sources: tuple[LabelSource, ...]
+    used: bool = True
+
+    def _headline(self) -> str:
+        return f"{len(self.sources)} sources of labels"
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per source, with the keys of :class:`LabelSourceDocument` as columns."""
+        frame = pd.DataFrame(self.to_dict()["sources"], columns=list(LabelSourceDocument.__annotations__))
+        return frame.astype({"correlation": float, "equal": float, "slope": float})
+
+    def to_dict(self) -> LabelsDocument:
+        """The sources as plain data for JSON."""
+        sources = [cast("LabelSourceDocument", asdict(source)) for source in self.sources]
+        return {"used": self.used, "sources": sources}
+
+    def views(self) -> tuple[View]:
+        """One row per source."""
+        return (View(self.to_frame(), "Sources of labels"),)
+
+    def sentences(self) -> tuple[str, ...]:
+        """One sentence per source, or one on all of them if there are many."""
+        if not self.sources:
+            return ()
+        if not self.used:
+            return ("The model does not use labels: they change nothing here.",)
+        if len(self.sources) <= FEW:
+            return tuple(f"Labels: {source}." for source in self.sources)
+        return (f"Labels: {self._together()}.",)
+
+    def for_paper(self) -> str:
+        """A sentence on the labels for a paper; empty if the model uses none."""
+        if not self.sources or not self.used:
+            return ""
+        names = ", ".join(source.source for source in self.sources[:FEW])
+        more = len(self.sources) - FEW
+        shares = sorted({f"{source.labelled:.0%}" for source in self.sources}, key=lambda share: int(share[:-1]))
+        text = (
+            f"Labels by {names}{f' and {more} more sources' if more > 0 else ''} "
+            f"({' to '.join(shares[:: max(len(shares) - 1, 1)])} of the pairs) were used as noisy measurements of "
+            "relevance"
+        )
+        rated = [s for s in self.sources if s.is_rated]
+        if not rated:
+            return f"{text}."
+        best = max(rated, key=lambda source: source.correlation or 0.0)
+        which = "their" if len(self.sources) == 1 else f"the highest ({best.source})"
+        return (
+            f"{text}; on the {best.judged:,} pairs judged by people, {which} correlation with the grades is "
+            f"{best.correlation:.2f}."
+        )
+
+    def _together(self) -> str:
+        shares = [source.labelled for source in self.sources]
+        text = f"{len(self.sources)} sources"
+        if self.sources[0].known is not None:
+            text += f", {sum(s.known == 'yes' for s in self.sources)} of them known to the model"
+        text += f", label {min(shares):.0%} to {max(shares):.0%} of the pool"
+        rated = sorted((s.correlation or 0.0, s.source) for s in self.sources if s.is_rated)
+        if not rated:
+            return f"{text}; too few pairs are judged to tell how they agree with people"
+        (low, worst), (high, best) = rated[0], rated[-1]
+        return f"{text}; their correlation with the grades is {low:.2f} ({worst}) to {high:.2f} ({best})"
+
+
+def uses_labels(model: Predicts) -> bool:
+    """Whether a model uses labels; models from outside the package are taken to."""
+    if not isinstance(model, FallbackModel):
+        return True
+    by_label = any(isinstance(part, (LabelsAsGrades, CalibratedLabels)) for part in model.models)
+    return by_label or "labels" in needs(feature_names(model.terms))
+
+
+def labels_used(
+    collection: Collection,
+    *,
+    depth: int,
+    scale: Scale,
+    model: Predicts | None = None,
+    posterior: LaplacePosterior | None = None,
+) -> LabelsUsed:
+    """The sources of labels of a campaign with its judgments.
+
+    Parameters
+    ----------
+    collection
+        Runs, labels and judgments; without labels the result is empty.
+    depth, scale
+        The depth of the pool, and the scale of the grades.
+    model
+        The model that uses the labels; None if there are several.
+    posterior
+        The posterior of the model, for the weight of each source.
+
+    Examples
+    --------
+    >>> import numpy as np, probeval
+    >>> from dataclasses import replace
+    >>> from probeval.data import LabelTable
+    >>> campaign = probeval.synthetic_campaign(np.random.default_rng(1), systems=4, queries=5, depth=5)
+    >>> given = LabelTable(campaign.runs.pool, ("my_llm",), campaign.judgments.grades()[:, None])
+    >>> found = labels_used(replace(campaign, labels=given), depth=5, scale=campaign.scale())
+    >>> print(*found.sentences())
+    Labels: my_llm labels 100% of the pool; on 56 judged pairs its correlation with the grades is 1.00, 100% equal.
+    """
+    labels = collection.labels
+    if labels is None:
+        return LabelsUsed(())
+    pool = collection.runs.top(depth).pool
+    values, judged = labels.on(pool), collection.codes_on(pool, scale)
+    slopes, sources = _slopes(posterior), []
+    for observer, given in zip(labels.observers, values.T, strict=True):
+        both = (judged >= 0) & ~np.isnan(given)
+        correlation, equal = agreement(observer, given[both], judged[both], len(scale))
+        sources.append(
+            LabelSource(
+                source=observer.name,
+                kind=observer.kind,
+                family=observer.family,
+                known=_known(observer, model),
+                labelled=float(np.mean(~np.isnan(given))) if len(given) else 0.0,
+                judged=int(both.sum()),
+                correlation=correlation,
+                equal=equal,
+                slope=slopes.get(observer.name),
+            )
+        )
+    return LabelsUsed(tuple(sources), model is None or uses_labels(model))
+
+
+def _known(observer: ObserverSpec, model: Predicts | None) -> str | None:
+    if not isinstance(model, Hierarchical):
+        return None
+    priors = model.prior.observers
+    if priors.knows(observer):
+        return "yes"
+    return "family" if observer.family in {ObserverSpec(name).family for name in priors.by_name} else "no"
+
+
+def _slopes(posterior: LaplacePosterior | None) -> Mapping[str, float]:
+    """Return the expected slope of each source, that of its family."""
+    evidence = None if posterior is None else posterior.design.evidence
+    if posterior is None or evidence is None:
+        return {}
+    slopes = np.array([setting.slopes for setting in evidence.worth.settings])
+    expected = posterior.weights @ slopes
+    return {
+        member.name: float(slope)
+        for family, slope in zip(evidence.families, expected, strict=True)
+        for member in family.members
+    }
+
+
+def labels_of(state: JudgingState) -> LabelsUsed:
+    """The sources of labels at a state of the judging."""
+    judging = state.judging
+    return labels_used(
+        state.collection,
+        depth=judging.depth,
+        scale=judging.scale,
+        model=judging.model,
+        posterior=state.prediction.posterior,
+    )
