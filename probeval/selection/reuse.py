@@ -116,8 +116,8 @@ def newcomer_interval(score: Score, level: float = 0.95) -> tuple[float, float]:
     """
     mean, (low, high) = score.mean(), score.interval(level)
     ends = mean - NEWCOMER * (mean - low), mean + NEWCOMER * (high - mean)
-    low, high = within(score.scores.metric.limits, mean, *ends)
-    return float(low), float(high)
+    least, most = within(score.scores.metric.limits, mean, *ends)
+    return float(least), float(most)
 
 
 def _explained(covariance: Floats, variance: Floats) -> Floats:
