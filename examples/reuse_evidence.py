@@ -70,7 +70,7 @@ the later systems joining together. *by the model's own interval*: not widened. 
 by {wider:g}. That is the root mean square of the level's z at {share:.0%} judged by `gain` on the campaigns other than
 these ({factor:.2f}, over {n} trajectories): the model is too sure of the level, and a newcomer shares this error. It
 was taken after the shortfall without it was seen on these cells, but not from them. Newcomers of the same campaign
-([below](#newcomers)) need much the same.
+([below](#same-campaign)) need much the same.
 """
 NEEDED = """### Judgments needed
 
@@ -83,7 +83,7 @@ when a later one joins.
 MOST = """With more of a later system's pairs judged, in the same order; *lowest cell* is the lowest share of a campaign
 and seed:
 """
-NEWCOMERS = f"""(newcomers)=
+NEWCOMERS = f"""(same-campaign)=
 ### Newcomers of the same campaign
 
 Are newcomers harder to predict than the first systems, or only those that are years newer? In each campaign up to
