@@ -16,6 +16,7 @@ from probeval.data.pool import Pool, QueryBlock
 from probeval.data.scale import UNJUDGED, Scale, count_at_least
 from probeval.display import Shown, View
 from probeval.errors import ModelError
+from probeval.relevance.outside import Outside, exact_counts
 from probeval.streams import query_streams
 from probeval.threads import in_order
 
@@ -144,6 +145,8 @@ class RelevanceDistribution(Shown):
     beyond
         The number of judged pairs of each query that no system retrieved, with at least each grade, shape (query,
         grade): they count in the ideal list.
+    outside
+        The relevant documents that no system retrieved and nobody judged, if they are estimated: they count too.
 
     Examples
     --------
@@ -160,6 +163,7 @@ class RelevanceDistribution(Shown):
     source: Probabilities
     judged: Codes
     beyond: Ints
+    outside: Outside | None = None
 
     @classmethod
     def of(
@@ -234,6 +238,7 @@ class RelevanceDistribution(Shown):
             ProbabilityTable(self.source.probabilities(block)),
             self.judged[block.pairs],
             self.beyond[block.queries],
+            None if self.outside is None else self.outside.part(block.queries),
         )
 
     def with_judgments(self, judgments: Judgments) -> RelevanceDistribution:
@@ -306,8 +311,40 @@ class RelevanceDistribution(Shown):
         out[:, self.certain] = self.judged[self.certain]
         return out
 
+    def relevant_counts(
+        self, codes: Codes, streams: Sequence[np.random.Generator] = (), *, start: int = 0
+    ) -> Ints:
+        """Return the number of documents of each query with at least each grade, shape (draw, query, grade).
+
+        Parameters
+        ----------
+        codes
+            Draws of the grades of all pairs, shape (draw, pair).
+        streams, start
+            For documents outside the pool, if they are estimated: one random stream per query, and the number of draws
+            made before.
+        """
+        inside = count_at_least(codes, self.pool.query, len(self.pool.queries), len(self.scale))
+        if self.outside is None:
+            return inside + self.beyond
+        return inside + np.maximum(self.outside.sample(inside, streams, start=start), self.beyond)
+
+    def typically_outside(self) -> float:
+        """Return the number of relevant documents per query outside the pool that is typical; 0 if not estimated."""
+        if self.outside is None:
+            return 0.0
+        inside = np.zeros((len(self.pool.queries), len(self.scale)))
+        for grade in range(1, len(self.scale)):
+            gain = np.zeros(len(self.scale))
+            gain[grade] = 1.0
+            inside[:, grade] = np.bincount(
+                self.pool.query, self.gain_summary(gain).mean, minlength=len(self.pool.queries)
+            )
+        more = np.maximum(self.outside.typical(inside[:, 1:]), exact_counts(self.beyond)[:, 1:])
+        return float(more.sum(axis=1).mean())
+
     def take(self, pairs: Ints) -> RelevanceDistribution:
-        """Return the distribution of some pairs, in pool order, without the judged pairs outside the pool."""
+        """Return the distribution of some pairs, in pool order, without documents outside the pool."""
         kept = np.zeros(len(self.pool), dtype=bool)
         kept[pairs] = True
         pool = self.pool.take(kept)
@@ -319,7 +356,8 @@ class RelevanceDistribution(Shown):
         ]
         none = np.empty((*([self.n_draws] * self.has_posterior), 0, len(self.levels)))
         values = np.concatenate([none, *parts], axis=-2)
-        return replace(self, pool=pool, source=ProbabilityTable(values), judged=self.judged[kept], beyond=beyond)
+        table = ProbabilityTable(values)
+        return replace(self, pool=pool, source=table, judged=self.judged[kept], beyond=beyond, outside=None)
 
     def to_frame(self) -> pd.DataFrame:
         """One row per pair: query, doc, judged, mean, sd, and P of each level (averaged over the posterior)."""

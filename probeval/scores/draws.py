@@ -10,7 +10,6 @@ import numpy as np
 from probeval.arrays import Codes, Floats
 from probeval.data.pool import QueryBlock
 from probeval.data.runs import Runs
-from probeval.data.scale import count_at_least
 from probeval.metrics import Lists, Metric
 from probeval.metrics.lists import gather
 from probeval.relevance.distribution import RelevanceDistribution
@@ -23,11 +22,20 @@ __all__ = ["BATCH", "draw_scores", "drawn_lists", "score_blocks"]
 BATCH = 4_000_000  # most grades at ranks in memory at once
 
 
-def drawn_lists(runs: Runs, relevance: RelevanceDistribution, codes: Codes) -> Lists:
-    """Return the runs' lists under drawn grades of all pairs, shape (draw, pair)."""
-    n_queries, n_grades = len(runs.queries), len(relevance.scale)
-    offered = count_at_least(codes, runs.pool.query, n_queries, n_grades) + relevance.beyond
-    return Lists(relevance.scale, gather(codes, runs.pairs), offered)
+def drawn_lists(
+    runs: Runs,
+    relevance: RelevanceDistribution,
+    codes: Codes,
+    streams: Sequence[np.random.Generator],
+    *,
+    start: int = 0,
+) -> Lists:
+    """Return the runs' lists under drawn grades of all pairs, shape (draw, pair), after ``start`` draws.
+
+    Documents outside the pool, if they are estimated, are drawn from one random stream per query.
+    """
+    counts = relevance.relevant_counts(codes, streams, start=start)
+    return Lists(relevance.scale, gather(codes, runs.pairs), counts)
 
 
 def score_blocks(runs: Runs, relevance: RelevanceDistribution, n: int) -> list[QueryBlock]:
@@ -79,7 +87,7 @@ class BlockScores:
         size = max(1, min(n, BATCH // max(runs.pairs.size, len(runs.pool), 1)))
         for start in range(0, n, size):
             codes = relevance.sample_from(streams, min(size, n - start), start=start)
-            scores = metric.scores(drawn_lists(runs, relevance, codes))
+            scores = metric.scores(drawn_lists(runs, relevance, codes, streams, start=start))
             origin = scores[0] if origin is None else origin
             off = scores - origin  # around the first draw, so that squares of constant scores cancel exactly
             first += off.sum(axis=0)
@@ -108,7 +116,7 @@ def draw_scores(
     Draws are made, scored and discarded by blocks of queries. With ``per_query`` the draws of every system on every
     query are kept.
     """
-    if n > 1 and relevance.certain.all():
+    if n > 1 and relevance.certain.all() and relevance.outside is None:
         one = draw_scores(runs, relevance, metric, 1, rng, per_query=per_query)
         assert one.draws is not None
         return replace(one, draws=np.tile(one.draws, (n, 1)))

@@ -172,10 +172,14 @@ def effective_weights(
 
     def slopes(block: QueryBlock) -> Floats:
         mine, lists = relevance.part(block), runs.part(block)
-        codes = mine.sample_from(query_streams(seed, block.queries), SAMPLE)
+        streams = query_streams(seed, block.queries)
+        codes = mine.sample_from(streams, SAMPLE)
         size = max(1, BATCH // max(lists.pairs.size, 1))
-        parts = (codes[at : at + size] for at in range(0, SAMPLE, size))
-        scores = np.concatenate([metric.scores(drawn_lists(lists, mine, part)) for part in parts])
+        parts = [
+            metric.scores(drawn_lists(lists, mine, codes[at : at + size], streams, start=at))
+            for at in range(0, SAMPLE, size)
+        ]
+        scores = np.concatenate(parts)
         out = np.zeros((len(lists.pool), len(lists.systems)))
         for q in range(len(lists.queries)):
             pairs = lists.pool.pairs_of(q)
