@@ -38,6 +38,7 @@ from probeval.relevance import Card, Choice, choose_model
 from probeval.relevance.models.base import Predicts
 from probeval.relevance.models.hierarchical import Hierarchical, Inference
 from probeval.scores.evaluate import as_metric
+from probeval.scores.ideal import Ideal
 from probeval.selection import Goal
 
 __all__ = [
@@ -48,6 +49,7 @@ __all__ = [
     "as_rope",
     "as_scale",
     "collect_notes",
+    "note_ideal",
     "note_texts",
     "read_labelled",
     "select_model",
@@ -268,6 +270,15 @@ def note_texts(collection: Collection, docs: Any, *, depth: int, say: Note, mode
     what = "Vectors" if isinstance(docs, Vectors) else "Texts"
     use = "" if isinstance(model, Hierarchical) else " Only the hierarchical model uses them."
     say(f"{what} of {sum(doc in known for doc in pool.docs):,} of {len(pool.docs):,} documents.{use}")
+
+
+def note_ideal(collection: Collection, metric: Metric | str, scale: Scale, *, depth: int | None, say: Note) -> None:
+    """Report which pairs the ideal list is taken from, for a measure that has one."""
+    measure = as_metric(metric)
+    runs = collection.runs.top(depth or measure.cutoff or collection.runs.depth)
+    ideal = Ideal.of_pool(runs, measure, scale)
+    if ideal is not None:
+        say(f"{measure} is relative to an ideal list; {ideal}.")
 
 
 def as_scale(scale: Scale | str | None) -> Scale | None:

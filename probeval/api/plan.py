@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from probeval.api.inputs import Note, Progress, as_collection, as_rope, as_scale, note_texts, select_model, silent
+from probeval.api.inputs import (
+    Note,
+    Progress,
+    as_collection,
+    as_rope,
+    as_scale,
+    note_ideal,
+    note_texts,
+    select_model,
+    silent,
+)
 from probeval.data import Scale
 from probeval.metrics import Metric
 from probeval.relevance import Card
@@ -71,6 +81,7 @@ def plan(
     choice = select_model(collection, model, scale=scale, gain=gain, say=say)
     deep = max(depths) if depths else as_metric(metric).cutoff or collection.runs.depth
     note_texts(collection, docs, depth=deep, model=choice.model, say=say)
+    note_ideal(collection, metric, choice.scale, depth=deep, say=say)
     return make_plan(
         collection, choice.model, metric=metric, targets=target, scale=choice.scale, queries=queries, depths=depths,
         assessors=assessors, disagreement=disagreement, difference=difference, prices=prices, n_jobs=jobs, seed=seed,

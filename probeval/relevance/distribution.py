@@ -16,7 +16,7 @@ from probeval.data.pool import Pool, QueryBlock
 from probeval.data.scale import UNJUDGED, Scale, count_at_least
 from probeval.display import Shown, View
 from probeval.errors import ModelError
-from probeval.relevance.outside import Outside, exact_counts
+from probeval.relevance.outside import Outside, OutsideStreams, exact_counts
 from probeval.streams import query_streams
 from probeval.threads import in_order
 
@@ -250,7 +250,24 @@ class RelevanceDistribution(Shown):
         outside = np.where(inside | (query < 0), UNJUDGED, judgments.codes(self.scale)).astype(np.int16)
         beyond = count_at_least(outside, np.maximum(query, 0), len(self.pool.queries), len(self.scale))
         judged = np.where(codes >= 0, codes, UNJUDGED).astype(np.int16)
-        return replace(self, source=source, judged=judged, beyond=beyond)
+        found = replace(self, source=source, judged=judged, beyond=beyond)
+        return found if self.outside is None else found.with_outside(self.outside)
+
+    def with_outside(self, outside: Outside) -> RelevanceDistribution:
+        """Return the distribution with an estimate of the relevant documents outside the pool."""
+        return replace(self, outside=replace(outside, mean=self.mean_counts()[:, 1:]))
+
+    def mean_counts(self) -> Floats:
+        """Return the mean number of pairs per query with each grade under each draw of the parameters.
+
+        Its shape is (draw, grade), with one draw for a model without a posterior.
+        """
+        total = np.zeros((self.n_draws, len(self.scale)))
+        for block in self.blocks(self.n_draws * len(self.levels)):
+            open_ = self.judged[block.pairs] < 0
+            total[:, self.levels] += self.source.probabilities(block)[..., open_, :].sum(axis=-2)
+        total += np.bincount(self.judged[self.certain], minlength=len(self.scale))
+        return np.asarray(total / max(len(self.pool.queries), 1))
 
     def moments(self, gains: Floats) -> tuple[Floats, Floats]:
         """Return the mean and variance of every pair's gain, given the gain of each grade.
@@ -311,9 +328,7 @@ class RelevanceDistribution(Shown):
         out[:, self.certain] = self.judged[self.certain]
         return out
 
-    def relevant_counts(
-        self, codes: Codes, streams: Sequence[np.random.Generator] = (), *, start: int = 0
-    ) -> Ints:
+    def relevant_counts(self, codes: Codes, streams: OutsideStreams = (), *, start: int = 0) -> Ints:
         """Return the number of documents of each query with at least each grade, shape (draw, query, grade).
 
         Parameters
@@ -321,7 +336,7 @@ class RelevanceDistribution(Shown):
         codes
             Draws of the grades of all pairs, shape (draw, pair).
         streams, start
-            For documents outside the pool, if they are estimated: one random stream per query, and the number of draws
+            For documents outside the pool, if they are estimated: the streams of each query, and the number of draws
             made before.
         """
         inside = count_at_least(codes, self.pool.query, len(self.pool.queries), len(self.scale))
@@ -330,17 +345,11 @@ class RelevanceDistribution(Shown):
         return inside + np.maximum(self.outside.sample(inside, streams, start=start), self.beyond)
 
     def typically_outside(self) -> float:
-        """Return the number of relevant documents per query outside the pool that is typical; 0 if not estimated."""
+        """Return the typical number of relevant documents per query outside the pool that are estimated, 0 if none are."""
         if self.outside is None:
             return 0.0
-        inside = np.zeros((len(self.pool.queries), len(self.scale)))
-        for grade in range(1, len(self.scale)):
-            gain = np.zeros(len(self.scale))
-            gain[grade] = 1.0
-            inside[:, grade] = np.bincount(
-                self.pool.query, self.gain_summary(gain).mean, minlength=len(self.pool.queries)
-            )
-        more = np.maximum(self.outside.typical(inside[:, 1:]), exact_counts(self.beyond)[:, 1:])
+        mean = self.outside.mean.mean(axis=0)
+        more = np.maximum(self.outside.typical(mean, mean) - exact_counts(self.beyond)[:, 1:], 0.0)
         return float(more.sum(axis=1).mean())
 
     def take(self, pairs: Ints) -> RelevanceDistribution:

@@ -165,6 +165,8 @@ def paragraph(found: ReportResults) -> str:
             f"{found.state.prediction.relevance.scale}; the relevance of the others was estimated (model "
             f"{found.choice.name}{learned}), and scores are expectations with their uncertainty. "
         )
+    if scores.ideal is not None:
+        text += f"{scores.metric} is relative to an ideal list ({scores.ideal}). "
     wide = found.population or scores
     low, high = wide[order[0]].interval(found.level)
     text += f"{order[0]} {'scored highest' if scores.judged == scores.pool else 'has the highest expected score'}, "

@@ -13,6 +13,7 @@ from probeval.data.runs import Runs
 from probeval.metrics import Lists, Metric
 from probeval.metrics.lists import gather
 from probeval.relevance.distribution import RelevanceDistribution
+from probeval.relevance.outside import OutsideStreams, outside_streams
 from probeval.scores.joint import Joint
 from probeval.streams import query_streams
 from probeval.threads import in_order
@@ -26,13 +27,13 @@ def drawn_lists(
     runs: Runs,
     relevance: RelevanceDistribution,
     codes: Codes,
-    streams: Sequence[np.random.Generator],
+    streams: OutsideStreams = (),
     *,
     start: int = 0,
 ) -> Lists:
     """Return the runs' lists under drawn grades of all pairs, shape (draw, pair), after ``start`` draws.
 
-    Documents outside the pool, if they are estimated, are drawn from one random stream per query.
+    ``streams`` are for documents outside the pool, if they are estimated.
     """
     counts = relevance.relevant_counts(codes, streams, start=start)
     return Lists(relevance.scale, gather(codes, runs.pairs), counts)
@@ -85,9 +86,10 @@ class BlockScores:
         kept = []
         # A query with many pairs, or many draws, is processed in several batches.
         size = max(1, min(n, BATCH // max(runs.pairs.size, len(runs.pool), 1)))
+        outside = () if relevance.outside is None else outside_streams(streams)
         for start in range(0, n, size):
             codes = relevance.sample_from(streams, min(size, n - start), start=start)
-            scores = metric.scores(drawn_lists(runs, relevance, codes, streams, start=start))
+            scores = metric.scores(drawn_lists(runs, relevance, codes, outside, start=start))
             origin = scores[0] if origin is None else origin
             off = scores - origin  # around the first draw, so that squares of constant scores cancel exactly
             first += off.sum(axis=0)

@@ -12,6 +12,7 @@ import numpy as np
 
 from probeval.arrays import Bools
 from probeval.data.runs import Runs
+from probeval.data.scale import Scale
 from probeval.metrics import Metric
 from probeval.relevance.distribution import RelevanceDistribution
 
@@ -30,7 +31,7 @@ class IdealDocument(TypedDict):
     judged
         The number of judged pairs outside the pool.
     outside
-        The typical number of relevant documents per query outside the pool, if it was estimated, else null.
+        The typical number of relevant documents per query outside all of these, if it was estimated, else null.
     """
 
     pairs: int
@@ -54,7 +55,7 @@ class Ideal:
     judged
         The number of judged pairs outside the pool.
     outside
-        The typical number of relevant documents per query outside the pool, if they are estimated.
+        The typical number of relevant documents per query outside all of these, if they are estimated.
 
     Examples
     --------
@@ -90,8 +91,14 @@ class Ideal:
         if self.judged:
             text += f"; {self.judged:,} judged pairs outside {'them' if whole and self.systems > 1 else 'it'}"
         if self.outside is not None:
-            text += f"; about {self.outside:.0f} relevant documents per query outside it, estimated"
+            text += f"; about {self.outside:.0f} more relevant documents per query, estimated"
         return text
+
+    @classmethod
+    def of_pool(cls, runs: Runs, metric: Metric, scale: Scale) -> Ideal | None:
+        """Return the ideal list from the pool of these runs alone; None for a measure that has none."""
+        n = len(runs.pool)
+        return cls(n, n, len(runs.systems)) if metric.needs_ideal(scale) else None
 
     @property
     def is_narrow(self) -> bool:
@@ -99,12 +106,15 @@ class Ideal:
         return self.systems < FEW and self.pairs == self.retrieved and not self.judged and self.outside is None
 
     @property
+    def fact(self) -> str:
+        """What the ideal list is taken from, as a sentence."""
+        return f"I{str(self)[1:]}."
+
+    @property
     def sentence(self) -> str:
         """What the ideal list is taken from, and what to do if this is the pool of few runs alone."""
-        text = f"{str(self)[0].upper()}{str(self)[1:]}."
-        if not self.is_narrow:
-            return text
-        return f"{text} Relevant documents outside them would lower the scores: give --pool, or estimate with --outside."
+        more = "Relevant documents outside would lower the scores: add runs (--pool), or estimate them (--outside)."
+        return f"{self.fact} {more}" if self.is_narrow else self.fact
 
     def to_dict(self) -> IdealDocument:
         """The figures as plain data."""

@@ -217,7 +217,7 @@ class Judging:
         if self.outside is not None:
             lists = self.collection.runs.top(self.depth)
             outside = self.outside.on(lists, self.scale, stream(self.seed, Purpose.OUTSIDE))
-            prediction = replace(prediction, relevance=replace(prediction.relevance, outside=outside))
+            prediction = replace(prediction, relevance=prediction.relevance.with_outside(outside))
         return JudgingState(self, judgments, prediction, len(judgments))
 
 

@@ -14,7 +14,7 @@ from probeval.arrays import Floats, Ints
 from probeval.data.collection import Collection
 from probeval.data.scale import count_at_least
 from probeval.errors import ModelError
-from probeval.relevance.outside import HALF, TERMS, OutsideModel, exact_counts, outside_terms
+from probeval.relevance.outside import TERMS, OutsideModel, exact_counts, inside_terms, outside_terms
 
 __all__ = ["fit_outside"]
 
@@ -35,6 +35,8 @@ class Observed:
     ----------
     terms
         The terms of each number, shape (row, term).
+    general
+        The logarithm of the mean number inside, which the number outside is proportional to, shape (row,).
     outside
         The number of documents outside with one grade, shape (row,).
     queries
@@ -42,6 +44,7 @@ class Observed:
     """
 
     terms: Floats
+    general: Floats
     outside: Ints
     queries: int
 
@@ -51,10 +54,8 @@ class Observed:
         if collection.judgments is None:
             raise ModelError(f"{collection.name}: without judgments there is nothing to learn from.")
         judgments, scale = collection.judgments, collection.scale()
-        offered = count_at_least(
-            judgments.codes(scale), judgments.pool.query, len(judgments.pool.queries), len(scale)
-        )
-        terms, outside = [], []
+        offered = count_at_least(judgments.codes(scale), judgments.pool.query, len(judgments.pool.queries), len(scale))
+        terms, general, outside = [], [], []
         judged = np.zeros(0, dtype=bool)
         for n in RUNS:
             for depth in DEPTHS:
@@ -67,13 +68,14 @@ class Observed:
                 inside = count_at_least(
                     judgments.codes_on(runs.pool, scale), runs.pool.query, len(runs.queries), len(scale)
                 )
-                term = outside_terms(runs, scale)
-                term[..., TERMS.index("inside")] = np.log(exact_counts(inside)[:, 1:] + HALF)
+                term, mine = outside_terms(runs, scale), exact_counts(inside)[:, 1:]
+                usual, term[..., TERMS.index("inside")] = inside_terms(mine, mine[judged].mean(axis=0))
                 terms.append(term[judged].reshape(-1, len(TERMS)))
+                general.append(np.tile(usual, int(judged.sum())))
                 outside.append(exact_counts(offered[at] - inside)[judged, 1:].ravel())
         if not terms or not np.concatenate(outside).any():
             raise ModelError(f"{collection.name}: no relevant document is outside the pools of some of its runs.")
-        return cls(np.concatenate(terms), np.concatenate(outside), int(judged.sum()))
+        return cls(*map(np.concatenate, (terms, general, outside)), int(judged.sum()))
 
 
 def fit_outside(collections: Iterable[Collection], *, rng: np.random.Generator | None = None) -> OutsideModel:
@@ -91,7 +93,9 @@ def fit_outside(collections: Iterable[Collection], *, rng: np.random.Generator |
     """
     campaigns = list(collections)
     if len(campaigns) < 3:
-        raise ModelError(f"At least three campaigns are needed, as the model is of their differences; got {len(campaigns)}.")
+        raise ModelError(
+            f"The model is of differences between campaigns: at least three are needed, got {len(campaigns)}."
+        )
     rng = np.random.default_rng(0) if rng is None else rng
     observed = [Observed.of(collection, rng) for collection in campaigns]
     coefficients, effects, variance = _fit(observed)
@@ -99,7 +103,7 @@ def fit_outside(collections: Iterable[Collection], *, rng: np.random.Generator |
     return OutsideModel(
         tuple(round(float(b), 4) for b in coefficients),
         round(float(np.sqrt(variance * (1 + 1 / len(observed)))), 4),  # the mean of the effects is not known either
-        round(float(np.median(dispersion)), 2),
+        round(float(np.mean(dispersion)), 2),
         tuple(collection.name for collection in campaigns),
     )
 
@@ -108,13 +112,13 @@ def _fit(observed: list[Observed]) -> tuple[Floats, Floats, float]:
     """Return the coefficients, the effect of each campaign, and the variance of the effects."""
     p, n = len(TERMS), len(observed)
     beta, variance = np.zeros(p + n), 1.0
-    beta[0] = np.log(np.mean([one.outside.mean() for one in observed]))
+    beta[0] = np.log(np.mean([one.outside.mean() / np.exp(one.general).mean() for one in observed]))
     for _ in range(STEPS):
         precision = np.append(np.full(p, WEAK), np.full(n, 1 / variance))
         gradient, curvature = -precision * beta, np.diag(precision)
         for i, one in enumerate(observed):
             weight = min(one.queries, MOST_QUERIES) / one.outside.sum()
-            mean = np.exp(one.terms @ beta[:p] + beta[p + i])
+            mean = np.exp(one.general + one.terms @ beta[:p] + beta[p + i])
             x = np.column_stack([one.terms, np.ones(len(mean))])
             at = np.append(np.arange(p), p + i)
             gradient[at] += weight * x.T @ (one.outside - mean)
@@ -131,5 +135,5 @@ def _fit(observed: list[Observed]) -> tuple[Floats, Floats, float]:
 
 def _dispersion(one: Observed, coefficients: Floats, effect: float) -> float:
     """Return the variance of the numbers of one campaign over their mean, by Pearson's statistic."""
-    mean = np.exp(one.terms @ coefficients + effect)
+    mean = np.exp(one.general + one.terms @ coefficients + effect)
     return max(float(((one.outside - mean) ** 2).sum() / mean.sum()), 1.01)
