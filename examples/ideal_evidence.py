@@ -167,9 +167,15 @@ def two(work: Work) -> str:
         "all judgments; *width*: their mean width; *bias*: mean stated score less the true one; *confidence* and "
         "*accuracy*: stated for the order of the two runs, and how often it is right.\n\n"
         f"{targets}\n{table(pd.DataFrame(rows))}\n"
-        "The pool of two runs holds a part of the relevant documents, so a score relative to it is too high, however "
-        "many pairs are judged, and intervals around it do not hold the score by all judgments. Estimated documents "
-        "remove most of the bias, and the intervals hold. The order of the two runs hardly depends on it.\n"
+        "The pool of two runs holds a part of the relevant documents. A score relative to it is too high, by about .1, "
+        "and the more pairs are judged, the less an interval around it holds the score by all judgments: with all of "
+        "them judged, none does. Estimated documents remove most of this bias, and the intervals hold. The order of "
+        "two close runs can depend on it too, as queries whose ideal list grows most lose weight: with all pairs judged "
+        "the pool states an order as certain, and by all judgments it is sometimes the other.\n\n"
+        "With nothing judged too few intervals hold on the two campaigns of passages. Runs alone do not tell how good "
+        "they are: the model of relevance takes the best systems of a campaign, whose lists are much better than usual, "
+        "for average ones. Relative to the pool alone this error and that of the narrow ideal list cancel in part. A "
+        "few judgments, or labels, end it.\n"
     )
 
 

@@ -345,7 +345,7 @@ class RelevanceDistribution(Shown):
         return inside + np.maximum(self.outside.sample(inside, streams, start=start), self.beyond)
 
     def typically_outside(self) -> float:
-        """Return the typical number of relevant documents per query outside the pool that are estimated, 0 if none are."""
+        """Return the typical number per query of relevant documents that are estimated, 0 if none are."""
         if self.outside is None:
             return 0.0
         mean = self.outside.mean.mean(axis=0)
