@@ -27,7 +27,7 @@ from probeval.selection import Judging, JudgingState
 
 METRIC, RUNS, LEVEL, JUDGED, SEED = "nDCG@10", 2, 0.95, 50, 0
 DRAWS = {"trec-dl2020-passage": 30, "trec-dl2019-passage": 15, "clef-ehealth2018-irtask1": 5, "trec8-adhoc": 5}
-TRIED = 15  # draws of runs, where everything is judged
+TRIED = 5  # draws of runs, where everything is judged
 MANY = 20  # systems of a campaign that counts as large
 LEAD = f"""# Evidence: what a score is relative to
 
