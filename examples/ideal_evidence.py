@@ -27,7 +27,7 @@ from probeval.selection import Judging, JudgingState
 
 METRIC, RUNS, LEVEL, JUDGED, SEED = "nDCG@10", 2, 0.95, 50, 0
 DRAWS = {"trec-dl2020-passage": 30, "trec-dl2019-passage": 15, "clef-ehealth2018-irtask1": 5, "trec8-adhoc": 5}
-TRIED = 5  # draws of runs, where everything is judged
+TRIED = 2  # draws of runs, where everything is judged
 MANY = 20  # systems of a campaign that counts as large
 LEAD = f"""# Evidence: what a score is relative to
 
@@ -170,10 +170,10 @@ def two(work: Work) -> str:
         "The pool of two runs holds a part of the relevant documents. A score relative to it is too high, by about .1, "
         "and the more pairs are judged, the less an interval around it holds the score by all judgments: with all of "
         "them judged, none does. Estimated documents remove most of this bias, and the intervals hold. The order of "
-        "two close runs can depend on it too, as queries whose ideal list grows most lose weight: with all pairs judged "
+        "two close runs can depend on it too, as queries whose ideal list grows most lose weight: with all judged "
         "the pool states an order as certain, and by all judgments it is sometimes the other.\n\n"
         "With nothing judged too few intervals hold on the two campaigns of passages. Runs alone do not tell how good "
-        "they are: the model of relevance takes the best systems of a campaign, whose lists are much better than usual, "
+        "they are: the model of relevance takes the best systems of a campaign, whose lists are better than usual, "
         "for average ones. Relative to the pool alone this error and that of the narrow ideal list cancel in part. A "
         "few judgments, or labels, end it.\n"
     )
