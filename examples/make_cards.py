@@ -1,17 +1,23 @@
-"""Make the cards in models/ again: `python examples/make_cards.py DATA`, DATA holding the campaign folders."""
+"""Make the cards in models/, and probeval/relevance/outside.json, again: `python examples/make_cards.py DATA`.
 
+DATA holds the campaign folders.
+"""
+
+import json
 import re
 import sys
 from itertools import chain
 from pathlib import Path
 
-from evidence import past_campaigns
+from evidence import CAMPAIGNS, LEARNED, past_campaigns
 
 from probeval.data import Judgments, LabelTable, read_campaign, read_graded_labels
 from probeval.relevance import Card, Empirical, FittedOrdinal, Uniform, fit_card, write_card
 from probeval.relevance.learning.fit import TEXT_JUD, TEXT_OUT, hierarchical_card
+from probeval.relevance.learning.outside import fit_outside
 
 MODELS = Path(__file__).parents[1] / "models"
+OUTSIDE = Path(__file__).parents[1] / "probeval" / "relevance" / "outside.json"
 PAGE = Path(__file__).parents[1] / "docs" / "evidence-calibration.md"
 MADE = "`python examples/make_cards.py DATA`, with the campaigns named above as folders in DATA."
 
@@ -158,3 +164,6 @@ if __name__ == "__main__":
     for card in chain(published_cards(), [music_card(folder)], text_cards(folder), hierarchical_cards(folder)):
         write_card(card, MODELS / card.name)
         print(card.name)
+    campaigns = [read_campaign(folder / name) for name in CAMPAIGNS | LEARNED]
+    OUTSIDE.write_text(json.dumps(fit_outside(campaigns).to_dict(), indent=2) + "\n", "utf-8")
+    print(OUTSIDE.name)

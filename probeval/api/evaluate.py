@@ -28,6 +28,7 @@ from probeval.metrics import Metric
 from probeval.relevance import Card, Hierarchical
 from probeval.relevance.models.base import Predicts
 from probeval.relevance.models.hierarchical import Inference
+from probeval.relevance.outside import OutsideModel, load_outside
 from probeval.scores.evaluate import as_metric
 from probeval.selection import Judging, Stopping
 
@@ -43,6 +44,8 @@ def evaluate(
     observers: Any = None,
     metadata: Any = None,
     docs: Any = None,
+    pool: Any = None,
+    outside: bool | OutsideModel = False,
     model: str | Card | Predicts | None = None,
     inference: Inference = "laplace",
     scale: Scale | str | None = None,
@@ -66,10 +69,13 @@ def evaluate(
 
     Parameters
     ----------
-    runs, qrels, labels, observers, metadata, docs, order
+    runs, qrels, labels, observers, metadata, docs, pool, order
         Paths, frames, dicts or objects of other packages: see :func:`probeval.as_collection`.
     metric
         The measure, such as ``nDCG@10``.
+    outside
+        Whether to estimate the relevant documents outside the pool, which nDCG, AP and recall depend on; or a model of
+        them of your own. See docs/theory/scores.md#outside.
     model, inference, scale, gain
         The relevance model and the grades: see :func:`probeval.api.select_model`.
     depth
@@ -110,6 +116,7 @@ def evaluate(
         labels=labels,
         observers=observers,
         docs=docs,
+        pool=pool,
         scale=grades,
         order=order,
         progress=progress,
@@ -136,6 +143,7 @@ def evaluate(
         family=family,
         draws=draws,
         rope=as_rope(rope, measured, choice.scale, mapping=mapping, say=note),
+        outside=load_outside() if outside is True else outside or None,
         seed=seed,
     )
     evaluation = Evaluation(judging.begin(), choice, level)

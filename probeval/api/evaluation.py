@@ -258,8 +258,8 @@ class Evaluation(Shown):
         return (View(self.to_frame(), str(self.scores.metric), intervals=("mean", "lower", "upper")),)
 
     def sentences(self) -> list[str]:
-        """The headline, the ties, then notes on the data and the model."""
-        return [self.headline, *self.ranking.ties(level=self.level), *self.notes]
+        """The headline, the ideal list, the ties, then notes on the data and the model."""
+        return [*self.ranking.sentences(level=self.level), *self.notes]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -351,11 +351,12 @@ class NextPairs(Shown):
         return [*self.status(), *self.evaluation.notes]
 
     def status(self) -> list[str]:
-        """Judgments so far, the comparisons, and whether to stop."""
+        """Judgments so far, the ideal list, the comparisons, and whether to stop."""
         state, check = self.state, self.check
         scores = state.scores
         lines = [
             f"{scores.judged:,} of {scores.pool:,} pairs judged, confidence {state.ranking.confidence:.3f}.",
+            *(() if scores.ideal is None else (scores.ideal.sentence,)),
             str(Verdict.of(state.ranking)),
             *state.ranking.ties(),
         ]

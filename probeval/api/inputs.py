@@ -18,6 +18,7 @@ from probeval.arrays import Ints
 from probeval.data import (
     Collection,
     Judgments,
+    Runs,
     Scale,
     as_judgments,
     as_runs,
@@ -41,6 +42,7 @@ from probeval.relevance import Card, Choice, choose_model
 from probeval.relevance.models.base import Predicts
 from probeval.relevance.models.hierarchical import Hierarchical, Inference
 from probeval.scores.evaluate import as_metric
+from probeval.scores.ideal import Ideal
 from probeval.selection import Goal
 
 __all__ = [
@@ -51,6 +53,7 @@ __all__ = [
     "as_rope",
     "as_scale",
     "collect_notes",
+    "note_ideal",
     "note_outside",
     "note_texts",
     "read_labelled",
@@ -89,6 +92,7 @@ def as_collection(
     labels: Any = None,
     observers: Any = None,
     docs: Any = None,
+    pool: Any = None,
     scale: Scale | None = None,
     order: str = "trec_eval",
     progress: Progress = iter,
@@ -113,6 +117,9 @@ def as_collection(
     docs
         Texts of documents, for the effect of similar documents in the hierarchical model: a path, a data frame with the
         columns doc and text, or a mapping from ids to texts; or :class:`~probeval.data.Vectors` of documents.
+    pool
+        More runs, in any form that ``runs`` takes: they widen the pool and inform the model, but are not evaluated. A
+        run with the name of an evaluated one counts once. A table of query and doc alone is one more run, in its order.
     scale
         The scale that grades must be on.
     order
@@ -125,12 +132,9 @@ def as_collection(
     >>> as_collection({"bm25": {"q1": {"d1": 2.0, "d2": 1.0}}}, qrels={"q1": {"d1": 1}})
     <Collection runs: <Runs: 1 system, 1 query, depth 2, 2 pairs>, <Judgments: 1 of 1 pairs>>
     """
-    if isinstance(runs, Collection):
-        collection = runs
-    elif _are_paths(runs):
-        collection = _from_paths([runs] if isinstance(runs, (str, PathLike)) else list(runs), order, progress)
-    else:
-        collection = Collection("runs", as_runs(runs, order=order))
+    collection = _runs(runs, order, progress)
+    if pool is not None:
+        collection = _widened(collection, _runs(pool, order, progress).runs)
     given: dict[str, Any] = {
         "judgments": _judgments(qrels, scale),
         "metadata": _table(metadata, Metadata, read_metadata, metadata_from_table),
@@ -234,6 +238,24 @@ def _are_paths(runs: Any) -> bool:
     return isinstance(runs, Sequence) and bool(runs) and all(isinstance(run, (str, PathLike)) for run in runs)
 
 
+def _runs(runs: Any, order: str, progress: Progress) -> Collection:
+    if isinstance(runs, Collection):
+        return runs
+    if _are_paths(runs):
+        return _from_paths([runs] if isinstance(runs, (str, PathLike)) else list(runs), order, progress)
+    return Collection("runs", as_runs(runs, order=order))
+
+
+def _widened(collection: Collection, pool: Runs) -> Collection:
+    """The collection with more runs in its pool; these must answer one of its queries."""
+    if not set(collection.runs.queries) & set(pool.queries):
+        raise DataError(
+            f"no query in common: the runs answer {collection.runs.queries[0]!r} and others, the pool "
+            f"{pool.queries[0]!r} and others."
+        )
+    return collection.pooled(pool)
+
+
 def _from_paths(paths: Sequence[str | PathLike[str]], order: str, progress: Progress) -> Collection:
     """Runs from files; a ``systems.tsv`` beside a single folder of runs names the teams."""
     try:
@@ -306,6 +328,15 @@ def note_texts(collection: Collection, docs: Any, *, depth: int, say: Note, mode
     what = "Vectors" if isinstance(docs, Vectors) else "Texts"
     use = "" if isinstance(model, Hierarchical) else " Only the hierarchical model uses them."
     say(f"{what} of {sum(doc in known for doc in pool.docs):,} of {len(pool.docs):,} documents.{use}")
+
+
+def note_ideal(collection: Collection, metric: Metric | str, scale: Scale, *, depth: int | None, say: Note) -> None:
+    """Report which pairs the ideal list is taken from, for a measure that has one."""
+    measure = as_metric(metric)
+    runs = collection.runs.top(depth or measure.cutoff or collection.runs.depth)
+    ideal = Ideal.of_pool(runs, measure, scale)
+    if ideal is not None:
+        say(f"{measure} is relative to an ideal list; {ideal}.")
 
 
 def as_scale(scale: Scale | str | None) -> Scale | None:

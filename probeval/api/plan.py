@@ -11,6 +11,7 @@ from probeval.api.inputs import (
     as_collection,
     as_rope,
     as_scale,
+    note_ideal,
     note_outside,
     note_texts,
     select_model,
@@ -84,6 +85,7 @@ def plan(
     choice = select_model(collection, model, scale=scale, gain=gain, say=say)
     deep = max(depths) if depths else as_metric(metric).cutoff or collection.runs.depth
     note_texts(collection, docs, depth=deep, model=choice.model, say=say)
+    note_ideal(collection, metric, choice.scale, depth=deep, say=say)
     note_outside(collection, say)
     for sentence in labels_used(collection, depth=deep, scale=choice.scale, model=choice.model).sentences():
         say(sentence)

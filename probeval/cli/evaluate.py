@@ -32,7 +32,9 @@ from probeval.cli.options import (
     Order,
     OrderName,
     OutputFormat,
+    Outside,
     PerQuery,
+    PoolPaths,
     Qrels,
     Quiet,
     Reference,
@@ -67,6 +69,8 @@ def evaluate(
     labels: Labels = None,
     observers: ObserversFile = None,
     docs: DocsFile = None,
+    pool: PoolPaths = None,
+    outside: Outside = False,
     reference: Reference = None,
     model: ModelName = None,
     inference: Inference = InferenceName.laplace,
@@ -117,6 +121,8 @@ def evaluate(
             raise ProbevalError("--plot shows probabilities, and --model none has none. Name a model.")
         if rope != "0":
             raise ProbevalError("--rope is for probabilities, and --model none has none. Name a model.")
+        if pool is not None or outside:
+            raise ProbevalError("--pool and --outside are for a model; with --model none only judged pairs count.")
         _classical(runs, metrics, qrels, scale, gain, depth, systems, order, per_query, output_format, talk)
         return
     if len(metrics) > 1 and rope.startswith("users="):
@@ -130,6 +136,8 @@ def evaluate(
             labels=labels,
             observers=observers,
             docs=docs,
+            pool=pool,
+            outside=outside,
             reference=reference,
             model=model,
             inference=inference.value,
@@ -195,9 +203,10 @@ def _write(
 
 
 def _say(evaluation: Evaluation, alone: bool, talk: Talk) -> None:
-    """Print the headline and the ties."""
-    talk(evaluation.headline if alone else f"{evaluation.scores.metric}: {evaluation.headline}")
-    for sentence in evaluation.ranking.ties(level=evaluation.level):
+    """Print the headline, the ideal list and the ties."""
+    headline, *others = evaluation.ranking.sentences(level=evaluation.level)
+    talk(headline if alone else f"{evaluation.scores.metric}: {headline}")
+    for sentence in others:
         talk(sentence)
 
 

@@ -38,8 +38,10 @@ __all__ = [
     "Order",
     "OrderName",
     "OutputFormat",
+    "Outside",
     "PerQuery",
     "PolicyName",
+    "PoolPaths",
     "Qrels",
     "Quiet",
     "Reference",
@@ -121,6 +123,20 @@ class FamilyName(StrEnum):
     empirical = "empirical"
 
 
+PoolPaths = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--pool",
+        metavar="PATH",
+        help="More runs, or a table of query and doc, that widen the pool but are not evaluated; may be repeated.",
+    ),
+]
+Outside = Annotated[
+    bool,
+    typer.Option(
+        "--outside", help="Estimate also the relevant documents outside the pool, for nDCG, AP, recall and their like."
+    ),
+]
 RunPaths = Annotated[
     list[str], typer.Argument(metavar="RUNS...", help="TREC run files (plain or gz), globs, or a directory.")
 ]

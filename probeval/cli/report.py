@@ -30,6 +30,8 @@ from probeval.cli.options import (
     Order,
     OrderName,
     OutputFormat,
+    Outside,
+    PoolPaths,
     Qrels,
     Quiet,
     Reference,
@@ -67,6 +69,8 @@ def report(
     labels: Labels = None,
     observers: ObserversFile = None,
     docs: DocsFile = None,
+    pool: PoolPaths = None,
+    outside: Outside = False,
     reference: Reference = None,
     model: ModelName = None,
     inference: Inference = InferenceName.laplace,
@@ -118,6 +122,8 @@ def report(
         raise ProbevalError("A report states uncertainty, which needs a model: uniform, hierarchical or a card.")
     if policy and qrels is None:
         raise ProbevalError("A simulation needs full judgments: give --qrels FILE.")
+    if policy and (pool is not None or outside):
+        raise ProbevalError("--pool and --outside are for an evaluation, not for a simulation with --policy.")
     how = {"batch": batch, "stop": stop} if policy else {"inference": inference.value}
     page = talk.warned(
         lambda: api.report(
@@ -147,6 +153,8 @@ def report(
             seed=seed,
             **how,
             **({} if reference is None else {"reference": reference}),
+            **({} if pool is None else {"pool": pool}),
+            **({"outside": True} if outside else {}),
         )
     )
     _write(page, out, output_format)

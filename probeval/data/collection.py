@@ -58,6 +58,8 @@ class Collection:
     consensus
         Whether measures count the consensus of all observers, as no single grade is certain. See
         :func:`probeval.data.with_reference`.
+    ranked
+        The systems to evaluate, if not all: the others only widen the pool.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Collection:
     labels: LabelTable | None = None
     vectors: Vectors | None = None
     consensus: bool = False
+    ranked: tuple[str, ...] | None = None
 
     def __repr__(self) -> str:
         parts = [repr(p) for p in (self.runs, self.judgments, self.metadata, self.labels) if p is not None]
@@ -83,6 +86,19 @@ class Collection:
             **({"labels": self.labels.sources} if self.labels is not None else {}),
             **({"vectors": ()} if self.vectors is not None else {}),
         }
+
+    def pooled(self, runs: Runs) -> Collection:
+        """The collection with more runs in its pool; the systems to evaluate stay the same.
+
+        See docs/theory/scores.md#ideal.
+        """
+        ranked = self.runs.systems if self.ranked is None else self.ranked
+        return replace(self, runs=self.runs.joined(runs), ranked=ranked)
+
+    def lists(self, depth: int) -> Runs:
+        """Return the top ``depth`` of the systems to evaluate, on the pool of all."""
+        top = self.runs.top(depth)
+        return top if self.ranked is None else top.only(self.ranked)
 
     def scale(self, named: Scale | None = None) -> Scale:
         """The scale of the grades: the one named, else that of the judgments.
@@ -111,9 +127,12 @@ class Collection:
         if self.judgments is None:
             raise DataError(f"{self.name}: without judgments no system is judged.")
         judged = judged_share(self.runs, self.judgments, depth)
-        kept = [s for s, part in zip(self.runs.systems, judged, strict=True) if part > share]
+        asked = self.runs.systems if self.ranked is None else self.ranked
+        kept = [s for s, part in zip(self.runs.systems, judged, strict=True) if part > share and s in asked]
         if not kept:
             raise DataError(f"no system has more than {share:g} of its documents judged. Use all systems.")
+        if self.ranked is not None:
+            return replace(self, ranked=tuple(kept))
         return replace(self, runs=self.runs.select(kept))
 
     def judged_part(self, depth: int) -> Collection:

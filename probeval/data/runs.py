@@ -194,6 +194,37 @@ class Runs:
         chosen = replace(self, systems=tuple(wanted), pairs=self.pairs[at], scores=self.scores[at], teams=teams)
         return chosen._first(self.depth)
 
+    def only(self, systems: Sequence[str]) -> Runs:
+        """Return these systems only, in this order, on the same pool: pairs of the others stay in it."""
+        at = [self.systems.index(s) for s in systems]
+        teams = None if self.teams is None else tuple(self.teams[i] for i in at)
+        return replace(self, systems=tuple(systems), pairs=self.pairs[at], scores=self.scores[at], teams=teams)
+
+    def joined(self, other: Runs) -> Runs:
+        """Return the lists of both for the queries of these, on the pool of both.
+
+        A run of ``other`` with the name of one of these counts once.
+
+        >>> a = Runs.rows(["a"], ["q"], ["d1"])
+        >>> a.joined(Runs.rows(["a", "b", "b"], ["q", "q", "q2"], ["d1", "d2", "d3"]))
+        <Runs: 2 systems, 1 query, depth 1, 2 pairs>
+        """
+        here = set(self.queries)
+        keep = np.array([query in here for query in other.queries], dtype=bool)[other.pool.query]
+        lists = other._on(other.pool.take(keep), np.where(keep, np.cumsum(keep) - 1, -1), other.depth)
+        pool = self.pool.union(lists.pool)
+        new = [s for s in other.systems if s not in self.systems]
+        parts = [self.on(pool), lists.on(pool).only(new)]
+        depth = max(part.depth for part in parts)
+        pairs, scores = (
+            np.concatenate([_deepened(getattr(part, name), depth, empty) for part in parts])
+            for name, empty in (("pairs", -1), ("scores", np.nan))
+        )
+        teams = None
+        if self.teams is not None:
+            teams = (*self.teams, *(new if other.teams is None else parts[1].teams or ()))
+        return Runs((*self.systems, *new), pool, pairs, scores, teams)
+
     def on(self, pool: Pool) -> Runs:
         """Return the same lists on another pool that contains all of their pairs."""
         if pool is self.pool:
@@ -296,6 +327,11 @@ class TieReport:
     lists: float
     systems: float
     first_rank: float
+
+
+def _deepened(lists: NDArray[Any], depth: int, empty: float) -> NDArray[Any]:
+    """Return lists with empty places up to a depth, shape (system, query, depth)."""
+    return np.pad(lists, ((0, 0), (0, 0), (0, depth - lists.shape[2])), constant_values=empty)
 
 
 def _moved(pairs: Ints, to: Ints) -> Ints:

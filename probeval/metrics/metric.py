@@ -16,6 +16,8 @@ from numbers import Integral, Real
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from probeval.arrays import Floats
 from probeval.data.scale import Scale
 from probeval.errors import MetricError, did_you_mean
@@ -110,6 +112,7 @@ class MetricDefinition:
         return self.module.partition(".")[0] == __name__.partition(".")[0]
 
 
+MANY = 1000  # documents outside a list, which a score relative to the ideal list must notice
 REGISTRY: Registry[MetricDefinition] = Registry("measure", __name__, group="probeval.metrics", error=MetricError)
 
 # Names of measures in other tools, for hints in errors.
@@ -229,6 +232,20 @@ class Metric:
     def is_linear(self) -> bool:
         """Whether the score is a weighted sum of the gains in the list, independent of documents outside it."""
         return self.definition.rank_weights is not None and self.parameters.get("norm") != "ideal"
+
+    def needs_ideal(self, scale: Scale) -> bool:
+        """Whether the score depends on documents outside the list: on the query's ideal list, or on its recall base.
+
+        >>> [parse(m).needs_ideal(Scale.graded(2)) for m in ("nDCG@10", "AP", "R@5", "DCG@10", "P@10", "RR")]
+        [True, True, True, False, False, False]
+        """
+        if self.is_linear:
+            return False
+        top = len(scale) - 1
+        found = np.array([[top, 0, top], [1, 0, 1], [1, 1, 0]], dtype=np.int16)[:, None]  # (system, query, rank)
+        counts = np.array([[3, 2, *[0] * (top - 1)]])
+        few, many = (self.scores(Lists(scale, found, counts + more)) for more in (0, MANY))
+        return not np.array_equal(few, many)
 
     @property
     def limits(self) -> tuple[float, float]:

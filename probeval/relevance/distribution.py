@@ -16,6 +16,7 @@ from probeval.data.pool import Pool, QueryBlock
 from probeval.data.scale import UNJUDGED, Scale, count_at_least
 from probeval.display import Shown, View
 from probeval.errors import ModelError
+from probeval.relevance.outside import Outside, OutsideStreams, exact_counts
 from probeval.streams import query_streams
 from probeval.threads import in_order
 
@@ -144,6 +145,8 @@ class RelevanceDistribution(Shown):
     beyond
         The number of judged pairs of each query that no system retrieved, with at least each grade, shape (query,
         grade): they count in the ideal list.
+    outside
+        The relevant documents that no system retrieved and nobody judged, if they are estimated: they count too.
 
     Examples
     --------
@@ -160,6 +163,7 @@ class RelevanceDistribution(Shown):
     source: Probabilities
     judged: Codes
     beyond: Ints
+    outside: Outside | None = None
 
     @classmethod
     def of(
@@ -234,6 +238,7 @@ class RelevanceDistribution(Shown):
             ProbabilityTable(self.source.probabilities(block)),
             self.judged[block.pairs],
             self.beyond[block.queries],
+            None if self.outside is None else self.outside.part(block.queries),
         )
 
     def with_judgments(self, judgments: Judgments) -> RelevanceDistribution:
@@ -245,7 +250,24 @@ class RelevanceDistribution(Shown):
         outside = np.where(inside | (query < 0), UNJUDGED, judgments.codes(self.scale)).astype(np.int16)
         beyond = count_at_least(outside, np.maximum(query, 0), len(self.pool.queries), len(self.scale))
         judged = np.where(codes >= 0, codes, UNJUDGED).astype(np.int16)
-        return replace(self, source=source, judged=judged, beyond=beyond)
+        found = replace(self, source=source, judged=judged, beyond=beyond)
+        return found if self.outside is None else found.with_outside(self.outside)
+
+    def with_outside(self, outside: Outside) -> RelevanceDistribution:
+        """Return the distribution with an estimate of the relevant documents outside the pool."""
+        return replace(self, outside=replace(outside, mean=self.mean_counts()[:, 1:]))
+
+    def mean_counts(self) -> Floats:
+        """Return the mean number of pairs per query with each grade under each draw of the parameters.
+
+        Its shape is (draw, grade), with one draw for a model without a posterior.
+        """
+        total = np.zeros((self.n_draws, len(self.scale)))
+        for block in self.blocks(self.n_draws * len(self.levels)):
+            open_ = self.judged[block.pairs] < 0
+            total[:, self.levels] += self.source.probabilities(block)[..., open_, :].sum(axis=-2)
+        total += np.bincount(self.judged[self.certain], minlength=len(self.scale))
+        return np.asarray(total / max(len(self.pool.queries), 1))
 
     def moments(self, gains: Floats) -> tuple[Floats, Floats]:
         """Return the mean and variance of every pair's gain, given the gain of each grade.
@@ -306,8 +328,32 @@ class RelevanceDistribution(Shown):
         out[:, self.certain] = self.judged[self.certain]
         return out
 
+    def relevant_counts(self, codes: Codes, streams: OutsideStreams = (), *, start: int = 0) -> Ints:
+        """Return the number of documents of each query with at least each grade, shape (draw, query, grade).
+
+        Parameters
+        ----------
+        codes
+            Draws of the grades of all pairs, shape (draw, pair).
+        streams, start
+            For documents outside the pool, if they are estimated: the streams of each query, and the number of draws
+            made before.
+        """
+        inside = count_at_least(codes, self.pool.query, len(self.pool.queries), len(self.scale))
+        if self.outside is None:
+            return inside + self.beyond
+        return inside + np.maximum(self.outside.sample(inside, streams, start=start), self.beyond)
+
+    def typically_outside(self) -> float:
+        """Return the typical number per query of relevant documents that are estimated, 0 if none are."""
+        if self.outside is None:
+            return 0.0
+        mean = self.outside.mean.mean(axis=0)
+        more = np.maximum(self.outside.typical(mean, mean) - exact_counts(self.beyond)[:, 1:], 0.0)
+        return float(more.sum(axis=1).mean())
+
     def take(self, pairs: Ints) -> RelevanceDistribution:
-        """Return the distribution of some pairs, in pool order, without the judged pairs outside the pool."""
+        """Return the distribution of some pairs, in pool order, without documents outside the pool."""
         kept = np.zeros(len(self.pool), dtype=bool)
         kept[pairs] = True
         pool = self.pool.take(kept)
@@ -319,7 +365,8 @@ class RelevanceDistribution(Shown):
         ]
         none = np.empty((*([self.n_draws] * self.has_posterior), 0, len(self.levels)))
         values = np.concatenate([none, *parts], axis=-2)
-        return replace(self, pool=pool, source=ProbabilityTable(values), judged=self.judged[kept], beyond=beyond)
+        table = ProbabilityTable(values)
+        return replace(self, pool=pool, source=table, judged=self.judged[kept], beyond=beyond, outside=None)
 
     def to_frame(self) -> pd.DataFrame:
         """One row per pair: query, doc, judged, mean, sd, and P of each level (averaged over the posterior)."""

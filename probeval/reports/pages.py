@@ -197,6 +197,8 @@ def paragraph(found: ReportResults) -> str:
         )
     used = found.labels.for_paper()
     text += f"{used} " if used else ""
+    if scores.ideal is not None:
+        text += f"{scores.metric} is relative to an ideal list ({scores.ideal}). "
     wide = found.population or scores
     low, high = wide[order[0]].interval(found.level)
     text += f"{order[0]} {'scored highest' if scores.judged == scores.pool else 'has the highest expected score'}, "

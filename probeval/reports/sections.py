@@ -80,7 +80,8 @@ def ranking(found: ReportResults) -> Section:
         Table.of(
             shown,
             "The interval is for these queries; its width comes from unjudged pairs. ± is the half-width for other "
-            "queries of the same kind, from unjudged pairs and sampling of queries.",
+            "queries of the same kind, from unjudged pairs and sampling of queries."
+            + ("" if found.scores.ideal is None else f" {found.scores.ideal.fact}"),
         ),
     ]
     return Section("ranking", "Ranking", tuple(parts))
@@ -171,6 +172,7 @@ def judging(found: ReportResults) -> Section:
         Prose(
             f"{scores.judged:,} of {scores.pool:,} pairs of query and document that systems retrieved to depth "
             f"{found.state.judging.depth} ({share}) are judged.{f' Not counted: {others}.' if others else ''}"
+            + ("" if scores.ideal is None else f" {scores.metric} is relative to an ideal list; {scores.ideal}.")
         )
     ]
     if scores.judged:

@@ -295,6 +295,8 @@ class Ranking(Shown):
             "systems": [_ranked_system(row) for row in rows],
             "pairs": self._pairs(),
         }
+        if scores.ideal is not None:
+            result["ideal"] = scores.ideal.to_dict()
         if self.rope:
             result["rope"] = self.rope
         if per_query:
@@ -326,12 +328,13 @@ class Ranking(Shown):
         return (View(self.to_frame(), str(self.scores.metric), intervals=("mean", "lower", "upper")),)
 
     def sentences(self, *, level: float = 0.95) -> tuple[str, ...]:
-        """The number of judged pairs, the target of the intervals, the confidence of the order, and ties."""
-        known = self.scores.sentences(level=level)[0].removesuffix(".")
+        """The judged pairs, the target of the intervals, the confidence of the order, the ideal list, and ties."""
+        first, *ideal = self.scores.sentences(level=level)
+        known = first.removesuffix(".")
         if len(self.scores.systems) < 2:
-            return (f"{known}; one system, and nothing to compare it with.",)
+            return (f"{known}; one system, and nothing to compare it with.", *ideal)
         sure = f"{known}; mean confidence {self.confidence:.3f}, expected tau {self.expected_tau:.3f}."
-        return (sure, *self.ties(level=level))
+        return (sure, *ideal, *self.ties(level=level))
 
     def ties(self, *, level: float = 0.95) -> tuple[str, ...]:
         """Sentences on the rope, and on the systems that are tied with the first of the order."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NotRequired, TypedDict
 
 from probeval.metrics.classical import PairDifference, QueryScore
+from probeval.scores.ideal import IdealDocument
 
 __all__ = [
     "ComparisonDocument",
@@ -79,6 +80,7 @@ class ScoresDocument(TypedDict):
     judged: int
     level: float
     systems: list[ScoredSystem]
+    ideal: NotRequired[IdealDocument]
     queries: NotRequired[list[QueryScore]]
 
 
@@ -99,6 +101,8 @@ class RankingDocument(TypedDict):
         The probability that intervals hold.
     confidence, expected_tau
         The mean confidence over pairs of systems, and the tau with the true order that is expected.
+    ideal
+        What the ideal list is taken from, for a measure that has one.
     rope
         The largest difference that does not matter, if there is one.
     systems, pairs, queries
@@ -115,6 +119,7 @@ class RankingDocument(TypedDict):
     expected_tau: float
     systems: list[RankedSystem]
     pairs: list[PairDifference]
+    ideal: NotRequired[IdealDocument]
     rope: NotRequired[float]
     queries: NotRequired[list[QueryScore]]
 

@@ -10,10 +10,10 @@ import numpy as np
 from probeval.arrays import Codes, Floats
 from probeval.data.pool import QueryBlock
 from probeval.data.runs import Runs
-from probeval.data.scale import count_at_least
 from probeval.metrics import Lists, Metric
 from probeval.metrics.lists import gather
 from probeval.relevance.distribution import RelevanceDistribution
+from probeval.relevance.outside import OutsideStreams, outside_streams
 from probeval.scores.joint import Joint, expected_between
 from probeval.streams import query_streams
 from probeval.threads import in_order
@@ -23,11 +23,20 @@ __all__ = ["BATCH", "draw_scores", "drawn_lists", "score_blocks"]
 BATCH = 4_000_000  # most grades at ranks in memory at once
 
 
-def drawn_lists(runs: Runs, relevance: RelevanceDistribution, codes: Codes) -> Lists:
-    """Return the runs' lists under drawn grades of all pairs, shape (draw, pair)."""
-    n_queries, n_grades = len(runs.queries), len(relevance.scale)
-    offered = count_at_least(codes, runs.pool.query, n_queries, n_grades) + relevance.beyond
-    return Lists(relevance.scale, gather(codes, runs.pairs), offered)
+def drawn_lists(
+    runs: Runs,
+    relevance: RelevanceDistribution,
+    codes: Codes,
+    streams: OutsideStreams = (),
+    *,
+    start: int = 0,
+) -> Lists:
+    """Return the runs' lists under drawn grades of all pairs, shape (draw, pair), after ``start`` draws.
+
+    ``streams`` are for documents outside the pool, if they are estimated.
+    """
+    counts = relevance.relevant_counts(codes, streams, start=start)
+    return Lists(relevance.scale, gather(codes, runs.pairs), counts)
 
 
 def score_blocks(runs: Runs, relevance: RelevanceDistribution, n: int) -> list[QueryBlock]:
@@ -80,9 +89,10 @@ class BlockScores:
         kept = []
         # A query with many pairs, or many draws, is processed in several batches.
         size = max(1, min(n, BATCH // max(runs.pairs.size, len(runs.pool), 1)))
+        outside = () if relevance.outside is None else outside_streams(streams)
         for start in range(0, n, size):
             codes = relevance.sample_from(streams, min(size, n - start), start=start)
-            scores = metric.scores(drawn_lists(runs, relevance, codes))
+            scores = metric.scores(drawn_lists(runs, relevance, codes, outside, start=start))
             origin = scores[0] if origin is None else origin
             off = scores - origin  # around the first draw, so that squares of constant scores cancel exactly
             first += off.sum(axis=0)
@@ -114,7 +124,7 @@ def draw_scores(
     Draws are made, scored and discarded by blocks of queries. The mean of ``query_weights`` must be 1. With
     ``per_query`` the draws of every system on every query are kept.
     """
-    if n > 1 and relevance.certain.all():
+    if n > 1 and relevance.certain.all() and relevance.outside is None:
         one = draw_scores(runs, relevance, metric, 1, rng, query_weights=query_weights, per_query=per_query)
         assert one.draws is not None
         return replace(one, draws=np.tile(one.draws, (n, 1)))

@@ -11,6 +11,7 @@ from probeval.metrics import Metric, parse
 from probeval.relevance.distribution import RelevanceDistribution
 from probeval.scores.draws import draw_scores
 from probeval.scores.exact import exact
+from probeval.scores.ideal import Ideal, retrieved_pairs
 from probeval.scores.joint import Joint
 from probeval.scores.moments import moments, taylor
 from probeval.scores.ppi import prediction_powered
@@ -48,7 +49,7 @@ def evaluate(
     runs
         The lists.
     relevance
-        P(grade) for every retrieved pair.
+        P(grade) for every retrieved pair; pairs of other systems only count in the ideal list.
     metric
         The measure or its name.
     method
@@ -76,15 +77,18 @@ def evaluate(
     1.0
     """
     metric = as_metric(metric)
-    if metric.cutoff is not None and metric.cutoff < runs.depth:
-        runs = _cut(runs, metric.cutoff)
     if runs.pool is not relevance.pool and runs.pool != relevance.pool:
         runs = runs.on(relevance.pool)
+    mine, ideal = retrieved_pairs(runs), Ideal.of(runs, relevance, metric)
+    if metric.cutoff is not None and metric.cutoff < runs.depth:
+        runs = _cut(runs, metric.cutoff)
     method = ("moments" if metric.is_linear else "draws") if method is None else method
     if per_query and method != "draws":
         raise ScoreError(f"Draws by query are kept where draws are made: method='draws', not {method!r}.")
     if query_weights is not None and method not in WEIGHTED:
         raise ScoreError(f"Queries have weights with the methods {' and '.join(WEIGHTED)}, not with {method}.")
+    if method != "draws" and ideal is not None and relevance.outside is not None:
+        raise ScoreError(f"Documents outside the pool are drawn: method='draws', not {method!r}.")
     weights = _of_mean_one(query_weights, len(runs.queries))
     rng = np.random.default_rng(0) if rng is None else rng
     joint = _joint(runs, relevance, metric, method, n, rng, weights, per_query=per_query)
@@ -96,9 +100,10 @@ def evaluate(
         method=method,
         target=target,
         family=usual_family(joint, target) if family is None else family,
-        pool=len(relevance.pool),
-        judged=int(relevance.certain.sum()),
+        pool=int(mine.sum()),
+        judged=int(relevance.certain[mine].sum()),
         query_weights=None if query_weights is None else weights,
+        ideal=ideal,
     )
 
 

@@ -62,5 +62,5 @@ def score_collection(
                 collection, depth=at, scale=scale, rng=stream(seed, *keys, Purpose.PREDICTION)
             )
         rng = stream(seed, *keys, Purpose.SCORES)
-        out.append(evaluate(collection.runs.top(at), predicted[at], metric, rng=rng, **options))
+        out.append(evaluate(collection.lists(at), predicted[at], metric, rng=rng, **options))
     return out

@@ -14,6 +14,7 @@ from probeval.errors import ScoreError, did_you_mean
 from probeval.metrics import Metric
 from probeval.scores.compare import Comparison, Ranking
 from probeval.scores.documents import QueryScore, ScoresDocument, scored_system
+from probeval.scores.ideal import Ideal
 from probeval.scores.joint import Joint
 from probeval.scores.score import Score
 from probeval.ties import TIE
@@ -46,6 +47,8 @@ class Scores(Shown):
         The number of retrieved pairs, and of these the number judged.
     query_weights
         The weight of each query in the mean, of mean 1, shape (query,); None if all are equal.
+    ideal
+        What the ideal list is taken from, if the measure has one.
 
     Examples
     --------
@@ -72,6 +75,7 @@ class Scores(Shown):
     pool: int
     judged: int
     query_weights: Floats | None = None
+    ideal: Ideal | None = None
 
     def __post_init__(self) -> None:
         if self.target not in TARGETS:
@@ -211,6 +215,8 @@ class Scores(Shown):
             "level": level,
             "systems": [scored_system(row) for row in rows],
         }
+        if self.ideal is not None:
+            result["ideal"] = self.ideal.to_dict()
         if per_query:
             result["queries"] = self.query_scores()
         return result
@@ -225,9 +231,10 @@ class Scores(Shown):
         return (View(self.to_frame(), str(self.metric), intervals=("mean", "lower", "upper")),)
 
     def sentences(self, *, level: float = 0.95) -> tuple[str, ...]:
-        """The number of judged pairs, and the target of the intervals."""
+        """The number of judged pairs, the target of the intervals, and what the ideal list is taken from."""
         whose = "these queries" if self.target == "collection" else "the population of queries"
-        return (f"{self.judged:,} of {self.pool:,} pairs judged; {level:.0%} intervals for {whose}.",)
+        ideal = () if self.ideal is None else (self.ideal.sentence,)
+        return (f"{self.judged:,} of {self.pool:,} pairs judged; {level:.0%} intervals for {whose}.", *ideal)
 
     @property
     def _parts(self) -> tuple[Floats, Floats]:

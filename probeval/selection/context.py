@@ -17,6 +17,7 @@ from probeval.metrics import Metric
 from probeval.relevance.dependence import Dependence
 from probeval.relevance.distribution import RelevanceDistribution
 from probeval.relevance.online import Prediction
+from probeval.relevance.outside import outside_streams
 from probeval.scores import Ranking, Scores
 from probeval.scores.draws import BATCH, drawn_lists, score_blocks
 from probeval.scores.moments import weight_matrix
@@ -179,10 +180,15 @@ def effective_weights(
 
     def slopes(block: QueryBlock) -> Floats:
         mine, lists = relevance.part(block), runs.part(block)
-        codes = mine.sample_from(query_streams(seed, block.queries), SAMPLE)
+        streams = query_streams(seed, block.queries)
+        outside = () if mine.outside is None else outside_streams(streams)
+        codes = mine.sample_from(streams, SAMPLE)
         size = max(1, BATCH // max(lists.pairs.size, 1))
-        parts = (codes[at : at + size] for at in range(0, SAMPLE, size))
-        scores = np.concatenate([metric.scores(drawn_lists(lists, mine, part)) for part in parts])
+        parts = [
+            metric.scores(drawn_lists(lists, mine, codes[at : at + size], outside, start=at))
+            for at in range(0, SAMPLE, size)
+        ]
+        scores = np.concatenate(parts)
         out = np.zeros((len(lists.pool), len(lists.systems)))
         for q in range(len(lists.queries)):
             pairs = lists.pool.pairs_of(q)

@@ -15,9 +15,11 @@ from probeval.data.scale import Scale
 from probeval.metrics import Metric
 from probeval.relevance.models.base import Predicts
 from probeval.relevance.online import OnlineModel, Prediction, follow
+from probeval.relevance.outside import OutsideModel
 from probeval.scores import Ranking, Scores, evaluate
 from probeval.scores.compare import check_rope
 from probeval.scores.evaluate import as_metric
+from probeval.scores.ideal import retrieved_pairs
 from probeval.selection.batch import Batch, choose
 from probeval.selection.context import SelectionContext
 from probeval.selection.goals import Goal
@@ -39,7 +41,7 @@ class Judging:
     online
         The online model: the model with the collection, the depth of the pool and the scale.
     runs
-        The lists, cut at that depth.
+        The lists to evaluate, cut at that depth, on the pool of all.
     metric
         The measure.
     policy, goal
@@ -56,6 +58,8 @@ class Judging:
         Differences between systems up to this size do not matter.
     query_weights
         The weight of each query in the mean over queries, shape (query,); equal weights by default.
+    outside
+        The model of relevant documents outside the pool, to count them in the ideal list; None counts none.
     seed
         The seed: the same seed gives the same order.
 
@@ -86,6 +90,7 @@ class Judging:
     draws: int = 1000
     rope: float = 0.0
     query_weights: Floats | None = None
+    outside: OutsideModel | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -110,6 +115,7 @@ class Judging:
         family: str | None = None,
         draws: int = 1000,
         rope: float = 0.0,
+        outside: OutsideModel | None = None,
         seed: int = 0,
     ) -> Judging:
         """Build from names, with defaults from the collection and the policy.
@@ -130,14 +136,14 @@ class Judging:
             whole runs without one.
         explore
             The share of exploratory judgments, by default the policy's own.
-        offered, refresh, method, target, family, draws, rope, seed
-            As above.
+        offered, refresh, method, target, family, draws, rope, outside, seed
+            As above; where runs only widen the pool, the pairs of the others are offered.
         """
         chosen, measure, aim = as_policy(policy), as_metric(metric), Goal.parse(goal)
         grades = collection.scale(Scale.parse(scale) if isinstance(scale, str) else scale)
         measure = aim.metric(measure, grades)
         depth = depth or measure.cutoff or collection.runs.depth
-        runs = collection.runs.top(depth)
+        runs = collection.lists(depth)
         aim.check(runs.systems)  # before any work
         return cls(
             online=follow(model, collection, depth=depth, scale=grades),
@@ -146,13 +152,14 @@ class Judging:
             policy=chosen,
             goal=aim,
             explore=chosen.explores if explore is None else explore,
-            offered=offered,
+            offered=_retrieved(collection, runs) if offered is None else offered,
             refresh=refresh,
             method=method,
             target=target,
             family=family,
             draws=draws,
             rope=rope,
+            outside=outside,
             seed=seed,
         )
 
@@ -173,7 +180,8 @@ class Judging:
     def to_depth(self, depth: int, *, metric: Metric) -> Judging:
         """Return the same judging with another measure and depth of the pool."""
         online = follow(self.model, self.collection, depth=depth, scale=self.scale)
-        return replace(self, online=online, runs=self.collection.runs.top(depth), metric=metric, offered=None)
+        runs = self.collection.lists(depth)
+        return replace(self, online=online, runs=runs, metric=metric, offered=_retrieved(self.collection, runs))
 
     @property
     def collection(self) -> Collection:
@@ -209,6 +217,10 @@ class Judging:
         """Return the state with these judgments; ``last`` is an earlier prediction, the start of the fit."""
         now = judgments if len(judgments) else None
         prediction = self.online.after(now, stream(self.seed, Purpose.PREDICTION), last=last)
+        if self.outside is not None:
+            lists = self.collection.runs.top(self.depth)
+            outside = self.outside.on(lists, self.scale, stream(self.seed, Purpose.OUTSIDE))
+            prediction = replace(prediction, relevance=prediction.relevance.with_outside(outside))
         return JudgingState(self, judgments, prediction, len(judgments))
 
 
@@ -290,3 +302,8 @@ class JudgingState:
         if len(judgments) - self.learned < self.judging.refresh:
             return replace(self, judgments=judgments, prediction=self.prediction.knowing(judgments))
         return self.judging.state(judgments, last=self.prediction)
+
+
+def _retrieved(collection: Collection, runs: Runs) -> Bools | None:
+    """Return the pairs that the systems to evaluate retrieved, shape (pair,); None if these are all pairs."""
+    return None if collection.ranked is None else retrieved_pairs(runs)
