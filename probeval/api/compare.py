@@ -16,7 +16,6 @@ from probeval.api.inputs import (
     Note,
     Progress,
     as_collection,
-    as_rope,
     as_scale,
     collect_notes,
     note_outside,
@@ -26,6 +25,7 @@ from probeval.api.inputs import (
 )
 from probeval.api.model_comparisons import ModelComparisons
 from probeval.api.studies import is_score_table
+from probeval.api.users import as_rope
 from probeval.arrays import Floats
 from probeval.data import Collection, Scale
 from probeval.display import Shown, View

@@ -10,8 +10,6 @@ from probeval.api.inputs import (
     Note,
     Progress,
     as_collection,
-    as_goal_metric,
-    as_rope,
     as_scale,
     collect_notes,
     note_outside,
@@ -21,6 +19,7 @@ from probeval.api.inputs import (
     unanswered,
     unjudged,
 )
+from probeval.api.users import as_goal_metric, as_rope
 from probeval.data import Collection, Scale, with_reference
 from probeval.data.collection import JUDGED
 from probeval.errors import ModelError

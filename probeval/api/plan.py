@@ -9,7 +9,6 @@ from probeval.api.inputs import (
     Note,
     Progress,
     as_collection,
-    as_rope,
     as_scale,
     note_ideal,
     note_outside,
@@ -17,6 +16,7 @@ from probeval.api.inputs import (
     select_model,
     silent,
 )
+from probeval.api.users import as_rope
 from probeval.data import Scale
 from probeval.metrics import Metric
 from probeval.relevance import Card

@@ -11,8 +11,6 @@ from probeval.api.inputs import (
     Note,
     Progress,
     as_collection,
-    as_goal_metric,
-    as_rope,
     as_scale,
     note_outside,
     note_texts,
@@ -20,6 +18,7 @@ from probeval.api.inputs import (
     silent,
     with_observers,
 )
+from probeval.api.users import as_goal_metric, as_rope
 from probeval.data import Collection, read_campaign
 from probeval.errors import DataError
 from probeval.metrics import Metric

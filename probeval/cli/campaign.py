@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import pandas as pd
 import typer
 
-from probeval.api.inputs import as_collection, as_goal_metric, as_rope, as_scale, note_texts, select_model
+from probeval.api.inputs import as_collection, as_scale, note_texts, select_model
+from probeval.api.users import as_goal_metric, as_rope
 from probeval.cli.assessor_texts import guideline, guideline_text, queries, texts_known
 from probeval.cli.completion import complete_export, complete_import
 from probeval.cli.documents import (

@@ -201,9 +201,9 @@ class Runs:
         return replace(self, systems=tuple(systems), pairs=self.pairs[at], scores=self.scores[at], teams=teams)
 
     def joined(self, other: Runs) -> Runs:
-        """Return the lists of both for the queries of these, on the pool of both.
+        """Return the lists of both for the queries of these, on the pool of both, these systems first.
 
-        A run of ``other`` with the name of one of these counts once.
+        A run of ``other`` with the name of one of these counts once. Without teams, a system is a team of its own.
 
         >>> a = Runs.rows(["a"], ["q"], ["d1"])
         >>> a.joined(Runs.rows(["a", "b", "b"], ["q", "q", "q2"], ["d1", "d2", "d3"]))
@@ -221,8 +221,8 @@ class Runs:
             for name, empty in (("pairs", -1), ("scores", np.nan))
         )
         teams = None
-        if self.teams is not None:
-            teams = (*self.teams, *(new if other.teams is None else parts[1].teams or ()))
+        if self.teams is not None or other.teams is not None:
+            teams = (*(self.teams or self.systems), *(parts[1].teams or new))
         return Runs((*self.systems, *new), pool, pairs, scores, teams)
 
     def on(self, pool: Pool) -> Runs:
@@ -253,29 +253,6 @@ class Runs:
     def with_teams(self, teams: Mapping[str, str]) -> Runs:
         """Return the runs with the team of each system; a system without a team is a team of its own."""
         return replace(self, teams=tuple(teams.get(s) or s for s in self.systems))
-
-    def joined(self, other: Runs) -> Runs:
-        """Return the systems of both, these first, on the pool of their pairs; queries of ``other`` alone are dropped.
-
-        Examples
-        --------
-        >>> first = Runs.rows(["a", "a"], ["q1", "q2"], ["d1", "d2"], [2.0, 1.0])
-        >>> later = Runs.rows(["b", "b", "b"], ["q1", "q1", "q3"], ["d1", "d3", "d4"], [2.0, 1.0, 1.0])
-        >>> first.joined(later)
-        <Runs: 2 systems, 2 queries, depth 2, 3 pairs>
-        """
-        known = np.isin(other.queries, self.queries)
-        kept = replace(other, pairs=np.where(known[:, None], other.pairs, -1))._first(other.depth)
-        union = self.pool.union(kept.pool)
-        pool = Pool(self.queries, union.docs, self.pool.query_positions(union.queries)[union.query], union.doc)
-        parts, depth = [runs.on(pool) for runs in (self, kept)], max(self.depth, other.depth)
-        missing = [((0, 0), (0, 0), (0, depth - runs.depth)) for runs in parts]
-        pairs = [np.pad(r.pairs, m, constant_values=-1) for r, m in zip(parts, missing, strict=True)]
-        scores = [np.pad(r.scores, m, constant_values=np.nan) for r, m in zip(parts, missing, strict=True)]
-        teams = None
-        if self.teams is not None or other.teams is not None:
-            teams = (*(self.teams or self.systems), *(other.teams or other.systems))
-        return Runs((*self.systems, *other.systems), pool, np.concatenate(pairs), np.concatenate(scores), teams)
 
     @cached_property
     def tie_starts(self) -> Ints:

@@ -133,6 +133,11 @@ class Page:
         return next(section for section in self.sections if section.key == key)
 
 
+def between(low: float, high: float, spec: str = ".4f") -> str:
+    """An interval in brackets that does not break at its comma."""
+    return f"[{low:{spec}},\N{NO-BREAK SPACE}{high:{spec}}]"
+
+
 def percent(part: int, whole: int) -> str:
     """A share in percent; 100% only for the whole.
 

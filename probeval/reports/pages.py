@@ -17,7 +17,7 @@ import pandas as pd
 
 from probeval.errors import ModelError, ProbevalWarning
 from probeval.relevance import Choice, choose_model
-from probeval.reports import sections, two
+from probeval.reports import satisfaction, sections, two
 from probeval.reports.page import Facts, Page, Part, Prose, Quote, Section, Table, percent
 from probeval.reports.results import TWO, ReportResults
 
@@ -89,7 +89,7 @@ def report_evaluation(
         lambda: sections.labels(found),
         lambda: (sections.model(found.choice, seen),),
         lambda: (sections.reliability(found),),
-        lambda: (sections.users(found),),
+        lambda: (satisfaction.users(found),),
         *closing,
     ]
     done = tuple(section for make in progress(work) for section in make())
@@ -109,7 +109,7 @@ def _page_of_two(
         lambda: (two.difference(found),),
         lambda: two.labels(found),
         lambda: (two.next_pairs(found), *more),
-        *([] if found.mapping is None else [lambda: (sections.users(found),)]),
+        *([] if found.mapping is None else [lambda: (satisfaction.users(found),)]),
         lambda: (Section("model", "The model", sections.model(found.choice, seen).parts[: 2 if seen else 1]),),
         *closing,
     ]

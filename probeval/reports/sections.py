@@ -16,26 +16,21 @@ from probeval.plots import (
     plot_milestones,
     plot_pairs,
     plot_ranking,
-    plot_satisfaction,
 )
 from probeval.relevance import Card, Choice
 from probeval.reliability import Estimate
 from probeval.reports.milestones import Milestone, milestone_table
-from probeval.reports.page import Figure, Part, Prose, Section, Table, percent
+from probeval.reports.page import Part, Prose, Section, Table, between, percent
 from probeval.reports.pictures import draw
 from probeval.reports.results import AHEAD, TARGET, EffectSize, ReportResults
 from probeval.selection.trust import VERDICTS
 
-__all__ = ["judging", "labels", "model", "more_judgments", "pairs", "ranking", "reliability", "users"]
+__all__ = ["judging", "labels", "model", "more_judgments", "pairs", "ranking", "reliability"]
 
 MOST_PAIRS = 60  # systems whose pairs fit a figure
 THREE = 0.0005  # the smallest value that three decimals show
 NOISE = 0.01  # of a probability estimated from draws
 UPSETS = " P(best) can be higher for a lower rank with a less certain score."
-
-
-def _between(low: float, high: float, spec: str = ".4f") -> str:
-    return f"[{low:{spec}},\N{NO-BREAK SPACE}{high:{spec}}]"
 
 
 def ranking(found: ReportResults) -> Section:
@@ -46,9 +41,7 @@ def ranking(found: ReportResults) -> Section:
             "rank": table["rank"],
             "system": table["system"].astype(str),
             "score": table["mean"],
-            f"{found.level:.0%} interval": [
-                _between(a, b) for a, b in zip(table["lower"], table["upper"], strict=True)
-            ],
+            f"{found.level:.0%} interval": [between(a, b) for a, b in zip(table["lower"], table["upper"], strict=True)],
         }
     )
     population = found.population
@@ -231,7 +224,7 @@ def _fell(first: Milestone, last: Milestone) -> str:
 def _estimate(row: pd.Series, name: str) -> str:
     if np.isnan(row[name]):
         return "-"
-    return f"{row[name]:.3f} {_between(row[f'{name}_lower'], row[f'{name}_upper'], '.3f')}"
+    return f"{row[name]:.3f} {between(row[f'{name}_lower'], row[f'{name}_upper'], '.3f')}"
 
 
 def _grades(found: ReportResults) -> pd.DataFrame:
@@ -291,7 +284,7 @@ def reliability(found: ReportResults) -> Section:
 
 
 def _interval(e: Estimate) -> str:
-    return f"{e.value:.3f} {_between(e.lower, e.upper, '.3f')}" if np.isfinite(e.lower) else f"{e.value:.3f}"
+    return f"{e.value:.3f} {between(e.lower, e.upper, '.3f')}" if np.isfinite(e.lower) else f"{e.value:.3f}"
 
 
 def _needed(found: ReportResults) -> pd.DataFrame:
@@ -405,49 +398,3 @@ def _held_out(evaluation: Mapping[str, Any]) -> list[dict[str, Any]]:
                     for name, f in facts[how].items()
                 ]
     return []
-
-
-def users(found: ReportResults) -> Section:
-    """Return the section on user satisfaction, or the reason why it is not available."""
-    title = "User satisfaction"
-    try:
-        satisfied = found.users
-        table = satisfied.to_frame(level=found.level)
-    except ProbevalError as error:
-        return Section("users", title, (Prose(str(error)),))
-    shown = pd.DataFrame(
-        {
-            "system": table["system"].astype(str),
-            "P(Sat)": table["p_sat"],
-            "interval": [_between(a, b) for a, b in zip(table["lower"], table["upper"], strict=True)],
-            "P(Succ)": table["p_success"],
-            "interval of P(Succ)": [
-                _between(a, b) for a, b in zip(table["success_lower"], table["success_upper"], strict=True)
-            ],
-            "P(Sat) on a new query": [
-                _between(a, b) for a, b in zip(table["new_lower"], table["new_upper"], strict=True)
-            ],
-        }
-    )
-    parts: list[Part] = [
-        Prose(f"By the mapping {satisfied.mapping.name} ({satisfied.mapping.origin}): other users may differ."),
-        _users_picture(found),
-        Table.of(
-            shown,
-            f"P(Sat): share of users satisfied with a list. P(Succ): share of queries that satisfy most users. "
-            f"{found.level:.0%} intervals.",
-        ),
-    ]
-    order = found.ranking.order
-    if len(order) > 1:
-        parts.append(Prose(f"{satisfied.compare(order[0], order[1], level=found.level)}."))
-    return Section("users", title, tuple(parts))
-
-
-def _users_picture(found: ReportResults) -> Figure:
-    return draw(
-        plot_satisfaction(found.users, level=found.level),
-        key="users-picture",
-        alt=f"Share of satisfied users, and of queries that satisfy most, for {len(found.scores.systems)} systems",
-        caption="Mean P(Sat) with its interval, the band for a new query, and P(Succ).",
-    )

@@ -11,7 +11,8 @@ import pytest
 
 import probeval
 from probeval.api import as_collection, select_model
-from probeval.api.inputs import as_goal_metric, as_rope, note_outside
+from probeval.api.inputs import note_outside
+from probeval.api.users import as_goal_metric, as_rope
 from probeval.data import Scale
 from probeval.errors import DataError, ModelError, ProbevalWarning, SatisfactionError
 from probeval.relevance import FallbackModel, Uniform, load_card

@@ -17,7 +17,23 @@ from probeval.data import Collection, write_campaign, write_qrels
 from probeval.metrics import measure
 from probeval.relevance import synthetic_campaign
 
-INDEPENDENT = ("--model", "independent")  # the best that takes pairs as independent; a later --model overrides it
+INDEPENDENT = ("--model", "independent")  # the best that takes pairs as independent
+
+
+@pytest.fixture
+def probeval(probeval):
+    """The command line; a --model after INDEPENDENT replaces it."""
+
+    def run(*arguments):
+        given = list(arguments)
+        if given.count("--model") > 1:
+            at = given.index("--model")
+            del given[at : at + 2]
+        return probeval(*given)
+
+    return run
+
+
 SYSTEM = {"system", "rank", "mean", "sd", "lower", "upper", "p_best"}
 RESULT = {"metric", "model", "target", "pool", "judged", "confidence", "systems", "pairs"}
 

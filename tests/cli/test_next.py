@@ -30,10 +30,9 @@ def folder(tmp_path_factory) -> Path:
 def asked(probeval, folder):
     def run(*more, qrels="few.qrels", quiet=True):
         judged = ("--qrels", folder / qrels) if qrels else ("--scale", "graded:2")
-        metric = () if "--metric" in more else ("--metric", "DCG@5")
-        return probeval(
-            "next", folder / "runs", *judged, *metric, "--model", "uniform", *more, *(["--quiet"] if quiet else [])
-        )
+        usual = {"--metric": "DCG@5", "--model": "uniform"}
+        settings = [x for name, value in usual.items() if name not in more for x in (name, value)]
+        return probeval("next", folder / "runs", *judged, *settings, *more, *(["--quiet"] if quiet else []))
 
     return run
 

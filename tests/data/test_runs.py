@@ -219,8 +219,8 @@ def test_joined_systems_share_the_queries_of_the_first():
     assert both.scores[1, 1].tolist() == [2.0, 1.0]
     assert "d4" not in both.pool.docs
     assert first.with_teams({"a": "x"}).joined(later).teams == ("x", "b")
-    with pytest.raises(DataError, match="Two runs are named 'a'"):
-        first.joined(first)
+    assert later.joined(first.with_teams({"a": "x"})).teams == ("b", "x")
+    assert first.joined(first).systems == ("a",)  # counted once
 
 
 def test_an_empty_team_is_none():

@@ -18,7 +18,8 @@ from probeval.reports import Milestone, Page, ReportResults, milestone, paragrap
 from probeval.reports.page import Facts, Figure, Part, Prose, Quote, Table, render
 from probeval.reports.pages import _figures, _lead
 from probeval.reports.results import EffectSize
-from probeval.reports.sections import judging, model, pairs, ranking, reliability, users
+from probeval.reports.satisfaction import users
+from probeval.reports.sections import judging, model, pairs, ranking, reliability
 from probeval.satisfaction import load_mapping
 from probeval.selection import Judging
 from probeval.selection.two_systems import probability

@@ -1,0 +1,98 @@
+"""What users notice, and what satisfies them: the rope, and the measure of the goal success."""
+
+from __future__ import annotations
+
+import math
+
+from probeval.api.inputs import Note, silent
+from probeval.data import Scale
+from probeval.errors import SatisfactionError
+from probeval.metrics import Metric, PSat, PSucc
+from probeval.scores.evaluate import as_metric
+from probeval.selection import Goal
+
+__all__ = ["as_goal_metric", "as_rope"]
+
+
+def as_goal_metric(
+    metric: Metric | str, goal: Goal | str, *, mapping: str | None = None, rope: float | str = 0.0
+) -> Metric:
+    """The measure, or for goal success with a named mapping, P(success) by that mapping.
+
+    Without a name, the judging takes the published mapping of the measure: see :meth:`probeval.selection.Goal.metric`.
+
+    >>> as_goal_metric("nDCG@10", "success", mapping="DCGl@5/broad")
+    PSucc(mapping="DCGl@5/broad")
+    """
+    measure = as_metric(metric)
+    if Goal.parse(goal).kind != "success":
+        return measure
+    if str(rope).strip().startswith("users="):
+        raise _not_of_lists(str(rope), "P(success)")
+    return measure if mapping is None or measure.name == PSucc.name else PSucc(mapping=mapping)
+
+
+def _not_of_lists(rope: str, measure: str) -> SatisfactionError:
+    return SatisfactionError(
+        f"rope {rope.strip()}: users notice differences between the scores of two lists, not in {measure}. "
+        "Give a number, such as .05."
+    )
+
+
+def as_rope(
+    rope: float | str,
+    metric: Metric | str | None = None,
+    scale: Scale | None = None,
+    *,
+    mapping: str | None = None,
+    say: Note = silent,
+) -> float:
+    """The region of practical equivalence: the size up to which differences count as ties.
+
+    Parameters
+    ----------
+    rope
+        The size, at least 0; or ``"users=SHARE"``: the difference that this share of users notice, see
+        :meth:`probeval.satisfaction.Agreement.noticeable`.
+    metric, scale
+        The measure and the scale of the grades, whose published agreement is used; None for a table of scores.
+    mapping
+        The name of a published agreement, in place of that of the measure.
+    say
+        Receives the difference that users notice, and whose users these are.
+
+    Examples
+    --------
+    >>> as_rope("0.02")
+    0.02
+    >>> as_rope("users=.5", "CG@5", Scale.parse("fine"), say=print)
+    Half of the users notice a difference of 0.3 (CGl@5/fine; Urbano and others 2012, music similarity, 2,200 answers).
+    0.3
+    """
+    from probeval.satisfaction import agreement_for, load_agreement, published_agreements
+
+    text = str(rope).strip()
+    of_users = text.startswith("users=")
+    try:
+        size = float(text.removeprefix("users="))
+    except ValueError:
+        size = math.nan
+    if not 0 <= size < math.inf:
+        raise SatisfactionError(f"A rope is a difference of at least 0, or users=SHARE (users=.5), got {text!r}.")
+    if not of_users:
+        return size
+    if metric is not None and as_metric(metric).name in (PSat.name, PSucc.name):
+        raise _not_of_lists(text, str(metric))
+    found = None
+    if mapping is not None:
+        found = load_agreement(mapping)
+    elif metric is not None and scale is not None:
+        found = agreement_for(metric, scale)
+    if found is None:
+        of = "a table of scores" if metric is None else f"{metric} on the scale {scale}"
+        raise SatisfactionError(
+            f"rope {text}: no preferences of users are published for {of}. Borrow some with --mapping (mapping=): "
+            f"{', '.join(published_agreements())}; the published ones are of lists of 5 music clips."
+        )
+    say(found.noticeable_in_words(size))
+    return found.noticeable(size)
