@@ -1,5 +1,10 @@
-"""Replays of finished campaigns by models that never saw them, each made once; used by scripts of evidence."""
+"""Replays by models that never saw a campaign: `python examples/replays.py DATA KEEP` fits these models into KEEP.
 
+Other scripts of evidence use the models and the replays that they find in the folder KEEP, and make those that are
+missing.
+"""
+
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -56,3 +61,11 @@ class Replays:
             return replay(campaign, self.model(name, kind), protocol, policy=policy, name=kind, seed=seed)
 
         return self.kept(kept, judge)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit("usage: python examples/replays.py DATA KEEP")
+    replays = Replays(Path(sys.argv[1]), Path(sys.argv[2]))
+    for campaign in CAMPAIGNS:
+        print(campaign, replays.model(campaign))

@@ -26,7 +26,7 @@ class Purpose(IntEnum):
     FORECAST = 10  # judgments to come
     TRUST = 11  # biases of labels, of which intervals are taken
     EXPLORATION = 12  # the pairs that exploration draws
-    OUTSIDE = 13  # how many relevant documents a campaign has outside the pool
+    OUTSIDE = 13  # the number of relevant documents outside the pool
 
 
 def stream(seed: int, *keys: int | str) -> np.random.Generator:

@@ -212,7 +212,8 @@ class Runs:
         here = set(self.queries)
         keep = np.array([query in here for query in other.queries], dtype=bool)[other.pool.query]
         lists = other._on(other.pool.take(keep), np.where(keep, np.cumsum(keep) - 1, -1), other.depth)
-        pool = self.pool.union(lists.pool)
+        union = self.pool.union(lists.pool)
+        pool = Pool(self.queries, union.docs, self.pool.query_positions(union.queries)[union.query], union.doc)
         new = [s for s in other.systems if s not in self.systems]
         parts = [self.on(pool), lists.on(pool).only(new)]
         depth = max(part.depth for part in parts)

@@ -146,7 +146,7 @@ class RelevanceDistribution(Shown):
         The number of judged pairs of each query that no system retrieved, with at least each grade, shape (query,
         grade): they count in the ideal list.
     outside
-        The relevant documents that no system retrieved and nobody judged, if they are estimated: they count too.
+        The relevant documents that are neither retrieved nor judged, if their number is estimated: they count too.
 
     Examples
     --------

@@ -28,7 +28,7 @@ PRECISE = 1e-6  # change of the parameters at which the fit ends
 
 
 @dataclass(frozen=True, eq=False)
-class SubsetCounts:
+class OutsideCounts:
     """The documents inside and outside the pools of random subsets of one campaign's runs.
 
     Parameters
@@ -49,7 +49,7 @@ class SubsetCounts:
     queries: int
 
     @classmethod
-    def of(cls, collection: Collection, rng: np.random.Generator) -> SubsetCounts:
+    def of(cls, collection: Collection, rng: np.random.Generator) -> OutsideCounts:
         """Draw subsets of each size and depth, and count."""
         if collection.judgments is None:
             raise ModelError(f"{collection.name}: without judgments there is nothing to learn from.")
@@ -75,8 +75,8 @@ class SubsetCounts:
                 outside.append(exact_counts(offered[at] - inside)[judged, 1:].ravel())
         if not terms or not np.concatenate(outside).any():
             raise ModelError(f"{collection.name}: no relevant document is outside the pools of some of its runs.")
-        rows, usual_rows, counts = (np.concatenate(parts) for parts in (terms, general, outside))
-        return cls(rows, usual_rows, counts, int(judged.sum()))
+        rows = np.concatenate(terms), np.concatenate(general), np.concatenate(outside)
+        return cls(*rows, int(judged.sum()))
 
 
 def fit_outside(collections: Iterable[Collection], *, rng: np.random.Generator | None = None) -> OutsideModel:
@@ -98,7 +98,7 @@ def fit_outside(collections: Iterable[Collection], *, rng: np.random.Generator |
             f"The model is of differences between campaigns: at least three are needed, got {len(campaigns)}."
         )
     rng = np.random.default_rng(0) if rng is None else rng
-    observed = [SubsetCounts.of(collection, rng) for collection in campaigns]
+    observed = [OutsideCounts.of(collection, rng) for collection in campaigns]
     coefficients, effects, variance = _fit(observed)
     dispersion = [_dispersion(one, coefficients, effect) for one, effect in zip(observed, effects, strict=True)]
     return OutsideModel(
@@ -109,7 +109,7 @@ def fit_outside(collections: Iterable[Collection], *, rng: np.random.Generator |
     )
 
 
-def _fit(observed: list[SubsetCounts]) -> tuple[Floats, Floats, float]:
+def _fit(observed: list[OutsideCounts]) -> tuple[Floats, Floats, float]:
     """Return the coefficients, the effect of each campaign, and the variance of the effects."""
     p, n = len(TERMS), len(observed)
     beta, variance = np.zeros(p + n), 1.0
@@ -134,7 +134,7 @@ def _fit(observed: list[SubsetCounts]) -> tuple[Floats, Floats, float]:
     return beta[:p], beta[p:], variance
 
 
-def _dispersion(one: SubsetCounts, coefficients: Floats, effect: float) -> float:
+def _dispersion(one: OutsideCounts, coefficients: Floats, effect: float) -> float:
     """Return the variance of the numbers of one campaign over their mean, by Pearson's statistic."""
     mean = np.exp(one.general + one.terms @ coefficients + effect)
     return max(float(((one.outside - mean) ** 2).sum() / mean.sum()), 1.01)
