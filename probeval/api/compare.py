@@ -33,6 +33,7 @@ from probeval.errors import ReliabilityError, SatisfactionError, did_you_mean
 from probeval.metrics import Measured, Metric
 from probeval.relevance import Card
 from probeval.relevance.models.base import Predicts
+from probeval.relevance.outside import OutsideModel
 from probeval.scores import score_collection
 from probeval.scores.evaluate import as_metric
 from probeval.streams import stream
@@ -157,6 +158,8 @@ def compare(
     labels: Any = None,
     observers: Any = None,
     docs: Any = None,
+    pool: Any = None,
+    outside: bool | OutsideModel = False,
     scale: Scale | str | None = None,
     gain: str | None = None,
     depth: int | None = None,
@@ -174,7 +177,7 @@ def compare(
 
     Parameters
     ----------
-    source, qrels, metadata, labels, observers, docs, order
+    source, qrels, metadata, labels, observers, docs, pool, outside, order
         Runs and judgments (see :func:`probeval.as_collection`), or a table of scores without a measure.
     metric, scale, gain, depth
         The measure, the grades and their gains, and how many ranks count.
@@ -225,10 +228,14 @@ def compare(
         )  # fmt: skip
         name = str(as_metric(metric))
         tested = method is not None or correction is not None or bayes or model == "none"
-        if not tested and (model is not None or not _is_complete(collection, metric, as_scale(scale), depth)):
+        wider = pool is not None or bool(outside)
+        if tested and wider:
+            raise ReliabilityError("A wider pool is for a comparison by a model, and tests have none. Leave out one.")
+        complete = not wider and model is None and _is_complete(collection, metric, as_scale(scale), depth)
+        if not tested and not complete:
             evaluation = evaluate(
-                collection, metric, model=model, scale=scale, gain=gain, depth=depth, draws=draws, level=level,
-                rope=rope, mapping=mapping, seed=seed, say=note,
+                collection, metric, pool=pool, outside=outside, model=model, scale=scale, gain=gain, depth=depth,
+                draws=draws, level=level, rope=rope, mapping=mapping, seed=seed, say=note,
             )  # fmt: skip
             note_texts(collection, docs, depth=evaluation.state.judging.depth, model=evaluation.choice.model, say=note)
             _check_system(against, evaluation.scores.systems)

@@ -19,6 +19,7 @@ from probeval.data import Collection, Runs, as_query_weights, as_segments
 from probeval.errors import DataError, SatisfactionError
 from probeval.metrics import Metric
 from probeval.scores.evaluate import as_metric
+from probeval.scores.ideal import retrieved_pairs
 from probeval.streams import Purpose, stream
 
 __all__ = ["gate"]
@@ -71,7 +72,7 @@ def gate(
     depth, order, seed, progress, say
         As in :func:`probeval.evaluate`.
     options
-        Further options of :func:`probeval.evaluate`: ``qrels``, ``labels``, ``model``, ``target`` and others.
+        Further options of :func:`probeval.evaluate`: ``qrels``, ``labels``, ``model``, ``pool``, ``target`` and others.
 
     Examples
     --------
@@ -164,7 +165,7 @@ def _weighted(evaluation: Evaluation, weights: Floats | None) -> Evaluation:
 def _check(evaluation: Evaluation, rule: GateRule, segment: str | None, queries: Bools) -> GateCheck:
     """The comparison of the two systems on some of the queries."""
     relevance = evaluation.state.prediction.relevance
-    mine = queries[relevance.pool.query]
+    mine = queries[relevance.pool.query] & retrieved_pairs(evaluation.state.judging.runs)
     return GateCheck(
         evaluation.compare(*evaluation.scores.systems),
         rule,

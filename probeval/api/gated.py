@@ -302,10 +302,12 @@ class Gate(Shown):
         return (View(frame, self._headline(), intervals=("difference", "lower", "upper")),)
 
     def sentences(self) -> list[str]:
-        """Why; the judgments; the weights; new queries; segments that are worse; and what would settle it."""
+        """Why; judgments; the ideal list; weights; new queries; segments that are worse; what would settle it."""
         check, scores = self.deciding, self.deciding.comparison.difference.scores
         whose = "these queries" if scores.target == "collection" else "new queries"
         lines = [self.reason, f"{check.judged:,} of {check.pool:,} pairs judged; probabilities are for {whose}."]
+        if scores.ideal is not None:
+            lines.append(scores.ideal.sentence)
         if scores.query_weights is not None:
             lines.append(
                 f"By their weights, {check.queries} queries count as much as {scores.n_effective:.1f} equal ones."

@@ -146,6 +146,7 @@ class ModelComparisons(Shown):
             f"{scores.judged:,} of {scores.pool:,} pairs judged; the model {self.evaluation.choice.name} predicts the "
             "others."
         )
+        ideal = () if scores.ideal is None else (scores.ideal.sentence,)
         if len(self.pairs) == 1:
             outcome = self.pairs[0].sentences()
         else:
@@ -154,4 +155,4 @@ class ModelComparisons(Shown):
         more = () if self.next is None else (
             f"Not all is decided: judge more pairs. probeval next gives them with --goal {self.goal}.",
         )  # fmt: skip
-        return (known, *outcome, *more)
+        return (known, *ideal, *outcome, *more)

@@ -23,6 +23,8 @@ from probeval.cli.options import (
     Order,
     OrderName,
     OutputFormat,
+    Outside,
+    PoolPaths,
     Qrels,
     Quiet,
     Reference,
@@ -50,6 +52,8 @@ def gate(
     observers: ObserversFile = None,
     metadata: MetadataFile = None,
     docs: DocsFile = None,
+    pool: PoolPaths = None,
+    outside: Outside = False,
     reference: Reference = None,
     level: Annotated[
         float, typer.Option("--level", min=0.51, max=0.9999, help="The probability that a verdict needs.")
@@ -112,6 +116,8 @@ def gate(
             observers=observers,
             metadata=metadata,
             docs=docs,
+            pool=pool,
+            outside=outside,
             reference=reference,
             level=level,
             rope=rope,

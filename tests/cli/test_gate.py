@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
@@ -206,3 +207,21 @@ def test_the_page_uses_what_there_is():
     command = next(line for line in gitlab["gate"]["script"] if line.startswith("probeval gate"))
     assert set(re.findall(r"--[a-z-]+", command)) <= gate_options()
     assert gitlab["gate"]["allow_failure"]["exit_codes"] == EXITS["undecided"]
+
+
+def test_a_wider_pool_is_for_the_ideal_list_alone(probeval, place, tmp_path):
+    first, second = runs(place)
+    wider = tmp_path / "wider.txt"
+    lines = gzip.decompress(first.read_bytes()).decode().splitlines()
+    wider.write_text("".join(re.sub(r" d(\d+) ", r" e\1 ", line) + "\n" for line in lines))
+    ask = ("gate", first, second, "--metric", "nDCG@5", "--qrels", place / "some.txt", "--format", "json")
+    plain, wide = (probeval(*ask, *more) for more in ((), ("--pool", wider)))
+    assert "pairs of these 2 runs" in plain.err
+    alone, pooled = (json.loads(said.out)["checks"][0] for said in (plain, wide))
+    assert (alone["pool"], alone["judged"]) == (pooled["pool"], pooled["judged"])
+    assert pooled["new"] < alone["new"]  # the ideal list is longer
+    compared = probeval("compare", first, second, *ask[3:], "--pool", wider)
+    assert compared.code == 0, compared.err
+    assert json.loads(compared.out)["systems"][0]["mean"] == max(pooled["new"], pooled["baseline"])
+    refused = probeval("compare", first, second, *ask[3:7], "--pool", wider, "--method", "t")
+    assert (refused.code, "Leave out one." in refused.err) == (1, True)
