@@ -44,6 +44,7 @@ def test_what_a_seed_means_stays():
         "FORECAST": 10,
         "TRUST": 11,
         "EXPLORATION": 12,
+        "OUTSIDE": 13,
     }
     assert len(Purpose.__members__) == len(Purpose)  # no two names for one number
 

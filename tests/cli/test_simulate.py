@@ -174,7 +174,7 @@ def test_baselines_of_labels_as_a_newcomer_types_them(run, labels):
     assert [f"{p['policy']}:{p['model']}" for p in policies] == names
     assert [p["points"][0]["tau"] for p in policies] == [policies[0]["points"][0]["tau"]] * 5
     assert [p["points"][0]["accuracy"] for p in policies] == [1] * 5
-    assert [line for line in said.err.splitlines()[1:] if not line.startswith("Labels: ")] == [
+    assert [line for line in said.err.splitlines()[1:] if line.startswith("Model ")] == [
         "Model labels: the mean of 2 columns of labels, each rescaled from its own range to grades 0 to 2.",
         "Model calibrated: the mean of 2 columns of labels, each rescaled from its own range to grades 0 to 2.",
         "Model labels:gpt4o_umbrela: labels of gpt4o_umbrela are read as grades 0 to 2.",
