@@ -64,7 +64,7 @@ def shorten(names: Iterable[object]) -> list[str]:
     """Return names for an axis; the middle of a long one is left out.
 
     >>> shorten(["bm25", "a-very-long-name-of-a-system-with-all-of-its-settings-7"])
-    ['bm25', 'a-very-long-name-of-…all-of-its-settings-7']
+    ['bm25', 'a-very-long-name-of-…ll-of-its-settings-7']
     """
     half = LONGEST // 2
     texts = map(str, names)

@@ -79,6 +79,7 @@ class Goal:
     def metric(self, metric: Metric, scale: Scale) -> Metric:
         """Return the measure that the goal is about: for success, PSucc by the published mapping of the measure.
 
+        >>> from probeval.metrics import parse
         >>> Goal("success").metric(parse("DCG@5"), Scale.graded(2))
         PSucc(mapping="DCGl@5/broad")
         """
