@@ -129,11 +129,8 @@ def _both(new: Any, baseline: Any, order: str, progress: Progress, say: Note) ->
             raise DataError(f"{names[0]} and {names[1]} have no query in common: {a.queries[0]!r}, {b.queries[0]!r}.")
         if missing:
             say(f"{name} has no documents for {len(missing)} queries, on which it scores 0.")
-    pool = a.pool.union(b.pool)
-    deep = max(a.depth, b.depth)
-    on = [_padded(run.on(pool), deep) for run in runs]
-    pairs, scores = (np.concatenate([getattr(run, name) for run in on]) for name in ("pairs", "scores"))
-    return Collection("gate", Runs(names, pool, pairs, scores))
+    first, second = (replace(run, systems=(name,)) for run, name in zip(runs, names, strict=True))
+    return Collection("gate", first.on(a.pool.union(b.pool)).joined(second))
 
 
 def _one(given: Any, what: str, order: str, progress: Progress) -> Runs:
@@ -142,16 +139,6 @@ def _one(given: Any, what: str, order: str, progress: Progress) -> Runs:
         where = f" ({given})" if isinstance(given, (str, Path)) else ""
         raise DataError(f"{what}{where} must be one run, got {len(found.systems)} systems.")
     return found
-
-
-def _padded(runs: Runs, depth: int) -> Runs:
-    """The same lists, with room for ``depth`` ranks."""
-    more = ((0, 0), (0, 0), (0, depth - runs.depth))
-    return replace(
-        runs,
-        pairs=np.pad(runs.pairs, more, constant_values=-1),
-        scores=np.pad(runs.scores, more, constant_values=np.nan),
-    )
 
 
 def _weighted(evaluation: Evaluation, weights: Floats | None) -> Evaluation:
