@@ -14,6 +14,7 @@ from probeval.api.evaluation import Evaluation
 from probeval.display import Shown, View
 from probeval.errors import ScoreError
 from probeval.scores import Comparison, Ranking
+from probeval.selection.two_systems import on_new_queries
 
 __all__ = ["EXIT_CODES", "Gate", "GateCheck", "GateRule"]
 
@@ -127,7 +128,8 @@ class GateCheck:
         if scores.n_effective <= 1:
             return float("nan")
         a, b = self.comparison.a, self.comparison.b
-        return self.rule.p_pass(scores.with_target("population").compare(a, b, rope=self.comparison.rope))
+        new = on_new_queries(scores)
+        return float("nan") if new is None else self.rule.p_pass(new.compare(a, b, rope=self.comparison.rope))
 
     @property
     def reason(self) -> str:
@@ -305,7 +307,11 @@ class Gate(Shown):
         """Why; judgments; the ideal list; weights; new queries; segments that are worse; what would settle it."""
         check, scores = self.deciding, self.deciding.comparison.difference.scores
         whose = "these queries" if scores.target == "collection" else "new queries"
-        lines = [self.reason, f"{check.judged:,} of {check.pool:,} pairs judged; probabilities are for {whose}."]
+        wide = f"{100 * (2 * self.rule.level - 1):g}%"
+        lines = [
+            self.reason,
+            f"{check.judged:,} of {check.pool:,} pairs judged; probabilities and {wide} intervals are for {whose}.",
+        ]
         if scores.ideal is not None:
             lines.append(scores.ideal.sentence)
         if scores.query_weights is not None:

@@ -191,7 +191,7 @@ def note_outside(collection: Collection, say: Note) -> None:
         places = _places(table, collection)
         outside = int((places < 0).sum())
         if outside:
-            say(f"{outside:,} of {len(places):,} {what} pairs are outside the pool: no run retrieved them.")
+            say(f"{outside:,} of {len(places):,} {what} pairs are not counted: no run retrieved them.")
 
 
 def with_observers(

@@ -122,7 +122,8 @@ def reuse(
     if pairs is not None:
         table = found.pairs()
         write_bytes(pairs, table.to_csv(index=False, lineterminator="\n").encode())
-        talk(f"{len(table):,} pairs to judge: {pairs}.")
+        distinct = len(table[["query", "doc"]].drop_duplicates())
+        talk(f"{distinct:,} pairs to judge, {len(table):,} rows by system: {pairs}.")
 
 
 def _note_neighbours(runs: list[str], later: list[str], talk: Talk) -> None:

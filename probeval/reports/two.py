@@ -36,10 +36,10 @@ def figures(found: ReportResults) -> tuple[tuple[str, str, str], ...]:
             f"{here.difference.mean():+.4f}",
             f"{found.level:.0%} interval [{low:+.4f}, {high:+.4f}] on these queries",
         ),
-        (f"P({here.a} is better)", probability(here.p_better), f"on these {len(scores.queries)} queries{_rest(here)}"),
+        (_better(here), probability(here.p_better), f"on these {len(scores.queries)} queries{_rest(here)}"),
     ]
     if new is not None:
-        shown.append((f"P({here.a} is better)", probability(new.p_better), f"on new queries{_rest(new)}"))
+        shown.append((_better(new), probability(new.p_better), f"on new queries{_rest(new)}"))
     shown.append(("judged", f"{scores.judged:,}", f"{percent(scores.judged, scores.pool)} of {scores.pool:,} pairs"))
     return tuple(shown)
 
@@ -49,7 +49,12 @@ def _rest(comparison: Comparison) -> str:
     if not comparison.rope:
         return ""
     equal, worse = probability(comparison.p_equal), probability(comparison.p_worse)
-    return f", by more than {comparison.rope:g}; within it {equal}, worse {worse}"
+    return f"; within that {equal}, worse {worse}"
+
+
+def _better(comparison: Comparison) -> str:
+    by = f" by more than {comparison.rope:g}" if comparison.rope else ""
+    return f"P({comparison.a} is better{by})"
 
 
 def difference(found: ReportResults) -> Section:
@@ -64,10 +69,13 @@ def difference(found: ReportResults) -> Section:
                 f"[{low:+.4f},\N{NO-BREAK SPACE}{high:+.4f}]"
                 for low, high in zip(table["lower"], table["upper"], strict=True)
             ],
-            "P(better)": [probability(p) for p in table["p_better"]],
+            f"P(better by more than {here.rope:g})" if here.rope else "P(better)": [
+                probability(p) for p in table["p_better"]
+            ],
             **({f"P(within {here.rope:g})": [probability(p) for p in table["p_equal"]]} if here.rope else {}),
             "P(worse)": [probability(p) for p in table["p_worse"]],
             "verdict": table["verdict"],
+            **({"P(verdict)": [probability(p) for p in table["confidence"]]} if here.rope else {}),
         }
     )
     each = ", ".join(f"{s} {scores[s].mean():.4f}" for s in (here.a, here.b))
@@ -85,9 +93,13 @@ def difference(found: ReportResults) -> Section:
         Table.of(
             shown,
             f"{here.a} less {here.b}. On these queries, unjudged pairs are what is uncertain; on new queries of the "
-            f"same kind, the choice of queries as well. A verdict needs a probability of {found.level:g}.",
+            f"same kind, the choice of queries as well. A verdict needs a probability of {found.level:g}"
+            + ("; better and worse are on the direction alone." if here.rope else "."),
         ),
-        Prose(f"Expected {scores.metric} on these queries: {each}."),
+        Prose(
+            f"Expected {scores.metric} on these queries: {each}."
+            + ("" if scores.ideal is None else f" {scores.ideal.sentence}")
+        ),
     ]
     contributed = [sentence for sentence in decision.sentences() if sentence.startswith("Without labels")]
     parts += [Prose(sentence) for sentence in contributed]

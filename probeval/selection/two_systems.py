@@ -104,11 +104,12 @@ class TwoSystems(Shown):
     def to_frame(self) -> pd.DataFrame:
         """One row for these queries, one for new ones, and one for these queries without labels.
 
-        The columns are queries, difference, lower, upper, p_better, p_equal (with a rope), p_worse, verdict.
+        The columns are queries, difference, lower, upper, p_better, p_equal (with a rope), p_worse, verdict and, with a
+        rope, the confidence of the verdict: that of the direction alone, or of a tie.
         """
         rows = {"these": self.here, "new": self.new, "these, without labels": self.unlabelled}
         frame = pd.DataFrame([self._row(name, one) for name, one in rows.items() if one is not None])
-        return frame if self.here.rope else frame.drop(columns="p_equal")
+        return frame if self.here.rope else frame.drop(columns=["p_equal", "confidence"])
 
     def _row(self, queries: str, comparison: Comparison) -> dict[str, str | float]:
         low, high = comparison.difference.interval(self.level)
@@ -121,6 +122,7 @@ class TwoSystems(Shown):
             "p_equal": comparison.p_equal,
             "p_worse": comparison.p_worse,
             "verdict": comparison.verdict(level=self.level),
+            "confidence": comparison.confidence,
         }
 
     def to_dict(self) -> DecidedPair:
@@ -209,8 +211,9 @@ class TwoSystems(Shown):
         bare = self.unlabelled
         if bare is None:
             return []
+        by = f" by more than {bare.rope:g}" if bare.rope else ""
         return [
-            f"Without labels the difference would be {bare.difference.mean():+.4f}, and {bare.a} better with "
+            f"Without labels the difference would be {bare.difference.mean():+.4f}, and {bare.a} better{by} with "
             f"probability {probability(bare.p_better)}; with them it is {self.here.difference.mean():+.4f}, and "
             f"{probability(self.here.p_better)}."
         ]

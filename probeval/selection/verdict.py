@@ -111,7 +111,8 @@ class Verdict(Shown):
         tied = f", {n['tied']:,} are {kind}" if n["tied"] else ""
         return (
             f"{n['decided']:,} of {total:,} comparisons are decided at {self.level:g}, {n['open']:,} are open{tied}; "
-            f"on new queries, {n['beyond']:,} would stay undecided even with all pairs judged."
+            f"on new queries, with the differences expected now, {n['beyond']:,} would stay undecided even with all "
+            "pairs judged."
         )
 
 

@@ -139,8 +139,8 @@ def test_pairs_outside_the_pool_are_counted(put):
     said = []
     note_outside(as_collection(runs, qrels={"q1": {"d1": 1, "x1": 0, "x2": 0}}, labels=labels), said.append)
     assert said == [
-        "2 of 3 judged pairs are outside the pool: no run retrieved them.",
-        "1 of 3 labelled pairs are outside the pool: no run retrieved them.",
+        "2 of 3 judged pairs are not counted: no run retrieved them.",
+        "1 of 3 labelled pairs are not counted: no run retrieved them.",
     ]
 
 

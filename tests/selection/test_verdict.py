@@ -40,7 +40,7 @@ def test_three_states_of_a_comparison():
     np.testing.assert_array_equal(total, 1 - np.eye(4))
     assert str(verdict) == (
         "3 of 6 comparisons are decided at 0.95, 2 are open, 1 are exact ties; "
-        "on new queries, 0 would stay undecided even with all pairs judged."
+        "on new queries, with the differences expected now, 0 would stay undecided even with all pairs judged."
     )
 
 
@@ -48,7 +48,9 @@ def test_ties_within_the_rope_are_settled():
     verdict = Verdict.of(ranking([0.6, 0.4, 0.399], [0.002] * 3, 0.001, rope=0.02))
     assert verdict.to_dict() == {"decided": 2, "tied": 1, "open": 0, "beyond": 0}
     assert verdict.tied[1, 2]
-    assert "0 are open, 1 are ties within 0.02; on new queries, 0 would" in str(verdict)
+    assert "0 are open, 1 are ties within 0.02; on new queries, with the differences expected now, 0 would" in str(
+        verdict
+    )
     # New queries vary by more than the rope: there the tie is in doubt.
     assert Verdict.of(ranking([0.6, 0.4, 0.399], [0.002] * 3, 0.03, rope=0.02)).to_dict()["beyond"] == 1
 

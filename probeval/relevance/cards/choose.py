@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from probeval.data.collection import Collection
 from probeval.data.scale import Scale
 from probeval.errors import ModelError
@@ -21,6 +23,7 @@ MUSIC_GROUPS = {"artist", "genre"}
 MUSIC = {"independent": "mirex-jud-fine", "hierarchical": "music-hierarchical"}
 TEXT = {"independent": "text-jud", "hierarchical": "text-hierarchical"}
 BROAD = 3
+BINARY, MOST_GRADES = 1, 9  # the highest grades of a binary scale and of a graded one
 ASSUMED = "assumed, as nothing says otherwise"
 
 
@@ -125,7 +128,7 @@ def choose_model(
         raise ModelError(f"Only a hierarchical model has a posterior to sample, and {name!r} is none.")
     known, source = _scale(collection, scale, card)
     if name is not None and is_label_model(name) and collection.labels is not None:
-        if source == ASSUMED:
+        if source.startswith(ASSUMED):
             known, source = label_scale(name, collection.labels), "that of the labels"
         why = describe_labels(name, collection.labels, known)
     label = name if name in ("uniform", "empirical") or card is None else card.name
@@ -164,4 +167,6 @@ def _scale(collection: Collection, scale: Scale | None, card: Card | None) -> tu
         return collection.scale(), "inferred from the judgments"
     if card is not None and card.scale != "any":
         return Scale.parse(card.scale), f"that of {card.name}"
-    return Scale.binary(), ASSUMED
+    top = 0 if collection.labels is None else int(np.nanmax(collection.labels.values, initial=0.0))
+    hint = f"; labels go up to {top}: name graded:{top} if grades do" if BINARY < top <= MOST_GRADES else ""
+    return Scale.binary(), ASSUMED + hint
