@@ -146,7 +146,7 @@ def next_pairs(found: ReportResults) -> Section:
             )
         )
     else:
-        parts.append(Prose("On these queries it is decided: no more judgments are needed."))
+        parts.append(Prose("On these queries it is decided."))
     if found.verdict.beyond.any():
         parts.append(
             Prose(
@@ -154,4 +154,6 @@ def next_pairs(found: ReportResults) -> Section:
                 "and the difference as expected now: add queries."
             )
         )
+    elif decision.new is not None and decision.new.verdict(level=found.level) == "open" and state.open.any():
+        parts.append(Prose("On new queries it is open: more judgments are likely to decide it there."))
     return Section("next", "What next", tuple(parts))
