@@ -92,7 +92,8 @@ Are newcomers harder to predict than the first systems, or only those that are y
 {LEFT} teams, drawn at random, play the newcomer (systems, where there are no teams): their runs are taken out, a
 tenth of the pool of the others is judged at random, and each system of the team joins alone. *first systems* are the
 others in the same fits. Over all campaigns the intervals of newcomers, not widened here, fail in 7% of cases and
-those of the first systems in 4%; newcomers better than half of these are underestimated, as the later systems above. With two teams (TAR), the
+those of the first systems in 4%; newcomers better than half of these are underestimated, as the later systems
+above. With two teams (TAR), the
 first systems are one team, and newcomers are not predicted well.
 """
 TEAMS = """## Every team left out
@@ -100,8 +101,8 @@ TEAMS = """## Every team left out
 The judgments that only one team contributed to the pool of the stated depth are taken away, and its systems are
 evaluated as if they had come later; without teams, system by system. *accuracy* is
 [reuse accuracy](theory/judging.md#reuse-study): the share of comparisons between a left-out system and those of other
-teams that keep their order. Changes are mean sizes; *largest* is the largest of a system. In the last table changes have
-their sign.
+teams that keep their order. Changes are mean sizes; *largest* is the largest of a system. In the last table changes
+have their sign.
 """
 
 
