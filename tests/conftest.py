@@ -1,16 +1,21 @@
-"""Fixtures that several tests share: real campaigns where they are at hand, a small synthetic one, files to read."""
+"""Fixtures that several tests share: real campaigns where they are at hand, a small synthetic one, files, a browser."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from probeval.data import Collection
 from probeval.relevance import synthetic_campaign
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 
 def _folder(variable: str) -> Path:
@@ -52,3 +57,16 @@ def put(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
         return path
 
     return write
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Debian's chromium, driven by Playwright."""
+    program = shutil.which("chromium")
+    if program is None:
+        pytest.skip("chromium is not installed")
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with api.sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield started
+        started.close()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,19 +22,6 @@ OUTSIDE = """[...document.querySelectorAll('body *')]
     .filter(e => !e.parentElement.closest('.wide, svg') && e.getBoundingClientRect().right > innerWidth + 1)
     .map(e => e.tagName)"""
 ROWS = "[...document.querySelectorAll('#ranking tbody tr')].filter(row => row.offsetHeight).length"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Debian's chromium, driven by Playwright."""
-    program = shutil.which("chromium")
-    if program is None:
-        pytest.skip("chromium is not installed")
-    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with api.sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        yield started
-        started.close()
 
 
 @pytest.fixture(scope="module")
