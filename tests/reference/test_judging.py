@@ -36,7 +36,7 @@ def judged(held, model=None, *, until=0.36, **options):
     return replay(held, model, protocol, policy="mtc", name="uniform")
 
 
-@pytest.mark.slow
+@pytest.mark.validation
 def test_one_at_a_time(held):
     trajectory = judged(held)
     assert (trajectory.reaches(0.90), trajectory.reaches(0.95)) == (1353, 2220)
@@ -77,7 +77,7 @@ def test_the_loop_of_the_thesis_with_the_published_models(held, oracles, metric,
     ("policy", "seeds", "lost"), [("mtc-thesis", 1, 0.007), ("mtc", 1, 0.0), ("gain", 2, 0.007), ("random", 6, 0.02)]
 )
 @pytest.mark.parametrize("metric", ["CG@5", "DCG@5"])
-@pytest.mark.slow
+@pytest.mark.validation
 def test_judging_with_our_model_loses_no_accuracy(held, metric, policy, seeds, lost):
     """At no checkpoint is the ranking worse than with nothing judged, by more than a comparison in an active order."""
     protocol = SimulationProtocol.of(metric, until=0.2, batch=20)

@@ -319,8 +319,14 @@ def weighted(values: Floats, weight: Floats) -> tuple[Floats, Floats]:
     return mean, np.sqrt(weight @ (values - mean) ** 2)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("case", ["three queries", "one query", "none, binary"])
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param("three queries", marks=pytest.mark.validation),
+        pytest.param("one query", marks=pytest.mark.slow),
+        pytest.param("none, binary", marks=pytest.mark.slow),
+    ],
+)
 def test_nuts_agrees_with_weighted_draws_of_the_prior(campaign, prior, design, judged, case, capfd, caplog):
     # An oracle of another kind: the model drawn as it is written, each draw weighted by its likelihood.
     if case == "one query":
