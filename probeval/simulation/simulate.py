@@ -17,6 +17,7 @@ from probeval.relevance import Card, Empirical, choose_model, fit_hierarchical
 from probeval.relevance.cards.added import find_added, fit_model
 from probeval.relevance.models.base import Predicts
 from probeval.relevance.models.labels import is_label_model, label_model
+from probeval.scores.ideal import Ideal
 from probeval.simulation.heldout import HeldOut
 from probeval.simulation.protocol import SimulationProtocol
 from probeval.simulation.replay import replay
@@ -65,6 +66,9 @@ def simulate(
     """
     held = protocol.hold_out(collection)
     say(str(held))
+    ideal = Ideal.of_pool(held.collection.runs.top(held.depth), protocol.metric, held.scale)
+    if ideal is not None:
+        say(ideal.fact)
     named = {c.relevance_model: c.given for c in protocol.policies}
     _check_fit(collection, fit)
     if labelled and not fit:

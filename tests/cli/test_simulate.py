@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -218,6 +219,13 @@ def test_evaluate_by_labels(probeval, folders, labels):
     said = probeval(*ask, "--model", "ppi")
     assert said.code == 1
     assert "use --model labels --method ppi." in said.err
+
+
+def test_what_scores_are_relative_to_is_stated(run):
+    assert "Ideal: " not in run(quiet=False).err
+    assert re.search(
+        r"^Ideal: [\d,]+ pairs of these 5 runs\.$", run("--metric", "nDCG@5", quiet=False).err, re.MULTILINE
+    )
 
 
 def test_a_rope_ends_it_sooner(run):
