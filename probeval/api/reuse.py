@@ -16,6 +16,7 @@ from probeval.api.inputs import (
     as_collection,
     as_scale,
     collect_notes,
+    note_ideal,
     note_texts,
     select_model,
     silent,
@@ -273,6 +274,7 @@ def reuse(
     whole = _on_judged_queries(whole, note)
     first, deep = campaign.runs.systems, depth or measured.cutoff or whole.runs.depth
     _note_answers(whole, new.systems, note)
+    note_ideal(replace(whole, runs=whole.runs.select(first)), measured, exact, depth=deep, say=note)
     if choice is not None:
         note_texts(whole, docs, depth=deep, model=choice.model, say=note)
     groups = [new.systems] if together else [(system,) for system in new.systems]
@@ -365,6 +367,7 @@ def reuse_study(
     choice, exact = _choose(collection, model, grades, gain, say)
     collection = _on_judged_queries(collection, say)
     pooled = depth or measured.cutoff or collection.runs.depth
+    note_ideal(collection, measured, exact, depth=pooled, say=say)
     state = None
     if choice is not None:
         deep = measured.cutoff or pooled

@@ -152,3 +152,8 @@ def test_in_python(folder):
         alone.next(system)
     with pytest.raises(package.DataError, match="No later system 'nothing'"):
         found.next("nothing")
+
+
+def test_what_scores_are_relative_to_is_stated(asked):
+    assert "pairs of these 4 runs" in asked("--model", "none", metric="nDCG@5").err
+    assert "ideal" not in asked("--model", "none").err
