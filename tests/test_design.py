@@ -68,6 +68,7 @@ MAY_IMPORT = {
     "scores": SCORES,
     "selection": SELECTION,
     "reliability": BASE | {"bayes", "data", "metrics", "scores"},
+    "preferences": BASE | {"data"},
     "satisfaction": BASE | {"data", "metrics", "scores"},
     "simulation": ABOVE_SELECTION | {"reliability"},
     "campaign": ABOVE_SELECTION | {"reliability"},
