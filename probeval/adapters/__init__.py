@@ -1,0 +1,1 @@
+"""Adapters to other tools: each imports its tool when it is used."""
