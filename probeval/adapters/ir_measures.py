@@ -189,7 +189,7 @@ class ExpectedMeasure(ir_measures.Measure):
 
     def __call__(self, **params: Any) -> ExpectedMeasure:
         """Return the expected value of the measure with other parameters."""
-        return ExpectedMeasure(self.provider, self.measure(**params))  # type: ignore[no-untyped-call]
+        return ExpectedMeasure(self.provider, self.measure(**params))
 
     def runtime_impl(self, qrels: pd.DataFrame, run: pd.DataFrame) -> Iterator[ir_measures.Metric]:
         """Yield the scores of a run: ir_measures calls it for measures that are defined outside of it."""

@@ -97,8 +97,8 @@ class Experiment(Shown):
         """One table per measure, its expected scores with their intervals; then PyTerrier's columns without any."""
         ours = []
         for name in self.evaluations:
-            own = [c for c in self.table.columns if _measure_of(c, [name]) is not None]
-            frame = self.table[["name", *own]].rename(columns=lambda c, name=name: c.removeprefix(f"{name} "))
+            own = {c: c.removeprefix(f"{name} ") for c in self.table.columns if _measure_of(c, [name]) is not None}
+            frame = self.table[["name", *own]].rename(columns=own)
             ours.append(View(frame, name, intervals=(EXPECTED, LOWER, UPPER)))
         others = [c for c in self.table.columns if _measure_of(c, self.evaluations) is None]
         return (*ours, *([View(self.table[others], "by the judgments alone")] if len(others) > 1 else []))
@@ -132,8 +132,7 @@ def experiment(
     topics
         A frame with the columns qid and query.
     qrels
-        A frame with the columns qid, docno and label. None if nothing is judged: PyTerrier's columns are then left out,
-        and a ``scale`` is needed.
+        A frame with the columns qid, docno and label. None if nothing is judged: PyTerrier's columns are then left out.
     metrics
         Measures as ``pt.Experiment`` takes them: of ir_measures, or names of trec_eval such as ``"map"``. Measures
         without an expected value, such as ``Judged@10``, are computed by PyTerrier alone.
@@ -279,7 +278,7 @@ def _system(name: str) -> str:
 def _columns(name: str, evaluation: Evaluation, systems: Sequence[str], baseline: str | None) -> pd.DataFrame:
     """The expected scores by a measure, with intervals, in the order of the systems."""
     rows = evaluation.scores.to_frame(level=evaluation.level).set_index("system").loc[list(systems)]
-    columns = {EXPECTED: rows["mean"], LOWER: rows["lower"], UPPER: rows["upper"]}
+    columns: dict[str, Any] = {EXPECTED: rows["mean"], LOWER: rows["lower"], UPPER: rows["upper"]}
     if baseline is not None:
         other = _system(baseline)
         columns[BETTER] = [np.nan if s == other else evaluation.compare(s, other).p_better for s in systems]
