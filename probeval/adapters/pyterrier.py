@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Experiment", "ExperimentDocument", "experiment"]
 
 EXPECTED, LOWER, UPPER, BETTER = "expected", "lower", "upper", "P(better)"
+COUNTS = {"+": 0, "-": 0}  # PyTerrier's columns of queries, without decimals
 RUNTIME = "mrt"  # PyTerrier's name of the mean response time
 
 
@@ -99,12 +100,13 @@ class Experiment(Shown):
         for name in self.evaluations:
             own = {c: c.removeprefix(f"{name} ") for c in self.table.columns if _measure_of(c, [name]) is not None}
             frame = self.table[["name", *own]].rename(columns=own)
-            ours.append(View(frame, name, intervals=(EXPECTED, LOWER, UPPER)))
+            ours.append(View(frame, name, COUNTS, (EXPECTED, LOWER, UPPER)))
         others = [c for c in self.table.columns if _measure_of(c, self.evaluations) is None]
-        return (*ours, *([View(self.table[others], "by the judgments alone")] if len(others) > 1 else []))
+        counts = {column: 0 for column in others if column.endswith(tuple(COUNTS))}
+        return (*ours, *([View(self.table[others], "by the judgments alone", counts)] if len(others) > 1 else []))
 
     def sentences(self) -> list[str]:
-        """What is judged, what the ideal list is taken from, and notes on the data and the model."""
+        """The number of judged pairs, the ideal list, and notes on the data and the model."""
         return next(iter(self.evaluations.values())).sentences()
 
 
