@@ -108,5 +108,6 @@ def _reading(path: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, RuntimeError, ValueError) as error:
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
-        raise DataError(f"ir_datasets cannot read it: {reason}.", path=path) from None
+        reason = next((part for part in error.args if isinstance(part, str) and part), type(error).__name__)
+        first = reason.strip().splitlines()[0].rstrip(".")
+        raise DataError(f"ir_datasets cannot read it: {first}. Its own messages have more.", path=path) from None

@@ -86,7 +86,7 @@ def test_more_can_be_asked_of_it(systems, topics, qrels):
     head = done.summary().splitlines()
     assert head[:2] == [
         "nDCG@5",
-        "name        nDCG@5       +       -  p-value  expected   lower   upper  P(better)",
+        "name        nDCG@5  +  -  p-value  expected   lower   upper  P(better)",
     ]
     assert max(map(len, head[:5])) <= 100
     assert "pairs judged" in done.summary()

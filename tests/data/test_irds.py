@@ -72,8 +72,8 @@ def test_without_ir_datasets(monkeypatch):
 
 def test_a_download_that_fails_is_one_line(monkeypatch, dataset):
     def fail(self):
-        raise OSError("no route to host\nand more")
+        raise RuntimeError("All download sources failed\nand more", ["one", "two"])
 
     monkeypatch.setattr(ir_datasets.formats.TrecQrels, "qrels_iter", fail)
-    with pytest.raises(DataError, match=r"^irds:mine/test: ir_datasets cannot read it: no route to host\.$"):
+    with pytest.raises(DataError, match=r"^irds:mine/test: ir_datasets cannot read it: All download sources failed\."):
         probeval.read_judgments(dataset)
