@@ -17,6 +17,11 @@ from probeval.relevance import synthetic_campaign
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
+# The dataset below.
+DOCS = {"d1": "Cats and dogs", "d2": "Dogs bark", "d3": "A tax on cats"}
+QUERIES = {"q1": "pets", "q2": "tax"}
+QRELS = {"q1": {"d1": 2, "d2": 1}, "q2": {"d3": 2}}
+
 
 def _folder(variable: str) -> Path:
     """The folder that an environment variable names, or a skip that says why."""
@@ -44,6 +49,27 @@ def oracles() -> Path:
 def small() -> Collection:
     """A synthetic campaign: 6 systems, 5 queries, 8 ranks, every pair judged on 0-2."""
     return synthetic_campaign(np.random.default_rng(7), systems=6, queries=5, depth=8, docs=20, groups=3)
+
+
+@pytest.fixture(scope="session")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A small dataset of ir_datasets, by id: ``irds:mine`` has queries and documents, this one qrels too."""
+    import ir_datasets
+
+    folder = tmp_path_factory.mktemp("dataset")
+
+    def tsv(name: str, rows: dict[str, str]) -> str:
+        (folder / name).write_text("".join(f"{key}\t{text}\n" for key, text in rows.items()))
+        return str(folder / name)
+
+    (folder / "qrels").write_text("".join(f"{q} 0 {d} {g}\n" for q, docs in QRELS.items() for d, g in docs.items()))
+    whole = ir_datasets.create_dataset(tsv("docs", DOCS), tsv("queries", QUERIES))
+    judged = ir_datasets.create_dataset(qrels_trec=str(folder / "qrels"))
+    ir_datasets.registry.register("mine", whole)
+    ir_datasets.registry.register("mine/test", ir_datasets.Dataset(whole, judged))
+    yield "irds:mine/test"
+    for name in ("mine", "mine/test"):
+        del ir_datasets.registry._registered[name]
 
 
 @pytest.fixture

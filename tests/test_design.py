@@ -76,6 +76,7 @@ MAY_IMPORT = {
     "reports": RESULTS | {"plots"},
     "web": RESULTS | {"plots", "reports"},
     "api": RESULTS | {"plots", "reports"},
+    "adapters": RESULTS | {"plots", "reports", "api"},
     "cli": RESULTS | {"plots", "reports", "web", "api", "__init__"},
     "__init__": RESULTS | {"plots", "reports", "api"},
     "__main__": {"cli"},

@@ -30,7 +30,7 @@ from probeval.arrays import Floats
 from probeval.data import Collection, Scale
 from probeval.display import Shown, View
 from probeval.errors import ReliabilityError, SatisfactionError, did_you_mean
-from probeval.metrics import Measured, Metric
+from probeval.metrics import AnyMetric, Measured, Metric
 from probeval.relevance import Card
 from probeval.relevance.models.base import Predicts
 from probeval.relevance.outside import OutsideModel
@@ -141,7 +141,7 @@ class SystemComparisons(Shown):
 
 def compare(
     source: Any,
-    metric: Metric | str | None = None,
+    metric: AnyMetric | None = None,
     *,
     qrels: Any = None,
     method: str | None = None,
@@ -271,7 +271,7 @@ def compare(
     )  # fmt: skip
 
 
-def _is_complete(collection: Collection, metric: Metric | str, scale: Scale | None, depth: int | None) -> bool:
+def _is_complete(collection: Collection, metric: AnyMetric, scale: Scale | None, depth: int | None) -> bool:
     """Whether every document that the measure counts is judged, on the queries with judgments."""
     if collection.judgments is None or not len(collection.judgments):
         return False

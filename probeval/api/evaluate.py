@@ -23,7 +23,7 @@ from probeval.api.users import as_goal_metric, as_rope
 from probeval.data import Collection, Scale, with_reference
 from probeval.data.collection import JUDGED
 from probeval.errors import ModelError
-from probeval.metrics import Metric
+from probeval.metrics import AnyMetric
 from probeval.relevance import Card, Hierarchical
 from probeval.relevance.models.base import Predicts
 from probeval.relevance.models.hierarchical import Inference
@@ -36,7 +36,7 @@ __all__ = ["evaluate", "next_pairs"]
 
 def evaluate(
     runs: Any,
-    metric: Metric | str,
+    metric: AnyMetric,
     *,
     qrels: Any = None,
     labels: Any = None,
@@ -153,7 +153,7 @@ def evaluate(
 
 def next_pairs(
     runs: Any,
-    metric: Metric | str,
+    metric: AnyMetric,
     n: int = 20,
     *,
     policy: str = "gain",

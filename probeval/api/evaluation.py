@@ -15,7 +15,7 @@ from probeval.api.documents import EvaluationDocument, NextDocument, NextPair
 from probeval.api.inputs import Progress
 from probeval.display import Shown, View
 from probeval.errors import ModelError
-from probeval.metrics import Metric
+from probeval.metrics import AnyMetric
 from probeval.relevance import Choice, Hierarchical
 from probeval.relevance.inference.posterior import Posterior
 from probeval.relevance.models.hierarchical import Inference
@@ -104,7 +104,7 @@ class Evaluation(Shown):
         """The sources of labels: known to the model or new, their share of the pool, their agreement with people."""
         return labels_of(self.state)
 
-    def by(self, metric: Metric | str, *, depth: int | None = None) -> Evaluation:
+    def by(self, metric: AnyMetric, *, depth: int | None = None) -> Evaluation:
         """The same collection evaluated by another measure; measures of one depth share one prediction.
 
         ``depth`` is the depth of the pool; by default the measure's cutoff, or the whole runs.

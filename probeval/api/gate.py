@@ -17,7 +17,7 @@ from probeval.api.inputs import Note, Progress, as_collection, silent
 from probeval.arrays import Bools, Floats
 from probeval.data import Collection, Runs, as_query_weights, as_segments
 from probeval.errors import DataError, SatisfactionError
-from probeval.metrics import Metric
+from probeval.metrics import AnyMetric
 from probeval.scores.evaluate import as_metric
 from probeval.scores.ideal import retrieved_pairs
 from probeval.streams import Purpose, stream
@@ -31,7 +31,7 @@ LASTS = 20  # judgments for which a forecast verdict must hold
 def gate(
     new: Any,
     baseline: Any,
-    metric: Metric | str | Sequence[Metric | str],
+    metric: AnyMetric | Sequence[AnyMetric],
     *,
     level: float = 0.95,
     rope: float | str = 0.0,
@@ -83,7 +83,7 @@ def gate(
     >>> print(probeval.gate(new, old, "nDCG@5", qrels=judgments, not_worse=True, rope=0.02).reason)
     system-01 is not worse than system-04 by more than 0.02: nDCG@5 ...
     """
-    measures = [as_metric(one) for one in ([metric] if isinstance(metric, (str, Metric)) else metric)]
+    measures = [as_metric(one) for one in ([metric] if isinstance(metric, AnyMetric) else metric)]
     if not measures:
         raise DataError("no measure was named. Give at least one, such as nDCG@10.")
     if len(measures) > 1 and str(rope).strip().startswith("users="):

@@ -36,7 +36,7 @@ from probeval.data.observers import as_observers
 from probeval.data.pool import Pool
 from probeval.data.texts import texts_from_table
 from probeval.errors import DataError, ModelError, ProbevalWarning
-from probeval.metrics import Metric
+from probeval.metrics import AnyMetric
 from probeval.relevance import Card, Choice, choose_model
 from probeval.relevance.models.base import Predicts
 from probeval.relevance.models.hierarchical import Hierarchical, Inference
@@ -296,7 +296,7 @@ def _vectors(docs: Any, collection: Collection) -> Vectors | None:
     if docs is None or isinstance(docs, Vectors):
         return docs
     if isinstance(docs, (str, PathLike)):
-        texts: Mapping[str, str] = read_texts(Path(docs), "doc")
+        texts: Mapping[str, str] = read_texts(Path(docs), "doc", only=frozenset(collection.runs.pool.docs))
     elif isinstance(docs, pd.DataFrame):
         texts = texts_from_table(docs, "doc")
     elif isinstance(docs, Mapping) and all(isinstance(text, str) for text in docs.values()):
@@ -309,7 +309,7 @@ def _vectors(docs: Any, collection: Collection) -> Vectors | None:
     if not len(vectors.docs):
         raise DataError(
             f"no text is of a document that the runs retrieved: the runs have {collection.runs.pool.docs[0]!r} and "
-            f"others, the texts {next(iter(texts), 'nothing')!r}.",
+            f"others, {f'the texts {next(iter(texts))!r}' if texts else 'which it does not have'}.",
             path=Path(docs) if isinstance(docs, (str, PathLike)) else None,
         )
     return vectors
@@ -326,7 +326,7 @@ def note_texts(collection: Collection, docs: Any, *, depth: int, say: Note, mode
     say(f"{what} of {sum(doc in known for doc in pool.docs):,} of {len(pool.docs):,} documents.{use}")
 
 
-def note_ideal(collection: Collection, metric: Metric | str, scale: Scale, *, depth: int | None, say: Note) -> None:
+def note_ideal(collection: Collection, metric: AnyMetric, scale: Scale, *, depth: int | None, say: Note) -> None:
     """Report which pairs the ideal list is taken from, for a measure that has one."""
     measure = as_metric(metric)
     runs = collection.runs.top(depth or measure.cutoff or collection.runs.depth)

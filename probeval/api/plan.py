@@ -18,7 +18,7 @@ from probeval.api.inputs import (
 )
 from probeval.api.users import as_rope
 from probeval.data import Scale
-from probeval.metrics import Metric
+from probeval.metrics import AnyMetric
 from probeval.relevance import Card
 from probeval.relevance.models.base import Predicts
 from probeval.scores.evaluate import as_metric
@@ -32,7 +32,7 @@ __all__ = ["plan"]
 
 def plan(
     runs: Any,
-    metric: Metric | str,
+    metric: AnyMetric,
     target: str | dict[str, float] = "confidence=.95",
     *,
     qrels: Any = None,

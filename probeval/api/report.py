@@ -13,7 +13,7 @@ from probeval.api.evaluation import Evaluation
 from probeval.api.inputs import Note, Progress, silent
 from probeval.api.simulate import simulate
 from probeval.errors import DataError
-from probeval.metrics import Metric
+from probeval.metrics import AnyMetric
 
 if TYPE_CHECKING:
     from probeval.reports import Page
@@ -27,7 +27,7 @@ SQLITE = b"SQLite format 3\x00"  # the first bytes of such a file
 def report(
     source: Any,
     path: str | PathLike[str],
-    metric: Metric | str | None = None,
+    metric: AnyMetric | None = None,
     *,
     title: str | None = None,
     name: str | None = None,
@@ -79,7 +79,7 @@ def report(
 
 def _page(
     source: Any,
-    metric: Metric | str | None,
+    metric: AnyMetric | None,
     name: str | None,
     policies: Any,
     mapping: str | None,

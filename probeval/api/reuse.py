@@ -25,7 +25,7 @@ from probeval.api.inputs import (
 from probeval.data import Collection, Scale
 from probeval.display import Shown, View
 from probeval.errors import DataError, ModelError, did_you_mean
-from probeval.metrics import Metric
+from probeval.metrics import AnyMetric
 from probeval.relevance import Card, Choice
 from probeval.relevance.models.base import Predicts
 from probeval.schema import records
@@ -202,7 +202,7 @@ class Reuse(Shown):
 def reuse(
     runs: Any,
     later: Any,
-    metric: Metric | str,
+    metric: AnyMetric,
     *,
     qrels: Any = None,
     labels: Any = None,
@@ -301,7 +301,7 @@ def reuse(
 
 def reuse_study(
     runs: Any,
-    metric: Metric | str,
+    metric: AnyMetric,
     *,
     qrels: Any = None,
     labels: Any = None,

@@ -21,7 +21,7 @@ from probeval.api.inputs import (
 from probeval.api.users import as_goal_metric, as_rope
 from probeval.data import Collection, read_campaign
 from probeval.errors import DataError
-from probeval.metrics import Metric
+from probeval.metrics import AnyMetric
 from probeval.selection import labels_used
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ __all__ = ["simulate"]
 
 def simulate(
     runs: Any,
-    metric: Metric | str,
+    metric: AnyMetric,
     policies: Sequence[str | Policy | PolicyFunction | Contender] = ("gain",),
     *,
     qrels: Any = None,

@@ -16,7 +16,7 @@ from probeval.api.inputs import Note, Progress, as_collection, as_scale, select_
 from probeval.data import Collection, Scale
 from probeval.data.files import suffix
 from probeval.errors import ModelError, ProbevalWarning, ReliabilityError
-from probeval.metrics import Metric
+from probeval.metrics import AnyMetric, Metric
 from probeval.relevance import Card
 from probeval.relevance.models.base import Predicts
 from probeval.scores import score_collection
@@ -47,7 +47,7 @@ class StudyScores:
 
 def gstudy(
     source: Any,
-    metric: Metric | str | None = None,
+    metric: AnyMetric | None = None,
     *,
     method: str = "anova",
     interval: str | None = None,
@@ -84,7 +84,7 @@ def gstudy(
 
 def dstudy(
     source: Any,
-    metric: Metric | str | None = None,
+    metric: AnyMetric | None = None,
     *,
     queries: Sequence[int] | None = None,
     assessors: Sequence[int] | None = None,
@@ -130,7 +130,7 @@ def dstudy(
 
 def study_scores(
     source: Any,
-    metric: Metric | str | None = None,
+    metric: AnyMetric | None = None,
     *,
     qrels: Any = None,
     metadata: Any = None,

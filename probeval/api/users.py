@@ -7,7 +7,7 @@ import math
 from probeval.api.inputs import Note, silent
 from probeval.data import Scale
 from probeval.errors import SatisfactionError
-from probeval.metrics import Metric, PSat, PSucc
+from probeval.metrics import AnyMetric, Metric, PSat, PSucc
 from probeval.scores.evaluate import as_metric
 from probeval.selection import Goal
 
@@ -15,7 +15,7 @@ __all__ = ["as_goal_metric", "as_rope"]
 
 
 def as_goal_metric(
-    metric: Metric | str, goal: Goal | str, *, mapping: str | None = None, rope: float | str = 0.0
+    metric: AnyMetric, goal: Goal | str, *, mapping: str | None = None, rope: float | str = 0.0
 ) -> Metric:
     """The measure, or for goal success with a named mapping, P(success) by that mapping.
 
@@ -41,7 +41,7 @@ def _not_of_lists(rope: str, measure: str) -> SatisfactionError:
 
 def as_rope(
     rope: float | str,
-    metric: Metric | str | None = None,
+    metric: AnyMetric | None = None,
     scale: Scale | None = None,
     *,
     mapping: str | None = None,

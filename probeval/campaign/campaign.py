@@ -45,6 +45,7 @@ from probeval.campaign.status import Status, status_of
 from probeval.campaign.store import Store
 from probeval.data.collection import Collection
 from probeval.data.files import read_bytes
+from probeval.data.irds import is_dataset
 from probeval.data.pool import Pool
 from probeval.data.scale import Scale
 from probeval.errors import CampaignError, did_you_mean
@@ -348,8 +349,9 @@ class Campaign:
             machines=machines,
             docs=docs,
         )
-        digest = hashlib.sha256(read_bytes(file)).hexdigest()
-        self._log.advance(Import(by=who, incoming=incoming, path=str(file), source=file.name, digest=digest))
+        content, source = (str(file).encode(), str(file)) if is_dataset(file) else (read_bytes(file), file.name)
+        digest = hashlib.sha256(content).hexdigest()
+        self._log.advance(Import(by=who, incoming=incoming, path=str(file), source=source, digest=digest))
         return incoming
 
     def export(self, file_format: str = "qrels") -> str:

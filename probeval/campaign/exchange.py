@@ -18,6 +18,7 @@ from probeval.campaign.state import State
 from probeval.data.evidence import LabelTable
 from probeval.data.files import stem
 from probeval.data.formats import FileFormat, ReadOptions, find_format, formats_of
+from probeval.data.irds import is_dataset
 from probeval.data.judgments import NOT_JUDGED, Judgments, on_scale
 from probeval.data.scale import Scale
 from probeval.errors import DataError, did_you_mean
@@ -91,7 +92,8 @@ def read_incoming(
     if isinstance(found, LabelTable):
         labels = found
     else:
-        names = tuple(who or assessor or stem(path).removesuffix(".txt") for who in found.assessors)
+        unnamed = str(path) if is_dataset(path) else stem(path).removesuffix(".txt")
+        names = tuple(who or assessor or unnamed for who in found.assessors)
         given, labels = _by_machines(replace(found, assessors=names), machines, path)
     left_out: list[str] = []
     given = _of_queries(given, queries, left_out)

@@ -56,7 +56,7 @@ def queries(
     store: StorePlace,
     file: Annotated[
         Path | None,
-        typer.Argument(metavar="[FILE]", help="A table of query and text; without it, show the current texts."),
+        typer.Argument(metavar="[FILE]", help="A table of query and text, or irds:ID; without it, show the texts."),
     ] = None,
     by: By = "owner",
     name: Name = None,

@@ -81,7 +81,7 @@ def create(
     docs: DocsFile = None,
     queries: Annotated[
         Path | None,
-        typer.Option("--queries", metavar="FILE", help="Query texts: a table of query and text."),
+        typer.Option("--queries", metavar="FILE", help="Query texts: a table of query and text, or irds:ID."),
     ] = None,
     guideline: Annotated[
         Path | None, typer.Option("--guideline", metavar="FILE", help="Instructions for assessors: a text file.")
@@ -334,13 +334,13 @@ def export(
 @campaign.command("import")
 def import_file(
     store: StorePlace,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Judgments or labels.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Judgments, labels, or irds:ID.")],
     kind: Annotated[
         str | None,
         typer.Option(
             "--as",
             metavar="FORMAT",
-            help="The format: qrels, table, quepid, umbrela, ragelo, opensearch or labels; by default detected.",
+            help="The format: qrels, table, quepid, umbrela, ragelo, opensearch, labels or irds; by default detected.",
             autocompletion=complete_import,
         ),
     ] = None,

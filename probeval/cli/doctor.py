@@ -28,6 +28,7 @@ __all__ = ["doctor"]
 EXTRAS = {
     "web": "the judging page, team campaigns",
     "parquet": "tables in parquet",
+    "tools": "PyTerrier, ir_measures, ir_datasets",
     "fast": "faster sampling of posteriors",
     "postgres": "campaigns in PostgreSQL",
     "distributed": "work on several machines",

@@ -23,7 +23,9 @@ def judge(
     docs: Annotated[
         Path | None,
         typer.Option(
-            "--docs", metavar="FILE", help="A table of documents: doc and text, optionally title, link, audio, image."
+            "--docs",
+            metavar="FILE",
+            help="A table of documents: doc and text, optionally title, link, audio, image; or irds:ID.",
         ),
     ] = None,
     host: Annotated[

@@ -141,7 +141,7 @@ RunPaths = Annotated[
     list[str], typer.Argument(metavar="RUNS...", help="TREC run files (plain or gz), globs, or a directory.")
 ]
 Qrels = Annotated[
-    Path | None, typer.Option("--qrels", metavar="FILE", help="Judgments: TREC qrels or prels, or a table.")
+    Path | None, typer.Option("--qrels", metavar="FILE", help="Judgments: TREC qrels or prels, a table, or irds:ID.")
 ]
 Metrics = Annotated[
     list[str],
@@ -206,7 +206,9 @@ MetadataFile = Annotated[
 DocsFile = Annotated[
     Path | None,
     typer.Option(
-        "--docs", metavar="FILE", help="A table of document texts, doc and text: similar documents are judged alike."
+        "--docs",
+        metavar="FILE",
+        help="Document texts, a table of doc and text or irds:ID: similar documents are judged alike.",
     ),
 ]
 Labels = Annotated[

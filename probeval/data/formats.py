@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar, cast
 from probeval.data.evidence import LabelTable, read_label_table
 from probeval.data.exchange import read_mteb, read_opensearch, read_quepid, read_ragelo, read_umbrela
 from probeval.data.files import PREDICTIONS, TABLES, first_bytes, stem, suffix
+from probeval.data.irds import is_dataset, read_dataset_judgments
 from probeval.data.judgments import Judgments
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
@@ -211,6 +212,13 @@ FORMATS: list[FileFormat[Any]] = [
         "a table with query, doc and one column of numbers per observer, or one per grade for probabilities: labels",
         LabelTable,
         lambda path, _: read_label_table(path),
+    ),
+    FileFormat(
+        "irds",
+        "irds:ID, the id of a dataset of ir_datasets in place of a file: judgments",
+        Judgments,
+        lambda path, _: read_dataset_judgments(path),
+        matches=is_dataset,
     ),
 ]
 OWN = tuple(FORMATS)

@@ -38,8 +38,9 @@ __all__ = [
 
 NAMES = {
     "system": ("system", "run", "run_id", "system_id", "tag"),
-    "query": ("query", "query_id", "query-id", "qid", "topic", "topic_id", "topicid", "q_id"),
-    "doc": ("doc", "doc_id", "docid", "docno", "corpus-id", "corpus_id", "document", "document_id"),
+    # The first that a table has: PyTerrier's frames have the text of a query beside its qid, and a docid of their own.
+    "query": ("query_id", "query-id", "qid", "q_id", "query", "topic", "topic_id", "topicid"),
+    "doc": ("docno", "doc", "doc_id", "docid", "corpus-id", "corpus_id", "document", "document_id"),
     "score": ("score", "similarity"),
     "rank": ("rank", "position"),
     "grade": ("grade", "relevance", "rel", "label", "judgment", "rating", "score"),

@@ -15,6 +15,7 @@ from scipy.sparse import csr_array
 from probeval.arrays import objects
 from probeval.data.evidence import Vectors
 from probeval.data.files import suffix
+from probeval.data.irds import is_dataset, read_dataset_texts
 from probeval.data.tables import column, ids, read_table
 from probeval.errors import DataError
 
@@ -24,15 +25,31 @@ TEXTS = ("text", "title", "contents", "segment", "passage", "description", "quer
 WORD = re.compile(r"\w+")
 
 
-def read_texts(path: Path, name: str) -> dict[str, str]:
-    """Texts by id, from a table with a ``query`` or ``doc`` column and a text column, or a TSV of id and text."""
-    keys, texts, _ = read_text_table(path, name)
+def read_texts(path: Path, name: str, *, only: Names[str] | None = None) -> dict[str, str]:
+    """Texts by id, from a table, a TSV of id and text, or a dataset of ir_datasets.
+
+    Parameters
+    ----------
+    path
+        A table with a ``query`` or ``doc`` column and a text column, or a TSV file without names of columns; or the id
+        of a dataset, as ``irds:beir/scifact``.
+    name
+        ``"query"`` or ``"doc"``.
+    only
+        The ids to look up in a dataset; by default all. A table is read whole.
+    """
+    keys, texts, _ = read_text_table(path, name, only=only)
     return dict(zip(keys, texts, strict=True))
 
 
-def read_text_table(path: Path, name: str, *, instead: Names[str] = ()) -> tuple[list[str], list[str], pd.DataFrame]:
-    """The ids and texts of a table, and the table; a column in ``instead`` makes the text column optional."""
-    table = read_table(path)
+def read_text_table(
+    path: Path, name: str, *, instead: Names[str] = (), only: Names[str] | None = None
+) -> tuple[list[str], list[str], pd.DataFrame]:
+    """The ids and texts of a table or a dataset, and the table; a column in ``instead`` makes texts optional.
+
+    Of a dataset only the ids in ``only`` are looked up.
+    """
+    table = read_dataset_texts(path, name, only=only) if is_dataset(path) else read_table(path)
     if column(table, name, path=path, required=False) is None and suffix(path) == ".tsv" and len(table.columns) == 2:
         first = pd.DataFrame([list(table.columns)], columns=table.columns)  # no header: the first row is data
         table = pd.concat([first, table], ignore_index=True)
@@ -52,6 +69,8 @@ def _id_and_text(
     keys = column(table, name, path=path, required=False)
     known = {str(c).strip().lower(): c for c in table.columns}
     text = next((known[each] for each in TEXTS if each in known), None)
+    if text is None and name == "query" and keys is not None and keys.name != known.get("query"):
+        text = known.get("query")  # PyTerrier's topics: qid and query
     if keys is None or (text is None and not set(instead) & known.keys()):
         raise DataError(f"expected a column for the {name} and one of {', '.join(TEXTS)}.", path=path)
     texts = [""] * len(table) if text is None else [cell_text(value) for value in table[text]]

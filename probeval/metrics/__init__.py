@@ -3,6 +3,7 @@
 from probeval.metrics.bounds import bounds
 from probeval.metrics.cascade import EDCG, ERR, INST, RR, Success
 from probeval.metrics.classical import Measured, measure
+from probeval.metrics.convert import AnyMetric, metric_of
 from probeval.metrics.curves import confusion, interpolated_precision, precision_recall, roc
 from probeval.metrics.graded import ADR, GAP, Q
 from probeval.metrics.linear import CG, DCG, INSQ, RBP, SDCG, P
@@ -26,6 +27,7 @@ __all__ = [
     "REGISTRY",
     "RR",
     "SDCG",
+    "AnyMetric",
     "Bpref",
     "F",
     "Judged",
@@ -49,6 +51,7 @@ __all__ = [
     "infAP",
     "interpolated_precision",
     "measure",
+    "metric_of",
     "nDCG",
     "parse",
     "precision_recall",

@@ -15,8 +15,9 @@ from probeval.data.runs import Runs
 from probeval.data.scale import Scale
 from probeval.display import Shown, View
 from probeval.metrics.bounds import bounds
+from probeval.metrics.convert import AnyMetric, metric_of
 from probeval.metrics.lists import Lists
-from probeval.metrics.metric import Metric, parse
+from probeval.metrics.metric import Metric
 from probeval.ties import TIE
 
 __all__ = ["Measured", "MeasuredDocument", "MeasuredSystem", "PairDifference", "QueryScore", "measure"]
@@ -245,7 +246,7 @@ def _settled(lowest: float, highest: float) -> float | None:
 def measure(
     runs: Runs,
     judgments: Judgments,
-    metric: Metric | str,
+    metric: AnyMetric,
     *,
     scale: Scale | None = None,
     depth: int | None = None,
@@ -275,7 +276,7 @@ def measure(
     0      a     1   0.5     1.0    0.5    0.5
     1      b     1   0.5     0.5    0.5    1.0
     """
-    metric = parse(metric) if isinstance(metric, str) else metric
+    metric = metric_of(metric)
     scale = judgments.scale(scale)
     runs = runs.top(depth or metric.cutoff or runs.depth)
     lists, queries = Lists.judged(runs, judgments, scale, rule=rule)

@@ -15,9 +15,10 @@ from numpy.typing import ArrayLike
 from probeval.arrays import Bools, Floats, Ints
 from probeval.data.scale import Scale
 from probeval.errors import ProbevalWarning, SatisfactionError, did_you_mean
+from probeval.metrics.convert import AnyMetric, metric_of
 from probeval.metrics.graded import GAP, Q
 from probeval.metrics.linear import CG, DCG, RBP, P
-from probeval.metrics.metric import Metric, parse
+from probeval.metrics.metric import Metric
 from probeval.metrics.recall import AP
 
 __all__ = [
@@ -247,9 +248,9 @@ def load_mapping(name: str) -> SatMapping:
     return known[name]
 
 
-def published_names(metric: Metric | str, scale: Scale) -> list[str]:
+def published_names(metric: AnyMetric, scale: Scale) -> list[str]:
     """Return the possible names of a measure on a scale in Urbano (2013), usually none or one."""
-    metric = parse(metric) if isinstance(metric, str) else metric
+    metric = metric_of(metric)
     scales = [name for name, ours in SCALES.items() if ours == str(scale)]
     if "gain" in metric.parameters:
         gain = "linear" if len(scale) == 2 else metric["gain"] or scale.gain
@@ -273,7 +274,7 @@ def measure_mapped(name: str, scale: Scale) -> Metric:
     return metric
 
 
-def mapping_for(metric: Metric | str, scale: Scale) -> SatMapping:
+def mapping_for(metric: AnyMetric, scale: Scale) -> SatMapping:
     """Return the published mapping for a measure on a scale.
 
     >>> from probeval import Scale

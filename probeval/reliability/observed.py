@@ -17,7 +17,7 @@ from probeval.data.runs import Runs
 from probeval.data.scale import Scale
 from probeval.data.tables import NAMES, ids, numbers, read_table
 from probeval.errors import DataError, ProbevalWarning, ReliabilityError, did_you_mean
-from probeval.metrics import Measured, Metric, measure
+from probeval.metrics import AnyMetric, Measured, measure
 from probeval.reliability.designs import Design
 from probeval.scores import Scores
 from probeval.ties import TIE
@@ -259,7 +259,7 @@ def observe(source: object) -> Observed:
 
 
 def observe_assessors(
-    runs: Runs, judgments: Judgments, metric: Metric | str, design: Design, *, scale: Scale | None = None
+    runs: Runs, judgments: Judgments, metric: AnyMetric, design: Design, *, scale: Scale | None = None
 ) -> Observed:
     """Return scores by each assessor's judgments alone; a query that an assessor did not judge is missing.
 

@@ -20,7 +20,7 @@ from probeval.data.scale import Scale
 from probeval.data.tables import numbers, read_table
 from probeval.display import Shown, View
 from probeval.errors import DataError, SatisfactionError, did_you_mean
-from probeval.metrics import Metric
+from probeval.metrics import AnyMetric
 from probeval.metrics.mapping import EDGE, TENTHS, SatMapping, fit_mapping, published_names, tenths
 from probeval.schema import records
 
@@ -323,7 +323,7 @@ def load_agreement(name: str) -> Agreement:
     return known[name]
 
 
-def agreement_for(metric: Metric | str, scale: Scale) -> Agreement | None:
+def agreement_for(metric: AnyMetric, scale: Scale) -> Agreement | None:
     """Return the bundled agreement for a measure on a scale, or None."""
     known = published_agreements()
     found = [name for name in published_names(metric, scale) if name in known]

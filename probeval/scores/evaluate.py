@@ -7,7 +7,7 @@ import numpy as np
 from probeval.arrays import Floats
 from probeval.data.runs import Runs
 from probeval.errors import ScoreError, did_you_mean
-from probeval.metrics import Metric, parse
+from probeval.metrics import AnyMetric, Metric, metric_of
 from probeval.relevance.distribution import RelevanceDistribution
 from probeval.scores.draws import draw_scores
 from probeval.scores.exact import exact
@@ -32,7 +32,7 @@ WEIGHTED = ("moments", "draws")  # the methods that take weights of queries
 def evaluate(
     runs: Runs,
     relevance: RelevanceDistribution,
-    metric: Metric | str,
+    metric: AnyMetric,
     *,
     method: str | None = None,
     target: str = "collection",
@@ -116,9 +116,9 @@ def _of_mean_one(weights: Floats | None, n: int) -> Floats:
     return np.asarray(weights * (n / weights.sum()))
 
 
-def as_metric(metric: Metric | str) -> Metric:
-    """Return the measure, parsed if it is a text; it must have the cutoff and the parameters that it needs."""
-    return (parse(metric) if isinstance(metric, str) else metric).checked()
+def as_metric(metric: AnyMetric) -> Metric:
+    """Return the measure in any accepted form; it must have the cutoff and the parameters that it needs."""
+    return metric_of(metric).checked()
 
 
 def _joint(

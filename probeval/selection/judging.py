@@ -12,7 +12,7 @@ from probeval.data.judgments import Judgments
 from probeval.data.pool import Pool
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
-from probeval.metrics import Metric
+from probeval.metrics import AnyMetric, Metric
 from probeval.relevance.models.base import Predicts
 from probeval.relevance.online import OnlineModel, Prediction, follow
 from probeval.relevance.outside import OutsideModel
@@ -101,7 +101,7 @@ class Judging:
         cls,
         collection: Collection,
         model: Predicts,
-        metric: Metric | str,
+        metric: AnyMetric,
         *,
         policy: str | Policy | PolicyFunction = "gain",
         goal: Goal | str = "ranking",

@@ -18,7 +18,7 @@ from probeval.data.pool import Pool
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
 from probeval.errors import SelectionError, did_you_mean
-from probeval.metrics import Metric
+from probeval.metrics import AnyMetric, Metric
 from probeval.relevance.models.base import Predicts
 from probeval.reliability import GStudy, gstudy, power_of
 from probeval.scores import score_collection
@@ -155,7 +155,7 @@ def plan(
     collection: Collection,
     model: Predicts,
     *,
-    metric: Metric | str,
+    metric: AnyMetric,
     targets: str | dict[str, float] = "confidence=.95",
     scale: Scale | None = None,
     queries: Sequence[int] | None = None,

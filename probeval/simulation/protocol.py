@@ -10,7 +10,7 @@ from typing import Any
 from probeval.data.collection import Collection
 from probeval.data.scale import Scale
 from probeval.errors import SelectionError
-from probeval.metrics import Metric
+from probeval.metrics import AnyMetric, Metric
 from probeval.relevance import Card
 from probeval.relevance.cards.added import as_predicting, model_name
 from probeval.relevance.models.base import Predicts
@@ -95,7 +95,7 @@ class Contender:
         return self.model if self.method is None else f"labels{self.model.removeprefix('ppi')}"
 
 
-def label_baselines(metric: Metric | str, *, column: str | None = None) -> tuple[str, ...]:
+def label_baselines(metric: AnyMetric, *, column: str | None = None) -> tuple[str, ...]:
     """Return the policies that show the value of labels without a model of relevance.
 
     Parameters
@@ -207,7 +207,7 @@ class SimulationProtocol:
     @classmethod
     def of(
         cls,
-        metric: Metric | str,
+        metric: AnyMetric,
         *,
         policies: Sequence[str | Policy | PolicyFunction | Contender] = ("gain",),
         model: str | Card | Predicts | None = None,

@@ -12,7 +12,7 @@ import numpy as np
 
 from probeval.data.collection import Collection
 from probeval.errors import DataError, ModelError, ProbevalWarning, did_you_mean
-from probeval.metrics import Metric
+from probeval.metrics import AnyMetric, Metric
 from probeval.parallel import parallel
 from probeval.relevance.cards.added import ADDED_MODELS, as_predicting, find_added, fit_model, model_name
 from probeval.relevance.models.base import Predicts
@@ -93,7 +93,7 @@ MODELS: Mapping[str, FitFunction] = {
 def validate(
     collections: Sequence[Collection],
     *,
-    metrics: Sequence[Metric | str] | None = None,
+    metrics: Sequence[AnyMetric] | None = None,
     models: Mapping[str, FitFunction | Predicts] | Sequence[str | Predicts] = ("independent", "hierarchical"),
     depth: int | None = None,
     checkpoints: Sequence[float] = CHECKPOINTS,

@@ -77,17 +77,17 @@ class Document:
 
 
 def read_documents(path: Path, *, only: Collection[str] | None = None) -> dict[str, Document]:
-    """The documents of a table (CSV, TSV, JSONL or parquet), by id.
+    """The documents of a table (CSV, TSV, JSONL or parquet) or of a dataset of ir_datasets, by id.
 
     Parameters
     ----------
     path
         A table with a document column, a text column, and optionally ``title``, ``link``, ``audio`` and ``image``.
-        Media files are named by paths below the folder of the table.
+        Media files are named by paths below the folder of the table. Or the id of a dataset: ``irds:beir/scifact``.
     only
         The documents to keep; by default all.
     """
-    docs, texts, table = read_text_table(path, "doc", instead=("audio", "image"))
+    docs, texts, table = read_text_table(path, "doc", instead=("audio", "image"), only=only)
 
     def optional(name: str) -> Iterable[str]:
         column = next((c for c in table.columns if str(c).strip().lower() == name), None)
