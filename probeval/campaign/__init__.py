@@ -2,6 +2,8 @@
 
 from probeval.campaign.background import Refresher
 from probeval.campaign.campaign import Campaign
+from probeval.campaign.checking import CampaignCheck, StoreCheck, check_store
+from probeval.campaign.copying import copy_store
 from probeval.campaign.events import (
     KINDS,
     Adjudicated,
@@ -12,11 +14,19 @@ from probeval.campaign.events import (
     Flagged,
     GuidelineChanged,
     Imported,
+    Invited,
     Judged,
     Labelled,
     Leased,
+    Phase,
+    PhaseChanged,
     QueriesChanged,
     Released,
+    Revoked,
+    Role,
+    RunsAdded,
+    SignedIn,
+    SignedOut,
     Skipped,
     Withdrawn,
 )
@@ -27,17 +37,21 @@ from probeval.campaign.exchange import (
     import_formats,
     read_incoming,
 )
+from probeval.campaign.history import HistoryEntry, history
 from probeval.campaign.leases import Task
+from probeval.campaign.people import People
 from probeval.campaign.setup import Setup
 from probeval.campaign.snapshot import ModelSnapshot
 from probeval.campaign.state import State, fold
 from probeval.campaign.status import Share, Status
 from probeval.campaign.store import Store
+from probeval.campaign.team import Team
 
 __all__ = [
     "KINDS",
     "Adjudicated",
     "Campaign",
+    "CampaignCheck",
     "Changed",
     "Commented",
     "Created",
@@ -45,25 +59,40 @@ __all__ = [
     "ExportFormat",
     "Flagged",
     "GuidelineChanged",
+    "HistoryEntry",
     "Imported",
     "Incoming",
+    "Invited",
     "Judged",
     "Labelled",
     "Leased",
     "ModelSnapshot",
+    "People",
+    "Phase",
+    "PhaseChanged",
     "QueriesChanged",
     "Refresher",
     "Released",
+    "Revoked",
+    "Role",
+    "RunsAdded",
     "Setup",
     "Share",
+    "SignedIn",
+    "SignedOut",
     "Skipped",
     "State",
     "Status",
     "Store",
+    "StoreCheck",
     "Task",
+    "Team",
     "Withdrawn",
+    "check_store",
+    "copy_store",
     "export_formats",
     "fold",
+    "history",
     "import_formats",
     "read_incoming",
 ]

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from probeval.campaign import KINDS, Setup, State, fold
+from probeval.campaign.codec import decode, encode
 from probeval.campaign.events import (
     Adjudicated,
     Changed,
@@ -26,8 +27,6 @@ from probeval.campaign.events import (
     Released,
     Skipped,
     Withdrawn,
-    decode,
-    encode,
 )
 from probeval.data import Scale
 from probeval.errors import CampaignError
@@ -218,7 +217,8 @@ def test_overlap_is_a_share_of_pairs_by_the_seed_alone(share: float):
         ({"opinions": 1}, "must be 2 or more, got 1"),
         ({"lease": 0.0}, "must be a positive number of seconds, got 0"),
         ({"rule": "medean"}, "Did you mean 'median'"),
-        ({"depth": 3}, "The depth of a campaign cannot change"),
+        ({"scale": SETUP.scale}, "The scale of a campaign cannot change"),
+        ({"depth": 0}, "must be 1 or more, got 0"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(settings: dict[str, object], says: str):
