@@ -167,4 +167,4 @@ def _wrong_events(events: Sequence[Event], state: State, retrieved: frozenset[Pa
         elif isinstance(event, Withdrawn):
             judged = standing.pop(event.judgment, None)
             if judged is None or (judged.pair, judged.by) != (event.pair, event.by):
-                yield f"event {event.number}: there is no judgment {event.judgment} of this pair by {event.by!r} to withdraw"
+                yield f"event {event.number}: no judgment {event.judgment} of this pair by {event.by!r} to withdraw"

@@ -309,6 +309,8 @@ def status_of(
     every = np.concatenate([*times.values(), np.empty(0)])
     return Status(
         setup=setup,
+        phase=state.phase,
+        phase_reason="" if state.phase_change is None else state.phase_change.reason,
         guideline=state.guideline_version,
         events=state.number,
         pool=len(pool),

@@ -108,7 +108,7 @@ def _add_digests(connection: sa.Connection) -> None:
         connection.execute(sa.text(f"ALTER TABLE {table.name} ADD COLUMN digest TEXT NOT NULL DEFAULT ''"))
     for key in connection.execute(sa.select(CAMPAIGN.c.id)).scalars().all():
         mine = sa.select(EVENT).where(EVENT.c.campaign == key).order_by(EVENT.c.number)
-        rows = connection.execute(mine).mappings().all()
+        rows = [dict(row) for row in connection.execute(mine).mappings()]
         given = sa.update(EVENT).where(EVENT.c.campaign == key, EVENT.c.number == sa.bindparam("at"))
         digests = [{"at": row["number"], "to": digest} for row, digest in zip(rows, chained("", rows), strict=True)]
         if digests:

@@ -71,7 +71,7 @@ def serve(
         Called with messages about background failures and the end.
     """
     if roster.alone is not None and not is_loopback(host):
-        raise CampaignError(f"{host}: every assessor outside this machine needs a token. Give a roster with tokens.")
+        raise CampaignError(f"{host}: every assessor outside this machine needs a token. Invite them.")
     listener = _listen(host, port)
     try:
         hosts = {*LOOPBACK, *names, *(_own_names() if host in EVERYWHERE else [host])}

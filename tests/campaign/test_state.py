@@ -20,11 +20,19 @@ from probeval.campaign.events import (
     Flagged,
     GuidelineChanged,
     Imported,
+    Invited,
     Judged,
     Labelled,
     Leased,
+    Phase,
+    PhaseChanged,
     QueriesChanged,
     Released,
+    Revoked,
+    Role,
+    RunsAdded,
+    SignedIn,
+    SignedOut,
     Skipped,
     Withdrawn,
 )
@@ -133,6 +141,12 @@ def test_every_kind_comes_back_from_its_row():
         Adjudicated(**about, grade=1.0, reason="r"),
         Imported(by="e", time=0.0, source="f", judgments=3),
         Labelled(by="e", time=0.0, source="f", part="p", columns=("a", "b"), pairs=2),
+        RunsAdded(by="e", time=0.0, source="f", part="p", systems=("a", "b"), pairs=2),
+        PhaseChanged(by="e", time=0.0, phase=Phase.paused, reason="r"),
+        Invited(by="e", time=0.0, assessor="ann", role=Role.adjudicator, digest="d", until=9.0),
+        Revoked(by="e", time=0.0, assessor="ann"),
+        SignedIn(by="ann", time=0.0, digest="d", until=9.0),
+        SignedOut(by="ann", time=0.0, digest="d"),
     ]
     assert {event.kind for event in some} == set(KINDS)
     assert [decode(encode(event)) for event in some] == some
