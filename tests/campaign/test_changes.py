@@ -91,7 +91,7 @@ def test_a_new_target_measure_and_depth(campaign: Campaign):
     assert (event.setup.stopping, event.setup.policy, event.setup.metric) == ("confidence=.999", "depth", "nDCG@5")
     assert campaign.is_behind
     assert campaign.refresh().number > first.number
-    with pytest.raises(CampaignError, match="P@7 looks at 7 ranks, and the pool has 5. Change the depth as well"):
+    with pytest.raises(CampaignError, match=r"P@7 looks at 7 ranks, and the pool has 5. Change the depth as well"):
         campaign.change("eve", metric="P@7")
     pool = len(campaign.pool)
     campaign.change("eve", metric="P@7", depth=7)
@@ -187,7 +187,9 @@ def test_the_history_names_who_changed_what(campaign: Campaign, clock: Clock):
     assert len(comment.what) <= 120
 
 
-def test_a_link_is_exchanged_for_a_session_and_the_store_has_neither(make: Callable[..., Campaign], store: str):
+def test_a_link_is_exchanged_for_a_session_and_the_store_has_neither(
+    make: Callable[..., Campaign], store: str, clock: Clock
+):
     campaign = make()
     event, token = campaign.people.invite("eve", "ann", role="adjudicator")
     session, secret = campaign.people.sign_in(token)
@@ -200,7 +202,7 @@ def test_a_link_is_exchanged_for_a_session_and_the_store_has_neither(make: Calla
     assert token not in kept
     assert secret not in kept
     assert event.digest == digest_token(token)
-    with Campaign.open(store) as other:  # another server
+    with Campaign.open(store, clock=clock) as other:  # another server
         assert other.people.find(secret) is not None
         other.people.sign_out("ann", secret)
     assert campaign.people.find(secret) is None
@@ -219,7 +221,7 @@ def test_a_revocation_holds_at_once_for_all_sessions(make: Callable[..., Campaig
     _, again = campaign.people.invite("eve", "ann")
     assert [campaign.people.find(secret) for secret in secrets] == [None, None]  # old sessions stay ended
     assert campaign.people.find(campaign.people.sign_in(again)[1]) is not None
-    with pytest.raises(CampaignError, match="No one called 'anm' is invited. Did you mean 'ann'"):
+    with pytest.raises(CampaignError, match=r"No one called 'anm' is invited. Did you mean 'ann'"):
         campaign.people.revoke("eve", "anm")
 
 
@@ -227,7 +229,7 @@ def test_invitations_expire(campaign: Campaign, clock: Clock):
     _, token = campaign.people.invite("eve", "ann", seconds=100)
     session, secret = campaign.people.sign_in(token)
     assert session.until < clock.now + 100  # no longer than the invitation
-    with pytest.raises(CampaignError, match="'ann' is invited already, as assessor. Revoke that first"):
+    with pytest.raises(CampaignError, match=r"'ann' is invited already, as assessor. Revoke that first"):
         campaign.people.invite("eve", "ann")
     clock.now += 100
     assert campaign.people.find(secret) is None
