@@ -1,5 +1,6 @@
 """Judging campaigns: a durable log of events, and the state, status and files derived from it."""
 
+from probeval.campaign.access import Access
 from probeval.campaign.background import Refresher
 from probeval.campaign.campaign import Campaign
 from probeval.campaign.checking import CampaignCheck, StoreCheck, check_store
@@ -45,10 +46,10 @@ from probeval.campaign.snapshot import ModelSnapshot
 from probeval.campaign.state import State, fold
 from probeval.campaign.status import Share, Status
 from probeval.campaign.store import Store
-from probeval.campaign.team import Team
 
 __all__ = [
     "KINDS",
+    "Access",
     "Adjudicated",
     "Campaign",
     "CampaignCheck",
@@ -86,7 +87,6 @@ __all__ = [
     "Store",
     "StoreCheck",
     "Task",
-    "Team",
     "Withdrawn",
     "check_store",
     "copy_store",

@@ -74,7 +74,7 @@ def check_store(store: Store) -> StoreCheck:
     """Check a store: its file, and of each campaign the log and the parts.
 
     - Events are numbered 1, 2, 3, .. without gaps, every one can be read, and its digest is right; so none was changed,
-      removed or moved. Whoever can write to the store can compute digests too: this finds accidents, not forgery.
+      removed or moved. A person who can write to the store can compute digests too: this finds accidents, not forgery.
     - Grades are on the scale, and judgments of pairs that some run retrieves, unless they were imported.
     - A withdrawal names an earlier judgment of the same pair by the same person.
     - Every part that an event names is there, and its digest is right.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from probeval.campaign.access import Access, digest_token, new_token
+from probeval.campaign.access_decisions import ImportPeople, Invite, Revoke, SignIn, SignOut
 from probeval.campaign.events import Invited, Revoked, Role, SignedIn
 from probeval.campaign.log import Log
 from probeval.campaign.parsing import as_name
-from probeval.campaign.team import Team, digest_token, new_token
-from probeval.campaign.team_decisions import ImportTeam, Invite, Revoke, SignIn, SignOut
 
 __all__ = ["People"]
 
@@ -26,9 +26,9 @@ class People:
         self._log = log
 
     @property
-    def team(self) -> Team:
+    def access(self) -> Access:
         """Invitations and sessions, with the changes by other processes."""
-        return self._log.state.team
+        return self._log.state.access
 
     def invite(
         self, by: str, assessor: str, *, role: Role | str = Role.assessor, seconds: float | None = None
@@ -65,12 +65,12 @@ class People:
             they are.
         """
         digests = [(as_name(name, "an assessor"), role, digest_token(token)) for name, role, token in people]
-        invited = self._log.advance(ImportTeam(by=by, people=digests)).state.team.invited
+        invited = self._log.advance(ImportPeople(by=by, people=digests)).state.access.invited
         return [name for name, _, digest in digests if name not in invited or invited[name].digest != digest]
 
     def find(self, secret: str) -> Invited | None:
         """The invitation of the person with this session; None if it has ended or there is no such session."""
-        return self.team.member(digest_token(secret), self._log.clock())
+        return self.access.member(digest_token(secret), self._log.clock())
 
     def sign_in(self, token: str) -> tuple[SignedIn, str]:
         """Exchange a token for a session: the event, and the secret for the cookie."""
@@ -79,7 +79,7 @@ class People:
 
     def may_sign_in(self, token: str) -> bool:
         """Whether a token is valid now."""
-        return self.team.holder(digest_token(token), self._log.clock()) is not None
+        return self.access.holder(digest_token(token), self._log.clock()) is not None
 
     def sign_out(self, assessor: str, secret: str) -> None:
         """End a session."""

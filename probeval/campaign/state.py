@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from probeval.campaign.access import Access
 from probeval.campaign.events import (
     Adjudicated,
     Changed,
@@ -41,7 +42,6 @@ from probeval.campaign.events import (
     Withdrawn,
 )
 from probeval.campaign.setup import Setup
-from probeval.campaign.team import Team
 from probeval.data.judgments import Judgments
 from probeval.errors import CampaignError
 
@@ -88,8 +88,8 @@ class State:
         another pool or measure.
     phase_change
         The latest pause, closing or the like; None if there was none.
-    team
-        The people who may sign in.
+    access
+        The people who may sign in, and their sessions.
     tokens
         The events that have a token, by token.
     """
@@ -112,7 +112,7 @@ class State:
     runs: tuple[RunsAdded, ...] = ()
     pooled: int = 0
     phase_change: PhaseChanged | None = None
-    team: Team = field(default_factory=Team)
+    access: Access = field(default_factory=Access)
     tokens: Mapping[str, Event] = field(default_factory=dict)
 
     @property
@@ -301,7 +301,7 @@ class _Draft:
             case PhaseChanged():
                 self.now = replace(self.now, phase_change=event)
             case Invited() | Revoked() | SignedIn() | SignedOut():
-                self.now = replace(self.now, team=self.now.team.after(event))
+                self.now = replace(self.now, access=self.now.access.after(event))
             case Leased():
                 leases = self.of("leases")
                 leases[event.pair] = {**leases.get(event.pair, {}), event.by: event}

@@ -1,7 +1,7 @@
 """The tables of a store, and the migrations from earlier versions of them.
 
-Every event has a digest of itself and of the digest before it, so that a log that was changed, reordered or replaced
-can be told from the one that was written. [hash chain]
+Every event has a digest of itself and of the digest before it, so that changes, gaps and replacements of a
+log can be found. [hash chain]
 """
 
 from __future__ import annotations

@@ -86,10 +86,10 @@ def list_assessors(
     Example: probeval campaign assessors list mine.db
     """
     with opened_campaign(store, name, read_only=True) as opened:
-        team = opened.people.team
+        access = opened.people.access
     rows: list[AssessorDocument] = []
-    for assessor, invited in sorted(team.invited.items()):
-        times = [session.time for session in team.sessions.values() if session.by == assessor]
+    for assessor, invited in sorted(access.invited.items()):
+        times = [session.time for session in access.sessions.values() if session.by == assessor]
         rows.append(
             {
                 "assessor": assessor,

@@ -83,7 +83,7 @@ def judge(
     with opened_campaign(store, name) as campaign:
         for revoked in campaign.people.add("owner", people) if people else []:
             talk(f"{revoked}: the token in {assessor_file} was revoked or belongs to another person. Give a new one.")
-        team = assessor is None and bool(campaign.people.team.tokens)
+        team = assessor is None and bool(campaign.people.access.tokens)
         if not team and not is_loopback(host):
             raise ProbevalError(
                 f"{host}: every assessor outside this machine needs a token. Invite them with probeval campaign "

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from probeval.campaign import Campaign, Role
+from probeval.campaign.access import as_token, digest_token
 from probeval.campaign.parsing import as_name
-from probeval.campaign.team import as_token, digest_token
 from probeval.data.tables import read_table
 from probeval.data.texts import cell_text
 from probeval.errors import CampaignError, DataError
@@ -86,12 +86,12 @@ class Roster:
         """The name of the person with this session, or None, without a look at the store."""
         if self.alone is not None:
             return self.alone.name
-        session = self._campaign.known_state.team.sessions.get(digest_token(secret)) if secret else None
+        session = self._campaign.known_state.access.sessions.get(digest_token(secret)) if secret else None
         return None if session is None else session.by
 
     def had(self, secret: str) -> bool:
         """Whether there was such a session, which may have ended since: then it is no guess."""
-        return digest_token(secret) in self._campaign.known_state.team.sessions
+        return digest_token(secret) in self._campaign.known_state.access.sessions
 
     def exchange(self, token: str) -> tuple[Assessor, float] | None:
         """Sign in: the person with a session, and its length in seconds; None if the token is not valid."""

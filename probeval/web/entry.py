@@ -19,7 +19,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from probeval.campaign.team import digest_token
+from probeval.campaign.access import digest_token
 from probeval.errors import ProbevalError
 from probeval.web.assessors import Assessor, Roster
 from probeval.web.forms import own_form, read_form

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from probeval.campaign import Campaign, Role, history
-from probeval.campaign.team import MOST_SESSIONS, digest_token
+from probeval.campaign.access import MOST_SESSIONS, digest_token
 from probeval.data import Runs
 from probeval.errors import CampaignError
 from tests.campaign.conftest import Clock
@@ -257,4 +257,4 @@ def test_a_table_of_people_is_imported_once_and_brings_nothing_back(campaign: Ca
     assert campaign.people.add("owner", [("bob", Role.owner, people[0][2])]) == ["bob"]  # nor by another name
     assert campaign.people.add("owner", [("ann", Role.assessor, "Zm8nWy2xUo5kHj9bGe0r")]) == []
     assert campaign.people.add("owner", [("eve", Role.assessor, people[1][2])]) == []
-    assert campaign.people.team.invited["eve"].role == Role.assessor
+    assert campaign.people.access.invited["eve"].role == Role.assessor

@@ -122,7 +122,7 @@ def test_a_store_of_schema_1_is_migrated_and_goes_on(tmp_path):
         assert list(campaign.collection.runs.systems) == expected["systems"]
         assert [*campaign.state.adjudicated] == [tuple(expected["adjudicated"])]
         assert campaign.collection.labels.sources == ("robot",)
-        assert (campaign.state.phase, campaign.state.team.invited) == ("open", {})
+        assert (campaign.state.phase, campaign.state.access.invited) == ("open", {})
         campaign.add_runs("eve", Runs.rows(["late"], ["q1"], ["new"]))
         (task,) = campaign.next("cy")
         campaign.record("cy", task.query, task.doc, 1)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from probeval.campaign.events import Event, Invited, Revoked, SignedIn, SignedOut
 from probeval.errors import CampaignError
 
-__all__ = ["SESSION", "Team", "as_token", "digest_token", "new_token"]
+__all__ = ["SESSION", "Access", "as_token", "digest_token", "new_token"]
 
 SESSION = 30 * 24 * 3600.0  # seconds
 MOST_SESSIONS = 20  # that one person has open; the oldest ends
@@ -34,7 +34,7 @@ def digest_token(token: str) -> str:
 
 
 def as_token(token: str, whose: str) -> str:
-    """A token that somebody chose; one that could be guessed is refused."""
+    """A token that a person chose; one that could be guessed is refused."""
     if not TOKEN.fullmatch(token) or len(set(token)) < FEWEST_CHARACTERS:
         raise CampaignError(
             f"the token of {whose} must be 16 letters and digits or more, at least {FEWEST_CHARACTERS} of them "
@@ -44,8 +44,8 @@ def as_token(token: str, whose: str) -> str:
 
 
 @dataclass(frozen=True)
-class Team:
-    """The people of a campaign at one moment.
+class Access:
+    """Who may sign in to a campaign, at one moment.
 
     Parameters
     ----------
@@ -61,8 +61,8 @@ class Team:
     tokens: Mapping[str, str] = field(default_factory=dict)
     sessions: Mapping[str, SignedIn] = field(default_factory=dict)
 
-    def after(self, event: Event) -> Team:
-        """The team after an event."""
+    def after(self, event: Event) -> Access:
+        """The access after an event."""
         match event:
             case Invited():
                 tokens = {**self.tokens, event.digest: event.assessor}

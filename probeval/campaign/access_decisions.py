@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from probeval.campaign.access import SESSION
 from probeval.campaign.decisions import Action, Decision
 from probeval.campaign.events import Event, Invited, Revoked, Role, SignedIn, SignedOut
 from probeval.campaign.parsing import as_name
 from probeval.campaign.state import State
-from probeval.campaign.team import SESSION
 from probeval.errors import CampaignError, did_you_mean
 
-__all__ = ["ImportTeam", "Invite", "Revoke", "SignIn", "SignOut"]
+__all__ = ["ImportPeople", "Invite", "Revoke", "SignIn", "SignOut"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,8 +43,8 @@ class Invite(Action[Invited]):
 
     def event(self, state: State, now: float) -> Invited:
         """The invitation; a person who can sign in already is not invited again."""
-        current = state.team.invited.get(self.assessor)
-        if current is not None and state.team.holder(current.digest, now) is not None:
+        current = state.access.invited.get(self.assessor)
+        if current is not None and state.access.holder(current.digest, now) is not None:
             raise CampaignError(
                 f"{self.assessor!r} is invited already, as {current.role}. Revoke that first to give another link."
             )
@@ -63,14 +63,14 @@ class Revoke(Action[Revoked]):
 
     def event(self, state: State, now: float) -> Revoked:
         """The revocation."""
-        known = state.team.invited
+        known = state.access.invited
         if self.assessor not in known:
             raise CampaignError(f"No one called {self.assessor!r} is invited.{did_you_mean(self.assessor, known)}")
         return Revoked(**self._head(now), assessor=self.assessor)
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImportTeam(Decision[None]):
+class ImportPeople(Decision[None]):
     """Invite the people of a table who are not invited yet with the same token and role.
 
     A token that was revoked, or given to another person, does not come back.
@@ -88,11 +88,11 @@ class ImportTeam(Decision[None]):
 
     def events(self, state: State, now: float) -> Sequence[Invited]:
         """The new invitations."""
-        team, new = state.team, list[Invited]()
+        access, new = state.access, list[Invited]()
         for assessor, role, digest in self.people:
-            current = team.invited.get(assessor)
+            current = access.invited.get(assessor)
             same = current is not None and current.digest == digest
-            if (same and current is not None and current.role == role) or (not same and digest in team.tokens):
+            if (same and current is not None and current.role == role) or (not same and digest in access.tokens):
                 continue
             new.append(Invited(by=self.by, time=now, assessor=assessor, role=role, digest=digest))
         return new
@@ -116,7 +116,7 @@ class SignIn(Decision[SignedIn]):
 
     def events(self, state: State, now: float) -> Sequence[SignedIn]:
         """The new session; it ends with the invitation at the latest."""
-        invited = state.team.holder(self.token, now)
+        invited = state.access.holder(self.token, now)
         if invited is None:
             raise CampaignError("This token is unknown, has expired or was revoked. Ask the owner for another link.")
         until = now + SESSION if invited.until is None else min(now + SESSION, invited.until)
