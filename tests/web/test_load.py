@@ -192,7 +192,7 @@ def _kill_again_and_again(store: str, bundled: Collection, serve: Callable[..., 
             acknowledged += crowd.acknowledged
             _check(campaign, acknowledged)
         server = serve(store, "--assessor-file", _roster(put, team))
-        with closing(Judge(server.url, team[0].token)) as judge:
+        with closing(Judge(server.url, team[0].secret)) as judge:
             assert "Nothing is left" not in judge.look()
         print(f"{times} kills, {len(acknowledged)} acknowledged, all there")
     return len(acknowledged)
