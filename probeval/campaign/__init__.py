@@ -1,7 +1,10 @@
 """Judging campaigns: a durable log of events, and the state, status and files derived from it."""
 
+from probeval.campaign.access import Access
 from probeval.campaign.background import Refresher
 from probeval.campaign.campaign import Campaign
+from probeval.campaign.checking import CampaignCheck, StoreCheck, check_store
+from probeval.campaign.copying import copy_store
 from probeval.campaign.events import (
     KINDS,
     Adjudicated,
@@ -12,11 +15,19 @@ from probeval.campaign.events import (
     Flagged,
     GuidelineChanged,
     Imported,
+    Invited,
     Judged,
     Labelled,
     Leased,
+    Phase,
+    PhaseChanged,
     QueriesChanged,
     Released,
+    Revoked,
+    Role,
+    RunsAdded,
+    SignedIn,
+    SignedOut,
     Skipped,
     Withdrawn,
 )
@@ -27,7 +38,9 @@ from probeval.campaign.exchange import (
     import_formats,
     read_incoming,
 )
+from probeval.campaign.history import HistoryEntry, history
 from probeval.campaign.leases import Task
+from probeval.campaign.people import People
 from probeval.campaign.setup import Setup
 from probeval.campaign.snapshot import ModelSnapshot
 from probeval.campaign.state import State, fold
@@ -36,8 +49,10 @@ from probeval.campaign.store import Store
 
 __all__ = [
     "KINDS",
+    "Access",
     "Adjudicated",
     "Campaign",
+    "CampaignCheck",
     "Changed",
     "Commented",
     "Created",
@@ -45,25 +60,39 @@ __all__ = [
     "ExportFormat",
     "Flagged",
     "GuidelineChanged",
+    "HistoryEntry",
     "Imported",
     "Incoming",
+    "Invited",
     "Judged",
     "Labelled",
     "Leased",
     "ModelSnapshot",
+    "People",
+    "Phase",
+    "PhaseChanged",
     "QueriesChanged",
     "Refresher",
     "Released",
+    "Revoked",
+    "Role",
+    "RunsAdded",
     "Setup",
     "Share",
+    "SignedIn",
+    "SignedOut",
     "Skipped",
     "State",
     "Status",
     "Store",
+    "StoreCheck",
     "Task",
     "Withdrawn",
+    "check_store",
+    "copy_store",
     "export_formats",
     "fold",
+    "history",
     "import_formats",
     "read_incoming",
 ]

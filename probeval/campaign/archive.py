@@ -5,8 +5,10 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,7 @@ from probeval.data.pool import Pool
 from probeval.data.runs import Runs
 from probeval.errors import StoreError
 
-__all__ = ["join_labels", "pack", "pack_labels", "unpack", "unpack_labels"]
+__all__ = ["join_labels", "pack", "pack_labels", "pack_runs", "unpack", "unpack_labels", "unpack_runs"]
 
 PARTS = "probabilities "  # an array of a source's probabilities, by the position of the source
 OBSERVER = "observer "  # the description of a source, by its name
@@ -29,10 +31,7 @@ OBSERVER = "observer "  # the description of a source, by its name
 
 def pack(collection: Collection) -> dict[str, bytes]:
     """The parts of a collection, by name: everything but its judgments."""
-    runs = collection.runs
-    teams = {} if runs.teams is None else {"teams": runs.teams}
-    lists: dict[str, NDArray[Any]] = {"pairs": runs.pairs.astype(np.int32), "scores": runs.scores}
-    parts = {"runs": _bundle({"systems": runs.systems, **teams, **_ids(runs.pool)}, {**lists, **_positions(runs.pool)})}
+    parts = {"runs": pack_runs(collection.runs)}
     if collection.metadata is not None:
         groups = {f"group {name}": values for name, values in collection.metadata.groups.items()}
         parts["metadata"] = _bundle({"docs": collection.metadata.docs, **groups}, {})
@@ -43,19 +42,24 @@ def pack(collection: Collection) -> dict[str, bytes]:
     return parts
 
 
-def unpack(name: str, part: Callable[[str], bytes | None], labels: Sequence[str]) -> Collection:
-    """The collection with this name, from a function that returns parts and the names of further label tables."""
-    packed = part("runs")
-    if packed is None:
-        raise StoreError(f"campaign {name!r} has no runs: the store is damaged. Restore it from a backup.")
-    texts, arrays = _open(packed)
-    runs = Runs(
-        tuple(texts["systems"]),
-        _pool(texts, arrays),
-        arrays["pairs"].astype(np.int64),
-        arrays["scores"],
-        tuple(texts["teams"]) if "teams" in texts else None,
-    )
+def unpack(
+    name: str, part: Callable[[str], bytes | None], *, labels: Sequence[str] = (), late: Sequence[str] = ()
+) -> Collection:
+    """The collection of a campaign.
+
+    Parameters
+    ----------
+    name
+        Its name.
+    part
+        Returns a part of the store by its name.
+    labels, late
+        The names of the parts with further label tables and with late runs, in the order in which they came.
+    """
+    packed = [part(each) for each in ("runs", *late)]
+    if None in packed:
+        raise StoreError(f"campaign {name!r} lacks runs: the store is damaged. Restore it from a backup.")
+    runs = reduce(Runs.joined, (unpack_runs(each) for each in packed if each is not None))
     tables = [unpack_labels(table) for table in map(part, ["labels", *labels]) if table is not None]
     metadata, vectors = part("metadata"), part("vectors")
     return Collection(
@@ -64,6 +68,25 @@ def unpack(name: str, part: Callable[[str], bytes | None], labels: Sequence[str]
         metadata=None if metadata is None else _metadata(metadata),
         labels=join_labels(tables) if tables else None,
         vectors=None if vectors is None else _vectors(vectors),
+    )
+
+
+def pack_runs(runs: Runs) -> bytes:
+    """Runs as a part."""
+    teams = {} if runs.teams is None else {"teams": runs.teams}
+    lists: dict[str, NDArray[Any]] = {"pairs": runs.pairs.astype(np.int32), "scores": runs.scores}
+    return _bundle({"systems": runs.systems, **teams, **_ids(runs.pool)}, {**lists, **_positions(runs.pool)})
+
+
+def unpack_runs(packed: bytes) -> Runs:
+    """The runs in a part."""
+    texts, arrays = _open(packed)
+    return Runs(
+        tuple(texts["systems"]),
+        _pool(texts, arrays),
+        arrays["pairs"].astype(np.int64),
+        arrays["scores"],
+        tuple(texts["teams"]) if "teams" in texts else None,
     )
 
 
@@ -168,6 +191,13 @@ def _bundle(texts: Mapping[str, Iterable[str]], arrays: Mapping[str, NDArray[Any
 
 
 def _open(packed: bytes) -> tuple[dict[str, Ids], dict[str, NDArray[Any]]]:
+    try:
+        return _unzipped(packed)
+    except (zipfile.BadZipFile, zlib.error, ValueError, KeyError, EOFError, OSError):
+        raise StoreError("A part of the store is damaged. Restore the store from a backup.") from None
+
+
+def _unzipped(packed: bytes) -> tuple[dict[str, Ids], dict[str, NDArray[Any]]]:
     arrays = {}
     with zipfile.ZipFile(io.BytesIO(packed)) as bundle:
         texts = {name: objects(values) for name, values in json.loads(bundle.read("texts.json")).items()}

@@ -8,25 +8,21 @@ from collections.abc import Callable, Mapping
 from collections.abc import Collection as Names
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from probeval.campaign.archive import unpack
-from probeval.campaign.creation import checked_settings, prepare_creation
+from probeval.campaign.base import CampaignBase
+from probeval.campaign.creation import prepare_creation
 from probeval.campaign.decisions import Comment, Flag, Judge, LeaseNext, Release, Skip, Withdraw
 from probeval.campaign.events import (
     Adjudicated,
-    Changed,
     Commented,
     Event,
     Flagged,
     GuidelineChanged,
     Judged,
-    Labelled,
     Pair,
+    Phase,
     QueriesChanged,
     Released,
     Skipped,
@@ -35,10 +31,9 @@ from probeval.campaign.events import (
 from probeval.campaign.exchange import Incoming, export_format, read_incoming
 from probeval.campaign.leases import Task
 from probeval.campaign.log import Log
-from probeval.campaign.owner_decisions import Adjudicate, ChangeGuideline, ChangeQueries, ChangeSettings, Import
+from probeval.campaign.owner_decisions import Adjudicate, ChangeGuideline, ChangeQueries, Import
 from probeval.campaign.parsing import as_grade, as_name, as_texts
 from probeval.campaign.runner import ModelRunner
-from probeval.campaign.setup import Setup
 from probeval.campaign.snapshot import ModelSnapshot
 from probeval.campaign.state import FOR_MODELS, State
 from probeval.campaign.status import Status, status_of
@@ -46,9 +41,7 @@ from probeval.campaign.store import Store
 from probeval.data.collection import Collection
 from probeval.data.files import read_bytes
 from probeval.data.irds import is_dataset
-from probeval.data.pool import Pool
 from probeval.data.scale import Scale
-from probeval.errors import CampaignError, did_you_mean
 from probeval.scores import Ranking
 from probeval.selection import AuditReport, JudgingState
 
@@ -57,7 +50,7 @@ __all__ = ["Campaign"]
 OWNER = "owner"
 
 
-class Campaign:
+class Campaign(CampaignBase):
     """A judging campaign: a log of events in a store, and the runs under evaluation.
 
     Any number of threads and processes may use one campaign. ``next``, ``record`` and the other steps run no model:
@@ -67,9 +60,9 @@ class Campaign:
     """
 
     def __init__(self, log: Log) -> None:
-        self._log = log
+        super().__init__(log)
         self._snapshot: ModelSnapshot | None = None
-        self._runner: tuple[tuple[Labelled, ...], ModelRunner] | None = None
+        self._runner: tuple[tuple[Event, ...], ModelRunner] | None = None
 
     @classmethod
     def create(
@@ -159,16 +152,6 @@ class Campaign:
         return f"<Campaign {state.settings.name}: {len(state.judged):,} pairs judged>"
 
     @property
-    def state(self) -> State:
-        """The current state, with the events that other processes added."""
-        return self._log.state
-
-    @property
-    def setup(self) -> Setup:
-        """The current settings."""
-        return self.state.settings
-
-    @property
     def address(self) -> tuple[str, str]:
         """The store and the name with which another process can open the campaign."""
         return self._log.store.url, self.setup.name
@@ -185,33 +168,15 @@ class Campaign:
     @property
     def queries(self) -> Mapping[str, str]:
         """The text of every query; empty if unknown."""
-        texts = self.state.texts
-        return {query: texts.get(query, "") for query in self._collection.runs.queries}
-
-    @cached_property
-    def scale(self) -> Scale:
-        """The scale that assessors judge on; it never changes."""
-        return self.setup.scale
-
-    @cached_property
-    def pool(self) -> Pool:
-        """The pairs to judge."""
-        return self._collection.runs.top(self.setup.depth).pool
-
-    @property
-    def collection(self) -> Collection:
-        """Runs, evidence and the judgments so far, one grade per pair."""
         state = self.state
-        labels = [event.part for event in state.labels]
-        collection = unpack(state.settings.name, self._part, labels) if labels else self._collection
-        return replace(collection, judgments=state.judgments)
+        return {query: state.texts.get(query, "") for query in self._candidates(state).collection.runs.queries}
 
     def status(self) -> Status:
         """Progress, assessors, agreement and the remaining work. Runs no model."""
         state, snapshot = self.state, self.snapshot
         return status_of(
             state,
-            pool=self._popular,
+            pool=self._candidates(state).popular,
             now=self._log.clock(),
             snapshot=snapshot,
             behind=0 if snapshot is None else self._behind(snapshot),
@@ -257,7 +222,8 @@ class Campaign:
         """Up to ``n`` pairs for this assessor to judge now.
 
         Pairs that they already hold come first. New ones are then leased to them: pairs that need another opinion,
-        then those that the model proposes, then those that most systems retrieve. Empty if nothing is left for them.
+        then those that the model proposes, then those that most systems retrieve. Empty if nothing is left for them, or
+        if the campaign is paused or closed.
         """
         who = as_name(assessor, "an assessor")
         tasks = self._tasks(self.state, who, n)
@@ -317,13 +283,8 @@ class Campaign:
 
     def change_queries(self, by: str, texts: Mapping[str, str], *, token: str | None = None) -> QueriesChanged:
         """Add or replace query texts, by id; texts of queries that the campaign does not have are ignored."""
-        ours = as_texts(texts, self._collection.runs.queries)
+        ours = as_texts(texts, self._candidates(self.state).collection.runs.queries)
         return self._log.advance(ChangeQueries(by=by, texts=ours, token=token)).event
-
-    def change(self, by: str, **settings: Any) -> Changed:
-        """Change settings from now on: policy, goal, stopping rule, exploration, overlap, the length of leases."""
-        setup = checked_settings(self.setup.changed(**settings), self._collection)
-        return self._log.advance(ChangeSettings(by=by, setup=setup)).event
 
     def import_file(
         self,
@@ -367,13 +328,15 @@ class Campaign:
         return Judge(by=assessor, pair=self._pair(query, doc), grade=as_grade(self.scale, grade), token=token)
 
     def _lease_next(self, assessor: str, n: int) -> LeaseNext:
-        snapshot = self.snapshot
+        snapshot, state = self.snapshot, self._log.known
         queue = () if snapshot is None else snapshot.queue
-        picks = {} if snapshot is None else dict(zip(queue, snapshot.picks, strict=False))  # older ones have no picks
-        return LeaseNext(assessor=assessor, n=n, proposed=[*queue, *self._popular], picks=picks)
+        current = snapshot is not None and snapshot.number >= state.pooled
+        picks = dict(zip(queue, snapshot.picks, strict=False)) if snapshot is not None and current else {}
+        proposed = [*queue, *self._candidates(state).popular]
+        return LeaseNext(assessor=assessor, n=n, proposed=proposed, picks=picks)
 
     def _tasks(self, state: State, assessor: str, n: int) -> list[Task]:
-        held = state.held_by(assessor, self._log.clock())[:n]
+        held = state.held_by(assessor, self._log.clock())[:n] if state.phase is Phase.open else []
         return [Task(e.query, e.doc, state.texts.get(e.query, ""), e.until) for e in held]
 
     def _behind(self, snapshot: ModelSnapshot) -> int:
@@ -381,36 +344,14 @@ class Campaign:
         return sum(isinstance(event, FOR_MODELS) for event in self.log(snapshot.number))
 
     def _model_runner(self) -> ModelRunner:
-        labels = self.state.labels
-        if self._runner is None or self._runner[0] != labels:
-            self._runner = labels, ModelRunner(self.collection, card=self._part("card"))
+        state = self.state
+        inputs: tuple[Event, ...] = (*state.labels, *state.runs)
+        if self._runner is None or self._runner[0] != inputs:
+            self._runner = inputs, ModelRunner(self.collection, card=self._part("card"))
         return self._runner[1]
 
     def _pair(self, query: str, doc: str) -> Pair:
-        if (query, doc) not in self._retrieved:
-            known = self._collection.runs.queries
-            if query not in known:
-                raise CampaignError(f"No query {query!r} in this campaign.{did_you_mean(str(query), known)}")
-            raise CampaignError(f"Query {query!r}: no run retrieves document {doc!r}.")
-        return query, doc
-
-    def _part(self, name: str) -> bytes | None:
-        return self._log.store.part(self._log.key, name)
-
-    @cached_property
-    def _collection(self) -> Collection:
-        """Runs and evidence from the creation of the campaign."""
-        return unpack(self.setup.name, self._part, [])
-
-    @cached_property
-    def _popular(self) -> list[Pair]:
-        """The pairs of the pool, by descending number of systems that retrieve them."""
-        runs = self._collection.runs.top(self.setup.depth)
-        retrieved = np.bincount(runs.pairs[runs.pairs >= 0], minlength=len(runs.pool))
-        return [runs.pool.label(int(pair)) for pair in np.argsort(-retrieved, kind="stable")]
-
-    @cached_property
-    def _retrieved(self) -> frozenset[Pair]:
-        """Every pair that some run has, at any rank."""
-        pool = self._collection.runs.pool
-        return frozenset(zip(pool.queries[pool.query], pool.docs[pool.doc], strict=True))
+        known = self._candidates(self._log.known)
+        if (query, doc) in known.retrieved:
+            return query, doc
+        return self._candidates(self.state).check(query, doc)  # another process may have added runs

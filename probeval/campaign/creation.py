@@ -14,6 +14,7 @@ from probeval.campaign.exchange import Incoming, incoming_events
 from probeval.campaign.parsing import as_name, as_text, as_texts
 from probeval.campaign.setup import Setup
 from probeval.data.collection import Collection
+from probeval.data.runs import Runs
 from probeval.data.scale import Scale
 from probeval.errors import CampaignError, did_you_mean
 from probeval.relevance import card_names, choose_model
@@ -23,7 +24,7 @@ from probeval.selection import Goal, Stopping
 from probeval.selection.batch import check_exploration
 from probeval.selection.policies import find_policy
 
-__all__ = ["Creation", "checked_settings", "prepare_creation"]
+__all__ = ["Creation", "check_ids", "checked_settings", "prepare_creation"]
 
 SPACE = re.compile(r"[\s\x00-\x1f\x7f]")
 
@@ -76,9 +77,7 @@ def prepare_creation(
         **settings,
     )
     setup = checked_settings(setup, collection)
-    for each_id in (*collection.runs.queries, *collection.runs.pool.docs):
-        if not each_id or SPACE.search(each_id):  # a qrels file could not represent it
-            raise CampaignError(f"Ids of queries and documents must not contain white space, got {each_id!r}.")
+    check_ids(collection.runs)
     parts = pack(collection)
     if choice.card is not None and choice.name not in card_names():
         parts["card"] = json.dumps(choice.card.to_dict()).encode()
@@ -91,6 +90,13 @@ def prepare_creation(
     if collection.judgments is not None:
         events += incoming_events(Incoming(collection.judgments), who, now, source="collection")
     return Creation(setup, parts, tuple(events))
+
+
+def check_ids(runs: Runs) -> None:
+    """Raise an error if a qrels file could not represent an id of these runs."""
+    for each_id in (*runs.queries, *runs.pool.docs):
+        if not each_id or SPACE.search(each_id):
+            raise CampaignError(f"Ids of queries and documents must not contain white space, got {each_id!r}.")
 
 
 def checked_settings(setup: Setup, collection: Collection) -> Setup:

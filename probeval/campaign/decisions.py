@@ -19,6 +19,7 @@ from probeval.campaign.events import (
     Judged,
     Leased,
     Pair,
+    Phase,
     Released,
     Skipped,
     Withdrawn,
@@ -68,6 +69,15 @@ class Outcome(Generic[A]):
 
 class Decision(ABC, Generic[A]):
     """A request to a campaign. ``A`` is the type of the event asked for."""
+
+    phases: ClassVar[frozenset[Phase]] = frozenset(Phase)  # in which it is possible
+
+    def check_phase(self, state: State) -> None:
+        """Raise an error if the campaign is in a phase that does not allow this."""
+        change = state.phase_change
+        if change is not None and state.phase not in self.phases:
+            why = f" ({change.reason})" if change.reason else ""
+            raise CampaignError(f"The campaign is {state.phase}{why}: nothing was saved.")
 
     @abstractmethod
     def events(self, state: State, now: float) -> Sequence[Event]:
@@ -125,6 +135,7 @@ class Action(Decision[E]):
         earlier = self.earlier(state)
         if earlier is not None:
             return self.following(state, earlier, now)
+        self.check_phase(state)
         event = self.event(state, now)
         return [event, *self.following(fold(state, [replace(event, number=state.number + 1)]), event, now)]
 
@@ -156,8 +167,9 @@ class Action(Decision[E]):
 
 @dataclass(frozen=True, kw_only=True)
 class PairAction(Action[E]):
-    """An action on a pair that some run retrieves."""
+    """An action on a pair that some run retrieves; by default one of an assessor, in an open campaign."""
 
+    phases = frozenset({Phase.open})
     same_request: ClassVar[tuple[str, ...]] = ("pair",)
     pair: Pair
 
@@ -187,7 +199,9 @@ class LeaseNext(Decision[Leased | None]):
     picks: Mapping[Pair, Pick]
 
     def events(self, state: State, now: float) -> Sequence[Leased]:
-        """The new leases."""
+        """The new leases; none unless the campaign is open."""
+        if state.phase is not Phase.open:
+            return []
         return lease_new(state, self.assessor, self.n, now, self.proposed, self.picks)
 
     def event_asked_for(self, state: State, events: Sequence[Event]) -> Leased | None:
@@ -218,6 +232,7 @@ class Withdraw(Action[Withdrawn]):
     """Withdraw one's judgment with this number, or one's latest; the pair is leased again."""
 
     kind = Withdrawn
+    phases = frozenset({Phase.open})
     judgment: int | None = None
 
     def event(self, state: State, now: float) -> Withdrawn:
@@ -232,7 +247,7 @@ class Withdraw(Action[Withdrawn]):
 
     def following(self, state: State, event: Withdrawn, now: float) -> Sequence[Event]:
         """A lease of the pair; the person's other leases are renewed so that it comes before them."""
-        if not state.is_open(event.pair, self.by, now):
+        if state.phase is not Phase.open or not state.is_open(event.pair, self.by, now):
             return ()
         others = [held.pair for held in state.held_by(self.by, now)]
         return [lease(state, pair, self.by, now) for pair in (event.pair, *others)]

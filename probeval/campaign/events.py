@@ -16,14 +16,20 @@
     Adjudicated       the grade of a pair was settled, overriding all judgments
     Imported          a file was imported; its judgments follow as separate events
     Labelled          machine labels were imported: evidence, never judgments
+    RunsAdded         late runs joined: the pool grew
+    PhaseChanged      the campaign was paused, resumed, closed or reopened
+    Invited           a person got a link to sign in with, and a role
+    Revoked           a person may no longer sign in
+    SignedIn          a person exchanged their link for a session
+    SignedOut         a session ended
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar
 
 from probeval.campaign.setup import Setup
 from probeval.selection import Pick
@@ -38,21 +44,42 @@ __all__ = [
     "Flagged",
     "GuidelineChanged",
     "Imported",
+    "Invited",
     "Judged",
     "Labelled",
     "Leased",
     "Pair",
     "PairEvent",
+    "Phase",
+    "PhaseChanged",
     "QueriesChanged",
     "Released",
+    "Revoked",
+    "Role",
+    "RunsAdded",
+    "SignedIn",
+    "SignedOut",
     "Skipped",
     "Withdrawn",
-    "decode",
-    "encode",
 ]
 
 Pair = tuple[str, str]  # a query and a document, by their ids
-HEAD = ("number", "time", "by", "token")
+
+
+class Phase(StrEnum):
+    """Whether a campaign goes on."""
+
+    open = "open"
+    paused = "paused"
+    closed = "closed"
+
+
+class Role(StrEnum):
+    """What a person may do: judge; also settle disagreements; also see the ranking, export and change the campaign."""
+
+    assessor = "assessor"
+    adjudicator = "adjudicator"
+    owner = "owner"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -238,42 +265,98 @@ class Labelled(Event):
     pairs: int
 
 
+@dataclass(frozen=True, kw_only=True)
+class RunsAdded(Event):
+    """Late runs joined; they are a part of the store.
+
+    Parameters
+    ----------
+    source
+        The files that they were read from.
+    part
+        The part of the store.
+    systems
+        The names of the new systems.
+    pairs
+        The number of pairs that the pool gained.
+    """
+
+    kind = "runs"
+    source: str
+    part: str
+    systems: tuple[str, ...]
+    pairs: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class PhaseChanged(Event):
+    """The campaign was paused, resumed, closed or reopened."""
+
+    kind = "phase"
+    phase: Phase
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Invited(Event):
+    """A person may sign in with a token, of which only the digest is kept. An earlier token of theirs ends.
+
+    Parameters
+    ----------
+    assessor
+        The person.
+    role
+        What they may do.
+    digest
+        The SHA-256 digest of the token.
+    until
+        The time at which the token ends, in seconds since 1970; None for never.
+    """
+
+    kind = "invited"
+    assessor: str
+    role: Role
+    digest: str
+    until: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Revoked(Event):
+    """A person may no longer sign in, and their sessions ended."""
+
+    kind = "revoked"
+    assessor: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SignedIn(Event):
+    """A person exchanged their token for a session.
+
+    Parameters
+    ----------
+    digest
+        The SHA-256 digest of the session's secret.
+    until
+        The time at which it ends, in seconds since 1970.
+    """
+
+    kind = "signed in"
+    digest: str
+    until: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class SignedOut(Event):
+    """A session, named by its digest, ended."""
+
+    kind = "signed out"
+    digest: str
+
+
 KINDS: dict[str, type[Event]] = {
     event.kind: event
     for event in (
         Created, Changed, GuidelineChanged, QueriesChanged, Leased, Released, Judged, Withdrawn, Skipped, Flagged,
-        Commented, Adjudicated, Imported, Labelled,
+        Commented, Adjudicated, Imported, Labelled, RunsAdded, PhaseChanged, Invited, Revoked, SignedIn, SignedOut,
     )
 }  # fmt: skip
-
-
-def encode(event: Event) -> dict[str, Any]:
-    """An event as a row of the store: common fields in columns, the rest as JSON.
-
-    >>> row = encode(Judged(by="ann", time=5.0, number=3, query="q", doc="d", grade=2.0, guideline=1))
-    >>> row["kind"], row["body"]
-    ('judged', '{"query":"q","doc":"d","grade":2.0,"guideline":1}')
-    """
-    default = {field.name: field.default for field in fields(event)}
-    rest = {name: value for name, value in asdict(event).items() if name not in HEAD and value != default[name]}
-    if "setup" in rest:
-        rest["setup"] = event.setup.to_dict()  # type: ignore[attr-defined]
-    head = {name: getattr(event, name) for name in HEAD}
-    return head | {"kind": event.kind, "body": json.dumps(rest, separators=(",", ":"))}
-
-
-def decode(row: Mapping[str, Any]) -> Event:
-    """The event in a row of the store.
-
-    >>> event = Leased(by="ann", time=5.0, number=3, query="q", doc="d", until=65.0)
-    >>> decode(encode(event)) == event
-    True
-    """
-    rest = json.loads(row["body"])
-    if "setup" in rest:
-        rest["setup"] = Setup.from_dict(rest["setup"])
-    if rest.get("pick") is not None:
-        rest["pick"] = Pick.from_dict(rest["pick"])
-    if "columns" in rest:
-        rest["columns"] = tuple(rest["columns"])
-    return KINDS[row["kind"]](**{name: row[name] for name in HEAD}, **rest)

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from probeval.campaign.events import Event, Imported, Judged, Labelled, encode
+from probeval.campaign.codec import encode
+from probeval.campaign.events import Event, Imported, Judged, Labelled
 from probeval.campaign.parsing import as_name
 from probeval.campaign.state import State
 from probeval.data.evidence import LabelTable

@@ -106,6 +106,11 @@ class Log:
         new = self.store.events(self.key, known.number)
         return self._keep(fold(known, new)) if new else known
 
+    @property
+    def known(self) -> State:
+        """The state as it was read last, without a look at the store; the current one before that."""
+        return self._state if self._state.number else self.state
+
     def advance(self, decision: Decision[A]) -> Outcome[A]:
         """Take a decision on the current state and add its events, all or none.
 

@@ -1,20 +1,38 @@
-"""Decisions of a campaign's owner: settle grades, change texts and settings, import files."""
+"""Decisions of a campaign's owner: settle grades, change texts, settings and the phase, add files and late runs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from types import MappingProxyType
+from typing import Any, cast
 
-from probeval.campaign.archive import pack_labels
+from probeval.campaign.archive import pack_labels, pack_runs
+from probeval.campaign.creation import check_ids, checked_settings
 from probeval.campaign.decisions import Action, Decision, PairAction
-from probeval.campaign.events import Adjudicated, Changed, Event, GuidelineChanged, QueriesChanged
+from probeval.campaign.events import (
+    Adjudicated,
+    Changed,
+    Event,
+    GuidelineChanged,
+    Phase,
+    PhaseChanged,
+    QueriesChanged,
+    RunsAdded,
+)
 from probeval.campaign.exchange import Incoming, incoming_events
-from probeval.campaign.setup import Setup
 from probeval.campaign.state import State
+from probeval.campaign.tables import digest_of
+from probeval.data.collection import Collection
+from probeval.data.runs import Runs
 from probeval.errors import CampaignError
+from probeval.scores.evaluate import as_metric
 
-__all__ = ["Adjudicate", "ChangeGuideline", "ChangeQueries", "ChangeSettings", "Import"]
+__all__ = ["AddRuns", "Adjudicate", "ChangeGuideline", "ChangePhase", "ChangeQueries", "ChangeSettings", "Import"]
+
+NOT_CLOSED = frozenset({Phase.open, Phase.paused})
+FROM = {Phase.paused: {Phase.open}, Phase.closed: {Phase.open, Phase.paused}, Phase.open: {Phase.paused, Phase.closed}}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +40,7 @@ class Adjudicate(PairAction[Adjudicated]):
     """Settle the grade of a pair."""
 
     kind = Adjudicated
+    phases = NOT_CLOSED
     same_request = ("pair", "grade", "reason")
     text_fields = MappingProxyType({"reason": "A reason"})
     grade: float
@@ -61,15 +80,111 @@ class ChangeQueries(Action[QueriesChanged]):
 
 @dataclass(frozen=True, kw_only=True)
 class ChangeSettings(Action[Changed]):
-    """Replace the settings."""
+    """Change some settings.
+
+    Parameters
+    ----------
+    settings
+        The new values, by name; the others stay as they are at that moment.
+    collection
+        The runs, which a goal may name.
+    """
 
     kind = Changed
-    same_request = ("setup",)
-    setup: Setup
+    phases = NOT_CLOSED
+    settings: Mapping[str, Any]
+    collection: Collection = field(compare=False)
 
     def event(self, state: State, now: float) -> Changed:
-        """The new settings."""
-        return Changed(**self._head(now), setup=self.setup)
+        """The new settings; a measure that looks deeper than the pool needs a depth too."""
+        before = state.settings
+        setup = checked_settings(before.changed(**self.settings), self.collection)
+        if setup == before:
+            raise CampaignError("These are the campaign's settings already: nothing changes.")
+        cutoff = as_metric(setup.metric).cutoff or 0
+        if setup.metric != before.metric and "depth" not in self.settings and cutoff > setup.depth:
+            raise CampaignError(
+                f"{setup.metric} looks at {cutoff} ranks, and the pool has {setup.depth}. Change the depth as well."
+            )
+        return Changed(**self._head(now), setup=setup)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangePhase(Action[PhaseChanged]):
+    """Pause, resume, close or reopen the campaign."""
+
+    kind = PhaseChanged
+    same_request = ("phase", "reason")
+    text_fields = MappingProxyType({"reason": "A reason"})
+    phase: Phase
+    reason: str = ""
+
+    def event(self, state: State, now: float) -> PhaseChanged:
+        """The new phase; the one that the campaign is in already is refused."""
+        if state.phase not in FROM[self.phase]:
+            raise CampaignError(f"The campaign is {state.phase}: it cannot become {self.phase} from there.")
+        return PhaseChanged(**self._head(now), phase=self.phase, reason=self.reason)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddRuns(Decision[RunsAdded]):
+    """Add late runs; runs of a system that the campaign has are refused.
+
+    Parameters
+    ----------
+    by
+        The person who adds them.
+    before
+        The runs of the campaign so far.
+    runs
+        The late runs.
+    source
+        Their files, as the log names them.
+    pairs
+        The number of pairs that the pool gains.
+    """
+
+    phases = NOT_CLOSED
+    by: str
+    before: Runs = field(compare=False)
+    runs: Runs = field(compare=False)
+    source: str
+    pairs: int
+
+    def __post_init__(self) -> None:
+        check_ids(self.runs)
+        if not set(self.before.queries) & set(self.runs.queries):
+            raise CampaignError(
+                f"The late runs have none of the campaign's queries, such as {self.before.queries[0]!r}; "
+                f"they have {self.runs.queries[0]!r}."
+            )
+
+    def events(self, state: State, now: float) -> Sequence[RunsAdded]:
+        """One event for all of the runs."""
+        self.check_phase(state)
+        known = {*self.before.systems, *(system for added in state.runs for system in added.systems)}
+        again = next((system for system in self.runs.systems if system in known), None)
+        if again is not None:
+            raise CampaignError(f"The campaign has a system {again!r} already. Rename the run's file if it is another.")
+        systems, pairs = self.runs.systems, self.pairs
+        return [RunsAdded(by=self.by, time=now, source=self.source, part=self._part, systems=systems, pairs=pairs)]
+
+    def event_asked_for(self, state: State, events: Sequence[Event]) -> RunsAdded:
+        """The event of the runs."""
+        return cast("RunsAdded", events[0])
+
+    @property
+    def parts(self) -> Mapping[str, bytes]:
+        """The runs."""
+        return {self._part: self._packed}
+
+    @cached_property
+    def _packed(self) -> bytes:
+        return pack_runs(self.runs)
+
+    @property
+    def _part(self) -> str:
+        return f"runs {digest_of(self._packed)}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +203,7 @@ class Import(Decision[Event]):
         Of the file's bytes.
     """
 
+    phases = NOT_CLOSED
     by: str
     incoming: Incoming
     path: str
@@ -96,6 +212,7 @@ class Import(Decision[Event]):
 
     def events(self, state: State, now: float) -> Sequence[Event]:
         """One event for the file, with the token, and one for each judgment."""
+        self.check_phase(state)
         if self._token in state.tokens:
             raise CampaignError(f"{self.path}: already imported, as event {state.tokens[self._token].number}.")
         first, *others = incoming_events(self.incoming, self.by, now, source=self.source, part=self._part)

@@ -92,7 +92,12 @@ class ModelRunner:
         judged = self.judging_state(state)
         leases = sorted(state.picks.values(), key=lambda lease: lease.number)
         at = judged.judging.pool.locate([lease.query for lease in leases], [lease.doc for lease in leases])
-        chosen = [(int(pair), lease.pick) for pair, lease in zip(at, leases, strict=True) if pair >= 0 and lease.pick]
+        systems = len(judged.judging.collection.runs.systems)  # a pick from before late runs has fewer
+        chosen = [
+            (int(pair), lease.pick)
+            for pair, lease in zip(at, leases, strict=True)
+            if pair >= 0 and lease.pick and len(lease.pick.scores) in (0, systems)
+        ]
         return audit(judged, chosen)
 
     def _judging(self, state: State) -> Judging:

@@ -75,6 +75,8 @@ class Setup:
             raise CampaignError(f"The number of opinions must be 2 or more, got {self.opinions}.")
         if not self.lease > 0:
             raise CampaignError(f"The lease must be a positive number of seconds, got {self.lease:g}.")
+        if self.depth < 1:
+            raise CampaignError(f"The depth of the pool must be 1 or more, got {self.depth}.")
         if self.rule not in RULES:
             raise CampaignError(
                 f"Unknown rule {self.rule!r}: expected {', '.join(RULES)}.{did_you_mean(self.rule, RULES)}"
@@ -89,8 +91,8 @@ class Setup:
         return self.opinions if int.from_bytes(digest[:8], "big") < self.overlap * 2**64 else 1
 
     def changed(self, **settings: Any) -> Setup:
-        """A copy with other settings; the name, the scale and the depth cannot change."""
-        fixed = {"name", "scale", "depth"} & settings.keys()
+        """A copy with other settings; the name and the scale cannot change."""
+        fixed = {"name", "scale"} & settings.keys()
         if fixed:
             raise CampaignError(f"The {min(fixed)} of a campaign cannot change. Create another campaign.")
         return replace(self, **settings)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from probeval.campaign.access import Access
 from probeval.campaign.events import (
     Adjudicated,
     Changed,
@@ -24,12 +25,19 @@ from probeval.campaign.events import (
     Flagged,
     GuidelineChanged,
     Imported,
+    Invited,
     Judged,
     Labelled,
     Leased,
     Pair,
+    Phase,
+    PhaseChanged,
     QueriesChanged,
     Released,
+    Revoked,
+    RunsAdded,
+    SignedIn,
+    SignedOut,
     Skipped,
     Withdrawn,
 )
@@ -39,7 +47,8 @@ from probeval.errors import CampaignError
 
 __all__ = ["FOR_MODELS", "State", "fold"]
 
-FOR_MODELS = (Created, Changed, Judged, Withdrawn, Adjudicated, Labelled)  # events that change a model's input
+# Events that change a model's input.
+FOR_MODELS = (Created, Changed, Judged, Withdrawn, Adjudicated, Labelled, RunsAdded)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +81,15 @@ class State:
         Query texts by id, where known.
     labels, imports
         The imports of labels and of judgments, in order.
+    runs
+        The additions of late runs, in order.
+    pooled
+        The number of the last event that changed the runs, the depth or the measure: predictions made before it are of
+        another pool or measure.
+    phase_change
+        The latest pause, closing or the like; None if there was none.
+    access
+        The people who may sign in, and their sessions.
     tokens
         The events that have a token, by token.
     """
@@ -91,6 +109,10 @@ class State:
     texts: Mapping[str, str] = field(default_factory=dict)
     labels: tuple[Labelled, ...] = ()
     imports: tuple[Imported, ...] = ()
+    runs: tuple[RunsAdded, ...] = ()
+    pooled: int = 0
+    phase_change: PhaseChanged | None = None
+    access: Access = field(default_factory=Access)
     tokens: Mapping[str, Event] = field(default_factory=dict)
 
     @property
@@ -99,6 +121,11 @@ class State:
         if self.setup is None:
             raise CampaignError("The log does not begin with the creation of a campaign.")
         return self.setup
+
+    @property
+    def phase(self) -> Phase:
+        """Whether the campaign is open, paused or closed."""
+        return Phase.open if self.phase_change is None else self.phase_change.phase
 
     @property
     def guideline_version(self) -> int:
@@ -253,8 +280,10 @@ class _Draft:
             self.of("tokens")[event.token] = event
         match event:
             case Created() | Changed():
-                if self.now.setup is not None and self.now.setup.metric != event.setup.metric:
-                    self.of("picks").clear()  # their predictions are of another measure
+                if self.now.setup is not None and any(
+                    getattr(self.now.setup, name) != getattr(event.setup, name) for name in ("metric", "depth")
+                ):
+                    self.repool()
                 self.now = replace(self.now, setup=event.setup)
                 for pair in list(self.seen("judged")):
                     self.update_waiting(pair)
@@ -266,6 +295,13 @@ class _Draft:
                 self.now = replace(self.now, labels=(*self.now.labels, event))
             case Imported():
                 self.now = replace(self.now, imports=(*self.now.imports, event))
+            case RunsAdded():
+                self.repool()
+                self.now = replace(self.now, runs=(*self.now.runs, event))
+            case PhaseChanged():
+                self.now = replace(self.now, phase_change=event)
+            case Invited() | Revoked() | SignedIn() | SignedOut():
+                self.now = replace(self.now, access=self.now.access.after(event))
             case Leased():
                 leases = self.of("leases")
                 leases[event.pair] = {**leases.get(event.pair, {}), event.by: event}
@@ -290,6 +326,11 @@ class _Draft:
             case Adjudicated():
                 self.of("adjudicated")[event.pair] = event
                 self.update_waiting(event.pair)
+
+    def repool(self) -> None:
+        """Forget the predictions so far: they are of another pool or measure."""
+        self.of("picks").clear()
+        self.now = replace(self.now, pooled=self.now.number)
 
     def append(self, name: str, event: Judged | Skipped | Flagged | Commented) -> None:
         lists = self.of(name)

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from probeval.arrays import Floats
+from probeval.campaign.events import Phase
 from probeval.campaign.setup import Setup
 from probeval.campaign.snapshot import ModelSnapshot, SnapshotDocument, judgments_left, way_come
 from probeval.campaign.state import State
@@ -54,6 +55,8 @@ class StatusDocument(TypedDict):
     ----------
     name, metric, scale, model, depth, policy, goal, stopping, rope, explore, opinions, lease, rule, seed
         The settings of the campaign.
+    phase
+        Whether the campaign is open, paused or closed.
     guideline, events
         The version of the guideline, 0 if there is none, and the number of events in the log.
     pool, judged, judgments
@@ -87,6 +90,7 @@ class StatusDocument(TypedDict):
     lease: float
     rule: str
     seed: int
+    phase: Phase
     guideline: int
     events: int
     pool: int
@@ -145,6 +149,8 @@ class Status(Shown):
     ----------
     setup
         The settings.
+    phase, phase_reason
+        Whether the campaign is open, paused or closed, and the reason that the owner gave, if any.
     guideline
         The version of the guideline; 0 if there is none.
     events
@@ -174,6 +180,8 @@ class Status(Shown):
     """
 
     setup: Setup
+    phase: Phase
+    phase_reason: str
     guideline: int
     events: int
     pool: int
@@ -200,6 +208,9 @@ class Status(Shown):
     def _sentences(self) -> Iterator[str]:
         setup, snapshot = self.setup, self.snapshot
         yield f"{setup.name}: {setup.metric}, scale {setup.scale}, model {setup.model}, policy {setup.policy}."
+        if self.phase is not Phase.open:
+            why = f" ({self.phase_reason})" if self.phase_reason else ""
+            yield f"The campaign is {self.phase}{why}: no pairs are given out, and no judgments are taken."
         yield f"{self.judged:,} of {self.pool:,} pairs judged, {self.leased:,} leased now."
         if self.overlap:
             yield f"Overlap: {self.overlap_done:,} of {self.overlap:,} pairs have all {setup.opinions} judgments."
@@ -246,6 +257,7 @@ class Status(Shown):
             "lease": setup.lease,
             "rule": setup.rule,
             "seed": setup.seed,
+            "phase": self.phase,
             "guideline": self.guideline,
             "events": self.events,
             "pool": self.pool,
@@ -297,6 +309,8 @@ def status_of(
     every = np.concatenate([*times.values(), np.empty(0)])
     return Status(
         setup=setup,
+        phase=state.phase,
+        phase_reason="" if state.phase_change is None else state.phase_change.reason,
         guideline=state.guideline_version,
         events=state.number,
         pool=len(pool),

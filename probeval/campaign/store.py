@@ -9,79 +9,45 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
-from probeval.campaign.events import Event, decode, encode
-from probeval.campaign.state import State, fold
-from probeval.errors import StoreError, did_you_mean
+from probeval.errors import ProbevalError, StoreError, did_you_mean
 
 try:
     import sqlalchemy as sa
-    from sqlalchemy.exc import ArgumentError, DBAPIError
+    from sqlalchemy.exc import DBAPIError
 except ImportError:
     raise StoreError("Campaigns need SQLAlchemy: pip install 'probeval[web]'.") from None
+
+from probeval.campaign.codec import decode, encode
+from probeval.campaign.databases import FileIdentity, open_postgres, open_sqlite, reason_of, sqlite_file
+from probeval.campaign.events import KINDS, Event
+from probeval.campaign.state import State, fold
+from probeval.campaign.tables import (
+    CAMPAIGN,
+    EVENT,
+    MIGRATIONS,
+    PART,
+    SCHEMA,
+    SNAPSHOT,
+    TABLES,
+    VERSION,
+    chained,
+    digest_of,
+)
 
 if TYPE_CHECKING:
     from probeval.campaign.creation import Creation
     from probeval.campaign.log import PendingDecision
 
-__all__ = ["MIGRATIONS", "SCHEMA", "Store"]
+__all__ = ["Store"]
 
-SCHEMA = 1
-MIGRATIONS: dict[int, Callable[[sa.Connection], None]] = {}  # from each version to the next
-PATIENCE = 10.0  # seconds to wait for another process that writes
 TRIES = 5
 ROLLED_BACK = {"40001", "40P01"}  # PostgreSQL: serialisation failure, deadlock
-
-TABLES = sa.MetaData()
-VERSION = sa.Table("probeval_version", TABLES, sa.Column("version", sa.Integer, nullable=False))
-CAMPAIGN = sa.Table(
-    "probeval_campaign",
-    TABLES,
-    sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("name", sa.Text, nullable=False, unique=True),
-)
-
-
-def _of_campaign() -> sa.Column[int]:
-    return sa.Column("campaign", sa.ForeignKey(CAMPAIGN.c.id), primary_key=True)
-
-
-EVENT = sa.Table(
-    "probeval_event",
-    TABLES,
-    _of_campaign(),
-    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("time", sa.Double, nullable=False),
-    sa.Column("by", sa.Text, nullable=False),
-    sa.Column("token", sa.Text),
-    sa.Column("kind", sa.Text, nullable=False),
-    sa.Column("body", sa.Text, nullable=False),
-    sa.UniqueConstraint("campaign", "token"),
-)
-PART = sa.Table(
-    "probeval_part",
-    TABLES,
-    _of_campaign(),
-    sa.Column("name", sa.Text, primary_key=True),
-    sa.Column("content", sa.LargeBinary, nullable=False),
-)
-SNAPSHOT = sa.Table(
-    "probeval_outlook",
-    TABLES,
-    _of_campaign(),
-    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("time", sa.Double, nullable=False),
-    sa.Column("judged", sa.Integer, nullable=False),
-    sa.Column("confidence", sa.Double, nullable=False),
-    sa.Column("progress", sa.Double, nullable=False),
-    sa.Column("body", sa.Text),  # of the latest snapshot only
-)
 
 
 class Store:
@@ -100,13 +66,14 @@ class Store:
     def __init__(self, url: str | Path, *, create: bool = False, read_only: bool = False) -> None:
         self.url, self.read_only = str(url), read_only
         self._lock = threading.Lock()  # SQLite makes waiting writers sleep; threads need not
-        text = str(url)
-        self._file = None if "://" in text and not text.startswith("sqlite:") else _file(text)
+        self._file = sqlite_file(self.url)
+        self._identity: FileIdentity | None = None
+        self._ends: dict[int, tuple[int, str]] = {}  # the number and digest of the last event seen, by campaign
         if self._file is None:
-            self.name, self._engine = _postgres(text, read_only=read_only)
+            self.name, self._engine = open_postgres(self.url, read_only=read_only)
         else:
             self.name = str(self._file)
-            self._engine = _sqlite(self._file, create=create, read_only=read_only)
+            self._engine = open_sqlite(self._file, create=create, read_only=read_only)
         self._writer = self._engine.execution_options(writing=True)
         self._set_up(create=create)
 
@@ -155,6 +122,8 @@ class Store:
     def advance(self, campaign: int, state: State, decisions: Sequence[PendingDecision[Any]]) -> State:
         """Take several decisions in one transaction, each on the state after the one before it.
 
+        Nothing is added to a log that is not the one of the given state: one that was cut short or replaced.
+
         Parameters
         ----------
         campaign
@@ -175,9 +144,10 @@ class Store:
                     now = fold(state, self._events(connection, campaign, state.number))
                     for decision in decisions:
                         now = decision.take(now)
-                    self._add_events(connection, campaign, [event for each in decisions for event in each.events])
+                    end = self._add_events(connection, campaign, [e for each in decisions for e in each.events])
                     for decision in decisions:
                         self._add_parts(connection, campaign, decision.parts)
+                self._ends[campaign] = now.number, end
                 return now
             except _TryAgainError:
                 if not left:
@@ -188,7 +158,10 @@ class Store:
         """A part of a campaign, such as its runs or labels; None if it has no such part."""
         with self._reading() as connection:
             mine = (PART.c.campaign == campaign) & (PART.c.name == name)
-            return connection.execute(sa.select(PART.c.content).where(mine)).scalar()
+            row = connection.execute(sa.select(PART.c.content, PART.c.digest).where(mine)).first()
+        if row is not None and digest_of(row.content) != row.digest:
+            raise StoreError(f"{self.name}: the part {name!r} is damaged. Restore the store from a backup.")
+        return None if row is None else row.content
 
     def add_snapshot(self, campaign: int, row: Mapping[str, Any]) -> None:
         """Add a snapshot; older ones keep only their figures."""
@@ -216,26 +189,64 @@ class Store:
         with self._reading() as connection:
             return [dict(row) for row in connection.execute(mine).mappings()]
 
+    def event_rows(self, campaign: int) -> list[Mapping[str, Any]]:
+        """The rows of all events as they are in the database, not decoded."""
+        with self._reading() as connection:
+            mine = sa.select(EVENT).where(EVENT.c.campaign == campaign).order_by(EVENT.c.number)
+            return [dict(row) for row in connection.execute(mine).mappings()]
+
+    def part_names(self, campaign: int) -> list[str]:
+        """The names of a campaign's parts, sorted."""
+        with self._reading() as connection:
+            return list(
+                connection.execute(sa.select(PART.c.name).where(PART.c.campaign == campaign).order_by("name")).scalars()
+            )
+
+    def integrity(self) -> list[str]:
+        """The faults that the database itself finds in its file; PostgreSQL checks its pages as it reads them."""
+        if self._file is None:
+            return []
+        with self._reading() as connection:
+            found = connection.exec_driver_sql("PRAGMA integrity_check(20)").scalars().all()
+            strays = connection.exec_driver_sql("PRAGMA foreign_key_check").all()
+        return [str(each) for each in found if each != "ok"] + [f"a row of {row[0]} has no campaign" for row in strays]
+
+    def copy_to(self, target: Store) -> None:
+        """Copy all campaigns, as they are at one moment, into a store that has none, in one transaction."""
+        with self._one_moment() as old, target._writing() as new:
+            if new.execute(sa.select(CAMPAIGN.c.id)).first():
+                raise StoreError(f"{target.name}: has campaigns already. Copy into an empty store.")
+            for campaign in old.execute(sa.select(CAMPAIGN).order_by(CAMPAIGN.c.id)).all():
+                made = sa.insert(CAMPAIGN).values(name=campaign.name).returning(CAMPAIGN.c.id)
+                key = new.execute(made).scalar_one()
+                for table, at_once in ((EVENT, 1000), (PART, 1), (SNAPSHOT, 100)):
+                    mine = sa.select(table).where(table.c.campaign == campaign.id).order_by(*table.primary_key)
+                    found = old.execute(mine, execution_options={"yield_per": at_once})
+                    for rows in found.mappings().partitions():
+                        new.execute(sa.insert(table), [{**row, "campaign": key} for row in rows])
+
     @contextmanager
     def serving(self) -> Iterator[None]:
         """Hold the server lock of an SQLite file for the duration of the block; PostgreSQL needs none.
 
-        It is an SQLite lock on a file beside the store, so it ends with the process even if that is killed.
+        It is an SQLite lock on a file beside the store, so it ends with the process even if that is killed. The file
+        stays, because a lock on a file that another process removes holds nothing.
         """
         if self._file is None:
             yield
             return
-        lock = sqlite3.connect(f"{self._file}-server", timeout=0, isolation_level=None)
+        lock = sqlite3.connect(f"{self._file.resolve()}-server", timeout=0, isolation_level=None)
         try:
             lock.execute("BEGIN EXCLUSIVE")
-        except sqlite3.OperationalError:
+        except sqlite3.OperationalError as error:
             lock.close()
-            raise StoreError(f"{self.name}: another server is using this store. Use it or stop it first.") from None
+            if "locked" in str(error):
+                raise StoreError(f"{self.name}: another server is using this store. Use it or stop it first.") from None
+            raise StoreError(f"{self.name}-server: {reason_of(error)}") from None
         try:
             yield
         finally:
             lock.close()
-            Path(f"{self._file}-server").unlink(missing_ok=True)
 
     def _set_up(self, *, create: bool) -> None:
         try:
@@ -244,17 +255,18 @@ class Store:
                 version = connection.execute(sa.select(VERSION.c.version)).scalar() if there else None
                 foreign = self._file is not None and not there and bool(sa.inspect(connection).get_table_names())
             if version is None and create and not foreign:
-                with self._writing() as connection:
+                with self._transaction() as connection:
                     TABLES.create_all(connection)
                     connection.execute(sa.insert(VERSION).values(version=SCHEMA))
             elif version is None:
                 raise StoreError(f"{self.name}: not a store of campaigns. Create one first.")
-            elif version > SCHEMA:
-                raise StoreError(
-                    f"{self.name}: written by a newer probeval (schema {version}, this one reads {SCHEMA}). Update it."
-                )
             elif version < SCHEMA:
                 self._migrate(int(version))
+            else:
+                self._check_version(version)
+            if self._file is not None:
+                self._identity = FileIdentity(self._file)
+                self._identity.check()
         except BaseException:
             self.close()
             raise
@@ -262,24 +274,54 @@ class Store:
     def _migrate(self, version: int) -> None:
         if self.read_only:
             raise StoreError(
-                f"{self.name}: has an older schema ({version}, this probeval has {SCHEMA}). Open it once for writing."
+                f"{self.name}: has an older schema ({version}, this probeval has {SCHEMA}). Open it once for writing, "
+                "for example with 'probeval campaign check --migrate'."
             )
-        with self._writing() as connection:
+        with self._transaction() as connection:
+            # Another process may have done it meanwhile.
+            version = connection.execute(sa.select(VERSION.c.version).with_for_update()).scalar_one()
             for old in range(version, SCHEMA):
                 MIGRATIONS[old](connection)
             connection.execute(sa.update(VERSION).values(version=SCHEMA))
 
+    def _check_version(self, version: int | None) -> None:
+        if version is None or version > SCHEMA:
+            raise StoreError(
+                f"{self.name}: written by a newer probeval (schema {version}, this one reads {SCHEMA}). Update it."
+            )
+
     @contextmanager
     def _reading(self) -> Iterator[sa.Connection]:
         with self._reported(), self._engine.connect() as connection:
+            self._check_file()
             yield connection
 
     @contextmanager
+    def _one_moment(self) -> Iterator[sa.Connection]:
+        """A transaction that reads the store as it is at one moment, while others write."""
+        level = {} if self._file is not None else {"isolation_level": "REPEATABLE READ"}
+        with self._reading() as connection:
+            yield connection.execution_options(**level)
+
+    @contextmanager
     def _writing(self) -> Iterator[sa.Connection]:
+        """A transaction on the store as it was opened; one that is deleted, replaced or migrated is not written to."""
+        with self._transaction() as connection:
+            self._check_file()
+            self._check_version(connection.execute(sa.select(VERSION.c.version)).scalar())
+            yield connection
+        self._check_file()  # it may have gone in between: then the step is not acknowledged
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sa.Connection]:
         if self.read_only:
             raise StoreError(f"{self.name}: open for reading only.")
         with self._lock, self._reported(), self._writer.begin() as connection:
             yield connection
+
+    def _check_file(self) -> None:
+        if self._identity is not None:
+            self._identity.check()
 
     @contextmanager
     def _reported(self) -> Iterator[None]:
@@ -288,117 +330,64 @@ class Store:
         except DBAPIError as error:
             if getattr(error.orig, "sqlstate", None) in ROLLED_BACK:
                 raise _TryAgainError from None
-            raise StoreError(f"{self.name}: {_reason(error)}") from None
+            raise StoreError(f"{self.name}: {reason_of(error, opened=self._identity is not None)}") from None
 
     @staticmethod
     def _hold(connection: sa.Connection, campaign: int) -> None:
         """Lock the campaign for writing (in SQLite the transaction already has)."""
         connection.execute(sa.select(CAMPAIGN.c.id).where(CAMPAIGN.c.id == campaign).with_for_update())
 
-    @staticmethod
-    def _events(connection: sa.Connection, campaign: int, after: int) -> list[Event]:
-        mine = (EVENT.c.campaign == campaign) & (EVENT.c.number > after)
-        rows = connection.execute(sa.select(EVENT).where(mine).order_by(EVENT.c.number)).mappings()
-        return [decode({**row}) for row in rows]
+    def _events(self, connection: sa.Connection, campaign: int, after: int) -> list[Event]:
+        """The events after this number; an error if the log does not continue the one that was read before."""
+        mine = (EVENT.c.campaign == campaign) & (EVENT.c.number >= after)
+        rows = connection.execute(sa.select(EVENT).where(mine).order_by(EVENT.c.number)).mappings().all()
+        number, digest = self._ends.get(campaign, (0, ""))
+        if after and (not rows or rows[0]["number"] != after or (number == after and rows[0]["digest"] != digest)):
+            raise StoreError(
+                f"{self.name}: the log was cut short or replaced while it was open: event {after} is gone. "
+                "Restore a backup, and start again."
+            )
+        new = rows[1:] if after else rows
+        for expected, row in enumerate(new, start=after + 1):
+            if row["number"] != expected:
+                raise StoreError(f"{self.name}: event {expected} of the log is missing. Restore a backup.")
+        events = [self._decoded(row) for row in new]
+        if rows:
+            self._ends[campaign] = rows[-1]["number"], rows[-1]["digest"]
+        return events
+
+    def _decoded(self, row: Mapping[str, Any]) -> Event:
+        try:
+            return decode(row)
+        except (ProbevalError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            known = row["kind"] in KINDS
+            why = f"{type(error).__name__}: {error}" if known else f"unknown kind {row['kind']!r}"
+            raise StoreError(
+                f"{self.name}: event {row['number']} cannot be read ({why:.100}). It is damaged, or written by a newer "
+                "probeval. Update probeval, or restore a backup."
+            ) from None
 
     @staticmethod
-    def _add_events(connection: sa.Connection, campaign: int, events: Sequence[Event]) -> None:
-        if events:
-            connection.execute(sa.insert(EVENT), [{"campaign": campaign, **encode(event)} for event in events])
+    def _add_events(connection: sa.Connection, campaign: int, events: Sequence[Event]) -> str:
+        """Add events; the digest of the last one in the log."""
+        mine = sa.select(EVENT.c.digest).where(EVENT.c.campaign == campaign).order_by(EVENT.c.number.desc()).limit(1)
+        last = str(connection.execute(mine).scalar() or "")
+        if not events:
+            return last
+        rows = [encode(event) for event in events]
+        digests = chained(last, rows)
+        connection.execute(
+            sa.insert(EVENT),
+            [{"campaign": campaign, "digest": digest, **row} for row, digest in zip(rows, digests, strict=True)],
+        )
+        return digests[-1]
 
     @staticmethod
     def _add_parts(connection: sa.Connection, campaign: int, parts: Mapping[str, bytes]) -> None:
         for name, content in parts.items():
-            connection.execute(sa.insert(PART).values(campaign=campaign, name=name, content=content))
+            row = {"campaign": campaign, "name": name, "content": content, "digest": digest_of(content)}
+            connection.execute(sa.insert(PART).values(**row))
 
 
 class _TryAgainError(Exception):
     """The database rolled a transaction back."""
-
-
-def _file(text: str) -> Path:
-    """The file that a path or an SQLite URL names."""
-    return Path(text.removeprefix("sqlite:").removeprefix("//").removeprefix("/") if "://" in text else text)
-
-
-def _sqlite(file: Path, *, create: bool, read_only: bool) -> sa.Engine:
-    if not create and not file.exists():
-        raise StoreError(f"{file}: no such store. Create one first.")
-    modes = ["ro", "ro&immutable=1"] if read_only else ["rwc" if create else "rw"]
-    fresh = create and (not file.exists() or file.stat().st_size == 0)
-
-    def connect() -> sqlite3.Connection:
-        for mode in modes:
-            address = f"file:{quote(str(file.absolute()))}?mode={mode}"
-            connection = sqlite3.connect(
-                address, uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False
-            )
-            try:
-                connection.execute("PRAGMA synchronous = FULL")
-                connection.execute("PRAGMA foreign_keys = ON")
-                # Reading may need files beside the database that this user cannot create: try it.
-                connection.execute(
-                    "PRAGMA journal_mode = WAL" if fresh else "SELECT name FROM sqlite_master"
-                ).fetchall()
-            except sqlite3.Error:
-                connection.close()
-                if mode == modes[-1]:
-                    raise
-            else:
-                return connection
-        raise AssertionError
-
-    engine = sa.create_engine("sqlite://", creator=connect, poolclass=sa.QueuePool)
-    sa.event.listen(
-        engine,
-        "begin",
-        lambda connection: connection.exec_driver_sql(
-            "BEGIN IMMEDIATE" if connection.get_execution_options().get("writing") else "BEGIN"
-        ),
-    )
-    return engine
-
-
-def _postgres(text: str, *, read_only: bool) -> tuple[str, sa.Engine]:
-    try:
-        url = sa.make_url(text)
-        if url.drivername not in ("postgres", "postgresql", "postgresql+psycopg"):
-            raise ValueError
-        url = url.set(drivername="postgresql+psycopg")
-        engine = sa.create_engine(url, pool_pre_ping=True)
-    except (ArgumentError, ValueError):
-        raise StoreError("A store must be the path of an SQLite file or a postgresql:// URL; got neither.") from None
-    except ImportError:
-        raise StoreError("PostgreSQL needs psycopg: pip install 'probeval[postgres]'.") from None
-
-    def prepare(connection: Any, _: object) -> None:
-        with connection.cursor() as cursor:
-            cursor.execute("SET synchronous_commit TO on")  # a commit that returned is on disk
-            if read_only:
-                cursor.execute("SET default_transaction_read_only TO on")
-        connection.commit()
-
-    sa.event.listen(engine, "connect", prepare)
-    return url.render_as_string(hide_password=True), engine
-
-
-def _reason(error: DBAPIError) -> str:
-    """The cause of a database error, and what to do about it."""
-    message = str(error.orig).strip().splitlines()[0].rstrip(".") if str(error.orig).strip() else "no reason given"
-    for part, known in REASONS.items():
-        if part in message.lower():
-            return known
-    return f"{message[0].lower()}{message[1:]}."
-
-
-FULL = "the disk is full; this step was not saved, all earlier ones were. Free some space and try again."
-REASONS = {
-    "disk is full": FULL,
-    "no space left": FULL,
-    "database is locked": f"another process has been writing for {PATIENCE:g} seconds. Stop it, or try again.",
-    "readonly database": "cannot be written: the file or its folder is read-only here.",
-    "read-only transaction": "open for reading only.",
-    "file is not a database": "not a store of campaigns. Create one first.",
-    "malformed": "the file is damaged. Restore it from a backup.",
-    "unable to open": "cannot be opened: no such folder, or no permission.",
-}

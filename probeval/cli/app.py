@@ -18,7 +18,9 @@ from typer.core import TyperCommand, TyperGroup
 
 from probeval import __version__
 from probeval.cli.aggregate import aggregate
+from probeval.cli.assessors import assessors
 from probeval.cli.campaign import campaign
+from probeval.cli.changes import runs
 from probeval.cli.compare import compare
 from probeval.cli.demo import demo
 from probeval.cli.doctor import doctor
@@ -198,9 +200,11 @@ for verb in (
 ):
     app.command(short_help=VERBS[verb.__name__])(verb)
 app.command("next", short_help=VERBS["next"])(next_pairs)
+campaign.add_typer(runs, name="runs", cls=VerbGroup)
+campaign.add_typer(assessors, name="assessors", cls=VerbGroup)
 app.add_typer(campaign, name="campaign", short_help=VERBS["campaign"], cls=VerbGroup)
 app.add_typer(models, name="models", short_help=VERBS["models"], cls=VerbGroup)
-for group in (app, campaign, models):
+for group in (app, campaign, runs, assessors, models):
     for command in group.registered_commands:
         command.cls = Verb
 

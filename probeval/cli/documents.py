@@ -10,6 +10,9 @@ from probeval.scores.documents import RankingDocument
 
 __all__ = [
     "AddressDocument",
+    "AssessorDocument",
+    "CampaignCheckDocument",
+    "ChangeDocument",
     "CheckDocument",
     "DemoDocument",
     "DisagreementDocument",
@@ -19,12 +22,19 @@ __all__ = [
     "EventDocument",
     "FairnessDocument",
     "GuidelineDocument",
+    "HistoryDocument",
     "ImportDocument",
+    "InvitationDocument",
     "MilestoneDocument",
     "ModelDocument",
+    "PhaseDocument",
     "QueriesDocument",
     "QueryText",
     "ReportDocument",
+    "RevokedDocument",
+    "RunsAddedDocument",
+    "SettingChange",
+    "StoreCheckDocument",
     "TaskDocument",
     "TasksDocument",
     "TruthDocument",
@@ -288,3 +298,107 @@ class VerbDocument(TypedDict):
 
     verb: str
     output: str
+
+
+class SettingChange(TypedDict):
+    """A setting, and its values before and after a change, as text."""
+
+    setting: str
+    before: str
+    after: str
+
+
+class ChangeDocument(TypedDict):
+    """A change of settings: the number of the event, its author, and the settings that changed."""
+
+    number: int
+    by: str
+    changes: list[SettingChange]
+
+
+class PhaseDocument(TypedDict):
+    """The phase that a campaign is in now, and the event that changed it."""
+
+    number: int
+    phase: Literal["open", "paused", "closed"]
+    reason: str
+    by: str
+
+
+class HistoryDocument(TypedDict):
+    """A change of a campaign.
+
+    Parameters
+    ----------
+    time
+        In seconds since 1970.
+    what
+        What changed, in one line.
+    """
+
+    number: int
+    time: float
+    by: str
+    event: str
+    what: str
+
+
+class RunsAddedDocument(TypedDict):
+    """Late runs: the number of the event, the new systems, the new pairs, and all pairs of the pool."""
+
+    number: int
+    systems: list[str]
+    pairs: int
+    pool: int
+
+
+class InvitationDocument(TypedDict):
+    """An invitation: the link to sign in with, and its end in seconds since 1970, null for never."""
+
+    assessor: str
+    role: Literal["assessor", "adjudicator", "owner"]
+    until: float | None
+    link: str
+
+
+class AssessorDocument(TypedDict):
+    """A person who may sign in.
+
+    Parameters
+    ----------
+    invited, until, signed_in
+        The time of the invitation, its end (null for never), and of the last sign-in (null for none), in seconds since
+        1970.
+    """
+
+    assessor: str
+    role: Literal["assessor", "adjudicator", "owner"]
+    invited: float
+    until: float | None
+    signed_in: float | None
+
+
+class RevokedDocument(TypedDict):
+    """A revoked invitation."""
+
+    number: int
+    assessor: str
+    by: str
+
+
+class CampaignCheckDocument(TypedDict):
+    """The check of a campaign: the numbers of its events, judgments and parts, and of the faults."""
+
+    campaign: str
+    events: int
+    judgments: int
+    parts: int
+    faults: int
+
+
+class StoreCheckDocument(TypedDict):
+    """The check of a store, with one line per fault."""
+
+    store: str
+    campaigns: list[CampaignCheckDocument]
+    faults: list[str]

@@ -31,19 +31,20 @@ def judge(
     host: Annotated[
         str,
         typer.Option(
-            "--host", metavar="HOST", help="The address to listen on; other than localhost needs --assessor-file."
+            "--host", metavar="HOST", help="The address to listen on; other than localhost needs invited assessors."
         ),
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="The port; 0 takes a free one.")] = 8517,
     assessor_file: Annotated[
         Path | None,
         typer.Option(
-            "--assessor-file", metavar="FILE", help="A table of assessors: assessor, token and optionally role."
+            "--assessor-file", metavar="FILE", help="Invite those of a table: assessor, token and optionally role."
         ),
     ] = None,
     assessor: Annotated[
-        str, typer.Option("--assessor", metavar="NAME", help="Your name, without an assessor file.")
-    ] = "owner",
+        str | None,
+        typer.Option("--assessor", metavar="NAME", help="Judge alone under this name, on this machine only."),
+    ] = None,
     public_host: Annotated[
         list[str] | None,
         typer.Option("--public-host", metavar="NAME", help="A host name of this server for browsers; may be repeated."),
@@ -67,7 +68,7 @@ def judge(
     Example: probeval judge mine.db --docs documents.jsonl
     """
     try:
-        from probeval.web import Roster, read_documents, read_roster, serve
+        from probeval.web import PoolDocuments, Roster, read_assessors, serve
         from probeval.web.server import is_loopback
     except ImportError as error:
         raise ProbevalError(f"The judging page needs {error.name}: pip install 'probeval[web]'.") from None
@@ -78,11 +79,20 @@ def judge(
     for file in filter(None, (certificate, key)):
         if not file.is_file():
             raise ProbevalError(f"{file}: no such file.")
-    if assessor_file is None and not is_loopback(host):
-        raise ProbevalError(f"{host}: every assessor outside this machine needs a token. Give an --assessor-file.")
-    roster = Roster.local(assessor) if assessor_file is None else read_roster(assessor_file)
+    if assessor is not None and assessor_file is not None:
+        raise ProbevalError("Give --assessor to judge alone, or --assessor-file for a team, not both.")
+    people = [] if assessor_file is None else read_assessors(assessor_file)
     with opened_campaign(store, name) as campaign:
-        documents = None if docs is None else read_documents(docs, only=frozenset(campaign.pool.docs))
+        for revoked in campaign.people.add("owner", people) if people else []:
+            talk(f"{revoked}: the token in {assessor_file} was revoked or belongs to another person. Give a new one.")
+        team = assessor is None and bool(campaign.people.access.tokens)
+        if not team and not is_loopback(host):
+            raise ProbevalError(
+                f"{host}: every assessor outside this machine needs a token. Invite them with probeval campaign "
+                "assessors add, or give an --assessor-file."
+            )
+        roster = Roster(campaign, alone=None if team else assessor or "owner")
+        documents = None if docs is None else PoolDocuments(docs, lambda: campaign.pool.docs)
         if documents is not None:
             talk(f"{len(documents):,} of {len(campaign.pool.docs):,} documents of the pool are in {docs}.")
 
@@ -94,6 +104,8 @@ def judge(
             if not campaign.state.texts:
                 talk(no_texts(store))
             talk("Open this address in a browser. Ctrl+C stops the server.")
+            if team:
+                talk("Everyone signs in with their link: probeval campaign assessors add STORE NAME prints one.")
 
         serve(
             campaign,

@@ -1,8 +1,9 @@
 """The judging page: one process, one store, plain pages for keyboard use that load nothing from other sites."""
 
-from probeval.web.assessors import Assessor, Roster, read_roster
+from probeval.web.assessors import Assessor, Roster, read_assessors
 from probeval.web.board import Board
-from probeval.web.documents import Document, read_documents
+from probeval.web.documents import Document, PoolDocuments, read_documents
+from probeval.web.entry import Guesses
 from probeval.web.guard import Guard, Limiter
 from probeval.web.server import serve
 from probeval.web.site import application
@@ -12,10 +13,12 @@ __all__ = [
     "Board",
     "Document",
     "Guard",
+    "Guesses",
     "Limiter",
+    "PoolDocuments",
     "Roster",
     "application",
+    "read_assessors",
     "read_documents",
-    "read_roster",
     "serve",
 ]

@@ -1,48 +1,55 @@
-"""Authentication: one person on their own machine, or a roster of assessors with tokens."""
+"""The people who may use the page: those invited to the campaign, or one person on their own machine."""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
-import re
 import secrets
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from probeval.campaign import Campaign, Role
+from probeval.campaign.access import as_token, digest_token
 from probeval.campaign.parsing import as_name
 from probeval.data.tables import read_table
 from probeval.data.texts import cell_text
 from probeval.errors import CampaignError, DataError
 
-__all__ = ["Assessor", "Roster", "read_roster"]
-
-TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{16,500}")  # valid in a cookie without quoting
-ROLES = ("assessor", "owner")
+__all__ = ["Assessor", "Roster", "read_assessors"]
 
 
 @dataclass(frozen=True)
 class Assessor:
-    """A person who may judge.
+    """A person who is signed in.
 
     Parameters
     ----------
     name
         Their name in the log.
-    token
-        The secret that they sign in with.
-    owner
-        Whether they may see the ranking, settle disagreements and export.
+    secret
+        The secret of their session.
+    role
+        What they may do.
     """
 
     name: str
-    token: str = field(repr=False)
-    owner: bool = False
+    secret: str = field(repr=False)
+    role: Role = Role.assessor
+
+    @property
+    def owner(self) -> bool:
+        """Whether they may see the ranking, export, and do all else."""
+        return self.role is Role.owner
+
+    @property
+    def adjudicates(self) -> bool:
+        """Whether they may settle disagreements."""
+        return self.role in (Role.adjudicator, Role.owner)
 
     @property
     def mark(self) -> str:
-        """A hidden field of this person's forms, derived from the token: the protection against forged forms."""
-        return hmac.new(self.token.encode(), b"probeval form", hashlib.sha256).hexdigest()
+        """A hidden field of this person's forms, derived from the session: the protection against forged forms."""
+        return hmac.new(self.secret.encode(), b"probeval form", hashlib.sha256).hexdigest()
 
     def wrote(self, mark: str) -> bool:
         """Whether a form with this mark comes from this person's pages."""
@@ -50,67 +57,74 @@ class Assessor:
 
 
 class Roster:
-    """The people who may judge, by token.
+    """The people who may use the page of a campaign, by the secret of their session.
+
+    Invitations and sessions are in the log of the campaign, so that a revocation holds at the next request, also if
+    another process makes it.
 
     Parameters
     ----------
-    assessors
-        The people, with distinct names and tokens.
+    campaign
+        The campaign.
     alone
-        The only user, who needs no token: for one person on their own machine.
-
-    Examples
-    --------
-    >>> roster = Roster([Assessor("ann", "a token of ann's own"), Assessor("eve", "a token of eve's", owner=True)])
-    >>> roster.find("a token of ann's own").name
-    'ann'
-    >>> roster.find("a guess") is None
-    True
+        The only user, who needs no session: for one person on their own machine.
     """
 
-    def __init__(self, assessors: Iterable[Assessor] = (), *, alone: Assessor | None = None) -> None:
-        self.alone = alone
-        self._known = {_digest(each.token): each for each in assessors}  # digests, so that lookup time reveals nothing
+    def __init__(self, campaign: Campaign, *, alone: str | None = None) -> None:
+        self._campaign = campaign
+        name = None if alone is None else as_name(alone, "an assessor")
+        self.alone = None if name is None else Assessor(name, secrets.token_urlsafe(32), Role.owner)
 
-    @classmethod
-    def local(cls, name: str) -> Roster:
-        """One person on their own machine, who needs no token and owns the campaign."""
-        return cls(alone=Assessor(as_name(name, "an assessor"), secrets.token_urlsafe(32), owner=True))
+    def find(self, secret: str) -> Assessor | None:
+        """The person with this session, or None; always the only user, if there is one."""
+        if self.alone is not None:
+            return self.alone
+        invited = self._campaign.people.find(secret)
+        return None if invited is None else Assessor(invited.assessor, secret, invited.role)
 
-    def __len__(self) -> int:
-        return len(self._known)
+    def known_name(self, secret: str) -> str | None:
+        """The name of the person with this session, or None, without a look at the store."""
+        if self.alone is not None:
+            return self.alone.name
+        session = self._campaign.known_state.access.sessions.get(digest_token(secret)) if secret else None
+        return None if session is None else session.by
 
-    def find(self, token: str) -> Assessor | None:
-        """The person with this token, or None; always the only user, if there is one."""
-        return self.alone or self._known.get(_digest(token))
+    def had(self, secret: str) -> bool:
+        """Whether there was such a session, which may have ended since: then it is no guess."""
+        return digest_token(secret) in self._campaign.known_state.access.sessions
+
+    def exchange(self, token: str) -> tuple[Assessor, float] | None:
+        """Sign in: the person with a session, and its length in seconds; None if the token is not valid."""
+        people = self._campaign.people
+        if not people.may_sign_in(token):  # a guess writes nothing
+            return None
+        session, secret = people.sign_in(token)
+        return Assessor(session.by, secret), session.until - session.time
+
+    def end(self, person: Assessor) -> None:
+        """Sign out: the session ends."""
+        self._campaign.people.sign_out(person.name, person.secret)
 
 
-def _digest(token: str) -> bytes:
-    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
-
-
-def read_roster(path: Path) -> Roster:
-    """The roster in a table with columns ``assessor``, ``token`` and optionally ``role`` (assessor or owner)."""
+def read_assessors(path: Path) -> list[tuple[str, Role, str]]:
+    """The people in a table with columns ``assessor``, ``token`` and optionally ``role``: names, roles and tokens."""
     table = read_table(path)
     names = {str(c).strip().lower(): c for c in table.columns}
     missing = [name for name in ("assessor", "token") if name not in names]
     if missing:
         raise DataError(f"no column {missing[0]!r}: expected assessor, token and optionally role.", path=path)
-    people: list[Assessor] = []
+    people: list[tuple[str, Role, str]] = []
     for row, (_, cells) in enumerate(table.iterrows(), start=1):
         fields = {name: cell_text(cells[column]).strip() for name, column in names.items()}
         role = fields.get("role", "") or "assessor"
         try:
             name = as_name(fields["assessor"], f"the assessor in row {row}")
+            if role not in list(Role):
+                raise CampaignError(f"the role of {name!r} must be one of {', '.join(Role)}, got {role!r}.")
+            people.append((name, Role(role), as_token(fields["token"], repr(name))))
         except CampaignError as error:
             raise DataError(str(error), path=path) from None
-        if role not in ROLES:
-            raise DataError(f"the role of {name!r} must be one of {', '.join(ROLES)}, got {role!r}.", path=path)
-        if not TOKEN.fullmatch(fields["token"]):
-            like = secrets.token_urlsafe(24)
-            raise DataError(f"the token of {name!r} must be 16 letters and digits or more, such as {like}.", path=path)
-        people.append(Assessor(name, fields["token"], role == "owner"))
-    for what, values in (("name", [p.name for p in people]), ("token", [p.token for p in people])):
+    for what, values in (("name", [name for name, _, _ in people]), ("token", [token for _, _, token in people])):
         if len(set(values)) < len(values):
             raise DataError(f"two assessors have the same {what}. Give each their own.", path=path)
-    return Roster(people)
+    return people

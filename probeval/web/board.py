@@ -96,7 +96,7 @@ class Board:
         self, campaign: Campaign, *, pause: float = PAUSE, tell: Callable[[str], object] = lambda _: None
     ) -> None:
         self._campaign, self._pause, self._tell = campaign, pause, tell
-        self._pairs = frozenset(map(campaign.pool.label, range(len(campaign.pool))))
+        self._pool, self._pairs = campaign.pool, frozenset[tuple[str, str]]()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="probeval-board", daemon=True)
         self.standing = self._count()
@@ -117,7 +117,9 @@ class Board:
         return self.standing
 
     def _count(self) -> Standing:
-        state = self._campaign.state
+        state, pool = self._campaign.state, self._campaign.pool
+        if not self._pairs or pool is not self._pool:  # late runs
+            self._pool, self._pairs = pool, frozenset(map(pool.label, range(len(pool))))
         graded = (state.judged.keys() | state.adjudicated.keys()) & self._pairs
         return Standing(self._campaign.status(), self._campaign.curve(), len(graded), len(state.judged))
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Collection, Iterable
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -16,7 +17,7 @@ from urllib.parse import urlsplit
 from probeval.data.texts import cell_text, read_text_table
 from probeval.errors import DataError
 
-__all__ = ["MEDIA", "Document", "Media", "read_documents"]
+__all__ = ["MEDIA", "Document", "Media", "PoolDocuments", "read_documents"]
 
 # Formats that a browser shows or plays without running scripts in them: not SVG.
 MEDIA = {
@@ -105,6 +106,40 @@ def read_documents(path: Path, *, only: Collection[str] | None = None) -> dict[s
         for doc, text, title, link, audio, image in rows
         if only is None or doc in only
     }
+
+
+class PoolDocuments(Mapping[str, Document]):
+    """The documents of a pool, from a table that is read again when the pool has grown.
+
+    Parameters
+    ----------
+    path
+        The table, as :func:`read_documents` takes it.
+    docs
+        Gives the ids of the documents of the pool now.
+    """
+
+    def __init__(self, path: Path, docs: Callable[[], Iterable[str]]) -> None:
+        self._path, self._docs = path, docs
+        self._lock = threading.Lock()
+        self._read()
+
+    def __getitem__(self, doc: str) -> Document:
+        if doc not in self._known and doc not in self._asked:
+            with self._lock:
+                if doc not in self._asked and doc in set(self._docs()):
+                    self._read()
+        return self._known[doc]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def _read(self) -> None:
+        asked = frozenset(self._docs())
+        self._known, self._asked = read_documents(self._path, only=asked), asked
 
 
 def _checked_link(link: str, doc: str, path: Path) -> str:

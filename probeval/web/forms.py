@@ -12,7 +12,7 @@ from starlette.requests import Request
 
 from probeval.web.assessors import Assessor
 
-__all__ = ["Form", "read_form"]
+__all__ = ["Form", "own_form", "read_form"]
 
 KIND = "application/x-www-form-urlencoded"
 # The fields of all forms, with their maximum lengths.
@@ -73,6 +73,14 @@ async def read_form(request: Request) -> Form:
         raise HTTPException(400, "The form cannot be read: expected a few fields of UTF-8 text.") from None
     form = Form({name: value.replace("\r\n", "\n") for name, value in pairs})
     _check(form, len(pairs))
+    return form
+
+
+async def own_form(request: Request, person: Assessor) -> Form:
+    """The form that this person's own page sent; others are refused."""
+    form = await read_form(request)
+    if not person.wrote(form["mark"]):
+        raise HTTPException(403, "This page is from an earlier session. Reload it and try again.")
     return form
 
 

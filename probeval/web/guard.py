@@ -81,6 +81,11 @@ class Limiter:
         self._left[key] = left - 1, now
         return True
 
+    def give_back(self, key: str) -> None:
+        """Take back the count of one request."""
+        now = self._clock()
+        self._left[key] = min(self._burst, self._room(key, now) + 1), now
+
     def _room(self, key: str, now: float) -> float:
         left, then = self._left.get(key, (self._burst, now))
         return min(self._burst, left + (now - then) * self._rate)

@@ -71,8 +71,9 @@ def serve(
         Called with messages about background failures and the end.
     """
     if roster.alone is not None and not is_loopback(host):
-        raise CampaignError(f"{host}: every assessor outside this machine needs a token. Give a roster with tokens.")
+        raise CampaignError(f"{host}: every assessor outside this machine needs a token. Invite them.")
     listener = _listen(host, port)
+    tell = _without_repeats(tell)
     try:
         hosts = {*LOOPBACK, *names, *(_own_names() if host in EVERYWHERE else [host])}
         with campaign.serving(), Board(campaign, tell=tell) as board, Refresher(campaign, tell=tell):
@@ -100,6 +101,19 @@ def serve(
     finally:
         listener.close()
     tell("Stopped. All saved judgments are in the store.")
+
+
+def _without_repeats(tell: Callable[[str], object]) -> Callable[[str], object]:
+    """Leave out a message that is the same as the one before: a store that is gone fails every second."""
+    last = ""
+
+    def once(message: str) -> None:
+        nonlocal last
+        if message != last:
+            last = message
+            tell(message)
+
+    return once
 
 
 @contextmanager

@@ -18,22 +18,26 @@ from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, R
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from probeval.campaign import Campaign, State, Task, export_formats
+from probeval.campaign import Campaign, Phase, State, Task, export_formats
 from probeval.data.scale import Scale
 from probeval.errors import ProbevalError, StoreError
 from probeval.web.assessors import Assessor, Roster
 from probeval.web.board import Board, Tally
 from probeval.web.documents import Document, Media
-from probeval.web.forms import Form, read_form
+from probeval.web.entry import COOKIE, Entry, Guesses, SignInPages, signed_in
+from probeval.web.forms import Form, own_form
 from probeval.web.guard import Guard, Limiter
 from probeval.web.pictures import intervals, progress_curve, target_confidence
 
-__all__ = ["COOKIE", "application"]
+__all__ = ["application"]
 
-COOKIE = "probeval"
-DAY = 24 * 3600
 MOST_BUTTONS = 10  # with more grades than this, the grade is typed
-STATIC = {"probeval.css": "text/css", "judge.js": "text/javascript", "icon.svg": "image/svg+xml"}
+STATIC = {
+    "probeval.css": "text/css",
+    "judge.js": "text/javascript",
+    "join.js": "text/javascript",
+    "icon.svg": "image/svg+xml",
+}
 Take = Callable[[Assessor, Form, str | None], list[Task] | None]
 
 
@@ -46,7 +50,7 @@ def application(
     documents: Mapping[str, Document] | None = None,
     show_ranking: bool = False,
     requests: Limiter | None = None,
-    logins: Limiter | None = None,
+    guesses: Guesses | None = None,
 ) -> ASGIApp:
     """The judging page as an ASGI application.
 
@@ -64,17 +68,11 @@ def application(
         Documents by id; without them assessors see ids only.
     show_ranking
         Show the ranking to assessors too; it may bias their judgments.
-    requests, logins
-        Limits of requests per person, and of wrong tokens per address.
+    requests, guesses
+        Limits of requests per person, and of wrong tokens.
     """
-    site = _Site(
-        campaign,
-        roster,
-        board,
-        documents or {},
-        show_ranking,
-        logins or Limiter(rate=0.1, burst=10),
-    )
+    guesses = guesses or Guesses()
+    site = _Site(campaign, roster, board, documents or {}, show_ranking, guesses)
     app = Starlette(
         routes=[
             Route("/", site.judging, methods=["GET"]),
@@ -89,14 +87,12 @@ def application(
             Route("/export/{format}", site.export, methods=["GET"]),
             Route("/media/{key}", site.media, methods=["GET"]),
             Route("/static/{name}", site.static, methods=["GET"]),
-            Route("/login", site.login_page, methods=["GET"]),
-            Route("/login", site.login, methods=["POST"]),
-            Route("/logout", site.logout, methods=["POST"]),
+            *site.entry.routes,
         ],
         exception_handlers={HTTPException: site.refused, ProbevalError: site.refused, Exception: site.failed},
     )
     limiter = requests or Limiter(rate=30, burst=100)
-    return Guard(app, hosts=hosts, who=site.who, limiter=limiter)
+    return Guard(Entry(app, roster=roster, guesses=guesses), hosts=hosts, who=site.who, limiter=limiter)
 
 
 @dataclass(eq=False)
@@ -108,13 +104,14 @@ class _Site:
     board: Board
     documents: Mapping[str, Document]
     show_ranking: bool
-    logins: Limiter
+    guesses: Guesses
     files: dict[str, Media] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.files = {file.key: file for document in self.documents.values() for file in document.media}
+        self.files = self.media_files()
         self.name = self.campaign.setup.name  # it never changes
         self.tally = Tally(self.campaign)
+        self.entry = SignInPages(roster=self.roster, guesses=self.guesses, render=self.render)
         folder = files("probeval.web") / "static"
         self.statics = {name: (folder / name).read_bytes() for name in STATIC}
         self.templates = Environment(
@@ -129,16 +126,12 @@ class _Site:
     # Authentication
 
     def who(self, headers: Headers) -> str | None:
-        """The name of the person who sent these headers, or None."""
-        person = self.roster.find(Request({"type": "http", "headers": headers.raw}).cookies.get(COOKIE, ""))
-        return None if person is None else person.name
+        """The name of the person who sent these headers as far as is known without a look at the store, or None."""
+        return self.roster.known_name(Request({"type": "http", "headers": headers.raw}).cookies.get(COOKIE, ""))
 
     def person(self, request: Request) -> Assessor:
-        """The person who sent the request; refused without a valid token."""
-        person = self.roster.find(request.cookies.get(COOKIE, ""))
-        if person is None:
-            raise HTTPException(401, "Sign in with your token first.")
-        return person
+        """The person who sent the request; refused without a session."""
+        return signed_in(request)
 
     def owner(self, request: Request) -> Assessor:
         """The owner who sent the request; others are refused."""
@@ -149,10 +142,7 @@ class _Site:
 
     async def form(self, request: Request, person: Assessor) -> Form:
         """The form that this person's own page sent; others are refused."""
-        form = await read_form(request)
-        if not person.wrote(form["mark"]):
-            raise HTTPException(403, "The server was restarted after this page loaded. Reload it and try again.")
-        return form
+        return await own_form(request, person)
 
     # The judging page
 
@@ -160,7 +150,11 @@ class _Site:
         """The judging page with the next document."""
         try:
             person = self.person(request)
-        except HTTPException:
+        except HTTPException as error:
+            if error.status_code != 401:
+                raise
+            if COOKIE in request.cookies:
+                return self.entry.sign_in(request, wrong=str(error.detail), code=401)
             return RedirectResponse("/login", 303)
         tasks = await run_in_threadpool(self.campaign.next, person.name)
         return await run_in_threadpool(self.page, "judge.html", person, tasks)
@@ -244,6 +238,7 @@ class _Site:
             comments=[] if pair is None else [*filter(own, state.comments.get(pair, ()))],
             flags=[] if pair is None else [*filter(own, state.flags.get(pair, ()))],
             notice=notice,
+            stopped=state.phase_change if state.phase is not Phase.open else None,
             **self.standing(person, state, mine),
         )
 
@@ -323,10 +318,18 @@ class _Site:
     async def media(self, request: Request) -> Response:
         """A sound or image of a document."""
         self.person(request)
-        file = self.files.get(request.path_params["key"])
+        key = request.path_params["key"]
+        if key not in self.files and len(self.documents) != self.counted:  # late runs brought documents
+            self.files = self.media_files()
+        file = self.files.get(key)
         if file is None:
             raise HTTPException(404, "There is no such file.")
         return FileResponse(file.path, media_type=file.type)
+
+    def media_files(self) -> dict[str, Media]:
+        """The media files of all documents, by key."""
+        self.counted = len(self.documents)
+        return {file.key: file for document in self.documents.values() for file in document.media}
 
     async def static(self, request: Request) -> Response:
         """Style sheet, script and icon."""
@@ -334,33 +337,6 @@ class _Site:
         if name not in STATIC:
             raise HTTPException(404, "There is no such file.")
         return Response(self.statics[name], media_type=STATIC[name], headers={"cache-control": "no-cache"})
-
-    # Sign in and out
-
-    async def login_page(self, request: Request) -> Response:
-        """The sign-in page."""
-        return self.render("login.html", None, wrong="")
-
-    async def login(self, request: Request) -> Response:
-        """Sign in with a token."""
-        address = "" if request.client is None else request.client.host
-        person = self.roster.find((await read_form(request))["token"].strip())
-        if person is None:
-            if not self.logins.allows(address):
-                raise HTTPException(429, "Too many wrong tokens. Wait a minute and try again.")
-            return self.render("login.html", None, wrong="Unknown token. Ask the owner for yours.", code=401)
-        response = RedirectResponse("/", 303)
-        if self.roster.alone is None:
-            secure = request.url.scheme == "https"
-            response.set_cookie(COOKIE, person.token, max_age=30 * DAY, httponly=True, samesite="lax", secure=secure)
-        return response
-
-    async def logout(self, request: Request) -> Response:
-        """Sign out."""
-        await self.form(request, self.person(request))
-        response = RedirectResponse("/login", 303)
-        response.delete_cookie(COOKIE, httponly=True, samesite="lax")
-        return response
 
     # Errors
 

@@ -21,7 +21,7 @@ def test_vectors_come_back(small: Collection, kind: str):
         else text_vectors({"d1": "red wine", "d2": "red, red beer"})
     )
     parts = pack(replace(small, vectors=given))
-    found = unpack("small", parts.get, []).vectors
+    found = unpack("small", parts.get).vectors
     assert found is not None
     assert found.docs.tolist() == given.docs.tolist()
     assert isinstance(found.values, csr_array) == isinstance(given.values, csr_array)
@@ -32,4 +32,4 @@ def test_vectors_come_back(small: Collection, kind: str):
 def test_a_store_without_vectors_has_none(small: Collection):
     parts = pack(small)
     assert "vectors" not in parts
-    assert unpack("small", parts.get, []).vectors is None
+    assert unpack("small", parts.get).vectors is None

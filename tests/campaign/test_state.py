@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from probeval.campaign import KINDS, Setup, State, fold
+from probeval.campaign.codec import decode, encode
 from probeval.campaign.events import (
     Adjudicated,
     Changed,
@@ -19,15 +20,21 @@ from probeval.campaign.events import (
     Flagged,
     GuidelineChanged,
     Imported,
+    Invited,
     Judged,
     Labelled,
     Leased,
+    Phase,
+    PhaseChanged,
     QueriesChanged,
     Released,
+    Revoked,
+    Role,
+    RunsAdded,
+    SignedIn,
+    SignedOut,
     Skipped,
     Withdrawn,
-    decode,
-    encode,
 )
 from probeval.data import Scale
 from probeval.errors import CampaignError
@@ -134,6 +141,12 @@ def test_every_kind_comes_back_from_its_row():
         Adjudicated(**about, grade=1.0, reason="r"),
         Imported(by="e", time=0.0, source="f", judgments=3),
         Labelled(by="e", time=0.0, source="f", part="p", columns=("a", "b"), pairs=2),
+        RunsAdded(by="e", time=0.0, source="f", part="p", systems=("a", "b"), pairs=2),
+        PhaseChanged(by="e", time=0.0, phase=Phase.paused, reason="r"),
+        Invited(by="e", time=0.0, assessor="ann", role=Role.adjudicator, digest="d", until=9.0),
+        Revoked(by="e", time=0.0, assessor="ann"),
+        SignedIn(by="ann", time=0.0, digest="d", until=9.0),
+        SignedOut(by="ann", time=0.0, digest="d"),
     ]
     assert {event.kind for event in some} == set(KINDS)
     assert [decode(encode(event)) for event in some] == some
@@ -218,7 +231,8 @@ def test_overlap_is_a_share_of_pairs_by_the_seed_alone(share: float):
         ({"opinions": 1}, "must be 2 or more, got 1"),
         ({"lease": 0.0}, "must be a positive number of seconds, got 0"),
         ({"rule": "medean"}, "Did you mean 'median'"),
-        ({"depth": 3}, "The depth of a campaign cannot change"),
+        ({"scale": SETUP.scale}, "The scale of a campaign cannot change"),
+        ({"depth": 0}, "must be 1 or more, got 0"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(settings: dict[str, object], says: str):

@@ -129,7 +129,7 @@ def test_a_newer_store_is_refused_and_left_alone(make: Callable[..., Campaign], 
     with made._log.store._writer.begin() as connection:
         connection.execute(sa.update(stores.VERSION).values(version=99))
     for read_only in (False, True):
-        with pytest.raises(StoreError, match=r"written by a newer probeval \(schema 99, this one reads 1\)"):
+        with pytest.raises(StoreError, match=r"written by a newer probeval \(schema 99, this one reads 2\)"):
             Campaign.open(store, read_only=read_only)
     assert len(made.log()) == 1
 
@@ -142,13 +142,13 @@ def test_an_older_store_is_migrated_once_and_only_for_writing(
     def add_colour(connection: sa.Connection) -> None:
         connection.execute(sa.text("ALTER TABLE probeval_campaign ADD COLUMN colour TEXT"))
 
-    monkeypatch.setattr(stores, "SCHEMA", 2)
-    monkeypatch.setitem(stores.MIGRATIONS, 1, add_colour)
+    monkeypatch.setattr(stores, "SCHEMA", 3)
+    monkeypatch.setitem(stores.MIGRATIONS, 2, add_colour)
     with pytest.raises(StoreError, match="has an older schema"):
         Campaign.open(store, read_only=True)
     for _ in range(2):
         with Campaign.open(store) as opened, opened._log.store._reading() as connection:
-            assert connection.execute(sa.select(stores.VERSION.c.version)).scalar() == 2
+            assert connection.execute(sa.select(stores.VERSION.c.version)).scalar() == 3
             assert connection.execute(sa.text("SELECT colour FROM probeval_campaign")).all() == [(None,)]
             assert len(opened.log()) == 1
 
@@ -162,11 +162,11 @@ def test_a_migration_that_fails_changes_nothing(
         connection.execute(sa.text("ALTER TABLE probeval_campaign ADD COLUMN colour TEXT"))
         connection.execute(sa.text("SELECT nonsense FROM nowhere"))
 
-    monkeypatch.setattr(stores, "SCHEMA", 2)
-    monkeypatch.setitem(stores.MIGRATIONS, 1, fail)
+    monkeypatch.setattr(stores, "SCHEMA", 3)
+    monkeypatch.setitem(stores.MIGRATIONS, 2, fail)
     with pytest.raises(StoreError, match="nowhere"):
         Campaign.open(store)
-    monkeypatch.setattr(stores, "SCHEMA", 1)
+    monkeypatch.setattr(stores, "SCHEMA", 2)
     with Campaign.open(store) as opened:
         assert len(opened.log()) == 1
 
@@ -290,11 +290,12 @@ def test_a_transaction_that_the_database_gives_up_on_is_tried_again(
 
     real, fails = stores.Store._add_events, [1, 1]
 
-    def flaky(connection: sa.Connection, key: int, events: list[object]) -> None:
-        real(connection, key, events)
+    def flaky(connection: sa.Connection, key: int, events: list[object]) -> str:
+        end = real(connection, key, events)
         if fails:
             fails.pop()
             raise sa.exc.OperationalError("insert", {}, GaveUpError("could not serialize access"))
+        return end
 
     monkeypatch.setattr(stores.Store, "_add_events", staticmethod(flaky))
     campaign.record("ann", *campaign.pool.label(0), 1)

@@ -171,7 +171,7 @@ def test_a_campaign_prints_what_its_schemas_say(
     monkeypatch.chdir(tmp_path)
 
     def asked(verb: str, *arguments: object) -> Any:
-        said = probeval("campaign", verb, "mine.db", *arguments, "--format", "json", "--quiet")
+        said = probeval("campaign", *verb.split(), "mine.db", *arguments, "--format", "json", "--quiet")
         assert said.code == 0, said.err
         document = json.loads(said.out)
         check(f"campaign {verb}", document)
@@ -188,6 +188,20 @@ def test_a_campaign_prints_what_its_schemas_say(
     asked("queries", folder / "queries.tsv")
     asked("guideline", folder / "queries.tsv")
     asked("import", folder / "part.txt", "--assessor", "trec")
+    asked("change", "--stop", "confidence=.9", "--lease", 5)
+    for verb in ("pause", "resume", "close", "reopen"):
+        asked(verb)
+    assert asked("runs add", folder / "later")["systems"] == ["later"]
+    asked("assessors add", "ann", "--expires", "never")
+    asked("assessors add", "eve", "--role", "owner")
+    assert len(asked("assessors list")) == 2
+    asked("assessors revoke", "ann")
+    assert {entry["event"] for entry in asked("log")} >= {"created", "changed", "phase", "runs", "invited", "revoked"}
+    asked("log", "--all")
+    asked("check")
+    asked("backup", "copy.db")
+    said = probeval("campaign", "restore", "copy.db", "again.db", "--format", "json", "--quiet")
+    check("campaign restore", json.loads(said.out))
 
 
 @pytest.mark.parametrize("verb", documents())

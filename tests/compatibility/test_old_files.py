@@ -21,7 +21,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from probeval.campaign import Campaign
+from probeval.campaign import Campaign, copy_store
+from probeval.data import Runs
+from probeval.errors import StoreError
 from probeval.relevance import load_card, read_card
 from probeval.scores import Scores, evaluate
 
@@ -102,6 +104,30 @@ def test_a_store_gives_the_same_scores(campaign, name):
         found.append(campaign.evaluate().scores)
     assert {scores.judged for scores in found} == {CAMPAIGNS[name]["judged"]}
     expect_same(found, CAMPAIGNS[name])
+
+
+def test_a_store_of_schema_1_is_migrated_and_goes_on(tmp_path):
+    expected = json.loads((FOLDER / "schema1.json").read_text())
+    place = shutil.copy(FOLDER / "schema1.sqlite", tmp_path)
+    with pytest.raises(StoreError, match="has an older schema"):
+        Campaign.open(place, read_only=True)
+    with Campaign.open(place) as campaign:
+        status = campaign.status()
+        assert len(campaign.log()) == expected["events"]
+        assert {name: getattr(status, name) for name in ("judged", "judgments", "pool")} == {
+            name: expected[name] for name in ("judged", "judgments", "pool")
+        }
+        assert campaign.export("qrels") == expected["qrels"]
+        assert campaign.snapshot.confidence == expected["confidence"]
+        assert list(campaign.collection.runs.systems) == expected["systems"]
+        assert [*campaign.state.adjudicated] == [tuple(expected["adjudicated"])]
+        assert campaign.collection.labels.sources == ("robot",)
+        assert (campaign.state.phase, campaign.state.access.invited) == ("open", {})
+        campaign.add_runs("eve", Runs.rows(["late"], ["q1"], ["new"]))
+        (task,) = campaign.next("cy")
+        campaign.record("cy", task.query, task.doc, 1)
+        assert campaign.refresh().judged in (expected["judged"], expected["judged"] + 1)
+    assert copy_store(place, tmp_path / "copy.sqlite").faults == ()
 
 
 @pytest.mark.parametrize("card", CARDS)

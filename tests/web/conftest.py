@@ -10,7 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from probeval.campaign import Campaign
+from probeval.campaign import Campaign, Role
+from probeval.campaign.access import digest_token
+from probeval.campaign.access_decisions import SignIn
 from probeval.data import Collection, Scale
 from probeval.relevance import synthetic_campaign
 from probeval.web import Assessor, Board, Document, Limiter, Roster, application
@@ -20,8 +22,18 @@ from tests.web.served import Served
 
 HOST = "judge.test"
 SCRIPT = "<script>window.stolen = 1</script>\"'<img src=x onerror=alert(1)>"
-ANN = Assessor("ann", "a-long-token-that-is-of-ann")
-EVE = Assessor("eve", "a-long-token-that-is-of-eve", owner=True)
+ANN = Assessor("ann", "the-secret-of-a-session-of-ann")
+EVE = Assessor("eve", "the-secret-of-a-session-of-eve", Role.owner)
+TOKENS = {"ann": "a-long-token-that-is-of-ann", "eve": "a-long-token-that-is-of-eve"}
+
+
+def invite(campaign: Campaign, *people: Assessor) -> None:
+    """Let these people sign in with their tokens, and give each the session of their secret."""
+    campaign.people.add("owner", [(each.name, each.role, TOKENS[each.name]) for each in people])
+    for each in people:
+        if campaign.people.find(each.secret) is None:
+            token, session = digest_token(TOKENS[each.name]), digest_token(each.secret)
+            campaign._log.advance(SignIn(token=token, session=session))
 
 
 @pytest.fixture
@@ -74,14 +86,16 @@ def open_page(campaign: Campaign) -> Callable[..., Client]:
 
     def client(*, who: Assessor | None = None, **settings: object) -> Client:
         plenty = Limiter(rate=1e9, burst=1e9)
+        if who is not None:
+            invite(campaign, ANN, EVE)
         settings = {
-            "roster": Roster.local("owner") if who is None else Roster([ANN, EVE]),
+            "roster": Roster(campaign, alone="owner" if who is None else None),
             "board": Board(campaign),
             "hosts": [HOST],
             "documents": {doc: Document(f"Text of {doc}. {SCRIPT}") for doc in campaign.pool.docs},
             "requests": plenty,
             **settings,
         }
-        return Client(application(campaign, **settings), HOST, token=None if who is None else who.token)  # type: ignore[arg-type]
+        return Client(application(campaign, **settings), HOST, token=None if who is None else who.secret)  # type: ignore[arg-type]
 
     return client

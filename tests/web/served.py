@@ -55,9 +55,11 @@ class Judge:
     def __init__(self, url: str, token: str | None = None) -> None:
         self.host = urlsplit(url).netloc
         self._connection = http.client.HTTPConnection(self.host, timeout=30)
-        self.cookie = "" if token is None else f"probeval={token}"
+        self.cookie = ""
         self.fields: dict[str, str] = {}
         self.seconds: list[float] = []
+        if token is not None:
+            self._sign_in(token)
 
     def look(self) -> str:
         """Open the page."""
@@ -75,6 +77,14 @@ class Judge:
 
     def close(self) -> None:
         self._connection.close()
+
+    def _sign_in(self, token: str) -> None:
+        headers = {"Origin": f"http://{self.host}", "Content-Type": "application/x-www-form-urlencoded"}
+        self._connection.request("POST", "/login", urlencode({"token": token}), headers)
+        answer = self._connection.getresponse()
+        text = answer.read().decode()
+        assert answer.status == 303, f"{answer.status} {text}"
+        self.cookie = answer.headers["set-cookie"].partition(";")[0]
 
     def _ask(self, method: str, path: str, form: dict[str, str] | None) -> str:
         headers = {"Cookie": self.cookie, "Origin": f"http://{self.host}", "X-Part": "1"}

@@ -15,16 +15,16 @@ from starlette.routing import Route
 from probeval.campaign import Campaign, fold
 from probeval.campaign.state import State
 from probeval.data import Collection, Scale
-from probeval.web import Board, Document, Limiter, Roster, application
+from probeval.web import Board, Document, Guesses, Limiter, Roster, application
 from probeval.web.forms import FIELDS
 from probeval.web.guard import HEADERS
 from tests.web.asking import Client
-from tests.web.conftest import ANN, EVE, HOST
+from tests.web.conftest import ANN, EVE, HOST, invite
 
 pytestmark = pytest.mark.slow
 PATHS = [
     *("/", "/judge", "/undo", "/skip", "/flag", "/comment", "/progress", "/overview", "/settle", "/login", "/logout"),
-    *("/export/{format}", "/media/{key}", "/static/{name}"),
+    *("/join/{token}", "/export/{format}", "/media/{key}", "/static/{name}"),
 ]
 EXAMPLES = 200
 REFUSED = {400, 401, 403, 404, 405, 408, 413, 415, 421, 422, 429}
@@ -45,26 +45,28 @@ def clients(tmp_path_factory: pytest.TempPathFactory, small: Collection) -> Iter
         campaign.refresh()
         campaign.record("ann", *campaign.pool.label(0), 0)
         campaign.record("bob", *campaign.pool.label(0), 2)
+        invite(campaign, ANN, EVE)
         app = application(
             campaign,
-            roster=Roster([ANN, EVE]),
+            roster=Roster(campaign),
             board=Board(campaign),
             hosts=[HOST],
             documents={doc: Document("text") for doc in campaign.pool.docs},
             requests=Limiter(rate=1e9, burst=1e9),
-            logins=Limiter(rate=1e9, burst=1e9),
+            guesses=Guesses(Limiter(rate=1e9, burst=1e9), Limiter(rate=1e9, burst=1e9)),
         )
-        yield campaign, [Client(app, HOST, token=who) for who in (EVE.token, ANN.token, None)]
+        yield campaign, [Client(app, HOST, token=who) for who in (EVE.secret, ANN.secret, None)]
 
 
 def test_every_route_is_tried(clients: tuple[Campaign, list[Client]]):
-    routes = clients[1][0].app._app.routes  # type: ignore[attr-defined]
+    routes = clients[1][0].app._app._app.routes  # type: ignore[attr-defined]
     assert {route.path for route in routes if isinstance(route, Route)} == set(PATHS)
 
 
 @pytest.mark.parametrize("path", PATHS)
 def test_two_hundred_requests_break_nothing(clients: tuple[Campaign, list[Client]], path: str):
     campaign, people = clients
+    invite(campaign, ANN, EVE)  # an honest request to /logout ends a session
 
     @settings(
         max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, database=None
@@ -104,6 +106,7 @@ def test_two_hundred_requests_break_nothing(clients: tuple[Campaign, list[Client
 def test_forms_of_ones_own_with_anything_in_them(clients: tuple[Campaign, list[Client]]):
     """Judgments of strange pairs and grades: each is kept as the campaign allows it, or refused."""
     campaign, (owner, *_) = clients
+    invite(campaign, ANN, EVE)
     pairs = [campaign.pool.label(i) for i in range(len(campaign.pool))]
 
     @settings(max_examples=EXAMPLES, deadline=None, derandomize=True, database=None)

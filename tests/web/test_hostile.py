@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from starlette.exceptions import HTTPException
 
-from probeval.campaign import Campaign
+from probeval.campaign import Campaign, Role
 from probeval.errors import CampaignError, DataError, StoreError
-from probeval.web import Limiter, Roster, read_documents, read_roster, serve
+from probeval.web import Guesses, Limiter, Roster, read_assessors, read_documents, serve
 from probeval.web.guard import HEADERS
 from tests.web.asking import Client
-from tests.web.conftest import ANN, HOST, SCRIPT
+from tests.web.conftest import ANN, EVE, HOST, SCRIPT, TOKENS
 from tests.web.served import Judge, Served
 
 Open = Callable[..., Client]
@@ -86,17 +87,18 @@ def test_a_form_without_its_mark_is_refused(open_page: Open, campaign: Campaign,
 
 
 def test_another_assessors_mark_is_no_use(open_page: Open, campaign: Campaign):
-    from tests.web.conftest import EVE
-
     form = {**open_page(who=EVE).get("/").form("/judge"), "grade": "1"}
     assert open_page(who=ANN).post("/judge", form).status == 403
     assert not campaign.state.judged
 
 
-@pytest.mark.parametrize("token", [None, "", "wrong", ANN.token + " ", ANN.token[:-1], "a-long-token-that-is-of-ANN"])
+@pytest.mark.parametrize(
+    "token", [None, "", "wrong", ANN.secret + " ", ANN.secret[:-1], ANN.secret.upper(), TOKENS["ann"]]
+)
 def test_a_missing_or_wrong_token_is_refused_everywhere(open_page: Open, campaign: Campaign, token: str | None):
     form = {**open_page(who=ANN).get("/").form("/judge"), "grade": "1"}
-    client = open_page(who=ANN)
+    plenty = Limiter(rate=1e9, burst=1e9)
+    client = open_page(who=ANN, guesses=Guesses(plenty, plenty))
     client.token = None
     stranger = (
         {} if token is None else {"cookie": f'probeval="{token}"' if token.endswith(" ") else f"probeval={token}"}
@@ -110,15 +112,56 @@ def test_a_missing_or_wrong_token_is_refused_everywhere(open_page: Open, campaig
     assert not campaign.state.judged
 
 
-def test_wrong_tokens_are_few_and_the_right_one_still_works(open_page: Open):
+def test_wrong_tokens_are_few_and_then_the_right_one_waits_too(open_page: Open):
     now = [0.0]
-    client = open_page(who=ANN, logins=Limiter(rate=0.1, burst=3, clock=lambda: now[0]))
-    client.token = None
+    clock: Callable[[], float] = lambda: now[0]  # noqa: E731
+    client = open_page(who=ANN, guesses=Guesses(Limiter(rate=0.1, burst=3, clock=clock)))
+    assert client.get("/").status == 200
+    signed_in, client.token = client.token, None
     said = [client.post("/login", {"token": f"guess {i}"}).status for i in range(5)]
     assert said == [401, 401, 401, 429, 429]
-    assert client.post("/login", {"token": ANN.token}).status == 303
+    assert client.post("/login", {"token": TOKENS["ann"]}).status == 429  # no guess is told from the right one
+    client.token = "a-guess-by-cookie"
+    assert client.get("/progress").status == 429
+    client.token = EVE.secret  # right, but new to this address
+    assert client.get("/progress").status == 429
+    client.token = signed_in  # those who are signed in here go on
+    assert client.get("/progress").status == 200
     now[0] = 10.0
     assert client.post("/login", {"token": "again"}).status == 401
+
+
+def test_guesses_by_cookie_count(open_page: Open):
+    client = open_page(who=ANN, guesses=Guesses(Limiter(rate=0.1, burst=3, clock=lambda: 0.0)))
+    said = []
+    for i in range(5):
+        client.token = f"guess-{i}"
+        said.append(client.get("/progress").status)
+    assert said == [401, 401, 401, 429, 429]
+
+
+def test_many_addresses_share_one_budget():
+    guesses = Guesses(together=Limiter(rate=1, burst=5, clock=lambda: 0.0))
+    said = []
+    for i in range(8):
+        try:
+            said.append(guesses.attempt(f"127.0.0.{i}", lambda: None))
+        except HTTPException as refused:
+            said.append(refused.status_code)
+    assert said == [None] * 5 + [429] * 3
+    assert Guesses(together=Limiter(rate=1, burst=1)).attempt("a", lambda: "right") == "right"
+
+
+def test_right_tokens_cost_nothing():
+    guesses = Guesses(Limiter(rate=0.1, burst=1, clock=lambda: 0.0), Limiter(rate=0.1, burst=1, clock=lambda: 0.0))
+    assert [guesses.attempt("a", lambda: 1) for _ in range(20)] == [1] * 20
+
+    def fails() -> None:
+        raise StoreError("gone")
+
+    with pytest.raises(StoreError):
+        guesses.attempt("a", fails)
+    assert guesses.attempt("a", lambda: 1) == 1
 
 
 def test_too_many_requests_are_refused_one_person_at_a_time(open_page: Open):
@@ -252,35 +295,36 @@ def test_a_table_of_documents_may_have_no_text(put: Callable[[str, str], Path]):
     assert document.audio is not None
 
 
+GOOD, OTHER = "kX2vq0Zl9mJr5tYw8uBn", "Qe7pLd3sVh1cRf6gTa4i"
+
+
 @pytest.mark.parametrize(
     ("table", "why"),
     [
         ("name,token\nann,x\n", "no column 'assessor'"),
-        ("assessor,token\nann,short\n", "must be 16 letters and digits or more, such as"),
-        ("assessor,token\nann,a token with spaces and ü\n", "must be 16 letters and digits or more, such as"),
-        ("assessor,token\n,aaaaaaaaaaaaaaaaaaaa\n", "must be one line of text"),
-        ("assessor,token,role\nann,aaaaaaaaaaaaaaaaaaaa,king\n", "the role of 'ann' must be one of assessor, owner"),
-        ("assessor,token\nann,aaaaaaaaaaaaaaaaaaaa\nann,bbbbbbbbbbbbbbbbbbbb\n", "two assessors have the same name"),
-        ("assessor,token\nann,aaaaaaaaaaaaaaaaaaaa\nbob,aaaaaaaaaaaaaaaaaaaa\n", "two assessors have the same token"),
+        ("assessor,token\nann,short\n", "must be 16 letters and digits or more"),
+        ("assessor,token\nann,a token with spaces and ü\n", "must be 16 letters and digits or more"),
+        ("assessor,token\nann,aaaaaaaaaaaaaaaaaaaa\n", "at least 8 of them different, such as"),
+        (f"assessor,token\n,{GOOD}\n", "must be one line of text"),
+        (f"assessor,token,role\nann,{GOOD},king\n", "the role of 'ann' must be one of assessor, adjudicator, owner"),
+        (f"assessor,token\nann,{GOOD}\nann,{OTHER}\n", "two assessors have the same name"),
+        (f"assessor,token\nann,{GOOD}\nbob,{GOOD}\n", "two assessors have the same token"),
     ],
 )
-def test_a_roster_that_will_not_do_says_why(put: Callable[[str, str], Path], table: str, why: str):
+def test_a_table_of_assessors_that_will_not_do_says_why(put: Callable[[str, str], Path], table: str, why: str):
     with pytest.raises(DataError, match=why):
-        read_roster(put("team.csv", table))
+        read_assessors(put("team.csv", table))
 
 
-def test_a_roster_is_read(put: Callable[[str, str], Path]):
-    table = "assessor,token,role\nann,aaaaaaaaaaaaaaaaaaaa,\neve,bbbbbbbbbbbbbbbbbbbb,owner\n"
-    roster = read_roster(put("team.csv", table))
-    assert len(roster) == 2
-    assert roster.find("bbbbbbbbbbbbbbbbbbbb").owner  # type: ignore[union-attr]
-    assert "aaaa" not in repr(roster.find("aaaaaaaaaaaaaaaaaaaa"))
+def test_a_table_of_assessors_is_read(put: Callable[[str, str], Path]):
+    table = f"assessor,token,role\nann,{GOOD},\neve,{OTHER},owner\n"
+    assert read_assessors(put("team.csv", table)) == [("ann", Role.assessor, GOOD), ("eve", Role.owner, OTHER)]
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "judge.example.org", ""])
 def test_beyond_this_machine_tokens_are_needed(campaign: Campaign, host: str):
     with pytest.raises(CampaignError, match="every assessor outside this machine needs a token"):
-        serve(campaign, roster=Roster.local("me"), host=host, port=0)
+        serve(campaign, roster=Roster(campaign, alone="me"), host=host, port=0)
 
 
 def test_a_full_disk_is_said_and_nothing_is_lost(open_page: Open, campaign: Campaign):
@@ -314,7 +358,7 @@ def test_a_store_that_is_read_only_here_is_said(open_page: Open, campaign: Campa
     reader = Campaign.open(campaign.address[0], read_only=True)
     client = open_page()
     form = {**client.get("/").form("/judge"), "grade": "1"}
-    client.app._app.router.routes[1].endpoint.__self__.campaign = reader  # type: ignore[attr-defined]
+    client.app._app._app.router.routes[1].endpoint.__self__.campaign = reader  # type: ignore[attr-defined]
     answer = client.post("/judge", form)
     assert answer.status == 503
     assert "open for reading only" in answer.text
@@ -337,7 +381,7 @@ def test_a_port_that_is_taken_is_said(campaign: Campaign):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         with pytest.raises(CampaignError, match="cannot listen there"):
-            serve(campaign, roster=Roster.local("me"), port=taken.getsockname()[1])
+            serve(campaign, roster=Roster(campaign, alone="me"), port=taken.getsockname()[1])
 
 
 @pytest.mark.slow

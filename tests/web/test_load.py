@@ -34,11 +34,11 @@ Put = Callable[[str, str], Path]
 
 
 def _team(n: int) -> list[Assessor]:
-    return [Assessor(f"a{i:02d}", f"the-long-token-of-a{i:02d}") for i in range(n)]
+    return [Assessor(f"a{i:02d}", f"the-long-token-of-a{i:02d}") for i in range(n)]  # they sign in with it
 
 
 def _roster(put: Put, team: list[Assessor]) -> Path:
-    return put("team.csv", "assessor,token\n" + "".join(f"{each.name},{each.token}\n" for each in team))
+    return put("team.csv", "assessor,token\n" + "".join(f"{each.name},{each.secret}\n" for each in team))
 
 
 def _create(store: str, collection: Collection, model: str = "uniform") -> Campaign:
@@ -66,7 +66,7 @@ class Crowd:
 
     def _work(self, who: Assessor, seed: int) -> None:
         rng = np.random.default_rng(seed)
-        judge = Judge(self._url, who.token)
+        judge = Judge(self._url, who.secret)
         try:
             judge.look()
             while judge.fields and self._take():
@@ -192,7 +192,7 @@ def _kill_again_and_again(store: str, bundled: Collection, serve: Callable[..., 
             acknowledged += crowd.acknowledged
             _check(campaign, acknowledged)
         server = serve(store, "--assessor-file", _roster(put, team))
-        with closing(Judge(server.url, team[0].token)) as judge:
+        with closing(Judge(server.url, team[0].secret)) as judge:
             assert "Nothing is left" not in judge.look()
         print(f"{times} kills, {len(acknowledged)} acknowledged, all there")
     return len(acknowledged)

@@ -13,7 +13,7 @@ from probeval.data import Scale
 from probeval.web import Board, Roster, read_documents
 from probeval.web.site import _buttons
 from tests.web.asking import Answer, Client
-from tests.web.conftest import ANN, EVE
+from tests.web.conftest import ANN, EVE, TOKENS
 
 Open = Callable[..., Client]
 
@@ -237,14 +237,15 @@ def test_coming_in_and_going_out(open_page: Open):
     nobody.token = None
     answer = nobody.get("/")
     assert (answer.status, answer.headers["location"]) == (303, "/login")
-    answer = nobody.post("/login", {"token": ANN.token})
+    answer = nobody.post("/login", {"token": TOKENS["ann"]})
     cookie = answer.headers["set-cookie"]
     assert answer.status == 303
-    assert all(word in cookie for word in ("HttpOnly", "SameSite=lax", "Path=/"))
-    ann = open_page(who=ANN)
-    mark = ann.get("/").form("/logout")
-    out = ann.post("/logout", mark)
+    assert all(word in cookie for word in ("HttpOnly", "SameSite=strict", "Path=/"))
+    assert TOKENS["ann"] not in cookie  # a session of its own
+    nobody.token = cookie.partition("=")[2].partition(";")[0]
+    out = nobody.post("/logout", nobody.get("/").form("/logout"))
     assert "Max-Age=0" in out.headers["set-cookie"]
+    assert nobody.get("/").status == 401  # the session ended, not only the cookie
 
 
 def test_alone_nobody_needs_to_come_in(open_page: Open):
@@ -286,7 +287,7 @@ def test_a_fine_scale_is_typed(tmp_path: Path, small, open_page: Open):
     ) as fine:
         from probeval.web import application
 
-        app = application(fine, roster=Roster.local("me"), board=Board(fine), hosts=["judge.test"])
+        app = application(fine, roster=Roster(fine, alone="me"), board=Board(fine), hosts=["judge.test"])
         client = Client(app, "judge.test")
         page = client.get("/")
         assert 'type="number"' in page.text
@@ -297,7 +298,7 @@ def test_a_fine_scale_is_typed(tmp_path: Path, small, open_page: Open):
         assert [said[-1].grade for said in fine.state.judged.values()] == [73.0]
 
 
-@pytest.mark.parametrize("path", ["/static/probeval.css", "/static/judge.js", "/static/icon.svg"])
+@pytest.mark.parametrize("path", ["/static/probeval.css", "/static/judge.js", "/static/join.js", "/static/icon.svg"])
 def test_static_files_name_nothing_elsewhere(open_page: Open, path: str):
     answer = open_page().get(path)
     assert answer.status == 200

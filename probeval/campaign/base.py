@@ -1,0 +1,116 @@
+"""What a campaign is at a moment, and how its owner changes it: settings, phase, late runs, people."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+from probeval.campaign.archive import unpack
+from probeval.campaign.candidates import Candidates
+from probeval.campaign.events import Changed, Phase, PhaseChanged, RunsAdded
+from probeval.campaign.log import Log
+from probeval.campaign.owner_decisions import AddRuns, ChangePhase, ChangeSettings
+from probeval.campaign.parsing import as_name
+from probeval.campaign.people import People
+from probeval.campaign.setup import Setup
+from probeval.campaign.state import State
+from probeval.data.collection import Collection
+from probeval.data.pool import Pool
+from probeval.data.runs import Runs
+from probeval.data.scale import Scale
+
+__all__ = ["CampaignBase"]
+
+
+class CampaignBase:
+    """The state of a campaign, and its changes by the owner.
+
+    Parameters
+    ----------
+    log
+        The open log.
+    """
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._pairs: tuple[tuple[tuple[RunsAdded, ...], int], Candidates] | None = None
+
+    @property
+    def state(self) -> State:
+        """The current state, with the events that other processes added."""
+        return self._log.state
+
+    @property
+    def known_state(self) -> State:
+        """The state as this process read it last, without a look at the store."""
+        return self._log.known
+
+    @property
+    def setup(self) -> Setup:
+        """The current settings."""
+        return self.state.settings
+
+    @cached_property
+    def scale(self) -> Scale:
+        """The scale that assessors judge on; it never changes."""
+        return self.setup.scale
+
+    @property
+    def pool(self) -> Pool:
+        """The pairs to judge. It grows with late runs and with the depth."""
+        return self._candidates(self.state).pool
+
+    @property
+    def collection(self) -> Collection:
+        """Runs, evidence and the judgments so far, one grade per pair."""
+        state = self.state
+        labels, late = [event.part for event in state.labels], [event.part for event in state.runs]
+        collection = self._candidates(state).collection
+        if labels:
+            collection = unpack(state.settings.name, self._part, labels=labels, late=late)
+        return replace(collection, judgments=state.judgments)
+
+    @property
+    def people(self) -> People:
+        """Those who may sign in to the judging page."""
+        return People(self._log)
+
+    def change(self, by: str, **settings: Any) -> Changed:
+        """Change settings from now on: measure, depth, policy, goal, stopping rule, exploration, overlap, leases.
+
+        The name and the scale stay. The model uses the new settings at its next update, also in a running server.
+        """
+        collection = self._candidates(self.state).collection
+        return self._log.advance(ChangeSettings(by=by, settings=settings, collection=collection)).event
+
+    def change_phase(self, by: str, phase: Phase | str, *, reason: str = "", token: str | None = None) -> PhaseChanged:
+        """Pause (``"paused"``), close (``"closed"``), resume or reopen (``"open"``) the campaign.
+
+        A paused campaign gives assessors no pairs and takes nothing from them. A closed one does not change at all,
+        except for its guideline, query texts and people, until it is reopened.
+        """
+        return self._log.advance(ChangePhase(by=by, phase=Phase(phase), reason=reason, token=token)).event
+
+    def add_runs(self, by: str, runs: Runs, *, source: str = "") -> RunsAdded:
+        """Add late runs: the pool grows, and all judgments stay.
+
+        Lists of queries that the campaign does not have are ignored. New pairs can be judged at once, the model and the
+        queue use them from the next update.
+        """
+        who, state = as_name(by, "the person who adds runs"), self.state
+        before, depth = self._candidates(state).collection.runs, state.settings.depth
+        gained = len(before.joined(runs).top(depth).pool) - len(before.top(depth).pool)
+        return self._log.advance(AddRuns(by=who, before=before, runs=runs, source=source, pairs=gained)).event
+
+    def _candidates(self, state: State) -> Candidates:
+        key = state.runs, state.settings.depth
+        kept = self._pairs
+        if kept is None or kept[0] != key:
+            late = [event.part for event in state.runs]
+            kept = key, Candidates(unpack(state.settings.name, self._part, late=late), state.settings.depth)
+            self._pairs = kept
+        return kept[1]
+
+    def _part(self, name: str) -> bytes | None:
+        return self._log.store.part(self._log.key, name)

@@ -1,0 +1,58 @@
+"""The pairs that a campaign may judge, given its runs and its depth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from probeval.campaign.events import Pair
+from probeval.data.collection import Collection
+from probeval.data.pool import Pool
+from probeval.errors import CampaignError, did_you_mean
+
+__all__ = ["Candidates"]
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """The pairs that a campaign may judge.
+
+    Parameters
+    ----------
+    collection
+        Runs and evidence.
+    depth
+        The depth of the pool.
+    """
+
+    collection: Collection
+    depth: int
+
+    @cached_property
+    def pool(self) -> Pool:
+        """The pairs to judge."""
+        return self.collection.runs.top(self.depth).pool
+
+    @cached_property
+    def popular(self) -> list[Pair]:
+        """The pairs of the pool, by descending number of systems that retrieve them."""
+        runs = self.collection.runs.top(self.depth)
+        retrieved = np.bincount(runs.pairs[runs.pairs >= 0], minlength=len(runs.pool))
+        return [runs.pool.label(int(pair)) for pair in np.argsort(-retrieved, kind="stable")]
+
+    @cached_property
+    def retrieved(self) -> frozenset[Pair]:
+        """Every pair that some run has, at any rank."""
+        pool = self.collection.runs.pool
+        return frozenset(zip(pool.queries[pool.query], pool.docs[pool.doc], strict=True))
+
+    def check(self, query: str, doc: str) -> Pair:
+        """The pair, if some run retrieves it; otherwise an error."""
+        if (query, doc) not in self.retrieved:
+            known = self.collection.runs.queries
+            if query not in known:
+                raise CampaignError(f"No query {query!r} in this campaign.{did_you_mean(str(query), known)}")
+            raise CampaignError(f"Query {query!r}: no run retrieves document {doc!r}.")
+        return query, doc

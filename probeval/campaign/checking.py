@@ -1,0 +1,170 @@
+"""The integrity of a store: what should hold of every log, checked row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from probeval.campaign.archive import unpack
+from probeval.campaign.candidates import Candidates
+from probeval.campaign.codec import decode
+from probeval.campaign.events import (
+    KINDS,
+    Adjudicated,
+    Created,
+    Event,
+    Judged,
+    Labelled,
+    Pair,
+    PairEvent,
+    RunsAdded,
+    Withdrawn,
+)
+from probeval.campaign.state import State, fold
+from probeval.campaign.store import Store
+from probeval.campaign.tables import chained
+from probeval.data.judgments import on_scale
+from probeval.errors import ProbevalError, StoreError
+
+__all__ = ["CampaignCheck", "StoreCheck", "check_store"]
+
+
+@dataclass(frozen=True)
+class CampaignCheck:
+    """The check of one campaign.
+
+    Parameters
+    ----------
+    campaign
+        Its name.
+    events, judgments, parts
+        How many of each were checked.
+    faults
+        The number of faults.
+    """
+
+    campaign: str
+    events: int
+    judgments: int
+    parts: int
+    faults: int
+
+
+@dataclass(frozen=True)
+class StoreCheck:
+    """The check of a store.
+
+    Parameters
+    ----------
+    store
+        Its name.
+    campaigns
+        The check of each campaign.
+    faults
+        Every fault, in a line.
+    """
+
+    store: str
+    campaigns: tuple[CampaignCheck, ...]
+    faults: tuple[str, ...]
+
+
+def check_store(store: Store) -> StoreCheck:
+    """Check a store: its file, and of each campaign the log and the parts.
+
+    - Events are numbered 1, 2, 3, .. without gaps, every one can be read, and its digest is right; so none was changed,
+      removed or moved. A person who can write to the store can compute digests too: this finds accidents, not forgery.
+    - Grades are on the scale, and judgments of pairs that some run retrieves, unless they were imported.
+    - A withdrawal names an earlier judgment of the same pair by the same person.
+    - Every part that an event names is there, and its digest is right.
+    - No snapshot includes an event beyond the end of the log.
+    """
+    faults = store.integrity()
+    campaigns = []
+    for name, key in store.campaigns().items():
+        try:
+            found = list(_faults(store, key, name))
+        except StoreError as error:  # rows that the database cannot read
+            found = [str(error)]
+        rows = store.event_rows(key)
+        campaigns.append(
+            CampaignCheck(
+                campaign=name,
+                events=len(rows),
+                judgments=sum(row["kind"] == Judged.kind for row in rows),
+                parts=len(store.part_names(key)),
+                faults=len(found),
+            )
+        )
+        faults += [f"campaign {name!r}: {each}" for each in found]
+    return StoreCheck(store.name, tuple(campaigns), tuple(faults))
+
+
+def _faults(store: Store, key: int, name: str) -> Iterator[str]:
+    rows = store.event_rows(key)
+    yield from _broken_chain(rows)
+    events = []
+    for row in rows:
+        try:
+            events.append(decode(row))
+        except (ProbevalError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            why = str(error) if row["kind"] in KINDS else f"unknown kind {row['kind']!r}"
+            yield f"event {row['number']} cannot be read: {why:.100}"
+    yield from _broken_parts(store, key, events)
+    try:
+        state = fold(State(), events)
+        late = [event.part for event in state.runs]
+        collection = unpack(name, lambda part: store.part(key, part), late=late)
+        retrieved = Candidates(collection, state.settings.depth).retrieved
+    except ProbevalError as error:
+        yield str(error)
+        return
+    yield from _wrong_events(events, state, retrieved)
+    last = max((point["number"] for point in store.curve(key)), default=0)
+    if last > state.number:
+        yield f"the log ends at event {state.number}, but a snapshot includes event {last}: the end is missing"
+
+
+def _broken_chain(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """A gap in the numbers, and the events whose digest does not follow from the one before."""
+    before = ""
+    for expected, row in enumerate(rows, start=1):
+        if row["number"] != expected:
+            yield f"event {expected} is missing: event {row['number']} comes instead"
+            return
+        if chained(before, [row]) != [row["digest"]]:
+            yield f"event {expected} was changed, or an event before it: its digest is not the one that was written"
+        before = row["digest"]
+
+
+def _broken_parts(store: Store, key: int, events: Sequence[Event]) -> Iterator[str]:
+    names = store.part_names(key)
+    wanted = {event.part: event.number for event in events if isinstance(event, (Labelled, RunsAdded))}
+    for part, number in wanted.items():
+        if part not in names:
+            yield f"the part {part!r} of event {number} is missing"
+    for part in names:
+        try:
+            store.part(key, part)
+        except StoreError:
+            yield f"the part {part!r} is damaged"
+
+
+def _wrong_events(events: Sequence[Event], state: State, retrieved: frozenset[Pair]) -> Iterator[str]:
+    """Events that no decision could have made."""
+    scale, standing = state.settings.scale, dict[int, Judged]()
+    for event in events:
+        if isinstance(event, Created) != (event.number == 1):
+            yield f"event {event.number}: only the first event creates the campaign"
+        if isinstance(event, (Judged, Adjudicated)) and not on_scale(scale, event.grade):
+            yield f"event {event.number}: grade {event.grade:g} is not on the scale {scale}"
+        imported = isinstance(event, Judged) and event.source
+        if isinstance(event, PairEvent) and not imported and event.pair not in retrieved:
+            yield f"event {event.number}: no run retrieves document {event.doc!r} for query {event.query!r}"
+        if isinstance(event, Judged):
+            standing[event.number] = event
+        elif isinstance(event, Withdrawn):
+            judged = standing.pop(event.judgment, None)
+            if judged is None or (judged.pair, judged.by) != (event.pair, event.by):
+                yield f"event {event.number}: no judgment {event.judgment} of this pair by {event.by!r} to withdraw"

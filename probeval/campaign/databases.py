@@ -1,0 +1,170 @@
+"""The databases that stores are kept in: how SQLite files and PostgreSQL are opened, and what their errors mean."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import sqlalchemy as sa
+from sqlalchemy.exc import ArgumentError, DBAPIError
+
+from probeval.errors import StoreError
+
+__all__ = ["PATIENCE", "FileIdentity", "open_postgres", "open_sqlite", "reason_of", "sqlite_file"]
+
+PATIENCE = 10.0  # seconds to wait for another process that writes
+
+
+class FileIdentity:
+    """The file that was opened, to notice that another one has its name.
+
+    A connection stays with the file that it opened, so a store that is deleted, moved or replaced would take judgments
+    that are lost at the end.
+
+    Parameters
+    ----------
+    file
+        The file, which exists.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._opened = _place(os.stat(file))  # noqa: PTH116
+
+    def check(self) -> None:
+        """Raise an error if the name no longer leads to the file, or the file has another name too."""
+        try:
+            now = os.stat(self._file)  # noqa: PTH116
+        except OSError:
+            raise StoreError(f"{self._file}: deleted or moved while it was open. {UNSAVED}") from None
+        if _place(now) != self._opened:
+            raise StoreError(f"{self._file}: replaced by another file while it was open. {UNSAVED}")
+        if now.st_nlink > 1:  # the write-ahead log lies beside the name, so each name would have its own
+            raise StoreError(f"{self._file}: the file has {now.st_nlink} names (hard links). Remove all but one.")
+
+
+UNSAVED = "Nothing was saved since. Put the file back, or restore a backup, and start again."
+
+
+def _place(found: os.stat_result) -> tuple[int, int]:
+    return found.st_dev, found.st_ino
+
+
+def sqlite_file(text: str) -> Path | None:
+    """The file that a path or an SQLite URL names; None for another URL."""
+    if "://" not in text:
+        return Path(text)
+    return Path(text.removeprefix("sqlite:///").removeprefix("sqlite://")) if text.startswith("sqlite:") else None
+
+
+def open_sqlite(file: Path, *, create: bool, read_only: bool) -> sa.Engine:
+    """Connections to an SQLite file, whose commits are on disk when they return."""
+    if not create and not file.exists():
+        raise StoreError(f"{file}: no such store. Create one first.")
+    modes = ["ro", "ro&immutable=1"] if read_only else ["rwc" if create else "rw"]
+    fresh = create and (not file.exists() or file.stat().st_size == 0)
+
+    def connect() -> sqlite3.Connection:
+        for mode in modes:
+            if "immutable" in mode:
+                _refuse_unread(file)
+            address = f"file:{quote(str(file.absolute()))}?mode={mode}"
+            connection = sqlite3.connect(
+                address, uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False
+            )
+            try:
+                connection.execute("PRAGMA synchronous = FULL")
+                connection.execute("PRAGMA foreign_keys = ON")
+                # Reading may need files beside the database that this user cannot create: try it.
+                connection.execute(
+                    "PRAGMA journal_mode = WAL" if fresh else "SELECT name FROM sqlite_master"
+                ).fetchall()
+            except sqlite3.Error:
+                connection.close()
+                if mode == modes[-1]:
+                    raise
+            else:
+                return connection
+        raise AssertionError
+
+    engine = sa.create_engine("sqlite://", creator=connect, poolclass=sa.QueuePool)
+    sa.event.listen(
+        engine,
+        "begin",
+        lambda connection: connection.exec_driver_sql(
+            "BEGIN IMMEDIATE" if connection.get_execution_options().get("writing") else "BEGIN"
+        ),
+    )
+    return engine
+
+
+def _refuse_unread(file: Path) -> None:
+    """Refuse to read a file alone while its write-ahead log has events that are not in it yet."""
+    wal = Path(f"{file}-wal")
+    if wal.exists() and wal.stat().st_size:
+        raise StoreError(
+            f"{file}: its latest events are in {wal.name}, which cannot be read here. Copy both files to a folder that "
+            "you can write to, and read them there."
+        )
+
+
+def open_postgres(text: str, *, read_only: bool) -> tuple[str, sa.Engine]:
+    """The name of a PostgreSQL database, without its password, and connections to it."""
+    try:
+        url = sa.make_url(text)
+        if url.drivername not in ("postgres", "postgresql", "postgresql+psycopg"):
+            raise ValueError
+        url = url.set(drivername="postgresql+psycopg")
+        engine = sa.create_engine(url, pool_pre_ping=True)
+    except (ArgumentError, ValueError):
+        raise StoreError("A store must be the path of an SQLite file or a postgresql:// URL; got neither.") from None
+    except ImportError:
+        raise StoreError("PostgreSQL needs psycopg: pip install 'probeval[postgres]'.") from None
+
+    def prepare(connection: Any, _: object) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("SET synchronous_commit TO on")  # a commit that returned is on disk
+            if read_only:
+                cursor.execute("SET default_transaction_read_only TO on")
+        connection.commit()
+
+    sa.event.listen(engine, "connect", prepare)
+    return url.render_as_string(hide_password=True), engine
+
+
+def reason_of(error: DBAPIError | sqlite3.Error, *, opened: bool = False) -> str:
+    """The cause of a database error, and what to do about it.
+
+    Parameters
+    ----------
+    error
+        The error.
+    opened
+        Whether the store was opened before, so that it was a store then.
+    """
+    text = str(error.orig if isinstance(error, DBAPIError) else error).strip()
+    message = text.splitlines()[0].rstrip(".") if text else "no reason given"
+    for part, known in (REASONS | (WHILE_OPEN if opened else {})).items():
+        if part in message.lower():
+            return known
+    return f"{message[0].lower()}{message[1:]}."
+
+
+FULL = "the disk is full; this step was not saved, all earlier ones were. Free some space and try again."
+DAMAGED = "the file is damaged. Restore it from a backup."
+REASONS = {
+    "disk is full": FULL,
+    "no space left": FULL,
+    "database is locked": f"another process has been writing for {PATIENCE:g} seconds. Stop it, or try again.",
+    "readonly database": "cannot be written: the file or its folder is read-only here.",
+    "read-only transaction": "open for reading only.",
+    "file is not a database": "not a store of campaigns. Create one first.",
+    "malformed": DAMAGED,
+    "disk i/o error": "the disk failed, or the file was cut short; this step was not saved. Restore a backup.",
+    "could not decode": DAMAGED,
+    "unable to open": "cannot be opened: no such folder, or no permission.",
+}
+WHILE_OPEN = {"file is not a database": DAMAGED, "no such table": DAMAGED, "no such column": DAMAGED}

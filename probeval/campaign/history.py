@@ -1,0 +1,117 @@
+"""The history of a campaign: its events as lines for people."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from probeval.campaign.events import (
+    Changed,
+    Created,
+    Event,
+    GuidelineChanged,
+    Imported,
+    Invited,
+    Labelled,
+    PairEvent,
+    PhaseChanged,
+    QueriesChanged,
+    Revoked,
+    RunsAdded,
+)
+from probeval.campaign.setup import Setup
+
+__all__ = ["HistoryEntry", "changed_settings", "history"]
+
+# Events that change what a campaign is, apart from its judgments.
+CHANGES = (
+    Created, Changed, GuidelineChanged, QueriesChanged, Imported, Labelled, RunsAdded, PhaseChanged, Invited, Revoked,
+)  # fmt: skip
+HIDDEN = {"number", "time", "by", "token", "query", "doc", "pick", "digest", "until", "part"}
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+LONGEST = 120
+
+
+@dataclass(frozen=True)
+class HistoryEntry:
+    """An event as a line for people.
+
+    Parameters
+    ----------
+    number, time, by
+        Its number, its time in seconds since 1970, and its author.
+    event
+        Its kind.
+    what
+        The values that it carries, in one line.
+    """
+
+    number: int
+    time: float
+    by: str
+    event: str
+    what: str
+
+
+def history(log: Iterable[Event], *, everything: bool = False) -> list[HistoryEntry]:
+    """The events of a log that changed the campaign, oldest first.
+
+    Parameters
+    ----------
+    log
+        All events, from the first on.
+    everything
+        Also those of assessors: leases, judgments, comments and the like.
+    """
+    entries, setup = list[HistoryEntry](), None
+    for event in log:
+        if everything or isinstance(event, CHANGES):
+            entries.append(HistoryEntry(event.number, event.time, event.by, event.kind, _one_line(_what(event, setup))))
+        setup = event.setup if isinstance(event, (Created, Changed)) else setup
+    return entries
+
+
+def changed_settings(before: Setup, after: Setup) -> dict[str, tuple[Any, Any]]:
+    """The settings that differ: the old value and the new one, by name."""
+    old, new = before.to_dict(), after.to_dict()
+    return {name: (old[name], new[name]) for name in new if old[name] != new[name]}
+
+
+def _what(event: Event, before: Setup | None) -> str:
+    match event:
+        case Created():
+            return f"{event.setup.metric}, scale {event.setup.scale}, {event.setup.stopping}"
+        case Changed() if before is not None:
+            changes = changed_settings(before, event.setup)
+            return ", ".join(f"{name} {old} -> {new}" for name, (old, new) in changes.items())
+        case RunsAdded():
+            return f"{', '.join(event.systems)}; {event.pairs:,} new pairs"
+        case QueriesChanged():
+            return f"{len(event.texts):,} texts"
+        case GuidelineChanged():
+            return f"version {event.version}: {event.text.strip()}"
+        case Imported():
+            return f"{event.source}: {event.judgments:,} judgments"
+        case Labelled():
+            return f"{event.source}: {', '.join(event.columns)}, {event.pairs:,} pairs"
+        case Revoked():
+            return event.assessor
+        case Invited():
+            return f"{event.assessor} as {event.role}"
+        case PhaseChanged():
+            return f"{event.phase}: {event.reason}" if event.reason else str(event.phase)
+    rest = {field.name: getattr(event, field.name) for field in fields(event) if field.name not in HIDDEN}
+    pair = [event.query, event.doc] if isinstance(event, PairEvent) else []
+    return " ".join([*pair, *_described(rest)])
+
+
+def _described(values: Mapping[str, Any]) -> list[str]:
+    return [f"{name} {value}" for name, value in values.items() if value not in (None, "", 0, ())]
+
+
+def _one_line(text: str) -> str:
+    """Text that a terminal shows as it is: control characters and direction marks are escaped."""
+    shown = CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    return shown if len(shown) <= LONGEST else f"{shown[: LONGEST - 1]}…"

@@ -1,0 +1,154 @@
+"""``probeval campaign assessors``: who may sign in to the judging page, by links."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+from urllib.parse import urlsplit
+
+import pandas as pd
+import typer
+
+from probeval.cli.documents import AssessorDocument, InvitationDocument, RevokedDocument
+from probeval.cli.options import Format, OutputFormat, Quiet, Seed
+from probeval.cli.output import Talk, write
+from probeval.cli.stores import By, Name, StorePlace, opened_campaign
+from probeval.errors import ProbevalError, did_you_mean
+
+__all__ = ["assessors"]
+
+assessors = typer.Typer(help="Invite assessors by links, list them, and revoke invitations.")
+
+UNITS = {"h": 3600.0, "d": 24 * 3600.0, "w": 7 * 24 * 3600.0}
+ROLES = ("assessor", "adjudicator", "owner")
+
+PersonName = Annotated[str, typer.Argument(metavar="NAME", help="The name of the assessor.")]
+
+
+@assessors.command("add")
+def add(
+    store: StorePlace,
+    assessor: PersonName,
+    role: Annotated[
+        str,
+        typer.Option(
+            "--role", metavar="ROLE", help="assessor; adjudicator: also settles disagreements; owner: may do all."
+        ),
+    ] = "assessor",
+    expires: Annotated[
+        str, typer.Option("--expires", metavar="TIME", help="How long the link works: 12h, 30d, 8w, or never.")
+    ] = "30d",
+    base_url: Annotated[
+        str, typer.Option("--base-url", metavar="URL", help="The address of the judging page for browsers.")
+    ] = "http://127.0.0.1:8517",
+    by: By = "owner",
+    name: Name = None,
+    output_format: Format = OutputFormat.table,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Invite an assessor: prints a link to sign in with, once. The store keeps a hash of it only.
+
+    Example: probeval campaign assessors add mine.db ann --base-url https://judge.example.org
+    """
+    if role not in ROLES:
+        raise ProbevalError(f"The role must be one of {', '.join(ROLES)}, got {role!r}.{did_you_mean(role, ROLES)}")
+    place, seconds = _base(base_url), _seconds(expires)
+    with opened_campaign(store, name) as opened:
+        event, token = opened.people.invite(by, assessor, role=role, seconds=seconds)
+    link = f"{place}/join/{token}"
+    row: InvitationDocument = {
+        "assessor": event.assessor,
+        "role": event.role,
+        "until": event.until,
+        "link": link,
+    }
+    if output_format is OutputFormat.table:
+        typer.echo(link)
+    else:
+        write(pd.DataFrame([row]), row, output_format)
+    lasts = "" if event.until is None else f", until {pd.to_datetime(round(event.until), unit='s')} UTC"
+    Talk(quiet=quiet)(
+        f"Give this link to {event.assessor} alone: it signs in as {event.role}{lasts}, and is not shown again."
+    )
+
+
+@assessors.command("list")
+def list_assessors(
+    store: StorePlace,
+    name: Name = None,
+    output_format: Format = OutputFormat.table,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """List who is invited, with what role, until when, and when they last signed in.
+
+    Example: probeval campaign assessors list mine.db
+    """
+    with opened_campaign(store, name, read_only=True) as opened:
+        access = opened.people.access
+    rows: list[AssessorDocument] = []
+    for assessor, invited in sorted(access.invited.items()):
+        times = [session.time for session in access.sessions.values() if session.by == assessor]
+        rows.append(
+            {
+                "assessor": assessor,
+                "role": invited.role,
+                "invited": invited.time,
+                "until": invited.until,
+                "signed_in": max(times, default=None),
+            }
+        )
+    if not rows:
+        Talk(quiet=quiet)("No one is invited. Invite someone with probeval campaign assessors add STORE NAME")
+    frame = pd.DataFrame(rows, columns=["assessor", "role", "invited", "until", "signed_in"])
+    if output_format is OutputFormat.table:
+        for column in ("invited", "until", "signed_in"):
+            frame[column] = [
+                "-" if value != value else str(pd.to_datetime(round(value), unit="s"))
+                for value in frame[column].astype(float)
+            ]
+    write(frame, rows, output_format)
+
+
+@assessors.command("revoke")
+def revoke(
+    store: StorePlace,
+    assessor: PersonName,
+    by: By = "owner",
+    name: Name = None,
+    output_format: Format = OutputFormat.table,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Revoke an invitation: the link and all sessions of the assessor end at once. Judgments stay.
+
+    Example: probeval campaign assessors revoke mine.db ann
+    """
+    with opened_campaign(store, name) as opened:
+        event = opened.people.revoke(by, assessor)
+    row: RevokedDocument = {"number": event.number, "assessor": event.assessor, "by": event.by}
+    write(pd.DataFrame([row]), row, output_format)
+
+
+def _seconds(text: str) -> float | None:
+    """The length of a time such as ``30d``; None for never."""
+    if text == "never":
+        return None
+    found = re.fullmatch(r"([1-9][0-9]{0,3})([hdw])", text)
+    if found is None:
+        raise ProbevalError(f"--expires takes hours, days or weeks such as 12h, 30d or 8w, or never; got {text!r}.")
+    return int(found[1]) * UNITS[found[2]]
+
+
+def _base(text: str) -> str:
+    """The address of a site, without a final slash."""
+    try:
+        parts = urlsplit(text)
+        fits = parts.scheme in ("http", "https") and bool(parts.hostname) and not (parts.query or parts.fragment)
+        fits = fits and parts.path in ("", "/") and "@" not in parts.netloc
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ProbevalError(f"--base-url takes an address such as https://judge.example.org, got {text!r}.")
+    return text.rstrip("/")

@@ -1,0 +1,225 @@
+"""Sign in and out: links are exchanged for sessions, and guesses are slowed down.
+
+The link of an invitation leads to a page that sends its token in a form, so that programs that look at links sign no
+one in, and the cookie is set by a request of our own page. The cookie has the secret of a session, never the token.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar
+
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from probeval.campaign.access import digest_token
+from probeval.errors import ProbevalError
+from probeval.web.assessors import Assessor, Roster
+from probeval.web.forms import own_form, read_form
+from probeval.web.guard import Limiter
+
+__all__ = ["COOKIE", "Entry", "Guesses", "SignInPages", "signed_in"]
+
+T = TypeVar("T")
+COOKIE = "probeval"
+PERSON = "probeval.person"  # in the scope of a request
+LONGEST_TOKEN = 500
+MOST_USED = 10_000  # sessions remembered
+TOO_MANY = "Too many wrong tokens. Wait a minute and try again."
+
+
+def signed_in(request: Request) -> Assessor:
+    """The person who sent a request; refused without a session."""
+    found: object = request.scope.get(PERSON)
+    if isinstance(found, Exception):
+        raise found
+    if not isinstance(found, Assessor):
+        ended = COOKIE in request.cookies
+        raise HTTPException(401, ENDED if ended else "Sign in with your token first.")
+    return found
+
+
+ENDED = "Your session has ended, or your token was revoked. Ask the owner for a new link."
+
+
+class Guesses:
+    """The budget of wrong tokens, of each address and of all addresses together.
+
+    Parameters
+    ----------
+    each, together
+        The two limits.
+    """
+
+    def __init__(self, each: Limiter | None = None, together: Limiter | None = None) -> None:
+        self._each = each or Limiter(rate=0.1, burst=10)
+        self._together = together or Limiter(rate=1, burst=100)
+        self._lock = threading.Lock()
+
+    def attempt(self, address: str, look: Callable[[], T | None]) -> T | None:
+        """The result of looking a token up, one at a time; None is a wrong token, and counts.
+
+        Refused before the look while the budget is used up.
+        """
+        with self._lock:
+            if not self._each.allows(address):
+                raise HTTPException(429, TOO_MANY)
+            if not self._together.allows(""):
+                self._each.give_back(address)
+                raise HTTPException(429, TOO_MANY)
+            wrong = False
+            try:
+                found = look()
+                wrong = found is None
+            finally:
+                if not wrong:
+                    self._each.give_back(address)
+                    self._together.give_back("")
+        return found
+
+
+class Entry:
+    """Middleware that finds out who sent a request, from its cookie, for :func:`signed_in`.
+
+    A secret that comes from an address for the first time may be a guess, so the limit is asked before the secret is
+    looked up: while it is used up, right and wrong secrets get the same answer. A session that an address has used
+    before is not affected.
+
+    Parameters
+    ----------
+    app
+        The application.
+    roster
+        The people.
+    guesses
+        The limit of guesses.
+    """
+
+    def __init__(self, app: ASGIApp, *, roster: Roster, guesses: Guesses) -> None:
+        self._app, self._roster, self._guesses = app, roster, guesses
+        self._used: dict[tuple[str, str], None] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle a request."""
+        if scope["type"] == "http":
+            request = Request(scope)
+            secret = request.cookies.get(COOKIE, "")
+            if self._roster.alone is not None:
+                scope[PERSON] = self._roster.alone
+            elif secret:
+                scope[PERSON] = await run_in_threadpool(self._find, address_of(request), secret)
+        await self._app(scope, receive, send)
+
+    def _find(self, address: str, secret: str) -> Assessor | Exception | None:
+        """The person with this session, None, or the error with which the request is refused."""
+        key = address, digest_token(secret)
+        try:
+            if key in self._used:
+                return self._roster.find(secret)
+            person = self._guesses.attempt(address, lambda: self._look(secret))
+        except (ProbevalError, HTTPException) as error:
+            return error
+        if isinstance(person, Assessor):
+            if len(self._used) >= MOST_USED:
+                self._used.pop(next(iter(self._used)))
+            self._used[key] = None
+        return person
+
+    def _look(self, secret: str) -> Assessor | HTTPException | None:
+        """The person with this session; a session that has ended is refused, and is no guess."""
+        return self._roster.find(secret) or (HTTPException(401, ENDED) if self._roster.had(secret) else None)
+
+
+def address_of(request: Request) -> str:
+    """The address that a request comes from; of IPv6 the network, because one machine has as many as it likes.
+
+    >>> address_of(Request({"type": "http", "client": ("2001:db8::7", 80)}))
+    '2001:db8::/64'
+    """
+    host = "" if request.client is None else request.client.host
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host
+    return host if address.version == 4 else str(ipaddress.ip_network((address, 64), strict=False))
+
+
+class SignInPages:
+    """The pages on which people sign in and out.
+
+    Parameters
+    ----------
+    roster
+        The people.
+    guesses
+        The limit of guesses, shared with :class:`Entry`.
+    render
+        Makes a page from a template.
+    """
+
+    def __init__(self, *, roster: Roster, guesses: Guesses, render: Callable[..., Response]) -> None:
+        self._roster, self._guesses, self._render = roster, guesses, render
+
+    @property
+    def routes(self) -> list[Route]:
+        """Their addresses."""
+        return [
+            Route("/join/{token}", self.join, methods=["GET"]),
+            Route("/login", self.login_page, methods=["GET"]),
+            Route("/login", self.login, methods=["POST"]),
+            Route("/logout", self.logout, methods=["POST"]),
+        ]
+
+    async def join(self, request: Request) -> Response:
+        """The page of a link: it sends the token, at once or by its button. The token is not looked up here."""
+        token = request.path_params["token"]
+        if len(token) > LONGEST_TOKEN:
+            raise HTTPException(404, "There is no such link.")
+        return self._render("join.html", None, token=token)
+
+    async def login_page(self, request: Request) -> Response:
+        """The page on which a token is typed."""
+        return self.sign_in(request)
+
+    def sign_in(self, request: Request, *, wrong: str = "", code: int = 200) -> Response:
+        """The page on which a token is typed, perhaps with the reason why one is needed.
+
+        Browsers leave out the cookie when a link of another site leads here, so the page then asks once more itself.
+        """
+        elsewhere = request.headers.get("sec-fetch-site") == "cross-site" and not wrong
+        return self._render("login.html", None, wrong=wrong, again=elsewhere, code=code)
+
+    async def login(self, request: Request) -> Response:
+        """Exchange a token for a session."""
+        token = (await read_form(request))["token"].strip()
+        response = RedirectResponse("/", 303)
+        if self._roster.alone is not None:
+            return response
+        look = partial(self._guesses.attempt, address_of(request), partial(self._roster.exchange, token))
+        found = await run_in_threadpool(look)
+        if found is None:
+            wrong = "This token is unknown, has expired or was revoked. Ask the owner for another link."
+            return self.sign_in(request, wrong=wrong, code=401)
+        person, seconds = found
+        response.set_cookie(COOKIE, person.secret, max_age=int(seconds), **self._cookie(request))
+        return response
+
+    async def logout(self, request: Request) -> Response:
+        """End the session."""
+        person = signed_in(request)
+        await own_form(request, person)
+        await run_in_threadpool(self._roster.end, person)
+        response = RedirectResponse("/login", 303)
+        response.delete_cookie(COOKIE, **self._cookie(request))
+        return response
+
+    @staticmethod
+    def _cookie(request: Request) -> dict[str, Any]:
+        return {"httponly": True, "samesite": "strict", "secure": request.url.scheme == "https"}

@@ -1,0 +1,246 @@
+"""A store that is deleted, replaced, cut short, garbled or migrated while it is open: an error, and nothing is lost."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from probeval.campaign import Campaign
+from probeval.campaign import databases as opening
+from probeval.campaign import store as stores
+from probeval.errors import StoreError
+from tests.campaign.conftest import Clock
+from tests.campaign.test_store import _nobody, _only_sqlite
+
+
+@pytest.fixture
+def file(make: Callable[..., Campaign], store: str) -> Path:
+    """The file of a campaign with a judgment."""
+    _only_sqlite(store)
+    campaign = make()
+    campaign.record("ann", *campaign.pool.label(0), 1)
+    return Path(store)
+
+
+def deleted(file: Path) -> None:
+    file.unlink()
+
+
+def moved(file: Path) -> None:
+    file.rename(file.with_name("elsewhere.db"))
+
+
+def replaced(file: Path) -> None:
+    copy = file.with_name("copy.db")
+    shutil.copy(file, copy)
+    copy.replace(file)
+
+
+def linked(file: Path) -> None:
+    os.link(file, file.with_name("another name.db"))
+
+
+@pytest.mark.parametrize(
+    ("harm", "says"),
+    [
+        (deleted, "deleted or moved while it was open. Nothing was saved since"),
+        (moved, "deleted or moved while it was open. Nothing was saved since"),
+        (replaced, "replaced by another file while it was open. Nothing was saved since"),
+        (linked, r"the file has 2 names \(hard links\). Remove all but one"),
+    ],
+)
+def test_a_file_that_is_not_the_one_that_was_opened_takes_nothing(file: Path, harm: Callable[[Path], None], says: str):
+    with Campaign.open(file) as campaign:
+        pair, before = campaign.pool.label(1), len(campaign.log())
+        harm(file)
+        for _ in range(2):
+            with pytest.raises(StoreError, match=says):
+                campaign.record("ann", *pair, 1)
+            with pytest.raises(StoreError, match=says):
+                campaign.status()
+    if harm is moved:
+        file.with_name("elsewhere.db").rename(file)
+    if harm is linked:
+        with pytest.raises(StoreError, match=says):
+            Campaign.open(file)
+        file.with_name("another name.db").unlink()
+    if harm is not deleted:  # nothing that was acknowledged is lost, and nothing else is there
+        with Campaign.open(file) as again:
+            assert len(again.log()) == before
+            again.record("ann", *pair, 1)
+
+
+def test_a_file_that_goes_during_a_write_is_not_acknowledged(file: Path, monkeypatch: pytest.MonkeyPatch):
+    real = stores.Store._add_events
+
+    def gone(connection: sa.Connection, key: int, events: list[object]) -> str:
+        end = real(connection, key, events)
+        file.rename(file.with_name("elsewhere.db"))
+        return end
+
+    with Campaign.open(file) as campaign:
+        pair = campaign.pool.label(1)
+        monkeypatch.setattr(stores.Store, "_add_events", staticmethod(gone))
+        with pytest.raises(StoreError, match="deleted or moved while it was open"):
+            campaign.record("ann", *pair, 1)
+
+
+def test_a_log_that_is_cut_short_or_another_one_is_not_continued(make: Callable[..., Campaign], store: str):
+    campaign = make()
+    for i in range(3):
+        campaign.record("ann", *campaign.pool.label(i), 1)
+    with campaign._log.store._writer.begin() as connection:
+        connection.execute(sa.delete(stores.EVENT).where(stores.EVENT.c.number > 2))
+    for step in (lambda: campaign.state, lambda: campaign.record("ann", *campaign.pool.label(3), 1)):
+        with pytest.raises(StoreError, match="the log was cut short or replaced while it was open: event 4 is gone"):
+            step()
+    with Campaign.open(store) as again:  # the log that is there now can be opened
+        again.record("ann", *again.pool.label(3), 1)
+        again.record("ann", *again.pool.label(4), 1)
+        assert again.state.number == 4
+    with pytest.raises(StoreError, match="cut short or replaced"):  # as long as before, and another one
+        campaign.record("ann", *campaign.pool.label(5), 1)
+
+
+@pytest.mark.parametrize("harm", ["cut", "garbled", "emptied"])
+def test_a_file_cut_short_or_garbled_in_place_is_an_error_in_one_line(file: Path, harm: str):
+    with Campaign.open(file) as campaign:
+        pair = campaign.pool.label(1)
+        campaign._log.store._engine.dispose()  # so that what was read before is not used
+        sqlite3.connect(file).execute("PRAGMA wal_checkpoint(TRUNCATE)").connection.close()
+        size = file.stat().st_size
+        with file.open("r+b") as content:
+            if harm == "garbled":
+                content.write(os.urandom(size))
+            else:
+                content.truncate(size // 2 if harm == "cut" else 0)
+        for step in (campaign.status, lambda: campaign.record("ann", *pair, 1)):
+            with pytest.raises(StoreError) as refused:
+                step()
+            assert "\n" not in str(refused.value)
+            assert "Create one" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ("kind = 'danced'", r"event 2 cannot be read \(unknown kind 'danced'\)"),
+        ('body = \'{"query":"q","doc":"d","grade":1.0,"mood":2}\'', "unexpected keyword argument 'mood'"),
+        ("body = 'no json'", "event 2 cannot be read"),
+        ("body = '[1]'", "event 2 cannot be read"),
+        ('body = \'{"query":"q","doc":"d","grade":"x"}\'', "grade must be float, got 'x'"),
+    ],
+)
+def test_an_event_that_cannot_be_read_is_a_store_error(
+    make: Callable[..., Campaign], store: str, change: str, says: str
+):
+    campaign = make()
+    campaign.record("ann", *campaign.pool.label(0), 1)
+    with campaign._log.store._writer.begin() as connection:
+        connection.execute(sa.text(f"UPDATE probeval_event SET {change} WHERE number = 2".replace(":", r"\:")))
+    with Campaign.open(store) as again, pytest.raises(StoreError, match=says) as refused:
+        _ = again.state
+    assert "Update probeval, or restore a backup" in str(refused.value)
+
+
+def test_a_damaged_part_is_a_store_error(make: Callable[..., Campaign], store: str):
+    campaign = make()
+    with campaign._log.store._writer.begin() as connection:
+        connection.execute(sa.update(stores.PART).values(content=b"x"))
+    with Campaign.open(store) as again, pytest.raises(StoreError, match="the part 'runs' is damaged"):
+        _ = again.pool
+
+
+def test_a_schema_raised_while_serving_stops_writes(make: Callable[..., Campaign], store: str):
+    campaign = make()
+    with campaign._log.store._writer.begin() as connection:
+        connection.execute(sa.update(stores.VERSION).values(version=99))
+    with pytest.raises(StoreError, match=r"written by a newer probeval \(schema 99"):
+        campaign.record("ann", *campaign.pool.label(0), 1)
+    assert len(campaign.log()) == 1
+
+
+def test_events_in_the_write_ahead_log_are_not_left_out(file: Path, tmp_path: Path):
+    """After a kill on a read-only mount, the file alone lacks the latest events."""
+    folder = tmp_path / "mounted"
+    folder.mkdir()
+    with Campaign.open(file) as campaign:
+        campaign.record("ann", *campaign.pool.label(1), 1)
+        for end in ("", "-wal"):
+            shutil.copy(f"{file}{end}", folder / f"store.db{end}")
+    assert (folder / "store.db-wal").stat().st_size
+    for each in folder.iterdir():
+        each.chmod(0o444)
+    for above in (folder, *folder.parents[:3]):
+        above.chmod(0o755 if above != folder else 0o555)
+    with (
+        _nobody(),
+        pytest.raises(StoreError, match=r"its latest events are in store.db-wal, which cannot"),
+    ):
+        Campaign.open(folder / "store.db", read_only=True)
+    folder.chmod(0o755)
+    with Campaign.open(folder / "store.db") as again:
+        assert len(again.log()) == 3
+
+
+def test_the_server_lock_outlives_its_file_and_says_what_is_wrong(file: Path, monkeypatch: pytest.MonkeyPatch):
+    lock = Path(f"{file}-server")
+    with Campaign.open(file) as one, Campaign.open(file) as two:
+        with one.serving():
+            assert lock.exists()
+        assert lock.exists()  # never removed: another server may wait for it
+        with two.serving(), pytest.raises(StoreError, match="another server is using this store"), one.serving():
+            pass
+        link = file.with_name("link.db")
+        link.symlink_to(file)
+        with (
+            Campaign.open(link) as three,
+            one.serving(),
+            pytest.raises(StoreError, match="another server is using"),
+            three.serving(),
+        ):
+            pass
+
+        class Full:
+            def execute(self, _: str) -> None:
+                raise sqlite3.OperationalError("database or disk is full")
+
+            def close(self) -> None:
+                pass
+
+        monkeypatch.setattr(stores.sqlite3, "connect", lambda *_, **__: Full())
+        with pytest.raises(StoreError, match=r"store.db-server: the disk is full"), one.serving():
+            pass
+
+
+def test_a_clock_that_goes_backwards_loses_nothing(campaign: Campaign, clock: Clock):
+    (task,) = campaign.next("ann")
+    campaign.record("ann", task.query, task.doc, 1)
+    clock.now -= 10 * 365 * 24 * 3600
+    (task,) = campaign.next("ann")
+    campaign.record("ann", task.query, task.doc, 2)
+    assert campaign.next("bob")[0].doc != campaign.next("ann")[0].doc
+    assert [event.number for event in campaign.log()] == list(range(1, campaign.state.number + 1))
+    assert campaign.status().judgments == 2
+
+
+def test_two_processes_migrate_a_store_once(tmp_path: Path):
+    old = Path(__file__).parents[1] / "compatibility" / "schema1.sqlite"
+    place = Path(shutil.copy(old, tmp_path / "old.db"))
+    script = f"from probeval.campaign import Campaign; print(len(Campaign.open({str(place)!r}).log()))"
+    both = [subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    assert [each.communicate()[0].strip() for each in both] == ["94", "94"]
+    with Campaign.open(place, read_only=True) as again:
+        assert len(again.log()) == 94
+
+
+def test_unknown_reasons_are_given_as_they_are():
+    assert opening.reason_of(sqlite3.OperationalError("Something New happened")) == "something New happened."

@@ -1,0 +1,158 @@
+"""Links, sessions, roles and pauses on the page; a store that fails while it is served."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from probeval.campaign import Campaign
+from probeval.data import Runs
+from probeval.web import Board, Limiter, PoolDocuments, Roster, application
+from tests.web.asking import Answer, Client
+from tests.web.conftest import ANN, EVE, HOST
+
+Open = Callable[..., Client]
+
+
+@pytest.fixture
+def client(campaign: Campaign) -> Client:
+    """A stranger, at the page of a team."""
+    plenty = Limiter(rate=1e9, burst=1e9)
+    app = application(campaign, roster=Roster(campaign), board=Board(campaign), hosts=[HOST], requests=plenty)
+    return Client(app, HOST)
+
+
+def sign_in(client: Client, token: str) -> Answer:
+    """Open the link of an invitation, as a browser does."""
+    page = client.get(f"/join/{token}")
+    assert page.status == 200
+    (sent,) = re.findall(r'name="token" value="([^"]*)"', page.text)
+    answer = client.post("/login", {"token": sent}, {"x-part": ""})
+    if answer.status == 303:
+        client.token = answer.headers["set-cookie"].partition("=")[2].partition(";")[0]
+    return answer
+
+
+def test_a_link_signs_in_with_a_cookie_of_its_own(client: Client, campaign: Campaign):
+    _, token = campaign.people.invite("eve", "ann", seconds=1000)
+    number = campaign.state.number
+    assert client.get(f"/join/{token}").status == 200
+    assert campaign.state.number == number  # a look at the link signs no one in
+    answer = sign_in(client, token)
+    cookie = answer.headers["set-cookie"]
+    assert (answer.status, answer.headers["location"]) == (303, "/")
+    assert all(word in cookie for word in ("HttpOnly", "SameSite=strict", "Path=/"))
+    assert "Secure" not in cookie  # over http
+    assert 0 < int(re.findall(r"Max-Age=(\d+)", cookie)[0]) <= 1000
+    assert token not in cookie
+    page = client.get("/")
+    assert page.status == 200
+    assert client.post("/judge", {**page.form("/judge"), "grade": "1"}).status == 200
+    assert [judged.by for (judged,) in campaign.state.judged.values()] == ["ann"]
+
+
+def test_over_https_the_cookie_is_secure(client: Client, campaign: Campaign, monkeypatch: pytest.MonkeyPatch):
+    from starlette.datastructures import URL
+
+    _, token = campaign.people.invite("eve", "ann")
+    monkeypatch.setattr(URL, "scheme", "https")
+    assert "Secure" in sign_in(client, token).headers["set-cookie"]
+
+
+@pytest.mark.parametrize("how", ["revoked", "expired"])
+def test_a_revoked_or_expired_token_gets_401_at_the_next_request(client: Client, campaign: Campaign, how: str):
+    _, token = campaign.people.invite("eve", "ann", seconds=3600)
+    sign_in(client, token)
+    form = {**client.get("/").form("/judge"), "grade": "1"}
+    if how == "revoked":
+        with Campaign.open(campaign.address[0]) as elsewhere:  # the command line, while the server runs
+            elsewhere.people.revoke("eve", "ann")
+    else:
+        later = campaign._log.clock() + 3601
+        campaign._log.clock = lambda: later
+    for _ in range(15):  # it is no guess, however often it comes
+        refused = client.post("/judge", form)
+        assert refused.status == 401
+        assert "Your session has ended, or your token was revoked" in refused.text
+    assert client.get("/").status == 401
+    assert 'action="/login"' in client.get("/").text
+    assert not campaign.state.judged
+    assert sign_in(client, token).status == 401
+
+
+def test_a_link_of_another_site_leads_to_a_page_that_asks_again(client: Client):
+    assert client.get("/").headers["location"] == "/login"
+    assert 'http-equiv="refresh"' in client.get("/login", {"sec-fetch-site": "cross-site"}).text
+    assert 'http-equiv="refresh"' not in client.get("/login", {"sec-fetch-site": "same-origin"}).text
+
+
+def test_roles_say_what_a_person_may_do(client: Client, campaign: Campaign):
+    roster = Roster(campaign)
+    for role, owner, adjudicates in (
+        ("assessor", False, False),
+        ("adjudicator", False, True),
+        ("owner", True, True),
+    ):
+        _, token = campaign.people.invite("eve", role, role=role)
+        sign_in(client, token)
+        assert client.token is not None
+        person = roster.find(client.token)
+        assert person is not None
+        assert (person.name, person.owner, person.adjudicates) == (role, owner, adjudicates)
+        assert client.get("/overview").status == (200 if owner else 403)
+
+
+def test_a_paused_campaign_says_so_in_one_line(open_page: Open, campaign: Campaign):
+    client = open_page(who=ANN)
+    form = {**client.get("/").form("/judge"), "grade": "1"}
+    campaign.change_phase("eve", "paused", reason="<b>lunch</b>")
+    page = client.get("/")
+    assert page.status == 200
+    assert "The campaign is paused" in page.text
+    assert "&lt;b&gt;lunch&lt;/b&gt;" in page.text
+    assert 'action="/judge"' not in page.text
+    refused = client.post("/judge", form)
+    assert (refused.status, len(refused.text.splitlines())) == (422, 1)
+    assert "The campaign is paused" in refused.text
+    assert not campaign.state.judged
+    campaign.change_phase("eve", "open")
+    assert client.post("/judge", form).status == 200
+
+
+def test_late_runs_and_their_documents_reach_an_open_page(
+    open_page: Open, campaign: Campaign, put: Callable[[str, str], Path]
+):
+    query, doc = campaign.pool.label(0)
+    table = put("docs.csv", f"doc,text\n{doc},an old text\nlate-1,a late text\nother,x\n")
+    documents = PoolDocuments(table, lambda: campaign.pool.docs)
+    assert [*documents] == [doc]
+    board = Board(campaign)
+    client = open_page(documents=documents, board=board)
+    for i in range(len(campaign.pool)):
+        campaign.record("owner", *campaign.pool.label(i), 1)
+    assert "Nothing is left for you" in client.get("/").text
+    with Campaign.open(campaign.address[0]) as elsewhere:
+        elsewhere.add_runs("eve", Runs.rows(["late"], [query], ["late-1"]))
+    page = client.get("/")
+    assert "a late text" in page.text
+    assert client.post("/judge", {**page.form("/judge"), "grade": "2"}).status == 200
+    assert board.look().judged == len(campaign.pool)
+    assert "other" not in documents
+
+
+def test_a_store_that_is_gone_is_said_on_every_page(open_page: Open, campaign: Campaign):
+    client = open_page(who=EVE)
+    form = {**client.get("/").form("/judge"), "grade": "1"}
+    file = Path(campaign.address[0])
+    file.rename(file.with_name("elsewhere.db"))
+    for answer in (client.post("/judge", form), *(client.get(path, {"x-part": "1"}) for path in ("/", "/overview"))):
+        assert answer.status == 503
+        assert "deleted or moved while it was open" in answer.text
+        assert len(answer.text.splitlines()) == 1
+    assert client.get("/login").status == 200
+    file.with_name("elsewhere.db").rename(file)
+    assert client.post("/judge", form).status == 200
+    assert len(campaign.state.judged) == 1
