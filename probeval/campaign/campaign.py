@@ -30,19 +30,28 @@ from probeval.campaign.events import (
     QueriesChanged,
     Released,
     Skipped,
+    TopicsAssigned,
     Withdrawn,
 )
 from probeval.campaign.exchange import Incoming, export_format, read_incoming
-from probeval.campaign.leases import Task
+from probeval.campaign.leases import Task, tasks_of
 from probeval.campaign.log import Log
-from probeval.campaign.owner_decisions import Adjudicate, ChangeGuideline, ChangeQueries, ChangeSettings, Import
-from probeval.campaign.parsing import as_grade, as_name, as_texts
+from probeval.campaign.owner_decisions import (
+    Adjudicate,
+    AssignTopics,
+    ChangeGuideline,
+    ChangeQueries,
+    ChangeSettings,
+    Import,
+)
+from probeval.campaign.parsing import as_grade, as_name, as_owners, as_texts
 from probeval.campaign.runner import ModelRunner
 from probeval.campaign.setup import Setup
 from probeval.campaign.snapshot import ModelSnapshot
 from probeval.campaign.state import FOR_MODELS, State
 from probeval.campaign.status import Status, status_of
 from probeval.campaign.store import Store
+from probeval.campaign.topics import TopicList, topics_of
 from probeval.data.collection import Collection
 from probeval.data.files import read_bytes
 from probeval.data.pool import Pool
@@ -50,6 +59,7 @@ from probeval.data.scale import Scale
 from probeval.errors import CampaignError, did_you_mean
 from probeval.scores import Ranking
 from probeval.selection import AuditReport, JudgingState
+from probeval.selection.topics import Queue
 
 __all__ = ["Campaign"]
 
@@ -210,7 +220,7 @@ class Campaign:
         state, snapshot = self.state, self.snapshot
         return status_of(
             state,
-            pool=self._popular,
+            pool=self._popular.pairs,
             now=self._log.clock(),
             snapshot=snapshot,
             behind=0 if snapshot is None else self._behind(snapshot),
@@ -319,6 +329,15 @@ class Campaign:
         ours = as_texts(texts, self._collection.runs.queries)
         return self._log.advance(ChangeQueries(by=by, texts=ours, token=token)).event
 
+    def assign_topics(self, by: str, owners: Mapping[str, str], *, token: str | None = None) -> TopicsAssigned:
+        """Give topics to assessors, by query; an empty name leaves a topic to all, other topics stay as they are."""
+        ours = as_owners(owners, self._collection.runs.queries)
+        return self._log.advance(AssignTopics(by=by, owners=ours, token=token)).event
+
+    def topics(self) -> TopicList:
+        """Every topic: its owner, who judges it now, and how much of it is judged."""
+        return topics_of(self.state, self.pool, self._log.clock())
+
     def change(self, by: str, **settings: Any) -> Changed:
         """Change settings from now on: policy, goal, stopping rule, exploration, overlap, the length of leases."""
         setup = checked_settings(self.setup.changed(**settings), self._collection)
@@ -366,13 +385,13 @@ class Campaign:
 
     def _lease_next(self, assessor: str, n: int) -> LeaseNext:
         snapshot = self.snapshot
-        queue = () if snapshot is None else snapshot.queue
-        picks = {} if snapshot is None else dict(zip(queue, snapshot.picks, strict=False))  # older ones have no picks
-        return LeaseNext(assessor=assessor, n=n, proposed=[*queue, *self._popular], picks=picks)
+        if snapshot is None:
+            return LeaseNext(assessor=assessor, n=n, queues=[self._popular], picks={})
+        return LeaseNext(assessor=assessor, n=n, queues=[snapshot.topic_queue, self._popular], picks=snapshot.pick_of)
 
     def _tasks(self, state: State, assessor: str, n: int) -> list[Task]:
-        held = state.held_by(assessor, self._log.clock())[:n]
-        return [Task(e.query, e.doc, state.texts.get(e.query, ""), e.until) for e in held]
+        queue = None if self._snapshot is None else self._snapshot.topic_queue
+        return tasks_of(state, assessor, self._log.clock(), n=n, queue=queue)
 
     def _behind(self, snapshot: ModelSnapshot) -> int:
         """The number of events after a snapshot that affect the model."""
@@ -401,11 +420,13 @@ class Campaign:
         return unpack(self.setup.name, self._part, [])
 
     @cached_property
-    def _popular(self) -> list[Pair]:
-        """The pairs of the pool, by descending number of systems that retrieve them."""
+    def _popular(self) -> Queue[Pair, str]:
+        """The pairs of the pool, by descending number of systems that retrieve them: what a pair is then worth."""
         runs = self._collection.runs.top(self.setup.depth)
         retrieved = np.bincount(runs.pairs[runs.pairs >= 0], minlength=len(runs.pool))
-        return [runs.pool.label(int(pair)) for pair in np.argsort(-retrieved, kind="stable")]
+        order = np.argsort(-retrieved, kind="stable")
+        pairs = [runs.pool.label(int(pair)) for pair in order]
+        return Queue(pairs, [query for query, _ in pairs], retrieved[order].tolist(), [None] * len(pairs))
 
     @cached_property
     def _retrieved(self) -> frozenset[Pair]:

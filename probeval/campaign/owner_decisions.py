@@ -8,13 +8,13 @@ from types import MappingProxyType
 
 from probeval.campaign.archive import pack_labels
 from probeval.campaign.decisions import Action, Decision, PairAction
-from probeval.campaign.events import Adjudicated, Changed, Event, GuidelineChanged, QueriesChanged
+from probeval.campaign.events import Adjudicated, Changed, Event, GuidelineChanged, QueriesChanged, TopicsAssigned
 from probeval.campaign.exchange import Incoming, incoming_events
 from probeval.campaign.setup import Setup
 from probeval.campaign.state import State
 from probeval.errors import CampaignError
 
-__all__ = ["Adjudicate", "ChangeGuideline", "ChangeQueries", "ChangeSettings", "Import"]
+__all__ = ["Adjudicate", "AssignTopics", "ChangeGuideline", "ChangeQueries", "ChangeSettings", "Import"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +57,19 @@ class ChangeQueries(Action[QueriesChanged]):
     def event(self, state: State, now: float) -> QueriesChanged:
         """The new texts."""
         return QueriesChanged(**self._head(now), texts=self.texts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AssignTopics(Action[TopicsAssigned]):
+    """Give topics to assessors, by query; an empty name leaves a topic to all."""
+
+    kind = TopicsAssigned
+    same_request = ("owners",)
+    owners: Mapping[str, str]
+
+    def event(self, state: State, now: float) -> TopicsAssigned:
+        """The new owners."""
+        return TopicsAssigned(**self._head(now), owners=self.owners)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,10 +20,11 @@ from probeval.scores import Ranking, Scores, evaluate
 from probeval.scores.compare import check_rope
 from probeval.scores.evaluate import as_metric
 from probeval.scores.ideal import retrieved_pairs
-from probeval.selection.batch import Batch, choose
+from probeval.selection.batch import Batch, choose, choose_by_topic, draw_pairs
 from probeval.selection.context import SelectionContext
 from probeval.selection.goals import Goal
 from probeval.selection.policies import Policy, PolicyFunction, as_policy
+from probeval.selection.topics import Queue
 from probeval.streams import Purpose, stream
 from probeval.threads import one_thread
 
@@ -296,6 +297,31 @@ class JudgingState:
         judging = self.judging
         with one_thread():
             return choose(self.context, judging.policy, n, goal=self.goal, offered=offered, explore=judging.explore)
+
+    def by_topic(self, n: int, *, per_topic: int, waiting: Iterable[int] = ()) -> tuple[Queue[int, int], Batch]:
+        """Return the next pairs of every query, and the exploratory draws among them.
+
+        Parameters
+        ----------
+        n
+            The number of judgments to draw for: the share of them that explores is drawn.
+        per_topic
+            The number of pairs of each query, beside draws.
+        waiting
+            Pairs that were drawn earlier and are not judged yet: they are due at once.
+        """
+        judging, context, early = self.judging, self.context, list(waiting)
+        free = self.open.copy()
+        free[early] = False
+        explore = 0.0 if judging.policy.at_random else judging.explore
+        with one_thread():
+            at, draws = draw_pairs(context, n, offered=free, explore=explore)
+            free[draws.pairs] = False
+            chosen, values = choose_by_topic(context, judging.policy, per_topic, goal=self.goal, offered=free)
+        pairs = [*early, *draws.pairs.tolist(), *chosen.tolist()]
+        due = [*[0] * len(early), *at.tolist(), *[None] * len(chosen)]
+        worth = [*[0.0] * (len(early) + len(draws)), *values.tolist()]
+        return Queue(pairs, judging.pool.query[pairs].tolist(), worth, due), draws
 
     def after(self, judgments: Judgments) -> JudgingState:
         """Return the state with these judgments, old and new."""
