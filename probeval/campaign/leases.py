@@ -104,7 +104,7 @@ def lease_new(
     here = None if last is None else last[0]
     mine = state.topics.get(assessor)
     topic = None if mine is None else mine.query
-    chosen = []
+    chosen: list[Leased] = []
     while len(held) + len(chosen) < n:
         pair = search.next(topic, here)
         if pair is None:

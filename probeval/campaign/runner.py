@@ -153,9 +153,9 @@ def _propose(state: State, judged: JudgingState, last: ModelSnapshot | None, ahe
 
 
 def _waiting(state: State, judged: JudgingState, last: ModelSnapshot) -> dict[int, Pick]:
-    """The draws of the last snapshot that are due and not judged, with their predictions, by pair of the pool."""
+    """The draws of the last snapshot in whose place other pairs were judged, with their predictions."""
     taken = sum(pair in state.judged for pair in last.queue)
-    due = [pair for pair, after in last.draws.items() if after <= taken and pair in last.pick_of]
+    due = [pair for pair, after in last.draws.items() if after < taken and pair in last.pick_of]
     at = judged.judging.pool.locate([query for query, _ in due], [doc for _, doc in due])
     return {int(p): last.pick_of[pair] for p, pair in zip(at, due, strict=True) if p >= 0 and judged.open[p]}
 

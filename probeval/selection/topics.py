@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import isnan
+from math import isfinite
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -25,9 +25,9 @@ T = TypeVar("T", bound=Hashable)
 
 
 def check_stay(stay: float) -> None:
-    """Raise an error unless the price of switching is a number from 0."""
-    if isnan(stay) or stay < 0:
-        raise SelectionError(f"The price of switching (stay) must be a number from 0, got {stay:g}.")
+    """Raise an error unless the price of switching is a finite number from 0."""
+    if not isfinite(stay) or stay < 0:
+        raise SelectionError(f"The price of switching (stay) must be a finite number from 0, got {stay:g}.")
 
 
 def check_topics(topics: str) -> None:

@@ -51,8 +51,8 @@ class Team:
         """
         if self.topics == "free" and self.stay == 0:
             batch = state.next(n)
-            picks = zip(batch.pairs.tolist(), foresee(state, batch), strict=True)
-            return [(self._take_turn(), pair, pick) for pair, pick in picks]
+            foreseen = zip(batch.pairs.tolist(), foresee(state, batch), strict=True)
+            return [(self._take_turn(), pair, pick) for pair, pick in foreseen]
         per_topic = max(PER_TOPIC, n if self.topics == "free" else ceil(n / self.assessors))
         queue, draws = state.by_topic(n, per_topic=per_topic, waiting=self._waiting)
         self._waiting |= dict(zip(draws.pairs.tolist(), foresee(state, draws), strict=True))
@@ -64,7 +64,8 @@ class Team:
             taken[found[1]] = found[0]
         chosen = np.array([pair for pair in taken if pair not in self._waiting], dtype=np.int64)
         picks = dict(zip(chosen.tolist(), foresee(state, Batch(chosen, np.full(len(chosen), np.nan))), strict=True))
-        return [(who, pair, self._waiting.pop(pair, None) or picks[pair]) for pair, who in taken.items()]
+        picks |= {pair: self._waiting.pop(pair) for pair in taken if pair in self._waiting}
+        return [(who, pair, picks[pair]) for pair, who in taken.items()]
 
     def _next(self, queue: Queue[int, int], taken: Mapping[int, int]) -> tuple[int, int] | None:
         """Return the next assessor in turn for whom the queue has a pair, and the pair."""

@@ -53,7 +53,8 @@ def test_the_document_has_the_fields_of_the_design(three):
     result = run(three[0], policies=["mtc:uniform", "random:uniform"], **QUICK)
     document = json.loads(json.dumps(result.to_dict()))
     assert set(document) == {
-        "metric", "pool", "offered", "systems", "stopping", "until", "noise", "policies", "over_seeds", "comparisons",
+        "metric", "pool", "offered", "systems", "stopping", "until", "noise", "topics", "stay", "policies", "over_seeds",
+        "comparisons",
     }  # fmt: skip
     assert (document["metric"], document["systems"]) == ("DCG@5", 5)
     for trajectory in document["policies"]:
