@@ -18,9 +18,9 @@ from probeval.simulation.trajectory import Trajectory
 ASSESSORS, STAY, SEEDS, FEW = 5, 2.0, 10, 2
 COST, SWITCHES = 1.15, 15  # the targets
 CAMPAIGNS = {
-    "trec-dl2020-passage": 0.125,
-    "clef-ehealth2014": 0.25,
-}  # and the share of the pool at which replays end
+    "trec-dl2020-passage": {"batch": 10, "until": 0.125},
+    "clef-ehealth2014": {"batch": 20, "until": 0.25},
+}
 FREE, OWNED = ("free", 0.0), ("owned", STAY)
 OTHERS = (("owned", 0.0), ("owned", 1.0), ("owned", 4.0), ("in-turn", STAY), ("free", STAY))
 LEAD = f"""# Evidence: judging by topic
@@ -29,8 +29,9 @@ Written by `examples/topics_evidence.py`. What does it cost in judgments if asse
 [stay within a topic](theory/judging.md#topics)? The judging of two campaigns is simulated by `gain` with their own
 judgments, to a mean confidence of .95 in DCG@10; models are fitted to all other campaigns, as in
 [the evidence of judging](evidence-judging.md). {ASSESSORS} assessors judge in parallel: each takes a pair in turn from
-the queue of the last fit, after every 20 judgments, or 1% of the pool once a tenth of it is judged. Replays end at an
-eighth of the pool of the first campaign and a quarter of that of the second.
+the queue of the last fit. Fits are made after every 10 judgments of the first campaign, every 20 of the second, and
+every 1% of the pool once a tenth of it is judged. Replays end at an eighth of the pool of the first, a quarter of that
+of the second.
 
 *free* with price 0 is free choice: the best pair of all to whoever comes next. *stop* is the mean number of judgments
 at the stop, over the seeds that got there, *ratio* that number to free choice with the same seeds, *switches* the
@@ -47,7 +48,7 @@ class Work(Replays):
         topics, stay = way
         return self.replay(
             f"topics-{name}-{topics}-{stay:g}-{seed}", name, "gain", "DCG", seed=seed, checkpoints=(0.0,),
-            assessors=ASSESSORS, topics=topics, stay=stay, batch=20, until=CAMPAIGNS[name],
+            assessors=ASSESSORS, topics=topics, stay=stay, **CAMPAIGNS[name],
         )  # fmt: skip
 
 

@@ -71,7 +71,7 @@ class ModelRunner:
         pool, ranking = judged.judging.pool, judged.ranking
         check = Stopping.parse(state.settings.stopping).check(judged)
         table = ranking.to_frame(level=LEVEL)
-        proposed = _propose(state, judged, last, min(ahead, len(pool) - judged.scores.judged))
+        proposed = _propose(state, judged, min(ahead, len(pool) - judged.scores.judged), last=last, now=now)
         return ModelSnapshot(
             number=state.number,
             time=now,
@@ -133,7 +133,7 @@ class _Proposed(NamedTuple):
     due: tuple[int | None, ...]
 
 
-def _propose(state: State, judged: JudgingState, last: ModelSnapshot | None, ahead: int) -> _Proposed:
+def _propose(state: State, judged: JudgingState, ahead: int, *, last: ModelSnapshot | None, now: float) -> _Proposed:
     """Up to ``ahead`` pairs to judge next; by topic at least some of every query, and the draws that still wait."""
     from probeval.selection import Batch, foresee
 
@@ -145,7 +145,9 @@ def _propose(state: State, judged: JudgingState, last: ModelSnapshot | None, ahe
         return _Proposed(batch.pairs.tolist(), foresee(judged, batch), (), due)
     waiting = {} if last is None else _waiting(state, judged, last)
     per_topic = max(PER_TOPIC, ceil(ahead / max(len(judged.judging.runs.queries), 1)))
-    queue, draws = judged.by_topic(ahead, per_topic=per_topic, waiting=waiting)
+    queries = judged.judging.pool.queries
+    current = np.flatnonzero(np.isin(queries, [held.query for held in state.topics.values() if held.until > now]))
+    queue, draws = judged.by_topic(ahead, per_topic=per_topic, waiting=waiting, current=current.tolist())
     chosen = np.array(queue.pairs[len(waiting) + len(draws) :], dtype=np.int64)
     foreseen = foresee(judged, Batch(chosen, np.full(len(chosen), np.nan)))
     picks = (*waiting.values(), *foresee(judged, draws), *foreseen)

@@ -30,6 +30,7 @@ __all__ = [
 SHORT_LIST = 300  # pairs among which a batch is chosen
 SHORT_TOPIC = 30  # pairs of a query, beside those wanted, among which they are chosen
 DIGITS = 10  # values that agree to this many digits are tied
+FAR = 0.5  # share of draws by topic from all open pairs; the rest is from topics that assessors judge now
 UNIFORM = 0.2  # share of exploration that is uniform over open pairs; the rest follows their weight in the scores
 
 
@@ -145,8 +146,13 @@ def choose_by_topic(
     return np.asarray(flat[order]), np.asarray(worth[order])
 
 
-def draw_pairs(context: SelectionContext, n: int, *, offered: Bools, explore: float) -> tuple[Ints, Batch]:
-    """Return the exploratory ones of the next ``n`` judgments: their positions, and the pairs drawn for them."""
+def draw_pairs(
+    context: SelectionContext, n: int, *, offered: Bools, explore: float, near: Bools | None = None
+) -> tuple[Ints, Batch]:
+    """Return the exploratory ones of the next ``n`` judgments: their positions, and the pairs drawn for them.
+
+    The pairs ``near``, of topics that assessors judge now, are drawn more often (:func:`draw_probability`).
+    """
     check_exploration(explore)
     start, open_ = len(context.judgments), offered & ~context.judged
     # Judgment j explores when the running share passes a whole number: evenly spread for any batch size.
@@ -155,7 +161,7 @@ def draw_pairs(context: SelectionContext, n: int, *, offered: Bools, explore: fl
     )
     pairs, probability = np.empty(len(positions), dtype=np.int64), np.empty(len(positions))
     for i, at in enumerate(positions):
-        pairs[i], probability[i] = _draw(context, open_, start + int(at))
+        pairs[i], probability[i] = _draw(context, open_, start + int(at), near)
         open_[pairs[i]] = False
     return positions, Batch(frozen(pairs), frozen(probability))
 
@@ -237,25 +243,29 @@ def in_turn(
     return np.array(out, dtype=np.int64), np.array(worth)
 
 
-def draw_probability(context: SelectionContext, open_: Bools) -> Floats:
+def draw_probability(context: SelectionContext, open_: Bools, near: Bools | None = None) -> Floats:
     r"""Return the probability that exploration draws each pair, shape (pair,); 0 for pairs that are not open.
 
     .. math:: p_d = \epsilon \frac{1}{|O|} + (1 - \epsilon) \frac{\bar w_d}{\sum_{e \in O} \bar w_e}, \quad d \in O,
 
     with :math:`\bar w_d` the mean over systems of the pair's weight in the level, and :math:`\epsilon` = .2. The
-    level's estimate varies least if pairs are drawn by their weight; the uniform part reaches all others. See
-    docs/theory/judging.md#exploration.
+    level's estimate varies least if pairs are drawn by their weight; the uniform part reaches all others. With pairs
+    ``near``, of topics that assessors judge now, half of the probability is kept for these. See
+    docs/theory/judging.md#exploration and docs/theory/judging.md#topics.
     """
     weight = np.where(open_, context.level_weights.mean(axis=0), 0.0)
     total = weight.sum()
     uniform = open_ / max(int(open_.sum()), 1)
-    return np.asarray(uniform if total <= 0 else UNIFORM * uniform + (1 - UNIFORM) * weight / total)
+    every = np.asarray(uniform if total <= 0 else UNIFORM * uniform + (1 - UNIFORM) * weight / total)
+    if near is None or not every[near].any():
+        return every
+    return FAR * every + (1 - FAR) * np.where(near, every, 0.0) / every[near].sum()
 
 
-def _draw(context: SelectionContext, open_: Bools, number: int) -> tuple[int, float]:
+def _draw(context: SelectionContext, open_: Bools, number: int, near: Bools | None) -> tuple[int, float]:
     """Draw the pair of one judgment by its number; return it and its probability."""
     pairs = np.flatnonzero(open_)
-    probability = draw_probability(context, open_)[pairs]
+    probability = draw_probability(context, open_, near)[pairs]
     running = np.cumsum(probability)
     # The position of a uniform number in the running sum: pairs that leave the pool move few others.
     place = stream(context.seed, number, Purpose.EXPLORATION).random() * running[-1]

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+import numpy as np
+
 from probeval.arrays import Bools, Floats
 from probeval.data.collection import Collection
 from probeval.data.judgments import Judgments
@@ -298,7 +300,9 @@ class JudgingState:
         with one_thread():
             return choose(self.context, judging.policy, n, goal=self.goal, offered=offered, explore=judging.explore)
 
-    def by_topic(self, n: int, *, per_topic: int, waiting: Iterable[int] = ()) -> tuple[Queue[int, int], Batch]:
+    def by_topic(
+        self, n: int, *, per_topic: int, waiting: Iterable[int] = (), current: Iterable[int] = ()
+    ) -> tuple[Queue[int, int], Batch]:
         """Return the next pairs of every query, and the exploratory draws among them.
 
         Parameters
@@ -309,13 +313,16 @@ class JudgingState:
             The number of pairs of each query, beside draws.
         waiting
             Pairs that were drawn earlier and are not judged yet: they are due at once.
+        current
+            The queries that assessors judge now, by position: half of the draws are from them.
         """
         judging, context, early = self.judging, self.context, list(waiting)
         free = self.open.copy()
         free[early] = False
         explore = 0.0 if judging.policy.at_random else judging.explore
         with one_thread():
-            at, draws = draw_pairs(context, n, offered=free, explore=explore)
+            near = np.isin(judging.pool.query, list(current))
+            at, draws = draw_pairs(context, n, offered=free, explore=explore, near=near)
             free[draws.pairs] = False
             chosen, values = choose_by_topic(context, judging.policy, per_topic, goal=self.goal, offered=free)
         pairs = [*early, *draws.pairs.tolist(), *chosen.tolist()]

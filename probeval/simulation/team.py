@@ -54,7 +54,8 @@ class Team:
             foreseen = zip(batch.pairs.tolist(), foresee(state, batch), strict=True)
             return [(self._take_turn(), pair, pick) for pair, pick in foreseen]
         per_topic = max(PER_TOPIC, n if self.topics == "free" else ceil(n / self.assessors))
-        queue, draws = state.by_topic(n, per_topic=per_topic, waiting=self._waiting)
+        current = [topic for topic in self._current if topic is not None]
+        queue, draws = state.by_topic(n, per_topic=per_topic, waiting=self._waiting, current=current)
         self._waiting |= dict(zip(draws.pairs.tolist(), foresee(state, draws), strict=True))
         taken: dict[int, int] = {}
         while len(taken) < n:

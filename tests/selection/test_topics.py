@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from probeval.errors import SelectionError
-from probeval.selection.batch import choose_by_topic
+from probeval.selection.batch import choose_by_topic, draw_probability
 from probeval.selection.topics import Queue, check_stay, check_topics, deal
 
 
@@ -143,3 +143,16 @@ def test_draws_wait_and_are_not_drawn_again(state):
     assert list(again.pairs[:2]) == draws.pairs[:2].tolist()
     assert list(again.due[:2]) == [0, 0]
     assert len(again.pairs) == len(set(again.pairs))
+
+
+def test_half_of_the_draws_are_from_the_topics_of_now(state):
+    now = state(0, explore=0.2)
+    near = now.judging.pool.query == 1
+    probability = draw_probability(now.context, now.open, near)
+    plain = draw_probability(now.context, now.open)
+    assert probability.sum() == pytest.approx(1)
+    assert probability[near].sum() == pytest.approx(0.5 + 0.5 * plain[near].sum())
+    np.testing.assert_allclose(probability[~near], plain[~near] / 2)
+    np.testing.assert_array_equal(draw_probability(now.context, now.open, np.zeros(len(near), dtype=bool)), plain)
+    _, draws = now.by_topic(20, per_topic=2, current=[1])
+    assert draws.probability[0] == pytest.approx(probability[draws.pairs[0]])
