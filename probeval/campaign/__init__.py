@@ -18,6 +18,7 @@ from probeval.campaign.events import (
     QueriesChanged,
     Released,
     Skipped,
+    TopicsAssigned,
     Withdrawn,
 )
 from probeval.campaign.exchange import (
@@ -33,6 +34,7 @@ from probeval.campaign.snapshot import ModelSnapshot
 from probeval.campaign.state import State, fold
 from probeval.campaign.status import Share, Status
 from probeval.campaign.store import Store
+from probeval.campaign.topics import Topic, TopicList
 
 __all__ = [
     "KINDS",
@@ -61,6 +63,9 @@ __all__ = [
     "Status",
     "Store",
     "Task",
+    "Topic",
+    "TopicList",
+    "TopicsAssigned",
     "Withdrawn",
     "export_formats",
     "fold",
