@@ -29,6 +29,7 @@ from probeval.campaign.events import (
     SignedIn,
     SignedOut,
     Skipped,
+    TopicsAssigned,
     Withdrawn,
 )
 from probeval.campaign.exchange import (
@@ -46,6 +47,7 @@ from probeval.campaign.snapshot import ModelSnapshot
 from probeval.campaign.state import State, fold
 from probeval.campaign.status import Share, Status
 from probeval.campaign.store import Store
+from probeval.campaign.topics import Topic, TopicList
 
 __all__ = [
     "KINDS",
@@ -87,6 +89,9 @@ __all__ = [
     "Store",
     "StoreCheck",
     "Task",
+    "Topic",
+    "TopicList",
+    "TopicsAssigned",
     "Withdrawn",
     "check_store",
     "copy_store",

@@ -26,18 +26,20 @@ from probeval.campaign.events import (
     QueriesChanged,
     Released,
     Skipped,
+    TopicsAssigned,
     Withdrawn,
 )
 from probeval.campaign.exchange import Incoming, export_format, read_incoming
-from probeval.campaign.leases import Task
+from probeval.campaign.leases import Task, tasks_of
 from probeval.campaign.log import Log
-from probeval.campaign.owner_decisions import Adjudicate, ChangeGuideline, ChangeQueries, Import
-from probeval.campaign.parsing import as_grade, as_name, as_texts
+from probeval.campaign.owner_decisions import Adjudicate, AssignTopics, ChangeGuideline, ChangeQueries, Import
+from probeval.campaign.parsing import as_grade, as_name, as_owners, as_texts
 from probeval.campaign.runner import ModelRunner
 from probeval.campaign.snapshot import ModelSnapshot
 from probeval.campaign.state import FOR_MODELS, State
 from probeval.campaign.status import Status, status_of
 from probeval.campaign.store import Store
+from probeval.campaign.topics import TopicList, topics_of
 from probeval.data.collection import Collection
 from probeval.data.files import read_bytes
 from probeval.data.irds import is_dataset
@@ -176,7 +178,7 @@ class Campaign(CampaignBase):
         state, snapshot = self.state, self.snapshot
         return status_of(
             state,
-            pool=self._candidates(state).popular,
+            pool=self._candidates(state).popular.pairs,
             now=self._log.clock(),
             snapshot=snapshot,
             behind=0 if snapshot is None else self._behind(snapshot),
@@ -286,6 +288,15 @@ class Campaign(CampaignBase):
         ours = as_texts(texts, self._candidates(self.state).collection.runs.queries)
         return self._log.advance(ChangeQueries(by=by, texts=ours, token=token)).event
 
+    def assign_topics(self, by: str, owners: Mapping[str, str], *, token: str | None = None) -> TopicsAssigned:
+        """Give topics to assessors, by query; an empty name leaves a topic to all, other topics stay as they are."""
+        ours = as_owners(owners, self._candidates(self.state).collection.runs.queries)
+        return self._log.advance(AssignTopics(by=by, owners=ours, token=token)).event
+
+    def topics(self) -> TopicList:
+        """Every topic: its owner, who judges it now, and how much of it is judged."""
+        return topics_of(self.state, self.pool, self._log.clock())
+
     def import_file(
         self,
         by: str,
@@ -329,15 +340,17 @@ class Campaign(CampaignBase):
 
     def _lease_next(self, assessor: str, n: int) -> LeaseNext:
         snapshot, state = self.snapshot, self._log.known
-        queue = () if snapshot is None else snapshot.queue
-        current = snapshot is not None and snapshot.number >= state.pooled
-        picks = dict(zip(queue, snapshot.picks, strict=False)) if snapshot is not None and current else {}
-        proposed = [*queue, *self._candidates(state).popular]
-        return LeaseNext(assessor=assessor, n=n, proposed=proposed, picks=picks)
+        popular = self._candidates(state).popular
+        if snapshot is None:
+            return LeaseNext(assessor=assessor, n=n, queues=[popular], picks={})
+        picks = snapshot.pick_of if snapshot.number >= state.pooled else {}
+        return LeaseNext(assessor=assessor, n=n, queues=[snapshot.topic_queue, popular], picks=picks)
 
     def _tasks(self, state: State, assessor: str, n: int) -> list[Task]:
-        held = state.held_by(assessor, self._log.clock())[:n] if state.phase is Phase.open else []
-        return [Task(e.query, e.doc, state.texts.get(e.query, ""), e.until) for e in held]
+        if state.phase is not Phase.open:
+            return []
+        queue = None if self._snapshot is None else self._snapshot.topic_queue
+        return tasks_of(state, assessor, self._log.clock(), n=n, queue=queue)
 
     def _behind(self, snapshot: ModelSnapshot) -> int:
         """The number of events after a snapshot that affect the model."""

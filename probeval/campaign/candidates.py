@@ -11,6 +11,7 @@ from probeval.campaign.events import Pair
 from probeval.data.collection import Collection
 from probeval.data.pool import Pool
 from probeval.errors import CampaignError, did_you_mean
+from probeval.selection.topics import Queue
 
 __all__ = ["Candidates"]
 
@@ -36,11 +37,13 @@ class Candidates:
         return self.collection.runs.top(self.depth).pool
 
     @cached_property
-    def popular(self) -> list[Pair]:
-        """The pairs of the pool, by descending number of systems that retrieve them."""
+    def popular(self) -> Queue[Pair, str]:
+        """The pairs of the pool, by descending number of systems that retrieve them: what a pair is then worth."""
         runs = self.collection.runs.top(self.depth)
         retrieved = np.bincount(runs.pairs[runs.pairs >= 0], minlength=len(runs.pool))
-        return [runs.pool.label(int(pair)) for pair in np.argsort(-retrieved, kind="stable")]
+        order = np.argsort(-retrieved, kind="stable")
+        pairs = [runs.pool.label(int(pair)) for pair in order]
+        return Queue(pairs, [query for query, _ in pairs], retrieved[order].tolist(), [None] * len(pairs))
 
     @cached_property
     def retrieved(self) -> frozenset[Pair]:

@@ -29,6 +29,7 @@ from probeval.campaign.parsing import as_name, as_text
 from probeval.campaign.state import State, fold
 from probeval.errors import CampaignError
 from probeval.selection import Pick
+from probeval.selection.topics import Queue
 
 __all__ = [
     "Action",
@@ -187,22 +188,22 @@ class LeaseNext(Decision[Leased | None]):
         Their name.
     n
         Pairs to hold.
-    proposed
-        Pairs to lease, best first, after those that need another opinion.
+    queues
+        Pairs to lease, beside those that need another opinion; later queues serve when the earlier ones have none.
     picks
-        The predictions of those that the model proposed.
+        The predictions of the pairs that the model proposed.
     """
 
     assessor: str
     n: int
-    proposed: Sequence[Pair]
+    queues: Sequence[Queue[Pair, str]]
     picks: Mapping[Pair, Pick]
 
     def events(self, state: State, now: float) -> Sequence[Leased]:
         """The new leases; none unless the campaign is open."""
         if state.phase is not Phase.open:
             return []
-        return lease_new(state, self.assessor, self.n, now, self.proposed, self.picks)
+        return lease_new(state, self.assessor, self.n, now, self.queues, self.picks)
 
     def event_asked_for(self, state: State, events: Sequence[Event]) -> Leased | None:
         """The first new lease, if any."""

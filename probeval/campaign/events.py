@@ -6,6 +6,7 @@
     Changed           settings changed
     GuidelineChanged  the assessors' guideline changed; versions count from 1
     QueriesChanged    query texts were added or replaced
+    TopicsAssigned    topics were given to assessors
     Leased            a pair was given to an assessor until a time
     Released          a lease ended early
     Judged            an assessor gave a pair a grade
@@ -60,6 +61,7 @@ __all__ = [
     "SignedIn",
     "SignedOut",
     "Skipped",
+    "TopicsAssigned",
     "Withdrawn",
 ]
 
@@ -149,6 +151,14 @@ class QueriesChanged(Event):
 
     kind = "queries"
     texts: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopicsAssigned(Event):
+    """Topics were given to assessors, by the id of the query; an empty name leaves a topic to all."""
+
+    kind = "topics"
+    owners: Mapping[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -356,7 +366,8 @@ class SignedOut(Event):
 KINDS: dict[str, type[Event]] = {
     event.kind: event
     for event in (
-        Created, Changed, GuidelineChanged, QueriesChanged, Leased, Released, Judged, Withdrawn, Skipped, Flagged,
-        Commented, Adjudicated, Imported, Labelled, RunsAdded, PhaseChanged, Invited, Revoked, SignedIn, SignedOut,
+        Created, Changed, GuidelineChanged, QueriesChanged, TopicsAssigned, Leased, Released, Judged, Withdrawn,
+        Skipped, Flagged, Commented, Adjudicated, Imported, Labelled, RunsAdded, PhaseChanged, Invited, Revoked,
+        SignedIn, SignedOut,
     )
 }  # fmt: skip

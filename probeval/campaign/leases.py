@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import filterfalse
 
 from probeval.campaign.events import Leased, Pair
 from probeval.campaign.state import State
 from probeval.selection import Pick
+from probeval.selection.topics import Queue
 
-__all__ = ["Task", "lease", "lease_new"]
+__all__ = ["Task", "lease", "lease_new", "tasks_of", "topics_for"]
 
 
 @dataclass(frozen=True)
@@ -25,12 +26,20 @@ class Task:
         The query text; empty if unknown.
     until
         The end of the lease, in seconds since 1970.
+    switched
+        Whether the query differs from that of the assessor's last pair; true for their first.
+    judged_in_topic, left_in_topic
+        The pairs of the query that the assessor has judged, and those that are worth staying for as far as the model
+        can tell now, this one included.
     """
 
     query: str
     doc: str
     text: str
     until: float
+    switched: bool
+    judged_in_topic: int
+    left_in_topic: int
 
 
 def lease(state: State, pair: Pair, assessor: str, now: float, pick: Pick | None = None) -> Leased:
@@ -39,21 +48,138 @@ def lease(state: State, pair: Pair, assessor: str, now: float, pick: Pick | None
     return Leased(by=assessor, time=now, query=pair[0], doc=pair[1], until=until, pick=pick)
 
 
+def tasks_of(state: State, assessor: str, now: float, *, n: int, queue: Queue[Pair, str] | None) -> list[Task]:
+    """The first ``n`` pairs that an assessor holds, and how far they are with the topic of each."""
+    last = state.finished.get(assessor)
+    before = None if last is None else last[0]
+    held = state.held_by(assessor, now)
+    pairs = {event.pair for event in held}
+    done = Counter(pair[0] for pair, given in state.judged.items() if any(j.by == assessor for j in given))
+    tasks = []
+    for event in held[:n]:
+        left = 0
+        if queue is not None:
+            left = queue.left(
+                lambda pair: pair not in pairs and state.is_open(pair, assessor, now) and pair not in state.judged,
+                event.query,
+                allowed=topics_for(state, assessor, now),
+                stay=state.settings.stay,
+            )
+        left += sum(pair[0] == event.query for pair in pairs)
+        tasks.append(
+            Task(
+                query=event.query,
+                doc=event.doc,
+                text=state.texts.get(event.query, ""),
+                until=event.until,
+                switched=event.query != before,
+                judged_in_topic=done[event.query],
+                left_in_topic=left,
+            )
+        )
+        before = event.query
+    return tasks
+
+
 def lease_new(
-    state: State, assessor: str, n: int, now: float, proposed: Iterable[Pair], picks: Mapping[Pair, Pick]
+    state: State,
+    assessor: str,
+    n: int,
+    now: float,
+    queues: Sequence[Queue[Pair, str]],
+    picks: Mapping[Pair, Pick],
 ) -> list[Leased]:
     """The new leases that bring an assessor to ``n`` pairs.
 
-    Pairs that need another opinion come first, then the proposed ones in order. Pairs not open to the assessor are
-    passed over. ``picks`` are the predictions of proposed pairs.
+    Parameters
+    ----------
+    queues
+        Pairs to judge; later queues serve when the earlier ones have nothing for the assessor.
+    picks
+        The predictions of the pairs that the model proposed.
     """
-    wanted = n - len(state.held_by(assessor, now))
-    chosen: dict[Pair, Leased] = {}
-    unjudged = filterfalse(state.judged.__contains__, proposed)  # judged pairs that are still open are in `waiting`
-    for source in (state.waiting, unjudged):
-        for pair in source:
-            if len(chosen) >= wanted:
-                return list(chosen.values())
-            if pair not in chosen and state.is_open(pair, assessor, now):
-                chosen[pair] = lease(state, pair, assessor, now, picks.get(pair))
-    return list(chosen.values())
+    held = state.held_by(assessor, now)
+    search = _Search(state, assessor, now, queues, {event.pair for event in held})
+    last = held[-1].pair if held else state.finished.get(assessor)
+    here = None if last is None else last[0]
+    mine = state.topics.get(assessor)
+    topic = None if mine is None else mine.query
+    chosen: list[Leased] = []
+    while len(held) + len(chosen) < n:
+        pair = search.next(topic, here)
+        if pair is None:
+            break
+        chosen.append(lease(state, pair, assessor, now, picks.get(pair)))
+        search.taken.add(pair)
+        here = pair[0]
+        topic = topic if pair in state.waiting else here
+    return chosen
+
+
+def topics_for(state: State, assessor: str, now: float) -> Callable[[str], bool]:
+    """The topics that an assessor may take, by the settings of the campaign."""
+    setup = state.settings
+    if setup.topics == "free":
+        return lambda topic: True
+    busy = {event.query for name, event in state.topics.items() if name != assessor and event.until > now}
+    if setup.topics == "in-turn":
+        return lambda topic: topic not in busy
+    return lambda topic: state.owners.get(topic, assessor) == assessor and (topic in state.owners or topic not in busy)
+
+
+@dataclass(frozen=True)
+class _Search:
+    """The search for the next pair of an assessor, who takes ``taken`` already."""
+
+    state: State
+    assessor: str
+    now: float
+    queues: Sequence[Queue[Pair, str]]
+    taken: set[Pair]
+
+    def next(self, topic: str | None, here: str | None) -> Pair | None:
+        """The next pair of an assessor with this topic, whose last pair was ``here``.
+
+        Without a price of switching, pairs that need another opinion come first. With one, they wait until the assessor
+        changes topic. The assessor then gives all the opinions that one other topic waits for, the one with the most.
+        """
+        waiting = [pair for pair in self.state.waiting if self._is_open(pair)]
+        stays = self.state.settings.stay > 0
+        counts = Counter(pair[0] for pair in waiting)
+        if waiting and not stays:
+            return waiting[0]
+        if here in counts:
+            return next(pair for pair in waiting if pair[0] == here)
+        first = self._first_opinion(topic)
+        changes = first is None or first[0] != topic
+        if waiting and changes and (first is None or here in (None, topic)):
+            most = max(counts, key=counts.__getitem__)
+            return next(pair for pair in waiting if pair[0] == most)
+        return first
+
+    def _first_opinion(self, topic: str | None) -> Pair | None:
+        allowed = topics_for(self.state, self.assessor, self.now)
+        found = self._queued(topic, allowed)
+        if found is None and self.state.settings.topics == "in-turn":
+            return self._queued(topic, lambda _: True)  # more assessors than topics
+        return found
+
+    def _queued(self, topic: str | None, allowed: Callable[[str], bool]) -> Pair | None:
+        for queue in self.queues:
+            taken = sum(pair in self.state.judged or pair in self.state.leases for pair in queue.pairs)
+            pair = queue.next(
+                self._is_unjudged,
+                allowed=allowed,
+                current=topic,
+                stay=self.state.settings.stay,
+                taken=taken + len(self.taken - self.state.leases.keys()),
+            )
+            if pair is not None:
+                return pair
+        return None
+
+    def _is_open(self, pair: Pair) -> bool:
+        return pair not in self.taken and self.state.is_open(pair, self.assessor, self.now)
+
+    def _is_unjudged(self, pair: Pair) -> bool:
+        return pair not in self.state.judged and self._is_open(pair)

@@ -20,6 +20,7 @@ from probeval.campaign.events import (
     PhaseChanged,
     QueriesChanged,
     RunsAdded,
+    TopicsAssigned,
 )
 from probeval.campaign.exchange import Incoming, incoming_events
 from probeval.campaign.state import State
@@ -29,7 +30,16 @@ from probeval.data.runs import Runs
 from probeval.errors import CampaignError
 from probeval.scores.evaluate import as_metric
 
-__all__ = ["AddRuns", "Adjudicate", "ChangeGuideline", "ChangePhase", "ChangeQueries", "ChangeSettings", "Import"]
+__all__ = [
+    "AddRuns",
+    "Adjudicate",
+    "AssignTopics",
+    "ChangeGuideline",
+    "ChangePhase",
+    "ChangeQueries",
+    "ChangeSettings",
+    "Import",
+]
 
 NOT_CLOSED = frozenset({Phase.open, Phase.paused})
 FROM = {Phase.paused: {Phase.open}, Phase.closed: {Phase.open, Phase.paused}, Phase.open: {Phase.paused, Phase.closed}}
@@ -76,6 +86,19 @@ class ChangeQueries(Action[QueriesChanged]):
     def event(self, state: State, now: float) -> QueriesChanged:
         """The new texts."""
         return QueriesChanged(**self._head(now), texts=self.texts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AssignTopics(Action[TopicsAssigned]):
+    """Give topics to assessors, by query; an empty name leaves a topic to all."""
+
+    kind = TopicsAssigned
+    same_request = ("owners",)
+    owners: Mapping[str, str]
+
+    def event(self, state: State, now: float) -> TopicsAssigned:
+        """The new owners."""
+        return TopicsAssigned(**self._head(now), owners=self.owners)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from probeval.data.judgments import on_scale
 from probeval.data.pool import is_text
 from probeval.data.scale import Scale
-from probeval.errors import CampaignError
+from probeval.errors import CampaignError, did_you_mean
 
-__all__ = ["as_grade", "as_name", "as_text", "as_texts"]
+__all__ = ["as_grade", "as_name", "as_owners", "as_text", "as_texts"]
 
 CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]")
 LONGEST_NAME, LONGEST_TEXT = 100, 10_000
@@ -54,3 +54,12 @@ def as_texts(texts: Mapping[str, str], queries: Iterable[str]) -> dict[str, str]
         got = next((f"one of {query!r}" for query in texts), "none")
         raise CampaignError(f"Expected texts of this campaign's queries, such as {next(iter(ours))!r}; got {got}.")
     return {query: as_text(text, f"The text of query {query!r}") for query, text in kept.items()}
+
+
+def as_owners(owners: Mapping[str, str], queries: Iterable[str]) -> dict[str, str]:
+    """The owners of topics, by query: known queries, and names of assessors or empty."""
+    known = list(queries)
+    for query in owners:
+        if query not in known:
+            raise CampaignError(f"No query {query!r} in this campaign.{did_you_mean(str(query), known)}")
+    return {query: name and as_name(name, f"the owner of topic {query!r}") for query, name in owners.items()}

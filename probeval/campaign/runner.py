@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from math import ceil
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from probeval.campaign.state import State
 from probeval.data.collection import Collection
 from probeval.data.judgments import Judgments
 from probeval.relevance import Card, choose_model
+from probeval.selection import Pick
+from probeval.selection.topics import PER_TOPIC
 
 if TYPE_CHECKING:
     from probeval.relevance.models.base import Predicts
@@ -62,13 +65,13 @@ class ModelRunner:
 
         The trust in labels is taken from the ``last`` snapshot if few judgments came since.
         """
-        from probeval.selection import Stopping, foresee
+        from probeval.selection import Stopping
 
         judged = self.judging_state(state)
         pool, ranking = judged.judging.pool, judged.ranking
         check = Stopping.parse(state.settings.stopping).check(judged)
         table = ranking.to_frame(level=LEVEL)
-        batch = judged.next(min(ahead, len(pool) - judged.scores.judged))
+        proposed = _propose(state, judged, min(ahead, len(pool) - judged.scores.judged), last=last, now=now)
         return ModelSnapshot(
             number=state.number,
             time=now,
@@ -81,8 +84,10 @@ class ModelRunner:
             systems=tuple({str(k): _plain(v) for k, v in row.items()} for row in table.to_dict("records")),
             labels=_trusted(judged, last),
             audit=self.audit(state),
-            queue=tuple(pool.label(int(pair)) for pair in batch.pairs),
-            picks=foresee(judged, batch),
+            queue=tuple(pool.label(pair) for pair in proposed.pairs),
+            picks=proposed.picks,
+            values=proposed.values,
+            due=proposed.due,
         )
 
     def audit(self, state: State) -> AuditReport:
@@ -122,6 +127,44 @@ class ModelRunner:
         if self._card is None:
             return choose_model(setup.model, collection, scale=setup.scale).model
         return Card.from_dict(json.loads(self._card)).model
+
+
+class _Proposed(NamedTuple):
+    """Pairs of the pool to judge next, their predictions, values, and when draws are due."""
+
+    pairs: Sequence[int]
+    picks: tuple[Pick, ...]
+    values: tuple[float, ...]
+    due: tuple[int | None, ...]
+
+
+def _propose(state: State, judged: JudgingState, ahead: int, *, last: ModelSnapshot | None, now: float) -> _Proposed:
+    """Up to ``ahead`` pairs to judge next; by topic at least some of every query, and the draws that still wait."""
+    from probeval.selection import Batch, foresee
+
+    setup = state.settings
+    if setup.topics == "free" and setup.stay == 0:
+        batch = judged.next(ahead)
+        at_random = judged.judging.policy.at_random
+        due = tuple(at if drawn and not at_random else None for at, drawn in enumerate(batch.drawn.tolist()))
+        return _Proposed(batch.pairs.tolist(), foresee(judged, batch), (), due)
+    waiting = {} if last is None else _waiting(state, judged, last)
+    per_topic = max(PER_TOPIC, ceil(ahead / max(len(judged.judging.runs.queries), 1)))
+    queries = judged.judging.pool.queries
+    current = np.flatnonzero(np.isin(queries, [held.query for held in state.topics.values() if held.until > now]))
+    queue, draws = judged.by_topic(ahead, per_topic=per_topic, waiting=waiting, current=current.tolist())
+    chosen = np.array(queue.pairs[len(waiting) + len(draws) :], dtype=np.int64)
+    foreseen = foresee(judged, Batch(chosen, np.full(len(chosen), np.nan)))
+    picks = (*waiting.values(), *foresee(judged, draws), *foreseen)
+    return _Proposed(queue.pairs, picks, tuple(queue.values), tuple(queue.due))
+
+
+def _waiting(state: State, judged: JudgingState, last: ModelSnapshot) -> dict[int, Pick]:
+    """The draws of the last snapshot in whose place other pairs were judged, with their predictions."""
+    taken = sum(pair in state.judged for pair in last.queue)
+    due = [pair for pair, after in last.draws.items() if after < taken and pair in last.pick_of]
+    at = judged.judging.pool.locate([query for query, _ in due], [doc for _, doc in due])
+    return {int(p): last.pick_of[pair] for p, pair in zip(at, due, strict=True) if p >= 0 and judged.open[p]}
 
 
 def _trusted(judged: JudgingState, last: ModelSnapshot | None) -> tuple[Mapping[str, Any], ...]:

@@ -10,6 +10,7 @@ from typing import Any
 from probeval.data.judgments import RULES
 from probeval.data.scale import Scale
 from probeval.errors import CampaignError, did_you_mean
+from probeval.selection.topics import check_stay, check_topics
 
 __all__ = ["LEASE", "Setup"]
 
@@ -34,6 +35,10 @@ class Setup:
         The depth of the pool.
     explore
         The share of judgments spent on exploration; None for the policy's own.
+    topics, stay
+        How topics (queries) are given to assessors: ``"free"``, ``"in-turn"`` (one after another, each to one assessor
+        at a time) or ``"owned"`` (to those whom the owner of the campaign assigns); and the price of switching: an
+        assessor stays in a topic while no other pair is worth more than (1 + ``stay``) times the best one there.
     overlap, opinions
         The share of pairs that several assessors judge, and the number of these assessors. Other pairs get one.
     lease
@@ -62,6 +67,8 @@ class Setup:
     stopping: str = "confidence=0.95"
     rope: float = 0.0
     explore: float | None = None
+    topics: str = "free"
+    stay: float = 0.0
     overlap: float = 0.0
     opinions: int = 2
     lease: float = LEASE
@@ -69,6 +76,8 @@ class Setup:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        check_topics(self.topics)
+        check_stay(self.stay)
         if not 0 <= self.overlap <= 1:
             raise CampaignError(f"The overlap must be a share of pairs, from 0 to 1, got {self.overlap:g}.")
         if self.opinions < 2:

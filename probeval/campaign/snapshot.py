@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any, TypedDict, cast
 
 import numpy as np
@@ -18,6 +19,7 @@ from probeval.campaign.events import Pair
 from probeval.display import Shown, View
 from probeval.scores.documents import RankedSystem
 from probeval.selection import AuditDocument, AuditReport, Pick
+from probeval.selection.topics import Queue
 
 __all__ = ["ModelSnapshot", "SnapshotDocument", "judgments_left", "way_come"]
 
@@ -76,7 +78,7 @@ class ModelSnapshot(Shown):
     systems
         The ranking, best first: system, rank, mean, sd, lower, upper, p_best, group.
     queue
-        Pairs to judge next, best first.
+        Pairs to judge next: the best first, and by topic some of every query.
     labels
         The trust in each source of labels: source, slope, lower, upper, missing, judged, finding. Examined again after
         every few dozen judgments.
@@ -84,6 +86,9 @@ class ModelSnapshot(Shown):
         The model against the pairs drawn at random; None in snapshots of earlier versions.
     picks
         The prediction of each pair of the queue, to be kept with its lease.
+    values, due
+        The value of each pair of the queue, and when it is due if it was drawn at random
+        (:class:`probeval.selection.topics.Queue`). Without values, in order.
     """
 
     number: int
@@ -99,6 +104,24 @@ class ModelSnapshot(Shown):
     labels: tuple[Mapping[str, Any], ...] = ()
     audit: AuditReport | None = None
     picks: tuple[Pick, ...] = ()
+    values: tuple[float, ...] = ()
+    due: tuple[int | None, ...] = ()
+
+    @cached_property
+    def topic_queue(self) -> Queue[Pair, str]:
+        """The queue for assessors, with the topic of each pair."""
+        values = self.values or (1.0,) * len(self.queue)
+        return Queue(self.queue, [query for query, _ in self.queue], values, self.due or (None,) * len(self.queue))
+
+    @cached_property
+    def pick_of(self) -> Mapping[Pair, Pick]:
+        """The prediction of each pair of the queue; snapshots of earlier versions have none."""
+        return dict(zip(self.queue, self.picks, strict=False))
+
+    @property
+    def draws(self) -> Mapping[Pair, int]:
+        """The pairs of the queue that were drawn at random, and when each is due."""
+        return {pair: due for pair, due in zip(self.queue, self.due, strict=False) if due is not None}
 
     def to_frame(self) -> pd.DataFrame:
         """One row per system, best first: system, rank, mean, sd, lower, upper, p_best, group."""
@@ -149,6 +172,7 @@ class ModelSnapshot(Shown):
         audited = rest.get("audit")
         rest["audit"] = None if audited is None else AuditReport.from_dict(audited)
         rest["picks"] = tuple(map(Pick.from_dict, rest.get("picks", ())))
+        rest |= {"values": tuple(rest.get("values", ())), "due": tuple(rest.get("due", ()))}
         return cls(**{name: row[name] for name in HEAD}, **rest)
 
 

@@ -39,6 +39,7 @@ from probeval.campaign.events import (
     SignedIn,
     SignedOut,
     Skipped,
+    TopicsAssigned,
     Withdrawn,
 )
 from probeval.campaign.setup import Setup
@@ -75,6 +76,12 @@ class State:
         The latest lease, before any judgment, of each pair that the model proposed: with the prediction of the pair.
     skipped, flags, comments
         These events, by pair.
+    owners
+        The owners of topics, by query; topics without an owner are missing.
+    topics
+        The latest lease of each assessor to a pair that nobody had judged: its query is their topic.
+    finished
+        The last pair that each assessor judged or skipped here.
     guideline
         The current guideline, or None.
     texts
@@ -105,6 +112,9 @@ class State:
     skipped: Mapping[Pair, tuple[Skipped, ...]] = field(default_factory=dict)
     flags: Mapping[Pair, tuple[Flagged, ...]] = field(default_factory=dict)
     comments: Mapping[Pair, tuple[Commented, ...]] = field(default_factory=dict)
+    owners: Mapping[str, str] = field(default_factory=dict)
+    topics: Mapping[str, Leased] = field(default_factory=dict)
+    finished: Mapping[str, Pair] = field(default_factory=dict)
     guideline: GuidelineChanged | None = None
     texts: Mapping[str, str] = field(default_factory=dict)
     labels: tuple[Labelled, ...] = ()
@@ -291,6 +301,9 @@ class _Draft:
                 self.now = replace(self.now, guideline=event)
             case QueriesChanged():
                 self.of("texts").update(event.texts)
+            case TopicsAssigned():
+                owners = {**self.seen("owners"), **event.owners}
+                self.copies["owners"] = {query: name for query, name in owners.items() if name}
             case Labelled():
                 self.now = replace(self.now, labels=(*self.now.labels, event))
             case Imported():
@@ -305,12 +318,16 @@ class _Draft:
             case Leased():
                 leases = self.of("leases")
                 leases[event.pair] = {**leases.get(event.pair, {}), event.by: event}
+                if event.pair not in self.seen("judged"):
+                    self.of("topics")[event.by] = event
                 if event.pick is not None and event.pair not in self.seen("judged"):
                     self.of("picks")[event.pair] = event
             case Released():
                 self.release(event.pair, event.by)
             case Judged():
                 self.append("judged", event)
+                if not event.source:
+                    self.of("finished")[event.by] = event.pair
                 self.release(event.pair, event.by)
                 self.update_waiting(event.pair)
             case Withdrawn():
@@ -318,6 +335,7 @@ class _Draft:
                 self.update_waiting(event.pair)
             case Skipped():
                 self.append("skipped", event)
+                self.of("finished")[event.by] = event.pair
                 self.release(event.pair, event.by)
             case Flagged():
                 self.append("flags", event)

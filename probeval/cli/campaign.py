@@ -45,10 +45,14 @@ from probeval.cli.options import (
     RunPaths,
     ScaleName,
     Seed,
+    Stay,
     Stop,
+    Topics,
+    TopicsName,
 )
 from probeval.cli.output import Talk, write, write_csv, write_json, write_table
 from probeval.cli.stores import By, Name, StorePlace, opened_campaign
+from probeval.cli.topics import topics as topics_command
 from probeval.data import read_texts
 from probeval.errors import ProbevalError
 
@@ -96,6 +100,8 @@ def create(
     rope: Rope = "0",
     mapping: MappingName = None,
     explore: Explore = None,
+    topics: Topics = TopicsName.free,
+    stay: Stay = 0.0,
     overlap: Annotated[
         float, typer.Option("--overlap", min=0, max=1, help="The share of pairs that several assessors judge.")
     ] = 0.0,
@@ -151,6 +157,8 @@ def create(
         stopping=stop,
         rope=as_rope(rope, measure, choice.scale, mapping=mapping, say=talk),
         explore=explore,
+        topics=topics.value,
+        stay=stay,
         overlap=overlap,
         opinions=opinions,
         rule=rule,
@@ -213,7 +221,18 @@ def next_tasks(
             phase = opened.state.phase
             waits = f"The campaign is {phase}: no pairs are given out."
             talk(f"No pairs are left for {assessor}." if phase == "open" else waits)
-        rows: list[TaskDocument] = [{"query": t.query, "doc": t.doc, "text": t.text, "until": t.until} for t in tasks]
+        rows: list[TaskDocument] = [
+            {
+                "query": task.query,
+                "doc": task.doc,
+                "text": task.text,
+                "until": task.until,
+                "switched": task.switched,
+                "judged_in_topic": task.judged_in_topic,
+                "left_in_topic": task.left_in_topic,
+            }
+            for task in tasks
+        ]
         document: TasksDocument = {"assessor": assessor, "next": rows}
         frame = pd.DataFrame(rows, columns=["query", "doc", "text", "until"])
         shown = frame.assign(until=pd.to_datetime(frame["until"].round(), unit="s").astype(str))
@@ -309,6 +328,7 @@ campaign.command("log")(show_log)
 campaign.command()(backup)
 campaign.command()(restore)
 campaign.command()(check)
+campaign.command("topics")(topics_command)
 
 
 def _write_status(status: Status, output_format: OutputFormat) -> None:

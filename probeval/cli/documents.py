@@ -223,12 +223,19 @@ class TaskDocument(TypedDict):
         The text of the query.
     until
         The end of the lease, in seconds since 1970.
+    switched
+        Whether the query differs from that of the assessor's last pair; true for their first.
+    judged_in_topic, left_in_topic
+        The pairs of the query that the assessor has judged, and those that are worth staying for now.
     """
 
     query: str
     doc: str
     text: str
     until: float
+    switched: bool
+    judged_in_topic: int
+    left_in_topic: int
 
 
 class TasksDocument(TypedDict):

@@ -50,11 +50,14 @@ __all__ = [
     "ScaleName",
     "Scheduler",
     "Seed",
+    "Stay",
     "Stop",
     "SystemChoice",
     "Systems",
     "Target",
     "TargetName",
+    "Topics",
+    "TopicsName",
     "parse_counts",
     "parse_shares",
 ]
@@ -73,6 +76,14 @@ class Systems(StrEnum):
 
     all = "all"
     judged = "judged"
+
+
+class TopicsName(StrEnum):
+    """How topics are given to assessors."""
+
+    free = "free"
+    in_turn = "in-turn"
+    owned = "owned"
 
 
 class GainName(StrEnum):
@@ -170,6 +181,17 @@ def _explored() -> str:
     return f"{', '.join(shares)} and 0 for others" if shares else "0"
 
 
+Topics = Annotated[
+    TopicsName,
+    typer.Option(
+        "--topics",
+        help="How topics are given to assessors: free (all to all), in-turn (each to one assessor at a time) or owned.",
+    ),
+]
+Stay = Annotated[
+    float,
+    typer.Option("--stay", metavar="NUMBER", help="The price of switching to another topic, in judgments; 0 for none."),
+]
 PolicyName = Annotated[
     str,
     typer.Option(

@@ -57,6 +57,7 @@ def schema_of(verb: str) -> dict[str, Any]:
 def documents() -> dict[str, tuple[str, Any]]:
     """The JSON output of each verb: a description and a type."""
     from probeval.campaign.status import StatusDocument
+    from probeval.campaign.topics import TopicsDocument
     from probeval.cli import documents as printed
     from probeval.metrics.classical import MeasuredDocument
     from probeval.relevance.aggregation.result import AggregationDocument
@@ -65,9 +66,9 @@ def documents() -> dict[str, tuple[str, Any]]:
     from probeval.reliability.gstudy import GStudies, GStudyDocument
     from probeval.reliability.posterior import ScorePosteriorDocument
     from probeval.reliability.significance import PairwiseDocument
+    from probeval.simulation.documents import SimulationDocument
     from probeval.simulation.planned import PlanDocument
     from probeval.simulation.reuse import ReuseStudyDocument
-    from probeval.simulation.trajectory import SimulationDocument
     from probeval.simulation.validation import ValidationDocument
 
     return {
@@ -101,6 +102,7 @@ def documents() -> dict[str, tuple[str, Any]]:
         ),
         "campaign guideline": ("the guideline for assessors", printed.GuidelineDocument),
         "campaign queries": ("the texts of the queries", printed.QueriesDocument),
+        "campaign topics": ("the topics and their assessors", TopicsDocument),
         "campaign import": ("the imported judgments and labels", printed.ImportDocument),
         "campaign change": ("the changed settings", printed.ChangeDocument),
         "campaign pause": ("the phase of the campaign", printed.PhaseDocument),

@@ -35,9 +35,12 @@ from probeval.cli.options import (
     ScaleName,
     Scheduler,
     Seed,
+    Stay,
     Stop,
     SystemChoice,
     Systems,
+    Topics,
+    TopicsName,
     parse_shares,
 )
 from probeval.cli.output import Talk, check_picture, write_csv, write_json, write_pictures, write_table
@@ -94,6 +97,11 @@ def simulate(
         float, typer.Option("--pilot", help="The share of the pool to judge at random before the policy starts.")
     ] = 0.0,
     noise: Annotated[float, typer.Option("--noise", help="The probability that the assessor's grade is wrong.")] = 0.0,
+    assessors: Annotated[
+        int, typer.Option("--assessors", min=1, help="The number of assessors, who judge in parallel.")
+    ] = 1,
+    topics: Topics = TopicsName.free,
+    stay: Stay = 0.0,
     family: Family = None,
     draws: Annotated[
         int, typer.Option("--draws", min=2, help="The number of joint draws, if the method uses draws.")
@@ -155,6 +163,9 @@ def simulate(
             refresh=refresh,
             pilot=pilot,
             noise=noise,
+            assessors=assessors,
+            topics=topics.value,
+            stay=stay,
             family=family and family.value,
             draws=draws,
             seeds=seeds,

@@ -15,10 +15,22 @@ from probeval.selection.policies import JointValue, Policy, PolicyFunction, as_p
 from probeval.streams import Purpose, stream
 from probeval.ties import TIE
 
-__all__ = ["SHORT_LIST", "UNIFORM", "Batch", "check_exploration", "choose", "draw_probability", "in_turn"]
+__all__ = [
+    "SHORT_LIST",
+    "UNIFORM",
+    "Batch",
+    "check_exploration",
+    "choose",
+    "choose_by_topic",
+    "draw_pairs",
+    "draw_probability",
+    "in_turn",
+]
 
 SHORT_LIST = 300  # pairs among which a batch is chosen
+SHORT_TOPIC = 30  # pairs of a query, beside those wanted, among which they are chosen
 DIGITS = 10  # values that agree to this many digits are tied
+FAR = 0.5  # share of draws by topic from all open pairs; the rest is from topics that assessors judge now
 UNIFORM = 0.2  # share of exploration that is uniform over open pairs; the rest follows their weight in the scores
 
 
@@ -83,16 +95,12 @@ def choose(
     policy = as_policy(policy)
     open_ = offered & ~context.judged
     n = min(n, int(open_.sum()))
-    start = len(context.judgments)
-    # Judgment j explores when the running share passes a whole number: evenly spread for any batch size.
-    exploring = np.floor((start + 1 + np.arange(n)) * explore) > np.floor((start + np.arange(n)) * explore)
-    if policy.at_random:
-        exploring[:] = False
+    at, drawn = draw_pairs(context, n, offered=open_, explore=0.0 if policy.at_random else explore)
     pairs, probability = np.empty(n, dtype=np.int64), np.full(n, np.nan)
-    for at in np.flatnonzero(exploring):
-        pairs[at], probability[at] = _draw(context, open_, start + int(at))
-        open_[pairs[at]] = False
-    wanted = n - int(exploring.sum())
+    pairs[at], probability[at] = drawn.pairs, drawn.probability
+    open_[drawn.pairs] = False
+    exploring = np.isin(np.arange(n), at)
+    wanted = n - len(at)
     if wanted and policy.joint_value is not None and goal.about_scores:
         pairs[~exploring] = _together(policy, policy.joint_value, context, goal, open_, wanted)
     elif wanted:
@@ -100,6 +108,62 @@ def choose(
     if policy.at_random:  # a random order is a uniform draw from the pairs still open, one after another
         probability[:] = 1 / (open_.sum() - np.arange(n))
     return Batch(frozen(pairs), frozen(probability))
+
+
+def choose_by_topic(
+    context: SelectionContext, policy: str | Policy | PolicyFunction, n: int, *, goal: Goal, offered: Bools
+) -> tuple[Ints, Floats]:
+    """Return the next ``n`` pairs of every query, the best of all first, and the value of each.
+
+    The value of a pair is what its judgment is worth once the better pairs of its query are judged. Values of a policy
+    that are below 0, an order and no gains, are counted from the lowest.
+
+    Parameters
+    ----------
+    context, policy, goal, offered
+        As in :func:`choose`.
+    n
+        The number of pairs per query, or all that are left.
+    """
+    policy = as_policy(policy)
+    joint = policy.joint_value if goal.about_scores else None
+    own, open_ = policy(context, goal), offered & ~context.judged
+    lowest = float(own[open_].min(initial=0.0))
+    pairs, values = [], []
+    for q in range(len(context.runs.queries)):
+        mine = context.runs.pool.pairs_of(q)
+        inside = np.zeros(len(open_), dtype=bool)
+        inside[mine] = open_[mine]
+        best = _best(own, inside, SHORT_TOPIC + n)
+        value = own[best[:n]] - lowest
+        if joint is not None and n > 1 and len(best) > 1:
+            best = np.sort(best)
+            best, value = _within(best, n, joint, context, goal)
+        pairs.append(best[:n])
+        values.append(np.minimum.accumulate(value))
+    flat, worth = np.concatenate(pairs), np.concatenate(values)
+    order = np.argsort(-_rounded(worth), kind="stable")
+    return np.asarray(flat[order]), np.asarray(worth[order])
+
+
+def draw_pairs(
+    context: SelectionContext, n: int, *, offered: Bools, explore: float, near: Bools | None = None
+) -> tuple[Ints, Batch]:
+    """Return the exploratory ones of the next ``n`` judgments: their positions, and the pairs drawn for them.
+
+    The pairs ``near``, of topics that assessors judge now, are drawn more often (:func:`draw_probability`).
+    """
+    check_exploration(explore)
+    start, open_ = len(context.judgments), offered & ~context.judged
+    # Judgment j explores when the running share passes a whole number: evenly spread for any batch size.
+    positions = np.flatnonzero(
+        np.floor((start + 1 + np.arange(n)) * explore) > np.floor((start + np.arange(n)) * explore)
+    )
+    pairs, probability = np.empty(len(positions), dtype=np.int64), np.empty(len(positions))
+    for i, at in enumerate(positions):
+        pairs[i], probability[i] = _draw(context, open_, start + int(at), near)
+        open_[pairs[i]] = False
+    return positions, Batch(frozen(pairs), frozen(probability))
 
 
 def check_exploration(explore: float) -> None:
@@ -129,20 +193,25 @@ def _together(
     if n == 1:
         return _best(first, open_, 1)
     pairs = np.sort(_best(first, open_, max(SHORT_LIST, 10 * n)))
-    at = in_turn(
+    return _within(pairs, n, joint_value, context, goal)[0]
+
+
+def _within(pairs: Ints, n: int, joint_value: JointValue, context: SelectionContext, goal: Goal) -> tuple[Ints, Floats]:
+    """Choose ``n`` of these pairs jointly; return them and their values when chosen."""
+    at, values = in_turn(
         context.covariance[pairs],
         context.gain_variance[pairs],
         context.dependence.between(pairs),
         n,
         lambda covariance, variance: joint_value(covariance, variance, context, goal),
     )
-    return np.asarray(pairs[at])
+    return np.asarray(pairs[at]), values
 
 
 def in_turn(
     covariance: Floats, variance: Floats, between: Floats, n: int, value: Callable[[Floats, Floats], Floats]
-) -> Ints:
-    r"""Repeatedly take the pair of the highest value, and condition the others on it.
+) -> tuple[Ints, Floats]:
+    r"""Repeatedly take the pair of the highest value, and condition the others on it; return them and their values.
 
     With :math:`x` taken, :math:`g_d` falls by :math:`\text{Cov}(G_d, G_x)\, g_x / \text{Var}[G_x]` and
     :math:`\text{Var}[G_d]` by :math:`\text{Cov}(G_d, G_x)^2 / \text{Var}[G_x]`.
@@ -158,39 +227,45 @@ def in_turn(
         The value of pairs, given covariance and variance.
     """
     free = np.ones(len(variance), dtype=bool)
-    out = []
+    out, worth = [], []
     for _ in range(min(n, len(variance))):
-        at = int(_best(value(covariance, variance), free, 1)[0])
+        values = value(covariance, variance)
+        at = int(_best(values, free, 1)[0])
         free[at] = False
         out.append(at)
+        worth.append(float(values[at]))
         if variance[at] <= TIE:
             continue
         slope = np.where(free, between[:, at] / variance[at], 0.0)
         covariance = covariance - np.outer(slope, covariance[at])
         variance = np.maximum(variance - slope * between[:, at], 0.0)
         between = between - np.outer(slope, between[at])
-    return np.array(out, dtype=np.int64)
+    return np.array(out, dtype=np.int64), np.array(worth)
 
 
-def draw_probability(context: SelectionContext, open_: Bools) -> Floats:
+def draw_probability(context: SelectionContext, open_: Bools, near: Bools | None = None) -> Floats:
     r"""Return the probability that exploration draws each pair, shape (pair,); 0 for pairs that are not open.
 
     .. math:: p_d = \epsilon \frac{1}{|O|} + (1 - \epsilon) \frac{\bar w_d}{\sum_{e \in O} \bar w_e}, \quad d \in O,
 
     with :math:`\bar w_d` the mean over systems of the pair's weight in the level, and :math:`\epsilon` = .2. The
-    level's estimate varies least if pairs are drawn by their weight; the uniform part reaches all others. See
-    docs/theory/judging.md#exploration.
+    level's estimate varies least if pairs are drawn by their weight; the uniform part reaches all others. With pairs
+    ``near``, of topics that assessors judge now, half of the probability is kept for these. See
+    docs/theory/judging.md#exploration and docs/theory/judging.md#topics.
     """
     weight = np.where(open_, context.level_weights.mean(axis=0), 0.0)
     total = weight.sum()
     uniform = open_ / max(int(open_.sum()), 1)
-    return np.asarray(uniform if total <= 0 else UNIFORM * uniform + (1 - UNIFORM) * weight / total)
+    every = np.asarray(uniform if total <= 0 else UNIFORM * uniform + (1 - UNIFORM) * weight / total)
+    if near is None or not every[near].any():
+        return every
+    return FAR * every + (1 - FAR) * np.where(near, every, 0.0) / every[near].sum()
 
 
-def _draw(context: SelectionContext, open_: Bools, number: int) -> tuple[int, float]:
+def _draw(context: SelectionContext, open_: Bools, number: int, near: Bools | None) -> tuple[int, float]:
     """Draw the pair of one judgment by its number; return it and its probability."""
     pairs = np.flatnonzero(open_)
-    probability = draw_probability(context, open_)[pairs]
+    probability = draw_probability(context, open_, near)[pairs]
     running = np.cumsum(probability)
     # The position of a uniform number in the running sum: pairs that leave the pool move few others.
     place = stream(context.seed, number, Purpose.EXPLORATION).random() * running[-1]

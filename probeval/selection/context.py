@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -57,6 +58,13 @@ class SelectionContext:
     scores: Scores
     seed: int = 0
     rope: float = 0.0
+    _kept: dict[Hashable, Floats] = field(default_factory=dict, init=False, repr=False)
+
+    def kept(self, name: Hashable, make: Callable[[], Floats]) -> Floats:
+        """Return an array that is made once for this context."""
+        if name not in self._kept:
+            self._kept[name] = make()
+        return self._kept[name]
 
     @property
     def relevance(self) -> RelevanceDistribution:

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+import numpy as np
+
 from probeval.arrays import Bools, Floats
 from probeval.data.collection import Collection
 from probeval.data.judgments import Judgments
@@ -20,10 +22,11 @@ from probeval.scores import Ranking, Scores, evaluate
 from probeval.scores.compare import check_rope
 from probeval.scores.evaluate import as_metric
 from probeval.scores.ideal import retrieved_pairs
-from probeval.selection.batch import Batch, choose
+from probeval.selection.batch import Batch, choose, choose_by_topic, draw_pairs
 from probeval.selection.context import SelectionContext
 from probeval.selection.goals import Goal
 from probeval.selection.policies import Policy, PolicyFunction, as_policy
+from probeval.selection.topics import Queue
 from probeval.streams import Purpose, stream
 from probeval.threads import one_thread
 
@@ -296,6 +299,36 @@ class JudgingState:
         judging = self.judging
         with one_thread():
             return choose(self.context, judging.policy, n, goal=self.goal, offered=offered, explore=judging.explore)
+
+    def by_topic(
+        self, n: int, *, per_topic: int, waiting: Iterable[int] = (), current: Iterable[int] = ()
+    ) -> tuple[Queue[int, int], Batch]:
+        """Return the next pairs of every query, and the exploratory draws among them.
+
+        Parameters
+        ----------
+        n
+            The number of judgments to draw for: the share of them that explores is drawn.
+        per_topic
+            The number of pairs of each query, beside draws.
+        waiting
+            Pairs that were drawn earlier and are not judged yet: they are due at once.
+        current
+            The queries that assessors judge now, by position: half of the draws are from them.
+        """
+        judging, context, early = self.judging, self.context, list(waiting)
+        free = self.open.copy()
+        free[early] = False
+        explore = 0.0 if judging.policy.at_random else judging.explore
+        with one_thread():
+            near = np.isin(judging.pool.query, list(current))
+            at, draws = draw_pairs(context, n, offered=free, explore=explore, near=near)
+            free[draws.pairs] = False
+            chosen, values = choose_by_topic(context, judging.policy, per_topic, goal=self.goal, offered=free)
+        pairs = [*early, *draws.pairs.tolist(), *chosen.tolist()]
+        due = [*[0] * len(early), *at.tolist(), *[None] * len(chosen)]
+        worth = [*[0.0] * (len(early) + len(draws)), *values.tolist()]
+        return Queue(pairs, judging.pool.query[pairs].tolist(), worth, due), draws
 
     def after(self, judgments: Judgments) -> JudgingState:
         """Return the state with these judgments, old and new."""

@@ -218,7 +218,7 @@ def worth(covariance: Floats, variance: Floats, context: SelectionContext, goal:
     if not goal.compares:
         total = covariance**2 @ np.maximum(np.diag(context.scores.covariance), 0.0)
     else:
-        total = _quadratic(covariance, laplacian(comparison_weights(context, goal)))
+        total = _quadratic(covariance, context.kept(goal, lambda: laplacian(comparison_weights(context, goal))))
     return np.divide(total, variance, out=np.zeros(len(total)), where=variance > TIE)
 
 

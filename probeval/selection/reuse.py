@@ -96,7 +96,7 @@ def narrowing(state: JudgingState, system: str, *, level: float = 0.95, most: in
     value = np.where(open_, covariance**2 / np.where(open_, variance, 1.0), 0.0)
     pairs = np.sort(np.argsort(-value, kind="stable")[: min(most, int(open_.sum()))])
     own, between = variance[pairs], context.dependence.between(pairs)
-    order = in_turn(covariance[pairs, None], own, between, len(pairs), _explained)
+    order, _ = in_turn(covariance[pairs, None], own, between, len(pairs), _explained)
     pairs = pairs[order]
     matrix = between[np.ix_(order, order)]
     np.fill_diagonal(matrix, own[order])

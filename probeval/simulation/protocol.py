@@ -20,6 +20,7 @@ from probeval.scores.ppi import check_linear
 from probeval.selection import Goal, Policy, PolicyFunction, Stopping, StoppingTarget
 from probeval.selection.batch import check_exploration
 from probeval.selection.policies import as_policy
+from probeval.selection.topics import check_stay, check_topics
 from probeval.simulation.heldout import HeldOut
 
 __all__ = ["SIMULATION_CHECKPOINTS", "Contender", "SimulationProtocol", "check_noise", "label_baselines"]
@@ -149,6 +150,10 @@ class SimulationProtocol:
         The share of the pool judged at random before the policy starts.
     noise
         The probability that the assessor's grade is wrong.
+    assessors, topics, stay
+        The number of assessors, who judge in parallel; how topics are given to them: ``"free"``, ``"in-turn"`` (one
+        after another, each to one assessor at a time) or ``"owned"`` (dealt evenly at the start); and the price of
+        switching to another topic (:mod:`probeval.selection.topics`).
     family, draws
         As in :class:`probeval.selection.Judging`.
     seeds, seed
@@ -180,14 +185,19 @@ class SimulationProtocol:
     refresh: int
     pilot: float
     noise: float
+    assessors: int
+    topics: str
+    stay: float
     family: str | None
     draws: int
     seeds: int
     seed: int
 
     def __post_init__(self) -> None:
-        if self.seeds < 1 or self.batch < 1 or not self.policies:
-            raise SelectionError("A simulation needs at least one policy, one seed, and batches of at least one.")
+        if min(self.seeds, self.batch, self.assessors) < 1 or not self.policies:
+            raise SelectionError(
+                "A simulation needs at least one policy, one seed and one assessor, and batches of at least one."
+            )
         if self.late_batch is not None and not 0 < self.late_batch <= 1:
             raise SelectionError(f"A late batch is a share of the pool above 0, at most 1; got {self.late_batch:g}.")
         if any(not 0 <= share <= 1 for share in (*self.checkpoints, self.pilot)) or not 0 < self.until <= 1:
@@ -195,6 +205,8 @@ class SimulationProtocol:
         if self.explore is not None:
             check_exploration(self.explore)
         check_noise(self.noise)
+        check_topics(self.topics)
+        check_stay(self.stay)
         check_rope(self.rope)
         for contender in self.policies:
             if any(c.model == contender.model and c.given is not contender.given for c in self.policies):
@@ -203,6 +215,8 @@ class SimulationProtocol:
             check_linear(self.metric)
             if not contender.policy.at_random:
                 raise SelectionError(f"ppi needs judgments in random order: random:{contender.model}, not {contender}.")
+            if self.topics != "free" or self.stay:
+                raise SelectionError("ppi needs judgments in random order, not by topic: use topics free and stay 0.")
 
     @classmethod
     def of(
@@ -226,6 +240,9 @@ class SimulationProtocol:
         refresh: int | None = None,
         pilot: float = 0.0,
         noise: float = 0.0,
+        assessors: int = 1,
+        topics: str = "free",
+        stay: float = 0.0,
         family: str | None = None,
         draws: int = 1000,
         seeds: int = 1,
@@ -255,6 +272,9 @@ class SimulationProtocol:
             refresh=refresh or 1,
             pilot=pilot,
             noise=noise,
+            assessors=assessors,
+            topics=topics,
+            stay=stay,
             family=family,
             draws=draws,
             seeds=seeds,
@@ -302,6 +322,9 @@ class SimulationProtocol:
             "refresh": self.refresh,
             "pilot": self.pilot,
             "noise": self.noise,
+            "assessors": self.assessors,
+            "topics": self.topics,
+            "stay": self.stay,
             "family": self.family,
             "draws": self.draws,
             "seeds": self.seeds,

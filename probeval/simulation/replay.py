@@ -13,12 +13,13 @@ from probeval.arrays import Bools, Floats, Ints
 from probeval.data.judgments import Judgments
 from probeval.errors import ProbevalWarning
 from probeval.relevance.models.base import Predicts
-from probeval.selection import Judging, JudgingState, Pick, Policy, PolicyFunction, audit, foresee
+from probeval.selection import Judging, JudgingState, Pick, Policy, PolicyFunction, audit
 from probeval.selection.policies import as_policy
 from probeval.simulation.heldout import HeldOut
 from probeval.simulation.points import Point, measure_point, right_verdicts, significant_pairs, tau_and_accuracy
 from probeval.simulation.protocol import SimulationProtocol, check_noise
 from probeval.simulation.significance_rules import RuleDecisions, apply_rules
+from probeval.simulation.team import Team
 from probeval.simulation.trajectory import LASTS, TAU, Trajectory, TrajectoryStep, lasting
 from probeval.streams import Purpose, stream
 
@@ -109,10 +110,12 @@ def replay(
         rope=protocol.rope,
         seed=seed,
     )
+    team = Team(protocol.assessors, protocol.topics, protocol.stay, judging.pool.sizes)
     truth = held.truth(judging.metric)
     true = truth.mean(axis=1)
     significant = significant_pairs(truth)
     judged: list[int] = []
+    judged_by: list[int] = []
     chosen: list[tuple[int, Pick]] = []
     steps: list[TrajectoryStep] = []
     points: list[Point] = []
@@ -145,11 +148,12 @@ def replay(
                 break
             most_now = protocol.batch_size(len(judged), pool)
             size = _size(len(judged), most_now, targets, most, None if stopped else stop.left(len(judged)))
-            batch = state.next(size)
-            if not len(batch):
+            batch = team.take(state, size)
+            if not batch:
                 break
-            chosen += zip(batch.pairs.tolist(), foresee(state, batch), strict=True)
-            judged += batch.pairs.tolist()
+            chosen += [(pair, pick) for _, pair, pick in batch]
+            judged += [pair for _, pair, _ in batch]
+            judged_by += [who for who, _, _ in batch]
             state = state.after(assessor.judge(held, judged))
         audited = audit(state, chosen)
     before = len(judged) - len(chosen)
@@ -168,12 +172,17 @@ def replay(
         at_stop=at_stop,
         reasons=() if stopped is None else stopped[1],
         order=tuple(judged),
+        queries=tuple(judging.pool.query[judged].tolist()),
+        judged_by=(*[None] * before, *judged_by),
         probabilities=(*[None] * before, *(pick.probability for _, pick in chosen)),
         audit=audited,
         alarm=None if audited.alarm is None else before + audited.alarm,
         stopping=str(stop),
         until=protocol.until,
         noise=protocol.noise,
+        assessors=protocol.assessors,
+        topics=protocol.topics,
+        stay=protocol.stay,
     )
 
 

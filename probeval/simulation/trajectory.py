@@ -4,144 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypedDict
+from operator import ne
 
 import pandas as pd
 
 from probeval.display import Shown, View
 from probeval.selection import AuditReport
-from probeval.simulation.points import Point, PointDocument
-from probeval.simulation.seeds import (
-    LEVEL,
-    PolicyComparison,
-    SeedSummary,
-    as_table,
-    compare_policies,
-    summarise_seeds,
-)
-from probeval.simulation.significance_rules import RuleDecisions, RuleDecisionsDocument
+from probeval.simulation.documents import AssessorDocument, Ending, SimulationDocument, TrajectoryDocument
+from probeval.simulation.points import Point
+from probeval.simulation.seeds import LEVEL, as_table, compare_policies, summarise_seeds
+from probeval.simulation.significance_rules import RuleDecisions
 from probeval.ties import TIE
 
-__all__ = [
-    "LASTS",
-    "TAU",
-    "Ending",
-    "Simulation",
-    "SimulationDocument",
-    "StopDocument",
-    "Trajectory",
-    "TrajectoryDocument",
-    "TrajectoryStep",
-    "lasting",
-]
+__all__ = ["LASTS", "TAU", "Simulation", "Trajectory", "TrajectoryStep", "lasting"]
 
 TAU, LASTS = 0.9, 100  # a ranking is good when tau stays at .9 for this many more judgments
-Ending = Literal["stopped", "until", "exhausted"]
 SHOWN = ("policy", "model", "seed", "judged", "confidence", "accuracy", "tau", "mae", "calibration_excess", "coverage")
-
-
-class StopDocument(TypedDict):
-    """The stop of a trajectory.
-
-    Parameters
-    ----------
-    reached
-        Whether the stopping rule held; if it never did, the other figures are those of the end.
-    judged, fraction
-        The number of judged pairs, and their share of the pool.
-    confidence, accuracy, tau
-        The stated confidence, and the accuracy and tau of the ranking.
-    """
-
-    reached: bool
-    judged: int
-    fraction: float
-    confidence: float
-    accuracy: float
-    tau: float
-
-
-class ReasonedStopDocument(StopDocument):
-    """The stop of a trajectory, its reasons, and whether its accuracy is as stated.
-
-    Parameters
-    ----------
-    reached
-        Whether the stopping rule held; if it never did, the other figures are those of the end.
-    judged, fraction
-        The number of judged pairs, and their share of the pool.
-    confidence, accuracy, tau
-        The stated confidence, and the accuracy and tau of the ranking.
-    accuracy_p
-        The probability that a perfectly calibrated model is right about no more pairs of systems; null if the rule
-        never held.
-    reasons
-        The rules that held.
-    """
-
-    accuracy_p: float | None
-    reasons: list[str]
-
-
-class TrajectoryDocument(TypedDict):
-    """One replay of a campaign by one policy.
-
-    Parameters
-    ----------
-    policy, model, seed
-        The policy, the model and the seed.
-    ending, judged
-        ``"stopped"`` (the stopping rule held), ``"until"`` (it did not hold before the share of the pool at which
-        trajectories end) or ``"exhausted"`` (nor when every pair that could be judged was); and the number of judgments
-        of the whole trajectory, which goes on past the stop.
-    judgments_to_tau90
-        The first number of judgments from which tau stays at least .9 for 100 more; null if never.
-    alarm
-        The number of judgments at which the audit raised its alarm; null if never.
-    points, rules
-        One entry per checkpoint.
-    """
-
-    policy: str
-    model: str
-    seed: int
-    ending: Ending
-    judged: int
-    judgments_to_tau90: int | None
-    alarm: int | None
-    stop: ReasonedStopDocument
-    points: list[PointDocument]
-    rules: list[RuleDecisionsDocument]
-
-
-class SimulationDocument(TypedDict):
-    """Replays of a campaign by several policies.
-
-    Parameters
-    ----------
-    metric, pool, offered, systems
-        The measure, the numbers of pairs and of pairs that could be judged, and the number of systems.
-    stopping, until, noise
-        The stopping rule, empty for none, the share of the pool at which trajectories end, and the probability that the
-        assessor's grade is wrong.
-    policies
-        One entry per policy and seed.
-    over_seeds
-        One entry per policy and figure: its mean over the seeds.
-    comparisons
-        One entry per pair of policies and figure: the difference in judgments, seed by seed.
-    """
-
-    metric: str
-    pool: int
-    offered: int
-    systems: int
-    stopping: str
-    until: float
-    noise: float
-    policies: list[TrajectoryDocument]
-    over_seeds: list[SeedSummary]
-    comparisons: list[PolicyComparison]
 
 
 @dataclass(frozen=True)
@@ -194,6 +72,8 @@ class Trajectory(Shown):
         The first step at which the stopping rule held, its figures, and the rules that held; None if it never did.
     order
         The pairs in the order in which they were judged.
+    queries, judged_by
+        The query of each of them, by its position, and the assessor who judged it; None for those of a pilot.
     probabilities
         The probability of each of them that was drawn at random; None for those that the policy chose.
     audit, alarm
@@ -215,12 +95,40 @@ class Trajectory(Shown):
     reasons: tuple[str, ...]
     order: tuple[int, ...]
     at_stop: Point | None = None
+    queries: tuple[int, ...] = ()
+    judged_by: tuple[int | None, ...] = ()
     probabilities: tuple[float | None, ...] = ()
     audit: AuditReport | None = None
     alarm: int | None = None
     stopping: str = ""
     until: float = 1.0
     noise: float = 0.0
+    assessors: int = 1
+    topics: str = "free"
+    stay: float = 0.0
+
+    @property
+    def switches(self) -> float:
+        """The number of times per 100 judgments that an assessor changed topic, until the stop, or the end."""
+        shares = self.work()
+        judged = sum(share["judgments"] for share in shares)
+        return sum(share["judgments"] * share["switches"] for share in shares) / judged if judged else 0.0
+
+    def work(self) -> list[AssessorDocument]:
+        """The judgments of each assessor and their switches, until the stop, or the end."""
+        n = (self.stop or self.steps[-1]).judged
+        mine = [
+            [q for q, a in zip(self.queries[:n], self.judged_by[:n], strict=True) if a == who]
+            for who in range(self.assessors)
+        ]
+        return [
+            {
+                "assessor": who + 1,
+                "judgments": len(queries),
+                "switches": 100 * sum(map(ne, queries, queries[1:])) / max(len(queries), 1),
+            }
+            for who, queries in enumerate(mine)
+        ]
 
     @property
     def ending(self) -> Ending:
@@ -289,6 +197,8 @@ class Trajectory(Shown):
             "judged": self.steps[-1].judged,
             "judgments_to_tau90": self.judgments_to_tau90,
             "alarm": self.alarm,
+            "switches": self.switches,
+            "assessors": self.work(),
             "stop": {
                 "reached": self.stop is not None,
                 "judged": at.judged,
@@ -327,6 +237,8 @@ class Simulation(Shown):
             "stopping": first.stopping,
             "until": first.until,
             "noise": first.noise,
+            "topics": first.topics,
+            "stay": first.stay,
             "policies": [trajectory.to_dict() for trajectory in self.trajectories],
             "over_seeds": summarise_seeds(self.trajectories),
             "comparisons": compare_policies(self.trajectories),
@@ -365,6 +277,16 @@ class Simulation(Shown):
         frame.insert(3, "to tau .9", pd.Series([c.judgments_to_tau90 for c in self.trajectories], dtype=object))
         return frame
 
+    def work(self) -> pd.DataFrame:
+        """Return one row per trajectory and assessor: their judgments, and the switches per 100 of them."""
+        return pd.DataFrame(
+            [
+                {"policy": t.policy, "model": t.model, "seed": t.seed, **share}
+                for t in self.trajectories
+                for share in t.work()
+            ]
+        )
+
     def over_seeds(self, *, level: float = LEVEL) -> pd.DataFrame:
         """Return the mean of each figure over the seeds of each policy, with its interval (Student's t).
 
@@ -391,6 +313,11 @@ class Simulation(Shown):
         """Return one row per trajectory and checkpoint, one row per trajectory, and with several seeds their means."""
         along = View(self.to_frame().reindex(columns=list(SHOWN)), f"{self.trajectories[0].metric} at checkpoints")
         views = [along, View(self.stops(), "At the stop, or at the end")]
+        first = self.trajectories[0]
+        if first.assessors > 1 or first.stay:
+            views.append(
+                View(self.work(), "Assessors: judgments, and switches of topic per 100 of them", {"switches": 1})
+            )
         seeds = len({t.seed for t in self.trajectories})
         if seeds > 1:
             views.append(View(self.over_seeds(), f"Means over {seeds} seeds, {LEVEL:.0%} intervals"))

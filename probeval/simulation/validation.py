@@ -11,8 +11,8 @@ import pandas as pd
 from probeval.display import Shown, View
 from probeval.errors import ScoreError
 from probeval.schema import records
+from probeval.simulation.documents import StopDocument
 from probeval.simulation.points import Point, PointDocument
-from probeval.simulation.trajectory import StopDocument
 
 __all__ = ["MARKS", "Validation", "ValidationDocument", "ValidationRun", "ValidationRunDocument"]
 

@@ -11,8 +11,15 @@ from probeval.campaign.owner_decisions import ChangeGuideline
 from probeval.campaign.store import Store
 from probeval.data import Scale
 from probeval.errors import CampaignError
+from probeval.selection.topics import Queue
 
 PAIR, OTHER = ("q", "d"), ("q", "e")
+
+
+def in_order(*pairs):
+    return Queue(pairs, [query for query, _ in pairs], [1.0] * len(pairs), [None] * len(pairs))
+
+
 SETUP = Setup(name="mine", metric="P@5", scale=Scale.binary(), model="uniform", depth=5, lease=60.0)
 
 
@@ -28,7 +35,7 @@ def state() -> State:
 
 def test_the_same_state_and_time_give_the_same_events(state: State):
     decision = Judge(
-        by="ann", pair=PAIR, grade=1.0, next=LeaseNext(assessor="ann", n=1, proposed=[PAIR, OTHER], picks={})
+        by="ann", pair=PAIR, grade=1.0, next=LeaseNext(assessor="ann", n=1, queues=[in_order(PAIR, OTHER)], picks={})
     )
     first, again = decision.events(state, 5.0), decision.events(state, 5.0)
     assert first == again

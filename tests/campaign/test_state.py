@@ -34,6 +34,7 @@ from probeval.campaign.events import (
     SignedIn,
     SignedOut,
     Skipped,
+    TopicsAssigned,
     Withdrawn,
 )
 from probeval.data import Scale
@@ -131,6 +132,7 @@ def test_every_kind_comes_back_from_its_row():
         Changed(by="e", time=0.0, setup=SETUP),
         GuidelineChanged(by="e", time=0.0, version=2, text="a\nb"),
         QueriesChanged(by="e", time=0.0, texts={"q": "é <b>"}),
+        TopicsAssigned(by="e", time=0.0, owners={"q": "ann", "r": ""}),
         Leased(**about, until=9.0),
         Released(**about),
         Judged(**about, grade=2.0, guideline=1, source="f", at=0.5, token="t"),

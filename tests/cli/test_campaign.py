@@ -244,3 +244,45 @@ def test_a_campaign_has_a_rope(probeval: Run, runs: Path):
     status = json.loads(probeval("campaign", "status", "mine.db", "--refresh", "--format", "json").out)
     assert status["snapshot"]["reached"]
     assert status["snapshot"]["systems"][0]["p_near_best"] == 1.0
+
+
+def test_topics_are_dealt_assigned_and_listed(probeval: Run, runs: Path, tmp_path: Path):
+    create = ("campaign", "create", "own.db", runs, "--metric", "nDCG@5", "--scale", "graded:2", "--model", "uniform")
+    assert probeval(*create, "--topics", "owned", "--stay", 2, "--quiet").code == 0
+    dealt = probeval("campaign", "topics", "own.db", "--even", "--assessor", "ann", "--assessor", "bob")
+    assert dealt.code == 0, dealt.err
+    assert "ann owns" in dealt.err
+    listed = json.loads(probeval("campaign", "topics", "own.db", "--format", "json").out)
+    assert (listed["topics"], listed["stay"]) == ("owned", 2.0)
+    owners = [topic["owner"] for topic in listed["queries"]]
+    assert abs(owners.count("ann") - owners.count("bob")) <= 1
+    (tmp_path / "who.csv").write_text(f"query,assessor\n{listed['queries'][0]['query']},cy\n")
+    assert probeval("campaign", "topics", "own.db", "who.csv", "--by", "eve").code == 0
+    task = _next(probeval, "own.db", "cy")[0]
+    assert (task["query"], task["switched"], task["judged_in_topic"]) == (listed["queries"][0]["query"], True, 0)
+    now = json.loads(probeval("campaign", "topics", "own.db", "--format", "json").out)["queries"][0]
+    assert (now["owner"], now["judging"], now["judged"]) == ("cy", "cy", 0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--even",), "Topics are dealt with --even to each --assessor NAME: give both."),
+        (("--assessor", "ann"), "give both"),
+        (("who.csv", "--even", "--assessor", "ann"), "not both"),
+        (("who.csv",), "No query 'q99' in this campaign."),
+        (("bad.csv",), "no column for the assessor"),
+    ],
+)
+def test_topics_that_cannot_be_assigned(probeval: Run, store: str, tmp_path: Path, arguments, message: str):
+    (tmp_path / "who.csv").write_text("query,assessor\nq99,ann\n")
+    (tmp_path / "bad.csv").write_text("query,who\nq99,ann\n")
+    said = probeval("campaign", "topics", store, *arguments)
+    assert said.code != 0
+    assert message in said.err
+    assert said.err.count("\n") == 1
+
+
+def test_owners_without_owned_topics_get_a_remark(probeval: Run, store: str):
+    said = probeval("campaign", "topics", store, "--even", "--assessor", "ann")
+    assert "owners have no effect. Create it with --topics owned." in said.err

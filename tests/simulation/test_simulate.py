@@ -53,12 +53,14 @@ def test_the_document_has_the_fields_of_the_design(three):
     result = run(three[0], policies=["mtc:uniform", "random:uniform"], **QUICK)
     document = json.loads(json.dumps(result.to_dict()))
     assert set(document) == {
-        "metric", "pool", "offered", "systems", "stopping", "until", "noise", "policies", "over_seeds", "comparisons",
+        "metric", "pool", "offered", "systems", "stopping", "until", "noise", "topics", "stay", "policies",
+        "over_seeds", "comparisons",
     }  # fmt: skip
     assert (document["metric"], document["systems"]) == ("DCG@5", 5)
     for trajectory in document["policies"]:
         assert set(trajectory) == {
-            "policy", "model", "seed", "ending", "judged", "judgments_to_tau90", "alarm", "stop", "points", "rules"
+            "policy", "model", "seed", "ending", "judged", "judgments_to_tau90", "alarm", "switches", "assessors",
+            "stop", "points", "rules",
         }  # fmt: skip
         assert set(trajectory["stop"]) == STOP | {"accuracy_p", "reasons"}
         assert len(trajectory["points"]) == len(trajectory["rules"]) == 2

@@ -1,0 +1,71 @@
+"""``probeval campaign topics``: who judges which topics."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from probeval.cli.options import Format, OutputFormat, Quiet, Seed
+from probeval.cli.output import Talk, write
+from probeval.cli.stores import By, Name, StorePlace, opened_campaign
+from probeval.data.tables import column, ids, read_table
+from probeval.data.texts import cell_text
+from probeval.errors import ProbevalError
+
+__all__ = ["topics"]
+
+
+def topics(
+    store: StorePlace,
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[FILE]", help="A table of query and assessor; an empty assessor leaves the topic to all."
+        ),
+    ] = None,
+    even: Annotated[
+        bool, typer.Option("--even", help="Deal the topics evenly to each --assessor; topics they own stay theirs.")
+    ] = False,
+    assessor: Annotated[
+        list[str] | None,
+        typer.Option("--assessor", metavar="NAME", help="An assessor to deal topics to; may be repeated."),
+    ] = None,
+    by: By = "owner",
+    name: Name = None,
+    output_format: Format = OutputFormat.table,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Show the topics, or give them to assessors: as a file says, or evenly.
+
+    Example: probeval campaign topics mine.db --even --assessor ann --assessor bob
+    """
+    from probeval.selection.topics import deal
+
+    if file is not None and even:
+        raise ProbevalError("Give a FILE of queries and assessors, or --even, not both.")
+    if even != bool(assessor):
+        raise ProbevalError("Topics are dealt with --even to each --assessor NAME: give both.")
+    talk = Talk(quiet=quiet)
+    with opened_campaign(store, name, read_only=file is None and not even) as opened:
+        if file is not None:
+            opened.assign_topics(by, _read_owners(file))
+        elif even:
+            sizes = {topic.query: topic.pool for topic in opened.topics().queries}
+            opened.assign_topics(by, deal(sizes, assessor or [], opened.state.owners))
+        shown = opened.topics()
+    if (file is not None or even) and shown.topics != "owned":
+        talk(f"The campaign gives topics {shown.topics}, so owners have no effect. Create it with --topics owned.")
+    for sentence in shown.sentences():
+        talk(sentence)
+    write(shown.to_frame(), shown.to_dict(), output_format)
+
+
+def _read_owners(path: Path) -> dict[str, str]:
+    table = read_table(path)
+    queries, owners = column(table, "query", path=path), column(table, "assessor", path=path)
+    assert queries is not None
+    assert owners is not None
+    return dict(zip(ids(queries, "query", path=path), map(cell_text, owners), strict=True))
