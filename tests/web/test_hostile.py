@@ -314,7 +314,7 @@ def test_a_store_that_is_read_only_here_is_said(open_page: Open, campaign: Campa
     reader = Campaign.open(campaign.address[0], read_only=True)
     client = open_page()
     form = {**client.get("/").form("/judge"), "grade": "1"}
-    client.app._app.router.routes[1].endpoint.__self__.campaign = reader  # type: ignore[attr-defined]
+    client.app._app.router.routes[1].endpoint.__self__.site.campaign = reader  # type: ignore[attr-defined]
     answer = client.post("/judge", form)
     assert answer.status == 503
     assert "open for reading only" in answer.text

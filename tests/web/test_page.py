@@ -11,7 +11,7 @@ import pytest
 from probeval.campaign import Campaign, Commented, Flagged, Judged, Skipped, Withdrawn
 from probeval.data import Scale
 from probeval.web import Board, Roster, read_documents
-from probeval.web.site import _buttons
+from probeval.web.judging import grade_buttons
 from tests.web.asking import Answer, Client
 from tests.web.conftest import ANN, EVE
 
@@ -273,9 +273,9 @@ def test_sounds_and_pictures_are_served_whole_and_in_parts(
 
 
 def test_grades_get_buttons_up_to_ten_and_a_field_beyond():
-    assert _buttons(Scale.binary()) == [("0", "not relevant"), ("1", "relevant")]
-    assert [grade for grade, _ in _buttons(Scale.graded(9))] == list("0123456789")
-    assert _buttons(Scale.fine()) == []
+    assert grade_buttons(Scale.binary()) == [("0", "not relevant"), ("1", "relevant")]
+    assert [grade for grade, _ in grade_buttons(Scale.graded(9))] == list("0123456789")
+    assert grade_buttons(Scale.fine()) == []
 
 
 def test_a_fine_scale_is_typed(tmp_path: Path, small, open_page: Open):
