@@ -70,7 +70,7 @@ MAY_IMPORT = {
     "reliability": BASE | {"bayes", "data", "metrics", "scores"},
     "satisfaction": BASE | {"data", "metrics", "scores"},
     "simulation": ABOVE_SELECTION | {"reliability"},
-    "campaign": ABOVE_SELECTION | {"reliability"},
+    "campaign": ABOVE_SELECTION | {"reliability", "simulation"},
     "plots": RESULTS,
     "reports": RESULTS | {"plots"},
     "web": RESULTS | {"plots", "reports"},

@@ -16,6 +16,7 @@ from probeval.campaign.events import (
     Labelled,
     Leased,
     QueriesChanged,
+    QueryGuidelinesChanged,
     Released,
     Skipped,
     Withdrawn,
@@ -28,15 +29,18 @@ from probeval.campaign.exchange import (
     read_incoming,
 )
 from probeval.campaign.leases import Task
+from probeval.campaign.query_progress import QueryProgress
 from probeval.campaign.setup import Setup
+from probeval.campaign.shares import AssessorAgreement, Share
 from probeval.campaign.snapshot import ModelSnapshot
 from probeval.campaign.state import State, fold
-from probeval.campaign.status import Share, Status
+from probeval.campaign.status import Status
 from probeval.campaign.store import Store
 
 __all__ = [
     "KINDS",
     "Adjudicated",
+    "AssessorAgreement",
     "Campaign",
     "Changed",
     "Commented",
@@ -52,6 +56,8 @@ __all__ = [
     "Leased",
     "ModelSnapshot",
     "QueriesChanged",
+    "QueryGuidelinesChanged",
+    "QueryProgress",
     "Refresher",
     "Released",
     "Setup",

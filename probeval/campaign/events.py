@@ -5,6 +5,7 @@
     Created           the campaign was created, with these settings
     Changed           settings changed
     GuidelineChanged  the assessors' guideline changed; versions count from 1
+    QueryGuidelinesChanged  the guidelines of some queries changed; versions count on
     QueriesChanged    query texts were added or replaced
     Leased            a pair was given to an assessor until a time
     Released          a lease ended early
@@ -44,6 +45,7 @@ __all__ = [
     "Pair",
     "PairEvent",
     "QueriesChanged",
+    "QueryGuidelinesChanged",
     "Released",
     "Skipped",
     "Withdrawn",
@@ -117,6 +119,18 @@ class GuidelineChanged(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class QueryGuidelinesChanged(Event):
+    """The guidelines of some queries changed, by id; an empty text removes one.
+
+    Versions count all changes of guidelines, so the version of a judgment names the texts that it was made under.
+    """
+
+    kind = "query guidelines"
+    version: int
+    texts: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
 class QueriesChanged(Event):
     """Query texts were added or replaced, by id."""
 
@@ -163,6 +177,8 @@ class Judged(PairEvent):
         The file that it was imported from; empty if it was made in this campaign.
     at
         The time at which it was made, if known and different from the time of the event.
+    seconds
+        The time that the assessor spent on it, without breaks; None if it was not measured.
     """
 
     kind = "judged"
@@ -170,6 +186,7 @@ class Judged(PairEvent):
     guideline: int = 0
     source: str = ""
     at: float | None = None
+    seconds: float | None = None
 
     @property
     def when(self) -> float:
@@ -241,8 +258,8 @@ class Labelled(Event):
 KINDS: dict[str, type[Event]] = {
     event.kind: event
     for event in (
-        Created, Changed, GuidelineChanged, QueriesChanged, Leased, Released, Judged, Withdrawn, Skipped, Flagged,
-        Commented, Adjudicated, Imported, Labelled,
+        Created, Changed, GuidelineChanged, QueryGuidelinesChanged, QueriesChanged, Leased, Released, Judged, Withdrawn,
+        Skipped, Flagged, Commented, Adjudicated, Imported, Labelled,
     )
 }  # fmt: skip
 

@@ -8,13 +8,20 @@ from types import MappingProxyType
 
 from probeval.campaign.archive import pack_labels
 from probeval.campaign.decisions import Action, Decision, PairAction
-from probeval.campaign.events import Adjudicated, Changed, Event, GuidelineChanged, QueriesChanged
+from probeval.campaign.events import (
+    Adjudicated,
+    Changed,
+    Event,
+    GuidelineChanged,
+    QueriesChanged,
+    QueryGuidelinesChanged,
+)
 from probeval.campaign.exchange import Incoming, incoming_events
 from probeval.campaign.setup import Setup
 from probeval.campaign.state import State
 from probeval.errors import CampaignError
 
-__all__ = ["Adjudicate", "ChangeGuideline", "ChangeQueries", "ChangeSettings", "Import"]
+__all__ = ["Adjudicate", "ChangeGuideline", "ChangeQueries", "ChangeQueryGuidelines", "ChangeSettings", "Import"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +51,19 @@ class ChangeGuideline(Action[GuidelineChanged]):
     def event(self, state: State, now: float) -> GuidelineChanged:
         """The next version of the guideline."""
         return GuidelineChanged(**self._head(now), version=state.guideline_version + 1, text=self.text)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangeQueryGuidelines(Action[QueryGuidelinesChanged]):
+    """Give assessors guidelines for single queries, by id; an empty text removes one."""
+
+    kind = QueryGuidelinesChanged
+    same_request = ("texts",)
+    texts: Mapping[str, str]
+
+    def event(self, state: State, now: float) -> QueryGuidelinesChanged:
+        """The next version of the guidelines."""
+        return QueryGuidelinesChanged(**self._head(now), version=state.guideline_version + 1, texts=self.texts)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,6 +29,7 @@ from probeval.campaign.events import (
     Leased,
     Pair,
     QueriesChanged,
+    QueryGuidelinesChanged,
     Released,
     Skipped,
     Withdrawn,
@@ -68,6 +69,8 @@ class State:
         These events, by pair.
     guideline
         The current guideline, or None.
+    query_guidelines
+        The latest change of the guideline of each query that has had one.
     texts
         Query texts by id, where known.
     labels, imports
@@ -88,6 +91,7 @@ class State:
     flags: Mapping[Pair, tuple[Flagged, ...]] = field(default_factory=dict)
     comments: Mapping[Pair, tuple[Commented, ...]] = field(default_factory=dict)
     guideline: GuidelineChanged | None = None
+    query_guidelines: Mapping[str, QueryGuidelinesChanged] = field(default_factory=dict)
     texts: Mapping[str, str] = field(default_factory=dict)
     labels: tuple[Labelled, ...] = ()
     imports: tuple[Imported, ...] = ()
@@ -102,8 +106,14 @@ class State:
 
     @property
     def guideline_version(self) -> int:
-        """The version of the guideline; 0 if there is none."""
-        return 0 if self.guideline is None else self.guideline.version
+        """The version of the guidelines, of all queries and of single ones; 0 if there are none."""
+        general = 0 if self.guideline is None else self.guideline.version
+        return max(general, *(each.version for each in self.query_guidelines.values()), 0)
+
+    def query_guideline(self, query: str) -> str:
+        """The guideline for this query alone; empty if there is none."""
+        change = self.query_guidelines.get(query)
+        return "" if change is None else change.texts[query].strip()
 
     def latest(self, pair: Pair) -> dict[str, Judged]:
         """Each assessor's latest judgment of a pair, by assessor."""
@@ -260,6 +270,8 @@ class _Draft:
                     self.update_waiting(pair)
             case GuidelineChanged():
                 self.now = replace(self.now, guideline=event)
+            case QueryGuidelinesChanged():
+                self.of("query_guidelines").update(dict.fromkeys(event.texts, event))
             case QueriesChanged():
                 self.of("texts").update(event.texts)
             case Labelled():

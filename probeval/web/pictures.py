@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from probeval.selection import Stopping
-from probeval.selection.rules import CONFIDENCE
+from probeval.campaign.snapshot import target_confidence
 
-__all__ = ["Interval", "ProgressCurve", "intervals", "progress_curve", "target_confidence"]
+__all__ = ["Interval", "ProgressCurve", "intervals", "progress_curve"]
 
 WIDTH, HEIGHT = 600.0, 120.0  # of the plotting area, in SVG units
 MOST = 200  # points drawn
@@ -63,15 +62,6 @@ def progress_curve(curve: Sequence[Mapping[str, Any]], stopping: str) -> Progres
     across = [WIDTH * (n - first) / max(1, last - first) for n in judged]
     points = " ".join(f"{x:.1f},{height(y):.1f}" for x, y in zip(across, sure, strict=True))
     return ProgressCurve(points, lowest, sure[-1], first, last, None if target is None else round(height(target), 1))
-
-
-def target_confidence(stopping: str) -> float | None:
-    """The mean confidence that a stopping rule requires, the lowest of several; None if it requires none.
-
-    >>> target_confidence("confidence=.9+halfwidth=.02,budget=100"), target_confidence("budget=100")
-    (0.9, None)
-    """
-    return min(Stopping.parse(stopping).targets(CONFIDENCE), default=None)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from probeval.campaign import Campaign, State
+from probeval.campaign.snapshot import target_confidence
 from probeval.errors import ProbevalError, StoreError
 from probeval.web.adjudication import AdjudicationPage
 from probeval.web.assessors import Assessor, Roster
@@ -26,7 +27,7 @@ from probeval.web.forms import Form, read_form
 from probeval.web.guard import Guard, Limiter
 from probeval.web.judging import JudgingPage
 from probeval.web.overview import OverviewPage
-from probeval.web.pictures import progress_curve, target_confidence
+from probeval.web.pictures import progress_curve
 
 __all__ = ["COOKIE", "Site", "application"]
 
