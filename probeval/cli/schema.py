@@ -99,7 +99,10 @@ def documents() -> dict[str, tuple[str, Any]]:
             "the settled grade, or the open disagreements",
             printed.EventDocument | printed.DisagreementsDocument,
         ),
-        "campaign guideline": ("the guideline for assessors", printed.GuidelineDocument),
+        "campaign guideline": (
+            "the guideline for assessors, or those of single queries",
+            printed.GuidelineDocument | printed.QueryGuidelinesDocument,
+        ),
         "campaign queries": ("the texts of the queries", printed.QueriesDocument),
         "campaign import": ("the imported judgments and labels", printed.ImportDocument),
     }

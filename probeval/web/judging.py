@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,14 +15,17 @@ from starlette.responses import RedirectResponse, Response
 from probeval.campaign import Task
 from probeval.data.scale import Scale
 from probeval.web.assessors import Assessor
+from probeval.web.documents import Document
 from probeval.web.forms import Form
+from probeval.web.highlight import mark_terms
 
 if TYPE_CHECKING:
     from probeval.web.site import Site
 
-__all__ = ["JudgingPage", "grade_buttons"]
+__all__ = ["SKIP_REASONS", "JudgingPage", "grade_buttons", "shown_document"]
 
 MOST_BUTTONS = 10  # with more grades than this, the grade is typed
+SKIP_REASONS = ("no text", "wrong language", "cannot judge", "other")
 Take = Callable[[Assessor, Form, str | None], list[Task] | None]
 
 
@@ -51,7 +54,8 @@ class JudgingPage:
         """Save a grade; show the next document."""
 
         def take(person: Assessor, form: Form, token: str | None) -> list[Task]:
-            return self.site.campaign.record_and_next(person.name, *form.pair, form.grade, token=token)[1]
+            record = self.site.campaign.record_and_next
+            return record(person.name, *form.pair, form.grade, seconds=form.seconds, token=token)[1]
 
         return await self.step(request, take, "Saved.")
 
@@ -96,9 +100,8 @@ class JudgingPage:
 
         def run() -> Response:
             tasks = take(person, form, form.token(person, request.url.path))
-            return self.answer(
-                request, person, self.site.campaign.next(person.name) if tasks is None else tasks, notice
-            )
+            shown = self.site.campaign.next(person.name) if tasks is None else tasks
+            return self.answer(request, person, shown, notice)
 
         return await run_in_threadpool(run)
 
@@ -114,14 +117,18 @@ class JudgingPage:
         mine, last = self.site.tally.own(person.name)
         pair = None if task is None else (task.query, task.doc)
         own: Callable[[Any], bool] = lambda event: bool(event.by == person.name)  # noqa: E731
+        document = None if task is None else self.site.documents.get(task.doc)
         return self.site.render(
             template,
             person,
             task=task,
-            document=None if task is None else self.site.documents.get(task.doc),
+            **shown_document(document, "" if task is None else task.text),
             has_documents=bool(self.site.documents),
             guideline=state.guideline,
-            grades=grade_buttons(self.site.campaign.scale),
+            query_guideline="" if task is None else state.query_guideline(task.query),
+            grades=grade_buttons(self.site.campaign.scale, state.settings.grade_words),
+            grade_words=state.settings.grade_words,
+            skip_reasons=SKIP_REASONS,
             scale=self.site.campaign.scale,
             request=secrets.token_hex(16),
             last=last,
@@ -136,17 +143,22 @@ class JudgingPage:
         person = self.site.person(request)
 
         def strip() -> Response:
-            mine, _ = self.site.tally.own(person.name)
-            return self.site.render(
-                "progress.html", person, **self.site.standing(person, self.site.campaign.state, mine)
-            )
+            state, (mine, _) = self.site.campaign.state, self.site.tally.own(person.name)
+            return self.site.render("progress.html", person, **self.site.standing(person, state, mine))
 
         return await run_in_threadpool(strip)
 
 
-def grade_buttons(scale: Scale) -> list[tuple[str, str]]:
+def shown_document(document: Document | None, query: str) -> dict[str, Any]:
+    """A document for templates: itself, and its title and text with the query's terms marked."""
+    title, text = ("", "") if document is None else (document.title, document.text)
+    return {"document": document, "title": mark_terms(title, query), "text": mark_terms(text, query)}
+
+
+def grade_buttons(scale: Scale, words: Sequence[str] = ()) -> list[tuple[str, str]]:
     """The grades that have a button, with its caption; none if there are too many grades."""
     if len(scale) > MOST_BUTTONS:
         return []
     ends = {scale.grades[0]: "not relevant", scale.grades[-1]: "relevant" if len(scale) == 2 else "most relevant"}
-    return [(f"{grade:g}", ends.get(grade, "")) for grade in scale.grades]
+    captions = words or [ends.get(grade, "") for grade in scale.grades]
+    return [(f"{grade:g}", caption) for grade, caption in zip(scale.grades, captions, strict=True)]

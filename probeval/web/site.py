@@ -19,7 +19,7 @@ from starlette.types import ASGIApp
 from probeval.campaign import Campaign, State
 from probeval.campaign.snapshot import target_confidence
 from probeval.errors import ProbevalError, StoreError
-from probeval.web.adjudication import AdjudicationPage
+from probeval.web.adjudication import AdjudicationPage, may_adjudicate
 from probeval.web.assessors import Assessor, Roster
 from probeval.web.board import Board, Tally
 from probeval.web.documents import Document, Media
@@ -27,13 +27,17 @@ from probeval.web.forms import Form, read_form
 from probeval.web.guard import Guard, Limiter
 from probeval.web.judging import JudgingPage
 from probeval.web.overview import OverviewPage
-from probeval.web.pictures import progress_curve
 
 __all__ = ["COOKIE", "Site", "application"]
 
 COOKIE = "probeval"
 DAY = 24 * 3600
-STATIC = {"probeval.css": "text/css", "judge.js": "text/javascript", "icon.svg": "image/svg+xml"}
+STATIC = {
+    "probeval.css": "text/css",
+    "judge.js": "text/javascript",
+    "overview.js": "text/javascript",
+    "icon.svg": "image/svg+xml",
+}
 
 
 def application(
@@ -85,6 +89,7 @@ def application(
             Route("/comment", judging.comment, methods=["POST"]),
             Route("/progress", judging.progress, methods=["GET"]),
             Route("/overview", overview.overview, methods=["GET"]),
+            Route("/adjudicate", adjudication.adjudicate, methods=["GET"]),
             Route("/settle", adjudication.settle, methods=["POST"]),
             Route("/export/{format}", overview.export, methods=["GET"]),
             Route("/media/{key}", site.media, methods=["GET"]),
@@ -165,7 +170,7 @@ class Site:
             "standing": standing,
             "snapshot": standing.status.snapshot,
             "share": standing.share(person.name),
-            "curve": progress_curve(standing.curve, standing.status.setup.stopping),
+            "curve": standing.picture,
             "target": target_confidence(standing.status.setup.stopping),
         }
 
@@ -239,6 +244,7 @@ class Site:
             "name": self.name,
             "person": person,
             "alone": self.roster.alone is not None,
+            "adjudicates": person is not None and may_adjudicate(person),
             "show_ranking": self.show_ranking,
             "sees_ranking": person is not None and (person.owner or self.show_ranking),
         }

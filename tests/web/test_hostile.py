@@ -203,10 +203,10 @@ def test_pages_have_no_script_style_or_handler_of_their_own(open_page: Open, cam
 
     campaign.refresh()
     client = open_page()
-    for path in ("/", "/overview", "/login", "/progress", "/nowhere"):
+    for path in ("/", "/overview", "/adjudicate", "/login", "/progress", "/nowhere"):
         text = client.get(path).text
         assert not re.search(
-            r"<style|\sstyle=|\son[a-z]+=\"|<script(?! src=\"/static/judge.js\" defer></script>)", text
+            r"<style|\sstyle=|\son[a-z]+=\"|<script(?! src=\"/static/(judge|overview).js\" defer></script>)", text
         )
         assert not re.search(r"(?:src|href)=\"(?:https?:)?//", text)
 

@@ -136,7 +136,7 @@ def test_progress_shows_the_model_and_the_curve(open_page: Open, campaign: Campa
     assert snapshot is not None
     assert f"{snapshot.confidence:.3f}" in text
     assert "<polyline" in text
-    assert ">4 <small>of" in text
+    assert '<dd id="judged">4</dd>' in text  # against the work ahead once it is known, never against the pool
     assert "ranking" not in text.lower()
 
 
@@ -165,8 +165,8 @@ def test_the_strip_says_what_the_model_knew_and_forecasts_nothing_from_little(op
     status = board.look().status
     said = _said(client.get("/progress").text)
     assert f"Confidence {snapshot.confidence:.3f} target 0.95" in said
-    assert f"{100 * status.way:.0f}% of the way to the target" in said  # type: ignore[operator]
-    assert ("first judgments often lower confidence" in said) == (status.way == 0)
+    assert f"Judged 24 of about {24 + status.left} By you" in said  # type: ignore[operator]
+    assert f"{100 * 24 / (24 + status.left):.0f}% of the judgments to the target" in said  # type: ignore[operator]
     assert f"Target confidence=0.95: about {status.left} more judgments" in str(status)
     assert f"Left about {status.left} judgments, under 1 min" in said
     assert "Confidence so far" in said
@@ -219,9 +219,10 @@ def test_the_owner_settles_disagreements_and_exports(open_page: Open, campaign: 
     campaign.record("ann", *pair, 0)
     campaign.record("bob", *pair, 2)
     owner = open_page(who=EVE)
-    form = owner.get("/overview").form("/settle")
+    assert "Adjudicate 1 pair on which assessors differ." in owner.get("/overview").text
+    form = owner.get("/adjudicate").form("/settle")
     assert (form["query"], form["doc"]) == pair
-    assert owner.post("/settle", {**form, "grade": "1"}).status == 303
+    assert owner.post("/settle", {**form, "grade": "1"}, {"x-part": ""}).status == 303
     assert "No open disagreements" in owner.get("/overview").text
     assert owner.get("/export/qrels").text == campaign.export("qrels")
     assert f"{pair[0]} adjudicated {pair[1]} 1" in owner.get("/export/qrels").text
