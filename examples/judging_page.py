@@ -41,9 +41,12 @@ GUIDELINE = """2: it answers the query, all of it or in part.
 1: it is about the query's topic, and does not answer it.
 0: neither. Judge by the text alone."""
 GRADE_WORDS = ("not relevant", "on the topic", "answers it")
-OF_A_QUERY = "Birds of any kind count, insects do not. A page about maps alone is 0."
+OF_QUERIES = {
+    QUERIES[0]: "Birds of any kind count, insects do not. A page about maps alone is 0.",
+    QUERIES[1]: "Yeast, gas and heat are answers. A recipe alone is 1.",
+}
 OPENING = ("In spring", "By night", "At first", "As a rule", "In most years", "Near the coast")
-SUBJECT = ("young birds", "the dough", "the water", "older flocks", "bakers", "the moon and the sun")
+SUBJECT = ("migrating birds", "the bread", "the tide", "older flocks", "bakers", "the moon and the sun")
 MIDDLE = ("follow", "give way to", "are drawn by", "depend on", "take their time with", "return to")
 END = (
     "the stars and the pull of the earth",
@@ -79,12 +82,12 @@ def judge_some(store: Path, rng: np.random.Generator) -> None:
         overlap=0.3,
         clock=lambda: now,
     ) as campaign:
-        birds = {query: OF_A_QUERY for query, text in campaign.queries.items() if text == QUERIES[0]}
-        campaign.change_query_guidelines("eve", birds)
+        own = {query: OF_QUERIES[text] for query, text in campaign.queries.items() if text in OF_QUERIES}
+        campaign.change_query_guidelines("eve", own)
         for turn in range(100):
-            now += 7
             who = ("ann", "bob")[turn % 2]
             task = campaign.next(who)[0]
+            now += 7
             grade = grades[task.query, task.doc]
             if who == "bob" and rng.random() < 0.4:
                 grade = min(grade + 1, 2)

@@ -220,7 +220,7 @@ class Judge(PairAction[Judged]):
         held = state.leases.get(self.pair, {}).get(self.by)
         if self.seconds is None or held is None:
             return None
-        return round(min(self.seconds, max(0.0, now - held.time)), 3)
+        return min(self.seconds, max(0.0, now - held.time))
 
     def following(self, state: State, event: Judged, now: float) -> Sequence[Event]:
         """The next leases."""
