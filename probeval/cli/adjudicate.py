@@ -55,8 +55,8 @@ def adjudicate(
             if not rows:
                 talk("No open disagreements.")
             if docs is not None and output_format is OutputFormat.table:
-                for row in rows:
-                    typer.echo(_case(row))
+                for each in rows:
+                    typer.echo(_case(each))
                 return
             waiting: DisagreementsDocument = {"disagreements": rows}
             columns = [
