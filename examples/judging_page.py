@@ -1,7 +1,7 @@
 """The pictures of the judging page: a synthetic campaign in a browser, on a desk and on a phone.
 
-Run as ``python examples/judging_page.py [FOLDER]``: it writes judging-desktop.png and judging-phone.png there. It needs
-the extra ``web``, Playwright and Debian's chromium. No query, document or judgment in it is real.
+Run as ``python examples/judging_page.py [FOLDER]``: it writes the pictures of judging, adjudication and the overview
+there. It needs the extra ``web``, Playwright and Debian's chromium. No query, document or judgment in it is real.
 """
 
 import json
@@ -25,17 +25,28 @@ try:
 except ImportError:
     sys.exit(print("Playwright is not installed: nothing to draw with."))
 
+DESK = {"viewport": {"width": 900, "height": 860}, "color_scheme": "light"}
+PHONE = {"viewport": {"width": 390, "height": 800}, "color_scheme": "dark", "is_mobile": True}
 VIEWS = {
-    "judging-desktop.png": {"viewport": {"width": 900, "height": 760}, "color_scheme": "light"},
-    "judging-phone.png": {"viewport": {"width": 390, "height": 800}, "color_scheme": "dark", "is_mobile": True},
+    "judging-desktop.png": ("", DESK),
+    "judging-phone.png": ("", PHONE),
+    "adjudication-desktop.png": ("adjudicate", DESK),
+    "adjudication-phone.png": ("adjudicate", PHONE),
+    "overview-desktop.png": ("overview", DESK),
+    "overview-phone.png": ("overview", PHONE),
 }
 
 QUERIES = ("how do migrating birds find their way", "why does bread rise", "what makes the tide turn")
 GUIDELINE = """2: it answers the query, all of it or in part.
 1: it is about the query's topic, and does not answer it.
 0: neither. Judge by the text alone."""
+GRADE_WORDS = ("not relevant", "on the topic", "answers it")
+OF_QUERIES = {
+    QUERIES[0]: "Birds of any kind count, insects do not. A page about maps alone is 0.",
+    QUERIES[1]: "Yeast, gas and heat are answers. A recipe alone is 1.",
+}
 OPENING = ("In spring", "By night", "At first", "As a rule", "In most years", "Near the coast")
-SUBJECT = ("young birds", "the dough", "the water", "older flocks", "bakers", "the moon and the sun")
+SUBJECT = ("migrating birds", "the bread", "the tide", "older flocks", "bakers", "the moon and the sun")
 MIDDLE = ("follow", "give way to", "are drawn by", "depend on", "take their time with", "return to")
 END = (
     "the stars and the pull of the earth",
@@ -52,11 +63,11 @@ def tell(rng: np.random.Generator) -> str:
 
 
 def judge_some(store: Path, rng: np.random.Generator) -> None:
-    """A campaign of which ann has judged 60 pairs, one every seven seconds."""
+    """A campaign of which ann and bob have judged some pairs, one every seven seconds each; bob is generous."""
     collection = probeval.synthetic_campaign(rng, queries=6, systems=6, depth=10)
     given = collection.judgments
     grades = dict(zip(map(given.pool.label, range(len(given))), given.grades(), strict=True))
-    now = time.time() - 500
+    now = time.time() - 800
     with Campaign.create(
         store,
         replace(collection, judgments=None),
@@ -67,14 +78,23 @@ def judge_some(store: Path, rng: np.random.Generator) -> None:
         guideline=GUIDELINE,
         queries={query: QUERIES[i % len(QUERIES)] for i, query in enumerate(collection.runs.queries)},
         stopping="confidence=.95",
+        grade_words=GRADE_WORDS,
+        overlap=0.3,
         clock=lambda: now,
     ) as campaign:
-        for turn in range(60):
+        own = {query: OF_QUERIES[text] for query, text in campaign.queries.items() if text in OF_QUERIES}
+        campaign.change_query_guidelines("eve", own)
+        for turn in range(100):
+            who = ("ann", "bob")[turn % 2]
+            task = campaign.next(who)[0]
             now += 7
-            task = campaign.next("ann")[0]
-            campaign.record("ann", task.query, task.doc, grades[task.query, task.doc])
+            grade = grades[task.query, task.doc]
+            if who == "bob" and rng.random() < 0.4:
+                grade = min(grade + 1, 2)
+                campaign.comment("bob", task.query, task.doc, "It helps to understand the question.")
+            campaign.record(who, task.query, task.doc, grade, seconds=6.5)
             if turn % 10 == 9:
-                campaign.refresh()
+                campaign.refresh(forecast=turn == 99)
         rows = [{"doc": doc, "title": f"Notes, part {doc[1:]}", "text": tell(rng)} for doc in campaign.pool.docs]
     store.with_name("documents.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
@@ -98,12 +118,10 @@ def draw(folder: Path, program: str) -> list[Path]:
         judge_some(store, np.random.default_rng(0))
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
         with served(store) as address:
-            for name, view in VIEWS.items():
+            for name, (path, view) in VIEWS.items():
                 page = browser.new_page(**view)
-                page.goto(address)
-                if name == "judging-desktop.png":
-                    page.locator("#curve summary").click()
-                page.screenshot(path=folder / name)
+                page.goto(address + path)
+                page.screenshot(path=folder / name, full_page=path == "overview")
         browser.close()
     return [folder / name for name in VIEWS]
 

@@ -71,7 +71,7 @@ MAY_IMPORT = {
     "preferences": BASE | {"data"},
     "satisfaction": BASE | {"data", "metrics", "scores"},
     "simulation": ABOVE_SELECTION | {"reliability"},
-    "campaign": ABOVE_SELECTION | {"reliability"},
+    "campaign": ABOVE_SELECTION | {"reliability", "simulation"},
     "plots": RESULTS,
     "reports": RESULTS | {"plots"},
     "web": RESULTS | {"plots", "reports"},

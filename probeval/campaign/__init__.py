@@ -22,6 +22,7 @@ from probeval.campaign.events import (
     Phase,
     PhaseChanged,
     QueriesChanged,
+    QueryGuidelinesChanged,
     Released,
     Revoked,
     Role,
@@ -42,10 +43,12 @@ from probeval.campaign.exchange import (
 from probeval.campaign.history import HistoryEntry, history
 from probeval.campaign.leases import Task
 from probeval.campaign.people import People
+from probeval.campaign.query_progress import QueryProgress
 from probeval.campaign.setup import Setup
+from probeval.campaign.shares import AssessorAgreement, Share
 from probeval.campaign.snapshot import ModelSnapshot
 from probeval.campaign.state import State, fold
-from probeval.campaign.status import Share, Status
+from probeval.campaign.status import Status
 from probeval.campaign.store import Store
 from probeval.campaign.topics import Topic, TopicList
 
@@ -53,6 +56,7 @@ __all__ = [
     "KINDS",
     "Access",
     "Adjudicated",
+    "AssessorAgreement",
     "Campaign",
     "CampaignCheck",
     "Changed",
@@ -74,6 +78,8 @@ __all__ = [
     "Phase",
     "PhaseChanged",
     "QueriesChanged",
+    "QueryGuidelinesChanged",
+    "QueryProgress",
     "Refresher",
     "Released",
     "Revoked",

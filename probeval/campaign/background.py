@@ -11,12 +11,14 @@ from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from types import TracebackType
 
 from probeval.campaign.campaign import Campaign
+from probeval.campaign.runner import forecast_is_due
 from probeval.errors import ProbevalError
 from probeval.extensions import Addition, additions
 
 __all__ = ["Refresher"]
 
 PAUSE = 1.0  # seconds between checks for new judgments
+PATIENCE = 3  # snapshots before which a forecast is put off: it takes longer
 NICE = 10
 
 
@@ -54,6 +56,8 @@ class Refresher:
         self._executor = executor or ProcessPoolExecutor(
             1, mp_context=spawn, initializer=begin, initargs=(additions(),)
         )
+        self._tried = 0  # the last event of the latest attempt: a failed fit is not repeated on the same events
+        self._forecast_at, self._put_off = -1, 0  # judged pairs at the latest forecast; how often the next was put off
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="probeval-refresher", daemon=True)
 
@@ -72,20 +76,33 @@ class Refresher:
 
     def _watch(self) -> None:
         work: Future[int] | None = None
-        tried = 0  # the last event of the latest attempt: a failed fit is not repeated on the same events
         while not self._stop.wait(self._pause):
             try:
                 if work is not None and work.done():
                     done, work = work, None
                     done.result()
-                if work is None and self._campaign.is_behind and self._campaign.state.changed > tried:
-                    tried = self._campaign.state.changed
-                    work = self._executor.submit(refresh, *self._campaign.address)
+                work = work or self._begin()
             except ProbevalError as error:
                 self._tell(str(error))
             except (OSError, RuntimeError) as error:  # the worker died, or the block ended
                 self._tell(f"The model's worker stopped: {error}.")
                 return
+
+    def _begin(self) -> Future[int] | None:
+        """Begin the next work, if any: a new snapshot, or a forecast that is due and was not put off too often."""
+        state, snapshot = self._campaign.state, self._campaign.snapshot
+        behind = state.changed > self._tried and self._campaign.is_behind
+        due = (
+            snapshot is not None and snapshot.judged != self._forecast_at and forecast_is_due(snapshot, state.settings)
+        )
+        if due and snapshot is not None and (not behind or self._put_off >= PATIENCE):
+            self._forecast_at, self._put_off = snapshot.judged, 0
+        elif behind:
+            self._put_off, due = self._put_off + due, False
+        else:
+            return None
+        self._tried = state.changed
+        return self._executor.submit(refresh, *self._campaign.address, due)
 
 
 # In a worker: campaigns stay open, so that each fit starts from the last one.
@@ -112,9 +129,9 @@ def begin(added: tuple[Addition, ...]) -> None:
     threading.Thread(target=follow, name="probeval-follow", daemon=True).start()
 
 
-def refresh(store: str, name: str) -> int:
+def refresh(store: str, name: str, forecast: bool) -> int:
     """Refresh a campaign's snapshot, in a worker; the number of the last event that it includes."""
     key = (store, name)
     if key not in _open:
         _open[key] = Campaign.open(store, name=name)
-    return _open[key].refresh().number
+    return _open[key].refresh(forecast=forecast).number

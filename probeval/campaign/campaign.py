@@ -24,6 +24,7 @@ from probeval.campaign.events import (
     Pair,
     Phase,
     QueriesChanged,
+    QueryGuidelinesChanged,
     Released,
     Skipped,
     TopicsAssigned,
@@ -32,7 +33,14 @@ from probeval.campaign.events import (
 from probeval.campaign.exchange import Incoming, export_format, read_incoming
 from probeval.campaign.leases import Task, tasks_of
 from probeval.campaign.log import Log
-from probeval.campaign.owner_decisions import Adjudicate, AssignTopics, ChangeGuideline, ChangeQueries, Import
+from probeval.campaign.owner_decisions import (
+    Adjudicate,
+    AssignTopics,
+    ChangeGuideline,
+    ChangeQueries,
+    ChangeQueryGuidelines,
+    Import,
+)
 from probeval.campaign.parsing import as_grade, as_name, as_owners, as_texts
 from probeval.campaign.runner import ModelRunner
 from probeval.campaign.snapshot import ModelSnapshot
@@ -162,7 +170,7 @@ class Campaign(CampaignBase):
     def snapshot(self) -> ModelSnapshot | None:
         """The latest results of the model, from this or another process; None before the first."""
         last = self._snapshot
-        row = self._log.store.snapshot(self._log.key, after=-1 if last is None else last.number)
+        row = self._log.store.snapshot(self._log.key, other_than=None if last is None else (last.number, last.time))
         if row is not None:
             self._snapshot = ModelSnapshot.from_row(row)
         return self._snapshot
@@ -205,13 +213,16 @@ class Campaign(CampaignBase):
         """The model against the pairs that were drawn at random, given the judgments so far. Runs the model."""
         return self._model_runner().audit(self.state)
 
-    def refresh(self) -> ModelSnapshot:
+    def refresh(self, *, forecast: bool = False) -> ModelSnapshot:
         """Run the model on the judgments so far and keep the results in the store.
 
         This is slow: run it in a process of its own. While the campaign stays open, each fit starts from the last one.
+        With ``forecast`` judging is simulated up to the target too, which takes up to a minute more.
         """
-        snapshot = self._model_runner().snapshot(self.state, now=self._log.clock(), last=self.snapshot)
+        run, now = self._model_runner().snapshot, self._log.clock()
+        snapshot = run(self.state, now=now, last=self.snapshot, forecast=forecast)
         self._log.store.add_snapshot(self._log.key, snapshot.to_row())
+        self._snapshot = snapshot
         return snapshot
 
     @property
@@ -231,7 +242,16 @@ class Campaign(CampaignBase):
         tasks = self._tasks(self.state, who, n)
         return tasks if len(tasks) == n else self._tasks(self._log.advance(self._lease_next(who, n)).state, who, n)
 
-    def record(self, assessor: str, query: str, doc: str, grade: float, *, token: str | None = None) -> Judged:
+    def record(
+        self,
+        assessor: str,
+        query: str,
+        doc: str,
+        grade: float,
+        *,
+        seconds: float | None = None,
+        token: str | None = None,
+    ) -> Judged:
         """Judge a pair; the judgment is on disk when this returns.
 
         Judgments are accepted even if another assessor holds the pair, so no work is lost when a lease runs out. A
@@ -239,17 +259,29 @@ class Campaign(CampaignBase):
 
         Parameters
         ----------
+        seconds
+            The time spent on it, without breaks; it counts up to the time since the pair was leased.
         token
             Any text that names this request: a request sent twice counts once. All steps take a token.
         """
-        return self._log.advance(self._judge(assessor, query, doc, grade, token)).event
+        judge = self._judge(assessor, query, doc, grade)
+        return self._log.advance(replace(judge, seconds=seconds, token=token)).event
 
     def record_and_next(
-        self, assessor: str, query: str, doc: str, grade: float, *, n: int = 1, token: str | None = None
+        self,
+        assessor: str,
+        query: str,
+        doc: str,
+        grade: float,
+        *,
+        n: int = 1,
+        seconds: float | None = None,
+        token: str | None = None,
     ) -> tuple[Judged, list[Task]]:
         """Judge a pair and get the next ones, as :meth:`record` and :meth:`next` do, in one write to disk."""
-        judge = self._judge(assessor, query, doc, grade, token)
-        outcome = self._log.advance(replace(judge, next=self._lease_next(judge.by, n)))
+        judge = self._judge(assessor, query, doc, grade)
+        following = self._lease_next(judge.by, n)
+        outcome = self._log.advance(replace(judge, next=following, seconds=seconds, token=token))
         return outcome.event, self._tasks(outcome.state, judge.by, n)
 
     def withdraw(self, assessor: str, number: int | None = None, *, token: str | None = None) -> Withdrawn:
@@ -283,6 +315,13 @@ class Campaign(CampaignBase):
         """Give assessors a new guideline; earlier judgments keep the version that they were made under."""
         return self._log.advance(ChangeGuideline(by=by, text=text, token=token)).event
 
+    def change_query_guidelines(
+        self, by: str, texts: Mapping[str, str], *, token: str | None = None
+    ) -> QueryGuidelinesChanged:
+        """Give assessors guidelines for single queries, by id; an empty text removes one."""
+        ours = as_texts(texts, self._candidates(self.state).collection.runs.queries, may_be_empty=True)
+        return self._log.advance(ChangeQueryGuidelines(by=by, texts=ours, token=token)).event
+
     def change_queries(self, by: str, texts: Mapping[str, str], *, token: str | None = None) -> QueriesChanged:
         """Add or replace query texts, by id; texts of queries that the campaign does not have are ignored."""
         ours = as_texts(texts, self._candidates(self.state).collection.runs.queries)
@@ -313,13 +352,7 @@ class Campaign(CampaignBase):
         """
         file, who = Path(path), as_name(by, "the importer of a file")
         incoming = read_incoming(
-            file,
-            file_format,
-            queries=self.queries,
-            scale=self.scale,
-            assessor=assessor,
-            machines=machines,
-            docs=docs,
+            file, file_format, queries=self.queries, scale=self.scale, assessor=assessor, machines=machines, docs=docs
         )
         content, source = (str(file).encode(), str(file)) if is_dataset(file) else (read_bytes(file), file.name)
         digest = hashlib.sha256(content).hexdigest()
@@ -335,8 +368,8 @@ class Campaign(CampaignBase):
         """Hold the server lock of an SQLite store for the duration of the block; a second server is refused."""
         return self._log.store.serving()
 
-    def _judge(self, assessor: str, query: str, doc: str, grade: float, token: str | None) -> Judge:
-        return Judge(by=assessor, pair=self._pair(query, doc), grade=as_grade(self.scale, grade), token=token)
+    def _judge(self, assessor: str, query: str, doc: str, grade: float) -> Judge:
+        return Judge(by=assessor, pair=self._pair(query, doc), grade=as_grade(self.scale, grade))
 
     def _lease_next(self, assessor: str, n: int) -> LeaseNext:
         snapshot, state = self.snapshot, self._log.known

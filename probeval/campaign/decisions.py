@@ -25,7 +25,7 @@ from probeval.campaign.events import (
     Withdrawn,
 )
 from probeval.campaign.leases import lease, lease_new
-from probeval.campaign.parsing import as_name, as_text
+from probeval.campaign.parsing import as_name, as_seconds, as_text
 from probeval.campaign.state import State, fold
 from probeval.errors import CampaignError
 from probeval.selection import Pick
@@ -217,11 +217,25 @@ class Judge(PairAction[Judged]):
     kind = Judged
     same_request = ("pair", "grade")
     grade: float
+    seconds: float | None = None
     next: LeaseNext | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.seconds is not None:
+            self._set(seconds=as_seconds(self.seconds))
 
     def event(self, state: State, now: float) -> Judged:
         """The judgment, under the current guideline."""
-        return Judged(**self._head(now), grade=self.grade, guideline=state.guideline_version)
+        spent = self._spent(state, now)
+        return Judged(**self._head(now), grade=self.grade, guideline=state.guideline_version, seconds=spent)
+
+    def _spent(self, state: State, now: float) -> float | None:
+        """The time spent, at most the time since the pair was leased; None if it was not leased to this person."""
+        held = state.leases.get(self.pair, {}).get(self.by)
+        if self.seconds is None or held is None:
+            return None
+        return min(self.seconds, max(0.0, now - held.time))
 
     def following(self, state: State, event: Judged, now: float) -> Sequence[Event]:
         """The next leases."""

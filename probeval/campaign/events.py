@@ -5,6 +5,7 @@
     Created           the campaign was created, with these settings
     Changed           settings changed
     GuidelineChanged  the assessors' guideline changed; versions count from 1
+    QueryGuidelinesChanged  the guidelines of some queries changed; versions count on
     QueriesChanged    query texts were added or replaced
     TopicsAssigned    topics were given to assessors
     Leased            a pair was given to an assessor until a time
@@ -54,6 +55,7 @@ __all__ = [
     "Phase",
     "PhaseChanged",
     "QueriesChanged",
+    "QueryGuidelinesChanged",
     "Released",
     "Revoked",
     "Role",
@@ -146,6 +148,18 @@ class GuidelineChanged(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class QueryGuidelinesChanged(Event):
+    """The guidelines of some queries changed, by id; an empty text removes one.
+
+    Versions count all changes of guidelines, so the version of a judgment names the texts that it was made under.
+    """
+
+    kind = "query guidelines"
+    version: int
+    texts: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
 class QueriesChanged(Event):
     """Query texts were added or replaced, by id."""
 
@@ -200,6 +214,8 @@ class Judged(PairEvent):
         The file that it was imported from; empty if it was made in this campaign.
     at
         The time at which it was made, if known and different from the time of the event.
+    seconds
+        The time that the assessor spent on it, without breaks; None if it was not measured.
     """
 
     kind = "judged"
@@ -207,6 +223,7 @@ class Judged(PairEvent):
     guideline: int = 0
     source: str = ""
     at: float | None = None
+    seconds: float | None = None
 
     @property
     def when(self) -> float:
@@ -366,8 +383,8 @@ class SignedOut(Event):
 KINDS: dict[str, type[Event]] = {
     event.kind: event
     for event in (
-        Created, Changed, GuidelineChanged, QueriesChanged, TopicsAssigned, Leased, Released, Judged, Withdrawn,
-        Skipped, Flagged, Commented, Adjudicated, Imported, Labelled, RunsAdded, PhaseChanged, Invited, Revoked,
-        SignedIn, SignedOut,
+        Created, Changed, GuidelineChanged, QueryGuidelinesChanged, QueriesChanged, TopicsAssigned, Leased, Released,
+        Judged, Withdrawn, Skipped, Flagged, Commented, Adjudicated, Imported, Labelled, RunsAdded, PhaseChanged,
+        Invited, Revoked, SignedIn, SignedOut,
     )
 }  # fmt: skip

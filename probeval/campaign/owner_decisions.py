@@ -19,6 +19,7 @@ from probeval.campaign.events import (
     Phase,
     PhaseChanged,
     QueriesChanged,
+    QueryGuidelinesChanged,
     RunsAdded,
     TopicsAssigned,
 )
@@ -37,6 +38,7 @@ __all__ = [
     "ChangeGuideline",
     "ChangePhase",
     "ChangeQueries",
+    "ChangeQueryGuidelines",
     "ChangeSettings",
     "Import",
 ]
@@ -73,6 +75,19 @@ class ChangeGuideline(Action[GuidelineChanged]):
     def event(self, state: State, now: float) -> GuidelineChanged:
         """The next version of the guideline."""
         return GuidelineChanged(**self._head(now), version=state.guideline_version + 1, text=self.text)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangeQueryGuidelines(Action[QueryGuidelinesChanged]):
+    """Give assessors guidelines for single queries, by id; an empty text removes one."""
+
+    kind = QueryGuidelinesChanged
+    same_request = ("texts",)
+    texts: Mapping[str, str]
+
+    def event(self, state: State, now: float) -> QueryGuidelinesChanged:
+        """The next version of the guidelines."""
+        return QueryGuidelinesChanged(**self._head(now), version=state.guideline_version + 1, texts=self.texts)
 
 
 @dataclass(frozen=True, kw_only=True)

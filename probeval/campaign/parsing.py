@@ -10,10 +10,10 @@ from probeval.data.pool import is_text
 from probeval.data.scale import Scale
 from probeval.errors import CampaignError, did_you_mean
 
-__all__ = ["as_grade", "as_name", "as_owners", "as_text", "as_texts"]
+__all__ = ["as_grade", "as_name", "as_owners", "as_seconds", "as_text", "as_texts", "as_words"]
 
 CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]")
-LONGEST_NAME, LONGEST_TEXT = 100, 10_000
+LONGEST_NAME, LONGEST_TEXT, LONGEST_WORDS = 100, 10_000, 60
 SHOWN = 10  # grades listed in an error message
 
 
@@ -37,6 +37,23 @@ def as_name(name: object, whose: str) -> str:
     return name.strip()
 
 
+def as_words(words: object) -> str:
+    """The words for a grade: a few, on one line."""
+    if not isinstance(words, str) or not is_text(words) or not words.strip() or CONTROL.search(words):
+        raise CampaignError(f"The words for a grade must be one line of text, got {words!r}.")
+    if len(words) > LONGEST_WORDS:
+        raise CampaignError(f"The words for a grade have at most {LONGEST_WORDS} characters, got {len(words)}.")
+    return words.strip()
+
+
+def as_seconds(seconds: object) -> float:
+    """A length of time in seconds."""
+    is_number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
+    if not is_number or not 0 <= seconds < float("inf"):  # type: ignore[operator]
+        raise CampaignError(f"The time spent on a judgment must be a number of seconds, 0 or more; got {seconds!r}.")
+    return float(seconds)  # type: ignore[arg-type]
+
+
 def as_text(text: object, what: str) -> str:
     """A text that any store can keep: of limited length, without characters that a database refuses."""
     if not isinstance(text, str) or not is_text(text) or "\x00" in text:
@@ -46,10 +63,10 @@ def as_text(text: object, what: str) -> str:
     return text
 
 
-def as_texts(texts: Mapping[str, str], queries: Iterable[str]) -> dict[str, str]:
-    """The non-empty texts of these queries; texts of other queries are dropped."""
+def as_texts(texts: Mapping[str, str], queries: Iterable[str], *, may_be_empty: bool = False) -> dict[str, str]:
+    """The texts of these queries; texts of other queries are dropped, and so are empty ones unless they may be."""
     ours = dict.fromkeys(queries)
-    kept = {query: text for query, text in texts.items() if query in ours and text.strip()}
+    kept = {query: text for query, text in texts.items() if query in ours and (may_be_empty or text.strip())}
     if not kept:
         got = next((f"one of {query!r}" for query in texts), "none")
         raise CampaignError(f"Expected texts of this campaign's queries, such as {next(iter(ours))!r}; got {got}.")

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from probeval.campaign.setup import Setup
-from probeval.campaign.snapshot import ModelSnapshot
+from probeval.campaign.shares import tendencies
+from probeval.campaign.snapshot import ForecastDocument, ModelSnapshot, TendencyDocument, target_confidence
 from probeval.campaign.state import State
 from probeval.data.collection import Collection
 from probeval.data.judgments import Judgments
@@ -23,11 +24,14 @@ if TYPE_CHECKING:
     from probeval.relevance.models.base import Predicts
     from probeval.selection import AuditReport, Judging, JudgingState
 
-__all__ = ["AHEAD", "ModelRunner"]
+__all__ = ["AHEAD", "ModelRunner", "forecast_is_due"]
 
 AHEAD = 200  # pairs proposed in advance
 EXAMINE = 40  # judgments after which labels are examined again: it takes a second or two per source
 LEVEL = 0.95
+PATHS = 4  # trajectories of a forecast, for a few seconds of work each
+LOOK_AHEAD = 1000  # judgments that a forecast simulates
+FORECAST_FROM, FORECAST_AGAIN = 20, 0.2  # judged pairs before the first forecast; growth before the next
 
 
 class ModelRunner:
@@ -47,6 +51,7 @@ class ModelRunner:
         self._collection, self._card = collection, card
         self._judging_state: JudgingState | None = None
         self._setup: Setup | None = None
+        self._assessors: tuple[int, tuple[TendencyDocument, ...]] | None = None  # by the last change
 
     def judging_state(self, state: State) -> JudgingState:
         """Scores, ranking and the next pairs, given the judgments of this state."""
@@ -59,11 +64,18 @@ class ModelRunner:
         return self._judging_state
 
     def snapshot(
-        self, state: State, *, now: float, last: ModelSnapshot | None = None, ahead: int = AHEAD
+        self,
+        state: State,
+        *,
+        now: float,
+        last: ModelSnapshot | None = None,
+        ahead: int = AHEAD,
+        forecast: bool = False,
     ) -> ModelSnapshot:
         """The results of the model on this state, with up to ``ahead`` pairs to judge next.
 
-        The trust in labels is taken from the ``last`` snapshot if few judgments came since.
+        The trust in labels is taken from the ``last`` snapshot if few judgments came since, and so is the forecast
+        unless a new one is asked for, which takes from seconds to a minute.
         """
         from probeval.selection import Stopping
 
@@ -88,7 +100,37 @@ class ModelRunner:
             picks=proposed.picks,
             values=proposed.values,
             due=proposed.due,
+            forecast=self._forecast(judged, state) if forecast else None if last is None else last.forecast,
+            uncertainty=_uncertainty(judged),
+            tendencies=self._tendencies(state),
         )
+
+    def _forecast(self, judged: JudgingState, state: State) -> ForecastDocument | None:
+        """The expected rise of confidence until the stopping rule's target; None without such a target."""
+        from probeval.simulation.forecast import forecast
+
+        target = target_confidence(state.settings.stopping)
+        if target is None:
+            return None
+        rng = np.random.default_rng(state.settings.seed)
+        ahead = forecast(judged, target=max(0.5, target), paths=PATHS, lasts=0, most=LOOK_AHEAD, rng=rng)
+        needed = ahead.needed(target, lasts=0)
+        return {
+            "target": target,
+            "judged": judged.scores.judged,
+            "needed": needed["judgments"],
+            "lower": needed["lower"],
+            "upper": needed["upper"],
+            "points": [
+                {"judged": p["judged"], "confidence": p["confidence"], "lower": p["lower"], "upper": p["upper"]}
+                for p in ahead.to_dict()
+            ],
+        }
+
+    def _tendencies(self, state: State) -> tuple[TendencyDocument, ...]:
+        if self._assessors is None or self._assessors[0] != state.changed:
+            self._assessors = state.changed, tendencies(state)
+        return self._assessors[1]
 
     def audit(self, state: State) -> AuditReport:
         """The model against the pairs that were drawn at random, given the judgments of this state."""
@@ -189,6 +231,23 @@ def _trusted(judged: JudgingState, last: ModelSnapshot | None) -> tuple[Mapping[
         }
         for o in examined(judged)
     )
+
+
+def _uncertainty(judged: JudgingState) -> dict[str, float]:
+    """The standard deviation of a system's score on each query, root mean square over systems."""
+    scores = judged.scores
+    spread = np.sqrt(np.maximum(scores.joint.query_variance, 0.0).mean(axis=0))
+    return {str(query): float(value) for query, value in zip(scores.queries, spread, strict=True)}
+
+
+def forecast_is_due(snapshot: ModelSnapshot, setup: Setup) -> bool:
+    """Whether a forecast is worth making: none yet for this target, or many judgments since."""
+    target, last = target_confidence(setup.stopping), snapshot.forecast
+    if target is None or snapshot.reached or snapshot.judged < FORECAST_FROM:
+        return False
+    if last is None or last["target"] != target:
+        return True
+    return snapshot.judged - last["judged"] >= max(FORECAST_FROM, FORECAST_AGAIN * last["judged"])
 
 
 def _grew(before: Judgments, after: Judgments) -> bool:

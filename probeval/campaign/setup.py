@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from probeval.campaign.parsing import as_words
 from probeval.data.judgments import RULES
 from probeval.data.scale import Scale
 from probeval.errors import CampaignError, did_you_mean
@@ -43,6 +44,8 @@ class Setup:
         The share of pairs that several assessors judge, and the number of these assessors. Other pairs get one.
     lease
         The length of a lease in seconds.
+    grade_words
+        What each grade means to assessors, lowest first; empty for none.
     rule
         The rule that combines several grades of a pair: one of :data:`probeval.data.judgments.RULES`.
     seed
@@ -74,6 +77,7 @@ class Setup:
     lease: float = LEASE
     rule: str = "unanimous"
     seed: int = 0
+    grade_words: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_topics(self.topics)
@@ -86,6 +90,13 @@ class Setup:
             raise CampaignError(f"The lease must be a positive number of seconds, got {self.lease:g}.")
         if self.depth < 1:
             raise CampaignError(f"The depth of the pool must be 1 or more, got {self.depth}.")
+        if self.grade_words and len(self.grade_words) != len(self.scale):
+            n = len(self.scale)
+            raise CampaignError(
+                f"The scale {self.scale} has {n} grades: give words for {n}, got {len(self.grade_words)}."
+            )
+        for words in self.grade_words:
+            as_words(words)
         if self.rule not in RULES:
             raise CampaignError(
                 f"Unknown rule {self.rule!r}: expected {', '.join(RULES)}.{did_you_mean(self.rule, RULES)}"
@@ -114,4 +125,5 @@ class Setup:
     def from_dict(cls, data: Mapping[str, Any]) -> Setup:
         """From plain data."""
         scale = dict(data["scale"])
-        return cls(**{**data, "scale": Scale(**{**scale, "grades": tuple(scale["grades"])})})
+        words = tuple(data.get("grade_words", ()))
+        return cls(**{**data, "scale": Scale(**{**scale, "grades": tuple(scale["grades"])}), "grade_words": words})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, TypedDict, cast
 
@@ -18,14 +18,65 @@ import pandas as pd
 from probeval.campaign.events import Pair
 from probeval.display import Shown, View
 from probeval.scores.documents import RankedSystem
-from probeval.selection import AuditDocument, AuditReport, Pick
+from probeval.selection import AuditDocument, AuditReport, Pick, Stopping
+from probeval.selection.rules import CONFIDENCE
 from probeval.selection.topics import Queue
 
-__all__ = ["ModelSnapshot", "SnapshotDocument", "judgments_left", "way_come"]
+__all__ = [
+    "ForecastDocument",
+    "ForecastPoint",
+    "ModelSnapshot",
+    "SnapshotDocument",
+    "TendencyDocument",
+    "judgments_left",
+    "target_confidence",
+    "way_come",
+]
 
 MEMORY = 20  # latest snapshots that an estimate uses
 FEWEST = 20  # judgments from the first snapshot to the last; with fewer, an estimate is noise
 HEAD = ("number", "time", "judged", "confidence", "progress")  # columns of the store; the rest is JSON
+
+
+class ForecastPoint(TypedDict):
+    """The expected confidence after a number of judgments, with its interval."""
+
+    judged: int
+    confidence: float
+    lower: float
+    upper: float
+
+
+class ForecastDocument(TypedDict):
+    """The expected rise of confidence to the target, from simulated judging.
+
+    Parameters
+    ----------
+    target
+        The confidence that the stopping rule asks for.
+    judged
+        Judged pairs when the forecast was made.
+    needed, lower, upper
+        Judged pairs when the target is reached: the median, and the 90% interval.
+    points
+        The trajectory.
+    """
+
+    target: float
+    judged: int
+    needed: float
+    lower: float
+    upper: float
+    points: list[ForecastPoint]
+
+
+class TendencyDocument(TypedDict):
+    """How much more easily than the others an assessor gives high grades, in logits, with the 95% interval."""
+
+    assessor: str
+    tendency: float
+    lower: float
+    upper: float
 
 
 class SnapshotDocument(TypedDict):
@@ -45,6 +96,8 @@ class SnapshotDocument(TypedDict):
         The ranking, best first.
     audit
         The level and the systems by the model and by the pairs drawn at random, and the alarm; null if unknown.
+    forecast
+        The expected rise of confidence to the target; null if there is no forecast.
     """
 
     number: int
@@ -57,6 +110,7 @@ class SnapshotDocument(TypedDict):
     progress: float
     systems: list[RankedSystem]
     audit: AuditDocument | None
+    forecast: ForecastDocument | None
 
 
 @dataclass(frozen=True, repr=False)
@@ -89,6 +143,13 @@ class ModelSnapshot(Shown):
     values, due
         The value of each pair of the queue, and when it is due if it was drawn at random
         (:class:`probeval.selection.topics.Queue`). Without values, in order.
+    forecast
+        The expected rise of confidence to the target; None before the first forecast. It is made again after every few
+        dozen judgments.
+    uncertainty
+        For each query the standard deviation of a system's score on it (root mean square over systems).
+    tendencies
+        How generous each assessor is, by the model of assessors; empty with few pairs that several judged.
     """
 
     number: int
@@ -106,6 +167,9 @@ class ModelSnapshot(Shown):
     picks: tuple[Pick, ...] = ()
     values: tuple[float, ...] = ()
     due: tuple[int | None, ...] = ()
+    forecast: ForecastDocument | None = None
+    uncertainty: Mapping[str, float] = field(default_factory=dict)
+    tendencies: tuple[TendencyDocument, ...] = ()
 
     @cached_property
     def topic_queue(self) -> Queue[Pair, str]:
@@ -140,6 +204,7 @@ class ModelSnapshot(Shown):
             "progress": self.progress,
             "systems": [cast("RankedSystem", dict(row)) for row in self.systems],
             "audit": None if self.audit is None else self.audit.to_dict(),
+            "forecast": self.forecast,
         }
 
     def _headline(self) -> str:
@@ -173,7 +238,17 @@ class ModelSnapshot(Shown):
         rest["audit"] = None if audited is None else AuditReport.from_dict(audited)
         rest["picks"] = tuple(map(Pick.from_dict, rest.get("picks", ())))
         rest |= {"values": tuple(rest.get("values", ())), "due": tuple(rest.get("due", ()))}
+        rest["tendencies"] = tuple(rest.get("tendencies", ()))
         return cls(**{name: row[name] for name in HEAD}, **rest)
+
+
+def target_confidence(stopping: str | Stopping) -> float | None:
+    """The mean confidence that a stopping rule requires, the lowest of several; None if it requires none.
+
+    >>> target_confidence("confidence=.9+halfwidth=.02,budget=100"), target_confidence("budget=100")
+    (0.9, None)
+    """
+    return min(Stopping.parse(stopping).targets(CONFIDENCE), default=None)
 
 
 def way_come(curve: Sequence[tuple[int, float]]) -> float | None:

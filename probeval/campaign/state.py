@@ -33,6 +33,7 @@ from probeval.campaign.events import (
     Phase,
     PhaseChanged,
     QueriesChanged,
+    QueryGuidelinesChanged,
     Released,
     Revoked,
     RunsAdded,
@@ -84,6 +85,8 @@ class State:
         The last pair that each assessor judged or skipped here.
     guideline
         The current guideline, or None.
+    query_guidelines
+        The latest change of the guideline of each query that has had one.
     texts
         Query texts by id, where known.
     labels, imports
@@ -116,6 +119,7 @@ class State:
     topics: Mapping[str, Leased] = field(default_factory=dict)
     finished: Mapping[str, Pair] = field(default_factory=dict)
     guideline: GuidelineChanged | None = None
+    query_guidelines: Mapping[str, QueryGuidelinesChanged] = field(default_factory=dict)
     texts: Mapping[str, str] = field(default_factory=dict)
     labels: tuple[Labelled, ...] = ()
     imports: tuple[Imported, ...] = ()
@@ -139,8 +143,14 @@ class State:
 
     @property
     def guideline_version(self) -> int:
-        """The version of the guideline; 0 if there is none."""
-        return 0 if self.guideline is None else self.guideline.version
+        """The version of the guidelines, of all queries and of single ones; 0 if there are none."""
+        general = 0 if self.guideline is None else self.guideline.version
+        return max(general, *(each.version for each in self.query_guidelines.values()), 0)
+
+    def query_guideline(self, query: str) -> str:
+        """The guideline for this query alone; empty if there is none."""
+        change = self.query_guidelines.get(query)
+        return "" if change is None else change.texts[query].strip()
 
     def latest(self, pair: Pair) -> dict[str, Judged]:
         """Each assessor's latest judgment of a pair, by assessor."""
@@ -299,6 +309,8 @@ class _Draft:
                     self.update_waiting(pair)
             case GuidelineChanged():
                 self.now = replace(self.now, guideline=event)
+            case QueryGuidelinesChanged():
+                self.of("query_guidelines").update(dict.fromkeys(event.texts, event))
             case QueriesChanged():
                 self.of("texts").update(event.texts)
             case TopicsAssigned():

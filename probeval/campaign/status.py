@@ -4,48 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import TypedDict
+from typing import TypedDict, cast
 
 import numpy as np
 import pandas as pd
 
-from probeval.arrays import Floats
+from probeval.campaign.advice import advice
 from probeval.campaign.events import Phase
+from probeval.campaign.query_progress import QueryProgress, QueryProgressDocument, query_progress
 from probeval.campaign.setup import Setup
-from probeval.campaign.snapshot import ModelSnapshot, SnapshotDocument, judgments_left, way_come
+from probeval.campaign.shares import (
+    AssessorAgreement,
+    AssessorAgreementDocument,
+    Share,
+    ShareDocument,
+    agreements,
+    shares,
+)
+from probeval.campaign.snapshot import ModelSnapshot, SnapshotDocument, judgments_left, target_confidence, way_come
 from probeval.campaign.state import State
 from probeval.data.scale import Scale
 from probeval.display import Shown, View
 from probeval.reliability.agreement import krippendorff_alpha
 from probeval.schema import records
+from probeval.selection import Stopping
 
-__all__ = ["Share", "Status", "StatusDocument", "assessor_bias", "status_of"]
-
-PAUSE = 600.0  # a longer gap between judgments is a break, not judging time
-
-
-class ShareDocument(TypedDict):
-    """The work of one assessor.
-
-    Parameters
-    ----------
-    judgments, skipped, flagged
-        The numbers of their current judgments, and of the pairs that they skipped and flagged.
-    seconds
-        The median time between judgments, without breaks; null if unknown.
-    shared, bias, bias_error
-        The number of their pairs that others judged too, their mean difference from the others on these pairs, in
-        grades, and its standard error.
-    """
-
-    assessor: str
-    judgments: int
-    skipped: int
-    flagged: int
-    seconds: float
-    shared: int
-    bias: float
-    bias_error: float
+__all__ = ["Status", "StatusDocument", "status_of"]
 
 
 class StatusDocument(TypedDict):
@@ -53,7 +37,7 @@ class StatusDocument(TypedDict):
 
     Parameters
     ----------
-    name, metric, scale, model, depth, policy, goal, stopping, rope, explore, opinions, lease, rule, seed
+    name, metric, scale, grade_words, model, depth, policy, goal, stopping, rope, explore, opinions, lease, rule, seed
         The settings of the campaign.
     phase
         Whether the campaign is open, paused or closed.
@@ -71,13 +55,19 @@ class StatusDocument(TypedDict):
         Judgments added, changed or withdrawn since the snapshot.
     seconds
         The median time per judgment.
-    way, left
-        The progress to the target, from 0 to 1, and the estimated number of judgments left.
+    way, left, left_lower, left_upper
+        The progress to the target, from 0 to 1, and the estimated number of judgments left, with its 90% interval where
+        there is a forecast.
+    agreements, queries
+        The agreement of every two assessors, and the progress of each query.
+    advice
+        What to do next.
     """
 
     name: str
     metric: str
     scale: str
+    grade_words: list[str]
     model: str
     depth: int
     policy: str
@@ -104,41 +94,16 @@ class StatusDocument(TypedDict):
     shared: int
     alpha: float
     assessors: list[ShareDocument]
+    agreements: list[AssessorAgreementDocument]
+    queries: list[QueryProgressDocument]
     behind: int
     seconds: float
     way: float | None
     left: int | None
+    left_lower: int | None
+    left_upper: int | None
+    advice: list[str]
     snapshot: SnapshotDocument | None
-
-
-@dataclass(frozen=True)
-class Share:
-    """The work of one assessor.
-
-    Parameters
-    ----------
-    assessor
-        Their name.
-    judgments, skipped, flagged
-        Pairs that they judged, skips and flags.
-    seconds
-        The median time from one judgment to the next, without breaks; NaN if unknown.
-    shared
-        Pairs that others judged too.
-    bias
-        The mean difference between their grades of these pairs and the others' mean; NaN if there are none.
-    bias_error
-        The standard error of the bias; NaN with fewer than two shared pairs.
-    """
-
-    assessor: str
-    judgments: int
-    skipped: int
-    flagged: int
-    seconds: float
-    shared: int
-    bias: float
-    bias_error: float
 
 
 @dataclass(frozen=True, repr=False)
@@ -175,8 +140,12 @@ class Status(Shown):
         The median time per judgment.
     way
         Progress to the target, from 0 at the first snapshot to 1; None before the first.
-    left
-        The estimated number of judgments still needed to meet the stopping rule; None if unknown.
+    left, left_lower, left_upper
+        The estimated number of judgments still needed to meet the stopping rule, and its 90% interval; None if unknown.
+    agreements, queries
+        The agreement of every two assessors, and the progress of each query.
+    time
+        The time of the status, in seconds since 1970.
     """
 
     setup: Setup
@@ -201,6 +170,11 @@ class Status(Shown):
     seconds: float
     way: float | None
     left: int | None
+    left_lower: int | None
+    left_upper: int | None
+    agreements: tuple[AssessorAgreement, ...]
+    queries: tuple[QueryProgress, ...]
+    time: float
 
     def __str__(self) -> str:
         return "\n".join(self._sentences())
@@ -216,6 +190,10 @@ class Status(Shown):
             yield f"Overlap: {self.overlap_done:,} of {self.overlap:,} pairs have all {setup.opinions} judgments."
         if self.shared:
             yield f"Krippendorff's alpha {self.alpha:.3f} over {self.shared:,} pairs with several assessors."
+        for share in self.assessors:
+            if share.manner:
+                between = f"{share.tendency_lower:+.2f} to {share.tendency_upper:+.2f}"
+                yield f"{share.assessor} is {share.manner}: {share.tendency:+.2f} logits ({between})."
         if self.disagreements or self.adjudicated:
             yield f"{self.disagreements:,} disagreements to settle, {self.adjudicated:,} settled."
         if snapshot is None:
@@ -232,11 +210,17 @@ class Status(Shown):
         else:
             hours = self.left * self.seconds / 3600
             pace = "" if np.isnan(hours) else f", {hours:.1f} hours at the current pace"
-            yield f"Target {setup.stopping}: about {self.left:,} more judgments{pace}."
+            between = "" if self.left_lower is None else f" ({self.left_lower:,} to {self.left_upper:,})"
+            yield f"Target {setup.stopping}: about {self.left:,} more judgments{between}{pace}."
 
     def to_frame(self) -> pd.DataFrame:
         """One row per assessor."""
         return pd.DataFrame([asdict(share) for share in self.assessors], columns=list(Share.__dataclass_fields__))
+
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """What to do next, the most important first."""
+        return advice(self, self.time)
 
     def to_dict(self) -> StatusDocument:
         """As plain data for JSON."""
@@ -245,6 +229,7 @@ class Status(Shown):
             "name": setup.name,
             "metric": setup.metric,
             "scale": str(setup.scale),
+            "grade_words": list(setup.grade_words),
             "model": setup.model,
             "depth": setup.depth,
             "policy": setup.policy,
@@ -271,10 +256,15 @@ class Status(Shown):
             "shared": self.shared,
             "alpha": self.alpha,
             "assessors": records(self.to_frame(), ShareDocument),
+            "agreements": [cast("AssessorAgreementDocument", asdict(each)) for each in self.agreements],
+            "queries": [cast("QueryProgressDocument", asdict(each)) for each in self.queries],
             "behind": self.behind,
             "seconds": self.seconds,
             "way": self.way,
             "left": self.left,
+            "left_lower": self.left_lower,
+            "left_upper": self.left_upper,
+            "advice": list(self.advice),
             "snapshot": None if self.snapshot is None else self.snapshot.to_dict(),
         }
 
@@ -305,8 +295,10 @@ def status_of(
     several = (~np.isnan(grades)).sum(axis=0) > 1
     graded = state.judged.keys() | state.adjudicated.keys()
     overlap = [pair for pair in pool if setup.overlap and setup.wanted(*pair) > 1]
-    times = {name: _gaps(state, name) for name in who}
-    every = np.concatenate([*times.values(), np.empty(0)])
+    tendency = () if snapshot is None else snapshot.tendencies
+    work, seconds = shares(state, who, grades, tendency)
+    judged = sum(pair in graded for pair in pool)
+    left, lower, upper = _left(snapshot, setup, judged, curve, sum(pair not in state.judged for pair in pool))
     return Status(
         setup=setup,
         phase=state.phase,
@@ -314,7 +306,7 @@ def status_of(
         guideline=state.guideline_version,
         events=state.number,
         pool=len(pool),
-        judged=sum(pair in graded for pair in pool),
+        judged=judged,
         judgments=sum(map(len, (state.latest(pair) for pair in state.judged))),
         adjudicated=len(state.adjudicated),
         disagreements=len(state.disagreements),
@@ -324,61 +316,32 @@ def status_of(
         overlap_done=sum(pair in graded and pair not in state.waiting for pair in overlap),
         shared=int(several.sum()),
         alpha=krippendorff_alpha(grades, level=_level(setup.scale)) if several.any() else float("nan"),
-        assessors=tuple(_share(state, name, grades, at, times[name]) for at, name in enumerate(who)),
+        assessors=work,
         snapshot=snapshot,
         behind=behind,
-        seconds=float(np.median(every)) if every.size else float("nan"),
+        seconds=seconds,
         way=way_come(curve),
-        left=judgments_left(curve, unjudged=sum(pair not in state.judged for pair in pool)),
+        left=left,
+        left_lower=lower,
+        left_upper=upper,
+        agreements=agreements(who, grades),
+        queries=query_progress(state, pool, snapshot),
+        time=now,
     )
 
 
-def _share(state: State, name: str, grades: Floats, at: int, gaps: Floats) -> Share:
-    bias, error, shared = assessor_bias(grades, at)
-    return Share(
-        assessor=name,
-        judgments=int((~np.isnan(grades[at])).sum()),
-        skipped=sum(skip.by == name for skips in state.skipped.values() for skip in skips),
-        flagged=sum(flag.by == name for flags in state.flags.values() for flag in flags),
-        seconds=float(np.median(gaps)) if gaps.size else float("nan"),
-        shared=shared,
-        bias=bias,
-        bias_error=error,
-    )
-
-
-def assessor_bias(grades: Floats, assessor: int) -> tuple[float, float, int]:
-    r"""The bias of an assessor against the others, its standard error, and the number of shared pairs.
-
-    .. math:: b_a = \frac{1}{|P_a|} \sum_{p \in P_a} \Big( g_{ap} - \frac{1}{m_p - 1} \sum_{a' \ne a} g_{a'p} \Big),
-
-    with :math:`P_a` the pairs that a and others judged, and :math:`m_p` the number of assessors of pair p.
-
-    Parameters
-    ----------
-    grades
-        Shape (assessor, pair), NaN for none.
-    assessor
-        The row of the assessor.
-
-    Examples
-    --------
-    >>> grades = np.array([[2.0, 1.0, np.nan], [1.0, 1.0, 0.0]])
-    >>> assessor_bias(grades, 0)
-    (0.5, 0.5, 2)
-    """
-    others = np.delete(grades, assessor, axis=0)
-    both = ~np.isnan(grades[assessor]) & ~np.isnan(others).all(axis=0)
-    gap = grades[assessor, both] - np.nanmean(others[:, both], axis=0)
-    error = float(gap.std(ddof=1) / np.sqrt(len(gap))) if len(gap) > 1 else float("nan")
-    return float(gap.mean()) if len(gap) else float("nan"), error, len(gap)
-
-
-def _gaps(state: State, assessor: str) -> Floats:
-    """The seconds between an assessor's judgments made here, without breaks."""
-    times = sorted(j.time for events in state.judged.values() for j in events if j.by == assessor and not j.source)
-    gaps = np.diff(np.array(times))
-    return np.asarray(gaps[gaps <= PAUSE])
+def _left(
+    snapshot: ModelSnapshot | None, setup: Setup, judged: int, curve: Sequence[tuple[int, float]], unjudged: int
+) -> tuple[int | None, int | None, int | None]:
+    """Judgments still needed, and the interval: by the forecast for this target if there is one, else by the curve."""
+    stopping = Stopping.parse(setup.stopping)
+    ahead = None if snapshot is None else snapshot.forecast
+    if ahead is None or snapshot is None or snapshot.reached or ahead["target"] != target_confidence(stopping):
+        return judgments_left(curve, unjudged=unjudged), None, None
+    budget = stopping.left(judged)
+    most = unjudged if budget is None else min(unjudged, budget)
+    needed, lower, upper = (min(most, max(1, round(ahead[key]) - judged)) for key in ("needed", "lower", "upper"))
+    return needed, lower, upper
 
 
 def _level(scale: Scale) -> str:

@@ -175,9 +175,11 @@ class Store:
             connection.execute(sa.update(SNAPSHOT).where(mine).values(body=None))
             connection.execute(sa.insert(SNAPSHOT).values(campaign=campaign, **row))
 
-    def snapshot(self, campaign: int, after: int = -1) -> Mapping[str, Any] | None:
-        """The latest snapshot, if it includes events after this number."""
-        mine = (SNAPSHOT.c.campaign == campaign) & (SNAPSHOT.c.number > after) & SNAPSHOT.c.body.is_not(None)
+    def snapshot(self, campaign: int, other_than: tuple[int, float] | None = None) -> Mapping[str, Any] | None:
+        """The latest snapshot, unless it is the one with this number and time."""
+        mine = (SNAPSHOT.c.campaign == campaign) & SNAPSHOT.c.body.is_not(None)
+        if other_than is not None:
+            mine &= (SNAPSHOT.c.number != other_than[0]) | (SNAPSHOT.c.time != other_than[1])
         with self._reading() as connection:
             row = connection.execute(sa.select(SNAPSHOT).where(mine)).mappings().first()
             return None if row is None else {**row}

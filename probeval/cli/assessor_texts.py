@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import pandas as pd
 import typer
 
-from probeval.cli.documents import GuidelineDocument, QueriesDocument, QueryText
+from probeval.cli.documents import (
+    GuidelineDocument,
+    QueriesDocument,
+    QueryGuideline,
+    QueryGuidelinesDocument,
+    QueryText,
+)
 from probeval.cli.options import Format, OutputFormat, Quiet, Seed
 from probeval.cli.output import Talk, write
 from probeval.cli.stores import By, Name, StorePlace, opened_campaign
 from probeval.data import read_texts
 from probeval.data.files import read_bytes
-from probeval.errors import ProbevalError
+from probeval.errors import ProbevalError, did_you_mean
 
-__all__ = ["guideline", "guideline_text", "no_texts", "queries", "texts_known"]
+if TYPE_CHECKING:
+    from probeval.campaign import State
+
+__all__ = ["grade_words_of", "guideline", "guideline_text", "no_texts", "queries", "texts_known"]
 
 
 def guideline(
@@ -26,22 +35,41 @@ def guideline(
     file: Annotated[
         Path | None, typer.Argument(metavar="[FILE]", help="The new guideline; without it, show the current one.")
     ] = None,
+    query: Annotated[
+        str | None, typer.Option("--query", metavar="ID", help="The guideline is for this query alone.")
+    ] = None,
+    per_query: Annotated[
+        bool, typer.Option("--per-query", help="FILE is a table of query and text: a guideline for each query in it.")
+    ] = False,
     by: By = "owner",
     name: Name = None,
     output_format: Format = OutputFormat.table,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Show or change the guideline; judgments keep the version that they were made under.
+    """Show or change the guideline, or those of single queries; judgments keep the version that they were made under.
 
     Example: probeval campaign guideline mine.db guideline.txt
     """
+    if query is not None and per_query:
+        raise ProbevalError("Give --query with a text file, or --per-query with a table; not both.")
+    talk = Talk(quiet=quiet)
     with opened_campaign(store, name, read_only=file is None) as opened:
-        if file is not None:
+        if query is not None and query not in opened.queries:
+            raise ProbevalError(f"No query {query!r} in this campaign.{did_you_mean(query, opened.queries)}")
+        if file is not None and query is not None:
+            opened.change_query_guidelines(by, {query: guideline_text(file)})
+        elif file is not None and per_query:
+            opened.change_query_guidelines(by, read_texts(file, "query"))
+        elif file is not None:
             opened.change_guideline(by, guideline_text(file))
-        current = opened.state.guideline
+        state = opened.state
+    if query is not None or per_query:
+        _write_query_guidelines(state, state.query_guidelines if query is None else [query], output_format, talk)
+        return
+    current = state.guideline
     if current is None:
-        Talk(quiet=quiet)(f"No guideline yet. Add one with probeval campaign guideline {shlex.quote(store)} FILE")
+        talk(f"No guideline yet. Add one with probeval campaign guideline {shlex.quote(store)} FILE")
     row: GuidelineDocument = {
         "version": 0 if current is None else current.version,
         "text": "" if current is None else current.text,
@@ -50,6 +78,20 @@ def guideline(
         write(pd.DataFrame([row]), row, output_format)
     elif current is not None:
         typer.echo(f"Version {current.version}\n{current.text}".rstrip())
+
+
+def _write_query_guidelines(state: State, asked: Iterable[str], output_format: OutputFormat, talk: Talk) -> None:
+    """The guidelines of these queries."""
+    known = state.query_guidelines
+    rows: list[QueryGuideline] = [
+        {"query": query, "version": known[query].version, "text": state.query_guideline(query)}
+        for query in asked
+        if state.query_guideline(query)
+    ]
+    if not rows:
+        talk("No guidelines of single queries.")
+    document: QueryGuidelinesDocument = {"guidelines": rows}
+    write(pd.DataFrame(rows, columns=["query", "version", "text"]), document, output_format)
 
 
 def queries(
@@ -85,6 +127,13 @@ def guideline_text(file: Path) -> str:
         return read_bytes(file).decode()
     except UnicodeDecodeError:
         raise ProbevalError(f"{file}: expected UTF-8 text. Convert the file.") from None
+
+
+def grade_words_of(text: str) -> tuple[str, ...]:
+    """The words for each grade: separated by commas, or the lines of a file of this name."""
+    if Path(text).is_file():
+        return tuple(line.strip() for line in guideline_text(Path(text)).splitlines() if line.strip())
+    return tuple(words.strip() for words in text.split(","))
 
 
 def texts_known(texts: Mapping[str, str], store: str) -> str:

@@ -11,13 +11,11 @@ import typer
 
 from probeval.api.inputs import as_collection, as_scale, note_texts, select_model
 from probeval.api.users import as_goal_metric, as_rope
-from probeval.cli.assessor_texts import guideline, guideline_text, queries, texts_known
+from probeval.cli.adjudicate import adjudicate
+from probeval.cli.assessor_texts import grade_words_of, guideline, guideline_text, queries, texts_known
 from probeval.cli.backups import backup, check, restore
 from probeval.cli.changes import change, close, pause, reopen, resume, show_log
 from probeval.cli.documents import (
-    DisagreementDocument,
-    DisagreementsDocument,
-    EventDocument,
     TaskDocument,
     TasksDocument,
 )
@@ -51,26 +49,22 @@ from probeval.cli.options import (
     TopicsName,
 )
 from probeval.cli.output import Talk, write, write_csv, write_json, write_table
-from probeval.cli.stores import By, Name, StorePlace, opened_campaign
+from probeval.cli.stores import By, DocId, Grade, Name, QueryId, StorePlace, Token, event_row, opened_campaign
 from probeval.cli.topics import topics as topics_command
 from probeval.data import read_texts
 from probeval.errors import ProbevalError
 
 if TYPE_CHECKING:
-    from probeval.campaign import Campaign, Status
+    from probeval.campaign import Status
 
 __all__ = ["campaign"]
+
+SHOWN = ["assessor", "judgments", "skipped", "flagged", "seconds", "shared", "bias", "bias_error"]  # in a terminal
 
 campaign = typer.Typer(help="Judge alone or in a team: create a campaign, get pairs, record grades, export.")
 
 
 AssessorName = Annotated[str, typer.Option("--assessor", metavar="NAME", help="The name of the assessor.")]
-QueryId = Annotated[str | None, typer.Argument(metavar="[QUERY]", help="The id of the query.")]
-DocId = Annotated[str | None, typer.Argument(metavar="[DOC]", help="The id of the document.")]
-Grade = Annotated[float | None, typer.Argument(metavar="[GRADE]", help="A grade of the campaign's scale.")]
-Token = Annotated[
-    str | None, typer.Option("--token", metavar="TEXT", help="A name for this request: sent twice, it counts once.")
-]
 
 
 @campaign.command()
@@ -91,6 +85,14 @@ def create(
         Path | None, typer.Option("--guideline", metavar="FILE", help="Instructions for assessors: a text file.")
     ] = None,
     scale: ScaleName = None,
+    grade_words: Annotated[
+        str | None,
+        typer.Option(
+            "--grade-words",
+            metavar="WORDS",
+            help="What each grade means, lowest first, separated by commas; or a file, one line per grade.",
+        ),
+    ] = None,
     gain: Gain = None,
     model: ModelName = None,
     depth: Depth = None,
@@ -162,6 +164,7 @@ def create(
         overlap=overlap,
         opinions=opinions,
         rule=rule,
+        grade_words=() if grade_words is None else grade_words_of(grade_words),
         lease=lease * 60,
         seed=seed,
     ) as made:
@@ -250,6 +253,7 @@ def record(
         int | None, typer.Option("--withdraw", metavar="NUMBER", help="Withdraw this judgment (0: the latest).")
     ] = None,
     skip: Annotated[bool, typer.Option("--skip", help="Leave the pair to others.")] = False,
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="The reason for skipping it.")] = "",
     flag: Annotated[str | None, typer.Option("--flag", metavar="TEXT", help="Report a problem with the pair.")] = None,
     comment: Annotated[str | None, typer.Option("--comment", metavar="TEXT", help="Comment on the pair.")] = None,
     token: Token = None,
@@ -273,48 +277,12 @@ def record(
             if grade is not None:
                 done.append(opened.record(assessor, query, doc, grade, token=token))
             elif skip:
-                done.append(opened.skip(assessor, query, doc, token=token))
-        rows = [_event(event) for event in done]
+                done.append(opened.skip(assessor, query, doc, reason=reason, token=token))
+        rows = [event_row(event) for event in done]
         write(pd.DataFrame(rows), rows[0] if len(rows) == 1 else rows, output_format)
 
 
-@campaign.command()
-def adjudicate(
-    store: StorePlace,
-    query: QueryId = None,
-    doc: DocId = None,
-    grade: Grade = None,
-    by: By = "owner",
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="The reason.")] = "",
-    token: Token = None,
-    name: Name = None,
-    output_format: Format = OutputFormat.table,
-    seed: Seed = 0,
-    quiet: Quiet = False,
-) -> None:
-    """Settle the grade of a pair; without QUERY, DOC and GRADE list the disagreements.
-
-    Example: probeval campaign adjudicate mine.db q01 d0007 1 --by eve
-    """
-    talk = Talk(quiet=quiet)
-    with opened_campaign(store, name, read_only=query is None) as opened:
-        if query is None:
-            rows = _disagreements(opened)
-            waiting: DisagreementsDocument = {"disagreements": rows}
-            if not rows:
-                talk("No open disagreements.")
-            write(
-                pd.DataFrame(rows, columns=["query", "doc", "grades", "comments"]),
-                waiting,
-                output_format,
-            )
-            return
-        if doc is None or grade is None:
-            raise ProbevalError("Give QUERY, DOC and GRADE, or none of them to list the disagreements.")
-        row = _event(opened.adjudicate(by, query, doc, grade, reason=reason, token=token))
-        write(pd.DataFrame([row]), row, output_format)
-
-
+campaign.command()(adjudicate)
 campaign.command()(guideline)
 campaign.command()(queries)
 campaign.command()(export)
@@ -340,28 +308,4 @@ def _write_status(status: Status, output_format: OutputFormat) -> None:
     else:
         typer.echo(str(status))
         if len(table):
-            write_table(table)
-
-
-def _disagreements(opened: Campaign) -> list[DisagreementDocument]:
-    state = opened.state
-    rows: list[DisagreementDocument] = []
-    for pair in state.disagreements:
-        grades = ", ".join(f"{who} {judgment.grade:g}" for who, judgment in sorted(state.latest(pair).items()))
-        comments = "; ".join(f"{comment.by}: {comment.text}" for comment in state.comments.get(pair, ()))
-        rows.append({"query": pair[0], "doc": pair[1], "grades": grades, "comments": comments})
-    return rows
-
-
-def _event(event: Any) -> EventDocument:
-    """An event as a row of output."""
-    row: EventDocument = {
-        "number": event.number,
-        "event": event.kind,
-        "query": event.query,
-        "doc": event.doc,
-        "by": event.by,
-    }
-    if hasattr(event, "grade"):
-        row["grade"] = event.grade
-    return row
+            write_table(table[SHOWN])

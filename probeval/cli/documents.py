@@ -29,6 +29,8 @@ __all__ = [
     "ModelDocument",
     "PhaseDocument",
     "QueriesDocument",
+    "QueryGuideline",
+    "QueryGuidelinesDocument",
     "QueryText",
     "ReportDocument",
     "RevokedDocument",
@@ -257,12 +259,23 @@ class EventDocument(TypedDict):
 
 
 class DisagreementDocument(TypedDict):
-    """A pair whose assessors disagree: their grades and comments."""
+    """A pair whose assessors disagree.
+
+    Parameters
+    ----------
+    grades, comments
+        The grades and comments of each assessor.
+    query_text, guideline, text
+        The text of the query, its own guideline, and the text of the document; empty if unknown.
+    """
 
     query: str
     doc: str
     grades: str
     comments: str
+    query_text: str
+    guideline: str
+    text: str
 
 
 class DisagreementsDocument(TypedDict):
@@ -276,6 +289,20 @@ class GuidelineDocument(TypedDict):
 
     version: int
     text: str
+
+
+class QueryGuideline(TypedDict):
+    """The guideline of one query; version 0 if there is none."""
+
+    query: str
+    version: int
+    text: str
+
+
+class QueryGuidelinesDocument(TypedDict):
+    """The guidelines of single queries."""
+
+    guidelines: list[QueryGuideline]
 
 
 class QueryText(TypedDict):

@@ -100,7 +100,10 @@ def documents() -> dict[str, tuple[str, Any]]:
             "the settled grade, or the open disagreements",
             printed.EventDocument | printed.DisagreementsDocument,
         ),
-        "campaign guideline": ("the guideline for assessors", printed.GuidelineDocument),
+        "campaign guideline": (
+            "the guideline for assessors, or those of single queries",
+            printed.GuidelineDocument | printed.QueryGuidelinesDocument,
+        ),
         "campaign queries": ("the texts of the queries", printed.QueriesDocument),
         "campaign topics": ("the topics and their assessors", TopicsDocument),
         "campaign import": ("the imported judgments and labels", printed.ImportDocument),

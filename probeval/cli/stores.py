@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from probeval.cli.documents import EventDocument
 from probeval.errors import StoreError
 
 if TYPE_CHECKING:
     from probeval.campaign import Campaign
 
-__all__ = ["By", "Name", "StorePlace", "opened_campaign"]
+__all__ = ["By", "DocId", "Grade", "Name", "QueryId", "StorePlace", "Token", "event_row", "opened_campaign"]
 
 StorePlace = Annotated[
     str, typer.Argument(metavar="STORE", help="An SQLite file, or a PostgreSQL URL (postgresql://user@host/base).")
 ]
 Name = Annotated[str | None, typer.Option("--name", metavar="NAME", help="The campaign, if the store has several.")]
 By = Annotated[str, typer.Option("--by", metavar="NAME", help="Your name, for the log.")]
+QueryId = Annotated[str | None, typer.Argument(metavar="[QUERY]", help="The id of the query.")]
+DocId = Annotated[str | None, typer.Argument(metavar="[DOC]", help="The id of the document.")]
+Grade = Annotated[float | None, typer.Argument(metavar="[GRADE]", help="A grade of the campaign's scale.")]
+Token = Annotated[
+    str | None, typer.Option("--token", metavar="TEXT", help="A name for this request: sent twice, it counts once.")
+]
 
 
 def opened_campaign(store: str, name: str | None, *, read_only: bool = False) -> Campaign:
@@ -29,3 +36,17 @@ def opened_campaign(store: str, name: str | None, *, read_only: bool = False) ->
         raise StoreError(f"{store}: no such store. 'probeval campaign create' makes one.")
 
     return Campaign.open(store, name=name, read_only=read_only)
+
+
+def event_row(event: Any) -> EventDocument:
+    """An event as a row of output."""
+    row: EventDocument = {
+        "number": event.number,
+        "event": event.kind,
+        "query": event.query,
+        "doc": event.doc,
+        "by": event.by,
+    }
+    if hasattr(event, "grade"):
+        row["grade"] = event.grade
+    return row

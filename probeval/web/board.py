@@ -6,11 +6,14 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from types import TracebackType
 from typing import Any
 
 from probeval.campaign import Campaign, Judged, Share, State, Status, Withdrawn
 from probeval.errors import ProbevalError
+from probeval.selection import Stopping
+from probeval.web.pictures import ProgressCurve, progress_curve
 
 __all__ = ["Board", "Standing", "Tally"]
 
@@ -18,7 +21,7 @@ PAUSE = 1.0  # seconds between updates
 SHARE = 0.1  # the largest share of time spent on updates
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Standing:
     """The campaign at one moment.
 
@@ -42,6 +45,22 @@ class Standing:
     def share(self, assessor: str) -> Share | None:
         """The work of an assessor; None before their first judgment."""
         return next((share for share in self.status.assessors if share.assessor == assessor), None)
+
+    @cached_property
+    def picture(self) -> ProgressCurve | None:
+        """Confidence so far and its forecast, to draw."""
+        status = self.status
+        ahead = None if status.snapshot is None else status.snapshot.forecast
+        return progress_curve(self.curve, status.setup.stopping, forecast=ahead)
+
+    @cached_property
+    def planned(self) -> tuple[int, str] | None:
+        """The number of judged pairs at the end, and how it is known: estimated (about), or a limit (at most)."""
+        status = self.status
+        if status.left is not None:
+            return status.judged + status.left, "about"
+        budget = Stopping.parse(status.setup.stopping).left(status.judged)
+        return None if budget is None else (min(status.pool, status.judged + budget), "at most")
 
     @property
     def minutes_left(self) -> float | None:

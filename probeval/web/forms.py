@@ -25,6 +25,7 @@ FIELDS = {
     "judgment": 15,
     "text": 10_000,
     "token": 500,
+    "seconds": 20,
 }
 NUMBER = re.compile(r"[0-9]{1,12}(\.[0-9]{1,6})?")
 
@@ -45,6 +46,16 @@ class Form(dict[str, str]):
         """The grade as a number; other text is returned as it is, and the campaign refuses it."""
         text = self["grade"]
         return float(text) if NUMBER.fullmatch(text) else text  # type: ignore[return-value]
+
+    @property
+    def seconds(self) -> float | None:
+        """The time spent on the document, if the page measured it."""
+        text = self["seconds"]
+        if not text:
+            return None
+        if not NUMBER.fullmatch(text):
+            raise HTTPException(400, f"The time must be a number of seconds, got {text!r}.")
+        return float(text)
 
     @property
     def judgment(self) -> int:

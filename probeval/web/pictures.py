@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from probeval.selection import Stopping
-from probeval.selection.rules import CONFIDENCE
+from probeval.campaign.snapshot import ForecastDocument, ForecastPoint, target_confidence
 
-__all__ = ["Interval", "ProgressCurve", "intervals", "progress_curve", "target_confidence"]
+__all__ = ["Interval", "ProgressCurve", "intervals", "progress_curve"]
 
 WIDTH, HEIGHT = 600.0, 120.0  # of the plotting area, in SVG units
 MOST = 200  # points drawn
@@ -18,7 +17,7 @@ SURE = 1.0
 
 @dataclass(frozen=True)
 class ProgressCurve:
-    """Confidence against judged pairs.
+    """Confidence against judged pairs, so far and as expected.
 
     Parameters
     ----------
@@ -26,10 +25,14 @@ class ProgressCurve:
         The ``points`` of the polyline.
     lowest, last
         The confidence at the bottom of the plot, and the latest.
-    first, judged
-        Judged pairs at the left and right edges.
+    first, judged, end
+        Judged pairs at the left edge, at the latest snapshot, and at the right edge.
     target_at
         The vertical position of the target confidence; None if the stopping rule has none.
+    ahead, band
+        The ``points`` of the expected trajectory, and of the area between its bounds; empty without a forecast.
+    needed, needed_at
+        The judged pairs at which the target is expected, and their horizontal position; None without a forecast.
     """
 
     points: str
@@ -37,11 +40,18 @@ class ProgressCurve:
     last: float
     first: int
     judged: int
+    end: int
     target_at: float | None
+    ahead: str = ""
+    band: str = ""
+    needed: int | None = None
+    needed_at: float | None = None
 
 
-def progress_curve(curve: Sequence[Mapping[str, Any]], stopping: str) -> ProgressCurve | None:
-    """Confidence at every snapshot; None until two snapshots differ in judged pairs.
+def progress_curve(
+    curve: Sequence[Mapping[str, Any]], stopping: str, *, forecast: ForecastDocument | None = None
+) -> ProgressCurve | None:
+    """Confidence at every snapshot, and its forecast; None until two snapshots differ in judged pairs.
 
     >>> curve = [{"judged": 0, "confidence": 0.5}, {"judged": 10, "confidence": 0.9}]
     >>> progress_curve(curve, "confidence=.95").points
@@ -53,25 +63,47 @@ def progress_curve(curve: Sequence[Mapping[str, Any]], stopping: str) -> Progres
     shown = [*curve[-1::-step]][::-1]
     judged = [int(point["judged"]) for point in shown]
     sure = [float(point["confidence"]) for point in shown]
-    lowest = min(0.5, *sure)
+    target = target_confidence(stopping)
+    steps = [] if forecast is None or forecast["target"] != target else _until(forecast)
+    lowest = min(0.5, *sure, *(point["lower"] for point in steps))
     first, last = judged[0], judged[-1]
+    end = max([last, *(point["judged"] for point in steps)])
+
+    def place(n: float, value: float) -> str:
+        return f"{across(n):.1f},{height(value):.1f}"
+
+    def across(n: float) -> float:
+        return WIDTH * (n - first) / max(1, end - first)
 
     def height(value: float) -> float:
         return HEIGHT * (SURE - value) / (SURE - lowest)
 
-    target = target_confidence(stopping)
-    across = [WIDTH * (n - first) / max(1, last - first) for n in judged]
-    points = " ".join(f"{x:.1f},{height(y):.1f}" for x, y in zip(across, sure, strict=True))
-    return ProgressCurve(points, lowest, sure[-1], first, last, None if target is None else round(height(target), 1))
+    needed = round(forecast["needed"]) if steps and forecast is not None else None
+    inside = needed is not None and needed <= end
+    return ProgressCurve(
+        points=" ".join(map(place, judged, sure)),
+        lowest=lowest,
+        last=sure[-1],
+        first=first,
+        judged=last,
+        end=end,
+        target_at=None if target is None else round(height(target), 1),
+        ahead=" ".join(place(p["judged"], p["confidence"]) for p in steps),
+        band=" ".join(
+            [
+                *(place(p["judged"], p["upper"]) for p in steps),
+                *(place(p["judged"], p["lower"]) for p in reversed(steps)),
+            ]
+        ),
+        needed=needed if inside else None,
+        needed_at=round(across(needed), 1) if inside and needed is not None else None,
+    )
 
 
-def target_confidence(stopping: str) -> float | None:
-    """The mean confidence that a stopping rule requires, the lowest of several; None if it requires none.
-
-    >>> target_confidence("confidence=.9+halfwidth=.02,budget=100"), target_confidence("budget=100")
-    (0.9, None)
-    """
-    return min(Stopping.parse(stopping).targets(CONFIDENCE), default=None)
+def _until(forecast: ForecastDocument) -> list[ForecastPoint]:
+    """The points of a forecast up to a little beyond the target."""
+    within = [point for point in forecast["points"] if point["judged"] <= 1.1 * forecast["needed"]]
+    return forecast["points"][: len(within) + 1]
 
 
 @dataclass(frozen=True)

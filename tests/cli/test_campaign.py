@@ -286,3 +286,72 @@ def test_topics_that_cannot_be_assigned(probeval: Run, store: str, tmp_path: Pat
 def test_owners_without_owned_topics_get_a_remark(probeval: Run, store: str):
     said = probeval("campaign", "topics", store, "--even", "--assessor", "ann")
     assert "owners have no effect. Create it with --topics owned." in said.err
+
+
+def test_guidelines_of_queries(probeval: Run, store: str):
+    Path("birds.txt").write_text("Birds only.\n")
+    Path("many.tsv").write_text("query\ttext\nq1\tMore than birds.\nq2\tBees.\nelsewhere\tx\n")
+    none = probeval("campaign", "guideline", store, "--query", "q1")
+    assert none.err == "No guidelines of single queries.\n"
+    one = json.loads(probeval("campaign", "guideline", store, "birds.txt", "--query", "q1", "--format", "json").out)
+    assert one == {"guidelines": [{"query": "q1", "version": 1, "text": "Birds only."}]}
+    both = probeval("campaign", "guideline", store, "many.tsv", "--per-query", "--format", "csv")
+    assert both.out.splitlines() == ["query,version,text", "q1,2,More than birds.", "q2,2,Bees."]
+    assert probeval("campaign", "guideline", store, "birds.txt").out == "Version 3\nBirds only.\n"
+    for options, why in [
+        (("--query", "q9"), "No query 'q9' in this campaign."),
+        (("--query", "q1", "--per-query"), "Give --query with a text file, or --per-query with a table; not both."),
+        (("none.txt", "--query", "q1"), "none.txt: cannot be read"),
+        (("birds.txt", "--per-query"), "birds.txt: "),
+    ]:
+        said = probeval("campaign", "guideline", store, *options)
+        assert said.code == 1
+        assert why in said.err
+
+
+def test_words_for_grades_as_text_or_as_a_file(probeval: Run, runs: Path):
+    Path("words.txt").write_text("no\nrelated, in a way\n\nyes\n")
+    create = ("campaign", "create", "words.db", runs, "--metric", "P@5", "--scale", "graded:2", "--model", "uniform")
+    for name, given, words in [
+        ("a", "no, related,yes ", ["no", "related", "yes"]),
+        ("b", "words.txt", ["no", "related, in a way", "yes"]),
+    ]:
+        made = probeval(*create, "--name", name, "--grade-words", given, "--format", "json")
+        assert json.loads(made.out)["grade_words"] == words
+    wrong = probeval(*create, "--name", "c", "--grade-words", "no,yes")
+    assert (wrong.code, wrong.out) == (1, "")
+    assert "The scale graded:2 has 3 grades: give words for 3, got 2." in wrong.err
+
+
+def test_disagreements_with_their_documents(probeval: Run, store: str):
+    (task,) = _next(probeval, store, "ann")
+    query, doc = task["query"], task["doc"]
+    for who, grade in (("ann", 0), ("bob", 2)):
+        probeval("campaign", "record", store, query, doc, grade, "--assessor", who, "--comment", f"{who} is sure")
+    Path("docs.tsv").write_text(f"doc\ttext\n{doc}\tA text \x1b[2J\u202e of birds.\n")
+    Path("queries.tsv").write_text(f"query\ttext\n{query}\tbirds\n")
+    probeval("campaign", "queries", store, "queries.tsv")
+    probeval("campaign", "guideline", store, "queries.tsv", "--per-query")
+    listed = probeval("campaign", "adjudicate", store, "--docs", "docs.tsv")
+    assert listed.out.splitlines() == [
+        f"Query {query}: birds",
+        "Guideline: birds",
+        f"Document {doc}:",
+        "  A text \ufffd[2J\ufffd of birds.",  # nothing that a terminal obeys
+        "Grades: ann 0, bob 2.",
+        "Comments: ann: ann is sure; bob: bob is sure",
+        "",
+    ]
+    (row,) = json.loads(probeval("campaign", "adjudicate", store, "--docs", "docs.tsv", "--format", "json").out)[
+        "disagreements"
+    ]
+    assert (row["query_text"], row["guideline"], row["text"]) == ("birds", "birds", "A text \x1b[2J\u202e of birds.")
+
+
+def test_a_skip_says_why(probeval: Run, store: str):
+    (task,) = _next(probeval, store, "ann")
+    probeval(
+        "campaign", "record", store, task["query"], task["doc"], "--assessor", "ann", "--skip", "--reason", "no text"
+    )
+    log = [json.loads(line) for line in probeval("campaign", "export", store, "--format", "log").out.splitlines()]
+    assert [event["reason"] for event in log if event["kind"] == "skipped"] == ["no text"]

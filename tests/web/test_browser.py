@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qs
 
 import pytest
 
@@ -131,7 +133,7 @@ def test_a_phone_has_room_for_everything(browser: Browser, judging: tuple[Campai
         undo = page.locator("#undo button")
         undo.wait_for()
         assert undo.inner_text() == "Undo grade 2"  # on one line, with Skip beside it
-        assert undo.bounding_box()["y"] == page.locator("#skip button").bounding_box()["y"]  # type: ignore[index]
+        assert undo.bounding_box()["y"] == page.locator("#skip summary").bounding_box()["y"]  # type: ignore[index]
         undo.tap()
         undo.wait_for(state="detached")
         page.goto(server.url + "/overview")
@@ -184,3 +186,170 @@ FAINT = """() => {
       return [(a + .05) / (b + .05), e.outerHTML.slice(0, 80)]; })
     .filter(([ratio]) => ratio < 4.5);
 }"""
+
+
+@pytest.fixture
+def team(
+    tmp_path: Path, small: Collection, put: Callable[[str, str], Path], serve: Callable[..., Served]
+) -> Iterator[tuple[Campaign, Served]]:
+    """A campaign with hostile texts of every kind, of which bob has judged some pairs; its owner is ann."""
+    hostile = f"bird {SCRIPT} $\\foo$ \u202edrib\u202c =1+1"
+    with Campaign.create(
+        tmp_path / "team.db",
+        replace(small, judgments=None),
+        metric="nDCG@5",
+        scale=Scale.graded(2),
+        model="uniform",
+        policy="depth",
+        guideline=f"Be fair. {hostile}",
+        queries={query: f"{query} {hostile}" for query in small.runs.queries},
+        grade_words=("none <b>", "$\\foo$", "all of it"),
+        stopping="confidence=.99",
+    ) as campaign:
+        campaign.change_query_guidelines("eve", {query: f"Birds of {query}. {hostile}" for query in campaign.queries})
+        lines = [{"doc": doc, "title": hostile, "text": f"A BÍRD in {doc}. {hostile}"} for doc in campaign.pool.docs]
+        docs = put("documents.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
+        for i in range(3):
+            campaign.record("bob", *campaign.pool.label(i), 2)
+            campaign.comment("bob", *campaign.pool.label(i), f"mine: {hostile}")
+            campaign.record("cid", *campaign.pool.label(i), 0)
+        campaign.refresh()
+        yield campaign, serve(campaign.address[0], "--docs", docs, "--assessor", "ann")
+
+
+def _listen(page: Page) -> list[str]:
+    """What goes wrong on a page, from now on."""
+    wrong: list[str] = []
+    page.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    return wrong
+
+
+def test_a_topic_is_judged_through_by_keys(browser: Browser, team: tuple[Campaign, Served]) -> None:
+    campaign, server = team
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    wrong = _listen(page)
+    page.goto(server.url)
+    query, doc = _pair(page)
+    assert f"Birds of {query}." in page.locator("#query-guideline p").inner_text()
+    assert SCRIPT in page.locator("#query-guideline p").inner_text()
+    assert page.locator("#document mark").first.inner_text() == "bird"  # in the title
+    assert page.locator(".text mark").first.inner_text() == "BÍRD"
+    painted = "getComputedStyle(document.querySelector('.text mark')).backgroundColor"
+    before = page.evaluate(painted)
+    page.keyboard.press("h")
+    assert page.evaluate(painted) == "rgba(0, 0, 0, 0)" != before
+    assert page.locator("#grades .words").all_inner_texts() == ["none <b>", "$\\foo$", "all of it"]
+    assert not page.locator("#help dl").is_visible()
+    page.keyboard.press("?")
+    assert page.locator("#help dl").inner_text().split("\n") == ["0", "none <b>", "1", "$\\foo$", "2", "all of it"]
+    assert page.locator("#guideline p").is_visible()  # before the first judgment
+    page.keyboard.press("g")
+    assert not page.locator("#guideline p").is_visible()
+
+    page.keyboard.press("s")  # a menu of reasons, which Escape closes
+    assert page.locator("#skip button").first.is_visible()
+    page.keyboard.press("Escape")
+    assert not page.locator("#skip button").first.is_visible()
+    page.keyboard.press("s")
+    _press(page, "2")
+    assert [skip.reason for skip in campaign.state.skipped[query, doc]] == ["wrong language"]
+    assert page.evaluate(painted) == "rgba(0, 0, 0, 0)"  # still off
+
+    todo = {pair for pair in map(campaign.pool.label, range(len(campaign.pool))) if pair[0] == query}
+    for _ in range(len(campaign.pool)):
+        pair = _pair(page)
+        if not todo - campaign.state.judged.keys() - {(query, doc)}:
+            break
+        _press(page, str(len(pair[1]) % 3))
+        assert campaign.state.judged[pair][-1].grade == len(pair[1]) % 3
+    assert todo - campaign.state.judged.keys() <= {(query, doc)}
+    spent = [judgments[-1].seconds for judgments in campaign.state.judged.values() if judgments[-1].by == "ann"]
+    assert all(seconds is not None and 0 <= seconds < 60 for seconds in spent)
+    assert page.evaluate("window.stolen") is None
+    assert wrong == []
+    page.close()
+    _check_idle_time(browser, server)
+
+
+def _check_idle_time(browser: Browser, server: Served) -> None:
+    """Time counts while the page is in sight, up to a minute after the last key."""
+    page = browser.new_page()
+    page.clock.install()
+    page.goto(server.url)
+    sent: list[str] = []
+    page.on("request", lambda request: sent.append(request.post_data or "") if request.method == "POST" else None)
+    for waits, least, most in (((20,), 19, 25), ((30, 600), 88, 95), ((600,), 59, 65)):
+        for pause in waits:
+            page.clock.run_for(1000 * pause)
+            page.keyboard.press("Shift")
+        _press(page, "1")
+        seconds = float(parse_qs(sent[-1])["seconds"][0])
+        assert least <= seconds <= most, (waits, seconds)
+
+
+def test_a_pair_is_adjudicated_by_keys_with_the_document_on_screen(
+    browser: Browser, team: tuple[Campaign, Served]
+) -> None:
+    campaign, server = team
+    _check_the_owners_page(browser, campaign, server)
+    first, second = campaign.state.disagreements
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    wrong = _listen(page)
+    page.goto(server.url)
+    page.goto(server.url + "/adjudicate")
+    assert _pair(page) == first
+    text = page.locator(".text")
+    assert first[1] in text.inner_text()
+    assert SCRIPT in text.inner_text()
+    box = text.bounding_box()
+    assert box is not None
+    assert box["y"] + box["height"] < 900  # in sight, with both grades and the comment
+    assert [each.split("\n")[0] for each in page.locator(".votes li").all_inner_texts()] == [
+        "0 cid none <b>",
+        "2 bob all of it",
+    ]
+    assert "mine: bird" in page.locator(".remark").first.inner_text()
+    page.keyboard.press("n")
+    page.wait_for_url("**doc=*")
+    assert _pair(page) == second
+    page.keyboard.press("r")
+    page.keyboard.type("1 is what it is <b>")  # digits in the field are digits
+    page.keyboard.press("Enter")
+    assert second not in campaign.state.adjudicated
+    _press(page, "1")
+    settled = campaign.state.adjudicated[second]
+    assert (settled.by, settled.grade, settled.reason) == ("ann", 1.0, "1 is what it is <b>")
+    assert _pair(page) == first
+    _press(page, "2")
+    assert "No open disagreements" in page.locator("main").inner_text()
+    page.keyboard.press("u")
+    page.wait_for_url("**doc=*")
+    assert _pair(page) == first
+    assert "Settled by ann as 2" in page.locator("main").inner_text()
+    _press(page, "0")
+    assert campaign.state.adjudicated[first].grade == 0
+    assert page.evaluate("window.stolen") is None
+    assert wrong == []
+
+
+def _check_the_owners_page(browser: Browser, campaign: Campaign, server: Served) -> None:
+    """It follows the campaign; and all pages have room on a phone."""
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    wrong = _listen(page)
+    page.goto(server.url + "/overview")
+    page.locator("#queries-fold summary").click()  # folded by the reader, and stays so
+    assert "Adjudicate 3 pairs" in page.locator(".next").inner_text()
+    campaign.adjudicate("eve", *campaign.state.disagreements[0], 1)
+    page.get_by_text("Adjudicate 2 pairs on which assessors differ.").wait_for(timeout=20_000)
+    assert page.locator("#queries-fold").get_attribute("open") is None
+    assert page.evaluate("window.stolen") is None
+    assert wrong == []
+    for scheme in ("light", "dark"):
+        phone = browser.new_page(viewport={"width": 360, "height": 640}, is_mobile=True, color_scheme=scheme)
+        for path in ("/", "/adjudicate", "/overview"):
+            phone.goto(server.url + path)
+            assert phone.evaluate("document.documentElement.scrollWidth") <= 360, path
+            assert phone.evaluate(UNNAMED) == []
+            assert phone.evaluate(FAINT) == []
+        phone.close()

@@ -23,8 +23,8 @@ from tests.web.conftest import ANN, EVE, HOST, invite
 
 pytestmark = pytest.mark.slow
 PATHS = [
-    *("/", "/judge", "/undo", "/skip", "/flag", "/comment", "/progress", "/overview", "/settle", "/login", "/logout"),
-    *("/join/{token}", "/export/{format}", "/media/{key}", "/static/{name}"),
+    *("/", "/judge", "/undo", "/skip", "/flag", "/comment", "/progress", "/overview", "/adjudicate", "/settle"),
+    *("/login", "/logout", "/join/{token}", "/export/{format}", "/media/{key}", "/static/{name}"),
 ]
 EXAMPLES = 200
 REFUSED = {400, 401, 403, 404, 405, 408, 413, 415, 421, 422, 429}

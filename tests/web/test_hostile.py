@@ -246,10 +246,10 @@ def test_pages_have_no_script_style_or_handler_of_their_own(open_page: Open, cam
 
     campaign.refresh()
     client = open_page()
-    for path in ("/", "/overview", "/login", "/progress", "/nowhere"):
+    for path in ("/", "/overview", "/adjudicate", "/login", "/progress", "/nowhere"):
         text = client.get(path).text
         assert not re.search(
-            r"<style|\sstyle=|\son[a-z]+=\"|<script(?! src=\"/static/judge.js\" defer></script>)", text
+            r"<style|\sstyle=|\son[a-z]+=\"|<script(?! src=\"/static/(judge|overview).js\" defer></script>)", text
         )
         assert not re.search(r"(?:src|href)=\"(?:https?:)?//", text)
 
@@ -358,7 +358,7 @@ def test_a_store_that_is_read_only_here_is_said(open_page: Open, campaign: Campa
     reader = Campaign.open(campaign.address[0], read_only=True)
     client = open_page()
     form = {**client.get("/").form("/judge"), "grade": "1"}
-    client.app._app._app.router.routes[1].endpoint.__self__.campaign = reader  # type: ignore[attr-defined]
+    client.app._app._app.router.routes[1].endpoint.__self__.site.campaign = reader  # type: ignore[attr-defined]
     answer = client.post("/judge", form)
     assert answer.status == 503
     assert "open for reading only" in answer.text

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from probeval.campaign import Campaign, Commented, Flagged, Judged, Skipped, Withdrawn
+from probeval.campaign import Campaign, Commented, Flagged, Judged, Leased, Skipped, Withdrawn
 from probeval.data import Scale
 from probeval.web import Board, Roster, read_documents
-from probeval.web.site import _buttons
+from probeval.web.judging import SKIP_REASONS, grade_buttons
 from tests.web.asking import Answer, Client
-from tests.web.conftest import ANN, EVE, TOKENS
+from tests.web.conftest import ANN, EVE, SCRIPT, TOKENS
 
 Open = Callable[..., Client]
 
@@ -136,7 +136,7 @@ def test_progress_shows_the_model_and_the_curve(open_page: Open, campaign: Campa
     assert snapshot is not None
     assert f"{snapshot.confidence:.3f}" in text
     assert "<polyline" in text
-    assert ">4 <small>of" in text
+    assert '<dd id="judged">4</dd>' in text  # against the work ahead once it is known, never against the pool
     assert "ranking" not in text.lower()
 
 
@@ -165,10 +165,10 @@ def test_the_strip_says_what_the_model_knew_and_forecasts_nothing_from_little(op
     status = board.look().status
     said = _said(client.get("/progress").text)
     assert f"Confidence {snapshot.confidence:.3f} target 0.95" in said
-    assert f"{100 * status.way:.0f}% of the way to the target" in said  # type: ignore[operator]
-    assert ("first judgments often lower confidence" in said) == (status.way == 0)
+    assert f"Judged 24 of about {24 + status.left} By you" in said  # type: ignore[operator]
+    assert f"{100 * 24 / (24 + status.left):.0f}% of the judgments to the target" in said  # type: ignore[operator]
     assert f"Target confidence=0.95: about {status.left} more judgments" in str(status)
-    assert f"Left about {status.left} judgments, under 1 min" in said
+    assert f"Left about {status.left} , under 1 min" in said
     assert "Confidence so far" in said
 
 
@@ -219,9 +219,10 @@ def test_the_owner_settles_disagreements_and_exports(open_page: Open, campaign: 
     campaign.record("ann", *pair, 0)
     campaign.record("bob", *pair, 2)
     owner = open_page(who=EVE)
-    form = owner.get("/overview").form("/settle")
+    assert "Adjudicate 1 pair on which assessors differ." in owner.get("/overview").text
+    form = owner.get("/adjudicate").form("/settle")
     assert (form["query"], form["doc"]) == pair
-    assert owner.post("/settle", {**form, "grade": "1"}).status == 303
+    assert owner.post("/settle", {**form, "grade": "1"}, {"x-part": ""}).status == 303
     assert "No open disagreements" in owner.get("/overview").text
     assert owner.get("/export/qrels").text == campaign.export("qrels")
     assert f"{pair[0]} adjudicated {pair[1]} 1" in owner.get("/export/qrels").text
@@ -230,6 +231,91 @@ def test_the_owner_settles_disagreements_and_exports(open_page: Open, campaign: 
         assert answer.text == campaign.export(form_name)
         assert answer.headers["content-disposition"].startswith("attachment")
     assert owner.get("/export/exe").status == 404
+
+
+def test_the_page_shows_the_guideline_of_the_query_and_words_for_grades(open_page: Open, campaign: Campaign):
+    client = open_page()
+    query = client.get("/").form("/judge")["query"]
+    campaign.change_query_guidelines("eve", {query: f"Only today. {SCRIPT}"})
+    campaign.change("eve", grade_words=("no <b>", "related", "perfect"))
+    page = client.get("/").text
+    assert page.index("Only today.") < page.index('id="document"')  # above the document
+    assert "<script>window" not in page
+    assert page.count("no &lt;b&gt;") == 3  # on the button, as its title, and in the help
+    assert _judge(client, client.get("/"), "2").status == 200
+    assert _events(campaign, Judged)[0].guideline == 2
+
+
+def test_query_terms_are_marked_in_the_document(open_page: Open, campaign: Campaign):
+    client = open_page()
+    campaign.change_queries("eve", dict.fromkeys(campaign.queries, "a TÉXT of nothing"))
+    assert "<mark>Text</mark> of " in client.get("/").text
+
+
+def test_a_skip_has_a_reason(open_page: Open, campaign: Campaign):
+    client = open_page()
+    page = client.get("/")
+    for reason in SKIP_REASONS:
+        assert f'name="text" value="{reason}"' in page.text
+        page = client.post("/skip", {**page.form("/skip"), "text": reason})
+    assert [event.reason for event in _events(campaign, Skipped)] == list(SKIP_REASONS)
+    assert "Skipped: no text 1, wrong language 1, cannot judge 1, other 1." in _said(client.get("/overview").text)
+
+
+@pytest.mark.parametrize(("sent", "kept"), [("0.5", True), ("", False), ("999999999", True)])
+def test_time_on_a_document_comes_with_the_grade(open_page: Open, campaign: Campaign, sent: str, kept: bool):
+    client = open_page()
+    page = client.get("/")
+    assert client.post("/judge", {**page.form("/judge"), "grade": "1", "seconds": sent}).status == 200
+    (judged,) = _events(campaign, Judged)
+    assert (judged.seconds is not None) == kept
+    assert (judged.seconds or 0) <= judged.time - _events(campaign, Leased)[0].time
+
+
+@pytest.mark.parametrize("sent", ["-1", "nan", "1e9", "x", "٣"])
+def test_time_that_is_no_number_is_refused(open_page: Open, campaign: Campaign, sent: str):
+    client = open_page()
+    answer = client.post("/judge", {**client.get("/").form("/judge"), "grade": "1", "seconds": sent})
+    assert answer.status == 400
+    assert "must be a number of seconds" in answer.text
+    assert not _events(campaign, Judged)
+
+
+def test_progress_is_against_the_budget_where_there_is_no_forecast(open_page: Open, campaign: Campaign):
+    campaign.change("eve", stopping="confidence=.99,budget=40")
+    campaign.refresh()
+    client = open_page()
+    _judge(client, client.get("/"))
+    said = _said(client.get("/progress").text)
+    assert "Judged 1 of at most 40 By you 1" in said
+    assert "2% of the judgments in the budget" in said
+
+
+def test_the_owners_page_and_its_part(open_page: Open, campaign: Campaign):
+    campaign.refresh()
+    for i in range(12):
+        pair = campaign.pool.label(i)
+        campaign.record("ann", *pair, i % 3)
+        campaign.record("bob", *pair, min(2, i % 3 + (i == 3)))
+    campaign.refresh(forecast=True)
+    client = open_page(who=EVE)
+    whole, part = client.get("/overview").text, client.get("/overview", {"x-part": "1"}).text
+    assert part in whole
+    assert "<html" not in part
+    said = _said(part)
+    status = campaign.status()
+    assert "Adjudicate 1 pair on which assessors differ." in said
+    assert f"Krippendorff&#39;s alpha {status.alpha:.3f}".replace("&#39;", "'") in said
+    assert f"ann, bob 12 11 {status.agreements[0].kappa:.2f}" in said
+    assert 'class="band"' in part
+    assert 'class="ahead"' in part
+    for each in status.queries:
+        assert f"<code>{each.query}</code>" in part
+        assert f"{each.uncertainty:.3f}" in said
+    assert "ann 12 now" in said
+    shown = open_page(who=ANN, show_ranking=True).get("/overview").text
+    for secret in ("What to do next", "Agreement", "Queries", "Disagreements", "bob"):
+        assert secret not in shown
 
 
 def test_coming_in_and_going_out(open_page: Open):
@@ -274,9 +360,10 @@ def test_sounds_and_pictures_are_served_whole_and_in_parts(
 
 
 def test_grades_get_buttons_up_to_ten_and_a_field_beyond():
-    assert _buttons(Scale.binary()) == [("0", "not relevant"), ("1", "relevant")]
-    assert [grade for grade, _ in _buttons(Scale.graded(9))] == list("0123456789")
-    assert _buttons(Scale.fine()) == []
+    assert grade_buttons(Scale.binary()) == [("0", "not relevant"), ("1", "relevant")]
+    assert [grade for grade, _ in grade_buttons(Scale.graded(9))] == list("0123456789")
+    assert grade_buttons(Scale.fine()) == []
+    assert grade_buttons(Scale.binary(), ("no", "yes")) == [("0", "no"), ("1", "yes")]
 
 
 def test_a_fine_scale_is_typed(tmp_path: Path, small, open_page: Open):
@@ -298,7 +385,9 @@ def test_a_fine_scale_is_typed(tmp_path: Path, small, open_page: Open):
         assert [said[-1].grade for said in fine.state.judged.values()] == [73.0]
 
 
-@pytest.mark.parametrize("path", ["/static/probeval.css", "/static/judge.js", "/static/join.js", "/static/icon.svg"])
+@pytest.mark.parametrize(
+    "path", [f"/static/{name}" for name in ("probeval.css", "judge.js", "join.js", "overview.js", "icon.svg")]
+)
 def test_static_files_name_nothing_elsewhere(open_page: Open, path: str):
     answer = open_page().get(path)
     assert answer.status == 200

@@ -12,18 +12,55 @@
     alertBox.hidden = !text;
   }
 
+  // The time on a document: seconds in which the page is in sight and there was input within the last minute.
+  const IDLE = 60000;
+  let spent = 0;
+  let counted = performance.now();
+  let touched = counted;
+  let visible = !document.hidden;
+
+  function count() {
+    const now = performance.now();
+    if (visible) spent += Math.max(0, Math.min(now, touched + IDLE) - counted);
+    counted = now;
+  }
+
+  function touch() {
+    count();
+    touched = counted;
+  }
+
+  for (const kind of ["keydown", "pointerdown", "pointermove", "wheel", "scroll", "timeupdate"]) {
+    document.addEventListener(kind, touch, { capture: true, passive: true });
+  }
+  document.addEventListener("visibilitychange", () => {
+    count();
+    visible = !document.hidden;
+    touched = counted;
+  });
+
+  const label = (name) => {
+    const part = document.getElementById(name);
+    return part ? part.getAttribute("aria-label") : "";
+  };
+
   function show(html) {
-    const open = [...page.querySelectorAll("details[open]")].map((part) => part.id);
+    const folds = new Map([...page.querySelectorAll("details[id]")].map((part) => [part.id, part]));
+    const before = label("document");
     page.innerHTML = html;
-    for (const id of ["curve", "guideline"]) {
-      const part = document.getElementById(id);
-      if (part) part.open = open.includes(id);
+    for (const id of ["curve", "guideline", "query-guideline", "help"]) {
+      const [was, part] = [folds.get(id), document.getElementById(id)];
+      if (was && part && was.dataset.of === part.dataset.of) part.open = was.open;
     }
     const notice = document.getElementById("notice");
     status.textContent = notice ? notice.textContent : "";
     const shown = document.getElementById("document");
     if (shown) shown.focus({ preventScroll: true });
     window.scrollTo(0, 0);
+    if (label("document") !== before) {
+      touch();
+      spent = 0;
+    }
     page.dataset.turn = String(Number(page.dataset.turn || 0) + 1);
   }
 
@@ -48,6 +85,10 @@
     try {
       const fields = new FormData(form);
       if (button && button.name) fields.set(button.name, button.value);
+      if (form.getAttribute("action") === "/judge") {
+        count();
+        fields.set("seconds", (spent / 1000).toFixed(1));
+      }
       const address = button && button.hasAttribute("formaction") ? button.formAction : form.action;
       const response = await send(address, new URLSearchParams(fields));
       const text = await response.text();
@@ -72,57 +113,71 @@
     submit(event.target, event.submitter);
   });
 
-  function press(selector) {
-    const button = document.querySelector(selector);
-    if (button) button.click();
-    return Boolean(button);
-  }
-
-  function enter() {
-    const field = document.getElementById("text");
-    if (!field) return false;
-    document.getElementById("remarks").open = true;
-    field.focus();
+  // A key belongs to the element with this data-key: a field is entered, anything else is clicked.
+  function press(key) {
+    const menu = page.querySelector("details.menu[open]");
+    const found = (menu && menu.querySelector(`form [data-key="${key}"]`)) || page.querySelector(`[data-key="${key}"]`);
+    if (!found) return false;
+    if (found.matches("input, textarea")) {
+      const fold = found.closest("details");
+      if (fold) fold.open = true;
+      found.focus();
+    } else {
+      found.click();
+    }
     return true;
   }
 
-  const keys = {
-    u: () => press("#undo button"),
-    s: () => press("#skip button"),
-    c: enter,
-    f: () => press("#comment button[formaction]"),
-    g: () => press("#guideline summary"),
-  };
+  function leave(field) {
+    const menu = page.querySelector("details.menu[open]");
+    if (field) field.blur();
+    else if (menu) menu.open = false;
+  }
+
+  function mark(on) {
+    document.body.classList.toggle("unmarked", !on);
+    try {
+      localStorage.setItem("marks", on ? "on" : "off");
+    } catch {
+      // it is forgotten with the page
+    }
+  }
+  try {
+    if (localStorage.getItem("marks") === "off") mark(false);
+  } catch {
+    // marks are on
+  }
 
   document.addEventListener("keydown", (event) => {
     const field = event.target.closest("input, textarea, select");
-    if (event.key === "Escape" && field) {
-      field.blur();
+    if (event.key === "Escape") {
+      leave(field);
       return;
     }
     if (field) {
-      if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && field.id === "text") {
+      if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && field.matches("textarea")) {
         event.preventDefault();
-        press("#comment button");
+        field.form.requestSubmit();
+      } else if (event.key === "Enter" && field.id === "text" && field.matches("input")) {
+        event.preventDefault(); // a reason is sent with a grade
+        field.blur();
       }
       return;
     }
     if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
-    if (/^[0-9]$/.test(event.key)) {
-      const typed = document.getElementById("grade");
-      if (typed) {
-        typed.focus(); // the digit goes into the field
-      } else if (press(`#grades button[value="${event.key}"]`)) {
-        event.preventDefault();
-      }
-    } else if (Object.hasOwn(keys, event.key) && keys[event.key]()) {
+    const typed = document.getElementById("grade");
+    if (event.key === "h") {
+      mark(document.body.classList.contains("unmarked"));
+    } else if (/^[0-9]$/.test(event.key) && typed && !page.querySelector("details.menu[open]")) {
+      typed.focus(); // the digit goes into the field
+    } else if (/^[0-9a-z?]$/.test(event.key) && press(event.key)) {
       event.preventDefault();
     }
   });
 
   // Refresh the progress strip: others judge, and the model is updated.
   setInterval(async () => {
-    if (busy || document.hidden) return;
+    if (busy || document.hidden || !document.getElementById("progress")) return;
     try {
       const response = await fetch("/progress", { headers: { "X-Part": "1" } });
       const strip = document.getElementById("progress");

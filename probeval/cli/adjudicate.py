@@ -1,0 +1,111 @@
+"""``probeval campaign adjudicate``: the pairs on which assessors differ, and their final grades."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import pandas as pd
+import typer
+
+from probeval.cli.documents import DisagreementDocument, DisagreementsDocument
+from probeval.cli.options import Format, OutputFormat, Quiet, Seed
+from probeval.cli.output import Talk, write
+from probeval.cli.stores import By, DocId, Grade, Name, QueryId, StorePlace, Token, event_row, opened_campaign
+from probeval.data import read_texts
+from probeval.errors import ProbevalError
+
+if TYPE_CHECKING:
+    from probeval.campaign import Campaign
+
+__all__ = ["adjudicate"]
+
+# Control characters, and those that reorder text: in a terminal they could rewrite what was printed before.
+UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+WIDTH = 100
+
+
+def adjudicate(
+    store: StorePlace,
+    query: QueryId = None,
+    doc: DocId = None,
+    grade: Grade = None,
+    docs: Annotated[
+        Path | None,
+        typer.Option("--docs", metavar="FILE", help="A table of doc and text: the list shows the documents too."),
+    ] = None,
+    by: By = "owner",
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="The reason.")] = "",
+    token: Token = None,
+    name: Name = None,
+    output_format: Format = OutputFormat.table,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Settle the grade of a pair; without QUERY, DOC and GRADE list the disagreements.
+
+    Example: probeval campaign adjudicate mine.db q01 d0007 1 --by eve
+    """
+    talk = Talk(quiet=quiet)
+    with opened_campaign(store, name, read_only=query is None) as opened:
+        if query is None:
+            rows = _disagreements(opened, {} if docs is None else read_texts(docs, "doc"))
+            if not rows:
+                talk("No open disagreements.")
+            if docs is not None and output_format is OutputFormat.table:
+                for each in rows:
+                    typer.echo(_case(each))
+                return
+            waiting: DisagreementsDocument = {"disagreements": rows}
+            columns = [
+                "query",
+                "doc",
+                "grades",
+                "comments",
+                *([] if docs is None else ["query_text", "guideline", "text"]),
+            ]
+            write(pd.DataFrame(rows, columns=columns), waiting, output_format)
+            return
+        if doc is None or grade is None:
+            raise ProbevalError("Give QUERY, DOC and GRADE, or none of them to list the disagreements.")
+        row = event_row(opened.adjudicate(by, query, doc, grade, reason=reason, token=token))
+        write(pd.DataFrame([row]), row, output_format)
+
+
+def _disagreements(opened: Campaign, documents: dict[str, str]) -> list[DisagreementDocument]:
+    state = opened.state
+    rows: list[DisagreementDocument] = []
+    for pair in state.disagreements:
+        grades = ", ".join(f"{who} {judgment.grade:g}" for who, judgment in sorted(state.latest(pair).items()))
+        comments = "; ".join(f"{comment.by}: {comment.text}" for comment in state.comments.get(pair, ()))
+        rows.append(
+            {
+                "query": pair[0],
+                "doc": pair[1],
+                "grades": grades,
+                "comments": comments,
+                "query_text": state.texts.get(pair[0], ""),
+                "guideline": state.query_guideline(pair[0]),
+                "text": documents.get(pair[1], ""),
+            }
+        )
+    return rows
+
+
+def _case(row: DisagreementDocument) -> str:
+    """A pair in words: the query and its guideline, the document, the grades, the comments."""
+    parts = [
+        f"Query {row['query']}: {row['query_text'] or 'no text'}",
+        *([f"Guideline: {row['guideline']}"] if row["guideline"] else []),
+        f"Document {row['doc']}:",
+        textwrap.indent(_filled(row["text"] or "no text in this file"), "  "),
+        f"Grades: {row['grades']}.",
+        *([f"Comments: {row['comments']}"] if row["comments"] else []),
+    ]
+    return UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", "\n".join(parts)) + "\n"
+
+
+def _filled(text: str) -> str:
+    return "\n".join(textwrap.fill(line, WIDTH, break_on_hyphens=False) for line in text.splitlines())

@@ -1,0 +1,109 @@
+"""The owner's page: what to do next, confidence, ranking, queries, assessors, export."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from probeval.campaign import Status, export_formats
+from probeval.campaign.advice import day_of
+from probeval.web.adjudication import address
+from probeval.web.pictures import intervals
+
+if TYPE_CHECKING:
+    from probeval.web.assessors import Assessor
+    from probeval.web.site import Site
+
+__all__ = ["OverviewPage"]
+
+MOST_SHOWN = 50  # disagreements and flags
+MOST_ADVICE = 3  # sentences
+MINUTE, HOUR, DAY = 60.0, 3600.0, 24 * 3600.0
+
+
+@dataclass(frozen=True, eq=False)
+class OverviewPage:
+    """The handlers of the owner's page.
+
+    Parameters
+    ----------
+    site
+        The shared objects of all pages.
+    """
+
+    site: Site
+
+    async def overview(self, request: Request) -> Response:
+        """Progress and ranking; for the owner also queries, assessors, disagreements and exports."""
+        person = self.site.person(request) if self.site.show_ranking else self.site.owner(request)
+        template = "standing.html" if "x-part" in request.headers else "overview.html"
+        return await run_in_threadpool(self.page, template, person)
+
+    def page(self, template: str, person: Assessor) -> Response:
+        """The page, or the part of it that changes."""
+        state = self.site.campaign.state
+        standing = self.site.standing(person, state, self.site.tally.own(person.name)[0])
+        snapshot, status = standing["snapshot"], standing["standing"].status
+        return self.site.render(
+            template,
+            person,
+            intervals=intervals(() if snapshot is None else snapshot.systems),
+            advice=status.advice[:MOST_ADVICE],
+            queries=sorted(status.queries, key=lambda each: (-_known(each.uncertainty), each.query)),
+            most_uncertain=max((_known(each.uncertainty) for each in status.queries), default=0.0),
+            last_seen=last_seen(status),
+            disagreements=[
+                (pair, address(pair), sorted(state.latest(pair).values(), key=lambda j: j.by))
+                for pair in (state.disagreements[:MOST_SHOWN] if person.owner else ())
+            ],
+            flags=self._flags(person),
+            skip_counts=self._skips(person).most_common(),
+            exports=export_formats().values(),
+            **standing,
+        )
+
+    def _flags(self, person: Assessor) -> list[tuple[Any, str]]:
+        state = self.site.campaign.state
+        flags = [flag for each in state.flags.values() for flag in each] if person.owner else []
+        return [(flag, address(flag.pair)) for flag in flags[-MOST_SHOWN:]]
+
+    def _skips(self, person: Assessor) -> Counter[str]:
+        skipped = self.site.campaign.state.skipped.values() if person.owner else ()
+        return Counter(skip.reason or "no reason given" for each in skipped for skip in each)
+
+    async def export(self, request: Request) -> Response:
+        """The judgments, or the log, as a file."""
+        self.site.owner(request)
+        known = export_formats()
+        wanted = known.get(request.path_params["format"])
+        if wanted is None:
+            raise HTTPException(404, f"Unknown export format: expected one of {', '.join(known)}.")
+        text = await run_in_threadpool(self.site.campaign.export, wanted.name)
+        disposition = f'attachment; filename="{wanted.file_name}"'
+        return Response(text, media_type=wanted.media_type, headers={"content-disposition": disposition})
+
+
+def last_seen(status: Status) -> dict[str, str]:
+    """When each assessor judged last, in words."""
+    return {share.assessor: _ago(share.last, status.time) for share in status.assessors}
+
+
+def _ago(moment: float, now: float) -> str:
+    since = now - moment
+    if since != since:
+        return "-"
+    if since < MINUTE:
+        return "now"
+    if since < HOUR:
+        return f"{since / MINUTE:.0f} min ago"
+    return f"{since / HOUR:.0f} h ago" if since < DAY else day_of(moment, now)
+
+
+def _known(value: float) -> float:
+    return 0.0 if value != value else value
