@@ -380,6 +380,7 @@ def _report(story: Story, folder: Path, seed: int, talk: Talk) -> Path:
             command=command,
             more=(difference(story.decision, title="A decision between two systems"),),
             made={"policy": "gain"},
+            progress=lambda work: talk.track(work, "Writing the report"),
         )
     )
     return write_report(page, folder / "report.html")
