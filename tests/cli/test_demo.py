@@ -11,7 +11,6 @@ import pytest
 
 from probeval.cli import demo as demo_module
 from probeval.cli.demo import WIDTH
-from probeval.cli.output import Talk
 from probeval.reports import results
 
 # The demo with a short forecast in its report: of less worth, sooner.
