@@ -59,7 +59,7 @@ OPTIONS = f"--metric {METRIC} --scale graded:3"
 def draw_campaign(rng: np.random.Generator) -> Collection:
     """Draw the campaign of the demo: effects as past campaigns showed them, and labels by a machine as real ones are.
 
-    The machine is one that the card does not know: its worth is drawn from those of others.
+    The machine is not on the card: its worth is drawn from those of others.
     """
     model = load_card(CARD).model
     assert isinstance(model, Hierarchical)
@@ -269,15 +269,13 @@ def _rank(truth: KnownTruth, before: JudgingState, unlabelled: JudgingState, sho
     _say(
         talk, f"By the runs and the labels of a machine of unknown worth, the model {CARD} already tells systems apart."
     )
-    if not show:
-        return
-    write_table(before.ranking.to_frame()[RANKED], title=f"\n{METRIC}, nothing judged", decimals=DECIMALS)
-    rows = {"runs": unlabelled, "runs and labels": before}
-    taus = [
-        {"evidence": name, "expected_tau": state.ranking.expected_tau, "tau": truth.tau(state)}
-        for name, state in rows.items()
-    ]
-    write_table(pd.DataFrame(taus), title="\nKendall's tau with the true order", decimals=DECIMALS)
+    if show:
+        write_table(before.ranking.to_frame()[RANKED], title=f"\n{METRIC}, nothing judged", decimals=DECIMALS)
+        taus = [
+            {"evidence": name, "expected_tau": state.ranking.expected_tau, "tau": truth.tau(state)}
+            for name, state in (("runs", unlabelled), ("runs and labels", before))
+        ]
+        write_table(pd.DataFrame(taus), title="\nKendall's tau with the true order", decimals=DECIMALS)
     _say(talk, "expected_tau is what the model states; tau is found with all judgments, which only a demo has.")
 
 

@@ -77,7 +77,7 @@ class SyntheticObserver:
     def drawn(
         cls, rng: np.random.Generator, prior: HierarchicalPrior, *, name: str = "machine", grades: int | None = None
     ) -> SyntheticObserver:
-        """Draw an observer from what a card says of observers of its name or kind: its worth is that of real labels.
+        """Draw an observer from a card's prior of observers of its name or kind: its worth is that of real labels.
 
         Parameters
         ----------
@@ -86,7 +86,7 @@ class SyntheticObserver:
         prior
             The prior of a card: ``load_card("text-hierarchical").model.prior``.
         name
-            The name of the observer; one that the card does not know is like the others of its kind.
+            The name of the observer; one that is not on the card is like the others of its kind.
         grades
             The highest of its integer labels; None for numbers.
         """
