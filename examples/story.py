@@ -1,8 +1,8 @@
-"""The picture and the numbers of the README: campaigns ranked with no judgment, then judged where it tells most.
+"""The picture and the numbers of the README: campaigns ranked by labels of a machine, then judged where it tells most.
 
-Run as ``python examples/story.py [FILE.png]`` (``docs/_static/story.png``). The campaigns are synthetic, drawn as those
-of ``probeval demo`` are, their systems set apart enough for sixty judgments to tell: they illustrate, and prove
-nothing. All seeds from 0 to 4 are shown; the picture is of seed 0.
+Run as ``python examples/story.py [FILE.png]`` (``docs/_static/story.png``). The campaigns are those of ``probeval
+demo``: synthetic, with effects and labels as real campaigns show them. They illustrate, and prove nothing. All seeds
+from 0 to 4 are shown; the picture is of seed 0.
 """
 
 import sys
@@ -12,11 +12,13 @@ from pathlib import Path
 import numpy as np
 
 import probeval
+from probeval.cli.demo import draw_campaign
 from probeval.plots import plot_milestones, save
 from probeval.relevance import choose_model
 from probeval.reports import Milestone, milestone, milestone_table
 from probeval.selection import Judging
 from probeval.simulation import tau_and_accuracy
+from probeval.streams import stream
 
 METRIC, BATCH, MOST = "nDCG@10", 10, 60
 SEEDS = range(5)
@@ -24,7 +26,7 @@ SEEDS = range(5)
 
 def judge(seed: int) -> tuple[list[Milestone], list[float]]:
     """What is stated after each batch, and the tau with the order that full judgments give."""
-    campaign = probeval.synthetic_campaign(np.random.default_rng(seed), docs=200, sds={"team": 2.0, "system": 1.5})
+    campaign = draw_campaign(stream(seed))
     blind, scale = replace(campaign, judgments=None), campaign.judgments.scale()
     choice = choose_model(None, blind, scale=scale)
     judging = Judging.of(blind, choice.model, METRIC, scale=scale, seed=seed)

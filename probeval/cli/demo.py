@@ -1,11 +1,13 @@
-"""``probeval demo``: a synthetic campaign, from no judgments to a report."""
+"""``probeval demo``: a synthetic campaign with labels by a machine, from no judgments to a decision and a report."""
 
 from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -13,32 +15,56 @@ import numpy as np
 import pandas as pd
 import typer
 
+from probeval.arrays import Floats
 from probeval.cli.documents import DemoDocument, MilestoneDocument, TruthDocument
 from probeval.cli.options import Format, OutputFormat, Quiet, Seed
 from probeval.cli.output import Talk, write_csv, write_json, write_table
 from probeval.data import Collection, Judgments, write_campaign, write_qrels
-from probeval.metrics import measure
-from probeval.relevance import synthetic_campaign
+from probeval.metrics import Measured, measure
+from probeval.relevance import Hierarchical, SyntheticObserver, load_card, synthetic_campaign
 from probeval.streams import stream
 
 if TYPE_CHECKING:
     from probeval.relevance import Choice
-    from probeval.reports import Milestone
-    from probeval.selection import JudgingState
+    from probeval.relevance.observers.trust import ObserverTrust
+    from probeval.reports import Milestone, ReportResults
+    from probeval.selection import Judging, JudgingState, TrustReport, TwoSystems
 
-__all__ = ["demo"]
+__all__ = ["demo", "draw_campaign"]
 
 METRIC = "nDCG@10"
-DOCS, EFFECTS = 200, {"team": 2.0, "system": 1.5}  # effects large enough to rank the systems with sixty judgments
-BATCH = 10
-STOP = 0.95
-NEXT = """\
-evaluate RUNS/ --metric nDCG@10 --scale graded:3                   # rank them, for grades 0 to 3
-plan RUNS/ --metric nDCG@10 --scale graded:3                       # estimate the judgments needed
-campaign create mine.db RUNS/ --metric nDCG@10 --scale graded:3    # start judging (--queries: query texts)
-judge mine.db --docs docs.jsonl                                    # on a page, alone or as a team
-report mine.db                                                     # write the report"""
-SHOWN = ("judged", "confidence", "expected_tau", "half_width", "erho2", "phi")
+CARD = "text-hierarchical"
+QUERIES, DOCS = 50, 300
+LABELLER = "llm"
+BATCH = 20
+LEVEL = 0.95
+WIDTH = 100  # columns of a terminal
+RANKED = ["system", "rank", "mean", "lower", "upper", "p_best", "group"]
+MILESTONE = ("judged", "confidence", "half_width", "decided", "right", "expected_tau", "tau")
+TRUSTED = ["source", "slope", "lower", "upper", "p_noise", "judged", "correlation"]
+NEXT = (
+    ("Rank them, with labels if you have some (grades 0 to 3):", "evaluate RUNS/ --labels labels.tsv {options}"),
+    ("Estimate the judgments that a target takes:", "plan RUNS/ {options}"),
+    ("Judge on a page, alone or as a team:", "campaign create mine.db RUNS/ {options}"),
+    ("", "judge mine.db --docs docs.jsonl"),
+    ("", "report mine.db"),
+    ("Decide between two systems:", "compare new.txt old.txt --qrels judged.txt {options}"),
+)
+DECIMALS = dict.fromkeys(
+    [*RANKED, *TRUSTED, "expected_tau", "tau", "confidence", "difference", "p_better", "p_worse"], 3
+)
+OPTIONS = f"--metric {METRIC} --scale graded:3"
+
+
+def draw_campaign(rng: np.random.Generator) -> Collection:
+    """Draw the campaign of the demo: effects as past campaigns showed them, and labels by a machine as real ones are.
+
+    The machine is not on the card: its worth is drawn from those of others.
+    """
+    model = load_card(CARD).model
+    assert isinstance(model, Hierarchical)
+    labeller = SyntheticObserver.drawn(rng, model.prior, name=LABELLER, grades=2)
+    return synthetic_campaign(rng, queries=QUERIES, docs=DOCS, prior=model.prior, observers={LABELLER: labeller})
 
 
 def demo(
@@ -53,117 +79,237 @@ def demo(
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Rank a synthetic campaign with no judgments, judge a few important pairs, stop, and write a report.
+    """Rank a synthetic campaign by labels of a machine, judge a few pairs, examine the labels, decide, and report.
 
     Example: probeval demo
     """
     talk = Talk(quiet=quiet)
-    campaign = synthetic_campaign(stream(seed), docs=DOCS, sds=EFFECTS)
+    campaign = draw_campaign(stream(seed))
     write_campaign(campaign, folder)
-    talk(
-        f"A synthetic campaign (no real systems, queries or documents) is in {folder}/: {len(campaign.runs.systems)} "
-        f"systems, {len(campaign.runs.queries)} queries, {len(campaign.runs.pool):,} pairs."
+    runs = campaign.runs
+    _say(
+        talk,
+        f"A synthetic campaign is in {folder}/ (no real systems, queries or documents): {len(runs.systems)} systems, "
+        f"{len(runs.queries)} queries, and a label for each of {len(runs.pool):,} pairs by {LABELLER!r}, a machine. "
+        "Systems, queries and labels differ as in real campaigns.",
     )
     if judgments == 0:
         return
-    story = _run(campaign, judgments, seed, output_format is OutputFormat.table, talk)
-    assert story.state.judgments is not None
+    story = _tell(campaign, judgments, seed, output_format is OutputFormat.table, talk)
     write_qrels(folder / "judged.txt", story.state.judgments)
     page = _report(story, folder, seed, talk)
     if output_format is OutputFormat.csv:
-        write_csv(pd.DataFrame([asdict(mark) for mark in story.marks]))
+        write_csv(pd.DataFrame([asdict(mark) for mark in story.found.milestones]))
     elif output_format is OutputFormat.json:
         write_json({**story.to_dict(), "report": str(page)})
     _what_next(talk, folder, page)
 
 
 @dataclass(frozen=True, eq=False)
-class Story:
-    """The results of the demo: the campaign, the model, and the states before, during and after judging."""
+class KnownTruth:
+    """What the judgments of all pairs say, which only a demo has.
+
+    Parameters
+    ----------
+    campaign
+        The campaign with its judgments.
+    """
 
     campaign: Collection
-    choice: Choice
-    before: JudgingState
-    state: JudgingState
-    marks: tuple[Milestone, ...]
+
+    @cached_property
+    def scores(self) -> Measured:
+        """The score of each system on each query."""
+        assert self.campaign.judgments is not None
+        return measure(self.campaign.runs, self.campaign.judgments, METRIC)
 
     @property
-    def truth(self) -> TruthDocument:
-        """Results with all judgments: tau and agreement with the current ranking, and reliability."""
-        from probeval.reliability import gstudy
-        from probeval.selection import Verdict
+    def means(self) -> Floats:
+        """The score of each system, shape (system,)."""
+        return self.scores.values.mean(axis=1)
+
+    def tau(self, state: JudgingState) -> float:
+        """Kendall's tau of a ranking with the true one."""
         from probeval.simulation import tau_and_accuracy
 
-        assert self.campaign.judgments is not None
-        full = measure(self.campaign.runs, self.campaign.judgments, METRIC)
-        tau, accuracy = tau_and_accuracy(self.state.scores.mean, full.values.mean(axis=1))
-        study = gstudy(full, interval="none")
-        ahead, true = self.state.ranking.p_better, full.values.mean(axis=1)
-        decided = Verdict.of(self.state.ranking).decided & (ahead > ahead.T)
-        right = decided & (true[:, None] > true)
+        return tau_and_accuracy(state.scores.mean, self.means)[0]
+
+    def decided(self, state: JudgingState) -> tuple[int, int]:
+        """The numbers of comparisons that a ranking decides, and of those decided right."""
+        from probeval.selection import Verdict
+
+        ahead = state.ranking.p_better
+        decided = Verdict.of(state.ranking, level=LEVEL).decided & (ahead > ahead.T)
+        return int(decided.sum()), int((decided & (self.means[:, None] > self.means)).sum())
+
+    def worth(self, state: JudgingState) -> ObserverTrust:
+        """The worth of the labels, with all pairs judged."""
+        from probeval.selection.trust import examined
+
+        judgments = self.campaign.judgments
+        assert judgments is not None
+        (worth,) = examined(state.judging.state(judgments.on(state.judging.pool)))
+        return worth
+
+    def difference(self, decision: TwoSystems) -> float:
+        """The score of the first of two systems less that of the second."""
+        systems = list(self.campaign.runs.systems)
+        a, b = (systems.index(name) for name in (decision.here.a, decision.here.b))
+        return float(self.means[a] - self.means[b])
+
+
+@dataclass(frozen=True, eq=False)
+class Story:
+    """The results of the demo.
+
+    Parameters
+    ----------
+    truth
+        The truth.
+    unlabelled, before
+        The states with no judgments: by the runs alone, and with labels.
+    found
+        The results after judging.
+    """
+
+    truth: KnownTruth
+    unlabelled: JudgingState
+    before: JudgingState
+    found: ReportResults
+
+    @property
+    def state(self) -> JudgingState:
+        """The state after judging."""
+        return self.found.state
+
+    @property
+    def trust(self) -> TrustReport:
+        """The trust report."""
+        assert self.found.trust is not None
+        return self.found.trust
+
+    @cached_property
+    def decision(self) -> TwoSystems:
+        """The first system of the first ranking against the one in its middle, taken to be in use."""
+        from probeval.selection import decide, without_labels
+
+        new, used = _two(self.before)
+        return decide(self.state, new, used, level=LEVEL, unlabelled=without_labels(self.state))
+
+    @cached_property
+    def known(self) -> TruthDocument:
+        """The truth beside these results."""
+        from probeval.reliability import gstudy
+
+        truth, study = self.truth, gstudy(self.truth.scores, interval="none")
+        decided, right = truth.decided(self.state)
+        worth, difference = truth.worth(self.state), truth.difference(self.decision)
         return {
-            "tau": tau,
-            "accuracy": accuracy,
+            "tau_runs": truth.tau(self.unlabelled),
+            "tau_before": truth.tau(self.before),
+            "tau": truth.tau(self.state),
             "erho2": study.coefficient("erho2").value,
             "phi": study.coefficient("phi").value,
-            "decided": int(decided.sum()),
-            "right": int(right.sum()),
+            "decided": decided,
+            "right": right,
+            "slope": worth.slope,
+            "correlation": worth.correlation,
+            "difference": difference,
+            "verdict": "better" if difference > 0 else "worse",
         }
 
     def to_dict(self) -> DemoDocument:
         """As plain data for JSON."""
         return {
-            "model": self.choice.name,
+            "model": self.found.choice.name,
             "before": self.before.ranking.to_dict(),
-            "milestones": [cast("MilestoneDocument", asdict(mark)) for mark in self.marks],
+            "milestones": [cast("MilestoneDocument", asdict(mark)) for mark in self.found.milestones],
             "after": self.state.ranking.to_dict(),
-            "truth": self.truth,
+            "trust": self.trust.to_dict(),
+            "decision": self.decision.to_dict(),
+            "truth": self.known,
         }
 
 
-def _run(campaign: Collection, n: int, seed: int, show: bool, talk: Talk) -> Story:
-    """Rank, judge batch by batch, stop."""
-    from probeval.relevance import choose_model
-    from probeval.reports import milestone
-    from probeval.selection import Judging, Stopping, Verdict
+def _two(before: JudgingState) -> tuple[str, str]:
+    """Return the systems of the decision: the first of a ranking, and the one in its middle."""
+    order = before.ranking.order
+    return order[0], order[len(order) // 2]
 
-    assert campaign.judgments is not None
-    blind, scale = replace(campaign, judgments=None), campaign.scale()
+
+def _tell(campaign: Collection, n: int, seed: int, show: bool, talk: Talk) -> Story:
+    """Rank, judge batch by batch, examine the labels, decide."""
+    from probeval.relevance import choose_model
+    from probeval.reports import ReportResults
+
+    truth, scale = KnownTruth(campaign), campaign.scale()
+    blind = replace(campaign, judgments=None)
     choice = choose_model(None, blind, scale=scale)
-    judging = Judging.of(blind, choice.model, METRIC, policy="gain", scale=scale, seed=seed)
-    before = talk.warned(judging.begin)
-    talk(f"\n1. Rank without judgments. Model {choice.name}: {choice.why}")
-    if show:
-        write_table(before.ranking.to_frame(), title=f"{METRIC}, no judgments")
-    talk(
-        f"\n2. Judge up to {n} of the {len(judging.pool):,} pairs in the top 10s: "
-        "the most informative ones for the ranking (policy gain).\n   An automatic assessor answers. "
-        "confidence: the mean probability that two systems are in the right order; expected_tau: the rank\n   "
-        "correlation with the true order; erho2, phi: the reliability of ranking and scores on other queries."
+    before, unlabelled = (
+        talk.warned(_judging(replace(blind, labels=labels), choice, seed).begin) for labels in (blind.labels, None)
     )
-    rule = Stopping.parse(f"confidence={STOP},budget={n}")
-    marks = []
-    for state in _states(before, campaign.judgments, n):
+    _rank(truth, before, unlabelled, show, talk)
+    state, marks = _judge(truth, before, n, show, talk)
+    choice = choose_model(None, state.collection, scale=scale)  # the reason for the model, now with judgments
+    story = Story(truth, unlabelled, before, ReportResults(state, choice, tuple(marks), ordered=True))
+    _examine(story, show, talk)
+    _decide(story, show, talk)
+    return story
+
+
+def _judging(collection: Collection, choice: Choice, seed: int) -> Judging:
+    from probeval.selection import Judging
+
+    return Judging.of(collection, choice.model, METRIC, policy="gain", scale=choice.scale, seed=seed)
+
+
+def _rank(truth: KnownTruth, before: JudgingState, unlabelled: JudgingState, show: bool, talk: Talk) -> None:
+    """Show the ranking with no judgments, and what runs and labels contribute to it."""
+    _head(talk, "1. Rank with nothing judged.")
+    _say(
+        talk, f"By the runs and the labels of a machine of unknown worth, the model {CARD} already tells systems apart."
+    )
+    if show:
+        write_table(before.ranking.to_frame()[RANKED], title=f"\n{METRIC}, nothing judged", decimals=DECIMALS)
+        taus = [
+            {"evidence": name, "expected_tau": state.ranking.expected_tau, "tau": truth.tau(state)}
+            for name, state in (("runs", unlabelled), ("runs and labels", before))
+        ]
+        write_table(pd.DataFrame(taus), title="\nKendall's tau with the true order", decimals=DECIMALS)
+    _say(talk, "expected_tau is what the model states; tau is found with all judgments, which only a demo has.")
+
+
+def _judge(
+    truth: KnownTruth, before: JudgingState, n: int, show: bool, talk: Talk
+) -> tuple[JudgingState, list[Milestone]]:
+    """Judge until a target is met, and show each milestone."""
+    from probeval.reports import milestone
+    from probeval.selection import Stopping
+
+    _head(talk, "2. Judge a few pairs.")
+    _say(
+        talk,
+        f"Up to {n} of {len(before.judging.pool):,} pairs in the top 10s are judged, those that tell most about the "
+        "ranking; a simulated assessor answers.",
+    )
+    rule, marks = Stopping.parse(f"confidence={LEVEL},budget={n}"), []
+    assert truth.campaign.judgments is not None
+    for state in _states(before, truth.campaign.judgments, n):
         marks.append(milestone(state))
         if show:
-            _show(marks[-1], first=len(marks) == 1)
+            decided, right = truth.decided(state)
+            _show({**asdict(marks[-1]), "decided": decided, "right": right, "tau": truth.tau(state)}, len(marks) == 1)
         check = rule.check(state)
         if check.reached:
-            talk(f"\n3. Stop: {'; '.join(check.reasons)}.")
             break
-    choice = choose_model(None, replace(blind, judgments=state.judgments), scale=scale)  # now with these judgments
-    story = Story(campaign, choice, before, state, tuple(marks))
-    if show:
-        write_table(state.ranking.to_frame(), title=f"\n{METRIC}, {state.scores.judged} pairs judged")
-    talk(f"   {Verdict.of(state.ranking)}")
-    truth = story.truth
-    talk(
-        f"   All {len(campaign.judgments):,} judgments, held back until now: tau {truth['tau']:.3f} with this order, "
-        f"where {marks[-1].expected_tau:.3f} was expected; erho2 {truth['erho2']:.3f}, phi {truth['phi']:.3f}.\n"
-        f"   Of {truth['decided']} decided comparisons, {truth['right']} are right. A single campaign can deviate "
-        "either way: the confidence holds on average\n   (examples/story.py has five campaigns)."
+    systems = len(state.scores.systems)
+    _say(
+        talk,
+        f"Stop: {'; '.join(check.reasons)}. confidence: the mean probability that two systems are in the right order; "
+        f"half_width: of the intervals; decided: of {systems * (systems - 1) // 2} comparisons, those with probability "
+        f"{LEVEL}; right: of these, those that are true.",
     )
-    return story
+    return state, marks
 
 
 def _states(state: JudgingState, answers: Judgments, n: int) -> Iterator[JudgingState]:
@@ -178,29 +324,83 @@ def _states(state: JudgingState, answers: Judgments, n: int) -> Iterator[Judging
         yield state
 
 
-def _show(mark: Milestone, *, first: bool) -> None:
-    """Print a row of the table of milestones."""
+def _show(row: Mapping[str, float], first: bool) -> None:
+    """Print a row of the table of milestones, as soon as it is computed."""
+    widths = {name: max(len(name), len("0.000")) for name in MILESTONE}
     if first:
-        typer.echo("  ".join(f"{name:>12}" for name in SHOWN))
-    values = (getattr(mark, name) for name in SHOWN)
-    typer.echo("  ".join(f"{v:>12}" if isinstance(v, int) else f"{v:>12.3f}" for v in values))
+        typer.echo("\n" + "  ".join(name.rjust(width) for name, width in widths.items()))
+    cells = {name: str(row[name]) if isinstance(row[name], int) else f"{row[name]:.3f}" for name in MILESTONE}
+    typer.echo("  ".join(cells[name].rjust(width) for name, width in widths.items()))
+
+
+def _examine(story: Story, show: bool, talk: Talk) -> None:
+    """Show what the labels are worth, and whether that is true."""
+    _head(talk, "3. Examine the labels.")
+    _say(talk, "The trust report estimates what they are worth from the judgments, and what the ranking owes to them.")
+    trust, known = talk.warned(lambda: story.trust), story.known
+    if show:
+        write_table(trust.to_frame()[TRUSTED], title="\nSource of labels", decimals=DECIMALS)
+        write_table(trust.rankings(), title="\nThe ranking, were labels worth something else", decimals=DECIMALS)
+    (found,) = trust.observers
+    inside = "inside" if found.slope_lower <= known["slope"] <= found.slope_upper else "outside"
+    _say(
+        talk,
+        f"slope: standard deviations of the labels per logit of relevance, 0 for noise. By all judgments it is "
+        f"{known['slope']:.3f}, {inside} the interval, and the correlation with grades {known['correlation']:.3f} (the "
+        f"judged pairs are harder than most). {trust.sentences()[0]}",
+    )
+
+
+def _decide(story: Story, show: bool, talk: Talk) -> None:
+    """Show the decision between two systems, and whether it is right."""
+    decision, known = story.decision, story.known
+    here = decision.here
+    _head(talk, "4. Decide between two systems.")
+    _say(talk, f"May {here.a}, the first in step 1, replace {here.b}, from its middle, which we take to be in use?")
+    if show:
+        write_table(decision.to_frame(), title=f"\n{METRIC}, {here.a} less {here.b}", decimals=DECIMALS)
+    outcome = "open" if decision.is_open else "right" if decision.verdict == known["verdict"] else "wrong"
+    _say(
+        talk,
+        f"{decision.on_these} By all judgments it is {known['difference']:+.4f}: the decision is {outcome}.",
+    )
 
 
 def _report(story: Story, folder: Path, seed: int, talk: Talk) -> Path:
-    from probeval.reports import ReportResults, report_evaluation, write_report
+    from probeval.reports import report_evaluation, write_report
+    from probeval.reports.two import difference
 
-    found = ReportResults(story.state, story.choice, story.marks, ordered=True)
     command = f"probeval demo --folder {folder} --judgments {story.state.scores.judged} --seed {seed}"
     page = talk.warned(
-        lambda: report_evaluation(found, title="Demo: a synthetic campaign", command=command, made={"policy": "gain"})
+        lambda: report_evaluation(
+            story.found,
+            title="Demo: a synthetic campaign",
+            command=command,
+            more=(difference(story.decision, title="A decision between two systems"),),
+            made={"policy": "gain"},
+            progress=lambda work: talk.track(work, "Writing the report"),
+        )
     )
     return write_report(page, folder / "report.html")
 
 
 def _what_next(talk: Talk, folder: Path, page: Path) -> None:
-    talk(f"\n4. The report is in {page}: open it in a browser. The judgments are in {folder}/judged.txt.")
-    talk("\nWith your own runs (TREC format, one file per system), and the judgments that you have, if any:")
+    _head(talk, "5. Read the report.")
+    _say(talk, f"Open {page} in a browser. The judgments are in {folder}/judged.txt.")
+    _head(talk, "With your own runs (TREC format, one file per system)")
     typed = Path(sys.argv[0])  # the path of the command, if its environment is not active
     command = typed if typed.stem == "probeval" and not shutil.which("probeval") else "probeval"
-    for line in NEXT.splitlines():
-        talk(f"  {command} {line}")
+    for what, line in NEXT:
+        if what:
+            talk(what)
+        talk(f"  {command} {line.format(options=OPTIONS)}")
+
+
+def _head(talk: Talk, text: str) -> None:
+    """Print the heading of a step, bold on a terminal."""
+    talk("\n" + typer.style(text, bold=True))
+
+
+def _say(talk: Talk, text: str) -> None:
+    """Print a paragraph, in lines that fit a terminal."""
+    talk(textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False))

@@ -7,6 +7,8 @@ from typing import Literal, NotRequired, TypedDict
 from probeval.api.documents import EvaluationDocument
 from probeval.metrics.classical import MeasuredDocument
 from probeval.scores.documents import RankingDocument
+from probeval.selection.trust import TrustDocument
+from probeval.selection.two_systems import DecidedPair
 
 __all__ = [
     "AddressDocument",
@@ -182,29 +184,40 @@ class TruthDocument(TypedDict):
 
     Parameters
     ----------
-    tau, accuracy
-        The agreement of the ranking with the true one.
+    tau_runs, tau_before, tau
+        Kendall's tau of the true ranking with those by the runs alone, with labels, and after judging.
     erho2, phi
         The reliability of the true scores.
     decided, right
         The numbers of decided comparisons, and of those that are right.
+    slope, correlation
+        The worth of the labels: their slope, and their correlation with the grades.
+    difference, verdict
+        The difference of the two systems of the decision, and the right verdict.
     """
 
+    tau_runs: float
+    tau_before: float
     tau: float
-    accuracy: float
     erho2: float
     phi: float
     decided: int
     right: int
+    slope: float
+    correlation: float | None
+    difference: float
+    verdict: str
 
 
 class DemoDocument(TypedDict):
-    """The results of the demo: the ranking before and after judging, and the truth."""
+    """The results of the demo: rankings before and after judging, the worth of labels, a decision, and the truth."""
 
     model: str
     before: RankingDocument
     milestones: list[MilestoneDocument]
     after: RankingDocument
+    trust: TrustDocument
+    decision: DecidedPair
     truth: TruthDocument
     report: NotRequired[str]
 

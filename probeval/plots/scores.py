@@ -89,5 +89,6 @@ def plot_difference(decision: TwoSystems, *, ax: Axes | None = None) -> Axes:
     ax.set_ylim(len(table) - 0.5, -0.5)
     ax.set_ylabel("queries", fontsize=9)
     ax.set_xlabel(f"difference in {here.difference.scores.metric}, {decision.level:.0%} intervals", fontsize=9)
+    ax.locator_params(axis="x", nbins=6)
     clean(ax)
     return ax

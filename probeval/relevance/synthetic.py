@@ -2,7 +2,8 @@
 
 The lists are drawn first (systems of one team are correlated), then the grades: the logit of each pair's grade is the
 sum of its popularity and of the model's effects, with new random coefficients. Labels of observers, if any, measure the
-part of relevance that observers see (docs/theory/observers.md#latent).
+part of relevance that observers see (docs/theory/observers.md#latent). With the prior of a card, the effects have the
+sizes that the campaigns behind the card showed, and some systems agree more with the others, as in these campaigns.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from scipy.special import expit
 
-from probeval.arrays import Floats, Ids, Ints, objects
+from probeval.arrays import Codes, Floats, Ids, Ints, objects
 from probeval.data.collection import Collection
 from probeval.data.evidence import LabelTable, Metadata, Vectors
 from probeval.data.judgments import Judgments
@@ -25,6 +26,9 @@ from probeval.errors import ModelError, did_you_mean
 from probeval.relevance.effects import model_effects, stated_effects
 from probeval.relevance.effects.cutpoints import cutpoints
 from probeval.relevance.effects.effect import CampaignView, Effect
+from probeval.relevance.effects.prior import HierarchicalPrior
+from probeval.relevance.inference.design import ModelDesign
+from probeval.relevance.normal import Normal
 from probeval.relevance.observers.measure import pair_scale
 from probeval.relevance.observers.prior import PAIR, ObserverPriors
 from probeval.relevance.observers.worth import LOGISTIC
@@ -34,6 +38,13 @@ __all__ = ["SyntheticObserver", "synthetic_campaign"]
 SOURCE = "source"  # the column of the metadata that groups documents
 SPAN = 6.0  # most logits between the first cutpoint and the last
 GAP = 1.0  # most logits between two cutpoints
+POPULARITY = 0.9  # logits per standard deviation of popularity
+RELEVANT = 0.35  # the share of pairs above the lowest grade
+APART = 0.7  # the weight of what a team and a system have of their own in the order of a list, 1 for what all share
+UNEQUAL = (
+    1.0  # the sd of its log over systems with a prior, so that systems agree with the others as unequally as real ones
+)
+SPREAD = 2.0  # logits per standard deviation of labels, so that graded ones use their whole scale
 OWN = {"query": 0.6, "slope": 0.2, "interaction": 0.6, "team": 0.2, "system": 0.2, PAIR: 1.5}
 
 
@@ -62,6 +73,38 @@ class SyntheticObserver:
     noise: float = 0.7
     grades: int | None = None
 
+    @classmethod
+    def drawn(
+        cls, rng: np.random.Generator, prior: HierarchicalPrior, *, name: str = "machine", grades: int | None = None
+    ) -> SyntheticObserver:
+        """Draw an observer from a card's prior of observers of its name or kind: its worth is that of real labels.
+
+        Parameters
+        ----------
+        rng
+            The source of randomness.
+        prior
+            The prior of a card: ``load_card("text-hierarchical").model.prior``.
+        name
+            The name of the observer; one that is not on the card is like the others of its kind.
+        grades
+            The highest of its integer labels; None for numbers.
+        """
+        kind = ObserverSpec(name, scale="number" if grades is None else f"graded:{grades}")
+        about = prior.observers.of(kind)
+
+        def size(log_size: Normal) -> float:
+            return float(np.exp(rng.normal(log_size.mean, log_size.sd)))
+
+        slope = SPREAD * size(about.log_slope)
+        own = {PAIR: SPREAD * size(about.own(PAIR))}
+        for effect in prior.effects:
+            if effect.acts_on == "predictor":
+                unit = slope * _sd(prior, effect.name) if effect.scope == "campaign" else SPREAD
+                own[effect.name] = unit * size(about.own(effect.name))
+        liking = float(rng.normal(about.popularity.mean, about.popularity.sd))
+        return cls(slope=slope, liking=liking, own=own, noise=0.0, grades=grades)
+
 
 def synthetic_campaign(
     rng: np.random.Generator,
@@ -72,9 +115,10 @@ def synthetic_campaign(
     docs: int = 80,
     groups: int = 6,
     scale: Scale | None = None,
-    popularity: float = 0.9,
-    relevant: float = 0.35,
+    popularity: float | None = None,
+    relevant: float | None = None,
     sds: Mapping[str, float] | None = None,
+    prior: HierarchicalPrior | None = None,
     observers: Mapping[str, SyntheticObserver] | int = 0,
     dimensions: int = 0,
 ) -> Collection:
@@ -93,14 +137,18 @@ def synthetic_campaign(
     scale
         The grades; 0-2 by default.
     popularity
-        The slope of the standardised log share of systems that retrieved the document.
+        The slope of the standardised log share of systems that retrieved the document; 0.9 by default.
     relevant
-        The approximate share of an average query's pairs above the lowest grade.
+        The approximate share of an average query's pairs above the lowest grade; 0.35 by default.
     sds
         Standard deviations of effects by name, to replace the typical ones: ``{"team": 1.5}``.
+    prior
+        The prior of a card, such as ``load_card("text-hierarchical").model.prior``: effects, coefficients, cutpoints
+        and standard deviations are those in the middle of past campaigns, in place of ``popularity`` and ``relevant``.
     observers
         Observers that label every pair, by name (the part before ``_`` or ``-`` is their family), or the number of
-        typical ones, each of a family of its own. Relevance then has a part that they see.
+        typical ones (with ``prior``: drawn from it), each of a family of its own. Relevance then has a part that they
+        see.
     dimensions
         The number of dimensions of documents' vectors, if they have vectors: similar documents are then relevant alike.
 
@@ -110,12 +158,15 @@ def synthetic_campaign(
     >>> campaign.runs
     <Runs: 4 systems, 3 queries, depth 5, 35 pairs>
     """
-    if min(systems, queries, depth, docs, groups) < 1 or not 0 < relevant < 1:
+    if min(systems, queries, depth, docs, groups) < 1 or not (relevant is None or 0 < relevant < 1):
         raise ModelError("A campaign has at least one system, query, rank, document and group, and 0 < relevant < 1.")
+    if prior is not None and (popularity is not None or relevant is not None):
+        raise ModelError("A prior has its own slope of popularity and share of relevant pairs: leave these two out.")
     scale = Scale.graded(2) if scale is None else scale
     names = tuple(f"system-{i + 1:02d}" for i in range(systems))
     team = np.minimum(np.arange(systems) * 2 // 5, max(systems * 2 // 5 - 1, 0))
-    runs = _runs(rng, names, team, queries, min(depth, docs), docs)
+    apart = np.full(systems, APART) * (1.0 if prior is None else np.exp(UNEQUAL * rng.normal(size=systems)))
+    runs = _runs(rng, names, team, apart, queries, min(depth, docs), docs)
     source = rng.integers(groups, size=len(runs.pool.docs))
     metadata = Metadata(runs.pool.docs, {SOURCE: objects([f"source-{g + 1}" for g in source])})
     teams = {name: f"team-{t + 1}" for name, t in zip(names, team, strict=True)}
@@ -123,19 +174,103 @@ def synthetic_campaign(
     collection = Collection("synthetic", runs.with_teams(teams), metadata=metadata, vectors=vectors)
     view = CampaignView.of(collection, depth=max(runs.depth, 1), scale=scale)
     if isinstance(observers, int):
-        observers = {f"machine{i + 1}": SyntheticObserver() for i in range(observers)}
-    grade, seen = _grades(rng, view, popularity, relevant, {} if sds is None else sds, labelled=bool(observers))
+        each = [f"machine{i + 1}" for i in range(observers)]
+        observers = {n: SyntheticObserver() if prior is None else SyntheticObserver.drawn(rng, prior) for n in each}
+    if prior is None:
+        expected = _typical(view, POPULARITY if popularity is None else popularity, relevant or RELEVANT)
+    else:
+        expected = _like_past(view, prior)
+    _refuse_strangers({} if sds is None else sds, list(expected.sds))
+    expected = replace(expected, sds={**expected.sds, **(sds or {})})
+    grade, seen = _grades(rng, view, expected, labelled=bool(observers))
     judgments = Judgments.coded(runs.pool, np.arange(len(runs.pool)), scale.values[grade])
-    labels = _labels(rng, view, popularity, seen, observers) if observers else None
+    labels = _labels(rng, view, expected, seen, observers) if observers else None
     return replace(collection, judgments=judgments, labels=labels)
 
 
-def _runs(rng: np.random.Generator, names: tuple[str, ...], team: Ints, queries: int, depth: int, docs: int) -> Runs:
+@dataclass(frozen=True, eq=False)
+class ExpectedRelevance:
+    """The parameters of relevance that are not drawn.
+
+    Parameters
+    ----------
+    popular
+        The part of relevance that is popularity, shape (pair,).
+    first, gaps
+        The first cutpoint, and the gaps after it, shape (gap,).
+    grades
+        The positions on the scale of the grades between the cutpoints, shape (level,).
+    effects, sds
+        The effects, and the standard deviation of each by name.
+    observers
+        The shares of variances that observers see.
+    """
+
+    popular: Floats
+    first: float
+    gaps: Floats
+    grades: Codes
+    effects: tuple[Effect, ...]
+    sds: Mapping[str, float]
+    observers: ObserverPriors
+
+
+def _typical(view: CampaignView, popularity: float, relevant: float) -> ExpectedRelevance:
+    """Return typical parameters."""
+    n_grades = len(view.scale)
+    effects = (*model_effects([SOURCE]), *_stated(view))
+    return ExpectedRelevance(
+        popular=np.asarray(popularity * view.popularity / (view.popularity.std() or 1.0)),
+        first=float(np.log(relevant / (1 - relevant))),
+        gaps=np.full(n_grades - 2, min(GAP, SPAN / (n_grades - 1))),
+        grades=np.arange(n_grades, dtype=np.int16),
+        effects=effects,
+        sds={effect.name: effect.typical for effect in effects},
+        observers=ObserverPriors(),
+    )
+
+
+def _like_past(view: CampaignView, prior: HierarchicalPrior) -> ExpectedRelevance:
+    """Return the centres of a card's prior."""
+    design = ModelDesign.of(prior, view.collection, depth=view.depth, scale=view.scale)
+    first, *gaps = (cut.mean for cut in design.cuts)
+    own, stated = tuple(designed.effect for designed in design.effects), _stated(view)
+    return ExpectedRelevance(
+        popular=design.terms @ np.array([coefficient.mean for coefficient in design.coefficients]),
+        first=first,
+        gaps=np.array(gaps),
+        grades=view.scale.levels,
+        effects=(*own, *stated),
+        sds={e.name: _sd(prior, e.name) for e in own} | {e.name: e.typical for e in stated},
+        observers=prior.observers,
+    )
+
+
+def _stated(view: CampaignView) -> tuple[Effect, ...]:
+    """Return the effects that no card has, if the campaign has their evidence."""
+    return tuple(effect for effect in stated_effects() if effect.applies(view))
+
+
+def _sd(prior: HierarchicalPrior, effect: str) -> float:
+    """Return the standard deviation of an effect in the middle of past campaigns."""
+    return float(np.exp(prior.log_sds[effect].mean))
+
+
+def _runs(
+    rng: np.random.Generator,
+    names: tuple[str, ...],
+    team: Ints,
+    apart: Floats,
+    queries: int,
+    depth: int,
+    docs: int,
+) -> Runs:
     """Return lists by scores with a part common to all systems, a part of each team, and a part of each system."""
     shared = rng.normal(size=(queries, docs))
     by_team = rng.normal(size=(int(team.max(initial=0)) + 1, queries, docs))
     own = rng.normal(size=(len(names), queries, docs))
-    score = np.round(1.0 * shared + 0.7 * by_team[team] + 0.7 * own, 4)
+    weight = apart[:, None, None]
+    score = np.round(1.0 * shared + weight * by_team[team] + weight * own, 4)
     best = np.argsort(-score, axis=-1)[..., :depth]
     system, query, _ = np.indices(best.shape)
     query_ids, doc_ids = _ids("q", queries), _ids("d", queries * docs)
@@ -149,26 +284,18 @@ def _ids(letter: str, n: int) -> Ids:
 
 
 def _grades(
-    rng: np.random.Generator,
-    view: CampaignView,
-    popularity: float,
-    relevant: float,
-    sds: Mapping[str, float],
-    *,
-    labelled: bool,
-) -> tuple[Ints, Floats]:
+    rng: np.random.Generator, view: CampaignView, expected: ExpectedRelevance, *, labelled: bool
+) -> tuple[Codes, Floats]:
     """Draw grades from the model, as positions on the scale, and the relevance that observers see, shapes (pair,).
 
     With labels, a share of each variance is seen; of the logistic noise, that of the pairs' own seen effects. Effects
     that no card has are not seen.
     """
-    effects = (*model_effects([SOURCE]), *(effect for effect in stated_effects() if effect.applies(view)))
-    _refuse_strangers(sds, [effect.name for effect in effects])
-    pool, n_grades, priors = view.runs.pool, len(view.scale), ObserverPriors()
-    logit = _popular(view, popularity)
+    pool, priors = view.runs.pool, expected.observers
+    logit = expected.popular
     unseen, log_scale = np.zeros(len(pool)), np.zeros(len(pool.queries))
-    for effect in effects:
-        sd = sds.get(effect.name, effect.typical)
+    for effect in expected.effects:
+        sd = expected.sds[effect.name]
         if effect.acts_on == "cutpoints":
             log_scale = sd * rng.normal(size=len(pool.queries))
             continue
@@ -177,19 +304,13 @@ def _grades(
         logit = logit + _drawn(rng, view, effect, np.sqrt(share) * sd)
         if share < 1:
             unseen += _drawn(rng, view, effect, np.sqrt(1 - share) * sd)
-    first = np.log(relevant / (1 - relevant))
-    gaps = np.full((1, n_grades - 2), min(GAP, SPAN / (n_grades - 1)))
-    cuts = cutpoints(np.array([first]), gaps, log_scale[None])[0, pool.query]
+    cuts = cutpoints(np.array([expected.first]), expected.gaps[None], log_scale[None])[0, pool.query]
     noise = rng.logistic(size=len(pool))
     if labelled:
         logit = logit + np.sqrt(priors.share(PAIR) * LOGISTIC) * rng.normal(size=len(pool))
         noise /= pair_scale(priors)
-    return np.asarray(((logit + unseen)[:, None] + cuts + noise[:, None] > 0).sum(axis=1)), logit + first
-
-
-def _popular(view: CampaignView, popularity: float) -> Floats:
-    """Return the part of relevance that is popularity, shape (pair,)."""
-    return np.asarray(popularity * view.popularity / (view.popularity.std() or 1.0))
+    level = ((logit + unseen)[:, None] + cuts + noise[:, None] > 0).sum(axis=1)
+    return expected.grades[level], logit + expected.first
 
 
 def _drawn(rng: np.random.Generator, view: CampaignView, effect: Effect, sd: float) -> Floats:
@@ -205,12 +326,12 @@ def _drawn(rng: np.random.Generator, view: CampaignView, effect: Effect, sd: flo
 def _labels(
     rng: np.random.Generator,
     view: CampaignView,
-    popularity: float,
+    expected: ExpectedRelevance,
     seen: Floats,
     observers: Mapping[str, SyntheticObserver],
 ) -> LabelTable:
     """Draw labels of all pairs; observers of a family have its first one's own effects, and each its own noise."""
-    effects = [effect for effect in model_effects([SOURCE]) if effect.acts_on == "predictor"]
+    effects = [e for e in expected.effects if e.acts_on == "predictor" and e.stated is None]
     shared: dict[str, Floats] = {}
     columns = []
     for name, observer in observers.items():
@@ -220,7 +341,7 @@ def _labels(
             shared[family] = observer.own.get(PAIR, 0.0) * rng.normal(size=len(seen))
             for effect in effects:
                 shared[family] += _drawn(rng, view, effect, observer.own.get(effect.name, 0.0))
-        label = observer.slope * (seen + observer.liking * _popular(view, popularity)) + shared[family]
+        label = observer.slope * (seen + observer.liking * expected.popular) + shared[family]
         label += observer.noise * rng.normal(size=len(seen))
         columns.append(label if observer.grades is None else np.rint(observer.grades * expit(label)))
     return LabelTable(view.runs.pool, tuple(observers), np.column_stack(columns))

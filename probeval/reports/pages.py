@@ -106,7 +106,7 @@ def _page_of_two(
 ) -> Page:
     """Return the report of two systems: their difference in place of rankings and reliability."""
     work: list[Callable[[], tuple[Section, ...]]] = [
-        lambda: (two.difference(found),),
+        lambda: (two.difference(found.decision),),
         lambda: two.labels(found),
         lambda: (two.next_pairs(found), *more),
         *([] if found.mapping is None else [lambda: (satisfaction.users(found),)]),

@@ -12,6 +12,7 @@ from probeval.reports.pictures import draw
 from probeval.reports.results import ReportResults
 from probeval.reports.sections import more_judgments
 from probeval.scores import Comparison
+from probeval.selection import TwoSystems
 from probeval.selection.two_systems import probability
 
 __all__ = ["difference", "figures", "labels", "lead", "next_pairs"]
@@ -57,15 +58,15 @@ def _better(comparison: Comparison) -> str:
     return f"P({comparison.a} is better{by})"
 
 
-def difference(found: ReportResults) -> Section:
+def difference(decision: TwoSystems, *, title: str = "The difference") -> Section:
     """Return the section on the difference: a picture, a table, and what labels contributed."""
-    decision, scores = found.decision, found.scores
-    here, table = decision.here, decision.to_frame()
+    here, table, level = decision.here, decision.to_frame(), decision.level
+    scores = here.difference.scores
     shown = pd.DataFrame(
         {
             "queries": table["queries"],
             "difference": [f"{value:+.4f}" for value in table["difference"]],
-            f"{found.level:.0%} interval": [
+            f"{level:.0%} interval": [
                 f"[{low:+.4f},\N{NO-BREAK SPACE}{high:+.4f}]"
                 for low, high in zip(table["lower"], table["upper"], strict=True)
             ],
@@ -87,13 +88,13 @@ def difference(found: ReportResults) -> Section:
                 f"{row.queries}: {row.difference:+.4f} from {row.lower:+.4f} to {row.upper:+.4f}"
                 for row in table.itertuples()
             ),
-            caption=f"The difference with its {found.level:.0%} interval. Right of 0, {here.a} is better."
+            caption=f"The difference with its {level:.0%} interval. Right of 0, {here.a} is better."
             + (f" Differences in the band, up to {here.rope:g}, do not matter." if here.rope else ""),
         ),
         Table.of(
             shown,
             f"{here.a} less {here.b}. On these queries, unjudged pairs are what is uncertain; on new queries of the "
-            f"same kind, the choice of queries as well. A verdict needs a probability of {found.level:g}"
+            f"same kind, the choice of queries as well. A verdict needs a probability of {level:g}"
             + ("; better and worse are on the direction alone." if here.rope else "."),
         ),
         Prose(
@@ -103,7 +104,7 @@ def difference(found: ReportResults) -> Section:
     ]
     contributed = [sentence for sentence in decision.sentences() if sentence.startswith("Without labels")]
     parts += [Prose(sentence) for sentence in contributed]
-    return Section("difference", "The difference", tuple(parts))
+    return Section("difference", title, tuple(parts))
 
 
 def labels(found: ReportResults) -> tuple[Section, ...]:

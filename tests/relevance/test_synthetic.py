@@ -3,10 +3,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from probeval.data import Scale, write_campaign
+from probeval.data import ObserverSpec, Scale, write_campaign
 from probeval.errors import ModelError
-from probeval.relevance import synthetic_campaign
+from probeval.relevance import SyntheticObserver, load_card, synthetic_campaign
 from probeval.relevance.effects import model_effects
+from probeval.relevance.synthetic import SPREAD
 
 
 def draw(seed: int, **sizes):
@@ -113,3 +114,41 @@ def test_systems_of_one_team_agree_more():
 def test_impossible_campaigns_are_refused(wrong):
     with pytest.raises(ModelError, match="at least one system"):
         draw(0, **wrong)
+
+
+def test_with_a_prior_the_campaign_has_its_effects_and_systems_agree_unequally():
+    prior = load_card("text-hierarchical").model.prior
+
+    def spread(campaign) -> float:
+        """The sd over systems of the mean popularity of their documents, in sds of pairs."""
+        runs = campaign.runs.top(10)
+        popular = np.log(np.bincount(runs.pairs[runs.retrieved], minlength=len(runs.pool)))
+        return np.std([popular[lists].mean() for lists in runs.pairs]) / popular.std()
+
+    # Ten past campaigns have .25 to 1.0, in the middle .7; typical campaigns have .1.
+    like_past = [spread(draw(seed, docs=300, prior=prior)) for seed in range(3)]
+    assert 0.4 < np.mean(like_past) < 1.0
+    assert spread(draw(0, docs=300)) < 0.2
+    for scale in (Scale.binary(), Scale.graded(3), Scale.fine()):
+        grades = draw(0, scale=scale, prior=prior).judgments.grades()
+        assert set(grades) <= set(scale.values[scale.levels])
+        assert len(set(grades)) > 1
+    with pytest.raises(ModelError, match=r"No effect 'group:source': query, .*"):
+        draw(0, prior=prior, sds={"group:source": 1.0})
+    with pytest.raises(ModelError, match="leave these two out"):
+        draw(0, prior=prior, relevant=0.1)
+
+
+def test_an_observer_drawn_from_a_prior_is_worth_what_real_ones_are():
+    prior = load_card("text-hierarchical").model.prior
+    rng = np.random.default_rng(0)
+    drawn = [SyntheticObserver.drawn(rng, prior, name="llm", grades=2) for _ in range(400)]
+    about = prior.observers.of(ObserverSpec("llm", scale="graded:2"))
+    logs = np.log([observer.slope / SPREAD for observer in drawn])
+    assert logs.mean() == pytest.approx(about.log_slope.mean, abs=4 * about.log_slope.sd / 20)
+    assert logs.std() == pytest.approx(about.log_slope.sd, rel=0.15)  # 4 standard errors of an sd
+    known = SyntheticObserver.drawn(rng, prior, name="gpt4o_umbrela", grades=3)
+    assert set(known.own) == {"query", "slope", "interaction", "team", "system", "pair"}
+    labels = draw(0, prior=prior, observers={"llm": drawn[0]}).labels.on(draw(0, prior=prior).runs.pool)
+    assert set(labels.ravel()) == {0.0, 1.0, 2.0}
+    assert draw(0, prior=prior, queries=2, observers=2).labels.sources == ("machine1", "machine2")

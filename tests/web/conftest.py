@@ -52,7 +52,7 @@ def serve() -> Iterator[Callable[..., Served]]:
 
 @pytest.fixture(scope="session")
 def bundled() -> Collection:
-    """The synthetic collection that ``probeval demo`` makes, with its judgments."""
+    """A synthetic collection, with its judgments."""
     return synthetic_campaign(np.random.default_rng(0))
 
 
