@@ -126,7 +126,7 @@ class KnownTruth:
     @property
     def means(self) -> Floats:
         """The score of each system, shape (system,)."""
-        return self.scores.values.mean(axis=1)
+        return np.asarray(self.scores.values.mean(axis=1))
 
     def tau(self, state: JudgingState) -> float:
         """Kendall's tau of a ranking with the true one."""
