@@ -123,7 +123,8 @@ class Entry:
         try:
             if key in self._used:
                 return self._roster.find(secret)
-            person = self._guesses.attempt(address, lambda: self._look(secret))
+            look: Callable[[], Assessor | HTTPException | None] = partial(self._look, secret)
+            person = self._guesses.attempt(address, look)
         except (ProbevalError, HTTPException) as error:
             return error
         if isinstance(person, Assessor):
