@@ -63,7 +63,7 @@ class Guesses:
         self._together = together or Limiter(rate=1, burst=100)
         self._lock = threading.Lock()
 
-    def attempt(self, address: str, look: Callable[[], T | None]) -> T | None:
+    def attempt(self, address: str, look: Callable[[], T]) -> T:
         """The result of looking a token up, one at a time; None is a wrong token, and counts.
 
         Refused before the look while the budget is used up.
