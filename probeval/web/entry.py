@@ -199,7 +199,8 @@ class SignInPages:
 
     async def login(self, request: Request) -> Response:
         """Exchange a token for a session."""
-        token = (await read_form(request))["token"].strip()
+        given = (await read_form(request))["token"].strip()
+        token = given.partition("/join/")[2] or given  # people paste the whole link
         response = RedirectResponse("/", 303)
         if self._roster.alone is not None:
             return response

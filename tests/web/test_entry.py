@@ -53,6 +53,8 @@ def test_a_link_signs_in_with_a_cookie_of_its_own(client: Client, campaign: Camp
     assert "Secure" not in cookie  # over http
     assert 0 < int(re.findall(r"Max-Age=(\d+)", cookie)[0]) <= 1000
     assert token not in cookie
+    pasted = Client(client.app, HOST).post("/login", {"token": f" https://judge.example.org/join/{token} "})
+    assert pasted.status == 303
     page = client.get("/")
     assert page.status == 200
     assert client.post("/judge", {**page.form("/judge"), "grade": "1"}).status == 200
