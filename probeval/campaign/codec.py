@@ -60,7 +60,7 @@ CONVERTED: dict[str, Callable[[Any], Any]] = {
     "phase": Phase,
     "role": Role,
 }
-TYPES = {
+TYPES: dict[str, type | tuple[type, ...]] = {
     "str": str,
     "str | None": (str, type(None)),
     "int": int,

@@ -353,7 +353,7 @@ class Store:
         for expected, row in enumerate(new, start=after + 1):
             if row["number"] != expected:
                 raise StoreError(f"{self.name}: event {expected} of the log is missing. Restore a backup.")
-        events = [self._decoded(row) for row in new]
+        events = [self._decoded({**row}) for row in new]
         if rows:
             self._ends[campaign] = rows[-1]["number"], rows[-1]["digest"]
         return events

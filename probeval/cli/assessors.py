@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from typing import Annotated, Any, cast
 from urllib.parse import urlsplit
 
 import pandas as pd
@@ -59,7 +59,7 @@ def add(
     link = f"{place}/join/{token}"
     row: InvitationDocument = {
         "assessor": event.assessor,
-        "role": event.role,
+        "role": cast("Any", event.role),
         "until": event.until,
         "link": link,
     }
@@ -93,7 +93,7 @@ def list_assessors(
         rows.append(
             {
                 "assessor": assessor,
-                "role": invited.role,
+                "role": cast("Any", invited.role),
                 "invited": invited.time,
                 "until": invited.until,
                 "signed_in": max(times, default=None),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import pandas as pd
 import typer
@@ -174,7 +174,12 @@ def _change_phase(
         if only_from is not None and current != only_from:
             raise ProbevalError(f"The campaign is {current}, not {only_from}.")
         event = opened.change_phase(by, phase, reason=reason)
-    row: PhaseDocument = {"number": event.number, "phase": event.phase, "reason": event.reason, "by": event.by}
+    row: PhaseDocument = {
+        "number": event.number,
+        "phase": cast("Any", event.phase),
+        "reason": event.reason,
+        "by": event.by,
+    }
     write(pd.DataFrame([row]), row, output_format)
 
 

@@ -63,7 +63,7 @@ class Guesses:
         self._together = together or Limiter(rate=1, burst=100)
         self._lock = threading.Lock()
 
-    def attempt(self, address: str, look: Callable[[], T | None]) -> T | None:
+    def attempt(self, address: str, look: Callable[[], T]) -> T:
         """The result of looking a token up, one at a time; None is a wrong token, and counts.
 
         Refused before the look while the budget is used up.
@@ -123,7 +123,8 @@ class Entry:
         try:
             if key in self._used:
                 return self._roster.find(secret)
-            person = self._guesses.attempt(address, lambda: self._look(secret))
+            look: Callable[[], Assessor | HTTPException | None] = partial(self._look, secret)
+            person = self._guesses.attempt(address, look)
         except (ProbevalError, HTTPException) as error:
             return error
         if isinstance(person, Assessor):
@@ -198,7 +199,8 @@ class SignInPages:
 
     async def login(self, request: Request) -> Response:
         """Exchange a token for a session."""
-        token = (await read_form(request))["token"].strip()
+        given = (await read_form(request))["token"].strip()
+        token = given.partition("/join/")[2] or given  # people paste the whole link
         response = RedirectResponse("/", 303)
         if self._roster.alone is not None:
             return response

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,6 +14,10 @@ from probeval.data import Runs
 from probeval.web import Board, Limiter, PoolDocuments, Roster, application
 from tests.web.asking import Answer, Client
 from tests.web.conftest import ANN, EVE, HOST
+from tests.web.served import Served
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 Open = Callable[..., Client]
 
@@ -48,6 +53,8 @@ def test_a_link_signs_in_with_a_cookie_of_its_own(client: Client, campaign: Camp
     assert "Secure" not in cookie  # over http
     assert 0 < int(re.findall(r"Max-Age=(\d+)", cookie)[0]) <= 1000
     assert token not in cookie
+    pasted = Client(client.app, HOST).post("/login", {"token": f" https://judge.example.org/join/{token} "})
+    assert pasted.status == 303
     page = client.get("/")
     assert page.status == 200
     assert client.post("/judge", {**page.form("/judge"), "grade": "1"}).status == 200
@@ -155,4 +162,43 @@ def test_a_store_that_is_gone_is_said_on_every_page(open_page: Open, campaign: C
     assert client.get("/login").status == 200
     file.with_name("elsewhere.db").rename(file)
     assert client.post("/judge", form).status == 200
+    assert len(campaign.state.judged) == 1
+
+
+@pytest.mark.slow
+def test_a_link_in_a_browser_by_keys_until_it_is_revoked(
+    browser: Browser, campaign: Campaign, serve: Callable[..., Served], tmp_path: Path
+):
+    _, token = campaign.people.invite("eve", "ann")
+    server = serve(campaign.address[0])
+    for script in (True, False):
+        context = browser.new_context(java_script_enabled=script, viewport={"width": 390, "height": 760})
+        page = context.new_page()
+        page.goto(f"{server.url}/join/{token}")
+        if not script:  # the button has the focus
+            page.screenshot(path=tmp_path / "join.png")
+            page.keyboard.press("Enter")
+        page.wait_for_url(f"{server.url}/")
+        assert page.locator(".who").inner_text() == "ann"
+        (cookie,) = context.cookies()
+        assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Strict")
+        assert cookie["value"] != token
+        if script:
+            page.keyboard.press("1")
+            page.wait_for_selector("#undo")
+            assert len(campaign.state.judged) == 1
+            campaign.change_phase("eve", "paused", reason="lunch")
+            page.keyboard.press("1")
+            page.wait_for_selector("#alert:not([hidden])")
+            assert page.locator("#alert").inner_text() == "The campaign is paused (lunch): nothing was saved."
+            page.reload()
+            assert page.locator("h1").inner_text() == "The campaign is paused"
+            page.screenshot(path=tmp_path / "paused.png")
+            campaign.change_phase("eve", "open")
+        else:
+            campaign.people.revoke("eve", "ann")
+            page.reload()
+            assert "your token was revoked" in page.locator("[role=alert]").inner_text()
+            page.screenshot(path=tmp_path / "revoked.png")
+        context.close()
     assert len(campaign.state.judged) == 1
