@@ -31,9 +31,7 @@ VIEWS = {
     "judging-desktop.png": ("", DESK),
     "judging-phone.png": ("", PHONE),
     "adjudication-desktop.png": ("adjudicate", DESK),
-    "adjudication-phone.png": ("adjudicate", PHONE),
-    "overview-desktop.png": ("overview", DESK),
-    "overview-phone.png": ("overview", PHONE),
+    "overview-desktop.png": ("overview", {"viewport": {"width": 900, "height": 1110}, "color_scheme": "light"}),
 }
 
 QUERIES = ("how do migrating birds find their way", "why does bread rise", "what makes the tide turn")
@@ -121,7 +119,7 @@ def draw(folder: Path, program: str) -> list[Path]:
             for name, (path, view) in VIEWS.items():
                 page = browser.new_page(**view)
                 page.goto(address + path)
-                page.screenshot(path=folder / name, full_page=path == "overview")
+                page.screenshot(path=folder / name)
         browser.close()
     return [folder / name for name in VIEWS]
 
