@@ -31,7 +31,7 @@ VIEWS = {
     "judging-desktop.png": ("", DESK),
     "judging-phone.png": ("", PHONE),
     "adjudication-desktop.png": ("adjudicate", DESK),
-    "overview-desktop.png": ("overview", {"viewport": {"width": 900, "height": 1110}, "color_scheme": "light"}),
+    "overview-desktop.png": ("overview", DESK),
 }
 
 QUERIES = ("how do migrating birds find their way", "why does bread rise", "what makes the tide turn")
@@ -56,7 +56,7 @@ END = (
 
 def tell(rng: np.random.Generator) -> str:
     """Some sentences that mean nothing."""
-    parts = ([str(rng.choice(words)) for words in (OPENING, SUBJECT, MIDDLE, END)] for _ in range(9))
+    parts = ([str(rng.choice(words)) for words in (OPENING, SUBJECT, MIDDLE, END)] for _ in range(6))
     return " ".join(f"{a} {b} {c} {d}." for a, b, c, d in parts)
 
 
