@@ -31,9 +31,7 @@ VIEWS = {
     "judging-desktop.png": ("", DESK),
     "judging-phone.png": ("", PHONE),
     "adjudication-desktop.png": ("adjudicate", DESK),
-    "adjudication-phone.png": ("adjudicate", PHONE),
     "overview-desktop.png": ("overview", DESK),
-    "overview-phone.png": ("overview", PHONE),
 }
 
 QUERIES = ("how do migrating birds find their way", "why does bread rise", "what makes the tide turn")
@@ -58,7 +56,7 @@ END = (
 
 def tell(rng: np.random.Generator) -> str:
     """Some sentences that mean nothing."""
-    parts = ([str(rng.choice(words)) for words in (OPENING, SUBJECT, MIDDLE, END)] for _ in range(9))
+    parts = ([str(rng.choice(words)) for words in (OPENING, SUBJECT, MIDDLE, END)] for _ in range(6))
     return " ".join(f"{a} {b} {c} {d}." for a, b, c, d in parts)
 
 
@@ -121,7 +119,7 @@ def draw(folder: Path, program: str) -> list[Path]:
             for name, (path, view) in VIEWS.items():
                 page = browser.new_page(**view)
                 page.goto(address + path)
-                page.screenshot(path=folder / name, full_page=path == "overview")
+                page.screenshot(path=folder / name)
         browser.close()
     return [folder / name for name in VIEWS]
 
