@@ -1,7 +1,7 @@
-"""Write docs/evidence-topics.md: `python examples/topics_evidence.py DATA KEEP [SEEDS]`.
+"""Write docs/evidence-topics.md: `python examples/topics_evidence.py DATA KEEP [SEEDS [FEW]]`.
 
 Replays are kept in the folder KEEP, so that a broken run resumes where it stopped; the other scripts of evidence can
-share its models. SEEDS seeds (10 by default) of the two ways that the targets are about, fewer of the others.
+share its models. SEEDS seeds (10 by default) of the two ways that the targets are about, FEW (2) of the others.
 """
 
 import sys
@@ -15,14 +15,14 @@ from replays import Replays
 
 from probeval.simulation.trajectory import Trajectory
 
-ASSESSORS, STAY, SEEDS, FEW = 5, 2.0, 10, 2
+ASSESSORS, STAY, SEEDS, FEW = 5, 3.0, 10, 2
 COST, SWITCHES = 1.15, 15  # the targets
 CAMPAIGNS = {
     "trec-dl2020-passage": {"batch": 10, "until": 0.125},
     "clef-ehealth2014": {"batch": 20, "until": 0.25},
 }
 FREE, OWNED = ("free", 0.0), ("owned", STAY)
-OTHERS = (("owned", 0.0), ("owned", 1.0), ("owned", 4.0), ("in-turn", STAY), ("free", STAY))
+OTHERS = (("owned", 0.0), ("owned", 1.0), ("owned", 2.0), ("owned", 5.0), ("in-turn", STAY), ("free", STAY))
 LEAD = f"""# Evidence: judging by topic
 
 Written by `examples/topics_evidence.py`. What does it cost in judgments if assessors
@@ -33,11 +33,11 @@ the queue of the last fit. Fits are made after every 10 judgments of the first c
 every 1% of the pool once a tenth of it is judged. Replays end at an eighth of the pool of the first, a quarter of that
 of the second.
 
-*free* with price 0 is free choice: the best pair of all to whoever comes next. *stop* is the mean number of judgments
-at the stop, over the seeds that got there, *ratio* that number to free choice with the same seeds, *switches* the
-number of times per 100 judgments that an assessor changed topic. *topics* were judged before the stop; *accuracy* is
-that of the ranking at the stop, *drawn* the share of judgments that were drawn at random, *alarms* the seeds in which
-[the audit](theory/judging.md#audit) raised its alarm.
+*free* with price 0 is free choice: each assessor in turn gets the best pair of all. *stop* is the mean number of
+judgments at the stop, over the seeds that got there, *ratio* that number to free choice with the same seeds, *switches*
+the number of times per 100 judgments that an assessor changed topic. *topics* were judged before the stop; *accuracy*
+is that of the ranking at the stop, *drawn* the share of judgments that were drawn at random, *alarms* the seeds in
+which [the audit](theory/judging.md#audit) raised its alarm.
 
 """
 
@@ -84,9 +84,8 @@ def row(name: str, way: tuple[str, float], runs: list[Trajectory], free: list[Tr
     }
 
 
-def page(work: Work, seeds: int) -> str:
-    few = min(FEW, seeds)
-    plan = [(way, seeds) for way in (FREE, OWNED)] + [(way, few) for way in OTHERS]
+def page(work: Work, seeds: int, few: int) -> str:
+    plan = [(way, seeds) for way in (FREE, OWNED)] + [(way, few) for way in OTHERS if few]
     cells = [(name, way, seed) for seed in range(seeds) for name in CAMPAIGNS for way in (FREE, OWNED)]
     cells += [(name, way, seed) for seed in range(few) for name in CAMPAIGNS for way in OTHERS]
     do_all([partial(work.by_topic, *cell) for cell in cells])
@@ -102,7 +101,9 @@ def page(work: Work, seeds: int) -> str:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) not in (3, 4):
-        sys.exit("usage: python examples/topics_evidence.py DATA KEEP [SEEDS]")
-    found = page(Work(Path(sys.argv[1]), Path(sys.argv[2])), int(sys.argv[3]) if len(sys.argv) == 4 else SEEDS)
+    if len(sys.argv) not in (3, 4, 5):
+        sys.exit("usage: python examples/topics_evidence.py DATA KEEP [SEEDS [FEW]]")
+    counts = [int(argument) for argument in sys.argv[3:]]
+    seeds, few = (*counts, *(SEEDS, FEW)[len(counts) :])
+    found = page(Work(Path(sys.argv[1]), Path(sys.argv[2])), seeds, few)
     (DOCS / "evidence-topics.md").write_text(found)

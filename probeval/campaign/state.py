@@ -80,7 +80,7 @@ class State:
     owners
         The owners of topics, by query; topics without an owner are missing.
     topics
-        The latest lease of each assessor to a pair that nobody had judged: its query is their topic.
+        The latest lease of each assessor to a pair without a judgment: its query is their topic.
     finished
         The last pair that each assessor judged or skipped here.
     guideline

@@ -23,9 +23,9 @@ class TopicDocument(TypedDict):
     Parameters
     ----------
     owner
-        The assessor who owns it; empty if nobody does.
+        The assessor who owns it, or empty.
     judging
-        The assessors who judge it now, by their latest leases; empty if nobody does.
+        The assessors who judge it now, by their latest leases, or empty.
     pool, judged
         Pairs of the pool, and those with a judgment.
     """
@@ -54,9 +54,9 @@ class Topic:
     query
         The id of the query.
     owner
-        The assessor who owns it; empty if nobody does.
+        The assessor who owns it, or empty.
     judging
-        The assessors who judge it now, by their latest leases; empty if nobody does.
+        The assessors who judge it now, by their latest leases, or empty.
     pool, judged
         Pairs of the pool, and those with a judgment.
     """

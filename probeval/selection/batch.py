@@ -259,7 +259,7 @@ def draw_probability(context: SelectionContext, open_: Bools, near: Bools | None
     every = np.asarray(uniform if total <= 0 else UNIFORM * uniform + (1 - UNIFORM) * weight / total)
     if near is None or not every[near].any():
         return every
-    return FAR * every + (1 - FAR) * np.where(near, every, 0.0) / every[near].sum()
+    return np.asarray(FAR * every + (1 - FAR) * np.where(near, every, 0.0) / every[near].sum())
 
 
 def _draw(context: SelectionContext, open_: Bools, number: int, near: Bools | None) -> tuple[int, float]:

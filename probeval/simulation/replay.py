@@ -19,7 +19,7 @@ from probeval.simulation.heldout import HeldOut
 from probeval.simulation.points import Point, measure_point, right_verdicts, significant_pairs, tau_and_accuracy
 from probeval.simulation.protocol import SimulationProtocol, check_noise
 from probeval.simulation.significance_rules import RuleDecisions, apply_rules
-from probeval.simulation.team import Team
+from probeval.simulation.team import SimulatedTeam
 from probeval.simulation.trajectory import LASTS, TAU, Trajectory, TrajectoryStep, lasting
 from probeval.streams import Purpose, stream
 
@@ -110,7 +110,7 @@ def replay(
         rope=protocol.rope,
         seed=seed,
     )
-    team = Team(protocol.assessors, protocol.topics, protocol.stay, judging.pool.sizes)
+    team = SimulatedTeam(protocol.assessors, protocol.topics, protocol.stay, judging.pool.sizes)
     truth = held.truth(judging.metric)
     true = truth.mean(axis=1)
     significant = significant_pairs(truth)

@@ -13,11 +13,11 @@ from probeval.arrays import Ints
 from probeval.selection import Batch, JudgingState, Pick, foresee
 from probeval.selection.topics import PER_TOPIC, Queue, deal
 
-__all__ = ["Team"]
+__all__ = ["SimulatedTeam"]
 
 
 @dataclass(eq=False)
-class Team:
+class SimulatedTeam:
     """Simulated assessors, who judge in parallel: each takes a pair in turn.
 
     Parameters

@@ -151,7 +151,7 @@ def test_all_systems_or_the_judged_ones(three):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"policies": []}, SelectionError, "at least one policy, one seed, and batches of at least one"),
+        ({"policies": []}, SelectionError, "at least one policy, one seed and one assessor, and batches of at least one"),
         ({"seeds": 0}, SelectionError, "at least one policy, one seed"),
         ({"batch": 0}, SelectionError, "batches of at least one"),
         ({"checkpoints": [0, 2]}, SelectionError, "Checkpoints, pilot and until are shares of the pool, from 0 to 1"),
@@ -180,7 +180,10 @@ def test_a_campaign_without_judgments(three):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"policies": []}, "A simulation needs at least one policy, one seed, and batches of at least one."),
+        (
+            {"policies": []},
+            "A simulation needs at least one policy, one seed and one assessor, and batches of at least one.",
+        ),
         ({"until": 0}, "Checkpoints, pilot and until are shares of the pool, from 0 to 1."),
         ({"noise": 2}, "Noise is the probability of a wrong grade, between 0 and 1; got 2."),
         ({"explore": -1}, "The share of exploration must be between 0 and 1, got -1."),
