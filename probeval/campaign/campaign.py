@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Collection as Names
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -33,7 +33,7 @@ from probeval.campaign.events import (
     Withdrawn,
 )
 from probeval.campaign.exchange import Incoming, export_format, read_incoming
-from probeval.campaign.leases import Task
+from probeval.campaign.leases import Task, open_pairs
 from probeval.campaign.log import Log
 from probeval.campaign.owner_decisions import Adjudicate, ChangeGuideline, ChangeQueries, ChangeSettings, Import
 from probeval.campaign.parsing import as_grade, as_name, as_texts
@@ -45,8 +45,10 @@ from probeval.campaign.status import Status, status_of
 from probeval.campaign.store import Store
 from probeval.data.collection import Collection
 from probeval.data.files import read_bytes
+from probeval.data.formats import write_tasks
 from probeval.data.pool import Pool
 from probeval.data.scale import Scale
+from probeval.data.tasks import WriteOptions
 from probeval.errors import CampaignError, did_you_mean
 from probeval.scores import Ranking
 from probeval.selection import AuditReport, JudgingState
@@ -261,6 +263,25 @@ class Campaign:
         who = as_name(assessor, "an assessor")
         tasks = self._tasks(self.state, who, n)
         return tasks if len(tasks) == n else self._tasks(self._log.advance(self._lease_next(who, n)).state, who, n)
+
+    def hand_out(
+        self, tasks: Sequence[Task], tool: str, folder: str | Path, *, docs: Mapping[str, str] | None = None
+    ) -> list[Path]:
+        """Write leased pairs as the files that a judging tool takes; return their paths. Runs the model.
+
+        Parameters
+        ----------
+        tasks
+            Pairs from :meth:`next`. Whoever judges them in the tool, judgments are imported under the names there.
+        tool
+            One of :func:`probeval.data.task_formats`: ``label-studio`` or ``quepid``.
+        folder
+            Where the files are written.
+        docs
+            Document texts by id; without them, assessors see ids.
+        """
+        options = WriteOptions(queries=self.queries, docs=docs, scale=self.scale, name=self.setup.name)
+        return write_tasks(Path(folder), tool, open_pairs(tasks, self.judging_state()), options)
 
     def record(self, assessor: str, query: str, doc: str, grade: float, *, token: str | None = None) -> Judged:
         """Judge a pair; the judgment is on disk when this returns.

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import filterfalse
 
 from probeval.campaign.events import Leased, Pair
 from probeval.campaign.state import State
-from probeval.selection import Pick
+from probeval.data.tasks import OpenPair
+from probeval.selection import JudgingState, Pick
 
-__all__ = ["Task", "lease", "lease_new"]
+__all__ = ["Task", "lease", "lease_new", "open_pairs"]
 
 
 @dataclass(frozen=True)
@@ -57,3 +58,10 @@ def lease_new(
             if pair not in chosen and state.is_open(pair, assessor, now):
                 chosen[pair] = lease(state, pair, assessor, now, picks.get(pair))
     return list(chosen.values())
+
+
+def open_pairs(tasks: Sequence[Task], state: JudgingState) -> list[OpenPair]:
+    """Leased pairs with their expected grades, given the judgments so far."""
+    table = state.prediction.relevance.to_frame()
+    means = dict(zip(zip(table["query"], table["doc"], strict=True), table["mean"].tolist(), strict=True))
+    return [OpenPair(task.query, task.doc, means.get((task.query, task.doc))) for task in tasks]

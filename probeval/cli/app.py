@@ -20,6 +20,7 @@ from probeval import __version__
 from probeval.cli.aggregate import aggregate
 from probeval.cli.campaign import campaign
 from probeval.cli.compare import compare
+from probeval.cli.convert import convert
 from probeval.cli.demo import demo
 from probeval.cli.doctor import doctor
 from probeval.cli.dstudy import dstudy
@@ -53,6 +54,7 @@ VERBS = {
     "campaign": "Judge alone or in a team, step by step.",
     "judge": "Serve the judging page.",
     "aggregate": "Aggregate crowd votes into grades.",
+    "convert": "Convert judgments for another tool.",
     "report": "Write a report as one HTML file.",
     "reuse": "Evaluate later systems with the judgments of a campaign.",
     "gate": "Decide whether a new system may replace a baseline.",
@@ -180,6 +182,7 @@ def root(
 for verb in (
     aggregate,
     compare,
+    convert,
     demo,
     doctor,
     dstudy,

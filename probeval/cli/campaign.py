@@ -12,12 +12,11 @@ import typer
 from probeval.api.inputs import as_collection, as_scale, note_texts, select_model
 from probeval.api.users import as_goal_metric, as_rope
 from probeval.cli.assessor_texts import guideline, guideline_text, queries, texts_known
-from probeval.cli.completion import complete_export, complete_import
+from probeval.cli.campaign_files import export, import_file
 from probeval.cli.documents import (
     DisagreementDocument,
     DisagreementsDocument,
     EventDocument,
-    ImportDocument,
     TaskDocument,
     TasksDocument,
 )
@@ -36,20 +35,22 @@ from probeval.cli.options import (
     ObserversFile,
     Order,
     OrderName,
+    OutFolder,
     OutputFormat,
     PolicyName,
     Qrels,
+    QueriesFile,
     Quiet,
     Rope,
     RunPaths,
     ScaleName,
     Seed,
     Stop,
+    ToolName,
 )
-from probeval.cli.output import Talk, write, write_csv, write_json, write_table
+from probeval.cli.output import Talk, check_tool, write, write_csv, write_json, write_table
 from probeval.cli.stores import By, Name, StorePlace, opened_campaign
 from probeval.data import read_texts
-from probeval.data.files import write_bytes
 from probeval.errors import ProbevalError
 
 if TYPE_CHECKING:
@@ -79,10 +80,7 @@ def create(
     labels: Labels = None,
     observers: ObserversFile = None,
     docs: DocsFile = None,
-    queries: Annotated[
-        Path | None,
-        typer.Option("--queries", metavar="FILE", help="Query texts: a table of query and text."),
-    ] = None,
+    queries: QueriesFile = None,
     guideline: Annotated[
         Path | None, typer.Option("--guideline", metavar="FILE", help="Instructions for assessors: a text file.")
     ] = None,
@@ -193,6 +191,11 @@ def next_tasks(
     refresh: Annotated[
         bool, typer.Option("--refresh/--no-refresh", help="Run the model first if there are new judgments.")
     ] = True,
+    tool: ToolName = None,
+    out: OutFolder = None,
+    docs: Annotated[
+        Path | None, typer.Option("--docs", metavar="FILE", help="Document texts for --for: a table of doc and text.")
+    ] = None,
     output_format: Format = OutputFormat.table,
     seed: Seed = 0,
     quiet: Quiet = False,
@@ -202,6 +205,8 @@ def next_tasks(
     Example: probeval campaign next mine.db --assessor ann -n 10 --format csv
     """
     talk = Talk(quiet=quiet)
+    folder = check_tool(tool, out)
+    texts = None if docs is None else read_texts(docs, "doc")
     with opened_campaign(store, name) as opened:
         if refresh and opened.is_behind:
             talk.warned(opened.refresh)
@@ -211,6 +216,9 @@ def next_tasks(
         tasks = opened.next(assessor, n=n)
         if not tasks:
             talk(f"No pairs are left for {assessor}.")
+        elif tool is not None and folder is not None:
+            files = talk.warned(lambda: opened.hand_out(tasks, tool, folder, docs=texts))
+            talk(f"For {tool}: {', '.join(map(str, files))}.")
         rows: list[TaskDocument] = [{"query": t.query, "doc": t.doc, "text": t.text, "until": t.until} for t in tasks]
         document: TasksDocument = {"assessor": assessor, "next": rows}
         frame = pd.DataFrame(rows, columns=["query", "doc", "text", "until"])
@@ -298,98 +306,8 @@ campaign.command()(guideline)
 campaign.command()(queries)
 
 
-@campaign.command()
-def export(
-    store: StorePlace,
-    out: Annotated[
-        Path | None, typer.Option("-o", "--out", metavar="FILE", help="The output file; stdout by default.")
-    ] = None,
-    name: Name = None,
-    export_format: Annotated[
-        str,
-        typer.Option(
-            "--format",
-            metavar="FORMAT",
-            help="qrels: one grade per pair; csv, jsonl: one row per judgment; log: every event.",
-            autocompletion=complete_export,
-        ),
-    ] = "qrels",
-    seed: Seed = 0,
-    quiet: Quiet = False,
-) -> None:
-    """Write the judgments; adjudicated grades replace the others and are marked.
-
-    Example: probeval campaign export mine.db -o qrels.txt
-    """
-    with opened_campaign(store, name, read_only=True) as opened:
-        text = opened.export(export_format)
-        if out is None:
-            typer.echo(text, nl=False)
-        else:
-            write_bytes(out, text.encode())
-            scale = opened.scale  # not in the file
-            Talk(quiet=quiet)(f"{text.count(chr(10)):,} lines in {out}. Read them elsewhere with --scale {scale}.")
-
-
-@campaign.command("import")
-def import_file(
-    store: StorePlace,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Judgments or labels.")],
-    kind: Annotated[
-        str | None,
-        typer.Option(
-            "--as",
-            metavar="FORMAT",
-            help="The format: qrels, table, quepid, umbrela, ragelo, opensearch or labels; by default detected.",
-            autocompletion=complete_import,
-        ),
-    ] = None,
-    assessor: Annotated[
-        str | None, typer.Option("--assessor", metavar="NAME", help="The assessor, if the file names none.")
-    ] = None,
-    machine: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--machine", metavar="NAME", help="An assessor that is a machine: its grades are labels; may be repeated."
-        ),
-    ] = None,
-    docs: Annotated[
-        Path | None,
-        typer.Option("--docs", metavar="FILE", help="Document texts, for UMBRELA output without ids."),
-    ] = None,
-    by: By = "owner",
-    name: Name = None,
-    output_format: Format = OutputFormat.table,
-    seed: Seed = 0,
-    quiet: Quiet = False,
-) -> None:
-    """Import judgments (qrels, a table, a Quepid book) or machine labels, all of a file or nothing.
-
-    Labels are evidence about relevance, never judgments. The same file cannot be imported twice.
-
-    Example: probeval campaign import mine.db qrels.txt --assessor trec
-    """
-    talk = Talk(quiet=quiet)
-    with opened_campaign(store, name) as opened:
-        incoming = talk.warned(
-            lambda: opened.import_file(
-                by,
-                file,
-                file_format=kind,
-                assessor=assessor,
-                machines=machine or [],
-                docs=None if docs is None else read_texts(docs, "doc"),
-            )
-        )
-    for what in incoming.left_out:
-        talk(f"Left out: {what}.")
-    row: ImportDocument = {
-        "judgments": len(incoming.judgments),
-        "assessors": ", ".join(sorted({incoming.judgments.assessors[i] for i in incoming.judgments.assessor})),
-        "labelled": 0 if incoming.labels is None else len(incoming.labels.pool),
-        "machines": "" if incoming.labels is None else ", ".join(incoming.labels.sources),
-    }
-    write(pd.DataFrame([row]), row, output_format)
+campaign.command()(export)
+campaign.command("import")(import_file)
 
 
 def _write_status(status: Status, output_format: OutputFormat) -> None:

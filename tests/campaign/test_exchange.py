@@ -187,7 +187,7 @@ def test_judgment_lists_and_evaluations_become_labels(campaign: Campaign, put: P
         (
             "a.csv",
             "query,site\nq1,2\n",
-            "Name the format of the file: qrels, table, quepid, umbrela, ragelo, opensearch, labels",
+            "Name the format of the file: qrels, table, quepid, label-studio, rank-eval, umbrela, ragelo",
         ),
     ],
 )

@@ -1,0 +1,112 @@
+"""``probeval campaign export`` and ``import``: judgments and labels as files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import pandas as pd
+import typer
+
+from probeval.cli.completion import complete_export, complete_import
+from probeval.cli.documents import ImportDocument
+from probeval.cli.options import Format, OutputFormat, Quiet, Seed
+from probeval.cli.output import Talk, write
+from probeval.cli.stores import By, Name, StorePlace, opened_campaign
+from probeval.data import read_texts
+from probeval.data.files import write_bytes
+
+__all__ = ["export", "import_file"]
+
+
+def export(
+    store: StorePlace,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", metavar="FILE", help="The output file; stdout by default.")
+    ] = None,
+    name: Name = None,
+    export_format: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            help="qrels: one grade per pair; csv, jsonl: one row per judgment; log: every event; quepid: a book.",
+            autocompletion=complete_export,
+        ),
+    ] = "qrels",
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Write the judgments; adjudicated grades replace the others and are marked.
+
+    Example: probeval campaign export mine.db -o qrels.txt
+    """
+    with opened_campaign(store, name, read_only=True) as opened:
+        text = opened.export(export_format)
+        if out is None:
+            typer.echo(text, nl=False)
+        else:
+            write_bytes(out, text.encode())
+            scale = opened.scale  # not in the file
+            Talk(quiet=quiet)(f"{text.count(chr(10)):,} lines in {out}. Read them elsewhere with --scale {scale}.")
+
+
+def import_file(
+    store: StorePlace,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Judgments or labels.")],
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            "--as",
+            metavar="FORMAT",
+            help="The format: qrels, table, quepid, label-studio, rank-eval, umbrela, ragelo, opensearch or labels; by "
+            "default detected.",
+            autocompletion=complete_import,
+        ),
+    ] = None,
+    assessor: Annotated[
+        str | None, typer.Option("--assessor", metavar="NAME", help="The assessor, if the file names none.")
+    ] = None,
+    machine: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--machine", metavar="NAME", help="An assessor that is a machine: its grades are labels; may be repeated."
+        ),
+    ] = None,
+    docs: Annotated[
+        Path | None,
+        typer.Option("--docs", metavar="FILE", help="Document texts, for UMBRELA output without ids."),
+    ] = None,
+    by: By = "owner",
+    name: Name = None,
+    output_format: Format = OutputFormat.table,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Import judgments (qrels, a table, a Quepid book, Label Studio annotations) or machine labels, all or nothing.
+
+    Labels are evidence about relevance, never judgments. The same file cannot be imported twice.
+
+    Example: probeval campaign import mine.db qrels.txt --assessor trec
+    """
+    talk = Talk(quiet=quiet)
+    with opened_campaign(store, name) as opened:
+        incoming = talk.warned(
+            lambda: opened.import_file(
+                by,
+                file,
+                file_format=kind,
+                assessor=assessor,
+                machines=machine or [],
+                docs=None if docs is None else read_texts(docs, "doc"),
+            )
+        )
+    for what in incoming.left_out:
+        talk(f"Left out: {what}.")
+    row: ImportDocument = {
+        "judgments": len(incoming.judgments),
+        "assessors": ", ".join(sorted({incoming.judgments.assessors[i] for i in incoming.judgments.assessor})),
+        "labelled": 0 if incoming.labels is None else len(incoming.labels.pool),
+        "machines": "" if incoming.labels is None else ", ".join(incoming.labels.sources),
+    }
+    write(pd.DataFrame([row]), row, output_format)
