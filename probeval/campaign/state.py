@@ -277,6 +277,8 @@ class _Draft:
                 self.append("judged", event)
                 self.release(event.pair, event.by)
                 self.update_waiting(event.pair)
+                if event.source and event.pair not in self.seen("waiting"):
+                    self.of("leases").pop(event.pair, None)  # judged in another tool, whoever holds it here
             case Withdrawn():
                 self.withdraw(event)
                 self.update_waiting(event.pair)

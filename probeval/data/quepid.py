@@ -140,5 +140,5 @@ def _pair(text: str, doc: str, place: int, ratings: list[dict[str, Any]], option
 
 
 def _book(pairs: list[dict[str, Any]], options: WriteOptions) -> str:
-    scale = {} if options.scale is None else {"scale": list(options.scale.grades)}
+    scale = {} if options.scale is None else {"scale": ",".join(f"{grade:g}" for grade in options.scale.grades)}
     return json.dumps({"name": options.name, **scale, "query_doc_pairs": pairs}, indent=2, ensure_ascii=False) + "\n"

@@ -87,7 +87,7 @@ def test_pairs_to_judge_are_a_book():
     pairs = [OpenPair("q1", "007", 1.5), OpenPair("q2", "11")]
     options = WriteOptions(queries=TEXTS, docs={"007": 'a "film"'}, scale=Scale.graded(3), name="Films")
     book = json.loads(quepid_tasks(pairs, options)["book.json"])
-    assert (book["name"], book["scale"]) == ("Films", [0, 1, 2, 3])
+    assert (book["name"], book["scale"]) == ("Films", "0,1,2,3")
     first, second = book["query_doc_pairs"]
     assert json.loads(first.pop("document_fields")) == {"text": 'a "film"'}
     assert first == {"query_text": "space films", "doc_id": "007", "position": 1, "judgements": []}
