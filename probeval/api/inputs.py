@@ -294,7 +294,8 @@ def _vectors(docs: Any, collection: Collection) -> Vectors | None:
     """Vectors of the documents that systems retrieved, from texts or as they are."""
     if docs is None or isinstance(docs, Vectors):
         return docs
-    if not isinstance(docs, (str, PathLike, pd.DataFrame, Mapping)):
+    mapped = isinstance(docs, Mapping) and all(isinstance(text, str) for text in docs.values())
+    if not (mapped or isinstance(docs, (str, PathLike, pd.DataFrame))):
         raise DataError(
             f"docs are a path, a data frame, a mapping from ids to texts, or Vectors; got {type(docs).__name__}."
         )

@@ -272,7 +272,7 @@ class Campaign:
         Parameters
         ----------
         tasks
-            Pairs from :meth:`next`. Whoever judges them in the tool, judgments are imported under the names there.
+            Pairs from :meth:`next`. Their judgments are imported under the names of assessors in the tool.
         tool
             One of :func:`probeval.data.task_formats`: ``label-studio`` or ``quepid``.
         folder

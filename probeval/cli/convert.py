@@ -5,12 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+import pandas as pd
 import typer
 
 from probeval import api
+from probeval.api.inputs import as_scale
 from probeval.cli.completion import complete_convert, complete_judgments, complete_metric
-from probeval.cli.options import QueriesFile, Quiet, ScaleName, Seed
-from probeval.cli.output import Talk
+from probeval.cli.documents import ConvertDocument
+from probeval.cli.options import Format, OutputFormat, QueriesFile, Quiet, ScaleName, Seed
+from probeval.cli.output import Talk, write
+from probeval.data import read_judgments, read_texts
 from probeval.data.files import write_bytes
 
 __all__ = ["convert"]
@@ -18,6 +22,7 @@ __all__ = ["convert"]
 
 def convert(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Judgments, in any format that --qrels reads.")],
+    out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The output file.")],
     to: Annotated[
         str,
         typer.Option(
@@ -27,9 +32,6 @@ def convert(
             autocompletion=complete_convert,
         ),
     ] = "qrels",
-    out: Annotated[
-        Path | None, typer.Option("-o", "--out", metavar="FILE", help="The output file; stdout by default.")
-    ] = None,
     kind: Annotated[
         str | None,
         typer.Option(
@@ -65,6 +67,7 @@ def convert(
             autocompletion=complete_metric,
         ),
     ] = None,
+    output_format: Format = OutputFormat.table,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
@@ -73,22 +76,18 @@ def convert(
     Example: probeval convert annotations.json -o qrels.txt
     """
     talk = Talk(quiet=quiet)
-    text = talk.warned(
-        lambda: api.convert(
-            file,
-            to,
-            file_format=kind,
-            scale=scale,
-            queries=queries,
-            docs=docs,
-            name=name,
-            index=index,
-            search=search,
-            metric=metric,
-        )
+    texts = None if queries is None else read_texts(queries, "query")
+    judgments = talk.warned(
+        lambda: read_judgments(file, scale=as_scale(scale), file_format=kind, queries=texts),
     )
-    if out is None:
-        typer.echo(text, nl=False)
-    else:
-        write_bytes(out, text.encode())
-        talk(f"{out} is written, as {to}.")
+    text = api.convert(
+        judgments, to, scale=scale, queries=texts, docs=docs, name=name, index=index, search=search, metric=metric
+    )
+    write_bytes(out, text.encode())
+    row: ConvertDocument = {
+        "file": str(out),
+        "format": to,
+        "judgments": len(judgments),
+        "assessors": len(judgments.assessors),
+    }
+    write(pd.DataFrame([row]), row, output_format)

@@ -81,8 +81,9 @@ def test_label_studio(probeval, folder, truth):
     judged = [pair for number, pair in enumerate(pairs) if number != 3]
     from_tool = ranking(probeval, folder / "runs", "--qrels", folder / "export.json")
     assert from_tool == ranking(probeval, folder / "runs", "--qrels", plain(folder, truth, judged))
-    said = probeval("convert", folder / "export.json")
-    assert said.out.splitlines()[0] == f"{pairs[0][0]} ann@example.org {pairs[0][1]} {truth[pairs[0]]:g}"
+    said = probeval("convert", folder / "export.json", "-o", folder / "export.qrels")
+    first = (folder / "export.qrels").read_text().splitlines()[0]
+    assert first == f"{pairs[0][0]} ann@example.org {pairs[0][1]} {truth[pairs[0]]:g}"
     assert "1 annotations are left out: 1 skipped" in said.err
 
 
@@ -100,7 +101,17 @@ def test_quepid(probeval, folder, truth):
     assert "is a text, not an id" in said.err
     assert "probeval convert FILE --queries TEXTS" in said.err
     said = probeval("convert", folder / "book.json", "--queries", folder / "query.tsv", "-o", folder / "qrels.txt")
-    assert (said.code, said.err) == (0, f"{folder / 'qrels.txt'} is written, as qrels.\n")
+    assert (said.code, said.err) == (0, "")
+    assert said.out.split() == [
+        "file",
+        "format",
+        "judgments",
+        "assessors",
+        str(folder / "qrels.txt"),
+        "qrels",
+        "8",
+        "1",
+    ]
     from_tool = ranking(probeval, folder / "runs", "--qrels", folder / "qrels.txt")
     assert from_tool == ranking(probeval, folder / "runs", "--qrels", plain(folder, truth, pairs))
 
@@ -197,7 +208,7 @@ def test_wrong_tools_are_refused_before_any_work(probeval, folder, given, expect
 )
 def test_what_convert_refuses(probeval, tmp_path, given, expected):
     (tmp_path / "qrels.txt").write_text("q1 0 d1 2\n")
-    said = probeval("convert", tmp_path / "qrels.txt", *given)
-    assert (said.code, said.out) == (1, "")
+    said = probeval("convert", tmp_path / "qrels.txt", "-o", tmp_path / "out", *given)
+    assert (said.code, said.out, (tmp_path / "out").exists()) == (1, "", False)
     assert expected in said.err
     assert len(said.err.splitlines()) == 1
