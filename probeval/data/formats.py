@@ -162,7 +162,7 @@ def _is_rank_eval_request(path: Path) -> bool:
 
 def _is_rank_eval_response(path: Path) -> bool:
     start = first_bytes(path).lstrip()
-    return start.startswith(b"{") and (b'"details"' in start or b'"rank_eval"' in start)
+    return start.startswith(b"{") and any(key in start for key in (b'"details"', b'"rank_eval"', b'"requests"'))
 
 
 # A file is asked of the last format first: formats from outside come before those here, and TREC comes last.

@@ -88,8 +88,8 @@ def query_ids(texts: Sequence[str], queries: Mapping[str, str] | None, *, path: 
     spaced = next((text for text in texts if len(text.split()) != 1), None)
     if spaced is not None:
         raise DataError(
-            f"the query {spaced!r} is a text, not an id. Give queries={{'q1': {spaced!r}, ..}}; on the command line, "
-            "convert the file first: probeval convert FILE --queries TEXTS.",
+            f"the query {spaced!r} is a text, not an id. Give queries={{'q1': {spaced!r}, ..}}; on the command line: "
+            "probeval convert FILE --queries TEXTS -o qrels.txt.",
             path=path,
         )
     return texts

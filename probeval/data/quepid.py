@@ -70,7 +70,11 @@ def _rated_pairs(path: Path, data: bytes) -> Iterator[tuple[str, Any, Any, str]]
     """Yield query text, document, rating and rater of a book as JSON; a rater is a user or an AI judge."""
     book = parsed_json(path, data)
     if "query_doc_pairs" not in book:
-        raise DataError("expected a book with 'query_doc_pairs'. Export the book, not the case.", path=path)
+        raise DataError(
+            "expected a book with 'query_doc_pairs' (Quepid), an array of annotated tasks (Label Studio) or a request "
+            "with ratings (rank_eval).",
+            path=path,
+        )
     pairs = member(book, "query_doc_pairs", list, where="the book", path=path)
     for number, pair in enumerate(pairs, start=1):
         where = f"query_doc_pair {number}"

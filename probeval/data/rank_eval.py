@@ -59,6 +59,8 @@ def _hits(path: Path) -> Iterator[tuple[str, str, int]]:
     response = parsed_json(path, read_bytes(path))
     if isinstance(response, dict) and isinstance(response.get("error"), (dict, str)):
         raise DataError("the engine answered with an error, not with details. Correct the request.", path=path)
+    if isinstance(response, dict) and "requests" in response:
+        raise DataError("this is a request. Runs are the responses of the engine, which have 'details'.", path=path)
     if isinstance(response, dict) and "details" not in response:
         response = response.get("rank_eval", response)  # as the documentation wraps it
     details = member(response, "details", dict, where="the response", path=path)

@@ -137,6 +137,7 @@ def test_bad_requests_are_refused_with_their_path(put, content, expected):
     [
         ({"error": {"type": "x"}, "status": 400, "details": {}}, "the engine answered with an error"),
         ({"details": {"q": {"hits": []}}}, "no request in it has hits"),
+        ({"requests": []}, "this is a request. Runs are the responses of the engine"),
         (
             {"details": {"q": {"hits": [{"_id": "7"}]}}},
             "hit 1 in the details of 'q': 'hit' must be an object, got nothing",
