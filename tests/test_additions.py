@@ -89,7 +89,7 @@ def read_labels(path, options):
     return LabelTable(pool, ("piped",), values)
 
 
-def write_judgments(judgments):
+def write_judgments(judgments, options):
     table = judgments.to_frame()
     return "#judgments\\n" + "".join(f"{r.query}|{r.doc}|{r.grade:g}\\n" for r in table.itertuples())
 

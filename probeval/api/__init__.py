@@ -5,6 +5,7 @@
 
 from probeval.api.aggregate import aggregate
 from probeval.api.compare import SystemComparisons, compare
+from probeval.api.convert import convert
 from probeval.api.evaluate import evaluate, next_pairs
 from probeval.api.evaluation import Evaluation, NextPairs
 from probeval.api.fit import fit
@@ -26,6 +27,7 @@ __all__ = [
     "aggregate",
     "as_collection",
     "compare",
+    "convert",
     "dstudy",
     "evaluate",
     "fit",

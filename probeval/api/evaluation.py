@@ -13,6 +13,8 @@ import pandas as pd
 
 from probeval.api.documents import EvaluationDocument, NextDocument, NextPair
 from probeval.api.inputs import Progress
+from probeval.data import OpenPair, WriteOptions, write_tasks
+from probeval.data.texts import as_text_mapping
 from probeval.display import Shown, View
 from probeval.errors import ModelError
 from probeval.metrics import AnyMetric
@@ -325,6 +327,27 @@ class NextPairs(Shown):
         ``probability`` is that of the draw of a pair for exploration, NaN for the policy's own choices.
         """
         return self._frame
+
+    def hand_out(self, tool: str, folder: str | PathLike[str], *, queries: Any = None, docs: Any = None) -> list[Path]:
+        """Write the pairs as the files that a judging tool takes; return their paths.
+
+        Parameters
+        ----------
+        tool
+            One of :func:`probeval.data.task_formats`: ``label-studio`` or ``quepid``.
+        folder
+            Where the files are written.
+        queries, docs
+            Texts that assessors see: a path, a data frame, or a mapping from ids to texts. Without them, they see ids.
+        """
+        frame = self.to_frame()
+        pairs = [OpenPair(*row) for row in zip(frame["query"], frame["doc"], frame["grade"].tolist(), strict=True)]
+        options = WriteOptions(
+            queries=as_text_mapping(queries, "query"),
+            docs=as_text_mapping(docs, "doc"),
+            scale=self.evaluation.choice.scale,
+        )
+        return write_tasks(Path(folder), tool, pairs, options)
 
     def to_dict(self) -> NextDocument:
         """The pairs as plain data, as ``probeval next --format json`` prints them."""

@@ -27,14 +27,13 @@ from probeval.data import (
     read_metadata,
     read_runs,
     read_teams,
-    read_texts,
     text_vectors,
 )
 from probeval.data.evidence import LabelTable, Metadata, Vectors, labels_from_table, metadata_from_table
 from probeval.data.files import find, run_files
 from probeval.data.observers import as_observers
 from probeval.data.pool import Pool
-from probeval.data.texts import texts_from_table
+from probeval.data.texts import as_text_mapping
 from probeval.errors import DataError, ModelError, ProbevalWarning
 from probeval.metrics import AnyMetric
 from probeval.relevance import Card, Choice, choose_model
@@ -295,16 +294,12 @@ def _vectors(docs: Any, collection: Collection) -> Vectors | None:
     """Vectors of the documents that systems retrieved, from texts or as they are."""
     if docs is None or isinstance(docs, Vectors):
         return docs
-    if isinstance(docs, (str, PathLike)):
-        texts: Mapping[str, str] = read_texts(Path(docs), "doc", only=frozenset(collection.runs.pool.docs))
-    elif isinstance(docs, pd.DataFrame):
-        texts = texts_from_table(docs, "doc")
-    elif isinstance(docs, Mapping) and all(isinstance(text, str) for text in docs.values()):
-        texts = docs
-    else:
+    mapped = isinstance(docs, Mapping) and all(isinstance(text, str) for text in docs.values())
+    if not (mapped or isinstance(docs, (str, PathLike, pd.DataFrame))):
         raise DataError(
             f"docs are a path, a data frame, a mapping from ids to texts, or Vectors; got {type(docs).__name__}."
         )
+    texts = as_text_mapping(docs, "doc", only=frozenset(collection.runs.pool.docs)) or {}
     vectors = text_vectors({doc: texts[doc] for doc in collection.runs.pool.docs if doc in texts})
     if not len(vectors.docs):
         raise DataError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Collection as Names
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -31,7 +31,7 @@ from probeval.campaign.events import (
     Withdrawn,
 )
 from probeval.campaign.exchange import Incoming, export_format, read_incoming
-from probeval.campaign.leases import Task, tasks_of
+from probeval.campaign.leases import Task, open_pairs, tasks_of
 from probeval.campaign.log import Log
 from probeval.campaign.owner_decisions import (
     Adjudicate,
@@ -50,8 +50,10 @@ from probeval.campaign.store import Store
 from probeval.campaign.topics import TopicList, topics_of
 from probeval.data.collection import Collection
 from probeval.data.files import read_bytes
+from probeval.data.formats import write_tasks
 from probeval.data.irds import is_dataset
 from probeval.data.scale import Scale
+from probeval.data.tasks import WriteOptions
 from probeval.scores import Ranking
 from probeval.selection import AuditReport, JudgingState
 
@@ -241,6 +243,25 @@ class Campaign(CampaignBase):
         who = as_name(assessor, "an assessor")
         tasks = self._tasks(self.state, who, n)
         return tasks if len(tasks) == n else self._tasks(self._log.advance(self._lease_next(who, n)).state, who, n)
+
+    def hand_out(
+        self, tasks: Sequence[Task], tool: str, folder: str | Path, *, docs: Mapping[str, str] | None = None
+    ) -> list[Path]:
+        """Write leased pairs as the files that a judging tool takes; return their paths. Runs the model.
+
+        Parameters
+        ----------
+        tasks
+            Pairs from :meth:`next`. Their judgments are imported under the names of assessors in the tool.
+        tool
+            One of :func:`probeval.data.task_formats`: ``label-studio`` or ``quepid``.
+        folder
+            Where the files are written.
+        docs
+            Document texts by id; without them, assessors see ids.
+        """
+        options = WriteOptions(queries=self.queries, docs=docs, scale=self.scale, name=self.setup.name)
+        return write_tasks(Path(folder), tool, open_pairs(tasks, self.judging_state()), options)
 
     def record(
         self,

@@ -1,4 +1,4 @@
-"""Import and export: qrels, tables, Quepid books, UMBRELA output, machine labels."""
+"""Import and export: qrels, tables, files of other tools, machine labels."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from probeval.data.formats import FileFormat, ReadOptions, find_format, formats_
 from probeval.data.irds import is_dataset
 from probeval.data.judgments import NOT_JUDGED, Judgments, on_scale
 from probeval.data.scale import Scale
+from probeval.data.tasks import WriteOptions
 from probeval.errors import DataError, did_you_mean
 
 __all__ = [
@@ -210,11 +211,14 @@ class ExportFormat:
 def export_formats() -> dict[str, ExportFormat]:
     """The formats in which a campaign is exported, by name: its own, and every format of judgments with a writer.
 
+    Formats that need more than a campaign has, such as the index of ``rank-eval``, are not among them.
+
     >>> list(export_formats())
-    ['qrels', 'csv', 'jsonl', 'log']
+    ['qrels', 'csv', 'jsonl', 'log', 'quepid']
     """
     own = {export.name: export for export in EXPORTS}
-    others = {name: f for name, f in formats_of(Judgments).items() if f.write is not None and name not in own}
+    written = {name: f for name, f in formats_of(Judgments).items() if f.write is not None and not f.needs}
+    others = {name: f for name, f in written.items() if name not in own}
     return own | {name: _export_of(f) for name, f in others.items()}
 
 
@@ -222,9 +226,12 @@ def _export_of(file_format: FileFormat[Judgments]) -> ExportFormat:
     """One grade per pair in a registered format."""
     write, end = file_format.write, next(iter(file_format.suffixes), ".txt")
     assert write is not None
-    return ExportFormat(
-        file_format.name, file_format.summary, f"judgments{end}", "text/plain", lambda state, _: write(state.judgments)
-    )
+
+    def text(state: State, _: Sequence[Event]) -> str:
+        setup = state.settings
+        return write(state.judgments, WriteOptions(queries=state.texts, scale=setup.scale, name=setup.name))
+
+    return ExportFormat(file_format.name, file_format.summary, f"judgments{end}", "text/plain", text)
 
 
 def export_format(name: str) -> ExportFormat:
@@ -293,12 +300,6 @@ def export_rows(state: State) -> list[dict[str, Any]]:
                 (*pair, j.grade, who, j.when, j.guideline, j.source, False, "") for who, j in sorted(latest.items())
             ]
     return [dict(zip(COLUMNS, row, strict=True)) for row in rows]
-
-
-def _unknown_format(file_format: str, known: Mapping[str, str]) -> DataError:
-    return DataError(
-        f"Unknown format {file_format!r}: expected one of {', '.join(known)}.{did_you_mean(file_format, known)}"
-    )
 
 
 def _event(event: Event) -> dict[str, Any]:

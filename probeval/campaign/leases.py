@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 from probeval.campaign.events import Leased, Pair
 from probeval.campaign.state import State
-from probeval.selection import Pick
+from probeval.data.tasks import OpenPair
+from probeval.selection import JudgingState, Pick
 from probeval.selection.topics import Queue
 
-__all__ = ["Task", "lease", "lease_new", "tasks_of", "topics_for"]
+__all__ = ["Task", "lease", "lease_new", "open_pairs", "tasks_of", "topics_for"]
 
 
 @dataclass(frozen=True)
@@ -183,3 +184,10 @@ class _Search:
 
     def _is_unjudged(self, pair: Pair) -> bool:
         return pair not in self.state.judged and self._is_open(pair)
+
+
+def open_pairs(tasks: Sequence[Task], state: JudgingState) -> list[OpenPair]:
+    """Leased pairs with their expected grades, given the judgments so far."""
+    table = state.prediction.relevance.to_frame()
+    means = dict(zip(zip(table["query"], table["doc"], strict=True), table["mean"].tolist(), strict=True))
+    return [OpenPair(task.query, task.doc, means.get((task.query, task.doc))) for task in tasks]

@@ -342,6 +342,8 @@ class _Draft:
                     self.of("finished")[event.by] = event.pair
                 self.release(event.pair, event.by)
                 self.update_waiting(event.pair)
+                if event.source and event.pair not in self.seen("waiting"):
+                    self.of("leases").pop(event.pair, None)  # judged in another tool, perhaps under another name
             case Withdrawn():
                 self.withdraw(event)
                 self.update_waiting(event.pair)

@@ -22,6 +22,7 @@ from probeval.cli.assessors import assessors
 from probeval.cli.campaign import campaign
 from probeval.cli.changes import runs
 from probeval.cli.compare import compare
+from probeval.cli.convert import convert
 from probeval.cli.demo import demo
 from probeval.cli.doctor import doctor
 from probeval.cli.dstudy import dstudy
@@ -55,6 +56,7 @@ VERBS = {
     "campaign": "Judge alone or in a team, step by step.",
     "judge": "Serve the judging page.",
     "aggregate": "Aggregate crowd votes into grades.",
+    "convert": "Convert judgments for another tool.",
     "report": "Write a report as one HTML file.",
     "reuse": "Evaluate later systems with the judgments of a campaign.",
     "gate": "Decide whether a new system may replace a baseline.",
@@ -182,6 +184,7 @@ def root(
 for verb in (
     aggregate,
     compare,
+    convert,
     demo,
     doctor,
     dstudy,

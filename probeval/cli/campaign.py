@@ -35,9 +35,11 @@ from probeval.cli.options import (
     ObserversFile,
     Order,
     OrderName,
+    OutFolder,
     OutputFormat,
     PolicyName,
     Qrels,
+    QueriesFile,
     Quiet,
     Rope,
     RunPaths,
@@ -45,10 +47,11 @@ from probeval.cli.options import (
     Seed,
     Stay,
     Stop,
+    ToolName,
     Topics,
     TopicsName,
 )
-from probeval.cli.output import Talk, write, write_csv, write_json, write_table
+from probeval.cli.output import Talk, check_tool, write, write_csv, write_json, write_table
 from probeval.cli.stores import By, DocId, Grade, Name, QueryId, StorePlace, Token, event_row, opened_campaign
 from probeval.cli.topics import topics as topics_command
 from probeval.data import read_texts
@@ -77,10 +80,7 @@ def create(
     labels: Labels = None,
     observers: ObserversFile = None,
     docs: DocsFile = None,
-    queries: Annotated[
-        Path | None,
-        typer.Option("--queries", metavar="FILE", help="Query texts: a table of query and text, or irds:ID."),
-    ] = None,
+    queries: QueriesFile = None,
     guideline: Annotated[
         Path | None, typer.Option("--guideline", metavar="FILE", help="Instructions for assessors: a text file.")
     ] = None,
@@ -204,6 +204,11 @@ def next_tasks(
     refresh: Annotated[
         bool, typer.Option("--refresh/--no-refresh", help="Run the model first if there are new judgments.")
     ] = True,
+    tool: ToolName = None,
+    out: OutFolder = None,
+    docs: Annotated[
+        Path | None, typer.Option("--docs", metavar="FILE", help="Document texts for --for: a table of doc and text.")
+    ] = None,
     output_format: Format = OutputFormat.table,
     seed: Seed = 0,
     quiet: Quiet = False,
@@ -213,6 +218,8 @@ def next_tasks(
     Example: probeval campaign next mine.db --assessor ann -n 10 --format csv
     """
     talk = Talk(quiet=quiet)
+    folder = check_tool(tool, out)
+    texts = None if docs is None else read_texts(docs, "doc")
     with opened_campaign(store, name) as opened:
         if refresh and opened.is_behind:
             talk.warned(opened.refresh)
@@ -224,6 +231,9 @@ def next_tasks(
             phase = opened.state.phase
             waits = f"The campaign is {phase}: no pairs are given out."
             talk(f"No pairs are left for {assessor}." if phase == "open" else waits)
+        elif tool is not None and folder is not None:
+            files = talk.warned(lambda: opened.hand_out(tasks, tool, folder, docs=texts))
+            talk(f"For {tool}: {', '.join(map(str, files))}.")
         rows: list[TaskDocument] = [
             {
                 "query": task.query,

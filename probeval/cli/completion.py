@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 __all__ = [
+    "complete_convert",
     "complete_export",
     "complete_import",
+    "complete_judgments",
     "complete_metric",
     "complete_model",
     "complete_policy",
     "complete_scale",
     "complete_stop",
+    "complete_tool",
 ]
+
+
+def complete_convert() -> list[str]:
+    """Every format in which judgments are written."""
+    from probeval.data import Judgments
+    from probeval.data.formats import formats_of
+
+    return [name for name, known in formats_of(Judgments).items() if known.write is not None]
 
 
 def complete_export() -> list[str]:
@@ -25,6 +36,14 @@ def complete_import() -> list[str]:
     from probeval.campaign import import_formats
 
     return list(import_formats())
+
+
+def complete_judgments() -> list[str]:
+    """Every format of judgments."""
+    from probeval.data import Judgments
+    from probeval.data.formats import formats_of
+
+    return list(formats_of(Judgments))
 
 
 def complete_metric() -> list[str]:
@@ -58,3 +77,10 @@ def complete_stop() -> list[str]:
     from probeval.selection import RULES
 
     return [f"{name}=" for name in RULES]
+
+
+def complete_tool() -> list[str]:
+    """Every tool that takes pairs to judge."""
+    from probeval.data import task_formats
+
+    return list(task_formats())

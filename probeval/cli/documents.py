@@ -340,6 +340,15 @@ class ImportDocument(TypedDict):
     machines: str
 
 
+class ConvertDocument(TypedDict):
+    """The file that judgments are written to, its format, and how many judgments and assessors it has."""
+
+    file: str
+    format: str
+    judgments: int
+    assessors: int
+
+
 class VerbDocument(TypedDict):
     """A verb whose output has a schema."""
 

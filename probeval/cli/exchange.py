@@ -1,4 +1,4 @@
-"""``probeval campaign export`` and ``import``."""
+"""``probeval campaign export`` and ``import``: judgments and labels as files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def export(
         typer.Option(
             "--format",
             metavar="FORMAT",
-            help="qrels: one grade per pair; csv, jsonl: one row per judgment; log: every event.",
+            help="qrels: one grade per pair; csv, jsonl: one row per judgment; log: every event; quepid: a book.",
             autocompletion=complete_export,
         ),
     ] = "qrels",
@@ -59,7 +59,8 @@ def import_file(
         typer.Option(
             "--as",
             metavar="FORMAT",
-            help="The format: qrels, table, quepid, umbrela, ragelo, opensearch, labels or irds; by default detected.",
+            help="The format: qrels, table, quepid, label-studio, rank-eval, umbrela, ragelo, opensearch, labels or "
+            "irds; by default detected.",
             autocompletion=complete_import,
         ),
     ] = None,
@@ -82,7 +83,7 @@ def import_file(
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Import judgments (qrels, a table, a Quepid book) or machine labels, all of a file or nothing.
+    """Import judgments (qrels, a table, a Quepid book, Label Studio annotations) or machine labels, all or nothing.
 
     Labels are evidence about relevance, never judgments. The same file cannot be imported twice.
 

@@ -22,11 +22,13 @@ from probeval.cli.options import (
     ObserversFile,
     Order,
     OrderName,
+    OutFolder,
     OutputFormat,
     Outside,
     PolicyName,
     PoolPaths,
     Qrels,
+    QueriesFile,
     Quiet,
     Reference,
     Rope,
@@ -34,8 +36,10 @@ from probeval.cli.options import (
     ScaleName,
     Seed,
     Stop,
+    ToolName,
 )
-from probeval.cli.output import Talk, write
+from probeval.cli.output import Talk, check_tool, write
+from probeval.data import read_texts
 from probeval.selection import fairness
 
 __all__ = ["next_pairs"]
@@ -67,6 +71,9 @@ def next_pairs(
     fair: Annotated[
         bool, typer.Option("--fairness", help="Show instead how much of each team's documents was judged.")
     ] = False,
+    tool: ToolName = None,
+    out: OutFolder = None,
+    queries: QueriesFile = None,
     output_format: Format = OutputFormat.table,
     seed: Seed = 0,
     quiet: Quiet = False,
@@ -76,6 +83,8 @@ def next_pairs(
     Example: probeval next runs/ --qrels judged.txt --metric nDCG@10 -n 20
     """
     talk = Talk(quiet=quiet)
+    folder = check_tool(tool, out)
+    texts = None if queries is None else read_texts(queries, "query")
     found = talk.warned(
         lambda: api.next_pairs(
             runs,
@@ -113,4 +122,7 @@ def next_pairs(
         return
     if found.check.reached:
         talk("Set another target with --stop.")
+    elif tool is not None and folder is not None and found.pairs:
+        files = found.hand_out(tool, folder, queries=texts, docs=docs)
+        talk(f"For {tool}: {', '.join(map(str, files))}.")
     write(found.to_frame(), found.to_dict(), output_format)

@@ -9,7 +9,14 @@ from typing import Annotated
 
 import typer
 
-from probeval.cli.completion import complete_metric, complete_model, complete_policy, complete_scale, complete_stop
+from probeval.cli.completion import (
+    complete_metric,
+    complete_model,
+    complete_policy,
+    complete_scale,
+    complete_stop,
+    complete_tool,
+)
 from probeval.errors import ProbevalError
 from probeval.selection import GOALS, POLICIES, RULES
 
@@ -37,12 +44,14 @@ __all__ = [
     "ObserversFile",
     "Order",
     "OrderName",
+    "OutFolder",
     "OutputFormat",
     "Outside",
     "PerQuery",
     "PolicyName",
     "PoolPaths",
     "Qrels",
+    "QueriesFile",
     "Quiet",
     "Reference",
     "Rope",
@@ -56,6 +65,7 @@ __all__ = [
     "Systems",
     "Target",
     "TargetName",
+    "ToolName",
     "Topics",
     "TopicsName",
     "parse_counts",
@@ -152,7 +162,10 @@ RunPaths = Annotated[
     list[str], typer.Argument(metavar="RUNS...", help="TREC run files (plain or gz), globs, or a directory.")
 ]
 Qrels = Annotated[
-    Path | None, typer.Option("--qrels", metavar="FILE", help="Judgments: TREC qrels or prels, a table, or irds:ID.")
+    Path | None,
+    typer.Option(
+        "--qrels", metavar="FILE", help="Judgments: TREC qrels or prels, a table, the export of a tool, or irds:ID."
+    ),
 ]
 Metrics = Annotated[
     list[str],
@@ -232,6 +245,21 @@ DocsFile = Annotated[
         metavar="FILE",
         help="Document texts, a table of doc and text or irds:ID: similar documents are judged alike.",
     ),
+]
+QueriesFile = Annotated[
+    Path | None, typer.Option("--queries", metavar="FILE", help="Query texts: a table of query and text, or irds:ID.")
+]
+ToolName = Annotated[
+    str | None,
+    typer.Option(
+        "--for",
+        metavar="TOOL",
+        help="Write the pairs for a judging tool too: label-studio or quepid. Needs --out.",
+        autocompletion=complete_tool,
+    ),
+]
+OutFolder = Annotated[
+    Path | None, typer.Option("--out", metavar="FOLDER", help="Where --for writes the files of the tool.")
 ]
 Labels = Annotated[
     list[Path] | None,

@@ -16,12 +16,12 @@ import typer
 
 from probeval.cli.options import OutputFormat
 from probeval.display import text_table
-from probeval.errors import ProbevalError, ProbevalWarning
+from probeval.errors import ProbevalError, ProbevalWarning, did_you_mean
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Talk", "check_picture", "write", "write_csv", "write_json", "write_pictures", "write_table"]
+__all__ = ["Talk", "check_picture", "check_tool", "write", "write_csv", "write_json", "write_pictures", "write_table"]
 
 T = TypeVar("T")
 PICTURES = (".png", ".svg", ".pdf")
@@ -105,6 +105,20 @@ def check_picture(path: Path | None) -> None:
     """Refuse an unknown picture format before any work is done."""
     if path is not None and path.suffix.lower() not in PICTURES:
         raise ProbevalError(f"{path}: the name of a picture must end in {', '.join(PICTURES)}.")
+
+
+def check_tool(tool: str | None, out: Path | None) -> Path | None:
+    """The folder for the files of a tool; refuses an unknown tool, or one without a folder, before any work is done."""
+    from probeval.data import task_formats
+
+    known = task_formats()
+    if tool is not None and tool not in known:
+        raise ProbevalError(f"--for {tool}: expected {' or '.join(known)}.{did_you_mean(tool, known)}")
+    if (tool is None) != (out is None):
+        raise ProbevalError("--for TOOL and --out FOLDER go together: name both, or neither.")
+    if out is not None and out.exists() and not out.is_dir():
+        raise ProbevalError(f"{out}: expected a folder for the files of {tool}, got a file.")
+    return out
 
 
 def write_pictures(pictures: Mapping[Path, Axes], talk: Talk) -> None:

@@ -79,6 +79,7 @@ def documents() -> dict[str, tuple[str, Any]]:
         "simulate": ("trajectories of policies", SimulationDocument),
         "judge": ("the address of the judging page", printed.AddressDocument),
         "aggregate": ("aggregated votes and their workers", AggregationDocument),
+        "convert": ("the written judgments", printed.ConvertDocument),
         "report": ("a written report", printed.ReportDocument),
         "reuse": ("later systems, or every team left out", ReuseDocument | ReuseStudyDocument),
         "gate": ("the verdict on a new system", GateDocument),

@@ -10,16 +10,20 @@ from probeval.data.collection import (
     write_campaign,
 )
 from probeval.data.evidence import LabelTable, Metadata, Vectors, read_graded_labels, read_metadata
-from probeval.data.exchange import read_mteb, read_opensearch, read_quepid, read_ragelo, read_umbrela
-from probeval.data.formats import FORMATS, FileFormat, ReadOptions, register_format
+from probeval.data.exchange import read_mteb, read_opensearch, read_ragelo, read_umbrela
+from probeval.data.formats import FORMATS, FileFormat, ReadOptions, register_format, task_formats, write_tasks
 from probeval.data.judgments import Judgments
+from probeval.data.label_studio import read_annotations, read_label_studio
 from probeval.data.observers import ObserverSpec, describe_observer, read_observers
 from probeval.data.pool import Pool
+from probeval.data.quepid import read_quepid
 from probeval.data.queries import as_query_weights, as_segments
+from probeval.data.rank_eval import rank_eval_request, read_rank_eval_ratings, read_rank_eval_runs
 from probeval.data.reference import with_reference
 from probeval.data.runs import Runs
 from probeval.data.scale import ABSENT, POOLED, UNJUDGED, Scale
 from probeval.data.tables import as_judgments, as_runs
+from probeval.data.tasks import OpenPair, WriteOptions
 from probeval.data.texts import read_texts, text_vectors
 from probeval.data.trec import write_qrels, write_run
 from probeval.data.votes import Votes, as_votes, read_votes
@@ -35,21 +39,26 @@ __all__ = [
     "LabelTable",
     "Metadata",
     "ObserverSpec",
+    "OpenPair",
     "Pool",
     "ReadOptions",
     "Runs",
     "Scale",
     "Vectors",
     "Votes",
+    "WriteOptions",
     "as_judgments",
     "as_query_weights",
     "as_runs",
     "as_segments",
     "as_votes",
     "describe_observer",
+    "rank_eval_request",
+    "read_annotations",
     "read_campaign",
     "read_graded_labels",
     "read_judgments",
+    "read_label_studio",
     "read_labels",
     "read_metadata",
     "read_mteb",
@@ -57,15 +66,19 @@ __all__ = [
     "read_opensearch",
     "read_quepid",
     "read_ragelo",
+    "read_rank_eval_ratings",
+    "read_rank_eval_runs",
     "read_runs",
     "read_teams",
     "read_texts",
     "read_umbrela",
     "read_votes",
     "register_format",
+    "task_formats",
     "text_vectors",
     "with_reference",
     "write_campaign",
     "write_qrels",
     "write_run",
+    "write_tasks",
 ]

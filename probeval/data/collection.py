@@ -212,8 +212,14 @@ def _several(found: Sequence[FileFormat[Runs]]) -> DataError:
     return DataError(f"{what} in one call. Read one at a time.")
 
 
-def read_judgments(path: PathName, *, scale: Scale | None = None, file_format: str | None = None) -> Judgments:
-    """Judgments from a TREC qrels or prels file, a table or a Quepid book, plain or gzipped.
+def read_judgments(
+    path: PathName,
+    *,
+    scale: Scale | None = None,
+    file_format: str | None = None,
+    queries: Mapping[str, str] | None = None,
+) -> Judgments:
+    """Judgments from a TREC qrels or prels file, a table, or a file of a tool such as Quepid or Label Studio.
 
     Parameters
     ----------
@@ -223,8 +229,10 @@ def read_judgments(path: PathName, *, scale: Scale | None = None, file_format: s
         A grade that it lacks is refused, with its line where the format has lines.
     file_format
         The name of a :class:`FileFormat` of judgments; by default detected from the file.
+    queries
+        Texts by id, for files that name queries by their text.
     """
-    file, options = Path(path), ReadOptions(scale=scale)
+    file, options = Path(path), ReadOptions(scale=scale, queries=queries)
     known: FileFormat[Judgments] | None = None if file_format else find_format(file, Judgments)
     kind = known or format_named(file_format or "table", Judgments)  # a table says which column it lacks
     judgments = _with_path(file, lambda p: kind.read(p, options))

@@ -1,7 +1,8 @@
 """File formats of runs, judgments and labels: one object per format, in one list.
 
 :func:`probeval.read_runs`, :func:`probeval.read_judgments`, :func:`probeval.data.read_labels` and the import and export
-of campaigns go through the list. Formats from elsewhere are added by :func:`register_format`.
+of campaigns go through the list, and so does :func:`write_tasks`, which hands pairs to the tools of some formats.
+Formats from elsewhere are added by :func:`register_format`.
 """
 
 from __future__ import annotations
@@ -12,17 +13,31 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
 from probeval.data.evidence import LabelTable, read_label_table
-from probeval.data.exchange import read_mteb, read_opensearch, read_quepid, read_ragelo, read_umbrela
-from probeval.data.files import PREDICTIONS, TABLES, first_bytes, stem, suffix
+from probeval.data.exchange import read_mteb, read_opensearch, read_ragelo, read_umbrela
+from probeval.data.files import PREDICTIONS, TABLES, first_bytes, stem, suffix, write_bytes
 from probeval.data.irds import is_dataset, read_dataset_judgments
 from probeval.data.judgments import Judgments
+from probeval.data.label_studio import label_studio_tasks, read_label_studio
+from probeval.data.quepid import quepid_book, quepid_tasks, read_quepid
+from probeval.data.rank_eval import rank_eval_request, read_rank_eval_ratings, read_rank_eval_runs
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
 from probeval.data.tables import column_names, judgments_from_table, names_grades, read_table, runs_from_table
+from probeval.data.tasks import OpenPair, WriteOptions
 from probeval.data.trec import qrels_text, read_qrels, read_trec_runs
 from probeval.errors import DataError, did_you_mean
 
-__all__ = ["FORMATS", "FileFormat", "ReadOptions", "find_format", "format_named", "formats_of", "register_format"]
+__all__ = [
+    "FORMATS",
+    "FileFormat",
+    "ReadOptions",
+    "find_format",
+    "format_named",
+    "formats_of",
+    "register_format",
+    "task_formats",
+    "write_tasks",
+]
 
 T = TypeVar("T", Runs, Judgments, LabelTable)
 Progress = Callable[[Sequence[Path]], Iterable[Path]]
@@ -73,7 +88,11 @@ class FileFormat(Generic[T]):
     matches
         Whether the content is in this format (:func:`probeval.data.files.first_bytes` has its beginning).
     write
-        From what it holds to the text of a file; None where the format is only read.
+        From what it holds and :class:`WriteOptions` to the text of a file; None where the format is only read.
+    needs
+        The options without which ``write`` raises an error.
+    tasks
+        From pairs to judge and :class:`WriteOptions` to the files that the tool takes, by name; None if it takes none.
 
     Examples
     --------
@@ -92,7 +111,9 @@ class FileFormat(Generic[T]):
     read_all: Callable[[Sequence[Path], ReadOptions], T] | None = None
     suffixes: tuple[str, ...] = ()
     matches: Callable[[Path], bool] | None = None
-    write: Callable[[T], str] | None = None
+    write: Callable[[T, WriteOptions], str] | None = None
+    needs: tuple[str, ...] = ()
+    tasks: Callable[[Sequence[OpenPair], WriteOptions], Mapping[str, str]] | None = None
 
     def recognises(self, path: Path) -> bool:
         """Whether a file is in this format."""
@@ -132,6 +153,19 @@ def _is_opensearch(path: Path) -> bool:
     return b'"judgmentRatings"' in start or (start.lstrip().startswith(b"[") and b'"docId"' in start)
 
 
+def _is_label_studio(path: Path) -> bool:
+    return first_bytes(path).lstrip().startswith(b"[")
+
+
+def _is_rank_eval_request(path: Path) -> bool:
+    return b'"requests"' in first_bytes(path)
+
+
+def _is_rank_eval_response(path: Path) -> bool:
+    start = first_bytes(path).lstrip()
+    return start.startswith(b"{") and any(key in start for key in (b'"details"', b'"rank_eval"', b'"requests"'))
+
+
 # A file is asked of the last format first: formats from outside come before those here, and TREC comes last.
 FORMATS: list[FileFormat[Any]] = [
     FileFormat(
@@ -160,12 +194,21 @@ FORMATS: list[FileFormat[Any]] = [
         suffixes=(PREDICTIONS,),
     ),
     FileFormat(
+        "rank-eval",
+        "responses of rank_eval (OpenSearch, Elasticsearch) as JSON, one file per system: runs",
+        Runs,
+        lambda path, _: read_rank_eval_runs(path),
+        read_all=lambda files, _: read_rank_eval_runs(*files),
+        suffixes=(".json",),
+        matches=_is_rank_eval_response,
+    ),
+    FileFormat(
         "qrels",
         "TREC qrels or prels: judgments",
         Judgments,
         lambda path, options: read_qrels(path, scale=options.scale),
         matches=_is_no_table,
-        write=qrels_text,
+        write=lambda judgments, _: qrels_text(judgments),
     ),
     FileFormat(
         "table",
@@ -182,6 +225,27 @@ FORMATS: list[FileFormat[Any]] = [
         lambda path, options: read_quepid(path, queries=options.queries),
         suffixes=(".json", ".csv"),
         matches=_is_quepid,
+        write=quepid_book,
+        tasks=quepid_tasks,
+    ),
+    FileFormat(
+        "label-studio",
+        "annotations exported from Label Studio as JSON or JSON_MIN: judgments",
+        Judgments,
+        lambda path, _: read_label_studio(path),
+        suffixes=(".json",),
+        matches=_is_label_studio,
+        tasks=label_studio_tasks,
+    ),
+    FileFormat(
+        "rank-eval",
+        "the ratings of a rank_eval request (OpenSearch, Elasticsearch) as JSON: judgments",
+        Judgments,
+        lambda path, _: read_rank_eval_ratings(path),
+        suffixes=(".json",),
+        matches=_is_rank_eval_request,
+        write=rank_eval_request,
+        needs=("index",),
     ),
     FileFormat(
         "umbrela",
@@ -269,3 +333,39 @@ def find_format(path: Path, *holds: type[Runs | Judgments | LabelTable]) -> File
     """The format that a file is in, the latest registered first; None where none recognises it."""
     known = reversed(formats_of(*holds).values())
     return next((each for each in known if each.recognises(path)), None)
+
+
+def task_formats() -> dict[str, FileFormat[Any]]:
+    """The formats of tools that take pairs to judge, by name.
+
+    >>> list(task_formats())
+    ['quepid', 'label-studio']
+    """
+    return {name: known for name, known in formats_of(Judgments).items() if known.tasks is not None}
+
+
+def write_tasks(folder: Path, tool: str, pairs: Sequence[OpenPair], options: WriteOptions) -> list[Path]:
+    """Write pairs to judge as the files that a tool takes; return their paths.
+
+    Parameters
+    ----------
+    folder
+        Where the files are written; files of the same names are replaced.
+    tool
+        The name of one of :func:`task_formats`.
+    pairs
+        The pairs, in the order of judging.
+    options
+        Texts, the scale and the name of the campaign.
+    """
+    known = task_formats()
+    if tool not in known:
+        raise DataError(f"No tool {tool!r}: {', '.join(known)}.{did_you_mean(tool, known)}")
+    if not pairs:
+        raise DataError(f"there is no pair to judge, and nothing to write for {tool}.")
+    tasks = known[tool].tasks
+    assert tasks is not None
+    files = {folder / name: text for name, text in tasks(pairs, options).items()}
+    for path, text in files.items():
+        write_bytes(path, text.encode())
+    return list(files)

@@ -6,7 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Collection as Names
 from collections.abc import Mapping
+from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,7 +21,7 @@ from probeval.data.irds import is_dataset, read_dataset_texts
 from probeval.data.tables import column, ids, read_table
 from probeval.errors import DataError
 
-__all__ = ["cell_text", "read_text_table", "read_texts", "text_vectors", "texts_from_table"]
+__all__ = ["as_text_mapping", "cell_text", "read_text_table", "read_texts", "text_vectors", "texts_from_table"]
 
 TEXTS = ("text", "title", "contents", "segment", "passage", "description", "query_text")
 WORD = re.compile(r"\w+")
@@ -61,6 +63,27 @@ def read_text_table(
 def texts_from_table(table: pd.DataFrame, name: str) -> dict[str, str]:
     """Texts by id, from a data frame with the columns that :func:`read_texts` expects."""
     return dict(zip(*_id_and_text(table, name), strict=True))
+
+
+def as_text_mapping(given: Any, name: str, *, only: Names[str] | None = None) -> Mapping[str, str] | None:
+    """Texts by id from a path, a data frame, or a mapping from ids to texts; ``name`` is ``query`` or ``doc``.
+
+    Of a dataset, ``only`` these ids are looked up.
+
+    >>> as_text_mapping(pd.DataFrame({"query": ["q1"], "text": ["star wars"]}), "query")
+    {'q1': 'star wars'}
+    """
+    if given is None:
+        return None
+    if isinstance(given, (str, PathLike)):
+        return read_texts(Path(given), name, only=only)
+    if isinstance(given, pd.DataFrame):
+        return texts_from_table(given, name)
+    if isinstance(given, Mapping) and all(isinstance(text, str) for text in given.values()):
+        return given
+    raise DataError(
+        f"texts are a path, a data frame, or a mapping from {name} ids to texts; got {type(given).__name__}."
+    )
 
 
 def _id_and_text(

@@ -46,6 +46,20 @@ def test_qrels_become_judgments_with_their_source(campaign: Campaign, put: Put):
         campaign.withdraw("nist")  # it was not made here
 
 
+def test_imported_judgments_end_the_leases_of_pairs_that_need_no_more(campaign: Campaign, put: Put):
+    first, second = campaign.next("team", n=2)
+    campaign.import_file("eve", put("a.csv", f"query,doc,grade,assessor\n{first.query},{first.doc},1,ann\n"))
+    assert [(task.query, task.doc) for task in campaign.next("team", n=1)] == [(second.query, second.doc)]
+    assert campaign.next("team", n=2)[1].doc != first.doc
+
+
+def test_imported_judgments_leave_the_leases_of_pairs_that_need_another(make: Callable[..., Campaign], put: Put):
+    campaign = make(overlap=1.0, opinions=2)
+    (first,) = campaign.next("team")
+    campaign.import_file("eve", put("a.csv", f"query,doc,grade,assessor\n{first.query},{first.doc},1,ann\n"))
+    assert campaign.next("team")[0].doc == first.doc
+
+
 def test_tables_keep_their_assessors_and_times(campaign: Campaign, put: Put):
     a, b = _docs(campaign, "q1", 2)
     text = f"query,doc,grade,assessor,time\nq1,{a},2,ann,5\nq1,{a},1,bob,6\nq1,{b},0,ann,7\n"
@@ -187,7 +201,7 @@ def test_judgment_lists_and_evaluations_become_labels(campaign: Campaign, put: P
         (
             "a.csv",
             "query,site\nq1,2\n",
-            "Name the format of the file: qrels, table, quepid, umbrela, ragelo, opensearch, labels, irds",
+            "Name the format of the file: qrels, table, quepid, label-studio, rank-eval, umbrela, ragelo",
         ),
     ],
 )

@@ -11,7 +11,6 @@ from probeval.data import (
     read_labels,
     read_mteb,
     read_opensearch,
-    read_quepid,
     read_ragelo,
     read_runs,
     read_umbrela,
@@ -19,63 +18,6 @@ from probeval.data import (
 from probeval.errors import DataError, ProbevalWarning
 
 QUERIES = {"q1": "star wars", "q2": "=sum", "q3": "dogs"}
-
-
-def test_a_quepid_case(put):
-    path = put("case.csv", 'query,docid,rating\nstar wars,11,3\nstar wars,007,0\n" =sum",11,1\ndogs\n')
-    frame = read_quepid(path, queries=QUERIES).to_frame()
-    assert frame[["query", "doc", "grade"]].to_numpy().tolist() == [["q1", "11", 3], ["q1", "007", 0], ["q2", "11", 1]]
-
-
-def test_a_quepid_book_keeps_its_raters(put):
-    table = put("book.csv", "query,docid,Ann,bob@x.org\nstar wars,11,3,2\nstar wars,7,,1\n")
-    pairs = [
-        {
-            "query_text": "star wars",
-            "doc_id": 11,
-            "judgements": [{"rating": 3.0, "user_email": "Ann"}, {"rating": 2.0, "user_email": "bob@x.org"}],
-        },
-        {
-            "query_text": "star wars",
-            "doc_id": "7",
-            "judgements": [
-                {"rating": None, "unrateable": True, "user_email": "Ann"},
-                {"rating": 1.0, "user_email": "bob@x.org"},
-            ],
-        },
-    ]
-    book = put("book.json", json.dumps({"name": "b", "query_doc_pairs": pairs}))
-    first, second = (read_quepid(p, queries=QUERIES) for p in (table, book))
-    assert first.assessors == ("Ann", "bob@x.org")
-    assert first.to_frame().drop(columns="time").equals(second.to_frame().drop(columns="time"))
-    assert first.grades("min").tolist() == [2, 1]
-
-
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
-        ("query,docid,rating\nstar wars,1,2\n", "is a text, not an id. Give queries={'q1': 'star wars'"),
-        ("query,docid,rating\ndogs\n", "nothing in it is rated"),
-        ("query,doc,rating\na,b,1\n", "expected the columns query, docid and rating"),
-        ("query,docid,rating\na,b,1,2\n", "2: expected 3 cells, got 4"),
-        ("query,docid,rating\na,b,good\n", "the rating in row 1 must be a number, got 'good'"),
-        ('{"queries": []}', "expected a book with 'query_doc_pairs'"),
-        ("{oops", "not JSON"),
-    ],
-)
-def test_bad_quepid_files_are_refused_with_their_path(put, content, expected):
-    path = put("case.csv", content)
-    with pytest.raises(DataError) as caught:
-        read_quepid(path)
-    assert str(caught.value).startswith(str(path))
-    assert expected in str(caught.value)
-
-
-@pytest.mark.parametrize(("texts", "how"), [({"q9": "cats"}, "no id"), ({"a": "dogs", "b": "dogs"}, "several ids")])
-def test_a_text_must_have_one_id(put, texts, how):
-    path = put("case.csv", "query,docid,rating\ndogs,1,2\n")
-    with pytest.raises(DataError, match=f"{how} in queries= for the text 'dogs'"):
-        read_quepid(path, queries=texts)
 
 
 def test_umbrela_qrels_are_labels(put):

@@ -151,7 +151,7 @@ def test_all_systems_or_the_judged_ones(three):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"policies": []}, SelectionError, "at least one policy, one seed and one assessor, and batches of at least one"),
+        ({"policies": []}, SelectionError, "at least one policy, one seed and one assessor"),
         ({"seeds": 0}, SelectionError, "at least one policy, one seed"),
         ({"batch": 0}, SelectionError, "batches of at least one"),
         ({"checkpoints": [0, 2]}, SelectionError, "Checkpoints, pilot and until are shares of the pool, from 0 to 1"),
