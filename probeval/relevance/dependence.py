@@ -288,7 +288,7 @@ class Linearised:
             local = sum(self._variances[name] * r[at] @ r[at].T for name, r in rows.items())
             if self._measured is not None:
                 row = pairs[at] - _pairs(self.problem, q).start
-                local = local + self._measured.covariance(q)[np.ix_(row, row)]
+                local = local + self._measured.covariance(q, row, row)
             local = slope[:, None] * local * slope + self._scale_variance * np.outer(scale, scale)
             if q in self.to_local:
                 t = self.to_local[q][pairs[at] - _pairs(self.problem, q).start]
@@ -320,7 +320,7 @@ def _to_local(problem: Problem, mode: Mode, slope: Floats, scale_slope: Floats) 
             t = np.asarray(sum(variances[k] * p[number] @ block.factors[k][i].T for k, p in parts.items()))
             if problem.measured is not None:
                 row = problem.judged_of(query) - slices[number].start
-                t[:, : len(row)] += problem.measured.covariance(query)[:, row]
+                t[:, : len(row)] += problem.measured.covariance(query, None, row)
             t *= slope[slices[number], None]
             if design.cutpoint_scale is not None:
                 t[:, -1] = scale_slope[slices[number]] * variances[design.cutpoint_scale.name]

@@ -232,7 +232,7 @@ class Problem:
         out = np.zeros((len(queries), width, width))
         for i, (query, mine) in enumerate(zip(queries.tolist(), pairs, strict=True)):
             at = mine - self.design.pool.pairs_of(query).start
-            out[i, : len(at), : len(at)] = self.measured.covariance(query)[np.ix_(at, at)]
+            out[i, : len(at), : len(at)] = self.measured.covariance(query, at, at)
         return out
 
     def given(self, log_sd: Floats) -> Prior:

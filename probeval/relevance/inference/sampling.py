@@ -142,7 +142,7 @@ class LaplaceDraws(Draws):
             z = _centred(rng.standard_normal((self.design.pool.sizes[query], self.n)), self.parts)
             for problem, mine in zip(self.problems, self.parts, strict=True):
                 if len(z) and problem.measured is not None and mine.start < mine.stop:
-                    z[:, mine] = problem.measured.root(query) @ z[:, mine]
+                    z[:, mine] = problem.measured.root_times(query, z[:, mine])
             out.append(z)
         return out
 
@@ -185,7 +185,7 @@ class LaplaceDraws(Draws):
         weight += known.arrow.times(known.covariance @ residual) - residual
         for i, (query, row) in enumerate(zip(queries, rows, strict=True)):
             assert problem.measured is not None
-            seen[i] = seen[i] + problem.measured.covariance(query)[:, row] @ weight[i, : len(row)]
+            seen[i] = seen[i] + problem.measured.covariance(query, None, row) @ weight[i, : len(row)]
         return {
             name: values + spread[name][:, None, None] * (factors[name].transpose(0, 2, 1) @ weight)
             for name, values in drawn.items()
