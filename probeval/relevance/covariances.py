@@ -24,6 +24,7 @@ from probeval.arrays import Floats, Ints
 __all__ = ["Covariances", "Precisions"]
 
 JITTER = 1e-12  # relative, added to the diagonal of a matrix before its root is taken
+NULL = 1e-13  # the largest square, relative to the first, of a direction that is left out
 ROOT_BLOCK = 64  # pairs that the root of a covariance takes at a time
 
 
@@ -163,14 +164,10 @@ class Covariances:
             return np.asarray(self.factor[query] @ values)
         out = np.empty_like(values)
         before = np.zeros((self.factor.shape[2], values.shape[1]))
-        for mine, root, onward in self._roots[query]:
+        for mine, root, onward in self._root_blocks(query):
             out[mine] = root @ values[mine] + self.factor[query, mine] @ before
             before += onward @ values[mine]
         return out
-
-    @cached_property
-    def _roots(self) -> list[list[tuple[slice, Floats, Floats]]]:
-        return [list(self._root_blocks(query)) for query in range(len(self.factor))]
 
     def _root_blocks(self, query: int) -> Iterator[tuple[slice, Floats, Floats]]:
         """Yield the pairs of each block, :math:`L_{jj}` and :math:`Q_j`."""
@@ -220,6 +217,12 @@ class Observed:
             return Covariances._whole(whole - taken.transpose(0, 2, 1) @ taken)
         share = (self.slope * k.diagonal / v.diagonal)[..., None]
         moved = np.concatenate([(1 - self.slope * share) * k.factor, -share * self.factor], axis=2)
-        return Covariances(
-            k.diagonal * self.diagonal / v.diagonal, moved @ v._small_root.transpose(0, 2, 1)
-        )
+        factor = moved @ v._small_root.transpose(0, 2, 1)
+        return Covariances(k.diagonal * self.diagonal / v.diagonal, _without_null_directions(factor))
+
+
+def _without_null_directions(factor: Floats) -> Floats:
+    """Return a factor with the same square and fewer columns, if its columns are dependent in all queries."""
+    value, vector = np.linalg.eigh(factor.transpose(0, 2, 1) @ factor)
+    kept = int((value > NULL * value[:, -1:]).sum(axis=1).max(initial=0))
+    return np.asarray(factor @ vector[:, :, value.shape[1] - kept :])

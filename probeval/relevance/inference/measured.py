@@ -38,8 +38,11 @@ class MeasuredPrior:
         The probability of the setting, labels alone considered.
     mean, precision
         Of the campaign's parameters, shapes (parameter,) and (parameter, parameter).
-    offset, response
-        :math:`m` and :math:`B`, shapes (pair,) and (pair, column); columns as in the layout of the parameters.
+    offset
+        :math:`m`, shape (pair,).
+    basis, directions
+        :math:`B`, the response of relevance to the campaign's parameters, as the product of a few columns per pair and
+        the direction of each in the parameters that are not cutpoints, shapes (pair, column) and (column, parameter).
     stacks
         :math:`K'` of all queries.
     queries
@@ -50,13 +53,18 @@ class MeasuredPrior:
     mean: Floats
     precision: Floats
     offset: Floats
-    response: Floats
+    basis: Floats
+    directions: Floats
     stacks: Sequence[SeenStack]
     queries: Sequence[Ints]
 
     @cached_property
     def _where(self) -> dict[int, tuple[int, int]]:
         return {int(q): (i, j) for i, stack in enumerate(self.queries) for j, q in enumerate(stack)}
+
+    def response(self, pairs: Ints | slice = slice(None)) -> Floats:
+        """Return :math:`B` of some pairs, shape (pair, parameter)."""
+        return np.asarray(self.basis[pairs] @ self.directions)
 
     def covariance(self, query: int, rows: Ints | None = None, columns: Ints | None = None) -> Floats:
         """Return :math:`K'` of one query, or some of its rows and columns, as positions among the query's pairs."""

@@ -218,7 +218,8 @@ def measure_labels(
         np.asarray(np.linalg.solve(information, right)),
         information,
         offset,
-        response @ basis.response,
+        response,
+        basis.response,
         tuple(seen),
         tuple(queries),
     )
@@ -339,7 +340,7 @@ def _mean_logit(prior: MeasuredPrior, reference: ModelDesign) -> tuple[Floats, f
     functional = np.zeros(layout.size)
     functional[layout["first_cut"]] = 1.0
     functional[layout["gaps"]] = gap_columns(len(reference.cuts)).middle
-    functional[layout.columns] = share @ (rows + prior.response)
+    functional[layout.columns] = share @ rows + share @ prior.basis @ prior.directions
     return functional, float(share @ prior.offset)
 
 
@@ -358,7 +359,7 @@ def _level_target(
     columns = gap_columns(len(reference.cuts))
     cuts = prior.mean[layout["first_cut"]] + columns.middle @ gaps + columns.apart @ gaps
     own = sum(e.log_sd.square * e.columns.squares for e in reference.of_query)
-    eta = prior.offset + (rows + prior.response) @ prior.mean[layout.columns]
+    eta = prior.offset + (rows + prior.response()) @ prior.mean[layout.columns]
     width = np.sqrt(1 + np.pi / 8 * (prior.variance + own))[:, None]
     share = reference.counts / reference.counts.sum()
     target = float(expit(level.mean))
