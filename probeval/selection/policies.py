@@ -49,7 +49,7 @@ DISCOUNT = 0.9  # per document, of a run's earlier documents in the bandit
 
 @dataclass(frozen=True, repr=False)
 class Policy:
-    """A policy to choose pairs.
+    r"""A policy to choose pairs.
 
     Parameters
     ----------

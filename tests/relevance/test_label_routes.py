@@ -228,7 +228,9 @@ def test_the_joint_normal_of_nuts_is_that_of_one_family_after_the_other(design, 
     expected = np.linalg.inv(prior.precision)[np.ix_(keep, keep)]
     np.testing.assert_allclose(turn @ covariance @ turn.T, expected, atol=1e-8)
     mean = labels.relevance(products, given.start + given.z @ given.mean, np.zeros(place.shape))
-    np.testing.assert_allclose(mean[place >= 0], prior.offset + prior.response() @ prior.mean[layout.columns], atol=1e-8)
+    np.testing.assert_allclose(
+        mean[place >= 0], prior.offset + prior.response() @ prior.mean[layout.columns], atol=1e-8
+    )
     for q, size in enumerate(sizes):
         mine = (products.root[q] @ products.root[q].T)[:size, :size]
         np.testing.assert_allclose(mine, prior.covariance(q), atol=1e-8)
