@@ -99,11 +99,11 @@ class Covariances:
     def _whole(cls, matrices: Floats) -> Covariances:
         at = np.arange(matrices.shape[1])
         matrices[:, at, at] *= 1 + JITTER
-        return cls(np.zeros(matrices.shape[:2]), np.linalg.cholesky(matrices))
+        return cls(np.zeros(matrices.shape[:2]), np.asarray(np.linalg.cholesky(matrices)))
 
     @property
     def _narrow(self) -> bool:
-        return self.factor.shape[2] < self.factor.shape[1]
+        return bool(self.factor.shape[2] < self.factor.shape[1])
 
     @cached_property
     def _small_root(self) -> Floats:
@@ -120,7 +120,7 @@ class Covariances:
             log_determinants = np.log(self.diagonal).sum(axis=1) - 2 * np.log(roots).sum(axis=1)
             return Precisions(1 / self.diagonal, taken, -1.0, log_determinants)
         log_determinants = 2 * np.log(np.diagonal(self.factor, axis1=1, axis2=2)).sum(axis=1)
-        root = np.linalg.inv(self.factor).transpose(0, 2, 1)
+        root = np.asarray(np.linalg.inv(self.factor)).transpose(0, 2, 1)
         return Precisions(self.diagonal, root, 1.0, log_determinants)
 
     @property
@@ -176,7 +176,7 @@ class Covariances:
         for start in range(0, self.factor.shape[1], ROOT_BLOCK):
             mine = slice(start, min(start + ROOT_BLOCK, self.factor.shape[1]))
             u = self.factor[query, mine]
-            root = np.linalg.cholesky(u @ left @ u.T + np.diag(diagonal[mine]))
+            root = np.asarray(np.linalg.cholesky(u @ left @ u.T + np.diag(diagonal[mine])))
             onward = np.asarray(solve_triangular(root, u @ left, lower=True).T)
             yield mine, root, onward
             left = left - onward @ onward.T

@@ -174,8 +174,9 @@ class LocalPrior:
         """Return :math:`L = (I + KH)^{-1}K = A(I + A'HA)^{-1}A'`."""
         opened = self._opened(information)
         if self._narrow:
-            return LocalPosterior(self.factor, np.linalg.solve(opened, self.factor.transpose(0, 2, 1)))
-        return LocalPosterior(np.linalg.solve(opened, self._whole), None)
+            right = np.linalg.solve(opened, self.factor.transpose(0, 2, 1))
+            return LocalPosterior(self.factor, np.asarray(right))
+        return LocalPosterior(np.asarray(np.linalg.solve(opened, self._whole)), None)
 
     def log_determinant(self, information: Arrow) -> float:
         r"""Return :math:`\log|I + KH|`, summed over queries."""
@@ -214,7 +215,7 @@ class LocalPosterior:
         """The variances, shape (query, coordinate)."""
         if self.right is None:
             return np.diagonal(self.left, axis1=1, axis2=2)
-        return np.einsum("qic,qci->qi", self.left, self.right)
+        return np.asarray(np.einsum("qic,qci->qi", self.left, self.right))
 
     @property
     def with_last(self) -> Floats:
@@ -349,7 +350,7 @@ class Problem:
             1.0 if scale is None else 1 / variances[scale.name],
         )
 
-    def times(self, matrices: Sequence[LocalPrior] | Sequence[LocalPosterior], values: Floats) -> Floats:
+    def times(self, matrices: Sequence[LocalPrior | LocalPosterior], values: Floats) -> Floats:
         """Return each query's covariances times values of its local parameters, shape as ``values``."""
         wide = values if values.ndim == 2 else values[:, None]
         out = np.empty_like(wide)
