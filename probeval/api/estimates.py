@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from probeval.data import Collection
 from probeval.metrics import Metric
 
-__all__ = ["Estimate", "Expect", "evaluation_estimate", "plan_estimate", "unannounced"]
+__all__ = ["Expect", "TimeEstimate", "evaluation_estimate", "plan_estimate", "unannounced"]
 
 # Seconds on one core, measured on the campaigns of tests/bench/first_answer.py.
 PER_RANK = 2e-8  # of a draw: a document at a rank of a list
@@ -20,7 +20,7 @@ STEPS = 30  # of a forecast from no judgments to a large pool
 
 
 @dataclass(frozen=True)
-class Estimate:
+class TimeEstimate:
     """An estimate of time.
 
     Parameters
@@ -32,9 +32,9 @@ class Estimate:
 
     Examples
     --------
-    >>> str(Estimate(41.0, "49,528 pairs, 1,000 draws"))
+    >>> str(TimeEstimate(41.0, "49,528 pairs, 1,000 draws"))
     'About 40 s: 49,528 pairs, 1,000 draws.'
-    >>> str(Estimate(400.0, "8,173 pairs, 8 paths"))
+    >>> str(TimeEstimate(400.0, "8,173 pairs, 8 paths"))
     'About 7 min: 8,173 pairs, 8 paths.'
     """
 
@@ -48,16 +48,16 @@ class Estimate:
         return f"About {max(round(self.seconds / step), 1) * step} s: {self.work}."
 
 
-Expect = Callable[[Estimate], None]
+Expect = Callable[[TimeEstimate], None]
 
 
-def unannounced(_: Estimate) -> None:
+def unannounced(_: TimeEstimate) -> None:
     """Drop an estimate."""
 
 
 def evaluation_estimate(
     collection: Collection, metric: Metric, *, depth: int, method: str | None, draws: int
-) -> Estimate:
+) -> TimeEstimate:
     """Estimate the time of an evaluation."""
     runs = collection.runs.top(depth)
     pairs, drawn = len(runs.pool), method == "draws" or (method is None and not metric.is_linear)
@@ -68,13 +68,13 @@ def evaluation_estimate(
         seconds += PER_LABEL * pairs
     if drawn:
         seconds += PER_RANK * draws * int(runs.retrieved.sum())
-    return Estimate(seconds, f"{pairs:,} pairs" + (f", {draws:,} draws" if drawn else ""))
+    return TimeEstimate(seconds, f"{pairs:,} pairs" + (f", {draws:,} draws" if drawn else ""))
 
 
 def plan_estimate(
     collection: Collection, *, queries: Sequence[int], depths: Sequence[int], options: int, paths: int, jobs: int
-) -> Estimate:
+) -> TimeEstimate:
     """Estimate the time of a plan with some numbers of queries and depths, ``options`` times each."""
     share = [n / max(len(collection.runs.queries), 1) for n in queries]
     pairs = round(sum(s * len(collection.runs.top(depth).pool) for s in share for depth in depths) * options)
-    return Estimate(PER_STEP * STEPS * paths * pairs / max(jobs, 1), f"{pairs:,} pairs, {paths} paths")
+    return TimeEstimate(PER_STEP * STEPS * paths * pairs / max(jobs, 1), f"{pairs:,} pairs, {paths} paths")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from rich.progress import Progress as RichProgress
 
-    from probeval.api.estimates import Estimate
+    from probeval.api.estimates import TimeEstimate
 
 __all__ = ["Talk", "check_picture", "write", "write_csv", "write_json", "write_pictures", "write_table"]
 
@@ -52,12 +52,12 @@ class Talk:
         """Whether to show progress."""
         return not self.quiet and sys.stderr.isatty()
 
-    def estimate(self, estimate: Estimate) -> None:
+    def estimate(self, estimate: TimeEstimate) -> None:
         """Print an estimate of long work, on a terminal."""
         if self.on_terminal and estimate.seconds >= LONG:
             self(str(estimate))
 
-    def expect(self, estimate: Estimate) -> None:
+    def expect(self, estimate: TimeEstimate) -> None:
         """Print an estimate, and show the time elapsed until the end of :meth:`warned`, on a terminal."""
         self.estimate(estimate)
         if not self.on_terminal or self._spinner is not None:

@@ -21,7 +21,7 @@ from scipy.linalg import solve_triangular
 
 from probeval.arrays import Floats, Ints
 
-__all__ = ["Covariances", "Precisions"]
+__all__ = ["Covariances", "NoisyObservation", "Precisions"]
 
 JITTER = 1e-12  # relative, added to the diagonal of a matrix before its root is taken
 NULL = 1e-13  # the largest square, relative to the first, of a direction that is left out
@@ -146,12 +146,12 @@ class Covariances:
         out[row, column] += self.diagonal[query, rows[row]]
         return np.asarray(out)
 
-    def observed(self, slope: float, diagonal: Floats, factor: Floats) -> Observed:
+    def observed(self, slope: float, diagonal: Floats, factor: Floats) -> NoisyObservation:
         r"""Return the observation :math:`y = \lambda x + \epsilon` of variables with these covariances.
 
         The covariance of :math:`\epsilon` is a diagonal, shape (query, pair), plus the square of a factor.
         """
-        return Observed(self, slope, diagonal, factor)
+        return NoisyObservation(self, slope, diagonal, factor)
 
     def root_times(self, query: int, values: Floats) -> Floats:
         r"""Return the Cholesky factor of one matrix times some columns, shape (pair, column).
@@ -183,7 +183,7 @@ class Covariances:
 
 
 @dataclass(frozen=True, eq=False)
-class Observed:
+class NoisyObservation:
     r"""The observation :math:`y = \lambda x + \epsilon` of variables :math:`x` with some covariances :math:`K`."""
 
     prior: Covariances

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from probeval import synthetic_campaign
-from probeval.api.estimates import Estimate, evaluation_estimate, plan_estimate
+from probeval.api.estimates import TimeEstimate, evaluation_estimate, plan_estimate
 from probeval.cli.output import Talk
 from probeval.metrics import parse
 
@@ -29,7 +29,7 @@ def said(monkeypatch, stream, *, quiet=False, seconds=40.0):
     talk = Talk(quiet=quiet)
 
     def work() -> int:
-        talk.expect(Estimate(seconds, "49,528 pairs, 1,000 draws"))
+        talk.expect(TimeEstimate(seconds, "49,528 pairs, 1,000 draws"))
         talk("A remark.")
         return 7
 
