@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from probeval.api.classical import judged_scores, note_left_out
+from probeval.api.estimates import Expect, unannounced
 from probeval.api.evaluate import evaluate
 from probeval.api.inputs import (
     Note,
@@ -164,9 +165,11 @@ def compare(
     gain: str | None = None,
     depth: int | None = None,
     order: str = "trec_eval",
+    target_accept: float | None = None,
     seed: int = 0,
     progress: Progress = iter,
     say: Note = silent,
+    expect: Expect = unannounced,
 ) -> SystemComparisons:
     """Compare every pair of systems: which is better, by how much, and how sure that is.
 
@@ -183,8 +186,9 @@ def compare(
         The measure, the grades and their gains, and how many ranks count.
     method, correction, samples
         As in :func:`probeval.reliability.compare`; any of the first two asks for tests, Student's t by default.
-    bayes
-        A hierarchical model of the scores (PyMC) in place of tests.
+    bayes, target_accept
+        A hierarchical model of the scores (PyMC) in place of tests, and the target acceptance rate of its sampler: see
+        :func:`probeval.reliability.compare_bayes`.
     rope
         Differences up to this size count as ties: a number, or ``"users=.5"`` for the difference that half of the users
         notice.
@@ -194,11 +198,11 @@ def compare(
         The probability of intervals.
     model, draws
         The relevance model, and its number of joint draws; by default the best available one. With a method of tests it
-        adds P(significant once all is judged).
+        adds P(significant once all is judged). With ``bayes``, the number of draws of each chain.
     mapping
         The published users: a mapping to user satisfaction, and for a rope of users an agreement; by default those of
         the measure.
-    seed, progress, say
+    seed, progress, say, expect
         As in :func:`probeval.evaluate`.
 
     Examples
@@ -211,6 +215,8 @@ def compare(
     >>> probeval.compare(campaign.runs, "DCG@5", qrels=few, against="system-01").to_frame()["verdict"].tolist()
     ['open', 'open']
     """
+    if target_accept is not None and not bayes:
+        raise ReliabilityError("target_accept is for the sampler of bayes. Leave it out, or ask for bayes.")
     notes, note = collect_notes(say)
     scores: Observed | Measured
     extra = pd.DataFrame()
@@ -235,7 +241,7 @@ def compare(
         if not tested and not complete:
             evaluation = evaluate(
                 collection, metric, pool=pool, outside=outside, model=model, scale=scale, gain=gain, depth=depth,
-                draws=draws, level=level, rope=rope, mapping=mapping, seed=seed, say=note,
+                draws=draws, level=level, rope=rope, mapping=mapping, seed=seed, say=note, expect=expect,
             )  # fmt: skip
             note_texts(collection, docs, depth=evaluation.state.judging.depth, model=evaluation.choice.model, say=note)
             _check_system(against, evaluation.scores.systems)
@@ -266,8 +272,10 @@ def compare(
     else:
         users = _agreement(None, None, mapping)
     return SystemComparisons(
-        _compared(scores, method or "t", correction, bayes, level, ties_up_to, samples, seed, against), name, extra,
-        against, tuple(notes), users,
+        _compared(
+            scores, method or "t", correction, bayes, level, ties_up_to, samples, seed, against, draws, target_accept
+        ),
+        name, extra, against, tuple(notes), users,
     )  # fmt: skip
 
 
@@ -286,14 +294,16 @@ def _check_system(against: str | None, systems: Sequence[str]) -> None:
 
 def _compared(
     scores: Observed | Measured, method: str, correction: str | None, bayes: bool, level: float, rope: float,
-    samples: int, seed: int, against: str | None,
+    samples: int, seed: int, against: str | None, draws: int, target_accept: float | None,
 ) -> Pairwise | ScorePosterior:  # fmt: skip
     from probeval.reliability import compare as test_pairs
     from probeval.reliability import compare_bayes
 
     result: Pairwise | ScorePosterior
     if bayes:
-        result = compare_bayes(scores, level=level, rope=rope, rng=stream(seed))
+        result = compare_bayes(
+            scores, level=level, rope=rope, draws=draws, target_accept=target_accept, rng=stream(seed)
+        )
         _ = result.diagnostics  # warns where sampling did not converge
     else:
         result = test_pairs(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from probeval.api.estimates import Expect, evaluation_estimate, unannounced
 from probeval.api.evaluation import Evaluation, NextPairs
 from probeval.api.inputs import (
     Note,
@@ -63,6 +64,7 @@ def evaluate(
     seed: int = 0,
     progress: Progress = iter,
     say: Note = silent,
+    expect: Expect = unannounced,
 ) -> Evaluation:
     """Rank systems: with no judgments, with some, or with all; every score with its uncertainty.
 
@@ -95,8 +97,9 @@ def evaluate(
         notice, by the published agreement of the measure, or by that of this name.
     seed
         The random seed; the same seed gives the same result.
-    progress, say
-        Wraps the run files while they are read; receives remarks while the work goes on.
+    progress, say, expect
+        Wraps the run files while they are read; receives remarks while the work goes on; receives an estimate of its
+        time once the files are read.
 
     Examples
     --------
@@ -131,6 +134,7 @@ def evaluate(
     _note_disagreements(collection, choice.scale, note)
     if collection.consensus and not isinstance(choice.model, Hierarchical):
         raise ModelError("Only the hierarchical model has a consensus. Use --model hierarchical.")
+    expect(evaluation_estimate(collection, measured, depth=deep, method=method, draws=draws))
     judging = Judging.of(
         collection,
         choice.model,

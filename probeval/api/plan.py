@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from probeval.api.estimates import Expect, plan_estimate, unannounced
 from probeval.api.inputs import (
     Note,
     Progress,
@@ -57,6 +58,7 @@ def plan(
     seed: int = 0,
     progress: Progress = iter,
     say: Note = silent,
+    expect: Expect = unannounced,
 ) -> Plan:
     """Forecast how many judgments a target takes, for every mix of queries, depth, assessors and labels.
 
@@ -72,11 +74,12 @@ def plan(
         The options to consider, and what they cost: see :func:`probeval.simulation.plan`.
     rope, mapping
         The largest difference that does not matter, as in :func:`probeval.evaluate`.
-    jobs, scheduler, seed, progress, say
+    jobs, scheduler, seed, progress, say, expect
         The number of processes, or the address of a Dask scheduler; same seed, same plan; wraps the trajectories;
-        receives remarks.
+        receives remarks; receives an estimate of the time.
     """
     from probeval.simulation import plan as make_plan
+    from probeval.simulation.forecast import PATHS
 
     collection = as_collection(
         runs, qrels=qrels, metadata=metadata, labels=labels, observers=observers, docs=docs, scale=as_scale(scale),
@@ -89,6 +92,12 @@ def plan(
     note_outside(collection, say)
     for sentence in labels_used(collection, depth=deep, scale=choice.scale, model=choice.model).sentences():
         say(sentence)
+    expect(
+        plan_estimate(
+            collection, queries=queries or [len(collection.runs.queries)], depths=depths or [deep],
+            options=len(assessors) * (1 + (collection.labels is not None)), paths=PATHS, jobs=jobs,
+        )
+    )  # fmt: skip
     return make_plan(
         collection, choice.model, metric=metric, targets=target, scale=choice.scale, queries=queries, depths=depths,
         assessors=assessors, disagreement=disagreement, difference=difference, prices=prices, n_jobs=jobs,

@@ -108,8 +108,12 @@ def compare(
         ),
     ] = None,
     draws: Annotated[
-        int, typer.Option("--draws", min=2, help="The number of joint draws of the scores, by a model.")
+        int, typer.Option("--draws", min=2, help="The number of joint draws by a model; with --bayes, of each chain.")
     ] = 1000,
+    target_accept: Annotated[
+        float | None,
+        typer.Option("--target-accept", metavar="RATE", help="With --bayes: the sampler's target acceptance rate."),
+    ] = None,
     mapping: MappingName = None,
     metadata: MetadataFile = None,
     labels: Labels = None,
@@ -142,6 +146,8 @@ def compare(
     check_picture(plot)
     if bayes and (method or correction):
         raise ProbevalError("--bayes takes no test and no correction: leave out --method and --correction.")
+    if target_accept is not None and not bayes:
+        raise ProbevalError("--target-accept is for the sampler of --bayes. Leave it out, or add --bayes.")
     if metric is None and is_score_table(source):
         if model is not None or qrels is not None:
             raise ProbevalError("--qrels and --model apply to runs with --metric, not to a table of scores.")
@@ -166,6 +172,7 @@ def compare(
             samples=samples,
             model=model,
             draws=draws,
+            target_accept=target_accept,
             mapping=mapping,
             metadata=metadata,
             labels=labels,
@@ -180,6 +187,7 @@ def compare(
             seed=seed,
             progress=talk.progress,
             say=talk,
+            expect=talk.expect,
         )
     )
     if plot is not None:

@@ -156,6 +156,7 @@ def evaluate(
             seed=seed,
             progress=talk.progress,
             say=talk,
+            expect=talk.expect,
         )
     )
     evaluations = talk.warned(lambda: [first, *(first.by(one, depth=depth) for one in metrics[1:])])

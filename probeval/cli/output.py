@@ -20,23 +20,60 @@ from probeval.errors import ProbevalError, ProbevalWarning, did_you_mean
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from rich.progress import Progress as RichProgress
+
+    from probeval.api.estimates import TimeEstimate
 
 __all__ = ["Talk", "check_picture", "check_tool", "write", "write_csv", "write_json", "write_pictures", "write_table"]
 
 T = TypeVar("T")
 PICTURES = (".png", ".svg", ".pdf")
+LONG = 10.0  # seconds from which work is announced
 
 
 class Talk:
-    """Messages on stderr: none with ``--quiet``; a progress bar only on a terminal."""
+    """Messages on stderr: none with ``--quiet``; progress and estimates of time only on a terminal."""
 
     def __init__(self, *, quiet: bool) -> None:
         self.quiet = quiet
+        self._spinner: RichProgress | None = None
 
     def __call__(self, message: str) -> None:
         """Print a message."""
-        if not self.quiet:
+        if self.quiet:
+            return
+        if self._spinner is None:
             typer.echo(message, err=True)
+        else:
+            self._spinner.console.print(message, markup=False, highlight=False, soft_wrap=True)
+
+    @property
+    def on_terminal(self) -> bool:
+        """Whether to show progress."""
+        return not self.quiet and sys.stderr.isatty()
+
+    def estimate(self, estimate: TimeEstimate) -> None:
+        """Print an estimate of long work, on a terminal."""
+        if self.on_terminal and estimate.seconds >= LONG:
+            self(str(estimate))
+
+    def expect(self, estimate: TimeEstimate) -> None:
+        """Print an estimate, and show the time elapsed until the end of :meth:`warned`, on a terminal."""
+        self.estimate(estimate)
+        if not self.on_terminal or self._spinner is not None:
+            return
+        from rich.console import Console
+        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+        self._spinner = Progress(*columns, console=Console(stderr=True), transient=True)
+        self._spinner.add_task("Evaluating", total=None)
+        self._spinner.start()
+
+    def _stop(self) -> None:
+        if self._spinner is not None:
+            self._spinner.stop()
+            self._spinner = None
 
     def progress(self, files: Sequence[Path]) -> Iterable[Path]:
         """The files, with a progress bar."""
@@ -44,7 +81,8 @@ class Talk:
 
     def track(self, work: Sequence[T], what: str) -> Iterable[T]:
         """The items of work, with a progress bar on a terminal."""
-        if self.quiet or not sys.stderr.isatty():
+        self._stop()
+        if not self.on_terminal:
             return iter(work)
         from rich.console import Console
         from rich.progress import track
@@ -55,7 +93,10 @@ class Talk:
         """The result of some work; its warnings go to stderr."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", ProbevalWarning)
-            result = work()
+            try:
+                result = work()
+            finally:
+                self._stop()
         for warning in caught:
             self(str(warning.message))
         return result

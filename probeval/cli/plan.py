@@ -119,8 +119,9 @@ def plan(
             jobs=jobs,
             scheduler=scheduler,
             seed=seed,
-            progress=lambda trajectories: talk.track(trajectories, "Planning (a few minutes)"),
+            progress=lambda trajectories: talk.track(trajectories, "Planning"),
             say=talk,
+            expect=talk.estimate,
         )
     )
     for sentence in result.sentences():

@@ -124,7 +124,7 @@ def report(
         raise ProbevalError("A simulation needs full judgments: give --qrels FILE.")
     if policy and (pool is not None or outside):
         raise ProbevalError("--pool and --outside are for an evaluation, not for a simulation with --policy.")
-    how = {"batch": batch, "stop": stop} if policy else {"inference": inference.value}
+    how = {"batch": batch, "stop": stop} if policy else {"inference": inference.value, "expect": talk.expect}
     page = talk.warned(
         lambda: api.report(
             source,

@@ -158,7 +158,7 @@ class Linearised:
         rows[:, layout["gaps"]] = slope * self._middle + self.apart[pairs]
         rows[:, layout.columns] = slope * self.problem.design.campaign_rows(pairs)
         if self._measured is not None:
-            rows[:, layout.columns] += slope * self._measured.response[pairs]
+            rows[:, layout.columns] += slope * self._measured.response(pairs)
         query = self.problem.design.pool.query[pairs]
         for q in np.unique(query).tolist():
             if q in self.to_local:
@@ -179,7 +179,7 @@ class Linearised:
         for common in design.campaign_columns:
             out[layout[common.name]] = common.columns.take(block.pairs).transposed_times(scaled)
         if self._measured is not None:
-            out[layout.columns] += self._measured.response[block.pairs].T @ scaled
+            out[layout.columns] += self._measured.response(block.pairs).T @ scaled
         for query in self._judged(block):
             pushed = self.mode.pushed[self._coordinates[query]]
             out -= pushed.T @ (self.to_local[query].T @ columns[_pairs(self.problem, query)])
@@ -202,7 +202,7 @@ class Linearised:
             inner = effect.columns.take(block.pairs).gram_by_query(scaled, query, n_queries)
             out += np.multiply(inner, self._variances[effect.name], out=inner)
         if self._measured is not None:
-            out += self._measured.response[block.pairs] @ campaign[layout.columns]
+            out += self._measured.response(block.pairs) @ campaign[layout.columns]
             out += self._measured.times(block, scaled)
         out *= slope
         out += self.apart[block.pairs] @ gaps
@@ -288,7 +288,7 @@ class Linearised:
             local = sum(self._variances[name] * r[at] @ r[at].T for name, r in rows.items())
             if self._measured is not None:
                 row = pairs[at] - _pairs(self.problem, q).start
-                local = local + self._measured.covariance(q)[np.ix_(row, row)]
+                local = local + self._measured.covariance(q, row, row)
             local = slope[:, None] * local * slope + self._scale_variance * np.outer(scale, scale)
             if q in self.to_local:
                 t = self.to_local[q][pairs[at] - _pairs(self.problem, q).start]
@@ -320,7 +320,7 @@ def _to_local(problem: Problem, mode: Mode, slope: Floats, scale_slope: Floats) 
             t = np.asarray(sum(variances[k] * p[number] @ block.factors[k][i].T for k, p in parts.items()))
             if problem.measured is not None:
                 row = problem.judged_of(query) - slices[number].start
-                t[:, : len(row)] += problem.measured.covariance(query)[:, row]
+                t[:, : len(row)] += problem.measured.covariance(query, None, row)
             t *= slope[slices[number], None]
             if design.cutpoint_scale is not None:
                 t[:, -1] = scale_slope[slices[number]] * variances[design.cutpoint_scale.name]

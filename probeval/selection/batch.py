@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,6 +30,7 @@ SHORT_LIST = 300  # pairs among which a batch is chosen
 SHORT_TOPIC = 30  # pairs of a query, beside those wanted, among which they are chosen
 DIGITS = 10  # values that agree to this many digits are tied
 FAR = 0.5  # share of draws by topic from all open pairs; the rest is from topics that assessors judge now
+EXACT = 32  # pairs taken between exact computations of all values, which are otherwise carried along
 UNIFORM = 0.2  # share of exploration that is uniform over open pairs; the rest follows their weight in the scores
 
 
@@ -175,7 +175,10 @@ def check_exploration(explore: float) -> None:
 def _best(value: Floats, open_: Bools, n: int) -> Ints:
     """Return the ``n`` open pairs with the highest values, ties in the order of the pool."""
     pairs = np.flatnonzero(open_)
-    return np.asarray(pairs[np.argsort(-_rounded(value[pairs]), kind="stable")[:n]])
+    rounded = _rounded(value[pairs])
+    if n == 1:
+        return np.asarray(pairs[[np.argmax(rounded)]])
+    return np.asarray(pairs[np.argsort(-rounded, kind="stable")[:n]])
 
 
 def _rounded(value: Floats) -> Floats:
@@ -203,18 +206,18 @@ def _within(pairs: Ints, n: int, joint_value: JointValue, context: SelectionCont
         context.gain_variance[pairs],
         context.dependence.between(pairs),
         n,
-        lambda covariance, variance: joint_value(covariance, variance, context, goal),
+        joint_value(context, goal),
     )
     return np.asarray(pairs[at]), values
 
 
-def in_turn(
-    covariance: Floats, variance: Floats, between: Floats, n: int, value: Callable[[Floats, Floats], Floats]
-) -> tuple[Ints, Floats]:
+def in_turn(covariance: Floats, variance: Floats, between: Floats, n: int, value: Floats) -> tuple[Ints, Floats]:
     r"""Repeatedly take the pair of the highest value, and condition the others on it; return them and their values.
 
     With :math:`x` taken, :math:`g_d` falls by :math:`\text{Cov}(G_d, G_x)\, g_x / \text{Var}[G_x]` and
-    :math:`\text{Var}[G_d]` by :math:`\text{Cov}(G_d, G_x)^2 / \text{Var}[G_x]`.
+    :math:`\text{Var}[G_d]` by :math:`\text{Cov}(G_d, G_x)^2 / \text{Var}[G_x]`. Covariances between pairs are not
+    conditioned as a matrix: those with the next pair taken are the first ones, less the products with the columns
+    :math:`v = \text{Cov}(G_d, G_x)/\text{sd}[G_x]` of the pairs taken before.
 
     Parameters
     ----------
@@ -224,23 +227,31 @@ def in_turn(
     n
         The number of pairs to take.
     value
-        The value of pairs, given covariance and variance.
+        The matrix :math:`M` of the value :math:`g_d' M g_d / \text{Var}[G_d]` of a pair, shape (system, system).
     """
+    n = min(n, len(variance))
+    covariance, variance = covariance.copy(), variance.copy()
+    total = np.zeros(len(variance))
     free = np.ones(len(variance), dtype=bool)
-    out, worth = [], []
-    for _ in range(min(n, len(variance))):
-        values = value(covariance, variance)
-        at = int(_best(values, free, 1)[0])
+    taken = np.zeros((n, len(variance)))  # v of the pairs taken so far
+    out, values = np.empty(n, dtype=np.int64), np.empty(n)
+    for k in range(n):
+        if k % EXACT == 0:
+            total = ((covariance @ value) * covariance).sum(axis=1)
+        worth = np.divide(total, variance, out=np.zeros(len(total)), where=variance > TIE)
+        at = int(_best(worth, free, 1)[0])
         free[at] = False
-        out.append(at)
-        worth.append(float(values[at]))
+        out[k], values[k] = at, worth[at]
         if variance[at] <= TIE:
             continue
-        slope = np.where(free, between[:, at] / variance[at], 0.0)
-        covariance = covariance - np.outer(slope, covariance[at])
-        variance = np.maximum(variance - slope * between[:, at], 0.0)
-        between = between - np.outer(slope, between[at])
-    return np.array(out, dtype=np.int64), np.array(worth)
+        with_it = np.where(free, between[at] - taken[:k, at] @ taken[:k], 0.0)
+        slope, g = with_it / variance[at], covariance[at].copy()
+        toward = value @ g
+        total += slope * (slope * float(g @ toward) - 2 * (covariance @ toward))
+        covariance -= np.multiply.outer(slope, g)
+        taken[k] = with_it / np.sqrt(variance[at])
+        variance = np.maximum(variance - slope * with_it, 0.0)
+    return out, values
 
 
 def draw_probability(context: SelectionContext, open_: Bools, near: Bools | None = None) -> Floats:

@@ -36,11 +36,11 @@ __all__ = [
     "find_policy",
     "laplacian",
     "register_policy",
-    "worth",
+    "score_value",
 ]
 
 PolicyFunction = Callable[[SelectionContext, Goal], Floats]
-JointValue = Callable[[Floats, Floats, SelectionContext, Goal], Floats]
+JointValue = Callable[[SelectionContext, Goal], Floats]
 EXPLORE = 0.1  # share of judgments, for model-based policies; published policies do not explore
 SURE = 1 - 1e-6  # the highest confidence that draws can state
 SLIP = 0.1  # the probability that a label is one level too low, and that it is one too high, before any judgment
@@ -49,7 +49,7 @@ DISCOUNT = 0.9  # per document, of a run's earlier documents in the bandit
 
 @dataclass(frozen=True, repr=False)
 class Policy:
-    """A policy to choose pairs.
+    r"""A policy to choose pairs.
 
     Parameters
     ----------
@@ -65,8 +65,9 @@ class Policy:
     at_random
         Whether its choices are random, so that no exploration is needed.
     joint_value
-        For a policy whose batches are chosen jointly: the value of pairs as a function of their covariances with the
-        scores, their own variances, the context and the goal (:func:`worth`). None if pairs are chosen one by one.
+        For a policy whose batches are chosen jointly: the matrix :math:`M`, shape (system, system), of the value
+        :math:`g_d' M g_d / \text{Var}[G_d]` of a pair whose covariances with the scores are :math:`g_d`
+        (:func:`score_value`). None if pairs are chosen one by one.
 
     Examples
     --------
@@ -208,18 +209,17 @@ def gain(context: SelectionContext, goal: Goal) -> Floats:
     comparisons of weight :math:`\omega_{ab} = \phi(z_{ab}) / \text{Var}[D_{ab}]`. For absolute scores
     :math:`\sum_a \text{Var}[\text{score}_a]\, g_{da}^2 / \text{Var}[G_d]`; for relevant documents the expected gain.
     """
-    return worth(context.covariance, context.gain_variance, context, goal)
-
-
-def worth(covariance: Floats, variance: Floats, context: SelectionContext, goal: Goal) -> Floats:
-    """Return the value of pairs by the covariance of their gain with the scores, and its variance."""
     if not goal.about_scores:
         return context.gain_moments[0]
-    if not goal.compares:
-        total = covariance**2 @ np.maximum(np.diag(context.scores.covariance), 0.0)
-    else:
-        total = _quadratic(covariance, context.kept(goal, lambda: laplacian(comparison_weights(context, goal))))
+    total, variance = _quadratic(context.covariance, score_value(context, goal)), context.gain_variance
     return np.divide(total, variance, out=np.zeros(len(total)), where=variance > TIE)
+
+
+def score_value(context: SelectionContext, goal: Goal) -> Floats:
+    """Return the matrix of the value of pairs in their covariances with the scores, shape (system, system)."""
+    if goal.compares:
+        return context.kept(goal, lambda: laplacian(comparison_weights(context, goal)))
+    return np.diag(np.maximum(np.diag(context.scores.covariance), 0.0))
 
 
 def comparison_weights(context: SelectionContext, goal: Goal) -> Floats:
@@ -286,7 +286,7 @@ OWN = {
             "pairs whose judgment is expected to settle most for the goal",
             gain,
             explores=EXPLORE,
-            joint_value=worth,
+            joint_value=score_value,
         ),
     )
 }

@@ -96,7 +96,7 @@ def narrowing(state: JudgingState, system: str, *, level: float = 0.95, most: in
     value = np.where(open_, covariance**2 / np.where(open_, variance, 1.0), 0.0)
     pairs = np.sort(np.argsort(-value, kind="stable")[: min(most, int(open_.sum()))])
     own, between = variance[pairs], context.dependence.between(pairs)
-    order, _ = in_turn(covariance[pairs, None], own, between, len(pairs), _explained)
+    order, _ = in_turn(covariance[pairs, None], own, between, len(pairs), np.ones((1, 1)))
     pairs = pairs[order]
     matrix = between[np.ix_(order, order)]
     np.fill_diagonal(matrix, own[order])
@@ -118,12 +118,6 @@ def newcomer_interval(score: Score, level: float = 0.95) -> tuple[float, float]:
     ends = mean - NEWCOMER * (mean - low), mean + NEWCOMER * (high - mean)
     least, most = within(score.scores.metric.limits, mean, *ends)
     return float(least), float(most)
-
-
-def _explained(covariance: Floats, variance: Floats) -> Floats:
-    """Return the variance of the score that the judgment of each pair takes away, shape (pair,)."""
-    squared = covariance[:, 0] ** 2
-    return np.divide(squared, variance, out=np.zeros(len(squared)), where=variance > TIE)
 
 
 @dataclass(frozen=True)

@@ -204,6 +204,8 @@ def test_bayes(probeval, table, tmp_path):
         (("--bayes", "--method", "t"), "leave out --method and --correction"),
         (("--method", "tukey", "--correction", "holm"), "takes no correction"),
         (("--model", "uniform"), "not to a table of scores"),
+        (("--target-accept", ".9"), "for the sampler of --bayes"),
+        (("--bayes", "--target-accept", "1"), "between 0 and 1, such as .95; got 1"),
     ],
 )
 def test_what_does_not_go_together(probeval, table, arguments, message):

@@ -189,7 +189,7 @@ def test_labels_condition_as_a_dense_normal_does(design, evidence, worth):
     mean, covariance, labels, g, x = dense_normal(design, evidence, worth)
     mean, covariance = given_labels(mean, covariance, labels)
     response = np.zeros((len(design.pool), len(prior.mean)))
-    response[:, Layout.of(design).columns] = prior.response
+    response[:, Layout.of(design).columns] = prior.response()
     own = np.linalg.inv(prior.precision)
     seen = np.zeros((len(design.pool),) * 2)
     for q in range(len(design.pool.queries)):
@@ -228,7 +228,9 @@ def test_the_joint_normal_of_nuts_is_that_of_one_family_after_the_other(design, 
     expected = np.linalg.inv(prior.precision)[np.ix_(keep, keep)]
     np.testing.assert_allclose(turn @ covariance @ turn.T, expected, atol=1e-8)
     mean = labels.relevance(products, given.start + given.z @ given.mean, np.zeros(place.shape))
-    np.testing.assert_allclose(mean[place >= 0], prior.offset + prior.response @ prior.mean[layout.columns], atol=1e-8)
+    np.testing.assert_allclose(
+        mean[place >= 0], prior.offset + prior.response() @ prior.mean[layout.columns], atol=1e-8
+    )
     for q, size in enumerate(sizes):
         mine = (products.root[q] @ products.root[q].T)[:size, :size]
         np.testing.assert_allclose(mine, prior.covariance(q), atol=1e-8)
@@ -304,7 +306,7 @@ def dense_posterior(problem: Problem, mode: Mode) -> tuple[Floats, Floats]:
     centre[layout.size :] = followed
     posterior = np.linalg.inv(np.eye(ends[-1]) + covariance @ together.T @ information @ together) @ covariance
     rows = np.zeros((n_pairs + 1 + n_queries, ends[-1]))
-    rows[:n_pairs, layout.columns] = design.campaign_rows(every) + measured.response
+    rows[:n_pairs, layout.columns] = design.campaign_rows(every) + measured.response()
     for name, columns in effects.items():
         rows[:n_pairs, at[name]] = columns
     rows[:n_pairs, at["x"]] = np.eye(n_pairs)

@@ -11,7 +11,7 @@ from probeval.data import Collection, Judgments, Scale, as_runs
 from probeval.errors import SelectionError
 from probeval.relevance import FallbackModel, Uniform
 from probeval.selection import POLICIES, Goal, Judging, choose
-from probeval.selection.batch import UNIFORM, draw_probability
+from probeval.selection.batch import UNIFORM, draw_probability, in_turn
 from probeval.selection.policies import comparison_weights, laplacian
 
 RANKING = Goal.parse("ranking")
@@ -218,3 +218,21 @@ def test_one_system_one_query_and_identical_systems(full, policy, metric):
         done = state.after(Judgments.coded(judging.pool, chosen, np.ones(n)))
         assert done.ranking.confidence == 1.0
         assert done.next(5).pairs.tolist() == []
+
+
+@pytest.mark.parametrize("pairs", [12, 90])
+def test_pairs_are_taken_as_if_the_whole_matrix_were_conditioned(pairs):
+    rng = np.random.default_rng(pairs)
+    root = rng.normal(size=(pairs, 6))
+    between, weights = root @ root.T, rng.normal(size=(pairs, 4))
+    variance = np.diag(between) + rng.uniform(0.1, 1.0, size=pairs)
+    matrix = between - np.diag(np.diag(between)) + np.diag(variance)
+    covariance, value = matrix @ weights, laplacian(np.ones((4, 4)) - np.eye(4))
+    expected, free, g, rest = [], list(range(pairs)), covariance, matrix
+    for _ in range(min(pairs, 70)):
+        at = max(free, key=lambda d: g[d] @ value @ g[d] / rest[d, d])
+        expected.append(at)
+        free.remove(at)
+        g = g - np.outer(rest[:, at], g[at]) / rest[at, at]
+        rest = rest - np.outer(rest[:, at], rest[at]) / rest[at, at]
+    assert in_turn(covariance, variance, between, min(pairs, 70), value)[0].tolist() == expected

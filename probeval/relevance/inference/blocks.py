@@ -23,7 +23,7 @@ from probeval.relevance.inference.design import ModelDesign
 from probeval.relevance.inference.expected_loglik import ExpectedLogLikelihood, Parameters, Spread
 from probeval.relevance.inference.measured import MeasuredPrior
 
-__all__ = ["Arrow", "Block", "Layout", "ParameterPoint", "Prior", "Problem", "Start"]
+__all__ = ["Arrow", "Block", "Layout", "LocalPosterior", "LocalPrior", "ParameterPoint", "Prior", "Problem", "Start"]
 
 
 @dataclass(frozen=True)
@@ -118,18 +118,111 @@ class Block:
     factors: Mapping[str, Floats]
     seen: Floats | float = 0.0
 
-    @cached_property
-    def grams(self) -> Mapping[str, Floats]:
-        """:math:`F F'` of each effect, shape (query, coordinate, coordinate)."""
-        return {name: f @ f.transpose(0, 2, 1) for name, f in self.factors.items()}
-
     def stack(self, values: Floats) -> Floats:
         """Return values of local parameters stacked by query, shape (query, coordinate, ..)."""
         return values[self.where].reshape(len(self.queries), self.width, *values.shape[1:])
 
-    def covariance(self, variances: Mapping[str, float]) -> Floats:
-        """Return :math:`K` given the effects' variances, shape (query, coordinate, coordinate)."""
-        return np.asarray(self.seen + sum(variances[name] * gram for name, gram in self.grams.items()))
+    def prior(self, variances: Mapping[str, float]) -> LocalPrior:
+        """Return :math:`K` given the effects' variances."""
+        columns = [np.sqrt(variances[name]) * f for name, f in self.factors.items()]
+        none = np.zeros((len(self.queries), self.width, 0))
+        return LocalPrior(np.concatenate([none, *columns], axis=2), self.seen)
+
+
+@dataclass(frozen=True, eq=False)
+class LocalPrior:
+    r"""The prior covariance :math:`K = AA' + S` of the local parameters of a block's queries.
+
+    Without labels :math:`S = 0`, and with fewer columns of :math:`A` than parameters all follows from the smaller
+    matrix :math:`I + A'HA`.
+
+    Parameters
+    ----------
+    factor
+        :math:`A`, the columns of all effects times their standard deviations, shape (query, coordinate, column).
+    seen
+        :math:`S`, the covariance of the part of relevance that labels measure, shape (query, coordinate, coordinate); 0
+        without labels.
+    """
+
+    factor: Floats
+    seen: Floats | float
+
+    @cached_property
+    def _narrow(self) -> bool:
+        return isinstance(self.seen, float) and self.factor.shape[2] < self.factor.shape[1]
+
+    @cached_property
+    def _whole(self) -> Floats:
+        return np.asarray(self.seen + self.factor @ self.factor.transpose(0, 2, 1))
+
+    def times(self, values: Floats) -> Floats:
+        """Return :math:`K` of each query times values of its local parameters, shape (query, coordinate, column)."""
+        if self._narrow:
+            return np.asarray(self.factor @ (self.factor.transpose(0, 2, 1) @ values))
+        return self._whole @ values
+
+    def _opened(self, information: Arrow) -> Floats:
+        """Return :math:`I + A'HA`, or :math:`I + KH`: their determinants are the same."""
+        if self._narrow:
+            inner = self.factor.transpose(0, 2, 1) @ information.times(self.factor)
+        else:
+            inner = information.times(self._whole).transpose(0, 2, 1)
+        return np.asarray(np.eye(inner.shape[1]) + inner)
+
+    def posterior(self, information: Arrow) -> LocalPosterior:
+        """Return :math:`L = (I + KH)^{-1}K = A(I + A'HA)^{-1}A'`."""
+        opened = self._opened(information)
+        if self._narrow:
+            right = np.linalg.solve(opened, self.factor.transpose(0, 2, 1))
+            return LocalPosterior(self.factor, np.asarray(right))
+        return LocalPosterior(np.asarray(np.linalg.solve(opened, self._whole)), None)
+
+    def log_determinant(self, information: Arrow) -> float:
+        r"""Return :math:`\log|I + KH|`, summed over queries."""
+        return float(np.linalg.slogdet(self._opened(information))[1].sum())
+
+
+@dataclass(frozen=True, eq=False)
+class LocalPosterior:
+    """The posterior covariance :math:`L` of the local parameters of a block's queries given the campaign's.
+
+    Parameters
+    ----------
+    left, right
+        Matrices whose product it is, shapes (query, coordinate, column) and (query, column, coordinate); without a
+        right one the left one is :math:`L` itself.
+    """
+
+    left: Floats
+    right: Floats | None
+
+    def times(self, values: Floats) -> Floats:
+        """Return :math:`L` times values of the local parameters, shape (query, coordinate, column)."""
+        return np.asarray(self.left @ (values if self.right is None else self.right @ values))
+
+    def take(self, queries: slice) -> LocalPosterior:
+        """Return the covariance of some queries."""
+        return LocalPosterior(self.left[queries], None if self.right is None else self.right[queries])
+
+    @property
+    def matrices(self) -> Floats:
+        """:math:`L` as full matrices, shape (query, coordinate, coordinate)."""
+        return self.left if self.right is None else np.asarray(self.left @ self.right)
+
+    @property
+    def diagonals(self) -> Floats:
+        """The variances, shape (query, coordinate)."""
+        if self.right is None:
+            return np.diagonal(self.left, axis1=1, axis2=2)
+        return np.asarray(np.einsum("qic,qci->qi", self.left, self.right))
+
+    @property
+    def with_last(self) -> Floats:
+        """The covariances with the last coordinate, shape (query, coordinate)."""
+        if self.right is None:
+            return self.left[:, :, -1]
+        return np.asarray(self.left @ self.right[:, :, -1:])[..., 0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +231,7 @@ class Prior:
 
     mean: Floats
     precision: Floats  # shape (parameter, parameter)
-    covariances: Sequence[Floats]  # K
+    local: Sequence[LocalPrior]  # K
     scale_precision: float  # of a cutpoint scale
 
 
@@ -186,7 +279,7 @@ class Problem:
         self.rows = design.campaign_rows(self.pairs)
         self.offset: Floats | float = 0.0
         if measured is not None:
-            self.rows = self.rows + measured.response[self.pairs]
+            self.rows = self.rows + measured.response(self.pairs)
             self.offset = measured.offset[self.pairs]
         self.scaled = design.cutpoint_scale is not None
         self.blocks = tuple(self._blocks(count))
@@ -232,7 +325,7 @@ class Problem:
         out = np.zeros((len(queries), width, width))
         for i, (query, mine) in enumerate(zip(queries.tolist(), pairs, strict=True)):
             at = mine - self.design.pool.pairs_of(query).start
-            out[i, : len(at), : len(at)] = self.measured.covariance(query)[np.ix_(at, at)]
+            out[i, : len(at), : len(at)] = self.measured.covariance(query, at, at)
         return out
 
     def given(self, log_sd: Floats) -> Prior:
@@ -253,16 +346,16 @@ class Problem:
         return Prior(
             mean,
             precision,
-            [block.covariance(variances) for block in self.blocks],
+            [block.prior(variances) for block in self.blocks],
             1.0 if scale is None else 1 / variances[scale.name],
         )
 
-    def times(self, matrices: Sequence[Floats], values: Floats) -> Floats:
-        """Return each query's matrix times values of its local parameters, shape as ``values``."""
+    def times(self, matrices: Sequence[LocalPrior | LocalPosterior], values: Floats) -> Floats:
+        """Return each query's covariances times values of its local parameters, shape as ``values``."""
         wide = values if values.ndim == 2 else values[:, None]
         out = np.empty_like(wide)
         for block, matrix in zip(self.blocks, matrices, strict=True):
-            out[block.where] = (matrix @ block.stack(wide)).reshape(-1, wide.shape[1])
+            out[block.where] = matrix.times(block.stack(wide)).reshape(-1, wide.shape[1])
         return out.reshape(values.shape)
 
     def information_times(self, diagonal: Floats, arm: Floats, values: Floats) -> Floats:
@@ -331,4 +424,4 @@ class Problem:
             known = max(np.count_nonzero(blur), 1)
             blur = np.where(blur > 0, blur, blur.sum() / known)  # pairs judged since then: the mean of the others
             spread = Spread(blur, start.spread.tied[self.pairs], start.spread.scale[scales])
-        return ParameterPoint(start.campaign, self.times(prior.covariances, weight), weight), spread
+        return ParameterPoint(start.campaign, self.times(prior.local, weight), weight), spread

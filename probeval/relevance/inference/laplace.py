@@ -181,11 +181,13 @@ def influence(problem: Problem, mode: Mode) -> Influence:
             continue
         trace = norm = square = 0.0
         for block, resolvent in zip(problem.blocks, information_left, strict=True):
-            gram, weight, mine = block.grams[effect.name], block.stack(mode.weight), block.stack(back)
-            trace += float((resolvent * gram).sum()) - float((mine * (gram @ mine)).sum())
-            norm += float((weight[:, None, :] @ gram @ weight[..., None]).sum())
-            reached = resolvent @ gram
-            square += float((reached * reached.transpose(0, 2, 1)).sum())
+            factor = block.factors[effect.name]
+            transposed = factor.transpose(0, 2, 1)
+            reached = transposed @ (resolvent @ factor)
+            trace += float(np.trace(reached, axis1=1, axis2=2).sum())
+            trace -= float(((transposed @ block.stack(back)) ** 2).sum())
+            norm += float(((transposed @ block.stack(mode.weight)[..., None]) ** 2).sum())
+            square += float((reached**2).sum())
         used.append(max(variance * trace, 0.0))
         information.append(2 * variance**2 * square)
         slope.append(variance * (norm - trace))
@@ -196,7 +198,7 @@ def resolvents(mode: Mode) -> list[Floats]:
     """Return :math:`R = (K + H^{-1})^{-1} = H - HLH` of each query, one stack per block."""
     out = []
     for arrow, covariance in zip(mode.arrows, mode.covariances, strict=True):
-        out.append(arrow.dense() - arrow.times(arrow.times(covariance).transpose(0, 2, 1)))
+        out.append(arrow.dense() - arrow.times(arrow.times(covariance.matrices).transpose(0, 2, 1)))
     return out
 
 

@@ -16,17 +16,16 @@ import numpy as np
 
 from probeval.arrays import Floats, Ints
 from probeval.data.pool import QueryBlock
+from probeval.relevance.covariances import Covariances
 
 __all__ = ["MeasuredPrior", "SeenStack"]
 
-JITTER = 1e-9  # relative, on the diagonal of a covariance before its root is taken
-
 
 class SeenStack(NamedTuple):
-    """Queries with the same number of pairs: their pairs (query, pair), and :math:`K'` (query, pair, pair)."""
+    """Queries with the same number of pairs: their pairs (query, pair), and :math:`K'`."""
 
     pairs: Ints
-    covariance: Floats
+    covariances: Covariances
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +38,11 @@ class MeasuredPrior:
         The probability of the setting, labels alone considered.
     mean, precision
         Of the campaign's parameters, shapes (parameter,) and (parameter, parameter).
-    offset, response
-        :math:`m` and :math:`B`, shapes (pair,) and (pair, column); columns as in the layout of the parameters.
+    offset
+        :math:`m`, shape (pair,).
+    basis, directions
+        :math:`B`, the response of relevance to the campaign's parameters, as the product of a few columns per pair and
+        the direction of each in the parameters that are not cutpoints, shapes (pair, column) and (column, parameter).
     stacks
         :math:`K'` of all queries.
     queries
@@ -51,7 +53,8 @@ class MeasuredPrior:
     mean: Floats
     precision: Floats
     offset: Floats
-    response: Floats
+    basis: Floats
+    directions: Floats
     stacks: Sequence[SeenStack]
     queries: Sequence[Ints]
 
@@ -59,38 +62,34 @@ class MeasuredPrior:
     def _where(self) -> dict[int, tuple[int, int]]:
         return {int(q): (i, j) for i, stack in enumerate(self.queries) for j, q in enumerate(stack)}
 
-    @cached_property
-    def _roots(self) -> list[Floats]:
-        out = []
-        for stack in self.stacks:
-            size = stack.covariance.shape[1]
-            ridge = JITTER * np.trace(stack.covariance, axis1=1, axis2=2)[:, None, None] * np.eye(size)
-            out.append(np.linalg.cholesky(stack.covariance + ridge))
-        return out
+    def response(self, pairs: Ints | slice = slice(None)) -> Floats:
+        """Return :math:`B` of some pairs, shape (pair, parameter)."""
+        return np.asarray(self.basis[pairs] @ self.directions)
 
-    def covariance(self, query: int) -> Floats:
-        """Return :math:`K'` of one query, shape (pair, pair)."""
+    def covariance(self, query: int, rows: Ints | None = None, columns: Ints | None = None) -> Floats:
+        """Return :math:`K'` of one query, or some of its rows and columns, as positions among the query's pairs."""
         i, j = self._where[query]
-        return np.asarray(self.stacks[i].covariance[j])
+        return self.stacks[i].covariances.matrix(j, rows, columns)
 
-    def root(self, query: int) -> Floats:
-        """Return the Cholesky factor of :math:`K'` of one query."""
+    def root_times(self, query: int, values: Floats) -> Floats:
+        """Return the Cholesky factor of :math:`K'` of one query times some columns, shape (pair, column)."""
         i, j = self._where[query]
-        return np.asarray(self._roots[i][j])
+        return self.stacks[i].covariances.root_times(j, values)
 
     @cached_property
     def variance(self) -> Floats:
         """The variance of each pair's :math:`x'`, shape (pair,)."""
         out = np.empty(len(self.offset))
         for stack in self.stacks:
-            out[stack.pairs] = np.diagonal(stack.covariance, axis1=1, axis2=2)
+            out[stack.pairs] = stack.covariances.variances
         return out
 
     def times(self, block: QueryBlock, columns: Floats) -> Floats:
         """Return :math:`K'` of a block's queries times columns of its pairs, shape (pair, column)."""
-        out, first = np.empty_like(columns), 0
-        for query in range(block.queries.start, block.queries.stop):
-            k = self.covariance(query) if query in self._where else np.zeros((0, 0))
-            out[first : first + len(k)] = k @ columns[first : first + len(k)]
-            first += len(k)
+        out = np.empty_like(columns)
+        for stack, queries in zip(self.stacks, self.queries, strict=True):
+            mine = np.flatnonzero((block.queries.start <= queries) & (queries < block.queries.stop))
+            if len(mine):
+                at = stack.pairs[mine] - block.pairs.start
+                out[at] = stack.covariances.take(mine).times(columns[at])
         return out

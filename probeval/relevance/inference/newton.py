@@ -15,7 +15,7 @@ from scipy.linalg import solve_triangular
 
 from probeval.arrays import Floats, Ints
 from probeval.errors import ModelError
-from probeval.relevance.inference.blocks import Arrow, ParameterPoint, Prior, Problem, Start
+from probeval.relevance.inference.blocks import Arrow, LocalPosterior, ParameterPoint, Prior, Problem, Start
 from probeval.relevance.inference.expected_loglik import Derivatives, Logits, Parameters, Spread
 
 __all__ = ["Mode", "find_mode", "start_from"]
@@ -43,7 +43,7 @@ class Mode:
     spread: Spread
     arrows: Sequence[Arrow]  # H, the information on x, one stack per block
     bend: Floats  # the part subtracted from H for each cutpoint scale, shape (query,)
-    covariances: Sequence[Floats]  # L = (K^-1 + H)^-1, of x given g
+    covariances: Sequence[LocalPosterior]  # L = (K^-1 + H)^-1, of x given g
     cross: Floats  # C, the information on x and g together, shape (local, campaign)
     followed: Floats  # L C: the response of x to g
     pushed: Floats  # K^-1 L C = C - H L C: the same in weights
@@ -62,7 +62,7 @@ class Expansion:
     diagonal: Floats  # of H
     arrows: Sequence[Arrow]
     bend: Floats
-    covariances: Sequence[Floats]
+    covariances: Sequence[LocalPosterior]
     cross: Floats
     followed: Floats
     pushed: Floats
@@ -158,10 +158,7 @@ def linearise(problem: Problem, prior: Prior, point: ParameterPoint, spread: Spr
     if problem.scaled:
         sums = problem.by_query(rows * seen.predictor_scale[:, None])
         cross[problem.at_scale] = np.concatenate([seen.scale_cuts, sums], axis=1)
-    covariances = [
-        np.asarray(np.linalg.solve(np.eye(k.shape[1]) + arrow.times(k).transpose(0, 2, 1), k))
-        for arrow, k in zip(arrows, prior.covariances, strict=True)
-    ]
+    covariances = [k.posterior(arrow) for arrow, k in zip(arrows, prior.local, strict=True)]
     followed = problem.times(covariances, cross)
     pushed = cross - problem.information_times(diagonal, seen.predictor_scale, followed)
     information = np.zeros((problem.layout.size,) * 2)  # only its lower triangle is used
@@ -254,8 +251,8 @@ def posterior_spread(problem: Problem, here: Expansion) -> Spread:
     moved = moved @ inverse.T
     diagonal, with_scale = np.empty((2, problem.n_local))
     for block, covariance in zip(problem.blocks, here.covariances, strict=True):
-        diagonal[block.where] = np.diagonal(covariance, axis1=1, axis2=2).ravel()
-        with_scale[block.where] = covariance[:, :, -1].ravel()
+        diagonal[block.where] = covariance.diagonals.ravel()
+        with_scale[block.where] = covariance.with_last.ravel()
     predictor = np.sqrt(np.einsum("ij,ij->i", moved, moved) + diagonal[problem.at_pair])
     if not problem.scaled:
         return Spread(predictor, np.zeros(len(predictor)), np.empty(0))
@@ -276,11 +273,7 @@ def log_evidence(problem: Problem, prior: Prior, here: Expansion, step: NewtonSt
     traced = seen.predictor_twice @ spread.predictor**2 + (seen.scale_twice - seen.bend) @ spread.scale**2
     if problem.scaled:
         traced += 2 * seen.predictor_scale @ (spread.tied * spread.scale[problem.place])
-    opened = (
-        np.eye(k.shape[1]) + arrow.times(k).transpose(0, 2, 1)
-        for arrow, k in zip(here.arrows, prior.covariances, strict=True)
-    )
-    log_det = sum(float(np.linalg.slogdet(o)[1].sum()) for o in opened)
+    log_det = sum(k.log_determinant(arrow) for arrow, k in zip(here.arrows, prior.local, strict=True))
     halves = step.decrement + float(np.linalg.slogdet(prior.precision)[1]) - log_det + traced
     return float(here.value + halves / 2 - np.log(np.diag(here.schur)).sum())
 

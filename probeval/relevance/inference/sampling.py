@@ -21,7 +21,7 @@ from scipy.linalg import solve_triangular
 
 from probeval.arrays import Floats, Ints
 from probeval.data.pool import QueryBlock
-from probeval.relevance.inference.blocks import Arrow, Problem
+from probeval.relevance.inference.blocks import Arrow, LocalPosterior, Problem
 from probeval.relevance.inference.design import ModelDesign
 from probeval.relevance.inference.newton import Mode
 from probeval.relevance.inference.posterior import Draws
@@ -142,7 +142,7 @@ class LaplaceDraws(Draws):
             z = _centred(rng.standard_normal((self.design.pool.sizes[query], self.n)), self.parts)
             for problem, mine in zip(self.problems, self.parts, strict=True):
                 if len(z) and problem.measured is not None and mine.start < mine.stop:
-                    z[:, mine] = problem.measured.root(query) @ z[:, mine]
+                    z[:, mine] = problem.measured.root_times(query, z[:, mine])
             out.append(z)
         return out
 
@@ -153,7 +153,7 @@ class LaplaceDraws(Draws):
             if problem.measured is not None:
                 g = mode.campaign[columns, None] + self.moved[columns, mine]
                 field[:, mine] += (
-                    problem.measured.offset[block.pairs, None] + problem.measured.response[block.pairs] @ g
+                    problem.measured.offset[block.pairs, None] + problem.measured.response(block.pairs) @ g
                 )
         return field[:, self.order]
 
@@ -182,10 +182,10 @@ class LaplaceDraws(Draws):
             at_judged[i, : len(row)] += field[row]
         residual = known.arrow.times(at_judged) + known.noise(noise)
         weight = known.weight[..., None] - known.pushed @ self.moved[:, mine]
-        weight += known.arrow.times(known.covariance @ residual) - residual
+        weight += known.arrow.times(known.covariance.times(residual)) - residual
         for i, (query, row) in enumerate(zip(queries, rows, strict=True)):
             assert problem.measured is not None
-            seen[i] = seen[i] + problem.measured.covariance(query)[:, row] @ weight[i, : len(row)]
+            seen[i] = seen[i] + problem.measured.covariance(query, None, row) @ weight[i, : len(row)]
         return {
             name: values + spread[name][:, None, None] * (factors[name].transpose(0, 2, 1) @ weight)
             for name, values in drawn.items()
@@ -200,7 +200,7 @@ class JudgedInformation:
     """
 
     arrow: Arrow  # H without the bend
-    covariance: Floats  # L
+    covariance: LocalPosterior  # L
     pushed: Floats  # K^-1 L C
     weight: Floats  # K^-1 times the centre
     scale_variance: Floats  # of each cutpoint scale's prior, with the bend, shape (query,)
@@ -221,7 +221,7 @@ class JudgedInformation:
             weight[:, -1] = stack.stack(mode.local)[some, -1] / scale_variance
         whole = Arrow(diagonal, None if arrow.arm is None else arrow.arm[some])
         pushed = stack.stack(mode.cross)[some] - whole.times(stack.stack(mode.followed)[some])
-        return cls(whole, mode.covariances[number][some], pushed, weight, scale_variance)
+        return cls(whole, mode.covariances[number].take(some), pushed, weight, scale_variance)
 
     def noise(self, z: Floats) -> Floats:
         r"""Return noise with covariance :math:`H` from standard normals, shape (query, coordinate, draw).

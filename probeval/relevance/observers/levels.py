@@ -17,6 +17,7 @@ from functools import cached_property
 import numpy as np
 
 from probeval.arrays import Floats, Ints
+from probeval.relevance.covariances import Covariances
 from probeval.relevance.inference.design import ModelDesign
 from probeval.relevance.observers.prior import PAIR
 
@@ -39,14 +40,21 @@ class QueryStack:
     ----------
     pairs
         Positions in the pool, shape (query, pair).
-    factors, grams
-        :math:`C_k` of each effect within queries, without columns of zeros, shape (query, pair, column), and
-        :math:`C_k C_k'`, shape (query, pair, pair).
+    factors
+        :math:`C_k` of each effect within queries, without columns of zeros, shape (query, pair, column).
     """
 
     pairs: Ints
     factors: Mapping[str, Floats]
-    grams: Mapping[str, Floats]
+
+    def covariances(self, diagonal: Floats, sds: Mapping[str, float]) -> Covariances:
+        """Return a diagonal, shape (query, pair), plus the covariances of effects with these standard deviations."""
+        return Covariances.of(diagonal, self.factor(sds))
+
+    def factor(self, sds: Mapping[str, float]) -> Floats:
+        """Return the columns of all effects, times their standard deviations, shape (query, pair, column)."""
+        none = np.zeros((*self.pairs.shape, 0))
+        return np.concatenate([none, *(sds[name] * rows for name, rows in self.factors.items())], axis=2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +75,7 @@ class Stacks:
             for effect in self.design.of_query:
                 rows = effect.columns.rows(pairs.ravel()).reshape(*pairs.shape, -1)
                 factors[effect.name] = rows[:, :, rows.any(axis=(0, 1))]
-            grams = {name: rows @ rows.transpose(0, 2, 1) for name, rows in factors.items()}
-            out.append(QueryStack(pairs, factors, grams))
+            out.append(QueryStack(pairs, factors))
         return tuple(out)
 
     @cached_property
@@ -180,15 +187,12 @@ def mixed_model(stacks: Stacks, scores: Floats, noise: Floats, names: tuple[str,
         precision[1 + where.start : 1 + where.stop] = 1 / variance[effect.name]
     information, right = np.diag(precision), np.zeros(n_columns)
     value, parts = 0.0, []
+    sds = {name: float(np.sqrt(v)) for name, v in variance.items()}
     for stack in stacks.stacks:
-        size = stack.pairs.shape[1]
-        v = sum(variance[name] * gram for name, gram in stack.grams.items())
-        v = v + (variance[PAIR] + noise[stack.pairs])[:, :, None] * np.eye(size)
-        factor = np.linalg.cholesky(v)
-        value -= float(np.log(np.diagonal(factor, axis1=1, axis2=2)).sum())
-        inverse = np.linalg.inv(v)
+        inverse = stack.covariances(variance[PAIR] + noise[stack.pairs], sds).inverse
+        value -= float(inverse.log_determinants.sum()) / 2
         rows = stacks.with_level[stack.pairs]
-        weighed = inverse @ rows
+        weighed = inverse.times(rows)
         information += np.tensordot(rows, weighed, axes=([0, 1], [0, 1]))
         right += np.tensordot(weighed, scores[stack.pairs], axes=([0, 1], [0, 1]))
         parts.append((stack, inverse, rows, weighed))
@@ -200,19 +204,20 @@ def mixed_model(stacks: Stacks, scores: Floats, noise: Floats, names: tuple[str,
     through = np.zeros((len(names), n_columns))
     for stack, inverse, rows, weighed in parts:
         residual = scores[stack.pairs] - rows @ g
-        a = (inverse @ residual[..., None])[..., 0]
+        a = inverse.times(residual[..., None])[..., 0]
         value -= float((residual * a).sum()) / 2
         moved = np.zeros((len(names), *stack.pairs.shape))
         for i, name in enumerate(names):
             if name == PAIR:
                 moved[i] = variance[name] * a
-                traced = float(np.trace(inverse, axis1=1, axis2=2).sum())
+                traced = float(inverse.traces.sum())
                 inner = np.tensordot(weighed, weighed, axes=([0, 1], [0, 1]))
-            elif name in stack.grams:
+            elif name in stack.factors:
                 factor = stack.factors[name]
-                moved[i] = variance[name] * (stack.grams[name] @ a[..., None])[..., 0]
-                traced = float((inverse * stack.grams[name]).sum())
-                across = factor.transpose(0, 2, 1) @ weighed
+                transposed = factor.transpose(0, 2, 1)
+                moved[i] = variance[name] * (factor @ (transposed @ a[..., None]))[..., 0]
+                traced = float((factor * inverse.times(factor)).sum())
+                across = transposed @ weighed
                 inner = np.tensordot(across, across, axes=([0, 1], [0, 1]))
             else:
                 where = stacks.columns[name]
@@ -221,7 +226,7 @@ def mixed_model(stacks: Stacks, scores: Floats, noise: Floats, names: tuple[str,
             slope[i] += (
                 float((moved[i] * a).sum()) + variance[name] * (float((covariance * inner).sum()) - traced)
             ) / 2
-        back = inverse @ moved.transpose(1, 2, 0)
+        back = inverse.times(moved.transpose(1, 2, 0))
         projected += np.tensordot(moved, back, axes=([1, 2], [0, 1]))
         through += np.tensordot(moved, weighed, axes=([1, 2], [0, 1]))
     for i, name in enumerate(names):

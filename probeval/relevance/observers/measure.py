@@ -190,27 +190,24 @@ def measure_labels(
     offset, response = np.zeros(len(reference.pool)), np.zeros((len(reference.pool), basis.width))
     seen, queries = [], []
     for stack in stacks.stacks:
-        size = stack.pairs.shape[1]
-        k = np.asarray(sum(priors.share(n) * (worth.sds[n] * scale) ** 2 * g for n, g in stack.grams.items()))
-        k = k + priors.share(PAIR) * LOGISTIC * scale**2 * np.eye(size)
+        own_variance = np.full(stack.pairs.shape, priors.share(PAIR) * LOGISTIC * scale**2)
+        k = stack.covariances(own_variance, {n: np.sqrt(priors.share(n)) * worth.sds[n] * scale for n in stack.factors})
         rows = every[stack.pairs]
         m, t = np.zeros(stack.pairs.shape), rows[:, :, :0]
         for i, (family, slope, own) in enumerate(zip(found, slopes, worth.own, strict=True)):
             extra = family.extra[stack.pairs]
             noise = own[PAIR] ** 2 + np.where(np.isfinite(extra), extra, MISSING)
-            v = np.asarray(sum(own[n] ** 2 * g for n, g in stack.grams.items())) + noise[:, :, None] * np.eye(size)
-            inverse = np.linalg.inv(v + slope**2 * k)
+            labels = k.observed(slope, noise, stack.factor(own))
             a = np.concatenate([rows, t], axis=2)
             residual = family.scores[stack.pairs] - slope * m
-            basis.add(i, a, inverse @ a, residual)
-            gain = slope * k @ inverse
-            m = m + (gain @ residual[..., None])[..., 0]
-            moved = gain @ a
+            basis.add(i, a, labels.covariances.inverse.times(a), residual)
+            m = m + labels.gain_times(residual[..., None])[..., 0]
+            moved = labels.gain_times(a)
             width = rows.shape[2]
             t = np.concatenate([t - slope * moved[:, :, width:], -moved[:, :, :width]], axis=2)
-            k = k - slope * gain @ k
+            k = labels.posterior()
         offset[stack.pairs], response[stack.pairs] = m, t
-        seen.append(SeenStack(stack.pairs, (k + k.transpose(0, 2, 1)) / 2))
+        seen.append(SeenStack(stack.pairs, k))
         queries.append(reference.pool.query[stack.pairs[:, 0]])
     columns = layout.columns
     of_labels, to_labels = basis.information()
@@ -221,7 +218,8 @@ def measure_labels(
         np.asarray(np.linalg.solve(information, right)),
         information,
         offset,
-        response @ basis.response,
+        response,
+        basis.response,
         tuple(seen),
         tuple(queries),
     )
@@ -342,7 +340,7 @@ def _mean_logit(prior: MeasuredPrior, reference: ModelDesign) -> tuple[Floats, f
     functional = np.zeros(layout.size)
     functional[layout["first_cut"]] = 1.0
     functional[layout["gaps"]] = gap_columns(len(reference.cuts)).middle
-    functional[layout.columns] = share @ (rows + prior.response)
+    functional[layout.columns] = share @ rows + share @ prior.basis @ prior.directions
     return functional, float(share @ prior.offset)
 
 
@@ -361,7 +359,7 @@ def _level_target(
     columns = gap_columns(len(reference.cuts))
     cuts = prior.mean[layout["first_cut"]] + columns.middle @ gaps + columns.apart @ gaps
     own = sum(e.log_sd.square * e.columns.squares for e in reference.of_query)
-    eta = prior.offset + (rows + prior.response) @ prior.mean[layout.columns]
+    eta = prior.offset + (rows + prior.response()) @ prior.mean[layout.columns]
     width = np.sqrt(1 + np.pi / 8 * (prior.variance + own))[:, None]
     share = reference.counts / reference.counts.sum()
     target = float(expit(level.mean))
