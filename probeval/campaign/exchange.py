@@ -20,6 +20,7 @@ from probeval.data.files import stem
 from probeval.data.formats import FileFormat, ReadOptions, find_format, formats_of
 from probeval.data.judgments import NOT_JUDGED, Judgments, on_scale
 from probeval.data.scale import Scale
+from probeval.data.spreadsheets import csv_text
 from probeval.errors import DataError, did_you_mean
 
 __all__ = [
@@ -241,7 +242,7 @@ def _qrels(state: State, _: Sequence[Event]) -> str:
 
 
 def _csv(state: State, _: Sequence[Event]) -> str:
-    return str(pd.DataFrame(export_rows(state), columns=list(COLUMNS)).to_csv(index=False, lineterminator="\n"))
+    return csv_text(pd.DataFrame(export_rows(state), columns=list(COLUMNS)))
 
 
 def _jsonl(state: State, _: Sequence[Event]) -> str:

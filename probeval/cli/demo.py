@@ -15,7 +15,7 @@ import typer
 
 from probeval.cli.documents import DemoDocument, MilestoneDocument, TruthDocument
 from probeval.cli.options import Format, OutputFormat, Quiet, Seed
-from probeval.cli.output import Talk, write_csv, write_json, write_table
+from probeval.cli.output import Talk, write, write_table
 from probeval.data import Collection, Judgments, write_campaign, write_qrels
 from probeval.metrics import measure
 from probeval.relevance import synthetic_campaign
@@ -70,10 +70,9 @@ def demo(
     assert story.state.judgments is not None
     write_qrels(folder / "judged.txt", story.state.judgments)
     page = _report(story, folder, seed, talk)
-    if output_format is OutputFormat.csv:
-        write_csv(pd.DataFrame([asdict(mark) for mark in story.marks]))
-    elif output_format is OutputFormat.json:
-        write_json({**story.to_dict(), "report": str(page)})
+    if output_format is not OutputFormat.table:
+        document = {**story.to_dict(), "report": str(page)}
+        write(pd.DataFrame([asdict(mark) for mark in story.marks]), document, output_format)
     _what_next(talk, folder, page)
 
 
@@ -134,7 +133,7 @@ def _run(campaign: Collection, n: int, seed: int, show: bool, talk: Talk) -> Sto
     before = talk.warned(judging.begin)
     talk(f"\n1. Rank without judgments. Model {choice.name}: {choice.why}")
     if show:
-        write_table(before.ranking.to_frame(), title=f"{METRIC}, no judgments")
+        write_table(before.ranking.to_frame(), OutputFormat.table, title=f"{METRIC}, no judgments")
     talk(
         f"\n2. Judge up to {n} of the {len(judging.pool):,} pairs in the top 10s: "
         "the most informative ones for the ranking (policy gain).\n   An automatic assessor answers. "
@@ -154,7 +153,8 @@ def _run(campaign: Collection, n: int, seed: int, show: bool, talk: Talk) -> Sto
     choice = choose_model(None, replace(blind, judgments=state.judgments), scale=scale)  # now with these judgments
     story = Story(campaign, choice, before, state, tuple(marks))
     if show:
-        write_table(state.ranking.to_frame(), title=f"\n{METRIC}, {state.scores.judged} pairs judged")
+        table = state.ranking.to_frame()
+        write_table(table, OutputFormat.table, title=f"\n{METRIC}, {state.scores.judged} pairs judged")
     talk(f"   {Verdict.of(state.ranking)}")
     truth = story.truth
     talk(

@@ -164,7 +164,7 @@ def evaluate(
             systems_ = ", ".join(alike)
             talk(f"{systems_}: identical lists for {evaluation.scores.metric}, so their scores are equal.")
     if trust and output_format is OutputFormat.csv:
-        raise ProbevalError("--trust prints several tables: use --format table or json.")
+        raise ProbevalError("--trust prints several tables: use another format.")
     if plot is not None:
         _plot(first.ranking, plot, level, talk)
     report = None
@@ -187,17 +187,17 @@ def _write(
         return
     for i, evaluation in enumerate(evaluations):
         metric, frame = str(evaluation.scores.metric), evaluation.to_frame(per_query=per_query)
-        if output_format is OutputFormat.table and i:
+        if output_format is not OutputFormat.csv and i:
             talk("")
         _say(evaluation, alone, talk)
         if output_format is OutputFormat.csv:
             write_csv(frame if alone else frame.assign(metric=metric), header=i == 0)
         else:
-            write_table(frame, title=metric)
-    if trust is not None and output_format is OutputFormat.table:
+            write_table(frame, output_format, title=metric)
+    if trust is not None:
         for view in trust.views():
             talk("")
-            write_table(view.frame, title=view.title)
+            write_table(view.frame, output_format, title=view.title)
         for sentence in trust.sentences():
             talk(sentence)
 
@@ -253,4 +253,4 @@ def _classical(
         write_csv(pd.concat([f.assign(metric=str(r.metric)) for r, f in frames]) if len(frames) > 1 else frames[0][1])
         return
     for i, (result, frame) in enumerate(frames):
-        write_table(frame, title=("\n" if i else "") + str(result.metric))
+        write_table(frame, output_format, title=("\n" if i else "") + str(result.metric))

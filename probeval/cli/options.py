@@ -66,6 +66,8 @@ class OutputFormat(StrEnum):
     table = "table"
     csv = "csv"
     json = "json"
+    markdown = "markdown"
+    latex = "latex"
 
 
 class Systems(StrEnum):
@@ -304,7 +306,7 @@ SystemChoice = Annotated[
 ]
 Order = Annotated[OrderName, typer.Option("--order", help="The order of documents in a run.")]
 PerQuery = Annotated[bool, typer.Option("--per-query", help="Add the score of every system on every query.")]
-Format = Annotated[OutputFormat, typer.Option("--format", help="The output format.")]
+Format = Annotated[OutputFormat, typer.Option("--format", help="The output format; latex needs the package booktabs.")]
 Seed = Annotated[int, typer.Option("--seed", help="The random seed; the same seed gives the same output.")]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print only errors on stderr.")]
 

@@ -21,6 +21,7 @@ from probeval.data.observers import read_observers
 from probeval.data.pool import Pool
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
+from probeval.data.spreadsheets import as_text
 from probeval.data.tables import read_table
 from probeval.data.trec import write_qrels, write_run
 from probeval.errors import DataError, ScaleError
@@ -335,7 +336,7 @@ def write_campaign(collection: Collection, folder: PathName) -> None:
 
 def _write_tsv(path: Path, rows: Iterable[Iterable[str]]) -> None:
     text = StringIO()
-    csv.writer(text, delimiter="\t", lineterminator="\n").writerows(rows)
+    csv.writer(text, delimiter="\t", lineterminator="\n").writerows([as_text(cell) for cell in row] for row in rows)
     write_bytes(path, text.getvalue().encode())
 
 
