@@ -119,8 +119,32 @@ def _bar(row: tuple[float, ...], zero: str, at: Callable[[float], str]) -> str:
     return f'<svg role="img" aria-label="{label}" width="{WIDTH}" height="{HEIGHT}">{inside}</svg>'
 
 
-@dataclass(frozen=True, eq=False)
-class View:
+class Brief:
+    """A repr of one short line for a dataclass: its fields, without those at their defaults and without long content.
+
+    The dataclass is made with ``repr=False``. Notebooks show the fields as a table.
+
+    Examples
+    --------
+    >>> @dataclass(frozen=True, repr=False)
+    ... class Batch(Brief):
+    ...     pairs: tuple[int, ...]
+    ...     note: str = ""
+    >>> Batch(tuple(range(1000)))
+    Batch(pairs=<1,000 values>)
+    """
+
+    def __repr__(self) -> str:
+        shown = [f"{f.name}={_short(getattr(self, f.name))}" for f in _informative(self)]
+        return _one_line(f"{type(self).__name__}({', '.join(shown)})")
+
+    def _repr_html_(self) -> str:
+        values = {f.name: _short(getattr(self, f.name), WIDEST) for f in _informative(self)}
+        return html_table(fact_table(values), title=type(self).__name__)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class View(Brief):
     """A table as people see it.
 
     Parameters
@@ -221,30 +245,6 @@ class Shown(Described):
     def to_latex(self) -> str:
         r"""The tables in LaTeX, with all rows; they need ``\usepackage{booktabs}``."""
         return "\n\n".join(view.latex() for view in self.views())
-
-
-class Brief:
-    """A repr of one short line for a dataclass: its fields, without those at their defaults and without long content.
-
-    The dataclass is made with ``repr=False``. Notebooks show the fields as a table.
-
-    Examples
-    --------
-    >>> @dataclass(frozen=True, repr=False)
-    ... class Batch(Brief):
-    ...     pairs: tuple[int, ...]
-    ...     note: str = ""
-    >>> Batch(tuple(range(1000)))
-    Batch(pairs=<1,000 values>)
-    """
-
-    def __repr__(self) -> str:
-        shown = [f"{f.name}={_short(getattr(self, f.name))}" for f in _informative(self)]
-        return _one_line(f"{type(self).__name__}({', '.join(shown)})")
-
-    def _repr_html_(self) -> str:
-        values = {f.name: _short(getattr(self, f.name), WIDEST) for f in _informative(self)}
-        return html_table(fact_table(values), title=type(self).__name__)
 
 
 def fact_table(values: Mapping[str, object]) -> pd.DataFrame:

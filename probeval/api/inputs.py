@@ -126,7 +126,7 @@ def as_collection(
     Examples
     --------
     >>> as_collection({"bm25": {"q1": {"d1": 2.0, "d2": 1.0}}}, qrels={"q1": {"d1": 1}})
-    <Collection runs: <Runs: 1 system, 1 query, depth 2, 2 pairs>, <Judgments: 1 of 1 pairs>>
+    <Collection: runs, 1 system, 1 query, depth 2, 2 pairs, 1 judgment>
     """
     collection = _runs(runs, order, progress)
     if pool is not None:

@@ -47,6 +47,7 @@ from probeval.data.collection import Collection
 from probeval.data.files import read_bytes
 from probeval.data.pool import Pool
 from probeval.data.scale import Scale
+from probeval.display import Described, View
 from probeval.errors import CampaignError, did_you_mean
 from probeval.scores import Ranking
 from probeval.selection import AuditReport, JudgingState
@@ -56,7 +57,7 @@ __all__ = ["Campaign"]
 OWNER = "owner"
 
 
-class Campaign:
+class Campaign(Described):
     """A judging campaign: a log of events in a store, and the runs under evaluation.
 
     Any number of threads and processes may use one campaign. ``next``, ``record`` and the other steps run no model:
@@ -153,9 +154,13 @@ class Campaign:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __repr__(self) -> str:
+    def _headline(self) -> str:
         state = self.state
-        return f"<Campaign {state.settings.name}: {len(state.judged):,} pairs judged>"
+        return f"{state.settings.name}, {len(state.judged):,} pairs judged"
+
+    def views(self) -> tuple[View, ...]:
+        """The settings, the progress and the assessors."""
+        return self.status().views()
 
     @property
     def state(self) -> State:

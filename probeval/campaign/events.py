@@ -26,6 +26,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar
 
 from probeval.campaign.setup import Setup
+from probeval.display import Brief
 from probeval.selection import Pick
 
 __all__ = [
@@ -55,8 +56,8 @@ Pair = tuple[str, str]  # a query and a document, by their ids
 HEAD = ("number", "time", "by", "token")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Event:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Event(Brief):
     """An event of a campaign.
 
     Parameters
@@ -78,7 +79,7 @@ class Event:
     token: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class PairEvent(Event):
     """An event about a pair."""
 
@@ -91,7 +92,7 @@ class PairEvent(Event):
         return self.query, self.doc
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Created(Event):
     """The campaign was created."""
 
@@ -99,7 +100,7 @@ class Created(Event):
     setup: Setup
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Changed(Event):
     """The settings changed to these."""
 
@@ -107,7 +108,7 @@ class Changed(Event):
     setup: Setup
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class GuidelineChanged(Event):
     """The guideline changed. Judgments keep the version that they were made under."""
 
@@ -116,7 +117,7 @@ class GuidelineChanged(Event):
     text: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class QueriesChanged(Event):
     """Query texts were added or replaced, by id."""
 
@@ -124,7 +125,7 @@ class QueriesChanged(Event):
     texts: Mapping[str, str]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Leased(PairEvent):
     """A pair was given to an assessor until a time.
 
@@ -142,14 +143,14 @@ class Leased(PairEvent):
     pick: Pick | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Released(PairEvent):
     """An assessor's lease of a pair ended early."""
 
     kind = "released"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Judged(PairEvent):
     """An assessor gave a pair a grade.
 
@@ -177,7 +178,7 @@ class Judged(PairEvent):
         return self.time if self.at is None else self.at
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Withdrawn(PairEvent):
     """A judgment, named by its number, was withdrawn."""
 
@@ -185,7 +186,7 @@ class Withdrawn(PairEvent):
     judgment: int
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Skipped(PairEvent):
     """An assessor left a pair to others."""
 
@@ -193,7 +194,7 @@ class Skipped(PairEvent):
     reason: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Flagged(PairEvent):
     """An assessor reported a problem with a pair: no text, wrong language, a duplicate."""
 
@@ -201,7 +202,7 @@ class Flagged(PairEvent):
     reason: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Commented(PairEvent):
     """A comment on a pair."""
 
@@ -209,7 +210,7 @@ class Commented(PairEvent):
     text: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Adjudicated(PairEvent):
     """The grade of a pair was settled; it overrides all judgments, earlier and later."""
 
@@ -218,7 +219,7 @@ class Adjudicated(PairEvent):
     reason: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Imported(Event):
     """A file was imported; this number of judgments follows."""
 
@@ -227,7 +228,7 @@ class Imported(Event):
     judgments: int
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Labelled(Event):
     """Machine labels were imported; the table is a part of the store."""
 

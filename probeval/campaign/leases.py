@@ -8,13 +8,14 @@ from itertools import filterfalse
 
 from probeval.campaign.events import Leased, Pair
 from probeval.campaign.state import State
+from probeval.display import Brief
 from probeval.selection import Pick
 
 __all__ = ["Task", "lease", "lease_new"]
 
 
-@dataclass(frozen=True)
-class Task:
+@dataclass(frozen=True, repr=False)
+class Task(Brief):
     """A pair leased to an assessor for judging.
 
     Parameters

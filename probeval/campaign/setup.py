@@ -9,6 +9,7 @@ from typing import Any
 
 from probeval.data.judgments import RULES
 from probeval.data.scale import Scale
+from probeval.display import Brief
 from probeval.errors import CampaignError, did_you_mean
 
 __all__ = ["LEASE", "Setup"]
@@ -16,8 +17,8 @@ __all__ = ["LEASE", "Setup"]
 LEASE = 900.0  # seconds
 
 
-@dataclass(frozen=True, kw_only=True)
-class Setup:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Setup(Brief):
     """The settings of a campaign.
 
     Parameters

@@ -35,6 +35,7 @@ from probeval.campaign.events import (
 )
 from probeval.campaign.setup import Setup
 from probeval.data.judgments import Judgments
+from probeval.display import Brief
 from probeval.errors import CampaignError
 
 __all__ = ["FOR_MODELS", "State", "fold"]
@@ -42,8 +43,8 @@ __all__ = ["FOR_MODELS", "State", "fold"]
 FOR_MODELS = (Created, Changed, Judged, Withdrawn, Adjudicated, Labelled)  # events that change a model's input
 
 
-@dataclass(frozen=True, eq=False)
-class State:
+@dataclass(frozen=True, eq=False, repr=False)
+class State(Brief):
     """A campaign at one moment.
 
     Parameters

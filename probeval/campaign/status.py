@@ -14,7 +14,7 @@ from probeval.campaign.setup import Setup
 from probeval.campaign.snapshot import ModelSnapshot, SnapshotDocument, judgments_left, way_come
 from probeval.campaign.state import State
 from probeval.data.scale import Scale
-from probeval.display import Shown, View, fact_table
+from probeval.display import Brief, Shown, View, fact_table
 from probeval.reliability.agreement import krippendorff_alpha
 from probeval.schema import records
 
@@ -107,8 +107,8 @@ class StatusDocument(TypedDict):
     snapshot: SnapshotDocument | None
 
 
-@dataclass(frozen=True)
-class Share:
+@dataclass(frozen=True, repr=False)
+class Share(Brief):
     """The work of one assessor.
 
     Parameters

@@ -24,6 +24,7 @@ from probeval.data.scale import Scale
 from probeval.data.spreadsheets import as_text
 from probeval.data.tables import read_table
 from probeval.data.trec import write_qrels, write_run
+from probeval.display import Described, View, fact_table
 from probeval.errors import DataError, ScaleError
 
 __all__ = [
@@ -42,8 +43,8 @@ JUDGED = 0.99  # minimum judged share of a system's documents for its true score
 PathName = str | os.PathLike[str]
 
 
-@dataclass(frozen=True, eq=False)
-class Collection:
+@dataclass(frozen=True, eq=False, repr=False)
+class Collection(Described):
     """The contents of a campaign folder.
 
     Parameters
@@ -72,9 +73,22 @@ class Collection:
     consensus: bool = False
     ranked: tuple[str, ...] | None = None
 
-    def __repr__(self) -> str:
-        parts = [repr(p) for p in (self.runs, self.judgments, self.metadata, self.labels) if p is not None]
-        return f"<Collection {self.name}: {', '.join(parts)}>"
+    def _headline(self) -> str:
+        parts = [self.name, repr(self.runs).removeprefix("<Runs: ").removesuffix(">")]
+        if self.judgments is not None:
+            parts.append(f"{len(self.judgments):,} judgment{'s' * (len(self.judgments) != 1)}")
+        if self.labels is not None:
+            n = len(self.labels.sources)
+            parts.append(f"labels by {n} source{'s' * (n > 1)}")
+        names = ("metadata", "vectors")
+        return ", ".join(parts + [name for name in names if getattr(self, name) is not None])
+
+    def views(self) -> tuple[View, ...]:
+        """The parts of the collection."""
+        parts = {"runs": self.runs, "judgments": self.judgments, "metadata": self.metadata, "labels": self.labels}
+        parts |= {"vectors": self.vectors}
+        about = {name: repr(part)[1:-1].split(": ", 1)[1] for name, part in parts.items() if part is not None}
+        return (View(fact_table(about), self.name),)
 
     @property
     def has(self) -> dict[str, tuple[str, ...]]:

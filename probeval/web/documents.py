@@ -14,6 +14,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from probeval.data.texts import cell_text, read_text_table
+from probeval.display import Brief
 from probeval.errors import DataError
 
 __all__ = ["MEDIA", "Document", "Media", "read_documents"]
@@ -50,8 +51,8 @@ class Media:
     type: str
 
 
-@dataclass(frozen=True)
-class Document:
+@dataclass(frozen=True, repr=False)
+class Document(Brief):
     """A document as assessors see it.
 
     Parameters

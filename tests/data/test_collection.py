@@ -115,7 +115,7 @@ def test_a_campaign_may_be_runs_alone(tmp_path, small):
     write_campaign(Collection("bare", small.runs.select(["system-02"])), tmp_path / "bare")
     bare = read_campaign(tmp_path / "bare")
     assert (bare.judgments, bare.metadata, bare.labels) == (None, None, None)
-    assert repr(bare) == "<Collection bare: <Runs: 1 system, 5 queries, depth 8, 40 pairs>>"
+    assert repr(bare) == "<Collection: bare, 1 system, 5 queries, depth 8, 40 pairs>"
 
 
 def test_writing_twice_gives_the_same_bytes(tmp_path, whole):
