@@ -46,6 +46,7 @@ from probeval.cli.options import (
     Systems,
     Target,
     TargetName,
+    TeamsFile,
 )
 from probeval.cli.output import Talk, check_picture, write_csv, write_json, write_pictures, write_table
 from probeval.errors import ProbevalError
@@ -70,6 +71,7 @@ def evaluate(
     observers: ObserversFile = None,
     docs: DocsFile = None,
     pool: PoolPaths = None,
+    teams: TeamsFile = None,
     outside: Outside = False,
     reference: Reference = None,
     model: ModelName = None,
@@ -123,6 +125,8 @@ def evaluate(
             raise ProbevalError("--rope is for probabilities, and --model none has none. Name a model.")
         if pool is not None or outside:
             raise ProbevalError("--pool and --outside are for a model; with --model none only judged pairs count.")
+        if teams is not None:
+            raise ProbevalError("--teams is for a model; with --model none systems have no teams. Name a model.")
         _classical(runs, metrics, qrels, scale, gain, depth, systems, order, per_query, output_format, talk)
         return
     if len(metrics) > 1 and rope.startswith("users="):
@@ -137,6 +141,7 @@ def evaluate(
             observers=observers,
             docs=docs,
             pool=pool,
+            teams=teams,
             outside=outside,
             reference=reference,
             model=model,

@@ -55,6 +55,7 @@ __all__ = [
     "Systems",
     "Target",
     "TargetName",
+    "TeamsFile",
     "parse_counts",
     "parse_shares",
 ]
@@ -209,6 +210,14 @@ DocsFile = Annotated[
     Path | None,
     typer.Option(
         "--docs", metavar="FILE", help="A table of document texts, doc and text: similar documents are judged alike."
+    ),
+]
+TeamsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--teams",
+        metavar="FILE",
+        help="A table of system (or run) and team; default: systems.tsv beside the folder of runs.",
     ),
 ]
 Labels = Annotated[

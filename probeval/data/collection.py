@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
+import pandas as pd
 
 from probeval.arrays import Codes, Floats
 from probeval.data.evidence import LabelTable, Metadata, Vectors, read_metadata
@@ -34,6 +35,7 @@ __all__ = [
     "read_labels",
     "read_runs",
     "read_teams",
+    "teams_from_table",
     "write_campaign",
 ]
 
@@ -85,9 +87,9 @@ class Collection(Described):
 
     def views(self) -> tuple[View, ...]:
         """The parts of the collection."""
-        parts = {"runs": self.runs, "judgments": self.judgments, "metadata": self.metadata, "labels": self.labels}
-        parts |= {"vectors": self.vectors}
-        about = {name: repr(part)[1:-1].split(": ", 1)[1] for name, part in parts.items() if part is not None}
+        names = ("runs", "judgments", "metadata", "labels", "vectors")
+        parts = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        about = {name: repr(part)[1:-1].split(": ", 1)[1] for name, part in parts.items()}
         return (View(fact_table(about), self.name),)
 
     @property
@@ -278,11 +280,15 @@ def read_labels(
 
 def read_teams(path: PathName) -> Mapping[str, str]:
     """Read the team of each system from a table with the columns ``run`` (or ``system``) and ``team``."""
-    file = Path(path)
-    table = read_table(file)
+    return _with_path(Path(path), lambda file: teams_from_table(read_table(file)))
+
+
+def teams_from_table(table: pd.DataFrame) -> dict[str, str]:
+    """Return the team of each system from a table with the columns ``run`` (or ``system``) and ``team``."""
     system = next((table[c] for c in ("run", "system") if c in table.columns), None)
     if system is None or "team" not in table.columns:
-        raise DataError("expected the columns 'run' and 'team'.", path=file)
+        got = ", ".join(repr(str(c)) for c in table.columns)
+        raise DataError(f"expected the columns 'run' (or 'system') and 'team', got {got}.")
     return dict(zip(system, table["team"], strict=True))
 
 

@@ -48,8 +48,7 @@ def csv_text(frame: pd.DataFrame, *, header: bool = True, separator: str = ",") 
     safe = frame.rename(columns=lambda name: as_text(str(name)))
     for i, dtype in enumerate(frame.dtypes):
         if not pd.api.types.is_numeric_dtype(dtype):
-            cells = [as_text(cell) if isinstance(cell, str) else cell for cell in frame.iloc[:, i]]
-            safe.isetitem(i, pd.Series(cells, index=safe.index, dtype=object))
+            safe.isetitem(i, [as_text(cell) if isinstance(cell, str) else cell for cell in frame.iloc[:, i]])
     return str(safe.to_csv(index=False, lineterminator="\n", header=header, sep=separator))
 
 
