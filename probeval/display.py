@@ -28,13 +28,14 @@ STYLE = """
 .probeval-table { font: 13px/1.4 system-ui, sans-serif; color: inherit; overflow-x: auto; }
 .probeval-table table { border-collapse: collapse; background: transparent; margin: .4em 0; font: inherit;
   color: inherit; }
-.probeval-table caption { text-align: left; font-weight: 600; padding: .3em 0; color: inherit; caption-side: top; }
+.probeval-table caption { text-align: left; font-weight: 600; padding: .3em 0; color: inherit; caption-side: top;
+  white-space: nowrap; }
 .probeval-table th, .probeval-table td { padding: .2em .7em; background: transparent; color: inherit; border: 0;
   text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .probeval-table thead th { font-weight: 600; border-bottom: 1px solid rgba(128, 128, 128, .6); }
 .probeval-table tbody td { border-bottom: 1px solid rgba(128, 128, 128, .2); }
-.probeval-table .text { text-align: left; }
-.probeval-table .long { text-align: left; white-space: normal; min-width: 24em; max-width: 44em; }
+.probeval-table .text, .probeval-table .long { text-align: left !important; }  /* notebooks align all cells alike */
+.probeval-table .long { white-space: normal; min-width: 24em; max-width: 44em; }
 .probeval-table svg { display: block; }
 .probeval-table .line { stroke: #4a90d9; stroke-width: 2.5; stroke-linecap: round; }
 .probeval-table .dot { fill: #4a90d9; }
@@ -164,6 +165,12 @@ class View(Brief):
     decimals: Mapping[str, int] = field(default_factory=dict)
     intervals: tuple[str, str, str] | None = None
 
+    def _repr_html_(self) -> str:
+        some, more = self.head()
+        return html_table(
+            some.frame, title=self.title, intervals=self.intervals, note=more or None, decimals=self.decimals
+        )
+
     def text(self) -> str:
         """The table for a terminal."""
         return text_table(self.frame, title=self.title, decimals=self.decimals)
@@ -204,12 +211,8 @@ class Described(ABC):
         return ()
 
     def _repr_html_(self) -> str:
-        shown = [view.head() for view in self.views()]
         notes = "".join(f"<p>{escape(sentence)}</p>" for sentence in self.sentences())
-        tables = "".join(
-            html_table(v.frame, title=v.title, intervals=v.intervals, note=more or None, decimals=v.decimals)
-            for v, more in shown
-        )
+        tables = "".join(view._repr_html_() for view in self.views())
         return f'<div class="probeval-table">{tables}{notes}</div>'
 
     def __repr__(self) -> str:
