@@ -16,6 +16,7 @@ __all__ = ["NOTEBOOK", "outputs", "page", "read", "run"]
 
 NOTEBOOK = Path(__file__).parent / "notebook.ipynb"
 SECONDS = 600  # for one cell
+FRAME, PLAIN = '<table border="1" class="dataframe">', '<table class="frame">'  # of pandas; the page has its own style
 
 
 def read(path: Path = NOTEBOOK) -> dict[str, Any]:
@@ -66,10 +67,10 @@ def _parts(cell: dict[str, Any]) -> Iterator[str]:
         html = "".join(output.get("data", {}).get("text/html", ""))
         image = "".join(output.get("data", {}).get("image/png", "")).replace("\n", "")
         if html:
-            yield f"```{{raw}} html\n{html}\n```"
+            yield f'```{{raw}} html\n<div class="cell-output">{html.replace(FRAME, PLAIN)}</div>\n```'
         elif image:
             shown = f'<img alt="The figure that the cell draws" src="data:image/png;base64,{image}">'
-            yield f"```{{raw}} html\n{shown}\n```"
+            yield f'```{{raw}} html\n<div class="cell-output">{shown}</div>\n```'
         else:
             yield f"```text\n{_text(output, 'text/plain').rstrip()}\n```"
 
