@@ -142,5 +142,5 @@ def _table(
 
 
 def _cut(all_: int, shown: int, what: str) -> str:
-    """Return a note on what is left out; empty if nothing is."""
+    """Return a note on the omitted rows or columns; empty if there are none."""
     return "" if shown == all_ else f" Here are {shown:,} of {all_:,} {what}; {ALL}"
