@@ -151,7 +151,7 @@ def test_a_folder_without_runs(tmp_path):
 
 def test_teams_need_their_columns(put):
     assert read_teams(put("systems.tsv", "run\tteam\tx\n007\tt\t1\n")) == {"007": "t"}
-    with pytest.raises(DataError, match="expected the columns 'run' and 'team'"):
+    with pytest.raises(DataError, match=r"expected the columns 'run' \(or 'system'\) and 'team', got 'name', 'team'"):
         read_teams(put("systems.tsv", "name\tteam\na\tb\n"))
 
 
