@@ -11,6 +11,7 @@ sys.path.insert(0, str(HERE))
 
 import generate  # noqa: E402
 import listing  # noqa: E402
+import notebooks  # noqa: E402
 from docutils import nodes  # noqa: E402
 from docutils.utils.math import MathError  # noqa: E402
 from docutils.utils.math.latex2mathml import tex2mathml  # noqa: E402
@@ -32,7 +33,7 @@ extensions = [
 ]
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
-exclude_patterns = ["_build", "**/.*"]
+exclude_patterns = ["_build", "**/.*", "reference/generated/notebook.md"]  # part of notebook.md
 
 autosummary_generate = False
 autodoc_member_order = "bysource"
@@ -60,13 +61,14 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = {"install": [], "tutorial": [], "architecture": [], "evidence": [], "changelog": []}
+html_sidebars = {"install": [], "tutorial": [], "notebook": [], "architecture": [], "evidence": [], "changelog": []}
 
 
 def _write_pages(app):
     folder = HERE / "reference" / "generated"
     folder.mkdir(parents=True, exist_ok=True)
-    for name, page in {**generate.pages(), "listing.md": listing.page()}.items():
+    notebook = notebooks.page(notebooks.read())
+    for name, page in {**generate.pages(), "listing.md": listing.page(), "notebook.md": notebook}.items():
         path = folder / name
         if not path.exists() or path.read_text(encoding="utf-8") != page:
             path.write_text(page, encoding="utf-8")

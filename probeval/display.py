@@ -1,22 +1,26 @@
-"""Display of results: text tables for terminals, HTML tables for notebooks, and the exits of every result."""
+"""Display of objects: short reprs, HTML tables for notebooks, and the exits of every result."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import MISSING, Field, dataclass, field, fields
 from html import escape
-from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
 
-__all__ = ["Shown", "View", "html_table", "text_table"]
+from probeval.text_tables import DECIMALS, NOTHING, cell_text, is_text_column, latex_table, markdown_table, text_table
 
-DECIMALS = 4
+__all__ = ["Brief", "Described", "Shown", "View", "fact_table", "html_table", "summary_text"]
+
+WIDEST = 100  # characters of a repr
+SHORT = 44  # characters of a field in a repr
+FEW = 8  # values that are listed, not counted
+LONG = 60  # characters of a cell from which on it breaks into lines
+PLAIN = (str, int, float, tuple, type(None))  # types whose values compare as a whole
 MOST_ROWS = 60  # of a table in a summary or a notebook; to_frame() has them all
-NOTHING: Mapping[str, int] = MappingProxyType({})
 WIDTH, HEIGHT, MARGIN = 160, 16, 4  # of the drawing of an interval, in pixels
 
 # Colours come from the page, so that the table fits a light theme and a dark one; the accent is readable on both.
@@ -24,60 +28,20 @@ STYLE = """
 .probeval-table { font: 13px/1.4 system-ui, sans-serif; color: inherit; overflow-x: auto; }
 .probeval-table table { border-collapse: collapse; background: transparent; margin: .4em 0; font: inherit;
   color: inherit; }
-.probeval-table caption { text-align: left; font-weight: 600; padding: .3em 0; color: inherit; caption-side: top; }
+.probeval-table caption { text-align: left; font-weight: 600; padding: .3em 0; color: inherit; caption-side: top;
+  white-space: nowrap; }
 .probeval-table th, .probeval-table td { padding: .2em .7em; background: transparent; color: inherit; border: 0;
   text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .probeval-table thead th { font-weight: 600; border-bottom: 1px solid rgba(128, 128, 128, .6); }
 .probeval-table tbody td { border-bottom: 1px solid rgba(128, 128, 128, .2); }
-.probeval-table .text { text-align: left; }
+.probeval-table .text, .probeval-table .long { text-align: left !important; }  /* notebooks align all cells alike */
+.probeval-table .long { white-space: normal; min-width: 24em; max-width: 44em; }
 .probeval-table svg { display: block; }
 .probeval-table .line { stroke: #4a90d9; stroke-width: 2.5; stroke-linecap: round; }
 .probeval-table .dot { fill: #4a90d9; }
 .probeval-table .zero { stroke: currentColor; stroke-width: 1; opacity: .35; }
 .probeval-table p { margin: .3em 0; opacity: .8; max-width: 60em; }
 """.strip()
-
-
-def text_table(frame: pd.DataFrame, *, title: str | None = None, decimals: Mapping[str, int] = NOTHING) -> str:
-    """A table for people: text to the left, numbers to the right, ``-`` for missing values.
-
-    Parameters
-    ----------
-    frame
-        The rows; the index is not shown.
-    title
-        A line above the table.
-    decimals
-        Decimals by column; four by default.
-
-    Examples
-    --------
-    >>> print(text_table(pd.DataFrame({"system": ["a", "bm25"], "mean": [0.5, float("nan")]}), title="nDCG@10"))
-    nDCG@10
-    system    mean
-    a       0.5000
-    bm25         -
-    """
-    columns = [_column(str(name), frame[name], decimals.get(str(name), DECIMALS)) for name in frame.columns]
-    rows = ["  ".join(row).rstrip() for row in zip(*columns, strict=True)]
-    return "\n".join([title, *rows] if title else rows)
-
-
-def _column(name: str, values: pd.Series, decimals: int) -> Iterable[str]:
-    text = [_cell(v, decimals) for v in values]
-    width = max(map(len, [name, *text]))
-    left = _is_text(values)
-    return [cell.ljust(width) if left else cell.rjust(width) for cell in (name, *text)]
-
-
-def _cell(value: Any, decimals: int) -> str:
-    if isinstance(value, float):
-        return "-" if math.isnan(value) else f"{value:.{decimals}f}"
-    return "-" if value is None else str(value)
-
-
-def _is_text(values: pd.Series) -> bool:
-    return all(isinstance(v, str) for v in values)
 
 
 def html_table(
@@ -102,13 +66,13 @@ def html_table(
         Decimals by column; four by default.
     """
     names = [str(name) for name in frame.columns]
-    text = [_is_text(frame[name]) for name in frame.columns]
+    text = [is_text_column(frame[name]) for name in frame.columns]
     bars = [] if intervals is None else _bars(frame, intervals)
     head = [_tag("th", escape(name), left) for name, left in zip(names, text, strict=True)]
     rows = []
     for i, values in enumerate(frame.itertuples(index=False, name=None)):
         cells = [
-            _tag("td", escape(_cell(value, decimals.get(name, DECIMALS))), left)
+            _tag("td", escape(cell_text(value, decimals.get(name, DECIMALS))), left)
             for name, value, left in zip(names, values, text, strict=True)
         ]
         rows.append(f"<tr>{''.join(cells)}{f'<td>{bars[i]}</td>' if bars else ''}</tr>")
@@ -122,7 +86,7 @@ def html_table(
 
 
 def _tag(name: str, content: str, left: bool) -> str:
-    kind = ' class="text"' if left else ""
+    kind = "" if not left else ' class="long"' if len(content) > LONG else ' class="text"'
     return f"<{name}{kind}>{content}</{name}>"
 
 
@@ -156,8 +120,32 @@ def _bar(row: tuple[float, ...], zero: str, at: Callable[[float], str]) -> str:
     return f'<svg role="img" aria-label="{label}" width="{WIDTH}" height="{HEIGHT}">{inside}</svg>'
 
 
-@dataclass(frozen=True, eq=False)
-class View:
+class Brief:
+    """A repr of one short line for a dataclass: its fields, without those at their defaults and without long content.
+
+    The dataclass is made with ``repr=False``. Notebooks show the fields as a table.
+
+    Examples
+    --------
+    >>> @dataclass(frozen=True, repr=False)
+    ... class Batch(Brief):
+    ...     pairs: tuple[int, ...]
+    ...     note: str = ""
+    >>> Batch(tuple(range(1000)))
+    Batch(pairs=<1,000 values>)
+    """
+
+    def __repr__(self) -> str:
+        shown = [f"{f.name}={_short(getattr(self, f.name))}" for f in _informative(self)]
+        return _one_line(f"{type(self).__name__}({', '.join(shown)})")
+
+    def _repr_html_(self) -> str:
+        values = {f.name: _short(getattr(self, f.name), WIDEST) for f in _informative(self)}
+        return html_table(fact_table(values), title=type(self).__name__)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class View(Brief):
     """A table as people see it.
 
     Parameters
@@ -177,9 +165,23 @@ class View:
     decimals: Mapping[str, int] = field(default_factory=dict)
     intervals: tuple[str, str, str] | None = None
 
+    def _repr_html_(self) -> str:
+        some, more = self.head()
+        return html_table(
+            some.frame, title=self.title, intervals=self.intervals, note=more or None, decimals=self.decimals
+        )
+
     def text(self) -> str:
         """The table for a terminal."""
         return text_table(self.frame, title=self.title, decimals=self.decimals)
+
+    def markdown(self) -> str:
+        """The table in Markdown."""
+        return markdown_table(self.frame, title=self.title, decimals=self.decimals)
+
+    def latex(self) -> str:
+        """The table in LaTeX."""
+        return latex_table(self.frame, title=self.title, decimals=self.decimals)
 
     def head(self, n: int = MOST_ROWS) -> tuple[View, str]:
         """The first ``n`` rows, and a sentence on those left out; empty where there are none."""
@@ -190,8 +192,35 @@ class View:
         return some, f"{left:,} more row{'s' * (left > 1)} in to_frame()."
 
 
-class Shown(ABC):
-    """The exits of a result: rows, plain data, text, HTML, and one short line.
+class Described(ABC):
+    """A repr of one short line, and tables in notebooks.
+
+    A class gives its title in :meth:`_headline`, and its tables in :meth:`views`.
+    """
+
+    @abstractmethod
+    def _headline(self) -> str:
+        """A title in a few words."""
+
+    @abstractmethod
+    def views(self) -> Sequence[View]:
+        """The tables that notebooks show."""
+
+    def sentences(self) -> Sequence[str]:
+        """Sentences below these tables."""
+        return ()
+
+    def _repr_html_(self) -> str:
+        notes = "".join(f"<p>{escape(sentence)}</p>" for sentence in self.sentences())
+        tables = "".join(view._repr_html_() for view in self.views())
+        return f'<div class="probeval-table">{tables}{notes}</div>'
+
+    def __repr__(self) -> str:
+        return _one_line(f"<{type(self).__name__}: {self._headline()}>")
+
+
+class Shown(Described):
+    """The exits of a result: rows, plain data, text, HTML, Markdown, LaTeX, and one short line.
 
     A class says what its rows and its plain data are, and in :meth:`views` and :meth:`sentences` what people read.
     """
@@ -204,33 +233,53 @@ class Shown(ABC):
     def to_dict(self) -> Any:
         """The plain data that JSON prints."""
 
-    @abstractmethod
-    def _headline(self) -> str:
-        """A title in a few words."""
-
     def views(self) -> Sequence[View]:
         """The tables that :meth:`summary` and notebooks show."""
         return (View(self.to_frame(), self._headline()),)
-
-    def sentences(self) -> Sequence[str]:
-        """Sentences below these tables."""
-        return ()
 
     def summary(self) -> str:
         """The result for people: its tables, and a sentence or two."""
         return summary_text(self.views(), self.sentences())
 
-    def _repr_html_(self) -> str:
-        shown = [view.head() for view in self.views()]
-        notes = "".join(f"<p>{escape(sentence)}</p>" for sentence in self.sentences())
-        tables = "".join(
-            html_table(v.frame, title=v.title, intervals=v.intervals, note=more or None, decimals=v.decimals)
-            for v, more in shown
-        )
-        return f'<div class="probeval-table">{tables}{notes}</div>'
+    def to_markdown(self) -> str:
+        """The tables in Markdown, with all rows."""
+        return "\n\n".join(view.markdown() for view in self.views())
 
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self._headline()}>"
+    def to_latex(self) -> str:
+        r"""The tables in LaTeX, with all rows; they need ``\usepackage{booktabs}``."""
+        return "\n\n".join(view.latex() for view in self.views())
+
+
+def fact_table(values: Mapping[str, object]) -> pd.DataFrame:
+    """Names and values as a table of text."""
+    return pd.DataFrame({"what": list(values), "value": [str(value) for value in values.values()]}, dtype=object)
+
+
+def _informative(value: Any) -> list[Field[Any]]:
+    """The fields that say something: neither hidden nor at their defaults."""
+    return [f for f in fields(value) if f.repr and not _is_default(f, getattr(value, f.name))]
+
+
+def _is_default(one: Field[Any], value: object) -> bool:
+    default = one.default_factory() if one.default_factory is not MISSING else one.default
+    return value is default or (type(value) is type(default) and isinstance(value, PLAIN) and value == default)
+
+
+def _short(value: object, most: int = SHORT) -> str:
+    """The content of a field in a few words."""
+    if hasattr(value, "shape"):
+        return f"<{' x '.join(f'{n:,}' for n in value.shape) or '1'} values>"
+    if isinstance(value, (Mapping, Sequence)) and not isinstance(value, (str, bytes)):
+        text = repr(value) if len(value) <= FEW else ""
+        return text if 0 < len(text) <= most else f"<{len(value):,} values>"
+    return _one_line(getattr(value, "__qualname__", "") or repr(value), most)
+
+
+def _one_line(text: str, most: int = WIDEST) -> str:
+    """Text on one line of at most this many characters; what is cut is in its middle."""
+    text = " ".join(text.split())
+    half = (most - 1) // 2
+    return text if len(text) <= most else f"{text[: most - 1 - half]}\N{HORIZONTAL ELLIPSIS}{text[-half:]}"
 
 
 def summary_text(views: Iterable[View], sentences: Iterable[str]) -> str:

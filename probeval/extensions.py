@@ -16,7 +16,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from types import ModuleType
@@ -163,7 +163,7 @@ class Addition:
     home: str
     group: str
     name: str
-    content: bytes
+    content: bytes = field(repr=False)
 
     def register(self) -> None:
         """Add it in this process."""
@@ -192,7 +192,7 @@ class Carried(Generic[T]):
     """
 
     added: tuple[Addition, ...]
-    work: bytes
+    work: bytes = field(repr=False)
 
     def __call__(self) -> T:
         """Do the work."""

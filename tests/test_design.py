@@ -43,7 +43,7 @@ TOP_LEVEL = {
 }
 
 # What each part may import, itself aside. What stands below a part's neighbour is open to it too.
-BASE = {"errors", "arrays", "streams", "threads", "ties", "display", "schema", "extensions", "parallel"}
+BASE = {"errors", "arrays", "streams", "threads", "ties", "text_tables", "display", "schema", "extensions", "parallel"}
 FEATURES = BASE | {"data"}
 RELEVANCE = FEATURES | {"features"}
 SCORES = RELEVANCE | {"relevance", "metrics"}
@@ -55,7 +55,8 @@ MAY_IMPORT = {
     "arrays": set(),
     "streams": set(),
     "threads": set(),
-    "display": set(),
+    "text_tables": set(),
+    "display": {"text_tables"},
     "schema": set(),
     "ties": {"arrays"},
     "extensions": {"errors"},

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from probeval.data import Scale, Votes
-from probeval.display import MOST_ROWS, Shown, View, html_table, summary_text, text_table
+from probeval.display import MOST_ROWS, Shown, View, html_table, summary_text
 from probeval.features import compute_features
 from probeval.metrics import measure
 from probeval.relevance import FallbackModel, Uniform, aggregate_votes, synthetic_campaign
@@ -19,6 +19,7 @@ from probeval.reliability import compare, dstudy, gstudy
 from probeval.satisfaction import Satisfaction, load_agreement, load_mapping
 from probeval.scores import evaluate
 from probeval.selection import Verdict
+from probeval.text_tables import text_table
 
 FRAME = pd.DataFrame(
     {"system": ["a", "<b>"], "mean": [0.5, np.nan], "lower": [-0.2, np.nan], "upper": [0.9, np.nan], "n": [3, 12]}

@@ -213,3 +213,42 @@ def test_trajectories_of_several_policies_fit(n):
     assert untidy(ax) == []
     lines = {(line.get_color(), line.get_linestyle()) for line in ax.lines if not line.get_label().startswith("_")}
     assert len(lines) == n  # every policy has a line of its own
+
+
+HOSTILE = (r"$\foo$", "$x^2$", "a$b", r"\$c\$", "$$")  # mathematics, broken and whole, if they were read as such
+
+
+def drawn(ax, tmp_path) -> list[str]:
+    """The words of a figure as an SVG shows them; mathematics would be drawn in other elements."""
+    import re
+    from html import unescape
+
+    import matplotlib as mpl
+
+    with mpl.rc_context({"svg.fonttype": "none"}):
+        save(ax, tmp_path / "figure.svg")
+    text = (tmp_path / "figure.svg").read_text(encoding="utf-8")
+    return [unescape(found) for found in re.findall(r"<text[^>]*>([^<]*)</text>", text)]
+
+
+def test_names_are_never_mathematics(tmp_path):
+    scores = np.random.default_rng(2).normal(np.linspace(0, 1, 5)[:, None], 0.3, size=(5, 12))
+    runs = as_runs({name: {"q": {f"d{i}": 1.0}} for i, name in enumerate(HOSTILE)})
+    even = RelevanceDistribution.of(runs.pool, Scale.binary(), np.full((len(runs.pool), 2), 0.5))
+    ranking = evaluate(runs, even, "P@1").ranking()
+    found, study = compare(scores, systems=HOSTILE), gstudy(Observed.matrix(scores, HOSTILE))
+    for ax in (plot_ranking(ranking), plot_pairs(ranking), plot_tests(found), plot_critical(found)):
+        assert set(HOSTILE) <= set(drawn(ax, tmp_path))
+    assert {*HOSTILE[:2]} <= set(drawn(plot_components(dict.fromkeys(HOSTILE[:2], study)), tmp_path))
+    shown = drawn(plot_dstudy(dict.fromkeys(HOSTILE[:2], dstudy(study))), tmp_path)
+    assert {f"E ρ², {name}" for name in HOSTILE[:2]} <= set(shown)
+
+
+def test_names_of_policies_are_never_mathematics(tmp_path):
+    steps = tuple(TrajectoryStep(10 * i, 0.5 + i / 20, 0.5 + i / 20, i / 10) for i in range(5))
+    made = Trajectory(
+        policy=HOSTILE[0], model=HOSTILE[1], metric="nDCG@10", seed=0, pool=50, offered=50, systems=6, steps=steps,
+        points=(), rules=(), stop=None, reasons=(), order=(),
+    )  # fmt: skip
+    shown = drawn(plot_trajectory(Simulation((made,)), "tau"), tmp_path)
+    assert any(HOSTILE[0] in text and HOSTILE[1] in text for text in shown)

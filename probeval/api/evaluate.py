@@ -45,6 +45,7 @@ def evaluate(
     metadata: Any = None,
     docs: Any = None,
     pool: Any = None,
+    teams: Any = None,
     outside: bool | OutsideModel = False,
     model: str | Card | Predicts | None = None,
     inference: Inference = "laplace",
@@ -70,7 +71,7 @@ def evaluate(
 
     Parameters
     ----------
-    runs, qrels, labels, observers, metadata, docs, pool, order
+    runs, qrels, labels, observers, metadata, docs, pool, teams, order
         Paths, frames, dicts or objects of other packages: see :func:`probeval.as_collection`.
     metric
         The measure, such as ``nDCG@10``.
@@ -119,6 +120,7 @@ def evaluate(
         observers=observers,
         docs=docs,
         pool=pool,
+        teams=teams,
         scale=grades,
         order=order,
         progress=progress,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from xml.etree import ElementTree
@@ -15,6 +14,7 @@ from probeval.display import Shown, View
 from probeval.errors import ScoreError
 from probeval.scores import Comparison, Ranking
 from probeval.selection.two_systems import on_new_queries
+from probeval.text_tables import markdown_table
 
 __all__ = ["EXIT_CODES", "Gate", "GateCheck", "GateRule"]
 
@@ -346,13 +346,13 @@ class Gate(Shown):
             row: dict[str, Any] = dict(check.to_dict())
             row["segment"] = f"{check.segment or 'all'} ({check.queries})"
             row["difference"] = f"{row['difference']:+.4f} [{row['lower']:+.4f}, {row['upper']:+.4f}]"
-            rows.append([_cell(row[name]) for name in columns])
+            rows.append([row[name] for name in columns])
         notes = [note for note in self.evaluations[0].notes if note]
         return "\n".join(
             [
                 f"### Gate {state}: {self.verdict}",
                 "",
-                *_markdown_table([_cell(name) for name in columns.values()], rows),
+                markdown_table(pd.DataFrame(rows, columns=list(columns.values()))),
                 "",
                 *(f"{sentence}\n" for sentence in self.sentences()),
                 "<details><summary>How</summary>\n",
@@ -395,13 +395,3 @@ def _likely(ahead: GateForecastDocument) -> str:
         f"About {ahead['judgments']:,} more judgments are likely to settle it, an estimate (90% interval "
         f"{ahead['lower']:,} to {ahead['upper']:,})."
     )
-
-
-def _cell(value: object) -> str:
-    text = f"{value:.4f}" if isinstance(value, float) else str(value)
-    return text.replace("|", "\\|").replace("\n", " ")
-
-
-def _markdown_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    lines = [names, ["---"] * len(names), *rows]
-    return [f"| {' | '.join(line)} |" for line in lines]

@@ -29,6 +29,7 @@ from probeval.data import (
     read_teams,
     text_vectors,
 )
+from probeval.data.collection import teams_from_table
 from probeval.data.evidence import LabelTable, Metadata, Vectors, labels_from_table, metadata_from_table
 from probeval.data.files import find, run_files
 from probeval.data.observers import as_observers
@@ -88,6 +89,7 @@ def as_collection(
     observers: Any = None,
     docs: Any = None,
     pool: Any = None,
+    teams: Any = None,
     scale: Scale | None = None,
     order: str = "trec_eval",
     progress: Progress = iter,
@@ -115,6 +117,9 @@ def as_collection(
     pool
         More runs, in any form that ``runs`` takes: they widen the pool and inform the model, but are not evaluated. A
         run with the name of an evaluated one counts once. A table of query and doc alone is one more run, in its order.
+    teams
+        The team of each system: a path or a data frame with the columns system (or run) and team, or a mapping; by
+        default that of ``systems.tsv`` beside a folder of runs. A system that is not in it is a team of its own.
     scale
         The scale that grades must be on.
     order
@@ -125,11 +130,13 @@ def as_collection(
     Examples
     --------
     >>> as_collection({"bm25": {"q1": {"d1": 2.0, "d2": 1.0}}}, qrels={"q1": {"d1": 1}})
-    <Collection runs: <Runs: 1 system, 1 query, depth 2, 2 pairs>, <Judgments: 1 of 1 pairs>>
+    <Collection: runs, 1 system, 1 query, depth 2, 2 pairs, 1 judgment>
     """
     collection = _runs(runs, order, progress)
     if pool is not None:
         collection = _widened(collection, _runs(pool, order, progress).runs)
+    if teams is not None:
+        collection = replace(collection, runs=_with_teams(collection.runs, teams))
     given: dict[str, Any] = {
         "judgments": _judgments(qrels, scale),
         "metadata": _table(metadata, Metadata, read_metadata, metadata_from_table),
@@ -268,6 +275,22 @@ def _from_paths(paths: Sequence[str | PathLike[str]], order: str, progress: Prog
         name=beside.resolve().name if beside else "runs",
         runs=lists if teams is None else lists.with_teams(read_teams(teams)),
     )
+
+
+def _with_teams(runs: Runs, given: Any) -> Runs:
+    """The runs with their teams; some of the systems must have one."""
+    path = Path(given) if isinstance(given, (str, PathLike)) else None
+    if path is not None:
+        teams = read_teams(path)
+    else:
+        teams = teams_from_table(given) if isinstance(given, pd.DataFrame) else dict(given)
+    if not set(runs.systems) & set(teams):
+        raise DataError(
+            f"no team of these systems: the runs are {_three(runs.systems)}, the teams are of {_three(teams)}. Name "
+            "systems as the runs do.",
+            path=path,
+        )
+    return runs.with_teams(teams)
 
 
 def _judgments(qrels: Any, scale: Scale | None) -> Judgments | None:

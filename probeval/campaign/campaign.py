@@ -54,6 +54,7 @@ from probeval.data.formats import write_tasks
 from probeval.data.irds import is_dataset
 from probeval.data.scale import Scale
 from probeval.data.tasks import WriteOptions
+from probeval.display import Described, View
 from probeval.scores import Ranking
 from probeval.selection import AuditReport, JudgingState
 
@@ -62,7 +63,7 @@ __all__ = ["Campaign"]
 OWNER = "owner"
 
 
-class Campaign(CampaignBase):
+class Campaign(CampaignBase, Described):
     """A judging campaign: a log of events in a store, and the runs under evaluation.
 
     Any number of threads and processes may use one campaign. ``next``, ``record`` and the other steps run no model:
@@ -159,9 +160,13 @@ class Campaign(CampaignBase):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __repr__(self) -> str:
+    def _headline(self) -> str:
         state = self.state
-        return f"<Campaign {state.settings.name}: {len(state.judged):,} pairs judged>"
+        return f"{state.settings.name}, {len(state.judged):,} pairs judged"
+
+    def views(self) -> tuple[View, ...]:
+        """The settings, the progress and the assessors."""
+        return self.status().views()
 
     @property
     def address(self) -> tuple[str, str]:

@@ -34,6 +34,7 @@ from enum import StrEnum
 from typing import ClassVar
 
 from probeval.campaign.setup import Setup
+from probeval.display import Brief
 from probeval.selection import Pick
 
 __all__ = [
@@ -86,8 +87,8 @@ class Role(StrEnum):
     owner = "owner"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Event:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Event(Brief):
     """An event of a campaign.
 
     Parameters
@@ -109,7 +110,7 @@ class Event:
     token: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class PairEvent(Event):
     """An event about a pair."""
 
@@ -122,7 +123,7 @@ class PairEvent(Event):
         return self.query, self.doc
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Created(Event):
     """The campaign was created."""
 
@@ -130,7 +131,7 @@ class Created(Event):
     setup: Setup
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Changed(Event):
     """The settings changed to these."""
 
@@ -138,7 +139,7 @@ class Changed(Event):
     setup: Setup
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class GuidelineChanged(Event):
     """The guideline changed. Judgments keep the version that they were made under."""
 
@@ -147,7 +148,7 @@ class GuidelineChanged(Event):
     text: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class QueryGuidelinesChanged(Event):
     """The guidelines of some queries changed, by id; an empty text removes one.
 
@@ -159,7 +160,7 @@ class QueryGuidelinesChanged(Event):
     texts: Mapping[str, str]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class QueriesChanged(Event):
     """Query texts were added or replaced, by id."""
 
@@ -167,7 +168,7 @@ class QueriesChanged(Event):
     texts: Mapping[str, str]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class TopicsAssigned(Event):
     """Topics were given to assessors, by the id of the query; an empty name leaves a topic to all."""
 
@@ -175,7 +176,7 @@ class TopicsAssigned(Event):
     owners: Mapping[str, str]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Leased(PairEvent):
     """A pair was given to an assessor until a time.
 
@@ -193,14 +194,14 @@ class Leased(PairEvent):
     pick: Pick | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Released(PairEvent):
     """An assessor's lease of a pair ended early."""
 
     kind = "released"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Judged(PairEvent):
     """An assessor gave a pair a grade.
 
@@ -231,7 +232,7 @@ class Judged(PairEvent):
         return self.time if self.at is None else self.at
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Withdrawn(PairEvent):
     """A judgment, named by its number, was withdrawn."""
 
@@ -239,7 +240,7 @@ class Withdrawn(PairEvent):
     judgment: int
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Skipped(PairEvent):
     """An assessor left a pair to others."""
 
@@ -247,7 +248,7 @@ class Skipped(PairEvent):
     reason: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Flagged(PairEvent):
     """An assessor reported a problem with a pair: no text, wrong language, a duplicate."""
 
@@ -255,7 +256,7 @@ class Flagged(PairEvent):
     reason: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Commented(PairEvent):
     """A comment on a pair."""
 
@@ -263,7 +264,7 @@ class Commented(PairEvent):
     text: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Adjudicated(PairEvent):
     """The grade of a pair was settled; it overrides all judgments, earlier and later."""
 
@@ -272,7 +273,7 @@ class Adjudicated(PairEvent):
     reason: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Imported(Event):
     """A file was imported; this number of judgments follows."""
 
@@ -281,7 +282,7 @@ class Imported(Event):
     judgments: int
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Labelled(Event):
     """Machine labels were imported; the table is a part of the store."""
 
@@ -292,7 +293,7 @@ class Labelled(Event):
     pairs: int
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class RunsAdded(Event):
     """Late runs joined; they are a part of the store.
 
@@ -315,7 +316,7 @@ class RunsAdded(Event):
     pairs: int
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class PhaseChanged(Event):
     """The campaign was paused, resumed, closed or reopened."""
 
@@ -324,7 +325,7 @@ class PhaseChanged(Event):
     reason: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Invited(Event):
     """A person may sign in with a token, of which only the digest is kept. An earlier token of theirs ends.
 
@@ -347,7 +348,7 @@ class Invited(Event):
     until: float | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Revoked(Event):
     """A person may no longer sign in, and their sessions ended."""
 
@@ -355,7 +356,7 @@ class Revoked(Event):
     assessor: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class SignedIn(Event):
     """A person exchanged their token for a session.
 
@@ -372,7 +373,7 @@ class SignedIn(Event):
     until: float
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class SignedOut(Event):
     """A session, named by its digest, ended."""
 

@@ -22,7 +22,9 @@ from probeval.data.formats import FileFormat, ReadOptions, find_format, formats_
 from probeval.data.irds import is_dataset
 from probeval.data.judgments import NOT_JUDGED, Judgments, on_scale
 from probeval.data.scale import Scale
+from probeval.data.spreadsheets import csv_text
 from probeval.data.tasks import WriteOptions
+from probeval.display import Brief
 from probeval.errors import DataError, did_you_mean
 
 __all__ = [
@@ -39,8 +41,8 @@ NOTHING = Judgments.rows([], [], [])
 COLUMNS = ("query", "doc", "grade", "assessor", "time", "guideline", "source", "adjudicated", "overruled")
 
 
-@dataclass(frozen=True)
-class Incoming:
+@dataclass(frozen=True, repr=False)
+class Incoming(Brief):
     """The content of a file for import.
 
     Parameters
@@ -184,8 +186,8 @@ def _labels_of_queries(labels: LabelTable, queries: Mapping[str, str], left_out:
     return labels.rearranged(labels.pool.take(known), np.flatnonzero(known)) if known.any() else None
 
 
-@dataclass(frozen=True)
-class ExportFormat:
+@dataclass(frozen=True, repr=False)
+class ExportFormat(Brief):
     """An export format of campaigns.
 
     Parameters
@@ -251,7 +253,7 @@ def _qrels(state: State, _: Sequence[Event]) -> str:
 
 
 def _csv(state: State, _: Sequence[Event]) -> str:
-    return str(pd.DataFrame(export_rows(state), columns=list(COLUMNS)).to_csv(index=False, lineterminator="\n"))
+    return csv_text(pd.DataFrame(export_rows(state), columns=list(COLUMNS)))
 
 
 def _jsonl(state: State, _: Sequence[Event]) -> str:

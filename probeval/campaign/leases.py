@@ -9,14 +9,15 @@ from dataclasses import dataclass
 from probeval.campaign.events import Leased, Pair
 from probeval.campaign.state import State
 from probeval.data.tasks import OpenPair
+from probeval.display import Brief
 from probeval.selection import JudgingState, Pick
 from probeval.selection.topics import Queue
 
 __all__ = ["Task", "lease", "lease_new", "open_pairs", "tasks_of", "topics_for"]
 
 
-@dataclass(frozen=True)
-class Task:
+@dataclass(frozen=True, repr=False)
+class Task(Brief):
     """A pair leased to an assessor for judging.
 
     Parameters

@@ -10,6 +10,7 @@ from typing import Any
 from probeval.campaign.parsing import as_words
 from probeval.data.judgments import RULES
 from probeval.data.scale import Scale
+from probeval.display import Brief
 from probeval.errors import CampaignError, did_you_mean
 from probeval.selection.topics import check_stay, check_topics
 
@@ -18,8 +19,8 @@ __all__ = ["LEASE", "Setup"]
 LEASE = 900.0  # seconds
 
 
-@dataclass(frozen=True, kw_only=True)
-class Setup:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Setup(Brief):
     """The settings of a campaign.
 
     Parameters

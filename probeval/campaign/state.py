@@ -45,6 +45,7 @@ from probeval.campaign.events import (
 )
 from probeval.campaign.setup import Setup
 from probeval.data.judgments import Judgments
+from probeval.display import Brief
 from probeval.errors import CampaignError
 
 __all__ = ["FOR_MODELS", "State", "fold"]
@@ -53,8 +54,8 @@ __all__ = ["FOR_MODELS", "State", "fold"]
 FOR_MODELS = (Created, Changed, Judged, Withdrawn, Adjudicated, Labelled, RunsAdded)
 
 
-@dataclass(frozen=True, eq=False)
-class State:
+@dataclass(frozen=True, eq=False, repr=False)
+class State(Brief):
     """A campaign at one moment.
 
     Parameters

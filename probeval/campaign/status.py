@@ -24,7 +24,7 @@ from probeval.campaign.shares import (
 from probeval.campaign.snapshot import ModelSnapshot, SnapshotDocument, judgments_left, target_confidence, way_come
 from probeval.campaign.state import State
 from probeval.data.scale import Scale
-from probeval.display import Shown, View
+from probeval.display import Shown, View, fact_table
 from probeval.reliability.agreement import krippendorff_alpha
 from probeval.schema import records
 from probeval.selection import Stopping
@@ -272,8 +272,20 @@ class Status(Shown):
         return f"{self.setup.name}, {self.setup.metric}, {self.judged:,} of {self.pool:,} pairs judged"
 
     def views(self) -> tuple[View, ...]:
-        """One row per assessor, if any."""
-        return (View(self.to_frame(), "Assessors"),) if self.assessors else ()
+        """The settings and the progress; one row per assessor, if any."""
+        setup = self.setup
+        about = {
+            "measure": setup.metric,
+            "scale": setup.scale,
+            "model": setup.model,
+            "policy": setup.policy,
+            "target": setup.stopping,
+            "judged": f"{self.judged:,} of {self.pool:,} pairs",
+        }
+        if self.snapshot is not None:
+            about["confidence"] = f"{self.snapshot.confidence:.3f}"
+        people = (View(self.to_frame(), "Assessors"),) if self.assessors else ()
+        return (View(fact_table(about), self._headline()), *people)
 
     def sentences(self) -> tuple[str, ...]:
         """Progress, agreement of assessors, confidence of the ranking, remaining work."""

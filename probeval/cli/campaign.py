@@ -249,7 +249,7 @@ def next_tasks(
         document: TasksDocument = {"assessor": assessor, "next": rows}
         frame = pd.DataFrame(rows, columns=["query", "doc", "text", "until"])
         shown = frame.assign(until=pd.to_datetime(frame["until"].round(), unit="s").astype(str))
-        write(shown if output_format is OutputFormat.table else frame, document, output_format)
+        write(frame if output_format is OutputFormat.csv else shown, document, output_format)
 
 
 @campaign.command()
@@ -315,7 +315,10 @@ def _write_status(status: Status, output_format: OutputFormat) -> None:
         write_json(status.to_dict())
     elif output_format is OutputFormat.csv:
         write_csv(table)
+    elif output_format is not OutputFormat.table:
+        for view in status.views():
+            write_table(view.frame, output_format, title=view.title)
     else:
         typer.echo(str(status))
         if len(table):
-            write_table(table[SHOWN])
+            write_table(table[SHOWN], output_format)

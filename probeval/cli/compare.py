@@ -200,7 +200,7 @@ def compare(
         for sentence in found.outcome():
             talk(sentence)
         for i, view in enumerate(found.views()):
-            write_table(view.frame, title="\n" * (i > 0) + (view.title or "") or None)
+            write_table(view.frame, output_format, title="\n" * (i > 0) + (view.title or "") or None)
 
 
 def _plot(result: ModelComparisons | Pairwise | ScorePosterior, path: Path, talk: Talk) -> None:

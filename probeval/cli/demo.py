@@ -18,7 +18,7 @@ import typer
 from probeval.arrays import Floats
 from probeval.cli.documents import DemoDocument, MilestoneDocument, TruthDocument
 from probeval.cli.options import Format, OutputFormat, Quiet, Seed
-from probeval.cli.output import Talk, write_csv, write_json, write_table
+from probeval.cli.output import Talk, write, write_table
 from probeval.data import Collection, Judgments, write_campaign, write_qrels
 from probeval.metrics import Measured, measure
 from probeval.relevance import Hierarchical, SyntheticObserver, load_card, synthetic_campaign
@@ -98,10 +98,9 @@ def demo(
     story = _tell(campaign, judgments, seed, output_format is OutputFormat.table, talk)
     write_qrels(folder / "judged.txt", story.state.judgments)
     page = _report(story, folder, seed, talk)
-    if output_format is OutputFormat.csv:
-        write_csv(pd.DataFrame([asdict(mark) for mark in story.found.milestones]))
-    elif output_format is OutputFormat.json:
-        write_json({**story.to_dict(), "report": str(page)})
+    if output_format is not OutputFormat.table:
+        document = {**story.to_dict(), "report": str(page)}
+        write(pd.DataFrame([asdict(mark) for mark in story.found.milestones]), document, output_format)
     _what_next(talk, folder, page)
 
 
@@ -270,12 +269,19 @@ def _rank(truth: KnownTruth, before: JudgingState, unlabelled: JudgingState, sho
         talk, f"By the runs and the labels of a machine of unknown worth, the model {CARD} already tells systems apart."
     )
     if show:
-        write_table(before.ranking.to_frame()[RANKED], title=f"\n{METRIC}, nothing judged", decimals=DECIMALS)
+        write_table(
+            before.ranking.to_frame()[RANKED],
+            OutputFormat.table,
+            title=f"\n{METRIC}, nothing judged",
+            decimals=DECIMALS,
+        )
         taus = [
             {"evidence": name, "expected_tau": state.ranking.expected_tau, "tau": truth.tau(state)}
             for name, state in (("runs", unlabelled), ("runs and labels", before))
         ]
-        write_table(pd.DataFrame(taus), title="\nKendall's tau with the true order", decimals=DECIMALS)
+        write_table(
+            pd.DataFrame(taus), OutputFormat.table, title="\nKendall's tau with the true order", decimals=DECIMALS
+        )
     _say(talk, "expected_tau is what the model states; tau is found with all judgments, which only a demo has.")
 
 
@@ -339,8 +345,13 @@ def _examine(story: Story, show: bool, talk: Talk) -> None:
     _say(talk, "The trust report estimates what they are worth from the judgments, and what the ranking owes to them.")
     trust, known = talk.warned(lambda: story.trust), story.known
     if show:
-        write_table(trust.to_frame()[TRUSTED], title="\nSource of labels", decimals=DECIMALS)
-        write_table(trust.rankings(), title="\nThe ranking, were labels worth something else", decimals=DECIMALS)
+        write_table(trust.to_frame()[TRUSTED], OutputFormat.table, title="\nSource of labels", decimals=DECIMALS)
+        write_table(
+            trust.rankings(),
+            OutputFormat.table,
+            title="\nThe ranking, were labels worth something else",
+            decimals=DECIMALS,
+        )
     (found,) = trust.observers
     inside = "inside" if found.slope_lower <= known["slope"] <= found.slope_upper else "outside"
     _say(
@@ -358,7 +369,9 @@ def _decide(story: Story, show: bool, talk: Talk) -> None:
     _head(talk, "4. Decide between two systems.")
     _say(talk, f"May {here.a}, the first in step 1, replace {here.b}, from its middle, which we take to be in use?")
     if show:
-        write_table(decision.to_frame(), title=f"\n{METRIC}, {here.a} less {here.b}", decimals=DECIMALS)
+        write_table(
+            decision.to_frame(), OutputFormat.table, title=f"\n{METRIC}, {here.a} less {here.b}", decimals=DECIMALS
+        )
     outcome = "open" if decision.is_open else "right" if decision.verdict == known["verdict"] else "wrong"
     _say(
         talk,

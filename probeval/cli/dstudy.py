@@ -145,9 +145,9 @@ def _write(studies: dict[str | None, DStudy], output_format: OutputFormat, talk:
             write_csv(table if len(studies) == 1 else table.assign(metric=name), header=i == 0)
             continue
         sizes, needed = study.views()
-        write_table(sizes.frame, title=_title(name, i))
-        write_table(needed.frame, title="\nQueries needed")
-    if output_format is OutputFormat.table:
+        write_table(sizes.frame, output_format, title=_title(name, i))
+        write_table(needed.frame, output_format, title="\nQueries needed")
+    if output_format is not OutputFormat.csv:
         for study in list(studies.values())[:1]:
             for sentence in study.sentences():
                 talk(sentence)

@@ -46,6 +46,7 @@ from probeval.cli.options import (
     Systems,
     Target,
     TargetName,
+    TeamsFile,
 )
 from probeval.cli.output import Talk, check_picture, write_csv, write_json, write_pictures, write_table
 from probeval.errors import ProbevalError
@@ -70,6 +71,7 @@ def evaluate(
     observers: ObserversFile = None,
     docs: DocsFile = None,
     pool: PoolPaths = None,
+    teams: TeamsFile = None,
     outside: Outside = False,
     reference: Reference = None,
     model: ModelName = None,
@@ -123,6 +125,8 @@ def evaluate(
             raise ProbevalError("--rope is for probabilities, and --model none has none. Name a model.")
         if pool is not None or outside:
             raise ProbevalError("--pool and --outside are for a model; with --model none only judged pairs count.")
+        if teams is not None:
+            raise ProbevalError("--teams is for a model; with --model none systems have no teams. Name a model.")
         _classical(runs, metrics, qrels, scale, gain, depth, systems, order, per_query, output_format, talk)
         return
     if len(metrics) > 1 and rope.startswith("users="):
@@ -137,6 +141,7 @@ def evaluate(
             observers=observers,
             docs=docs,
             pool=pool,
+            teams=teams,
             outside=outside,
             reference=reference,
             model=model,
@@ -165,7 +170,7 @@ def evaluate(
             systems_ = ", ".join(alike)
             talk(f"{systems_}: identical lists for {evaluation.scores.metric}, so their scores are equal.")
     if trust and output_format is OutputFormat.csv:
-        raise ProbevalError("--trust prints several tables: use --format table or json.")
+        raise ProbevalError("--trust prints several tables: use another format.")
     if plot is not None:
         _plot(first.ranking, plot, level, talk)
     report = None
@@ -188,17 +193,17 @@ def _write(
         return
     for i, evaluation in enumerate(evaluations):
         metric, frame = str(evaluation.scores.metric), evaluation.to_frame(per_query=per_query)
-        if output_format is OutputFormat.table and i:
+        if output_format is not OutputFormat.csv and i:
             talk("")
         _say(evaluation, alone, talk)
         if output_format is OutputFormat.csv:
             write_csv(frame if alone else frame.assign(metric=metric), header=i == 0)
         else:
-            write_table(frame, title=metric)
-    if trust is not None and output_format is OutputFormat.table:
+            write_table(frame, output_format, title=metric)
+    if trust is not None:
         for view in trust.views():
             talk("")
-            write_table(view.frame, title=view.title)
+            write_table(view.frame, output_format, title=view.title)
         for sentence in trust.sentences():
             talk(sentence)
 
@@ -254,4 +259,4 @@ def _classical(
         write_csv(pd.concat([f.assign(metric=str(r.metric)) for r, f in frames]) if len(frames) > 1 else frames[0][1])
         return
     for i, (result, frame) in enumerate(frames):
-        write_table(frame, title=("\n" if i else "") + str(result.metric))
+        write_table(frame, output_format, title=("\n" if i else "") + str(result.metric))

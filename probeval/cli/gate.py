@@ -36,6 +36,7 @@ from probeval.cli.options import (
 )
 from probeval.cli.output import Talk, write_csv, write_json, write_table
 from probeval.data.files import write_bytes
+from probeval.data.spreadsheets import csv_text
 from probeval.errors import ProbevalError
 
 __all__ = ["gate"]
@@ -143,7 +144,7 @@ def gate(
         write_csv(found.to_frame())
     else:
         for view in found.views():
-            write_table(view.frame)
+            write_table(view.frame, output_format)
     for sentence in found.sentences():
         talk(sentence)
     if pairs is not None:
@@ -160,6 +161,6 @@ def _write_pairs(found: Gate, path: Path, n: int | None, talk: Talk) -> None:
     likely = 0 if found.ahead is None else min(found.ahead["judgments"], MOST_PAIRS)
     table = found.pairs(likely if n is None else n).drop(columns="probability")
     tabbed = path.name.removesuffix(".gz").endswith(".tsv")
-    write_bytes(path, table.to_csv(index=False, lineterminator="\n", sep="\t" if tabbed else ",").encode())
+    write_bytes(path, csv_text(table, separator="\t" if tabbed else ",").encode())
     if len(table):
         talk(f"{path}: the first {len(table):,} pairs to judge.")

@@ -122,8 +122,8 @@ def _write(
         studied, *intervals = study.sentences(level=level)
         talk(f"{chr(10) * (i > 0)}{studied}")
         components, reliability = study.views(target=target, level=level)
-        write_table(components.frame, title=name)
-        write_table(reliability.frame, title="\nReliability")
+        write_table(components.frame, output_format, title=name)
+        write_table(reliability.frame, output_format, title="\nReliability")
         for sentence in intervals:
             talk(sentence)
 

@@ -55,5 +55,8 @@ def show(
     card = load_card(name)
     if output_format is OutputFormat.json:
         write_json(card.to_dict())
-    else:
+    elif output_format in (OutputFormat.table, OutputFormat.markdown):
         typer.echo(card.summary(), nl=False)
+    else:
+        (view,) = card.views()
+        write(view.frame, None, output_format, title=view.title)

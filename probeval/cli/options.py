@@ -65,6 +65,7 @@ __all__ = [
     "Systems",
     "Target",
     "TargetName",
+    "TeamsFile",
     "ToolName",
     "Topics",
     "TopicsName",
@@ -79,6 +80,8 @@ class OutputFormat(StrEnum):
     table = "table"
     csv = "csv"
     json = "json"
+    markdown = "markdown"
+    latex = "latex"
 
 
 class Systems(StrEnum):
@@ -261,6 +264,14 @@ ToolName = Annotated[
 OutFolder = Annotated[
     Path | None, typer.Option("--out", metavar="FOLDER", help="Where --for writes the files of the tool.")
 ]
+TeamsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--teams",
+        metavar="FILE",
+        help="A table of system (or run) and team; default: systems.tsv beside the folder of runs.",
+    ),
+]
 Labels = Annotated[
     list[Path] | None,
     typer.Option(
@@ -356,7 +367,7 @@ SystemChoice = Annotated[
 ]
 Order = Annotated[OrderName, typer.Option("--order", help="The order of documents in a run.")]
 PerQuery = Annotated[bool, typer.Option("--per-query", help="Add the score of every system on every query.")]
-Format = Annotated[OutputFormat, typer.Option("--format", help="The output format.")]
+Format = Annotated[OutputFormat, typer.Option("--format", help="The output format; latex needs the package booktabs.")]
 Seed = Annotated[int, typer.Option("--seed", help="The random seed; the same seed gives the same output.")]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print only errors on stderr.")]
 

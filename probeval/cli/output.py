@@ -1,4 +1,4 @@
-"""Data on stdout as a table, CSV or JSON; messages and progress on stderr."""
+"""Data on stdout as a table, CSV, JSON, Markdown or LaTeX; messages and progress on stderr."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ import pandas as pd
 import typer
 
 from probeval.cli.options import OutputFormat
-from probeval.display import text_table
+from probeval.data.spreadsheets import csv_text
 from probeval.errors import ProbevalError, ProbevalWarning, did_you_mean
+from probeval.text_tables import latex_table, markdown_table, text_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,6 +30,7 @@ __all__ = ["Talk", "check_picture", "check_tool", "write", "write_csv", "write_j
 T = TypeVar("T")
 PICTURES = (".png", ".svg", ".pdf")
 LONG = 10.0  # seconds from which work is announced
+TABLES = {OutputFormat.table: text_table, OutputFormat.markdown: markdown_table, OutputFormat.latex: latex_table}
 
 
 class Talk:
@@ -116,20 +118,26 @@ def _finite(value: Any) -> Any:
 
 
 def write_csv(frame: pd.DataFrame, *, header: bool = True) -> None:
-    """Write a table as CSV to stdout, numbers in full precision."""
-    typer.echo(frame.to_csv(index=False, lineterminator="\n", header=header), nl=False)
+    """Write a table as CSV to stdout, numbers in full precision; no cell of it is a formula to a spreadsheet."""
+    typer.echo(csv_text(frame, header=header), nl=False)
 
 
 def write_table(
-    frame: pd.DataFrame, *, title: str | None = None, decimals: Mapping[str, int] = MappingProxyType({})
+    frame: pd.DataFrame,
+    output_format: OutputFormat,
+    *,
+    title: str | None = None,
+    decimals: Mapping[str, int] = MappingProxyType({}),
 ) -> None:
     """Write a table for people: text on the left, numbers on the right, ``-`` for missing values.
 
-    Numbers have four decimals, except in the columns of ``decimals``.
+    Numbers have four decimals, except in the columns of ``decimals``. A title may begin with an empty line, which
+    Markdown and LaTeX have after every table.
     """
-    text = text_table(frame, title=title, decimals=decimals)
+    plain = output_format is OutputFormat.table
+    text = TABLES[output_format](frame, title=title if plain or title is None else title.strip(), decimals=decimals)
     if text:
-        typer.echo(text)
+        typer.echo(text if plain else f"{text}\n")
 
 
 def write(frame: pd.DataFrame, document: Any, output_format: OutputFormat, *, title: str | None = None) -> None:
@@ -139,7 +147,7 @@ def write(frame: pd.DataFrame, document: Any, output_format: OutputFormat, *, ti
     elif output_format is OutputFormat.csv:
         write_csv(frame)
     else:
-        write_table(frame, title=title)
+        write_table(frame, output_format, title=title)
 
 
 def check_picture(path: Path | None) -> None:

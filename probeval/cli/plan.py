@@ -137,7 +137,7 @@ def plan(
     else:
         talk("judgments, lower, upper: the total, with its 90% interval; a_query: per query; pool: pairs in the pool.")
         (options,) = result.views()
-        write_table(options.frame, title=options.title, decimals=options.decimals)
+        write_table(options.frame, output_format, title=options.title, decimals=options.decimals)
     if qrels is None:
         pilot = max(PILOT, round(result.options[0].pool * PILOT_SHARE, -1))
         talk(

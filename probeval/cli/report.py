@@ -39,6 +39,7 @@ from probeval.cli.options import (
     ScaleName,
     Seed,
     Stop,
+    TeamsFile,
 )
 from probeval.cli.output import Talk, write
 from probeval.errors import ProbevalError
@@ -70,6 +71,7 @@ def report(
     observers: ObserversFile = None,
     docs: DocsFile = None,
     pool: PoolPaths = None,
+    teams: TeamsFile = None,
     outside: Outside = False,
     reference: Reference = None,
     model: ModelName = None,
@@ -124,6 +126,8 @@ def report(
         raise ProbevalError("A simulation needs full judgments: give --qrels FILE.")
     if policy and (pool is not None or outside):
         raise ProbevalError("--pool and --outside are for an evaluation, not for a simulation with --policy.")
+    if teams is not None and (policy or metric is None):
+        raise ProbevalError("--teams is for runs with --metric; a campaign and a simulation have their own teams.")
     how = {"batch": batch, "stop": stop} if policy else {"inference": inference.value, "expect": talk.expect}
     page = talk.warned(
         lambda: api.report(
@@ -154,6 +158,7 @@ def report(
             **how,
             **({} if reference is None else {"reference": reference}),
             **({} if pool is None else {"pool": pool}),
+            **({} if teams is None else {"teams": teams}),
             **({"outside": True} if outside else {}),
         )
     )

@@ -28,8 +28,9 @@ from probeval.cli.options import (
     ScaleName,
     Seed,
 )
-from probeval.cli.output import Talk, write_csv, write_json
+from probeval.cli.output import Talk, write_csv, write_json, write_table
 from probeval.data.files import write_bytes
+from probeval.data.spreadsheets import csv_text
 from probeval.display import Shown
 from probeval.errors import ProbevalError
 
@@ -121,7 +122,7 @@ def reuse(
     _write(found, found.findings(), output_format, talk)
     if pairs is not None:
         table = found.pairs()
-        write_bytes(pairs, table.to_csv(index=False, lineterminator="\n").encode())
+        write_bytes(pairs, csv_text(table).encode())
         distinct = len(table[["query", "doc"]].drop_duplicates())
         talk(f"{distinct:,} pairs to judge, {len(table):,} rows by system: {pairs}.")
 
@@ -141,6 +142,9 @@ def _write(found: Shown, sentences: Sequence[str], output_format: OutputFormat, 
     elif output_format is OutputFormat.csv:
         write_csv(found.to_frame())
     else:
-        typer.echo("\n\n".join(view.text() for view in found.views()))
+        for i, view in enumerate(found.views()):
+            write_table(
+                view.frame, output_format, title="\n" * (i > 0) + (view.title or "") or None, decimals=view.decimals
+            )
     for sentence in sentences:
         talk(sentence)

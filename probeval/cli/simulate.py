@@ -180,10 +180,10 @@ def simulate(
         write_csv(result.to_frame())
     else:
         along, stops, *over_seeds = result.views()
-        write_table(along.frame, title=along.title)
-        write_table(stops.frame, title=f"\nAt the stop ({stop or 'none'}), or at the end")
+        write_table(along.frame, output_format, title=along.title)
+        write_table(stops.frame, output_format, title=f"\nAt the stop ({stop or 'none'}), or at the end")
         for view in over_seeds:
-            write_table(view.frame, title=f"\n{view.title}", decimals=view.decimals)
+            write_table(view.frame, output_format, title=f"\n{view.title}", decimals=view.decimals)
 
 
 def _plot(result: Simulation, path: Path, talk: Talk) -> None:

@@ -109,7 +109,7 @@ def validate(
         write_csv(result.to_frame())
         return
     for i, view in enumerate(result.views()):
-        write_table(view.frame, title="\n" * (i > 0) + str(view.title))
+        write_table(view.frame, output_format, title="\n" * (i > 0) + str(view.title))
 
 
 def _plot(result: Validation, path: Path, talk: Talk) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
+import pandas as pd
 
 from probeval.arrays import Codes, Floats
 from probeval.data.evidence import LabelTable, Metadata, Vectors, read_metadata
@@ -21,8 +22,10 @@ from probeval.data.observers import read_observers
 from probeval.data.pool import Pool
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
+from probeval.data.spreadsheets import as_text
 from probeval.data.tables import read_table
 from probeval.data.trec import write_qrels, write_run
+from probeval.display import Described, View, fact_table
 from probeval.errors import DataError, ScaleError
 
 __all__ = [
@@ -32,6 +35,7 @@ __all__ = [
     "read_labels",
     "read_runs",
     "read_teams",
+    "teams_from_table",
     "write_campaign",
 ]
 
@@ -41,8 +45,8 @@ JUDGED = 0.99  # minimum judged share of a system's documents for its true score
 PathName = str | os.PathLike[str]
 
 
-@dataclass(frozen=True, eq=False)
-class Collection:
+@dataclass(frozen=True, eq=False, repr=False)
+class Collection(Described):
     """The contents of a campaign folder.
 
     Parameters
@@ -71,9 +75,22 @@ class Collection:
     consensus: bool = False
     ranked: tuple[str, ...] | None = None
 
-    def __repr__(self) -> str:
-        parts = [repr(p) for p in (self.runs, self.judgments, self.metadata, self.labels) if p is not None]
-        return f"<Collection {self.name}: {', '.join(parts)}>"
+    def _headline(self) -> str:
+        parts = [self.name, repr(self.runs).removeprefix("<Runs: ").removesuffix(">")]
+        if self.judgments is not None:
+            parts.append(f"{len(self.judgments):,} judgment{'s' * (len(self.judgments) != 1)}")
+        if self.labels is not None:
+            n = len(self.labels.sources)
+            parts.append(f"labels by {n} source{'s' * (n > 1)}")
+        names = ("metadata", "vectors")
+        return ", ".join(parts + [name for name in names if getattr(self, name) is not None])
+
+    def views(self) -> tuple[View, ...]:
+        """The parts of the collection."""
+        names = ("runs", "judgments", "metadata", "labels", "vectors")
+        parts = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        about = {name: repr(part)[1:-1].split(": ", 1)[1] for name, part in parts.items()}
+        return (View(fact_table(about), self.name),)
 
     @property
     def has(self) -> dict[str, tuple[str, ...]]:
@@ -271,11 +288,15 @@ def read_labels(
 
 def read_teams(path: PathName) -> Mapping[str, str]:
     """Read the team of each system from a table with the columns ``run`` (or ``system``) and ``team``."""
-    file = Path(path)
-    table = read_table(file)
+    return _with_path(Path(path), lambda file: teams_from_table(read_table(file)))
+
+
+def teams_from_table(table: pd.DataFrame) -> dict[str, str]:
+    """Return the team of each system from a table with the columns ``run`` (or ``system``) and ``team``."""
     system = next((table[c] for c in ("run", "system") if c in table.columns), None)
     if system is None or "team" not in table.columns:
-        raise DataError("expected the columns 'run' and 'team'.", path=file)
+        got = ", ".join(repr(str(c)) for c in table.columns)
+        raise DataError(f"expected the columns 'run' (or 'system') and 'team', got {got}.")
     return dict(zip(system, table["team"], strict=True))
 
 
@@ -343,7 +364,7 @@ def write_campaign(collection: Collection, folder: PathName) -> None:
 
 def _write_tsv(path: Path, rows: Iterable[Iterable[str]]) -> None:
     text = StringIO()
-    csv.writer(text, delimiter="\t", lineterminator="\n").writerows(rows)
+    csv.writer(text, delimiter="\t", lineterminator="\n").writerows([as_text(cell) for cell in row] for row in rows)
     write_bytes(path, text.getvalue().encode())
 
 

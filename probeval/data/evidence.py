@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -19,6 +19,7 @@ from probeval.data.judgments import Judgments
 from probeval.data.observers import MOST_GRADE, ObserverSpec, describe_observer
 from probeval.data.pool import Pool
 from probeval.data.tables import column, ids, is_text_column, numbers, read_table
+from probeval.display import Described, View, fact_table
 from probeval.errors import DataError, ProbevalWarning, did_you_mean
 
 __all__ = [
@@ -37,8 +38,8 @@ GRADE_OF = re.compile(r"(.+):(0|[1-9]\d*)")  # a column of probabilities: the so
 SUM_TOLERANCE = 1e-3  # probabilities are often written with three decimals
 
 
-@dataclass(frozen=True, eq=False)
-class Metadata:
+@dataclass(frozen=True, eq=False, repr=False)
+class Metadata(Described):
     """Groupings of documents (domain, site, author, genre, ..) by column name.
 
     Parameters
@@ -56,8 +57,13 @@ class Metadata:
         if len(set(self.docs)) != len(self.docs):
             raise DataError("Metadata have two rows for one document. Keep one.")
 
-    def __repr__(self) -> str:
-        return f"<Metadata: {len(self.docs):,} documents by {', '.join(self.groups)}>"
+    def _headline(self) -> str:
+        return f"{len(self.docs):,} documents by {', '.join(self.groups)}"
+
+    def views(self) -> tuple[View, ...]:
+        """The number of groups, and of documents in a group, by each column."""
+        rows = [(name, len(set(groups) - {""}), sum(map(bool, groups))) for name, groups in self.groups.items()]
+        return (View(pd.DataFrame(rows, columns=["column", "groups", "docs"]), self._headline()),)
 
     def codes(self, grouping: str, docs: Sequence[str] | Ids) -> Ints:
         """Return the group of each document as a number from 0, -1 where unknown, shape (doc,).
@@ -77,8 +83,8 @@ class Metadata:
         return pd.DataFrame({"doc": self.docs, **self.groups})
 
 
-@dataclass(frozen=True, eq=False)
-class LabelTable:
+@dataclass(frozen=True, eq=False, repr=False)
+class LabelTable(Described):
     """Labels by language models, crowds or assessors: evidence about relevance, never relevance itself.
 
     Parameters
@@ -119,8 +125,13 @@ class LabelTable:
         object.__setattr__(self, "values", frozen(self.values))
         object.__setattr__(self, "probabilities", {s: frozen(p) for s, p in self.probabilities.items()})
 
-    def __repr__(self) -> str:
-        return f"<LabelTable: {len(self.pool):,} pairs, {len(self.sources)} sources>"
+    def _headline(self) -> str:
+        return f"{len(self.pool):,} pairs, {len(self.sources)} sources"
+
+    def views(self) -> tuple[View, ...]:
+        """The sources: who gave the labels, and how many pairs they labelled."""
+        table = pd.DataFrame([asdict(observer) for observer in self.observers]).rename(columns={"name": "source"})
+        return (View(table.assign(pairs=(~np.isnan(self.values)).sum(axis=0)), self._headline()),)
 
     @cached_property
     def observers(self) -> tuple[ObserverSpec, ...]:
@@ -220,8 +231,8 @@ class LabelTable:
         return self.sources.index(source)
 
 
-@dataclass(frozen=True, eq=False)
-class Vectors:
+@dataclass(frozen=True, eq=False, repr=False)
+class Vectors(Described):
     """One vector per document: similar documents have similar directions.
 
     Parameters
@@ -243,8 +254,13 @@ class Vectors:
         if not np.isfinite(self.values.data if isinstance(self.values, csr_array) else self.values).all():
             raise DataError("vectors must be finite. Leave out documents without a vector.")
 
-    def __repr__(self) -> str:
-        return f"<Vectors: {len(self.docs):,} documents, {self.values.shape[1]:,} dimensions>"
+    def _headline(self) -> str:
+        return f"{len(self.docs):,} documents, {self.values.shape[1]:,} dimensions"
+
+    def views(self) -> tuple[View, ...]:
+        """The sizes."""
+        sizes = {"documents": f"{len(self.docs):,}", "dimensions": f"{self.values.shape[1]:,}"}
+        return (View(fact_table(sizes), self._headline()),)
 
     def on(self, pool: Pool) -> PairVectors:
         """The unit vectors of the pairs' documents."""

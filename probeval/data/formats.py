@@ -25,6 +25,7 @@ from probeval.data.scale import Scale
 from probeval.data.tables import column_names, judgments_from_table, names_grades, read_table, runs_from_table
 from probeval.data.tasks import OpenPair, WriteOptions
 from probeval.data.trec import qrels_text, read_qrels, read_trec_runs
+from probeval.display import Brief
 from probeval.errors import DataError, did_you_mean
 
 __all__ = [
@@ -43,8 +44,8 @@ T = TypeVar("T", Runs, Judgments, LabelTable)
 Progress = Callable[[Sequence[Path]], Iterable[Path]]
 
 
-@dataclass(frozen=True)
-class ReadOptions:
+@dataclass(frozen=True, repr=False)
+class ReadOptions(Brief):
     """Options of readers; each format uses those that it needs.
 
     Parameters
@@ -66,8 +67,8 @@ class ReadOptions:
     docs: Mapping[str, str] | None = None
 
 
-@dataclass(frozen=True)
-class FileFormat(Generic[T]):
+@dataclass(frozen=True, repr=False)
+class FileFormat(Brief, Generic[T]):
     """A file format: what it holds, how it is recognised, how it is read and written.
 
     A file is of this format where its name ends in one of ``suffixes`` and ``matches`` is true of it. A format with

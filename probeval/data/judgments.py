@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from probeval.arrays import Codes, Floats, Ints, frozen, objects
 from probeval.data.pool import Pool, number
 from probeval.data.scale import Scale
+from probeval.display import Described, View
 from probeval.errors import DataError, ScaleError, did_you_mean
 
 __all__ = ["RULES", "Judgments", "on_scale"]
@@ -30,8 +31,8 @@ RULES = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class Judgments:
+@dataclass(frozen=True, eq=False, repr=False)
+class Judgments(Described):
     """Judgments as events in chronological order: an assessor, a pair and a grade each.
 
     Parameters
@@ -111,10 +112,16 @@ class Judgments:
     def __len__(self) -> int:
         return len(self.pair)
 
-    def __repr__(self) -> str:
+    def _headline(self) -> str:
         judged = np.unique(self.pair).size
         who = f" by {len(self.assessors)} assessors" if len(self.assessors) > 1 else ""
-        return f"<Judgments: {len(self):,} of {judged:,} pairs{who}>"
+        return f"{len(self):,} of {judged:,} pairs{who}"
+
+    def views(self) -> tuple[View, ...]:
+        """The number of judgments with each grade."""
+        grades, counts = np.unique(self.grade, return_counts=True)
+        names = ["not judged" if grade == NOT_JUDGED else f"{grade:g}" for grade in grades]
+        return (View(pd.DataFrame({"grade": names, "judgments": counts}), self._headline()),)
 
     def grades(self, rule: str = "median") -> Floats:
         """Return one grade per pair by one of :data:`RULES`, NaN where unjudged, shape (pair,)."""

@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from probeval.arrays import Bools, Ids, Ints, frozen, objects
+from probeval.display import Described, View
 from probeval.errors import DataError
 
 __all__ = ["Pool", "QueryBlock", "is_text", "number"]
@@ -24,8 +25,8 @@ class QueryBlock(NamedTuple):
     pairs: slice
 
 
-@dataclass(frozen=True, eq=False)
-class Pool:
+@dataclass(frozen=True, eq=False, repr=False)
+class Pool(Described):
     """Query-document pairs, sorted by query and then by document, both as strings.
 
     Positions in the pool index the pair axis of every array, and policies break ties by them.
@@ -86,8 +87,13 @@ class Pool:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __repr__(self) -> str:
-        return f"<Pool: {len(self):,} pairs, {len(self.queries):,} queries>"
+    def _headline(self) -> str:
+        return f"{len(self):,} pairs, {len(self.queries):,} queries"
+
+    def views(self) -> tuple[View, ...]:
+        """The number of documents of each query."""
+        docs = np.bincount(self.query, minlength=len(self.queries))
+        return (View(pd.DataFrame({"query": self.queries, "docs": docs}), self._headline()),)
 
     @cached_property
     def key(self) -> Ints:

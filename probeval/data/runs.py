@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from probeval.arrays import Bools, Floats, Ids, Ints, frozen, objects
 from probeval.data.pool import Pool, QueryBlock, is_text, number
+from probeval.display import Described, View
 from probeval.errors import DataError, did_you_mean
 
 __all__ = ["ORDERS", "Runs", "TieReport"]
@@ -25,8 +26,8 @@ ORDERS = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class Runs:
+@dataclass(frozen=True, eq=False, repr=False)
+class Runs(Described):
     """Ranked lists of one or more systems over one pool.
 
     Parameters
@@ -142,12 +143,25 @@ class Runs:
             system = systems[where // len(pool.queries)]
             raise DataError(f"System {system!r} retrieves document {doc!r} twice for query {query!r}.")
 
-    def __repr__(self) -> str:
+    def _headline(self) -> str:
         n = len(self.pool.queries)
         return (
-            f"<Runs: {len(self.systems)} system{'s' * (len(self.systems) != 1)}, {n} quer{'y' if n == 1 else 'ies'}, "
-            f"depth {self.depth}, {len(self.pool):,} pairs>"
+            f"{len(self.systems)} system{'s' * (len(self.systems) != 1)}, {n} quer{'y' if n == 1 else 'ies'}, "
+            f"depth {self.depth}, {len(self.pool):,} pairs"
         )
+
+    def views(self) -> tuple[View, ...]:
+        """The queries and documents of each system."""
+        found = self.pairs >= 0
+        table = pd.DataFrame(
+            {
+                "system": self.systems,
+                **({} if self.teams is None else {"team": self.teams}),
+                "queries": found.any(axis=2).sum(axis=1),
+                "docs": found.sum(axis=(1, 2)),
+            }
+        )
+        return (View(table, self._headline()),)
 
     @property
     def depth(self) -> int:

@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 
 from probeval.arrays import Codes, Floats, Ints, frozen
+from probeval.display import Described, View
 from probeval.errors import ScaleError
 
 __all__ = ["ABSENT", "POOLED", "UNJUDGED", "Scale", "count_at_least"]
@@ -28,7 +30,7 @@ TOP_OF_GRADED = 9  # at most ten levels are "graded", more are "fine"
 
 
 @dataclass(frozen=True)
-class Scale:
+class Scale(Described):
     """Grades in increasing order and the gain of each.
 
     Parameters
@@ -134,6 +136,14 @@ class Scale:
         if whole:
             return "binary" if len(self) == 2 else f"graded:{len(self) - 1}"
         return ",".join(f"{g:g}" for g in self.grades)
+
+    def _headline(self) -> str:
+        return str(self)
+
+    def views(self) -> tuple[View, ...]:
+        """The grades and their gains."""
+        table = pd.DataFrame({"grade": [f"{grade:g}" for grade in self.grades], "gain": self.gains})
+        return (View(table, f"Scale {self}"),)
 
     def __repr__(self) -> str:
         gain = "" if self.gain == "linear" else f", gain={self.gain!r}"

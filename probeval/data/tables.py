@@ -22,6 +22,7 @@ from probeval.data.files import first_bytes, read_bytes, suffix
 from probeval.data.judgments import Judgments, on_scale
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
+from probeval.data.spreadsheets import restored, restored_cell
 from probeval.errors import DataError
 
 __all__ = [
@@ -88,7 +89,7 @@ def column_names(path: Path) -> list[str]:
         first = first_bytes(path).decode("utf-8-sig", "replace").lstrip().splitlines()[:1]
         names = _json_keys(first) if kind == ".jsonl" else next(csv.reader(first, delimiter=_separator(path)), [])
         if names:
-            return [name.strip().lower() for name in names]
+            return [restored_cell(name).strip().lower() for name in names]
     return [str(name).strip().lower() for name in read_table(path).columns]
 
 
@@ -116,7 +117,7 @@ def _read_csv(path: Path, data: bytes, *, triples: bool, separator: str) -> pd.D
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)  # rows longer than the header
-            return pd.read_csv(
+            table = pd.read_csv(
                 BytesIO(data),
                 sep=separator,
                 dtype=str,
@@ -127,6 +128,7 @@ def _read_csv(path: Path, data: bytes, *, triples: bool, separator: str) -> pd.D
                 index_col=False,
                 on_bad_lines="error",
             )
+        return restored(table, data)
     except pd.errors.ParserWarning:
         raise DataError(f"rows have more cells than the header has names ({len(first)}).", path=path) from None
     except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:

@@ -14,13 +14,14 @@ from probeval.data.collection import read_judgments
 from probeval.data.files import first_bytes, suffix
 from probeval.data.judgments import Judgments
 from probeval.data.tables import as_judgments, column, ids, judgments_from_table, names_pairs, numbers, read_table
+from probeval.display import Described, View
 from probeval.errors import DataError
 
 __all__ = ["Votes", "as_votes", "read_votes", "votes_from_table"]
 
 
-@dataclass(frozen=True, eq=False)
-class Votes:
+@dataclass(frozen=True, eq=False, repr=False)
+class Votes(Described):
     """Votes of workers on pairs, and gold grades of some of the pairs.
 
     Parameters
@@ -67,13 +68,18 @@ class Votes:
             repeated=len(graded) - len(votes),
         )
 
-    def __repr__(self) -> str:
+    def _headline(self) -> str:
         used = np.unique(self.judgments.assessor).size
         gold = "" if self.gold is None else f", {np.unique(self.gold.pair).size:,} with a gold grade"
         return (
-            f"<Votes: {len(self.judgments):,} votes by {used:,} worker{'s' * (used != 1)} "
-            f"on {len(self.judgments.pool):,} pairs{gold}>"
+            f"{len(self.judgments):,} votes by {used:,} worker{'s' * (used != 1)} "
+            f"on {len(self.judgments.pool):,} pairs{gold}"
         )
+
+    def views(self) -> tuple[View, ...]:
+        """The number of votes with each grade."""
+        (given,) = self.judgments.views()
+        return (View(given.frame.rename(columns={"judgments": "votes"}), self._headline()),)
 
 
 def read_votes(path: str | PathLike[str]) -> Votes:

@@ -12,6 +12,7 @@ from probeval.arrays import Bools, Floats, Ints, frozen
 from probeval.data.evidence import PairVectors, Vectors
 from probeval.data.pool import Pool
 from probeval.data.runs import Runs
+from probeval.display import Brief
 from probeval.errors import FeatureError
 
 __all__ = ["JudgedFeatures", "Neighbours"]
@@ -19,8 +20,8 @@ __all__ = ["JudgedFeatures", "Neighbours"]
 CHUNK = 4096  # unions of distinct system sets held at once
 
 
-@dataclass(frozen=True, eq=False)
-class Neighbours:
+@dataclass(frozen=True, eq=False, repr=False)
+class Neighbours(Brief):
     """Neighbourhoods of pairs: the part of the computation that judgments do not change.
 
     Parameters
@@ -88,8 +89,8 @@ def _padded(rows: NDArray[Any], size: int) -> NDArray[Any]:
     return np.concatenate([rows, np.zeros((size - len(rows), *rows.shape[1:]), dtype=rows.dtype)])
 
 
-@dataclass(frozen=True, eq=False)
-class JudgedFeatures:
+@dataclass(frozen=True, eq=False, repr=False)
+class JudgedFeatures(Brief):
     """Running totals over the judged pairs, from which all judgment features are computed.
 
     Relevance is the grade over the top grade, so that scales can be mixed.

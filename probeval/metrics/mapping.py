@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from probeval.arrays import Bools, Floats, Ints
 from probeval.data.scale import Scale
+from probeval.display import Brief
 from probeval.errors import ProbevalWarning, SatisfactionError, did_you_mean
 from probeval.metrics.convert import AnyMetric, metric_of
 from probeval.metrics.graded import GAP, Q
@@ -60,8 +61,8 @@ SCALES = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class SatMapping:
+@dataclass(frozen=True, repr=False)
+class SatMapping(Brief):
     r"""The probability that a user is satisfied with a list of a given score.
 
     .. math:: sat(x) = a_0 + a_1 x + a_2 x^2 + a_3 x^3 + \dots

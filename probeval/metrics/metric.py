@@ -20,6 +20,7 @@ import numpy as np
 
 from probeval.arrays import Floats
 from probeval.data.scale import Scale
+from probeval.display import Brief, Described, View, fact_table
 from probeval.errors import MetricError, did_you_mean
 from probeval.extensions import Registry
 from probeval.metrics.lists import Lists
@@ -30,8 +31,8 @@ Value = str | float | int | None
 Kernel = Callable[["Metric", Lists], Floats]
 
 
-@dataclass(frozen=True)
-class Parameter:
+@dataclass(frozen=True, repr=False)
+class Parameter(Brief):
     """A parameter of a measure: its allowed values and default, or that it must be given."""
 
     default: Value
@@ -124,7 +125,7 @@ ALIASES = {
 
 
 @dataclass(frozen=True)
-class Metric:
+class Metric(Described):
     """An effectiveness measure with its parameters and cutoff.
 
     Examples
@@ -199,6 +200,16 @@ class Metric:
         return self.name + (f"({shown})" if shown else "") + cutoff
 
     __repr__ = __str__
+
+    def _headline(self) -> str:
+        return str(self)
+
+    def views(self) -> tuple[View, ...]:
+        """The meaning of the measure, its cutoff and its parameters."""
+        about: dict[str, object] = {"measures": self.definition.summary}
+        if self.cutoff is not None:
+            about["cutoff"] = self.cutoff
+        return (View(fact_table(about | dict(self.parameters)), str(self)),)
 
     def number(self, parameter: str) -> float:
         """Return a numeric parameter."""

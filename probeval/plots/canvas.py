@@ -24,6 +24,7 @@ __all__ = [
     "heat_map",
     "legend_below",
     "listed",
+    "literal",
     "new_axes",
     "save",
     "shorten",
@@ -55,6 +56,15 @@ def colours() -> Iterator[str]:
     return cycle((ORANGE, BLUE, GREEN, GREY, PURPLE, SKY, YELLOW))
 
 
+def literal(text: object) -> str:
+    r"""Return a name as text for a figure: dollar signs in it do not start mathematics.
+
+    >>> print(literal(r"$\foo$"))
+    \$\foo\$
+    """
+    return str(text).replace("$", r"\$")
+
+
 def listed(names: Sequence[str]) -> str:
     """Return names for a title, or their number if there are many."""
     return ", ".join(names) if len(names) <= 4 else f"{len(names)} campaigns"
@@ -68,7 +78,8 @@ def shorten(names: Iterable[object]) -> list[str]:
     """
     half = LONGEST // 2
     texts = map(str, names)
-    return [text if len(text) <= LONGEST else f"{text[:half]}\N{HORIZONTAL ELLIPSIS}{text[-half:]}" for text in texts]
+    short = [text if len(text) <= LONGEST else f"{text[:half]}\N{HORIZONTAL ELLIPSIS}{text[-half:]}" for text in texts]
+    return [literal(text) for text in short]
 
 
 def spaced(ticks: Sequence[float], *, keep: float, ratio: float) -> list[float]:
@@ -86,7 +97,7 @@ def spaced(ticks: Sequence[float], *, keep: float, ratio: float) -> list[float]:
 
 def entitle(ax: Axes, text: str, *, size: float = 10) -> None:
     """Set the title at the left; it breaks into lines where it is too long for the figure."""
-    ax.set_title(text, fontsize=size, loc="left", wrap=True)
+    ax.set_title(literal(text), fontsize=size, loc="left", wrap=True)
 
 
 def heat_map(

@@ -20,7 +20,7 @@ def plot_milestones(table: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     """
     ax = new_axes(ax, 6.4, 3.6)
     x = table["judged"]
-    lines = (("confidence", "mean confidence", ORANGE), ("erho2", r"$E\rho^2$", BLUE), ("phi", r"$\Phi$", GREEN))
+    lines = (("confidence", "mean confidence", ORANGE), ("erho2", "E ρ²", BLUE), ("phi", "Φ", GREEN))
     for name, label, colour in lines:
         ax.plot(x, table[name], "-o", color=colour, ms=4, lw=1.8, label=label)
         if f"{name}_lower" in table:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from probeval.errors import ReliabilityError
-from probeval.plots.canvas import GREY, clean, colours, entitle, new_axes, spaced
+from probeval.plots.canvas import GREY, clean, colours, entitle, literal, new_axes, spaced
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,14 +28,14 @@ def plot_components(studies: GStudy | Mapping[str, GStudy], *, level: float = 0.
         for name in study.design.names:
             share = study.share_interval(name, level=level)
             y = names.index(name) - 0.4 + (i + 0.5) * height
-            ax.barh(y, share.value, height=0.9 * height, color=colour, alpha=0.6, label=label)
+            ax.barh(y, share.value, height=0.9 * height, color=colour, alpha=0.6, label=literal(label))
             if np.isfinite(share.lower):
                 ax.hlines(y, share.lower, share.upper, color="black", lw=1.2)
             ax.text(
                 max(share.value, np.nan_to_num(share.upper)) + 0.01, y, f"{share.value:.3f}", va="center", fontsize=8
             )
             label = "_"  # one legend entry per study
-    ax.set_yticks(np.arange(len(names)), names)
+    ax.set_yticks(np.arange(len(names)), [literal(name) for name in names])
     ax.set_ylim(len(names) - 0.5, -0.5)
     ax.set_xlim(0, min(1.1, ax.get_xlim()[1] + 0.06))
     first = next(iter(named.values()))
@@ -64,7 +64,7 @@ def plot_posterior(study: GStudy, *, level: float = 0.95, ax: Axes | None = None
         e = study.share_interval(name, level=level)
         ax.hlines(i, e.lower, e.upper, color=colour, lw=3)
         ax.plot(e.value, i, "o", color=colour, ms=6)
-    ax.set_yticks(np.arange(len(study.design.names)), study.design.names)
+    ax.set_yticks(np.arange(len(study.design.names)), [literal(name) for name in study.design.names])
     ax.set_ylim(len(study.design.names) - 0.6, -1.0)
     ax.set_xlim(left=0)
     ax.set_xlabel(f"share of variance, {level:.0%} interval for {' and '.join(study.uncertainty)}")
@@ -88,7 +88,7 @@ def plot_dstudy(
     shown = [coefficient] if coefficient else ["erho2", "phi"] if len(named) == 1 else ["erho2"]
     ax = new_axes(ax, 6.4, 4.2)
     palette = colours()
-    symbols = {"erho2": r"$E\rho^2$", "phi": r"$\Phi$"}
+    symbols = {"erho2": "E ρ²", "phi": "Φ"}
     for name, study in named.items():
         table = study.to_frame()
         people = dict.fromkeys(table["assessor"]) if "assessor" in table.columns else {None: None}
@@ -98,7 +98,7 @@ def plot_dstudy(
                 rows = (table if n is None else table[table["assessor"] == n]).sort_values("query")
                 parts = [
                     symbols[what],
-                    name if len(named) > 1 else "",
+                    literal(name) if len(named) > 1 else "",
                     "" if n is None else f"{n:g} assessors",
                 ]
                 ax.plot(rows["query"], rows[what], "-o", color=colour, ms=4, label=", ".join(filter(None, parts)))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from probeval.plots.canvas import BLUE, CROWDED, GREY, ORANGE, clean, entitle, heat_map, new_axes, shorten
+from probeval.plots.canvas import BLUE, CROWDED, GREY, ORANGE, clean, entitle, heat_map, literal, new_axes, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,7 +41,7 @@ def plot_ranking(ranking: Ranking, *, level: float = 0.95, ax: Axes | None = Non
     ax.set_ylim(n - 0.5, -0.5)
     scores = ranking.scores
     queries = "these queries" if scores.target == "collection" else "the population of queries"
-    ax.set_xlabel(f"{scores.metric}, {level:.0%} interval for {queries}")
+    ax.set_xlabel(f"{literal(scores.metric)}, {level:.0%} interval for {queries}")
     entitle(ax, f"{scores.judged:,} of {scores.pool:,} pairs judged, mean confidence {ranking.confidence:.3f}")
     clean(ax)
     return ax
@@ -88,7 +88,8 @@ def plot_difference(decision: TwoSystems, *, ax: Axes | None = None) -> Axes:
     ax.set_yticks(y, [name.replace(", ", ",\n") for name in table["queries"]], fontsize=9)
     ax.set_ylim(len(table) - 0.5, -0.5)
     ax.set_ylabel("queries", fontsize=9)
-    ax.set_xlabel(f"difference in {here.difference.scores.metric}, {decision.level:.0%} intervals", fontsize=9)
+    metric = literal(here.difference.scores.metric)
+    ax.set_xlabel(f"difference in {metric}, {decision.level:.0%} intervals", fontsize=9)
     ax.locator_params(axis="x", nbins=6)
     clean(ax)
     return ax

@@ -10,6 +10,7 @@ from probeval.arrays import Floats
 from probeval.data.collection import Collection
 from probeval.data.judgments import Judgments
 from probeval.data.scale import Scale
+from probeval.display import Brief
 from probeval.features import feature_names, needs
 from probeval.relevance.dependence import Dependence, Drawn, Linearised, Unrelated
 from probeval.relevance.distribution import RelevanceDistribution
@@ -21,8 +22,8 @@ from probeval.relevance.models.hierarchical import Hierarchical
 __all__ = ["OnlineModel", "Prediction", "follow"]
 
 
-@dataclass(frozen=True, eq=False)
-class Prediction:
+@dataclass(frozen=True, eq=False, repr=False)
+class Prediction(Brief):
     """The prediction of a model after some judgments.
 
     Parameters
@@ -49,8 +50,8 @@ class Prediction:
         return replace(self, relevance=self.relevance.with_judgments(judgments))
 
 
-@dataclass(frozen=True, eq=False)
-class OnlineModel:
+@dataclass(frozen=True, eq=False, repr=False)
+class OnlineModel(Brief):
     """A model of one campaign, with the parts that do not change as judgments arrive.
 
     Parameters

@@ -22,6 +22,7 @@ from probeval.data.observers import ObserverSpec
 from probeval.data.pool import Pool
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
+from probeval.display import Brief
 from probeval.errors import ModelError, did_you_mean
 from probeval.relevance.effects import model_effects, stated_effects
 from probeval.relevance.effects.cutpoints import cutpoints
@@ -48,8 +49,8 @@ SPREAD = 2.0  # logits per standard deviation of labels, so that graded ones use
 OWN = {"query": 0.6, "slope": 0.2, "interaction": 0.6, "team": 0.2, "system": 0.2, PAIR: 1.5}
 
 
-@dataclass(frozen=True)
-class SyntheticObserver:
+@dataclass(frozen=True, repr=False)
+class SyntheticObserver(Brief):
     """An observer of a synthetic campaign: its labels are relevance times a slope, with errors of several kinds.
 
     Parameters

@@ -9,6 +9,7 @@ from functools import cached_property
 from itertools import chain, combinations
 from math import prod
 
+from probeval.display import Brief
 from probeval.errors import ReliabilityError
 
 __all__ = ["Design", "FacetSet"]
@@ -20,8 +21,8 @@ RESIDUAL = "residual"
 FacetSet = frozenset[str]
 
 
-@dataclass(frozen=True)
-class Design:
+@dataclass(frozen=True, repr=False)
+class Design(Brief):
     """The facets of a study and their nesting.
 
     Queries and assessors are conditions, over which scores are averaged. Every other facet belongs to the systems: the

@@ -12,7 +12,7 @@ from typing import NotRequired, TypedDict, cast
 
 import pandas as pd
 
-from probeval.display import Shown, View
+from probeval.display import Brief, Shown, View
 from probeval.errors import ReliabilityError, did_you_mean
 from probeval.reliability.coefficients import COEFFICIENTS, Estimate, EstimateDocument
 from probeval.reliability.gstudy import GStudy
@@ -117,8 +117,8 @@ class DStudies(TypedDict):
     results: list[DStudyDocument]
 
 
-@dataclass(frozen=True)
-class StudyPoint:
+@dataclass(frozen=True, repr=False)
+class StudyPoint(Brief):
     """The reliability of a collection of one size.
 
     Parameters
@@ -157,8 +157,8 @@ class StudyPoint:
         }
 
 
-@dataclass(frozen=True)
-class Needed:
+@dataclass(frozen=True, repr=False)
+class Needed(Brief):
     """The number of queries needed for a target.
 
     Parameters

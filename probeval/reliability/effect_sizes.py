@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import nctdtrinc, ndtri, stdtr, stdtrit
 
 from probeval.arrays import Floats
+from probeval.display import Brief
 from probeval.errors import ReliabilityError
 from probeval.reliability.paired import describe
 from probeval.scores.score import within
@@ -16,8 +17,8 @@ from probeval.ties import TIE
 __all__ = ["EffectSizes", "equivalence_test", "mean_effect", "standardised_effect", "superiority"]
 
 
-@dataclass(frozen=True, eq=False)
-class EffectSizes:
+@dataclass(frozen=True, eq=False, repr=False)
+class EffectSizes(Brief):
     """Estimates with their intervals, one per row of the input.
 
     Parameters

@@ -14,6 +14,7 @@ import numpy as np
 from probeval.arrays import Bools, Codes, Floats, Ints
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale, count_at_least
+from probeval.display import Brief
 from probeval.errors import ReliabilityError
 from probeval.metrics import Lists, Metric, bounds
 from probeval.metrics.lists import gather
@@ -25,8 +26,8 @@ __all__ = ["Decisions", "difference_bounds", "probability_significant", "rules"]
 DRAWS = 2_000_000  # most differences in memory at once
 
 
-@dataclass(frozen=True, eq=False)
-class Decisions:
+@dataclass(frozen=True, eq=False, repr=False)
+class Decisions(Brief):
     """The decisions of the rules on each pair of systems.
 
     Parameters

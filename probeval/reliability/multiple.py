@@ -11,6 +11,7 @@ from scipy.optimize import brentq
 from scipy.special import chdtrc, chdtri, gammaln, ndtr
 
 from probeval.arrays import Floats
+from probeval.display import Brief
 from probeval.errors import ReliabilityError, did_you_mean
 from probeval.reliability.correlation import rank
 from probeval.reliability.paired import SAMPLES, pair_index
@@ -155,8 +156,8 @@ def _chi_nodes(freedom: float) -> tuple[Floats, Floats]:
     return s, mass / mass.sum()
 
 
-@dataclass(frozen=True, eq=False)
-class Friedman:
+@dataclass(frozen=True, eq=False, repr=False)
+class Friedman(Brief):
     """Friedman's test of any difference between systems, by their ranks on each query.
 
     Parameters

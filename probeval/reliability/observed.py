@@ -16,6 +16,7 @@ from probeval.data.judgments import Judgments
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
 from probeval.data.tables import NAMES, ids, numbers, read_table
+from probeval.display import Described, View
 from probeval.errors import DataError, ProbevalWarning, ReliabilityError, did_you_mean
 from probeval.metrics import AnyMetric, Measured, measure
 from probeval.reliability.designs import Design
@@ -29,8 +30,8 @@ FLAT = 1e-20  # smaller variances are due to rounding
 SCORE = ("score", "value", "mean")  # the names of the column of scores in a long table
 
 
-@dataclass(frozen=True, eq=False)
-class Observed:
+@dataclass(frozen=True, eq=False, repr=False)
+class Observed(Described):
     """Scores over the facets of a design.
 
     Parameters
@@ -62,10 +63,14 @@ class Observed:
                 raise ReliabilityError(f"{facet} {twice!r} stands twice. Rename one.")
         object.__setattr__(self, "values", frozen(self.values))
 
-    def __repr__(self) -> str:
+    def _headline(self) -> str:
         gaps = f", {self.missing:,} missing" if self.missing else ""
         draws = f", {len(self.values):,} draws" if self.is_uncertain else ""
-        return f"<Observed: {self.design}, {self.sizes_text()}{gaps}{draws}>"
+        return f"{self.design}, {self.sizes_text()}{gaps}{draws}"
+
+    def views(self) -> tuple[View, ...]:
+        """The number of levels of each facet."""
+        return (View(pd.DataFrame({"facet": list(self.sizes), "levels": self.sizes.values()}), self._headline()),)
 
     def sizes_text(self) -> str:
         """Return the number of levels of each facet, as text."""

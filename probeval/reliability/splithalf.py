@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from probeval.arrays import Floats
+from probeval.display import Brief
 from probeval.errors import ReliabilityError
 from probeval.reliability.paired import SAMPLES, describe, differences, pair_index, run_test
 
@@ -18,8 +19,8 @@ __all__ = ["BINS", "SplitHalf", "split_half"]
 BINS = (0.0, 0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5)  # bins of p on the first half, right-closed
 
 
-@dataclass(frozen=True, eq=False)
-class SplitHalf:
+@dataclass(frozen=True, eq=False, repr=False)
+class SplitHalf(Brief):
     """The p-values and directions of all pairs on both halves of many splits.
 
     Parameters

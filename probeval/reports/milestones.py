@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 
 from probeval.arrays import Floats
+from probeval.display import Brief
 from probeval.errors import ProbevalWarning, ReliabilityError
 from probeval.reliability import GStudy, gstudy
 from probeval.scores import Scores, evaluate
@@ -32,8 +33,8 @@ __all__ = ["Milestone", "as_judged", "draw_queries", "milestone", "milestone_tab
 MOST = 20_000_000  # drawn scores in memory
 
 
-@dataclass(frozen=True)
-class Milestone:
+@dataclass(frozen=True, repr=False)
+class Milestone(Brief):
     """Confidence and reliability after a number of judgments.
 
     Parameters

@@ -14,6 +14,7 @@ from typing import Any
 import pandas as pd
 
 from probeval.data.files import write_bytes
+from probeval.display import Brief
 
 __all__ = ["Facts", "Figure", "Page", "Part", "Prose", "Quote", "Section", "Table", "render", "write_report"]
 
@@ -21,32 +22,32 @@ SHORT = 20  # rows of a table that are shown; those of a longer one are folded
 NUMBER = re.compile(r"[-+<>]?[\d,.]+%?|-|never")
 
 
-@dataclass(frozen=True)
-class Prose:
+@dataclass(frozen=True, repr=False)
+class Prose(Brief):
     """A paragraph."""
 
     text: str
     kind: str = "prose"
 
 
-@dataclass(frozen=True)
-class Quote:
+@dataclass(frozen=True, repr=False)
+class Quote(Brief):
     """A paragraph to copy."""
 
     text: str
     kind: str = "quote"
 
 
-@dataclass(frozen=True)
-class Facts:
+@dataclass(frozen=True, repr=False)
+class Facts(Brief):
     """Names and values, one per line."""
 
     rows: tuple[tuple[str, str], ...]
     kind: str = "facts"
 
 
-@dataclass(frozen=True)
-class Figure:
+@dataclass(frozen=True, repr=False)
+class Figure(Brief):
     """A figure: inline SVG, alternative text and caption."""
 
     svg: str
@@ -55,8 +56,8 @@ class Figure:
     kind: str = "figure"
 
 
-@dataclass(frozen=True)
-class Table:
+@dataclass(frozen=True, repr=False)
+class Table(Brief):
     """A table of text; columns of numbers are aligned to the right, and rows past the first 20 are folded.
 
     Parameters
@@ -98,8 +99,8 @@ class Table:
 Part = Prose | Quote | Facts | Figure | Table
 
 
-@dataclass(frozen=True)
-class Section:
+@dataclass(frozen=True, repr=False)
+class Section(Brief):
     """A section of a page, with a heading."""
 
     key: str
@@ -107,8 +108,8 @@ class Section:
     parts: tuple[Part, ...]
 
 
-@dataclass(frozen=True)
-class Page:
+@dataclass(frozen=True, repr=False)
+class Page(Brief):
     """A whole report.
 
     Parameters

@@ -17,7 +17,7 @@ import pandas as pd
 
 from probeval.errors import ModelError, ProbevalWarning
 from probeval.relevance import Choice, choose_model
-from probeval.reports import satisfaction, sections, two
+from probeval.reports import queries, satisfaction, sections, teams, two
 from probeval.reports.page import Facts, Page, Part, Prose, Quote, Section, Table, percent
 from probeval.reports.results import TWO, ReportResults
 
@@ -84,7 +84,9 @@ def report_evaluation(
         return _page_of_two(found, title, seen, more, closing, progress)
     work: list[Callable[[], tuple[Section, ...]]] = [
         lambda: (sections.ranking(found),),
+        lambda: teams.teams(found),
         lambda: (sections.pairs(found),),
+        lambda: (queries.queries(found),),
         lambda: (sections.judging(found), *more),
         lambda: sections.labels(found),
         lambda: (sections.model(found.choice, seen),),
@@ -107,6 +109,7 @@ def _page_of_two(
     """Return the report of two systems: their difference in place of rankings and reliability."""
     work: list[Callable[[], tuple[Section, ...]]] = [
         lambda: (two.difference(found.decision),),
+        lambda: (queries.queries(found),),
         lambda: two.labels(found),
         lambda: (two.next_pairs(found), *more),
         *([] if found.mapping is None else [lambda: (satisfaction.users(found),)]),

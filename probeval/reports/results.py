@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from probeval.data.judgments import NOT_JUDGED, Judgments
+from probeval.display import Brief
 from probeval.relevance import Choice, Hierarchical
 from probeval.reliability import DStudy, Estimate, GStudy, dstudy, gstudy
 from probeval.reliability.dstudy import QUERIES
@@ -66,8 +67,8 @@ class EffectSize:
         return f"{self.value:z.4f} ± {self.half_width:.4f} ({p})"  # z: no negative zero
 
 
-@dataclass(frozen=True, eq=False)
-class ReportResults:
+@dataclass(frozen=True, eq=False, repr=False)
+class ReportResults(Brief):
     """The results behind the report of an evaluation or a campaign.
 
     Parameters

@@ -23,6 +23,7 @@ from probeval.reports.milestones import Milestone, milestone_table
 from probeval.reports.page import Part, Prose, Section, Table, between, percent
 from probeval.reports.pictures import draw
 from probeval.reports.results import AHEAD, TARGET, EffectSize, ReportResults
+from probeval.reports.teams import team_of
 from probeval.selection.trust import VERDICTS
 
 __all__ = ["judging", "labels", "model", "more_judgments", "pairs", "ranking", "reliability"]
@@ -35,11 +36,12 @@ UPSETS = " P(best) can be higher for a lower rank with a less certain score."
 
 def ranking(found: ReportResults) -> Section:
     """Return the section on the ranking: scores with intervals for these and other queries, and groups."""
-    table = found.ranking.to_frame(level=found.level)
+    table, by_system = found.ranking.to_frame(level=found.level), team_of(found)
     shown = pd.DataFrame(
         {
             "rank": table["rank"],
             "system": table["system"].astype(str),
+            **({"team": [by_system[system] for system in table["system"]]} if by_system else {}),
             "score": table["mean"],
             f"{found.level:.0%} interval": [between(a, b) for a, b in zip(table["lower"], table["upper"], strict=True)],
         }

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.special import betainc, betaincinv, ndtr, ndtri
 
 from probeval.arrays import Floats, frozen
+from probeval.display import Brief
 from probeval.errors import SatisfactionError, did_you_mean
 
 __all__ = ["FAMILIES", "Fit", "fit_scores", "goodness_of_fit", "omega_squared"]
@@ -23,8 +24,8 @@ FAMILIES = {
 POINTS = 2000  # even enough for the tails of an interval
 
 
-@dataclass(frozen=True, eq=False)
-class Fit:
+@dataclass(frozen=True, eq=False, repr=False)
+class Fit(Brief):
     """A distribution of scores over queries.
 
     Parameters

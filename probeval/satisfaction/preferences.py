@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from probeval.arrays import Bools, Floats, Ids, Ints, frozen, objects
 from probeval.data.scale import Scale
 from probeval.data.tables import numbers, read_table
-from probeval.display import Shown, View
+from probeval.display import Described, Shown, View
 from probeval.errors import DataError, SatisfactionError, did_you_mean
 from probeval.metrics import AnyMetric
 from probeval.metrics.mapping import EDGE, TENTHS, SatMapping, fit_mapping, published_names, tenths
@@ -197,8 +197,8 @@ class Agreement(Shown):
         return (f"{whose}Distance from ideal {self.distance_from_ideal:.3f}, disagreement {self.disagreement:.3f}.",)
 
 
-@dataclass(frozen=True, eq=False)
-class Preferences:
+@dataclass(frozen=True, eq=False, repr=False)
+class Preferences(Described):
     """Answers to "which of these two lists is better?", with the score of each list.
 
     Parameters
@@ -239,9 +239,14 @@ class Preferences:
     def __len__(self) -> int:
         return len(self.answer)
 
-    def __repr__(self) -> str:
+    def _headline(self) -> str:
         undecided = f"{self.undecided.sum():,} without preference, {self.good:,} of these good"
-        return f"<Preferences: {len(self):,} answers, {undecided}>"
+        return f"{len(self):,} answers, {undecided}"
+
+    def views(self) -> tuple[View, ...]:
+        """The number of each answer."""
+        counts = pd.Series(self.answer).value_counts().reindex(list(ANSWERS), fill_value=0)
+        return (View(pd.DataFrame({"answer": list(counts.index), "n": counts.to_numpy()}), self._headline()),)
 
     @property
     def undecided(self) -> Bools:

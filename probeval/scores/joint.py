@@ -7,12 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from probeval.arrays import Floats, frozen
+from probeval.display import Brief
 
 __all__ = ["Joint", "between_queries", "expected_between"]
 
 
-@dataclass(frozen=True, eq=False)
-class Joint:
+@dataclass(frozen=True, eq=False, repr=False)
+class Joint(Brief):
     """Joint means and covariances of all systems, and joint draws if the method makes them.
 
     Parameters

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from probeval.arrays import Floats
+from probeval.display import Described, View
 from probeval.errors import ScoreError
 from probeval.ties import TIE
 
@@ -19,8 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["Score", "within"]
 
 
-@dataclass(frozen=True, eq=False)
-class Score:
+@dataclass(frozen=True, eq=False, repr=False)
+class Score(Described):
     """A random variable: a weighted sum of systems' mean scores, usually one score or one difference.
 
     Parameters
@@ -34,8 +36,14 @@ class Score:
     scores: Scores
     weights: Floats
 
-    def __repr__(self) -> str:
-        return f"<Score: {self.mean():.4f} +- {self.standard_deviation():.4f}>"
+    def _headline(self) -> str:
+        return f"{self.mean():.4f} +- {self.standard_deviation():.4f}"
+
+    def views(self) -> tuple[View, ...]:
+        """The expected value, the standard deviation and the interval."""
+        low, high = self.interval()
+        row = {"mean": self.mean(), "sd": self.standard_deviation(), "lower": low, "upper": high}
+        return (View(pd.DataFrame([row]), str(self.scores.metric), intervals=("mean", "lower", "upper")),)
 
     def __sub__(self, other: Score) -> Score:
         if not isinstance(other, Score):

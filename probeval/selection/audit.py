@@ -21,7 +21,7 @@ import pandas as pd
 from scipy.sparse import csr_array
 
 from probeval.arrays import Floats
-from probeval.display import Shown, View
+from probeval.display import Brief, Shown, View
 from probeval.selection.batch import Batch
 from probeval.selection.bets import BETS, Residuals, e_process
 from probeval.selection.judging import JudgingState
@@ -35,8 +35,8 @@ TUNED_FOR = 50  # draws at which the confidence sequences are narrowest
 NORMAL = 1.959964  # the 97.5% point of the normal distribution
 
 
-@dataclass(frozen=True)
-class Pick:
+@dataclass(frozen=True, repr=False)
+class Pick(Brief):
     """The model's prediction of a pair when it was chosen, before its judgment.
 
     Parameters

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from probeval.arrays import Bools, Floats, Ints, frozen
+from probeval.display import Brief
 from probeval.errors import SelectionError
 from probeval.selection.context import SelectionContext
 from probeval.selection.goals import Goal
@@ -34,8 +35,8 @@ EXACT = 32  # pairs taken between exact computations of all values, which are ot
 UNIFORM = 0.2  # share of exploration that is uniform over open pairs; the rest follows their weight in the scores
 
 
-@dataclass(frozen=True, eq=False)
-class Batch:
+@dataclass(frozen=True, eq=False, repr=False)
+class Batch(Brief):
     """Pairs to judge next, and the probability of those that were drawn at random.
 
     Parameters

@@ -14,6 +14,7 @@ from probeval.data.judgments import Judgments
 from probeval.data.pool import QueryBlock
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
+from probeval.display import Brief
 from probeval.metrics import Metric
 from probeval.relevance.dependence import Dependence
 from probeval.relevance.distribution import RelevanceDistribution
@@ -32,8 +33,8 @@ RIDGE = 0.01  # relative: pairs that hardly vary carry no information
 DRAWS = 1000  # of normal scores, for the probability of being the best
 
 
-@dataclass(frozen=True, eq=False)
-class SelectionContext:
+@dataclass(frozen=True, eq=False, repr=False)
+class SelectionContext(Brief):
     """The input of a policy.
 
     Parameters

@@ -8,6 +8,7 @@ import numpy as np
 
 from probeval.arrays import Floats
 from probeval.data.scale import Scale
+from probeval.display import Brief
 from probeval.errors import SatisfactionError, SelectionError, did_you_mean
 from probeval.metrics import Metric, PSucc
 from probeval.metrics.mapping import mapping_for
@@ -26,14 +27,14 @@ GOALS = {
 }
 
 
-@dataclass(frozen=True)
-class Goal:
+@dataclass(frozen=True, repr=False)
+class Goal(Brief):
     """A goal of judging, one of :data:`GOALS`.
 
     Examples
     --------
     >>> Goal.parse("top:3")
-    Goal(kind='top', n=3, systems=())
+    Goal(kind='top', n=3)
     >>> str(Goal.parse("pair:bm25,dense"))
     'pair:bm25,dense'
     """

@@ -14,6 +14,7 @@ from probeval.data.judgments import Judgments
 from probeval.data.pool import Pool
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
+from probeval.display import Brief
 from probeval.metrics import AnyMetric, Metric
 from probeval.relevance.models.base import Predicts
 from probeval.relevance.online import OnlineModel, Prediction, follow
@@ -33,8 +34,8 @@ from probeval.threads import one_thread
 __all__ = ["Judging", "JudgingState"]
 
 
-@dataclass(frozen=True, eq=False)
-class Judging:
+@dataclass(frozen=True, eq=False, repr=False)
+class Judging(Brief):
     """A campaign to be judged: the systems' lists, a model, a measure, a policy and a goal.
 
     :meth:`of` builds one from names. ``dataclasses.replace`` keeps the online model, so nothing is refitted.
@@ -227,8 +228,8 @@ class Judging:
         return JudgingState(self, judgments, prediction, len(judgments))
 
 
-@dataclass(frozen=True, eq=False)
-class JudgingState:
+@dataclass(frozen=True, eq=False, repr=False)
+class JudgingState(Brief):
     """A state of the judging: judgments, prediction and scores, and the next pairs to judge.
 
     Parameters

@@ -15,6 +15,7 @@ from probeval.arrays import Bools, Floats, Ints
 from probeval.data.judgments import Judgments
 from probeval.data.pool import Pool
 from probeval.data.runs import Runs
+from probeval.display import Brief
 from probeval.metrics.classical import Measured
 from probeval.scores.score import Score, within
 from probeval.selection.batch import in_turn
@@ -41,8 +42,8 @@ MOST = 500  # unjudged documents among which an order is looked for
 NOTHING = 1e-9  # a share of the variance that is rounding error
 
 
-@dataclass(frozen=True, eq=False)
-class Narrowing:
+@dataclass(frozen=True, eq=False, repr=False)
+class Narrowing(Brief):
     r"""The half-width of a system's interval as its unjudged documents are judged, the most informative first.
 
     See docs/theory/judging.md#needed.
@@ -143,8 +144,8 @@ class ClassicalScore:
     judged: float
 
 
-@dataclass(frozen=True, eq=False)
-class ModelScore:
+@dataclass(frozen=True, eq=False, repr=False)
+class ModelScore(Brief):
     """A later system by the judgments, and the model for its unjudged documents.
 
     Parameters
@@ -179,8 +180,8 @@ class ModelScore:
     pairs: pd.DataFrame
 
 
-@dataclass(frozen=True)
-class LaterSystem:
+@dataclass(frozen=True, repr=False)
+class LaterSystem(Brief):
     """A system that had no part in a campaign, evaluated with the campaign's judgments.
 
     Parameters

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from probeval.display import Brief
 from probeval.errors import SelectionError
 from probeval.selection.rules import RULES, StoppingRule, find_quantity, rates
 
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["Stopping", "StoppingCheck", "StoppingTarget"]
 
 
-@dataclass(frozen=True)
-class StoppingCheck:
+@dataclass(frozen=True, repr=False)
+class StoppingCheck(Brief):
     """Whether to stop, and the progress towards stopping.
 
     Parameters
@@ -58,8 +59,8 @@ class StoppingTarget:
         return f"{self.rule.name}={self.target:.15g}"
 
 
-@dataclass(frozen=True)
-class Stopping:
+@dataclass(frozen=True, repr=False)
+class Stopping(Brief):
     """Alternatives, each a set of rules that must all hold; judging stops when any alternative holds.
 
     Parameters

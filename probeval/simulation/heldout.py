@@ -12,6 +12,7 @@ from probeval.arrays import Bools, Codes, Floats, Ids, Ints
 from probeval.data.collection import JUDGED, Collection
 from probeval.data.pool import Pool
 from probeval.data.scale import Scale, count_at_least
+from probeval.display import Brief
 from probeval.errors import DataError, did_you_mean
 from probeval.metrics import Lists, Metric
 from probeval.metrics.lists import gather
@@ -53,8 +54,8 @@ def _on_queries(pool: Pool, at: Bools) -> tuple[Pool, Ints]:
     return smaller, np.where(keep, np.cumsum(keep) - 1, -1)
 
 
-@dataclass(frozen=True, eq=False)
-class HeldOut:
+@dataclass(frozen=True, eq=False, repr=False)
+class HeldOut(Brief):
     """A campaign with known truth, to be judged again.
 
     Parameters

@@ -13,6 +13,7 @@ import pandas as pd
 from scipy.special import ndtri, stdtrit
 
 from probeval.arrays import Bools, Floats, Ints
+from probeval.display import Brief
 from probeval.errors import ScoreError
 from probeval.reliability.correlation import spearman
 from probeval.reliability.paired import differences, pair_index, t_test
@@ -36,8 +37,8 @@ ALPHA = 0.05  # of the paired t test for significant true differences
 LOW = 0.05  # the quantile of the null distribution of centred coverage
 
 
-@dataclass(frozen=True)
-class Bins:
+@dataclass(frozen=True, repr=False)
+class Bins(Brief):
     """Pairs of systems by stated confidence, true ties left out; one number per bin of :data:`BINS`.
 
     Parameters
@@ -117,8 +118,8 @@ class PointDocument(TypedDict):
     centred_coverage_null05: float
 
 
-@dataclass(frozen=True)
-class Point:
+@dataclass(frozen=True, repr=False)
+class Point(Brief):
     """The accuracy and calibration of a ranking after some judgments, against the ranking with all judgments.
 
     Parameters

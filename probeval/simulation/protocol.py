@@ -9,6 +9,7 @@ from typing import Any
 
 from probeval.data.collection import Collection
 from probeval.data.scale import Scale
+from probeval.display import Brief
 from probeval.errors import SelectionError
 from probeval.metrics import AnyMetric, Metric
 from probeval.relevance import Card
@@ -115,8 +116,8 @@ def label_baselines(metric: AnyMetric, *, column: str | None = None) -> tuple[st
     return tuple(name + suffix for name in LABEL_BASELINES if linear or Contender.parse(name).method != "ppi")
 
 
-@dataclass(frozen=True)
-class SimulationProtocol:
+@dataclass(frozen=True, repr=False)
+class SimulationProtocol(Brief):
     """The settings of a simulation. :meth:`of` builds them from names.
 
     Parameters

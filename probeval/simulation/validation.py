@@ -8,7 +8,7 @@ from typing import Literal, TypedDict
 
 import pandas as pd
 
-from probeval.display import Shown, View
+from probeval.display import Brief, Shown, View
 from probeval.errors import ScoreError
 from probeval.schema import records
 from probeval.simulation.documents import StopDocument
@@ -135,8 +135,8 @@ class ValidationDocument(TypedDict):
     summary: list[MarkDocument]
 
 
-@dataclass(frozen=True)
-class ValidationRun:
+@dataclass(frozen=True, repr=False)
+class ValidationRun(Brief):
     """A held-out campaign judged in one random order: a point per checkpoint.
 
     Parameters

@@ -15,6 +15,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from probeval.data.texts import cell_text, read_text_table
+from probeval.display import Brief
 from probeval.errors import DataError
 
 __all__ = ["MEDIA", "Document", "Media", "PoolDocuments", "read_documents"]
@@ -51,8 +52,8 @@ class Media:
     type: str
 
 
-@dataclass(frozen=True)
-class Document:
+@dataclass(frozen=True, repr=False)
+class Document(Brief):
     """A document as assessors see it.
 
     Parameters

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from xml.etree import ElementTree
 
 import numpy as np
@@ -147,9 +148,9 @@ def test_markdown_and_junit(campaign):
     notes: list[str] = []
     found = probeval.gate(renamed, one(campaign, 1), "P@10", scale="graded:2", segments=segments, say=notes.append)
     assert "6 of 10 queries are in no segment." in notes
-    text = found.markdown()
+    text = re.sub(" +", " ", found.markdown())
     assert text.startswith("### Gate not passed: undecided\n\n| measure | queries |")
-    assert "| a\\|b<new> |" in text
+    assert "| a\\|b\\<new\\> |" in text
     assert "| P@10 | head (4) |" in text
     assert "Model text-hierarchical" in text
     suite = ElementTree.fromstring(found.junit()).find("testsuite")

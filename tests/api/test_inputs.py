@@ -244,3 +244,15 @@ def test_the_measure_of_a_goal():
 def test_a_bad_rope_is_refused(rope, metric, mapping, expected):
     with pytest.raises(SatisfactionError, match=expected):
         as_rope(rope, metric, metric and Scale.graded(2), mapping=mapping)
+
+
+def test_teams_from_a_mapping_a_frame_or_a_file(tmp_path):
+    runs = {"bm25": {"q1": {"d1": 2.0}}, "dense": {"q1": {"d2": 1.0}}, "own": {"q1": {"d3": 1.0}}}
+    table = pd.DataFrame({"run": ["bm25", "dense"], "team": ["ir", "ir"]})
+    table.to_csv(tmp_path / "teams.csv", index=False)
+    for given in (table, {"bm25": "ir", "dense": "ir"}, tmp_path / "teams.csv", str(tmp_path / "teams.csv")):
+        assert probeval.as_collection(runs, teams=given).runs.teams == ("ir", "ir", "own")
+    with pytest.raises(DataError, match="no team of these systems: the runs are 'bm25'"):
+        probeval.as_collection(runs, teams={"BM25": "ir"})
+    with pytest.raises(DataError, match="got 'a'"):
+        probeval.as_collection(runs, teams=pd.DataFrame({"a": [1]}))

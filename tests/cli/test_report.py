@@ -110,3 +110,24 @@ def test_bad_input_is_one_line(probeval, here, arguments, says):
     assert said.code == 1
     (error,) = [line for line in said.err.splitlines() if line.startswith("Error: ")]
     assert says in error
+
+
+def test_teams_from_a_file(probeval, here, small):
+    (here / "systems.tsv").unlink()
+    names = small.runs.systems
+    (here / "mine.csv").write_text(
+        "system,team\n" + "".join(f"{s},{'left' if i < 2 else 'right'}\n" for i, s in enumerate(names))
+    )
+    ask = ("report", "runs", "--qrels", "qrels.txt", "--metric", "P@5", "--draws", 50, "--quiet", "--format", "json")
+    said = probeval(*ask, "--teams", "mine.csv", "--model", "uniform")
+    assert said.code == 0, said.err
+    assert {"Teams", "Queries"} <= set(json.loads(said.out)["sections"])
+    assert "<td>left</td>" in (here / "probeval-report.html").read_text(encoding="utf-8")
+    (here / "other.csv").write_text("system,team\nnobody,left\n")
+    for teams, what in (("other.csv", "no team of these systems"), ("qrels.txt", "columns 'run' (or 'system')")):
+        said = probeval(*ask, "--teams", teams)
+        assert said.code == 1
+        assert said.err.startswith(f"Error: {teams}: ")
+        assert what in said.err
+    assert "--teams is for runs" in probeval(*ask, "--policy", "random:uniform", "--teams", "mine.csv").err
+    assert "--teams is for a model" in probeval("evaluate", *ask[1:6], "--model", "none", "--teams", "mine.csv").err

@@ -115,7 +115,7 @@ def test_a_campaign_may_be_runs_alone(tmp_path, small):
     write_campaign(Collection("bare", small.runs.select(["system-02"])), tmp_path / "bare")
     bare = read_campaign(tmp_path / "bare")
     assert (bare.judgments, bare.metadata, bare.labels) == (None, None, None)
-    assert repr(bare) == "<Collection bare: <Runs: 1 system, 5 queries, depth 8, 40 pairs>>"
+    assert repr(bare) == "<Collection: bare, 1 system, 5 queries, depth 8, 40 pairs>"
 
 
 def test_writing_twice_gives_the_same_bytes(tmp_path, whole):
@@ -151,7 +151,7 @@ def test_a_folder_without_runs(tmp_path):
 
 def test_teams_need_their_columns(put):
     assert read_teams(put("systems.tsv", "run\tteam\tx\n007\tt\t1\n")) == {"007": "t"}
-    with pytest.raises(DataError, match="expected the columns 'run' and 'team'"):
+    with pytest.raises(DataError, match=r"expected the columns 'run' \(or 'system'\) and 'team', got 'name', 'team'"):
         read_teams(put("systems.tsv", "name\tteam\na\tb\n"))
 
 

@@ -24,7 +24,7 @@ from probeval.satisfaction import load_mapping
 from probeval.selection import Judging
 from probeval.selection.two_systems import probability
 
-ALL = ["ranking", "pairs", "judging", "model", "reliability", "users", "paper", "made"]
+ALL = ["ranking", "teams", "pairs", "queries", "judging", "model", "reliability", "users", "paper", "made"]
 
 
 def text(part: Part) -> str:
@@ -49,7 +49,7 @@ def test_the_ranking_is_that_of_the_scores(partial: ReportResults, page: Page) -
     (table,) = (part for part in page["ranking"].parts if isinstance(part, Table))
     expected = partial.ranking.to_frame()
     assert [row[1] for row in table.rows] == list(expected["system"])
-    assert [row[2] for row in table.rows] == [f"{m:.4f}" for m in expected["mean"]]
+    assert [row[3] for row in table.rows] == [f"{m:.4f}" for m in expected["mean"]]
     assert [int(row[-1]) for row in table.rows] == expected["group"].tolist()
     best = partial.ranking.order[0]
     assert page.figures[0][1] == best
@@ -326,7 +326,9 @@ def test_small_evaluations_have_a_report_too(small: Collection, choice: Choice, 
     found = ReportResults.of(judging.begin(), choice)
     page = report_evaluation(found)
     assert [section.key for section in page.sections] == (
-        ALL if systems != 2 else ["difference", "next", *ALL[3:4], *ALL[6:]]
+        [key for key in ALL if key != "teams"]
+        if systems != 2
+        else ["difference", "queries", "next", "model", "paper", "made"]
     )
     assert paragraph(found)
     assert page.lead
@@ -358,7 +360,9 @@ def test_two_systems_have_one_page_on_their_difference(small: Collection, choice
     pair = replace(pair, judgments=few.take(np.arange(0, len(few), 3)), labels=labels)
     found = _results_of(pair, choice)
     page = report_evaluation(found, title="Two")
-    assert [section.key for section in page.sections] == ["difference", "labels", "next", "model", "paper", "made"]
+    assert [section.key for section in page.sections] == [
+        "difference", "queries", "labels", "next", "model", "paper", "made",
+    ]  # fmt: skip
     here, new = found.decision.here, found.decision.new
     assert page.lead == f"{found.decision.on_these} {found.decision.on_new}"
     assert [value for _, value, _ in page.figures] == [
@@ -373,7 +377,7 @@ def test_two_systems_have_one_page_on_their_difference(small: Collection, choice
     (sources,) = [part for part in page["labels"].parts if part.kind == "table"]
     assert sources.rows[0][:2] == ("my_llm", "no")
     assert "Labels by my_llm (100% of the pairs) were used as noisy measurements of relevance" in paragraph(found)
-    assert ("The next pairs to judge" in str(page["next"])) == found.decision.is_open
+    assert ("The next pairs to judge" in said(page, "next")) == found.decision.is_open
     assert "E ρ²" not in render(page)
     assert "is better" in render(page)
 
@@ -381,5 +385,5 @@ def test_two_systems_have_one_page_on_their_difference(small: Collection, choice
 def test_two_systems_with_all_judged_and_no_labels(small: Collection, choice: Choice) -> None:
     page = report_evaluation(_results_of(replace(small, runs=small.runs.select(small.runs.systems[:2])), choice))
     assert "labels" not in [section.key for section in page.sections]
-    assert "Every pair is judged" in str(page["next"])
-    assert "Labels by" not in str(page["paper"])
+    assert "Every pair is judged" in said(page, "next")
+    assert "Labels by" not in said(page, "paper")

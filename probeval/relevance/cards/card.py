@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from typing import Any, TypedDict
 
+from probeval.display import Described, View, fact_table
 from probeval.errors import FeatureError, ModelError
 from probeval.features import FeatureName, feature_names
 from probeval.relevance.effects.prior import HierarchicalPrior
@@ -21,7 +21,6 @@ __all__ = ["Card", "CardDocument"]
 # Schema 1 had another name for the cutpoint scale; 2 had no shrinkage of means, and terms standardised alike in all
 # campaigns.
 SCHEMA = 3
-READABLE = (1, 2, 3)
 READABLE = (1, 2, 3)
 
 
@@ -61,7 +60,7 @@ class CardDocument(TypedDict):
 
 
 @dataclass(frozen=True, repr=False)
-class Card:
+class Card(Described):
     """Fitted models with their training data, evaluation and limits.
 
     Parameters
@@ -165,11 +164,23 @@ class Card:
             what = " ".join(str(error).rstrip(".").split())
             raise ModelError(f"a damaged model card: {what}. Get it again.") from None
 
-    def __repr__(self) -> str:
-        return f"<Card: {self.name}, {self.kind}, scale {self.scale}>"
+    def _headline(self) -> str:
+        return f"{self.name}, {self.kind}, scale {self.scale}"
 
-    def _repr_html_(self) -> str:
-        return f"<pre>{escape(self.summary())}</pre>"
+    def views(self) -> tuple[View, ...]:
+        """The main facts; :meth:`summary` has them all."""
+        campaigns = self.training.get("campaigns", {})
+        about = {
+            "title": self.title,
+            "models": ", ".join(model.kind for model in self.models),
+            "scale": self.scale,
+            "depth of the pools": self.depth,
+            "features": ", ".join(self.to_dict()["features"]) or "none",
+            "fitted on": ", ".join(map(str, campaigns)) or "-",
+            "limits": " ".join(self.limits) or "-",
+            "made": self.made or "-",
+        }
+        return (View(fact_table(about), self._headline()),)
 
     def summary(self) -> str:
         """The card for people, in Markdown."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from probeval.data.collection import Collection
 from probeval.data.scale import Scale
+from probeval.display import Brief
 from probeval.errors import ModelError
 from probeval.relevance.cards.added import ADDED_MODELS, as_predicting, find_added, model_name
 from probeval.relevance.cards.card import Card
@@ -27,8 +28,8 @@ BINARY, MOST_GRADES = 1, 9  # the highest grades of a binary scale and of a grad
 ASSUMED = "assumed, as nothing says otherwise"
 
 
-@dataclass(frozen=True)
-class Choice:
+@dataclass(frozen=True, repr=False)
+class Choice(Brief):
     """A chosen model: its name, the reason for the choice, and the scale of the grades.
 
     Parameters

@@ -21,6 +21,7 @@ from probeval.arrays import Floats, Ints, frozen
 from probeval.data.collection import Collection
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
+from probeval.display import Brief
 from probeval.features import compute_features, feature_names
 from probeval.relevance.normal import Normal
 
@@ -32,8 +33,8 @@ POPULARITY, AUTHORITY = "log(fSYS)", "log(wSYS)"
 LEAST_APART = 0.05  # one minus the mean cosine of systems, at least: identical runs have no differences
 
 
-@dataclass(frozen=True, eq=False)
-class Columns:
+@dataclass(frozen=True, eq=False, repr=False)
+class Columns(Brief):
     r"""The design matrix of an effect: the contribution of each coefficient to each pair's logit, shape (pair, column).
 
     The matrix is :math:`(W - r s') M`: a sparse one, as a pair has few systems and groups, minus one of rank one that
@@ -140,8 +141,8 @@ class Columns:
         return np.asarray(own - 2 * self.offset * cross + self.offset**2 * float(self.share @ self.share))
 
 
-@dataclass(frozen=True, eq=False)
-class CampaignView:
+@dataclass(frozen=True, eq=False, repr=False)
+class CampaignView(Brief):
     """The inputs of effects: a campaign's lists to a depth, with a team for every system.
 
     Parameters

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from probeval.display import Brief
 from probeval.relevance.effects import added_effects, effects_named, receive_effects, stated_effects
 from probeval.relevance.effects.effect import Effect
 from probeval.relevance.normal import Normal
@@ -17,8 +18,8 @@ ADDED = "effects from outside"  # in a pickled prior
 RENAMED = {"stretch": "cutpoint_scale"}  # effects that older cards call otherwise
 
 
-@dataclass(frozen=True)
-class HierarchicalPrior:
+@dataclass(frozen=True, repr=False)
+class HierarchicalPrior(Brief):
     """The prior for a new campaign, learned from past ones.
 
     Parameters

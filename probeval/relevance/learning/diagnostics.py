@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from probeval.arrays import Floats
+from probeval.display import Brief
 from probeval.errors import ModelError
 from probeval.relevance.effects.cutpoints import level_probabilities
 from probeval.relevance.models.base import Finding
@@ -17,8 +18,8 @@ from probeval.relevance.models.ordinal import FittedOrdinal, OrdinalModel, Train
 __all__ = ["Diagnostics", "cross_validate", "diagnose", "likelihood_ratios", "predict_data", "proportional_odds"]
 
 
-@dataclass(frozen=True)
-class Diagnostics:
+@dataclass(frozen=True, repr=False)
+class Diagnostics(Brief):
     r"""Predictions compared with judgments; relevance is the grade over the top grade.
 
     Parameters

@@ -11,14 +11,15 @@ import numpy as np
 from probeval.arrays import Codes, Floats
 from probeval.data.collection import Collection
 from probeval.data.scale import Scale
+from probeval.display import Brief
 from probeval.errors import ModelError
 from probeval.relevance.distribution import RelevanceDistribution
 
 __all__ = ["FallbackModel", "Finding", "FittedModel", "Predicts"]
 
 
-@dataclass(frozen=True)
-class Finding:
+@dataclass(frozen=True, repr=False)
+class Finding(Brief):
     """A problem found by a model's check, and its remedy."""
 
     what: str
@@ -63,8 +64,8 @@ class FittedModel(Protocol):
         """Return the parameters as plain data."""
 
 
-@dataclass(frozen=True)
-class FallbackModel:
+@dataclass(frozen=True, repr=False)
+class FallbackModel(Brief):
     """Models from the most to the least informed: each pair is predicted by the first applicable model.
 
     Examples

@@ -11,6 +11,7 @@ import numpy as np
 from probeval.arrays import Codes, Floats
 from probeval.data.collection import Collection
 from probeval.data.scale import Scale
+from probeval.display import Brief
 from probeval.errors import ModelError
 from probeval.relevance.models.base import Finding
 
@@ -40,8 +41,8 @@ class Uniform:
         return {"kind": self.kind}
 
 
-@dataclass(frozen=True)
-class Empirical:
+@dataclass(frozen=True, repr=False)
+class Empirical(Brief):
     """The shares of the levels among past judgments, by the number of levels of the scale.
 
     Parameters

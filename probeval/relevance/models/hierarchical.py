@@ -13,6 +13,7 @@ import numpy as np
 
 from probeval.data.collection import Collection
 from probeval.data.scale import Scale
+from probeval.display import Brief
 from probeval.errors import ModelError, did_you_mean
 from probeval.relevance.consensus import ConsensusDraws
 from probeval.relevance.distribution import Probabilities, RelevanceDistribution
@@ -35,8 +36,8 @@ CELLS = 10_000_000  # draws times pairs, above which fewer draws are made
 UNKNOWN = 1.0  # sd of a log sd above which a prior is uninformative
 
 
-@dataclass(frozen=True)
-class Hierarchical:
+@dataclass(frozen=True, repr=False)
+class Hierarchical(Brief):
     """The hierarchical model with a prior learned from past campaigns.
 
     Parameters

@@ -16,6 +16,7 @@ from scipy.linalg import block_diag
 from probeval.arrays import Bools, Codes, Floats, Ints
 from probeval.data.collection import Collection
 from probeval.data.scale import Scale
+from probeval.display import Brief
 from probeval.errors import FeatureError, ModelError, ProbevalWarning
 from probeval.features import FeatureName, compute_features, feature_names, judged_features, needs
 from probeval.features.spec import shrinkage
@@ -31,8 +32,8 @@ RIDGE = 1.0  # the ridge for separated data, on standardised terms
 COLUMNS = ("x", "number", "level", "n_levels", "relevance", "campaign", "query")  # of training data, one row per pair
 
 
-@dataclass(frozen=True, eq=False)
-class TrainingData:
+@dataclass(frozen=True, eq=False, repr=False)
+class TrainingData(Brief):
     """The judged pairs of several campaigns, with complete terms.
 
     Parameters
@@ -218,8 +219,8 @@ class Standardised:
     columns: Floats
 
 
-@dataclass(frozen=True)
-class OrdinalModel:
+@dataclass(frozen=True, repr=False)
+class OrdinalModel(Brief):
     """The specification of an ordinal model: its terms and fitting options.
 
     Parameters
@@ -306,8 +307,8 @@ class OrdinalModel:
         )
 
 
-@dataclass(frozen=True)
-class FittedOrdinal:
+@dataclass(frozen=True, repr=False)
+class FittedOrdinal(Brief):
     """A fitted ordinal logit model.
 
     Parameters
