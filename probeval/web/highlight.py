@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 import unicodedata
 from functools import lru_cache
 
@@ -23,17 +22,18 @@ COMMON = frozenset(
         """,
     )
 )
+LAST_MARK = 0x10000  # marks of later planes are rare, and would make the search ten times as slow
 LONGEST = 200_000  # characters of a text in which terms are marked
 
 
 @lru_cache(maxsize=1)
 def _words() -> re.Pattern[str]:
     """Words: letters, digits, and the marks that belong to letters, such as accents and vowel signs."""
-    points = [i for i in range(sys.maxunicode + 1) if unicodedata.category(chr(i)).startswith("M")]
+    points = [i for i in range(LAST_MARK) if unicodedata.category(chr(i)).startswith("M")]
     starts = [i for i, before in zip(points, [-2, *points], strict=False) if i != before + 1]
     ends = [i for i, after in zip(points, [*points[1:], -2], strict=True) if i != after - 1]
     marks = "".join(f"{re.escape(chr(a))}-{re.escape(chr(b))}" for a, b in zip(starts, ends, strict=True))
-    return re.compile(rf"[^\W_](?:[^\W_]|[{marks}])*")
+    return re.compile(rf"[^\W_]+(?:[{marks}]+[^\W_]*)*")
 
 
 @lru_cache(maxsize=20_000)
@@ -73,6 +73,6 @@ def mark_terms(text: str, query: str) -> Markup:
     pieces, done = [], 0
     for word in _words().finditer(text):
         if fold_word(word[0]) in terms:
-            pieces += [escape(text[done : word.start()]), Markup("<mark>"), escape(word[0]), Markup("</mark>")]
+            pieces.append(f"{escape(text[done : word.start()])}<mark>{escape(word[0])}</mark>")
             done = word.end()
-    return Markup("").join([*pieces, escape(text[done:])])
+    return Markup("".join([*pieces, escape(text[done:])]))
