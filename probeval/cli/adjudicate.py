@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import pandas as pd
 import typer
 
-from probeval.cli.documents import DisagreementDocument, DisagreementsDocument
+from probeval.cli.campaign_documents import DisagreementDocument, DisagreementsDocument
 from probeval.cli.options import Format, OutputFormat, Quiet, Seed
 from probeval.cli.output import Talk, write
 from probeval.cli.stores import By, DocId, Grade, Name, QueryId, StorePlace, Token, event_row, opened_campaign

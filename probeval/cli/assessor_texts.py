@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import pandas as pd
 import typer
 
-from probeval.cli.documents import (
+from probeval.cli.campaign_documents import (
     GuidelineDocument,
     QueriesDocument,
     QueryGuideline,

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pandas as pd
 import typer
 
-from probeval.cli.documents import AssessorDocument, InvitationDocument, RevokedDocument
+from probeval.cli.campaign_documents import AssessorDocument, InvitationDocument, RevokedDocument
 from probeval.cli.options import Format, OutputFormat, Quiet, Seed
 from probeval.cli.output import Talk, write
 from probeval.cli.stores import By, Name, StorePlace, opened_campaign

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import pandas as pd
 import typer
 
-from probeval.cli.documents import CampaignCheckDocument, StoreCheckDocument
+from probeval.cli.campaign_documents import CampaignCheckDocument, StoreCheckDocument
 from probeval.cli.options import Format, OutputFormat, Quiet, Seed
 from probeval.cli.output import Talk, write
 from probeval.cli.stores import StorePlace

@@ -14,11 +14,8 @@ from probeval.api.users import as_goal_metric, as_rope
 from probeval.cli.adjudicate import adjudicate
 from probeval.cli.assessor_texts import grade_words_of, guideline, guideline_text, queries, texts_known
 from probeval.cli.backups import backup, check, restore
+from probeval.cli.campaign_documents import TaskDocument, TasksDocument
 from probeval.cli.changes import change, close, pause, reopen, resume, show_log
-from probeval.cli.documents import (
-    TaskDocument,
-    TasksDocument,
-)
 from probeval.cli.exchange import export, import_file
 from probeval.cli.options import (
     Depth,

@@ -11,8 +11,14 @@ import typer
 
 from probeval.api.inputs import as_collection
 from probeval.api.users import as_goal_metric, as_rope
+from probeval.cli.campaign_documents import (
+    ChangeDocument,
+    HistoryDocument,
+    PhaseDocument,
+    RunsAddedDocument,
+    SettingChange,
+)
 from probeval.cli.completion import complete_metric, complete_policy, complete_stop
-from probeval.cli.documents import ChangeDocument, HistoryDocument, PhaseDocument, RunsAddedDocument, SettingChange
 from probeval.cli.options import Format, Order, OrderName, OutputFormat, Quiet, RunPaths, Seed
 from probeval.cli.output import Talk, write
 from probeval.cli.stores import By, Name, StorePlace, opened_campaign

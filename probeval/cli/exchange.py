@@ -8,8 +8,8 @@ from typing import Annotated
 import pandas as pd
 import typer
 
+from probeval.cli.campaign_documents import ImportDocument
 from probeval.cli.completion import complete_export, complete_import
-from probeval.cli.documents import ImportDocument
 from probeval.cli.options import Format, OutputFormat, Quiet, Seed
 from probeval.cli.output import Talk, write
 from probeval.cli.stores import By, Name, StorePlace, opened_campaign

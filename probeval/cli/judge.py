@@ -9,7 +9,7 @@ import pandas as pd
 import typer
 
 from probeval.cli.assessor_texts import no_texts
-from probeval.cli.documents import AddressDocument
+from probeval.cli.campaign_documents import AddressDocument
 from probeval.cli.options import Format, OutputFormat, Quiet, Seed
 from probeval.cli.output import Talk, write
 from probeval.cli.stores import Name, StorePlace, opened_campaign

@@ -58,6 +58,7 @@ def documents() -> dict[str, tuple[str, Any]]:
     """The JSON output of each verb: a description and a type."""
     from probeval.campaign.status import StatusDocument
     from probeval.campaign.topics import TopicsDocument
+    from probeval.cli import campaign_documents as campaigns
     from probeval.cli import documents as printed
     from probeval.metrics.classical import MeasuredDocument
     from probeval.relevance.aggregation.result import AggregationDocument
@@ -77,7 +78,7 @@ def documents() -> dict[str, tuple[str, Any]]:
         "plan": ("the options for a target", PlanDocument),
         "next": ("the pairs to judge next", NextDocument | printed.FairnessDocument),
         "simulate": ("trajectories of policies", SimulationDocument),
-        "judge": ("the address of the judging page", printed.AddressDocument),
+        "judge": ("the address of the judging page", campaigns.AddressDocument),
         "aggregate": ("aggregated votes and their workers", AggregationDocument),
         "convert": ("the written judgments", printed.ConvertDocument),
         "report": ("a written report", printed.ReportDocument),
@@ -95,30 +96,30 @@ def documents() -> dict[str, tuple[str, Any]]:
         "schema": ("the verbs whose output has a schema", list[printed.VerbDocument]),
         "campaign create": ("the status of the campaign", StatusDocument),
         "campaign status": ("the status of the campaign", StatusDocument),
-        "campaign next": ("pairs for an assessor", printed.TasksDocument),
-        "campaign record": ("the recorded events", printed.EventDocument | list[printed.EventDocument]),
+        "campaign next": ("pairs for an assessor", campaigns.TasksDocument),
+        "campaign record": ("the recorded events", campaigns.EventDocument | list[campaigns.EventDocument]),
         "campaign adjudicate": (
             "the settled grade, or the open disagreements",
-            printed.EventDocument | printed.DisagreementsDocument,
+            campaigns.EventDocument | campaigns.DisagreementsDocument,
         ),
         "campaign guideline": (
             "the guideline for assessors, or those of single queries",
-            printed.GuidelineDocument | printed.QueryGuidelinesDocument,
+            campaigns.GuidelineDocument | campaigns.QueryGuidelinesDocument,
         ),
-        "campaign queries": ("the texts of the queries", printed.QueriesDocument),
+        "campaign queries": ("the texts of the queries", campaigns.QueriesDocument),
         "campaign topics": ("the topics and their assessors", TopicsDocument),
-        "campaign import": ("the imported judgments and labels", printed.ImportDocument),
-        "campaign change": ("the changed settings", printed.ChangeDocument),
-        "campaign pause": ("the phase of the campaign", printed.PhaseDocument),
-        "campaign resume": ("the phase of the campaign", printed.PhaseDocument),
-        "campaign close": ("the phase of the campaign", printed.PhaseDocument),
-        "campaign reopen": ("the phase of the campaign", printed.PhaseDocument),
-        "campaign log": ("the changes of the campaign", list[printed.HistoryDocument]),
-        "campaign runs add": ("the late runs", printed.RunsAddedDocument),
-        "campaign assessors add": ("the link of an assessor", printed.InvitationDocument),
-        "campaign assessors list": ("those who may sign in", list[printed.AssessorDocument]),
-        "campaign assessors revoke": ("the revoked invitation", printed.RevokedDocument),
-        "campaign backup": ("the checked copy", printed.StoreCheckDocument),
-        "campaign restore": ("the checked copy", printed.StoreCheckDocument),
-        "campaign check": ("the integrity of the store", printed.StoreCheckDocument),
+        "campaign import": ("the imported judgments and labels", campaigns.ImportDocument),
+        "campaign change": ("the changed settings", campaigns.ChangeDocument),
+        "campaign pause": ("the phase of the campaign", campaigns.PhaseDocument),
+        "campaign resume": ("the phase of the campaign", campaigns.PhaseDocument),
+        "campaign close": ("the phase of the campaign", campaigns.PhaseDocument),
+        "campaign reopen": ("the phase of the campaign", campaigns.PhaseDocument),
+        "campaign log": ("the changes of the campaign", list[campaigns.HistoryDocument]),
+        "campaign runs add": ("the late runs", campaigns.RunsAddedDocument),
+        "campaign assessors add": ("the link of an assessor", campaigns.InvitationDocument),
+        "campaign assessors list": ("those who may sign in", list[campaigns.AssessorDocument]),
+        "campaign assessors revoke": ("the revoked invitation", campaigns.RevokedDocument),
+        "campaign backup": ("the checked copy", campaigns.StoreCheckDocument),
+        "campaign restore": ("the checked copy", campaigns.StoreCheckDocument),
+        "campaign check": ("the integrity of the store", campaigns.StoreCheckDocument),
     }

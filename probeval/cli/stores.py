@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from probeval.cli.documents import EventDocument
+from probeval.cli.campaign_documents import EventDocument
 from probeval.errors import StoreError
 
 if TYPE_CHECKING:
