@@ -18,8 +18,10 @@ from probeval.campaign.events import (
     PairEvent,
     PhaseChanged,
     QueriesChanged,
+    QueryGuidelinesChanged,
     Revoked,
     RunsAdded,
+    TopicsAssigned,
 )
 from probeval.campaign.setup import Setup
 
@@ -27,7 +29,8 @@ __all__ = ["HistoryEntry", "changed_settings", "history"]
 
 # Events that change what a campaign is, apart from its judgments.
 CHANGES = (
-    Created, Changed, GuidelineChanged, QueriesChanged, Imported, Labelled, RunsAdded, PhaseChanged, Invited, Revoked,
+    Created, Changed, GuidelineChanged, QueryGuidelinesChanged, QueriesChanged, TopicsAssigned, Imported, Labelled,
+    RunsAdded, PhaseChanged, Invited, Revoked,
 )  # fmt: skip
 HIDDEN = {"number", "time", "by", "token", "query", "doc", "pick", "digest", "until", "part"}
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")

@@ -37,7 +37,8 @@ class StatusDocument(TypedDict):
 
     Parameters
     ----------
-    name, metric, scale, grade_words, model, depth, policy, goal, stopping, rope, explore, opinions, lease, rule, seed
+    name, metric, scale, grade_words, model, depth, policy, goal, stopping, rope, explore, opinions, lease, rule,
+    topics, stay, seed
         The settings of the campaign.
     phase
         Whether the campaign is open, paused or closed.
@@ -79,6 +80,8 @@ class StatusDocument(TypedDict):
     opinions: int
     lease: float
     rule: str
+    topics: str
+    stay: float
     seed: int
     phase: Phase
     guideline: int
@@ -240,6 +243,8 @@ class Status(Shown):
             "overlap": self.overlap,
             "opinions": setup.opinions,
             "lease": setup.lease,
+            "topics": setup.topics,
+            "stay": setup.stay,
             "rule": setup.rule,
             "seed": setup.seed,
             "phase": self.phase,

@@ -11,6 +11,7 @@ import typer
 
 from probeval.api.inputs import as_collection
 from probeval.api.users import as_goal_metric, as_rope
+from probeval.cli.assessor_texts import grade_words_of
 from probeval.cli.campaign_documents import (
     ChangeDocument,
     HistoryDocument,
@@ -19,7 +20,7 @@ from probeval.cli.campaign_documents import (
     SettingChange,
 )
 from probeval.cli.completion import complete_metric, complete_policy, complete_stop
-from probeval.cli.options import Format, Order, OrderName, OutputFormat, Quiet, RunPaths, Seed
+from probeval.cli.options import Format, Order, OrderName, OutputFormat, Quiet, RunPaths, Seed, TopicsName
 from probeval.cli.output import Talk, write
 from probeval.cli.stores import By, Name, StorePlace, opened_campaign
 from probeval.errors import ProbevalError
@@ -67,6 +68,16 @@ def change(
     lease: Annotated[
         float | None, typer.Option("--lease", min=0.1, help="Minutes that an assessor may hold a pair.")
     ] = None,
+    topics: Annotated[
+        TopicsName | None, typer.Option("--topics", help="How topics are given to assessors: free, in-turn or owned.")
+    ] = None,
+    stay: Annotated[
+        float | None, typer.Option("--stay", min=0, help="The price of switching to another topic, in judgments.")
+    ] = None,
+    grade_words: Annotated[
+        str | None,
+        typer.Option("--grade-words", metavar="WORDS", help="What each grade means, lowest first: text or a file."),
+    ] = None,
     by: By = "owner",
     name: Name = None,
     output_format: Format = OutputFormat.table,
@@ -85,6 +96,8 @@ def change(
         settings: dict[str, Any] = {
             "depth": depth, "policy": policy, "goal": goal, "stopping": stop, "explore": explore, "overlap": overlap,
             "opinions": opinions, "rule": rule, "lease": None if lease is None else lease * 60,
+            "topics": None if topics is None else topics.value, "stay": stay,
+            "grade_words": None if grade_words is None else grade_words_of(grade_words),
         }  # fmt: skip
         measure = as_goal_metric(metric or before.metric, goal or before.goal, mapping=mapping, rope=rope or "0")
         if metric is not None or mapping is not None:

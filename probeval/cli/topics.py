@@ -57,7 +57,9 @@ def topics(
             opened.assign_topics(by, deal(sizes, assessor or [], opened.state.owners))
         shown = opened.topics()
     if (file is not None or even) and shown.topics != "owned":
-        talk(f"The campaign gives topics {shown.topics}, so owners have no effect. Create it with --topics owned.")
+        talk(
+            f"The campaign gives topics {shown.topics}, so owners have no effect. Let them: campaign change --topics owned."
+        )
     for sentence in shown.sentences():
         talk(sentence)
     write(shown.to_frame(), shown.to_dict(), output_format)

@@ -285,7 +285,12 @@ def test_topics_that_cannot_be_assigned(probeval: Run, store: str, tmp_path: Pat
 
 def test_owners_without_owned_topics_get_a_remark(probeval: Run, store: str):
     said = probeval("campaign", "topics", store, "--even", "--assessor", "ann")
-    assert "owners have no effect. Create it with --topics owned." in said.err
+    assert "owners have no effect. Let them: campaign change --topics owned." in said.err
+    changed = probeval("campaign", "change", store, "--topics", "owned", "--stay", 2, "--grade-words", "no,partly,yes")
+    assert changed.code == 0, changed.err
+    status = json.loads(probeval("campaign", "status", store, "--format", "json").out)
+    assert (status["topics"], status["stay"], status["grade_words"]) == ("owned", 2.0, ["no", "partly", "yes"])
+    assert "topics" in probeval("campaign", "log", store).out
 
 
 def test_guidelines_of_queries(probeval: Run, store: str):
