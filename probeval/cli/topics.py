@@ -58,7 +58,8 @@ def topics(
         shown = opened.topics()
     if (file is not None or even) and shown.topics != "owned":
         talk(
-            f"The campaign gives topics {shown.topics}, so owners have no effect. Let them: campaign change --topics owned."
+            f"The campaign gives topics {shown.topics}, so owners have no effect. "
+            "Let them: campaign change --topics owned."
         )
     for sentence in shown.sentences():
         talk(sentence)
