@@ -83,6 +83,7 @@ class AdjudicationPage:
             has_documents=bool(self.site.documents),
             guideline=state.guideline,
             query_guideline="" if pair is None else state.query_guideline(pair[0]),
+            topic="",
             judgments=judgments,
             settled=None if pair is None else state.adjudicated.get(pair),
             comments=[] if pair is None else state.comments.get(pair, ()),

@@ -133,6 +133,7 @@ class JudgingPage:
             query_guideline="" if task is None else state.query_guideline(task.query),
             grades=grade_buttons(self.site.campaign.scale, state.settings.grade_words),
             grade_words=state.settings.grade_words,
+            topic=_topic(task) if state.settings.stay else "",
             skip_reasons=SKIP_REASONS,
             scale=self.site.campaign.scale,
             request=secrets.token_hex(16),
@@ -153,6 +154,14 @@ class JudgingPage:
             return self.site.render("progress.html", person, **self.site.standing(person, state, mine))
 
         return await run_in_threadpool(strip)
+
+
+def _topic(task: Task | None) -> str:
+    """How far an assessor is with the query of a task, in words."""
+    if task is None:
+        return ""
+    new = "a new topic, " if task.switched else ""
+    return f"{new}{task.judged_in_topic} judged by you, about {task.left_in_topic} to go"
 
 
 def shown_document(document: Document | None, query: str) -> dict[str, Any]:

@@ -246,6 +246,15 @@ def test_the_page_shows_the_guideline_of_the_query_and_words_for_grades(open_pag
     assert _events(campaign, Judged)[0].guideline == 2
 
 
+def test_the_page_says_how_far_one_is_with_a_topic(open_page: Open, campaign: Campaign):
+    client = open_page()
+    assert "to go" not in client.get("/").text  # topics change all the time
+    campaign.change("eve", stay=2.0)
+    page = client.get("/")
+    assert "a new topic, 0 judged by you, about " in page.text
+    assert "a new topic, 1 judged" not in _judge(client, page, "1").text
+
+
 def test_query_terms_are_marked_in_the_document(open_page: Open, campaign: Campaign):
     client = open_page()
     campaign.change_queries("eve", dict.fromkeys(campaign.queries, "a TÉXT of nothing"))
