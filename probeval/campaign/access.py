@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from probeval.campaign.events import Event, Invited, Revoked, SignedIn, SignedOut
+from probeval.display import Brief
 from probeval.errors import CampaignError
 
 __all__ = ["SESSION", "Access", "as_token", "digest_token", "new_token"]
@@ -43,8 +44,8 @@ def as_token(token: str, whose: str) -> str:
     return token
 
 
-@dataclass(frozen=True)
-class Access:
+@dataclass(frozen=True, repr=False)
+class Access(Brief):
     """Who may sign in to a campaign, at one moment.
 
     Parameters

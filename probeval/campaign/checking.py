@@ -25,6 +25,7 @@ from probeval.campaign.state import State, fold
 from probeval.campaign.store import Store
 from probeval.campaign.tables import chained
 from probeval.data.judgments import on_scale
+from probeval.display import Brief
 from probeval.errors import ProbevalError, StoreError
 
 __all__ = ["CampaignCheck", "StoreCheck", "check_store"]
@@ -51,8 +52,8 @@ class CampaignCheck:
     faults: int
 
 
-@dataclass(frozen=True)
-class StoreCheck:
+@dataclass(frozen=True, repr=False)
+class StoreCheck(Brief):
     """The check of a store.
 
     Parameters

@@ -25,6 +25,9 @@ class People:
     def __init__(self, log: Log) -> None:
         self._log = log
 
+    def __repr__(self) -> str:
+        return f"<People: {len(self.access.invited):,} invited>"
+
     @property
     def access(self) -> Access:
         """Invitations and sessions, with the changes by other processes."""

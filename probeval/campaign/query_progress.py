@@ -8,6 +8,7 @@ from typing import TypedDict
 
 from probeval.campaign.snapshot import ModelSnapshot
 from probeval.campaign.state import State
+from probeval.display import Brief
 
 __all__ = ["QueryProgress", "QueryProgressDocument", "query_progress"]
 
@@ -38,8 +39,8 @@ class QueryProgressDocument(TypedDict):
     uncertainty: float
 
 
-@dataclass(frozen=True)
-class QueryProgress:
+@dataclass(frozen=True, repr=False)
+class QueryProgress(Brief):
     """The progress of one query: the fields of :class:`QueryProgressDocument`."""
 
     query: str

@@ -19,6 +19,7 @@ from probeval.data.judgments import Judgments
 from probeval.relevance import Card, choose_model
 from probeval.selection import Pick
 from probeval.selection.topics import PER_TOPIC
+from probeval.streams import Purpose, stream
 
 if TYPE_CHECKING:
     from probeval.relevance.models.base import Predicts
@@ -112,7 +113,7 @@ class ModelRunner:
         target = target_confidence(state.settings.stopping)
         if target is None:
             return None
-        rng = np.random.default_rng(state.settings.seed)
+        rng = stream(state.settings.seed, Purpose.FORECAST)
         ahead = forecast(judged, target=max(0.5, target), paths=PATHS, lasts=0, most=LOOK_AHEAD, rng=rng)
         needed = ahead.needed(target, lasts=0)
         return {

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pandas as pd
 import typer
 
-from probeval.cli.campaign_documents import AssessorDocument, InvitationDocument, RevokedDocument
+from probeval.cli.campaign_documents import InvitationDocument, PersonDocument, RevokedDocument
 from probeval.cli.options import Format, OutputFormat, Quiet, Seed
 from probeval.cli.output import Talk, write
 from probeval.cli.stores import By, Name, StorePlace, opened_campaign
@@ -87,7 +87,7 @@ def list_assessors(
     """
     with opened_campaign(store, name, read_only=True) as opened:
         access = opened.people.access
-    rows: list[AssessorDocument] = []
+    rows: list[PersonDocument] = []
     for assessor, invited in sorted(access.invited.items()):
         times = [session.time for session in access.sessions.values() if session.by == assessor]
         rows.append(

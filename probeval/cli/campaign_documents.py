@@ -6,7 +6,6 @@ from typing import Literal, NotRequired, TypedDict
 
 __all__ = [
     "AddressDocument",
-    "AssessorDocument",
     "CampaignCheckDocument",
     "ChangeDocument",
     "DisagreementDocument",
@@ -16,6 +15,7 @@ __all__ = [
     "HistoryDocument",
     "ImportDocument",
     "InvitationDocument",
+    "PersonDocument",
     "PhaseDocument",
     "QueriesDocument",
     "QueryGuideline",
@@ -209,7 +209,7 @@ class InvitationDocument(TypedDict):
     link: str
 
 
-class AssessorDocument(TypedDict):
+class PersonDocument(TypedDict):
     """A person who may sign in.
 
     Parameters

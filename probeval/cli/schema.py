@@ -117,7 +117,7 @@ def documents() -> dict[str, tuple[str, Any]]:
         "campaign log": ("the changes of the campaign", list[campaigns.HistoryDocument]),
         "campaign runs add": ("the late runs", campaigns.RunsAddedDocument),
         "campaign assessors add": ("the link of an assessor", campaigns.InvitationDocument),
-        "campaign assessors list": ("those who may sign in", list[campaigns.AssessorDocument]),
+        "campaign assessors list": ("those who may sign in", list[campaigns.PersonDocument]),
         "campaign assessors revoke": ("the revoked invitation", campaigns.RevokedDocument),
         "campaign backup": ("the checked copy", campaigns.StoreCheckDocument),
         "campaign restore": ("the checked copy", campaigns.StoreCheckDocument),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from probeval.data.scale import Scale
+from probeval.display import Brief
 from probeval.errors import DataError
 
 __all__ = ["OpenPair", "WriteOptions", "query_texts"]
@@ -29,8 +30,8 @@ class OpenPair:
     expected: float | None = None
 
 
-@dataclass(frozen=True)
-class WriteOptions:
+@dataclass(frozen=True, repr=False)
+class WriteOptions(Brief):
     """Options of writers; each format uses those that it needs.
 
     Parameters

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from probeval.display import Brief
 from probeval.errors import DataError
 
 __all__ = ["GroupDesign", "design_groups", "pair_list", "pair_list_faults"]
@@ -122,8 +123,8 @@ def pair_list_faults(
     return faults
 
 
-@dataclass(frozen=True)
-class GroupDesign:
+@dataclass(frozen=True, repr=False)
+class GroupDesign(Brief):
     """Groups of documents with their lists of pairs, and how much judging they ask for.
 
     Parameters

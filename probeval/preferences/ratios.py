@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from probeval.arrays import Floats, Ints
+from probeval.display import Brief
 from probeval.errors import DataError
 from probeval.preferences.answers import PairAnswers
 
@@ -20,8 +21,8 @@ __all__ = ["RatioScores", "ratio_scores"]
 SHOWN = 3  # documents of a part of the graph that an error names
 
 
-@dataclass(frozen=True, eq=False)
-class RatioScores:
+@dataclass(frozen=True, eq=False, repr=False)
+class RatioScores(Brief):
     r"""Scores of one query's documents whose ratios fit the answers best, and their covariance.
 
     With the graph of comparisons, its Laplacian L and y the mean log ratio of each pair,

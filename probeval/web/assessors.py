@@ -13,13 +13,14 @@ from probeval.campaign.access import as_token, digest_token
 from probeval.campaign.parsing import as_name
 from probeval.data.tables import read_table
 from probeval.data.texts import cell_text
+from probeval.display import Brief
 from probeval.errors import CampaignError, DataError
 
 __all__ = ["Assessor", "Roster", "read_assessors"]
 
 
-@dataclass(frozen=True)
-class Assessor:
+@dataclass(frozen=True, repr=False)
+class Assessor(Brief):
     """A person who is signed in.
 
     Parameters

@@ -138,6 +138,9 @@ class PoolDocuments(Mapping[str, Document]):
     def __len__(self) -> int:
         return len(self._known)
 
+    def __repr__(self) -> str:
+        return f"<PoolDocuments: {len(self):,} documents>"
+
     def _read(self) -> None:
         asked = frozenset(self._docs())
         self._known, self._asked = read_documents(self._path, only=asked), asked

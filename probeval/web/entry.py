@@ -63,6 +63,9 @@ class Guesses:
         self._together = together or Limiter(rate=1, burst=100)
         self._lock = threading.Lock()
 
+    def __repr__(self) -> str:
+        return f"<Guesses: {self._each!r} for an address, {self._together!r} for all>"
+
     def attempt(self, address: str, look: Callable[[], T]) -> T:
         """The result of looking a token up, one at a time; None is a wrong token, and counts.
 

@@ -100,7 +100,8 @@ def test_judging_goes_on_in_a_store(campaign, name):
 def test_a_store_gives_the_same_scores(campaign, name):
     found = []
     for seed in range(SEEDS):
-        campaign.change("owner", seed=seed)
+        if seed != campaign.setup.seed:
+            campaign.change("owner", seed=seed)
         found.append(campaign.evaluate().scores)
     assert {scores.judged for scores in found} == {CAMPAIGNS[name]["judged"]}
     expect_same(found, CAMPAIGNS[name])

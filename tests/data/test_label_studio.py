@@ -132,7 +132,7 @@ def test_grades_in_json_min(put, value):
         ]})], "task 1 has several controls (mood, tone). Name that of the grade 'grade'"),
         ([task(annotated(["1"]), query="two words")], "the query in row 1 must be text without white space"),
         ([task(annotated(["1"]), doc=1.5)], "the doc in row 1 must be a string, got 1.5"),
-        ([{"data": {"doc": "7"}, "annotations": [annotated(["1"])]}], "task 1 has no query in its data: one of query,"),
+        ([{"data": {"doc": "7"}, "annotations": [annotated(["1"])]}], "task 1 has no query in its data: one of query"),
         ([task(annotated(["1"], updated_at="noon"))], "expected a time such as 2026-03-09T22:16:08Z, got 'noon'"),
         ([task(annotated(["1"], lead_time="long"))], "'lead_time' must be a number of seconds, got 'long'"),
         ([task(7)], "an annotation of task 1 must be an object, got 7"),
