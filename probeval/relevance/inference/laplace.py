@@ -33,6 +33,7 @@ LEAST_USED = 0.1  # least curvature: an effect without data stays at its prior
 POINTS = 6  # points of the integration over variances: more change no score in the third digit
 MANY = 500  # judged pairs from which the points run on several cores: with fewer, threads cost more than they save
 LEAST_WEIGHT = 1e-12  # least weight of a point, so that none is zero
+EQUAL = 1e-6  # settings whose weights differ by less, relative to the largest, are equal: the first is the best
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +142,7 @@ def fit_laplace(
     weight = np.exp(log_weight - log_weight.max())
     evidence = float(log_weight.max() + np.log(weight.sum()))
     weight = (weight + LEAST_WEIGHT) / (weight + LEAST_WEIGHT).sum()
-    best = int(np.argmax(weight)) if design.measured else None
+    best = int(np.argmax(weight >= (1 - EQUAL) * weight.max())) if design.measured else None
     centre = (same, mode) if best is None else (problems[best], modes[best])
     return LaplacePosterior(*centre, problems, modes, weight, errors, evidence)
 
