@@ -15,14 +15,14 @@ from replays import Replays
 
 from probeval.simulation.trajectory import Trajectory
 
-ASSESSORS, STAY, SEEDS, FEW = 5, 3.0, 10, 2
+ASSESSORS, STAY, SEEDS, FEW = 5, 4.0, 10, 2
 COST, SWITCHES = 1.15, 15  # the targets
 CAMPAIGNS = {
     "trec-dl2020-passage": {"batch": 10, "until": 0.125},
     "clef-ehealth2014": {"batch": 20, "until": 0.25},
 }
 FREE, OWNED = ("free", 0.0), ("owned", STAY)
-OTHERS = (("owned", 0.0), ("owned", 1.0), ("owned", 2.0), ("owned", 5.0), ("in-turn", STAY), ("free", STAY))
+OTHERS = (("owned", 2.0), ("owned", 3.0), ("in-turn", STAY), ("free", STAY))
 LEAD = f"""# Evidence: judging by topic
 
 Written by `examples/topics_evidence.py`. What does it cost in judgments if assessors
