@@ -13,6 +13,7 @@ from probeval.campaign.events import (
     Created,
     Event,
     Flagged,
+    GoldChanged,
     GuidelineChanged,
     Imported,
     Invited,
@@ -21,6 +22,7 @@ from probeval.campaign.events import (
     Leased,
     Phase,
     PhaseChanged,
+    Purpose,
     QueriesChanged,
     QueryGuidelinesChanged,
     Released,
@@ -40,6 +42,7 @@ from probeval.campaign.exchange import (
     import_formats,
     read_incoming,
 )
+from probeval.campaign.gold import GoldList, GoldPair
 from probeval.campaign.history import HistoryEntry, history
 from probeval.campaign.leases import Task
 from probeval.campaign.people import People
@@ -65,6 +68,9 @@ __all__ = [
     "Event",
     "ExportFormat",
     "Flagged",
+    "GoldChanged",
+    "GoldList",
+    "GoldPair",
     "GuidelineChanged",
     "HistoryEntry",
     "Imported",
@@ -77,6 +83,7 @@ __all__ = [
     "People",
     "Phase",
     "PhaseChanged",
+    "Purpose",
     "QueriesChanged",
     "QueryGuidelinesChanged",
     "QueryProgress",

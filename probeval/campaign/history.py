@@ -11,12 +11,14 @@ from probeval.campaign.events import (
     Changed,
     Created,
     Event,
+    GoldChanged,
     GuidelineChanged,
     Imported,
     Invited,
     Labelled,
     PairEvent,
     PhaseChanged,
+    Purpose,
     QueriesChanged,
     Revoked,
     RunsAdded,
@@ -27,7 +29,8 @@ __all__ = ["HistoryEntry", "changed_settings", "history"]
 
 # Events that change what a campaign is, apart from its judgments.
 CHANGES = (
-    Created, Changed, GuidelineChanged, QueriesChanged, Imported, Labelled, RunsAdded, PhaseChanged, Invited, Revoked,
+    Created, Changed, GuidelineChanged, QueriesChanged, GoldChanged, Imported, Labelled, RunsAdded, PhaseChanged,
+    Invited, Revoked,
 )  # fmt: skip
 HIDDEN = {"number", "time", "by", "token", "query", "doc", "pick", "digest", "until", "part"}
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
@@ -90,6 +93,8 @@ def _what(event: Event, before: Setup | None) -> str:
             return f"{', '.join(event.systems)}; {event.pairs:,} new pairs"
         case QueriesChanged():
             return f"{len(event.texts):,} texts"
+        case GoldChanged():
+            return f"{sum(map(len, event.grades.values())):,} pairs"
         case GuidelineChanged():
             return f"version {event.version}: {event.text.strip()}"
         case Imported():
@@ -108,7 +113,7 @@ def _what(event: Event, before: Setup | None) -> str:
 
 
 def _described(values: Mapping[str, Any]) -> list[str]:
-    return [f"{name} {value}" for name, value in values.items() if value not in (None, "", 0, ())]
+    return [f"{name} {value}" for name, value in values.items() if value not in (None, "", 0, (), Purpose.judgment)]
 
 
 def _one_line(text: str) -> str:

@@ -20,6 +20,7 @@ from probeval.cli.documents import (
     TasksDocument,
 )
 from probeval.cli.exchange import export, import_file
+from probeval.cli.gold import gold
 from probeval.cli.options import (
     Depth,
     DocsFile,
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
 __all__ = ["campaign"]
 
 SHOWN = ["assessor", "judgments", "skipped", "flagged", "seconds", "shared", "bias", "bias_error"]  # in a terminal
+CHECKED = ["gold", "gold_right", "repeats", "repeats_same"]  # with gold or repeated pairs
 
 campaign = typer.Typer(help="Judge alone or in a team: create a campaign, get pairs, record grades, export.")
 
@@ -108,6 +110,12 @@ def create(
         float, typer.Option("--overlap", min=0, max=1, help="The share of pairs that several assessors judge.")
     ] = 0.0,
     opinions: Annotated[int, typer.Option("--opinions", min=2, help="The number of assessors for these pairs.")] = 2,
+    gold_share: Annotated[
+        float, typer.Option("--gold-share", min=0, max=1, help="The share of tasks with a known grade.")
+    ] = 0.0,
+    repeat_share: Annotated[
+        float, typer.Option("--repeat-share", min=0, max=1, help="The share of tasks that come a second time.")
+    ] = 0.0,
     rule: Annotated[
         str,
         typer.Option(
@@ -163,6 +171,8 @@ def create(
         stay=stay,
         overlap=overlap,
         opinions=opinions,
+        gold_share=gold_share,
+        repeat_share=repeat_share,
         rule=rule,
         grade_words=() if grade_words is None else grade_words_of(grade_words),
         lease=lease * 60,
@@ -172,6 +182,8 @@ def create(
         texts = made.queries
     talk(texts_known(texts, store))
     place = shlex.quote(store)
+    if gold_share:
+        talk(f"No gold pairs yet: probeval campaign gold {place} FILE")
     talk(f"Next: probeval judge {place} --docs FILE (on a page), or probeval campaign next {place} --assessor YOU")
 
 
@@ -297,6 +309,7 @@ campaign.command()(backup)
 campaign.command()(restore)
 campaign.command()(check)
 campaign.command("topics")(topics_command)
+campaign.command()(gold)
 
 
 def _write_status(status: Status, output_format: OutputFormat) -> None:
@@ -308,4 +321,5 @@ def _write_status(status: Status, output_format: OutputFormat) -> None:
     else:
         typer.echo(str(status))
         if len(table):
-            write_table(table[SHOWN])
+            checked = table[["gold", "repeats"]].to_numpy().any()
+            write_table(table[[*SHOWN, *CHECKED] if checked else SHOWN])

@@ -18,6 +18,7 @@ from probeval.campaign.events import (
     Created,
     Event,
     Flagged,
+    GoldChanged,
     GuidelineChanged,
     Imported,
     Invited,
@@ -149,6 +150,7 @@ def test_every_kind_comes_back_from_its_row():
         PhaseChanged(by="e", time=0.0, phase=Phase.paused, reason="r"),
         Invited(by="e", time=0.0, assessor="ann", role=Role.adjudicator, digest="d", until=9.0),
         Revoked(by="e", time=0.0, assessor="ann"),
+        GoldChanged(by="e", time=0.0, grades={"q": {"d": 2.0}}),
         SignedIn(by="ann", time=0.0, digest="d", until=9.0),
         SignedOut(by="ann", time=0.0, digest="d"),
     ]
