@@ -266,8 +266,7 @@ class Withdraw(Action[Withdrawn]):
             which = "" if self.judgment is None else f" {self.judgment}"
             raise CampaignError(f"{self.by!r} has no judgment{which} to withdraw.")
         last = max(matching, key=lambda judgment: judgment.number)
-        of = {"query": last.query, "doc": last.doc, "judgment": last.number, "purpose": last.purpose}
-        return Withdrawn(**self._head(now), **of)
+        return Withdrawn(**self._head(now), query=last.query, doc=last.doc, judgment=last.number, purpose=last.purpose)
 
     def following(self, state: State, event: Withdrawn, now: float) -> Sequence[Event]:
         """A lease of the pair; the person's other leases are renewed so that it comes before them."""

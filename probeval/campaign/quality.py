@@ -19,7 +19,7 @@ from probeval.campaign.events import Purpose
 from probeval.campaign.gold import is_right
 from probeval.campaign.state import State
 
-__all__ = ["ALARM", "Quality", "p_worse", "qualities", "share_interval"]
+__all__ = ["ALARM", "Quality", "compare_on_gold", "p_worse", "qualities", "share_interval"]
 
 ALARM = 0.01  # p-values up to this name an assessor
 FEWEST_GOLD = 5  # answers of an assessor, and of the others together, for a comparison
@@ -74,7 +74,7 @@ def qualities(state: State, who: Sequence[str]) -> dict[str, Quality]:
                 right[name] += is_right(scale, answer.grade, state.gold[pair])
             elif answer.purpose is Purpose.repeat and name in state.latest(pair):
                 again[name].append(answer.grade - state.latest(pair)[name].grade)
-    worse = _compared({name: (right[name], len(gaps[name])) for name in who})
+    worse = compare_on_gold({name: (right[name], len(gaps[name])) for name in who})
     found = {}
     for name in who:
         lower, upper = share_interval(right[name], len(gaps[name]))
@@ -96,8 +96,20 @@ def qualities(state: State, who: Sequence[str]) -> dict[str, Quality]:
     return found
 
 
-def _compared(answers: Mapping[str, tuple[int, int]]) -> dict[str, float]:
-    """The corrected p-value of each assessor with enough right and all answers to compare with the others'."""
+def compare_on_gold(answers: Mapping[str, tuple[int, int]]) -> dict[str, float]:
+    """The corrected p-value of each assessor who has enough answers, as have the others together.
+
+    Parameters
+    ----------
+    answers
+        The number of right answers and of all answers, by assessor.
+
+    Examples
+    --------
+    >>> found = compare_on_gold({"ann": (26, 30), "bob": (12, 30), "cy": (25, 30), "dee": (2, 3)})
+    >>> {name: float(f"{p:.2g}") for name, p in found.items()}
+    {'ann': 1.0, 'bob': 9.9e-05, 'cy': 1.0}
+    """
     all_right, total = (sum(each) for each in zip(*answers.values(), strict=True)) if answers else (0, 0)
     enough = {name: of for name, of in answers.items() if of[1] >= FEWEST_GOLD and total - of[1] >= FEWEST_GOLD}
     return {
