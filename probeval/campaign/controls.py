@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 
-from probeval.campaign.events import Pair, Purpose
+from probeval.campaign.events import Pair, TaskPurpose
 from probeval.campaign.setup import Setup
 from probeval.campaign.state import State
 
@@ -18,7 +18,7 @@ __all__ = ["REPEAT_AFTER", "answer_purpose", "control_pair", "gold_left", "task_
 REPEAT_AFTER = 20  # own judgments in between, so that an answer is not simply remembered
 
 
-def task_purpose(setup: Setup, assessor: str, task: int) -> Purpose:
+def task_purpose(setup: Setup, assessor: str, task: int) -> TaskPurpose:
     """The purpose of an assessor's task, by its position 0, 1, 2, ..
 
     It comes from a hash of the seed, the assessor and the position. So it needs no model, does not depend on grades or
@@ -28,19 +28,19 @@ def task_purpose(setup: Setup, assessor: str, task: int) -> Purpose:
     --------
     >>> from probeval.data import Scale
     >>> setup = Setup(name="a", metric="P@5", scale=Scale.binary(), model="uniform", depth=5, gold_share=0.2)
-    >>> [task for task in range(20) if task_purpose(setup, "ann", task) is Purpose.gold]
+    >>> [task for task in range(20) if task_purpose(setup, "ann", task) is TaskPurpose.gold]
     [0, 3, 5, 6, 7, 12]
     """
     at = setup.draw("purpose", assessor, str(task))
     if at < setup.gold_share:
-        return Purpose.gold
-    return Purpose.repeat if at < setup.gold_share + setup.repeat_share else Purpose.judgment
+        return TaskPurpose.gold
+    return TaskPurpose.repeat if at < setup.gold_share + setup.repeat_share else TaskPurpose.judgment
 
 
 def control_pair(
     state: State,
     assessor: str,
-    purpose: Purpose,
+    purpose: TaskPurpose,
     *,
     taken: Collection[Pair],
     here: str | None,
@@ -67,7 +67,7 @@ def control_pair(
         Whether they may take a topic.
     """
     setup = state.settings
-    candidates = {Purpose.gold: _gold, Purpose.repeat: _repeatable}.get(purpose)
+    candidates = {TaskPurpose.gold: _gold, TaskPurpose.repeat: _repeatable}.get(purpose)
     if candidates is None:
         return None
 
@@ -79,14 +79,14 @@ def control_pair(
     return min(free, key=place, default=None)
 
 
-def answer_purpose(state: State, assessor: str, pair: Pair) -> Purpose:
+def answer_purpose(state: State, assessor: str, pair: Pair) -> TaskPurpose:
     """The purpose of an answer: that of the lease, else that of an earlier answer; of other gold pairs it is gold."""
     held, before = state.leases.get(pair, {}).get(assessor), state.answers(pair).get(assessor)
     if held is not None:
         return held.purpose
     if before is not None:
         return before.purpose
-    return Purpose.gold if pair in state.gold else Purpose.judgment
+    return TaskPurpose.gold if pair in state.gold else TaskPurpose.judgment
 
 
 def gold_left(state: State, assessor: str) -> int:

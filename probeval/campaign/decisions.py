@@ -21,9 +21,9 @@ from probeval.campaign.events import (
     Leased,
     Pair,
     Phase,
-    Purpose,
     Released,
     Skipped,
+    TaskPurpose,
     Withdrawn,
 )
 from probeval.campaign.leases import lease, lease_new
@@ -270,7 +270,7 @@ class Withdraw(Action[Withdrawn]):
 
     def following(self, state: State, event: Withdrawn, now: float) -> Sequence[Event]:
         """A lease of the pair; the person's other leases are renewed so that it comes before them."""
-        is_control = event.purpose is not Purpose.judgment
+        is_control = event.purpose is not TaskPurpose.judgment
         if state.phase is not Phase.open or not (is_control or state.is_open(event.pair, self.by, now)):
             return ()
         others = [(held.pair, held.purpose) for held in state.held_by(self.by, now)]

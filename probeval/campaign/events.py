@@ -56,7 +56,6 @@ __all__ = [
     "PairEvent",
     "Phase",
     "PhaseChanged",
-    "Purpose",
     "QueriesChanged",
     "QueryGuidelinesChanged",
     "Released",
@@ -66,6 +65,7 @@ __all__ = [
     "SignedIn",
     "SignedOut",
     "Skipped",
+    "TaskPurpose",
     "TopicsAssigned",
     "Withdrawn",
 ]
@@ -81,7 +81,7 @@ class Phase(StrEnum):
     closed = "closed"
 
 
-class Purpose(StrEnum):
+class TaskPurpose(StrEnum):
     """The reason why an assessor judges a pair: for its grade, or to check their work on a pair with a known grade."""
 
     judgment = "judgment"
@@ -212,7 +212,7 @@ class Leased(PairEvent):
     kind = "leased"
     until: float
     pick: Pick | None = None
-    purpose: Purpose = Purpose.judgment
+    purpose: TaskPurpose = TaskPurpose.judgment
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -248,7 +248,7 @@ class Judged(PairEvent):
     source: str = ""
     at: float | None = None
     seconds: float | None = None
-    purpose: Purpose = Purpose.judgment
+    purpose: TaskPurpose = TaskPurpose.judgment
 
     @property
     def when(self) -> float:
@@ -262,7 +262,7 @@ class Withdrawn(PairEvent):
 
     kind = "withdrawn"
     judgment: int
-    purpose: Purpose = Purpose.judgment
+    purpose: TaskPurpose = TaskPurpose.judgment
 
 
 @dataclass(frozen=True, kw_only=True)

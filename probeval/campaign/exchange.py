@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from probeval.campaign.codec import encode
-from probeval.campaign.events import Event, Imported, Judged, Labelled, Purpose
+from probeval.campaign.events import Event, Imported, Judged, Labelled, TaskPurpose
 from probeval.campaign.parsing import as_name
 from probeval.campaign.state import State
 from probeval.data.evidence import LabelTable
@@ -288,7 +288,9 @@ def export_rows(state: State) -> list[dict[str, Any]]:
         latest, settled = state.latest(pair), state.adjudicated.get(pair)
         if settled is not None:
             overruled = " ".join(f"{who}:{judgment.grade:g}" for who, judgment in sorted(latest.items()))
-            rows.append((*pair, settled.grade, settled.by, settled.time, None, "", True, overruled, Purpose.judgment))
+            rows.append(
+                (*pair, settled.grade, settled.by, settled.time, None, "", True, overruled, TaskPurpose.judgment)
+            )
         else:
             rows += [_row(j) for _, j in sorted(latest.items())]
     rows += [_row(j) for pair in sorted(state.controls) for _, j in sorted(state.answers(pair).items())]

@@ -10,7 +10,7 @@ from typing import TypedDict
 import numpy as np
 import pandas as pd
 
-from probeval.campaign.events import Pair, Purpose
+from probeval.campaign.events import Pair, TaskPurpose
 from probeval.campaign.parsing import as_grade
 from probeval.campaign.state import State
 from probeval.data.collection import read_judgments
@@ -155,7 +155,7 @@ def gold_of(state: State, retrieved: Collection[Pair]) -> GoldList:
     """The gold pairs and their answers, from the state and the pairs that some run retrieves."""
     scale, found = state.settings.scale, []
     for pair, known in sorted(state.gold.items()):
-        given = [answer.grade for answer in state.answers(pair).values() if answer.purpose is Purpose.gold]
+        given = [answer.grade for answer in state.answers(pair).values() if answer.purpose is TaskPurpose.gold]
         right = sum(is_right(scale, grade, known) for grade in given)
         mean = float(np.mean(given)) if given else float("nan")
         found.append(GoldPair(*pair, known, pair in retrieved, len(given), right, mean))

@@ -18,10 +18,10 @@ from probeval.campaign.events import (
     Labelled,
     PairEvent,
     PhaseChanged,
-    Purpose,
     QueriesChanged,
     Revoked,
     RunsAdded,
+    TaskPurpose,
 )
 from probeval.campaign.setup import Setup
 
@@ -113,7 +113,7 @@ def _what(event: Event, before: Setup | None) -> str:
 
 
 def _described(values: Mapping[str, Any]) -> list[str]:
-    return [f"{name} {value}" for name, value in values.items() if value not in (None, "", 0, (), Purpose.judgment)]
+    return [f"{name} {value}" for name, value in values.items() if value not in (None, "", 0, (), TaskPurpose.judgment)]
 
 
 def _one_line(text: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from probeval.campaign.controls import control_pair, task_purpose
-from probeval.campaign.events import Leased, Pair, Purpose
+from probeval.campaign.events import Leased, Pair, TaskPurpose
 from probeval.campaign.state import State
 from probeval.selection import Pick
 from probeval.selection.topics import Queue
@@ -50,7 +50,7 @@ def lease(
     now: float,
     *,
     pick: Pick | None = None,
-    purpose: Purpose = Purpose.judgment,
+    purpose: TaskPurpose = TaskPurpose.judgment,
 ) -> Leased:
     """A lease of the pair to this assessor, starting now; with its prediction if the model proposed it."""
     until = now + state.settings.lease

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import betaincinv, gammaln, stdtrit
 
 from probeval.campaign.controls import gold_left
-from probeval.campaign.events import Purpose
+from probeval.campaign.events import TaskPurpose
 from probeval.campaign.gold import is_right
 from probeval.campaign.state import State
 
@@ -69,10 +69,10 @@ def qualities(state: State, who: Sequence[str]) -> dict[str, Quality]:
         for name, answer in state.answers(pair).items():
             if name not in gaps:
                 continue
-            if answer.purpose is Purpose.gold and pair in state.gold:
+            if answer.purpose is TaskPurpose.gold and pair in state.gold:
                 gaps[name].append(answer.grade - state.gold[pair])
                 right[name] += is_right(scale, answer.grade, state.gold[pair])
-            elif answer.purpose is Purpose.repeat and name in state.latest(pair):
+            elif answer.purpose is TaskPurpose.repeat and name in state.latest(pair):
                 again[name].append(answer.grade - state.latest(pair)[name].grade)
     worse = compare_on_gold({name: (right[name], len(gaps[name])) for name in who})
     found = {}

@@ -33,7 +33,6 @@ from probeval.campaign.events import (
     Pair,
     Phase,
     PhaseChanged,
-    Purpose,
     QueriesChanged,
     QueryGuidelinesChanged,
     Released,
@@ -42,6 +41,7 @@ from probeval.campaign.events import (
     SignedIn,
     SignedOut,
     Skipped,
+    TaskPurpose,
     TopicsAssigned,
     Withdrawn,
 )
@@ -57,7 +57,7 @@ FOR_MODELS = (Created, Changed, Judged, Withdrawn, Adjudicated, Labelled, RunsAd
 
 def concerns_models(event: Event) -> bool:
     """Whether an event changes a model's input; answers to gold and repeated pairs do not."""
-    is_answer = isinstance(event, (Judged, Withdrawn)) and event.purpose is not Purpose.judgment
+    is_answer = isinstance(event, (Judged, Withdrawn)) and event.purpose is not TaskPurpose.judgment
     return isinstance(event, FOR_MODELS) and not is_answer
 
 
@@ -272,7 +272,7 @@ def _one_per_pair(given: Judgments, rule: str, settled: list[Adjudicated]) -> Ju
 
 def _place(event: Judged | Withdrawn) -> str:
     """Where the state has a judgment: among those of the campaign, or among the answers to gold and repeated pairs."""
-    return "judged" if event.purpose is Purpose.judgment else "controls"
+    return "judged" if event.purpose is TaskPurpose.judgment else "controls"
 
 
 def fold(state: State, events: Iterable[Event]) -> State:
@@ -360,7 +360,7 @@ class _Draft:
             case Leased():
                 leases = self.of("leases")
                 leases[event.pair] = {**leases.get(event.pair, {}), event.by: event}
-                if event.purpose is Purpose.judgment and event.pair not in self.seen("judged"):
+                if event.purpose is TaskPurpose.judgment and event.pair not in self.seen("judged"):
                     self.of("topics")[event.by] = event
                 if event.pick is not None and event.pair not in self.seen("judged"):
                     self.of("picks")[event.pair] = event

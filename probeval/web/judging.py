@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from probeval.campaign import Phase, Purpose, State, Task
+from probeval.campaign import Phase, State, Task, TaskPurpose
 from probeval.data.scale import Scale
 from probeval.web.assessors import Assessor
 from probeval.web.documents import Document
@@ -162,7 +162,7 @@ def seen_since(state: State, pair: tuple[str, str], assessor: str) -> int:
     On a repeated pair, remarks from the first time would show that it is one.
     """
     held = state.leases.get(pair, {}).get(assessor)
-    return held.number if held is not None and held.purpose is Purpose.repeat else 0
+    return held.number if held is not None and held.purpose is TaskPurpose.repeat else 0
 
 
 def shown_document(document: Document | None, query: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from probeval.campaign import Adjudicated, Campaign, GoldChanged, Judged, Leased, Purpose, State, check_store, fold
+from probeval.campaign import Adjudicated, Campaign, GoldChanged, Judged, Leased, State, TaskPurpose, check_store, fold
 from probeval.campaign.codec import decode, encode
 from probeval.campaign.controls import REPEAT_AFTER, task_purpose
 from probeval.campaign.quality import ALARM, compare_on_gold, p_worse, share_interval
@@ -63,30 +63,30 @@ def test_each_task_has_the_purpose_of_its_position(make: Make):
     _judge(campaign, "ann", 45)
     given = _of(campaign.log(), "ann")
     drawn = [task_purpose(campaign.setup, "ann", at) for at in range(len(given))]
-    gold = [at for at, answer in enumerate(given) if answer.purpose is Purpose.gold]
-    assert gold == [at for at, purpose in enumerate(drawn) if purpose is Purpose.gold]
+    gold = [at for at, answer in enumerate(given) if answer.purpose is TaskPurpose.gold]
+    assert gold == [at for at, purpose in enumerate(drawn) if purpose is TaskPurpose.gold]
     assert len({given[at].pair for at in gold}) == len(gold)  # each once
-    repeats = [at for at, answer in enumerate(given) if answer.purpose is Purpose.repeat]
+    repeats = [at for at, answer in enumerate(given) if answer.purpose is TaskPurpose.repeat]
     assert repeats
-    assert set(repeats) <= {at for at, purpose in enumerate(drawn) if purpose is Purpose.repeat}
+    assert set(repeats) <= {at for at, purpose in enumerate(drawn) if purpose is TaskPurpose.repeat}
     for at in repeats:
         (first,) = [i for i in range(at) if given[i].pair == given[at].pair]
-        own = [answer for answer in given[first + 1 : at] if answer.purpose is Purpose.judgment]
+        own = [answer for answer in given[first + 1 : at] if answer.purpose is TaskPurpose.judgment]
         assert len(own) >= REPEAT_AFTER
     shares = Counter(task_purpose(campaign.setup, "bob", at) for at in range(4000))
-    assert shares[Purpose.gold] / 4000 == pytest.approx(0.3, abs=4 * np.sqrt(0.21 / 4000))
-    assert shares[Purpose.repeat] / 4000 == pytest.approx(0.2, abs=4 * np.sqrt(0.16 / 4000))
+    assert shares[TaskPurpose.gold] / 4000 == pytest.approx(0.3, abs=4 * np.sqrt(0.21 / 4000))
+    assert shares[TaskPurpose.repeat] / 4000 == pytest.approx(0.2, abs=4 * np.sqrt(0.16 / 4000))
 
 
 def test_without_a_share_nothing_is_checked_and_with_no_pair_left_judging_goes_on(make: Make):
     campaign = make()
     campaign.change_gold("eve", OUTSIDE)
     _judge(campaign, "ann", 10)
-    assert {answer.purpose for answer in _of(campaign.log(), "ann")} == {Purpose.judgment}
+    assert {answer.purpose for answer in _of(campaign.log(), "ann")} == {TaskPurpose.judgment}
     campaign.change("eve", gold_share=0.9)
     _judge(campaign, "ann", 10)
     given = Counter(answer.purpose for answer in _of(campaign.log(), "ann"))
-    assert given == {Purpose.judgment: 18, Purpose.gold: 2}
+    assert given == {TaskPurpose.judgment: 18, TaskPurpose.gold: 2}
     assert campaign.status().assessors[0].gold_left == 0
     assert any("ann has answered all gold pairs" in sentence for sentence in campaign.status().advice)
 
@@ -99,7 +99,7 @@ def test_the_known_grade_of_a_retrieved_pair_counts_and_answers_do_not(make: Mak
     while len(answered) < 2:
         (task,) = campaign.next("ann")
         lease = campaign.state.leases[task.query, task.doc]["ann"]
-        if lease.purpose is Purpose.gold:
+        if lease.purpose is TaskPurpose.gold:
             before = campaign.state.changed
             campaign.record("ann", task.query, task.doc, 1)
             assert campaign.state.changed == before  # nothing new for the model
@@ -132,7 +132,7 @@ def test_late_runs_settle_the_gold_pairs_that_they_retrieve(make: Make):
 
 def test_of_a_repeated_pair_the_first_answer_counts(make: Make):
     campaign = make(repeat_share=0.3, seed=2)
-    _judge(campaign, "ann", 40, lambda lease: 2.0 if lease.purpose is Purpose.repeat else 0.0)
+    _judge(campaign, "ann", 40, lambda lease: 2.0 if lease.purpose is TaskPurpose.repeat else 0.0)
     state = campaign.state
     again = [pair for pair in state.controls if "ann" in state.answers(pair)]
     assert again
@@ -168,8 +168,8 @@ def test_a_price_of_switching_keeps_gold_in_the_topic(make: Make):
     campaign.refresh()
     _judge(campaign, "ann", 12)
     given = _of(campaign.log(), "ann")
-    assert any(answer.purpose is Purpose.gold for answer in given[1:])
-    assert all(a.query == b.query for a, b in pairwise(given) if b.purpose is Purpose.gold)
+    assert any(answer.purpose is TaskPurpose.gold for answer in given[1:])
+    assert all(a.query == b.query for a, b in pairwise(given) if b.purpose is TaskPurpose.gold)
 
 
 def test_the_log_comes_back_and_a_second_process_gives_the_same_tasks(make: Make, store: str, clock: Clock):

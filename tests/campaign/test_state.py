@@ -27,7 +27,6 @@ from probeval.campaign.events import (
     Leased,
     Phase,
     PhaseChanged,
-    Purpose,
     QueriesChanged,
     QueryGuidelinesChanged,
     Released,
@@ -37,6 +36,7 @@ from probeval.campaign.events import (
     SignedIn,
     SignedOut,
     Skipped,
+    TaskPurpose,
     TopicsAssigned,
     Withdrawn,
 )
@@ -47,7 +47,7 @@ SETUP = Setup(name="c", metric="nDCG@5", scale=Scale.graded(2), model="uniform",
 NAMES = st.sampled_from(["ann", "bob", "cy"])
 PAIRS = st.tuples(st.sampled_from(["q1", "q2"]), st.sampled_from(["d1", "d2", "d3"]))
 GRADES = st.sampled_from([0.0, 1.0, 2.0])
-PURPOSES = st.sampled_from(list(Purpose))
+PURPOSES = st.sampled_from(list(TaskPurpose))
 
 
 def _begun(*events: Event) -> list[Event]:
