@@ -107,7 +107,7 @@ class GoldList(Shown):
         return (View(self.to_frame(), self._headline()),)
 
     def sentences(self) -> tuple[str, ...]:
-        """What is missing for gold pairs to be used, and how many grades count."""
+        """The number of gold pairs, of those that count as judged, and a missing share, if any."""
         found = [f"{len(self.pairs):,} gold pairs; {sum(p.retrieved for p in self.pairs):,} of them count as judged."]
         if self.pairs and not self.gold_share:
             found.append("No task is a gold pair yet: set a share with campaign change --gold-share .05.")
