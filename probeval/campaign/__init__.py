@@ -13,6 +13,7 @@ from probeval.campaign.events import (
     Created,
     Event,
     Flagged,
+    GoldChanged,
     GuidelineChanged,
     Imported,
     Invited,
@@ -30,6 +31,7 @@ from probeval.campaign.events import (
     SignedIn,
     SignedOut,
     Skipped,
+    TaskPurpose,
     TopicsAssigned,
     Withdrawn,
 )
@@ -40,6 +42,7 @@ from probeval.campaign.exchange import (
     import_formats,
     read_incoming,
 )
+from probeval.campaign.gold import GoldList, GoldPair
 from probeval.campaign.history import HistoryEntry, history
 from probeval.campaign.leases import Task
 from probeval.campaign.people import People
@@ -65,6 +68,9 @@ __all__ = [
     "Event",
     "ExportFormat",
     "Flagged",
+    "GoldChanged",
+    "GoldList",
+    "GoldPair",
     "GuidelineChanged",
     "HistoryEntry",
     "Imported",
@@ -95,6 +101,7 @@ __all__ = [
     "Store",
     "StoreCheck",
     "Task",
+    "TaskPurpose",
     "Topic",
     "TopicList",
     "TopicsAssigned",

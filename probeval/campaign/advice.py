@@ -35,6 +35,9 @@ def _sentences(status: Status, now: float) -> Iterator[str]:
         yield "The audit raises an alarm: find the reason before you rely on the scores."
     if status.disagreements:
         yield f"Adjudicate {_counted(status.disagreements, 'pair')} on which assessors differ."
+    for share in status.assessors:
+        if share.is_worse:
+            yield f"{share.assessor} answers gold pairs worse than the others: look at their judgments."
     if snapshot is None:
         yield "The model has not run yet: it needs a moment."
     elif snapshot.reached:
@@ -45,6 +48,11 @@ def _sentences(status: Status, now: float) -> Iterator[str]:
         for share in status.assessors:
             if now - share.last > DAY:
                 yield f"{share.assessor} has not judged since {day_of(share.last, now)}."
+    if status.setup.gold_share and not status.gold:
+        yield "There are no gold pairs yet: give them with campaign gold."
+    for share in status.assessors:
+        if status.setup.gold_share and share.gold and not share.gold_left:
+            yield f"{share.assessor} has answered all gold pairs: give more with campaign gold."
     for share in status.assessors:
         if share.manner:
             yield f"{share.assessor} is more {share.manner} than the others: discuss the guideline."

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from probeval.campaign.archive import unpack
 from probeval.campaign.candidates import Candidates
-from probeval.campaign.events import Changed, Phase, PhaseChanged, RunsAdded
+from probeval.campaign.events import Changed, GoldChanged, Phase, PhaseChanged, RunsAdded
+from probeval.campaign.gold import GoldList, checked_gold, gold_of, read_gold
 from probeval.campaign.log import Log
-from probeval.campaign.owner_decisions import AddRuns, ChangePhase, ChangeSettings
+from probeval.campaign.owner_decisions import AddRuns, ChangeGold, ChangePhase, ChangeSettings
 from probeval.campaign.parsing import as_name
 from probeval.campaign.people import People
 from probeval.campaign.setup import Setup
@@ -62,6 +65,12 @@ class CampaignBase:
         return self._candidates(self.state).pool
 
     @property
+    def docs(self) -> frozenset[str]:
+        """The documents that assessors may see: those of the pool and of gold pairs."""
+        state = self.state
+        return frozenset(map(str, self._candidates(state).pool.docs)).union(doc for _, doc in state.gold)
+
+    @property
     def collection(self) -> Collection:
         """Runs, evidence and the judgments so far, one grade per pair."""
         state = self.state
@@ -102,6 +111,24 @@ class CampaignBase:
         before, depth = self._candidates(state).collection.runs, state.settings.depth
         gained = len(before.joined(runs).top(depth).pool) - len(before.top(depth).pool)
         return self._log.advance(AddRuns(by=who, before=before, runs=runs, source=source, pairs=gained)).event
+
+    def change_gold(
+        self, by: str, grades: Mapping[str, Mapping[str, float]] | str | Path, *, token: str | None = None
+    ) -> GoldChanged:
+        """Replace the gold pairs, whose grades are known: by a file of judgments, or grades by query and document.
+
+        Their queries must be those of the campaign; their documents need not be in a run. If a run retrieves the pair,
+        its known grade is settled: it counts as if it were adjudicated.
+        """
+        known = self._candidates(self.state)
+        given = read_gold(Path(grades), self.scale) if isinstance(grades, (str, Path)) else grades
+        gold = checked_gold(given, known.collection.runs.queries, self.scale)
+        return self._log.advance(ChangeGold(by=by, grades=gold, retrieved=known.retrieved, token=token)).event
+
+    def gold(self) -> GoldList:
+        """The gold pairs, and how assessors answered them."""
+        state = self.state
+        return gold_of(state, self._candidates(state).retrieved)
 
     def _candidates(self, state: State) -> Candidates:
         key = state.runs, state.settings.depth

@@ -44,7 +44,7 @@ from probeval.campaign.owner_decisions import (
 from probeval.campaign.parsing import as_grade, as_name, as_owners, as_texts
 from probeval.campaign.runner import ModelRunner
 from probeval.campaign.snapshot import ModelSnapshot
-from probeval.campaign.state import FOR_MODELS, State
+from probeval.campaign.state import State, concerns_models
 from probeval.campaign.status import Status, status_of
 from probeval.campaign.store import Store
 from probeval.campaign.topics import TopicList, topics_of
@@ -281,7 +281,8 @@ class Campaign(CampaignBase, Described):
         """Judge a pair; the judgment is on disk when this returns.
 
         Judgments are accepted even if another assessor holds the pair, so no work is lost when a lease runs out. A
-        second judgment by the same assessor replaces the first.
+        second judgment by the same assessor replaces the first. An answer to a gold or a repeated pair is kept, but is
+        not a judgment of the campaign.
 
         Parameters
         ----------
@@ -316,19 +317,19 @@ class Campaign(CampaignBase, Described):
 
     def skip(self, assessor: str, query: str, doc: str, *, reason: str = "", token: str | None = None) -> Skipped:
         """Leave a pair to others: this assessor does not get it again."""
-        return self._log.advance(Skip(by=assessor, pair=self._pair(query, doc), reason=reason, token=token)).event
+        return self._log.advance(Skip(by=assessor, pair=self._task_pair(query, doc), reason=reason, token=token)).event
 
     def flag(self, assessor: str, query: str, doc: str, *, reason: str = "", token: str | None = None) -> Flagged:
         """Report a problem with a pair."""
-        return self._log.advance(Flag(by=assessor, pair=self._pair(query, doc), reason=reason, token=token)).event
+        return self._log.advance(Flag(by=assessor, pair=self._task_pair(query, doc), reason=reason, token=token)).event
 
     def comment(self, assessor: str, query: str, doc: str, text: str, *, token: str | None = None) -> Commented:
         """Comment on a pair."""
-        return self._log.advance(Comment(by=assessor, pair=self._pair(query, doc), text=text, token=token)).event
+        return self._log.advance(Comment(by=assessor, pair=self._task_pair(query, doc), text=text, token=token)).event
 
     def release(self, assessor: str, query: str, doc: str, *, token: str | None = None) -> Released:
         """Give a pair back before its lease runs out."""
-        return self._log.advance(Release(by=assessor, pair=self._pair(query, doc), token=token)).event
+        return self._log.advance(Release(by=assessor, pair=self._task_pair(query, doc), token=token)).event
 
     def adjudicate(
         self, by: str, query: str, doc: str, grade: float, *, reason: str = "", token: str | None = None
@@ -395,7 +396,7 @@ class Campaign(CampaignBase, Described):
         return self._log.store.serving()
 
     def _judge(self, assessor: str, query: str, doc: str, grade: float) -> Judge:
-        return Judge(by=assessor, pair=self._pair(query, doc), grade=as_grade(self.scale, grade))
+        return Judge(by=assessor, pair=self._task_pair(query, doc), grade=as_grade(self.scale, grade))
 
     def _lease_next(self, assessor: str, n: int) -> LeaseNext:
         snapshot, state = self.snapshot, self._log.known
@@ -413,7 +414,7 @@ class Campaign(CampaignBase, Described):
 
     def _behind(self, snapshot: ModelSnapshot) -> int:
         """The number of events after a snapshot that affect the model."""
-        return sum(isinstance(event, FOR_MODELS) for event in self.log(snapshot.number))
+        return sum(map(concerns_models, self.log(snapshot.number)))
 
     def _model_runner(self) -> ModelRunner:
         state = self.state
@@ -421,6 +422,11 @@ class Campaign(CampaignBase, Described):
         if self._runner is None or self._runner[0] != inputs:
             self._runner = inputs, ModelRunner(self.collection, card=self._part("card"))
         return self._runner[1]
+
+    def _task_pair(self, query: str, doc: str) -> Pair:
+        """The pair, if an assessor may get it: some run retrieves it, or it is gold."""
+        pair = query, doc
+        return pair if pair in self._log.known.gold else self._pair(query, doc)
 
     def _pair(self, query: str, doc: str) -> Pair:
         known = self._candidates(self._log.known)

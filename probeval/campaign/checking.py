@@ -14,6 +14,7 @@ from probeval.campaign.events import (
     Adjudicated,
     Created,
     Event,
+    GoldChanged,
     Judged,
     Labelled,
     Pair,
@@ -76,7 +77,7 @@ def check_store(store: Store) -> StoreCheck:
 
     - Events are numbered 1, 2, 3, .. without gaps, every one can be read, and its digest is right; so none was changed,
       removed or moved. A person who can write to the store can compute digests too: this finds accidents, not forgery.
-    - Grades are on the scale, and judgments of pairs that some run retrieves, unless they were imported.
+    - Grades are on the scale, and judgments of pairs that some run retrieves, unless they were imported or are gold.
     - A withdrawal names an earlier judgment of the same pair by the same person.
     - Every part that an event names is there, and its digest is right.
     - No snapshot includes an event beyond the end of the log.
@@ -154,14 +155,16 @@ def _broken_parts(store: Store, key: int, events: Sequence[Event]) -> Iterator[s
 
 def _wrong_events(events: Sequence[Event], state: State, retrieved: frozenset[Pair]) -> Iterator[str]:
     """Events that no decision could have made."""
-    scale, standing = state.settings.scale, dict[int, Judged]()
+    scale, standing, gold = state.settings.scale, dict[int, Judged](), set[Pair]()
     for event in events:
         if isinstance(event, Created) != (event.number == 1):
             yield f"event {event.number}: only the first event creates the campaign"
         if isinstance(event, (Judged, Adjudicated)) and not on_scale(scale, event.grade):
             yield f"event {event.number}: grade {event.grade:g} is not on the scale {scale}"
+        if isinstance(event, GoldChanged):
+            gold |= {(query, doc) for query, docs in event.grades.items() for doc in docs}
         imported = isinstance(event, Judged) and event.source
-        if isinstance(event, PairEvent) and not imported and event.pair not in retrieved:
+        if isinstance(event, PairEvent) and not imported and event.pair not in retrieved and event.pair not in gold:
             yield f"event {event.number}: no run retrieves document {event.doc!r} for query {event.query!r}"
         if isinstance(event, Judged):
             standing[event.number] = event

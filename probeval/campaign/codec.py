@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
-from probeval.campaign.events import KINDS, Event, Phase, Role
+from probeval.campaign.events import KINDS, Event, Phase, Role, TaskPurpose
 from probeval.campaign.setup import Setup
 from probeval.selection import Pick
 
@@ -58,6 +58,7 @@ CONVERTED: dict[str, Callable[[Any], Any]] = {
     "columns": tuple,
     "systems": tuple,
     "phase": Phase,
+    "purpose": TaskPurpose,
     "role": Role,
 }
 TYPES: dict[str, type | tuple[type, ...]] = {

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
+from probeval.campaign.controls import answer_purpose
 from probeval.campaign.events import (
     Commented,
     Event,
@@ -22,6 +23,7 @@ from probeval.campaign.events import (
     Phase,
     Released,
     Skipped,
+    TaskPurpose,
     Withdrawn,
 )
 from probeval.campaign.leases import lease, lease_new
@@ -227,8 +229,13 @@ class Judge(PairAction[Judged]):
 
     def event(self, state: State, now: float) -> Judged:
         """The judgment, under the current guideline."""
-        spent = self._spent(state, now)
-        return Judged(**self._head(now), grade=self.grade, guideline=state.guideline_version, seconds=spent)
+        return Judged(
+            **self._head(now),
+            grade=self.grade,
+            guideline=state.guideline_version,
+            seconds=self._spent(state, now),
+            purpose=answer_purpose(state, self.by, self.pair),
+        )
 
     def _spent(self, state: State, now: float) -> float | None:
         """The time spent, at most the time since the pair was leased; None if it was not leased to this person."""
@@ -252,20 +259,25 @@ class Withdraw(Action[Withdrawn]):
 
     def event(self, state: State, now: float) -> Withdrawn:
         """The withdrawal; only the person's own judgments made here can be withdrawn."""
-        own = [j for judgments in state.judged.values() for j in judgments if j.by == self.by and not j.source]
+        given = (*state.judged.values(), *state.controls.values())
+        own = [j for judgments in given for j in judgments if j.by == self.by and not j.source]
         matching = [j for j in own if self.judgment in (None, j.number)]
         if not matching:
             which = "" if self.judgment is None else f" {self.judgment}"
             raise CampaignError(f"{self.by!r} has no judgment{which} to withdraw.")
         last = max(matching, key=lambda judgment: judgment.number)
-        return Withdrawn(**self._head(now), query=last.query, doc=last.doc, judgment=last.number)
+        return Withdrawn(**self._head(now), query=last.query, doc=last.doc, judgment=last.number, purpose=last.purpose)
 
     def following(self, state: State, event: Withdrawn, now: float) -> Sequence[Event]:
         """A lease of the pair; the person's other leases are renewed so that it comes before them."""
-        if state.phase is not Phase.open or not state.is_open(event.pair, self.by, now):
+        is_control = event.purpose is not TaskPurpose.judgment
+        if state.phase is not Phase.open or not (is_control or state.is_open(event.pair, self.by, now)):
             return ()
-        others = [held.pair for held in state.held_by(self.by, now)]
-        return [lease(state, pair, self.by, now) for pair in (event.pair, *others)]
+        others = [(held.pair, held.purpose) for held in state.held_by(self.by, now)]
+        return [
+            lease(state, pair, self.by, now, purpose=purpose)
+            for pair, purpose in ((event.pair, event.purpose), *others)
+        ]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,6 +7,7 @@
     GuidelineChanged  the assessors' guideline changed; versions count from 1
     QueryGuidelinesChanged  the guidelines of some queries changed; versions count on
     QueriesChanged    query texts were added or replaced
+    GoldChanged       the pairs with known grades changed
     TopicsAssigned    topics were given to assessors
     Leased            a pair was given to an assessor until a time
     Released          a lease ended early
@@ -45,6 +46,7 @@ __all__ = [
     "Created",
     "Event",
     "Flagged",
+    "GoldChanged",
     "GuidelineChanged",
     "Imported",
     "Invited",
@@ -64,6 +66,7 @@ __all__ = [
     "SignedIn",
     "SignedOut",
     "Skipped",
+    "TaskPurpose",
     "TopicsAssigned",
     "Withdrawn",
 ]
@@ -77,6 +80,14 @@ class Phase(StrEnum):
     open = "open"
     paused = "paused"
     closed = "closed"
+
+
+class TaskPurpose(StrEnum):
+    """The reason why an assessor judges a pair: for its grade, or to check their work on a pair with a known grade."""
+
+    judgment = "judgment"
+    gold = "gold"  # the grade is known
+    repeat = "repeat"  # they judged it before
 
 
 class Role(StrEnum):
@@ -169,6 +180,14 @@ class QueriesChanged(Event):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
+class GoldChanged(Event):
+    """The gold pairs are these from now on: their grades, by query and document. Earlier ones no longer are."""
+
+    kind = "gold"
+    grades: Mapping[str, Mapping[str, float]]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
 class TopicsAssigned(Event):
     """Topics were given to assessors, by the id of the query; an empty name leaves a topic to all."""
 
@@ -187,11 +206,14 @@ class Leased(PairEvent):
     pick
         The prediction of the pair when the model proposed it, and its probability if it was drawn at random; None if
         the model did not propose it, and in logs of earlier versions.
+    purpose
+        The reason why they get it.
     """
 
     kind = "leased"
     until: float
     pick: Pick | None = None
+    purpose: TaskPurpose = TaskPurpose.judgment
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -217,6 +239,8 @@ class Judged(PairEvent):
         The time at which it was made, if known and different from the time of the event.
     seconds
         The time that the assessor spent on it, without breaks; None if it was not measured.
+    purpose
+        The reason why they judged it. An answer to a gold or a repeated pair is not a judgment of the campaign.
     """
 
     kind = "judged"
@@ -225,6 +249,7 @@ class Judged(PairEvent):
     source: str = ""
     at: float | None = None
     seconds: float | None = None
+    purpose: TaskPurpose = TaskPurpose.judgment
 
     @property
     def when(self) -> float:
@@ -234,10 +259,11 @@ class Judged(PairEvent):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Withdrawn(PairEvent):
-    """A judgment, named by its number, was withdrawn."""
+    """A judgment, named by its number and with its purpose, was withdrawn."""
 
     kind = "withdrawn"
     judgment: int
+    purpose: TaskPurpose = TaskPurpose.judgment
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -384,8 +410,8 @@ class SignedOut(Event):
 KINDS: dict[str, type[Event]] = {
     event.kind: event
     for event in (
-        Created, Changed, GuidelineChanged, QueryGuidelinesChanged, QueriesChanged, TopicsAssigned, Leased, Released,
-        Judged, Withdrawn, Skipped, Flagged, Commented, Adjudicated, Imported, Labelled, RunsAdded, PhaseChanged,
-        Invited, Revoked, SignedIn, SignedOut,
+        Created, Changed, GuidelineChanged, QueryGuidelinesChanged, QueriesChanged, GoldChanged, TopicsAssigned, Leased,
+        Released, Judged, Withdrawn, Skipped, Flagged, Commented, Adjudicated, Imported, Labelled, RunsAdded,
+        PhaseChanged, Invited, Revoked, SignedIn, SignedOut,
     )
 }  # fmt: skip

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from probeval.campaign.codec import encode
-from probeval.campaign.events import Event, Imported, Judged, Labelled
+from probeval.campaign.events import Event, Imported, Judged, Labelled, TaskPurpose
 from probeval.campaign.parsing import as_name
 from probeval.campaign.state import State
 from probeval.data.evidence import LabelTable
@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 NOTHING = Judgments.rows([], [], [])
-COLUMNS = ("query", "doc", "grade", "assessor", "time", "guideline", "source", "adjudicated", "overruled")
+COLUMNS = ("query", "doc", "grade", "assessor", "time", "guideline", "source", "adjudicated", "overruled", "purpose")
 
 
 @dataclass(frozen=True, repr=False)
@@ -274,7 +274,7 @@ EXPORTS = (
     ),
     ExportFormat(
         "csv",
-        "one row per judgment: query, doc, grade, assessor, time, guideline, and whether it was adjudicated",
+        "one row per judgment: query, doc, grade, assessor, time, guideline, purpose, and whether it was adjudicated",
         "judgments.csv",
         "text/csv",
         _csv,
@@ -290,18 +290,24 @@ def export_rows(state: State) -> list[dict[str, Any]]:
     """One row per pair and assessor, with their latest judgment.
 
     An adjudicated pair has one row with the adjudicated grade, and the overruled judgments in a column of their own.
+    Answers to gold and repeated pairs follow. Their purpose marks them: they are not judgments of the campaign.
     """
     rows: list[tuple[Any, ...]] = []
     for pair in sorted(state.judged.keys() | state.adjudicated.keys()):
         latest, settled = state.latest(pair), state.adjudicated.get(pair)
         if settled is not None:
             overruled = " ".join(f"{who}:{judgment.grade:g}" for who, judgment in sorted(latest.items()))
-            rows.append((*pair, settled.grade, settled.by, settled.time, None, "", True, overruled))
+            rows.append(
+                (*pair, settled.grade, settled.by, settled.time, None, "", True, overruled, TaskPurpose.judgment)
+            )
         else:
-            rows += [
-                (*pair, j.grade, who, j.when, j.guideline, j.source, False, "") for who, j in sorted(latest.items())
-            ]
+            rows += [_row(j) for _, j in sorted(latest.items())]
+    rows += [_row(j) for pair in sorted(state.controls) for _, j in sorted(state.answers(pair).items())]
     return [dict(zip(COLUMNS, row, strict=True)) for row in rows]
+
+
+def _row(j: Judged) -> tuple[Any, ...]:
+    return *j.pair, j.grade, j.by, j.when, j.guideline, j.source, False, "", j.purpose
 
 
 def _event(event: Event) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from probeval.campaign.events import (
     Changed,
     Created,
     Event,
+    GoldChanged,
     GuidelineChanged,
     Imported,
     Invited,
@@ -21,6 +22,7 @@ from probeval.campaign.events import (
     QueryGuidelinesChanged,
     Revoked,
     RunsAdded,
+    TaskPurpose,
     TopicsAssigned,
 )
 from probeval.campaign.setup import Setup
@@ -29,8 +31,8 @@ __all__ = ["HistoryEntry", "changed_settings", "history"]
 
 # Events that change what a campaign is, apart from its judgments.
 CHANGES = (
-    Created, Changed, GuidelineChanged, QueryGuidelinesChanged, QueriesChanged, TopicsAssigned, Imported, Labelled,
-    RunsAdded, PhaseChanged, Invited, Revoked,
+    Created, Changed, GuidelineChanged, QueryGuidelinesChanged, QueriesChanged, TopicsAssigned, GoldChanged, Imported,
+    Labelled, RunsAdded, PhaseChanged, Invited, Revoked,
 )  # fmt: skip
 HIDDEN = {"number", "time", "by", "token", "query", "doc", "pick", "digest", "until", "part"}
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
@@ -93,6 +95,8 @@ def _what(event: Event, before: Setup | None) -> str:
             return f"{', '.join(event.systems)}; {event.pairs:,} new pairs"
         case QueriesChanged():
             return f"{len(event.texts):,} texts"
+        case GoldChanged():
+            return f"{sum(map(len, event.grades.values())):,} pairs"
         case GuidelineChanged():
             return f"version {event.version}: {event.text.strip()}"
         case Imported():
@@ -111,7 +115,7 @@ def _what(event: Event, before: Setup | None) -> str:
 
 
 def _described(values: Mapping[str, Any]) -> list[str]:
-    return [f"{name} {value}" for name, value in values.items() if value not in (None, "", 0, ())]
+    return [f"{name} {value}" for name, value in values.items() if value not in (None, "", 0, (), TaskPurpose.judgment)]
 
 
 def _one_line(text: str) -> str:

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from probeval.campaign.events import Leased, Pair
+from probeval.campaign.controls import control_pair, task_purpose
+from probeval.campaign.events import Leased, Pair, TaskPurpose
 from probeval.campaign.state import State
 from probeval.data.tasks import OpenPair
 from probeval.display import Brief
@@ -44,10 +45,18 @@ class Task(Brief):
     left_in_topic: int
 
 
-def lease(state: State, pair: Pair, assessor: str, now: float, pick: Pick | None = None) -> Leased:
+def lease(
+    state: State,
+    pair: Pair,
+    assessor: str,
+    now: float,
+    *,
+    pick: Pick | None = None,
+    purpose: TaskPurpose = TaskPurpose.judgment,
+) -> Leased:
     """A lease of the pair to this assessor, starting now; with its prediction if the model proposed it."""
     until = now + state.settings.lease
-    return Leased(by=assessor, time=now, query=pair[0], doc=pair[1], until=until, pick=pick)
+    return Leased(by=assessor, time=now, query=pair[0], doc=pair[1], until=until, pick=pick, purpose=purpose)
 
 
 def tasks_of(state: State, assessor: str, now: float, *, n: int, queue: Queue[Pair, str] | None) -> list[Task]:
@@ -93,6 +102,8 @@ def lease_new(
 ) -> list[Leased]:
     """The new leases that bring an assessor to ``n`` pairs.
 
+    Some of their tasks are gold or repeated pairs, in place of the pair that would come.
+
     Parameters
     ----------
     queues
@@ -111,7 +122,14 @@ def lease_new(
         pair = search.next(topic, here)
         if pair is None:
             break
-        chosen.append(lease(state, pair, assessor, now, picks.get(pair)))
+        purpose = task_purpose(state.settings, assessor, state.made.get(assessor, 0) + len(held) + len(chosen))
+        allowed = topics_for(state, assessor, now)
+        control = control_pair(state, assessor, purpose, taken=search.taken, here=here, allowed=allowed)
+        if control is not None:
+            chosen.append(lease(state, control, assessor, now, purpose=purpose))
+            search.taken.add(control)
+            continue
+        chosen.append(lease(state, pair, assessor, now, pick=picks.get(pair)))
         search.taken.add(pair)
         here = pair[0]
         topic = topic if pair in state.waiting else here

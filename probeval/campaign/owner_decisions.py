@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection as Names
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -15,7 +16,9 @@ from probeval.campaign.events import (
     Adjudicated,
     Changed,
     Event,
+    GoldChanged,
     GuidelineChanged,
+    Pair,
     Phase,
     PhaseChanged,
     QueriesChanged,
@@ -35,6 +38,7 @@ __all__ = [
     "AddRuns",
     "Adjudicate",
     "AssignTopics",
+    "ChangeGold",
     "ChangeGuideline",
     "ChangePhase",
     "ChangeQueries",
@@ -61,6 +65,42 @@ class Adjudicate(PairAction[Adjudicated]):
     def event(self, state: State, now: float) -> Adjudicated:
         """The settled grade."""
         return Adjudicated(**self._head(now), grade=self.grade, reason=self.reason)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangeGold(Action[GoldChanged]):
+    """Replace the gold pairs. The known grade of a pair that some run retrieves counts: it is settled.
+
+    Parameters
+    ----------
+    grades
+        The known grades, by query and document.
+    retrieved
+        The pairs that some run retrieves.
+    """
+
+    kind = GoldChanged
+    phases = NOT_CLOSED
+    same_request = ("grades",)
+    grades: Mapping[str, Mapping[str, float]]
+    retrieved: Names[Pair] = field(compare=False, repr=False)
+
+    def event(self, state: State, now: float) -> GoldChanged:
+        """The new gold pairs."""
+        return GoldChanged(**self._head(now), grades=self.grades)
+
+    def following(self, state: State, event: GoldChanged, now: float) -> Sequence[Event]:
+        """The grades of the pairs that some run retrieves, settled; nothing if the request was repeated."""
+        return [] if event.number else settle_gold(state, self.retrieved, self.by, now)
+
+
+def settle_gold(state: State, retrieved: Names[Pair], by: str, now: float) -> list[Adjudicated]:
+    """The known grades of these pairs as settled ones, where they are not settled so already."""
+    return [
+        Adjudicated(by=by, time=now, query=pair[0], doc=pair[1], grade=grade, reason="gold")
+        for pair, grade in sorted(state.gold.items())
+        if pair in retrieved and (pair not in state.adjudicated or state.adjudicated[pair].grade != grade)
+    ]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,15 +237,19 @@ class AddRuns(Decision[RunsAdded]):
                 f"they have {self.runs.queries[0]!r}."
             )
 
-    def events(self, state: State, now: float) -> Sequence[RunsAdded]:
-        """One event for all of the runs."""
+    def events(self, state: State, now: float) -> Sequence[Event]:
+        """One event for all of the runs; the grades of gold pairs that no run had retrieved are settled now."""
         self.check_phase(state)
         known = {*self.before.systems, *(system for added in state.runs for system in added.systems)}
         again = next((system for system in self.runs.systems if system in known), None)
         if again is not None:
             raise CampaignError(f"The campaign has a system {again!r} already. Rename the run's file if it is another.")
         systems, pairs = self.runs.systems, self.pairs
-        return [RunsAdded(by=self.by, time=now, source=self.source, part=self._part, systems=systems, pairs=pairs)]
+        added = RunsAdded(by=self.by, time=now, source=self.source, part=self._part, systems=systems, pairs=pairs)
+        new = [pair for pair in state.gold if pair not in state.adjudicated]
+        found = self.runs.pool.locate([query for query, _ in new], [doc for _, doc in new]) >= 0
+        retrieved = [pair for pair, here in zip(new, found, strict=True) if here]
+        return [added, *settle_gold(state, retrieved, self.by, now)]
 
     def event_asked_for(self, state: State, events: Sequence[Event]) -> RunsAdded:
         """The event of the runs."""

@@ -43,6 +43,9 @@ class Setup(Brief):
         assessor stays in a topic while no other pair is worth more than (1 + ``stay``) times the best one there.
     overlap, opinions
         The share of pairs that several assessors judge, and the number of these assessors. Other pairs get one.
+    gold_share, repeat_share
+        The shares of an assessor's tasks that check their work: pairs whose grade is known, and pairs that they judged
+        before.
     lease
         The length of a lease in seconds.
     grade_words
@@ -50,7 +53,7 @@ class Setup(Brief):
     rule
         The rule that combines several grades of a pair: one of :data:`probeval.data.judgments.RULES`.
     seed
-        For the choice of overlapping pairs and all other randomness.
+        For the choice of overlapping, gold and repeated pairs and all other randomness.
 
     Examples
     --------
@@ -79,12 +82,20 @@ class Setup(Brief):
     rule: str = "unanimous"
     seed: int = 0
     grade_words: tuple[str, ...] = ()
+    gold_share: float = 0.0
+    repeat_share: float = 0.0
 
     def __post_init__(self) -> None:
         check_topics(self.topics)
         check_stay(self.stay)
         if not 0 <= self.overlap <= 1:
             raise CampaignError(f"The overlap must be a share of pairs, from 0 to 1, got {self.overlap:g}.")
+        for name, share in (("gold", self.gold_share), ("repeated", self.repeat_share)):
+            if not 0 <= share < 1:
+                raise CampaignError(f"The share of {name} pairs must be from 0 to below 1, got {share:g}.")
+        if self.gold_share + self.repeat_share >= 1:
+            both = self.gold_share + self.repeat_share
+            raise CampaignError(f"Gold and repeated pairs together must be fewer than all tasks, got {both:g} of them.")
         if self.opinions < 2:
             raise CampaignError(f"The number of opinions must be 2 or more, got {self.opinions}.")
         if not self.lease > 0:
@@ -108,8 +119,12 @@ class Setup(Brief):
 
         It comes from a hash of the seed and the pair, so it does not depend on the order of judging or other pairs.
         """
-        digest = hashlib.sha256(f"{self.seed}\t{query}\t{doc}".encode()).digest()
-        return self.opinions if int.from_bytes(digest[:8], "big") < self.overlap * 2**64 else 1
+        return self.opinions if self.draw(query, doc) < self.overlap else 1
+
+    def draw(self, *names: str) -> float:
+        """A number from 0 to below 1 that depends on the seed and these names alone: a hash."""
+        digest = hashlib.sha256("\t".join([str(self.seed), *names]).encode()).digest()
+        return (int.from_bytes(digest[:8], "big") >> 11) / 2**53
 
     def changed(self, **settings: Any) -> Setup:
         """A copy with other settings; the name and the scale cannot change."""

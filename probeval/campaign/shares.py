@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import Any, TypedDict
 
@@ -11,11 +11,13 @@ import numpy as np
 import pandas as pd
 
 from probeval.arrays import Floats
+from probeval.campaign.quality import ALARM, qualities
 from probeval.campaign.snapshot import TendencyDocument
 from probeval.campaign.state import State
 from probeval.data.judgments import Judgments
+from probeval.data.scale import Scale
 from probeval.data.votes import Votes
-from probeval.reliability.agreement import weighted_kappa
+from probeval.reliability.agreement import krippendorff_alpha, weighted_kappa
 
 __all__ = [
     "AssessorAgreement",
@@ -23,7 +25,10 @@ __all__ = [
     "Share",
     "ShareDocument",
     "agreements",
+    "assessor_alpha",
     "assessor_bias",
+    "grade_level",
+    "quality_sentences",
     "shares",
     "tendencies",
 ]
@@ -50,6 +55,19 @@ class ShareDocument(TypedDict):
         interval; null with fewer than ten pairs that several assessors judged.
     last
         The time of their latest judgment, in seconds since 1970; null if they made none here.
+    alpha
+        Krippendorff's alpha over the pairs that they and others judged; null if undefined.
+    gold, gold_right, gold_lower, gold_upper
+        The number of their answers to gold pairs, of the right ones, and the 95% interval of the share that is right.
+    gold_bias, gold_bias_lower, gold_bias_upper
+        The mean difference from the known grades, in grades, with its 95% interval; null if unknown.
+    gold_p
+        The p-value of being right less often than the others, corrected for the number of assessors; null with fewer
+        than five answers.
+    gold_left
+        The number of gold pairs that they may still get.
+    repeats, repeats_same, repeats_gap
+        The number of pairs that they judged again, of those with the same grade, and the mean absolute difference.
     """
 
     assessor: str
@@ -64,6 +82,19 @@ class ShareDocument(TypedDict):
     tendency_lower: float
     tendency_upper: float
     last: float
+    alpha: float
+    gold: int
+    gold_right: int
+    gold_lower: float
+    gold_upper: float
+    gold_bias: float
+    gold_bias_lower: float
+    gold_bias_upper: float
+    gold_p: float
+    gold_left: int
+    repeats: int
+    repeats_same: int
+    repeats_gap: float
 
 
 @dataclass(frozen=True)
@@ -89,6 +120,12 @@ class Share:
         interval; NaN if unknown.
     last
         The time of their latest judgment made here; NaN if there is none.
+    alpha
+        Krippendorff's alpha over the pairs that they and others judged; NaN if undefined.
+    gold, gold_right, gold_lower, gold_upper, gold_bias, gold_bias_lower, gold_bias_upper, gold_p, gold_left
+        Their answers to gold pairs, as in :class:`Quality`.
+    repeats, repeats_same, repeats_gap
+        Their answers to repeated pairs, as in :class:`Quality`.
     """
 
     assessor: str
@@ -103,11 +140,29 @@ class Share:
     tendency_lower: float
     tendency_upper: float
     last: float
+    alpha: float
+    gold: int
+    gold_right: int
+    gold_lower: float
+    gold_upper: float
+    gold_bias: float
+    gold_bias_lower: float
+    gold_bias_upper: float
+    gold_p: float
+    gold_left: int
+    repeats: int
+    repeats_same: int
+    repeats_gap: float
 
     @property
     def manner(self) -> str:
         """``"generous"`` or ``"strict"`` if the interval of the tendency excludes 0; otherwise empty."""
         return "generous" if self.tendency_lower > 0 else "strict" if self.tendency_upper < 0 else ""
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether their answers to gold pairs are significantly worse than those of the others."""
+        return self.gold_p <= ALARM
 
 
 class AssessorAgreementDocument(TypedDict):
@@ -156,15 +211,15 @@ def shares(
         What the model of assessors found, by assessor.
     """
     made: dict[str, list[tuple[float, float | None]]] = {name: [] for name in who}
-    for events in state.judged.values():
+    for events in (*state.judged.values(), *state.controls.values()):
         for judgment in events:
-            if not judgment.source:
+            if not judgment.source and judgment.by in made:
                 made[judgment.by].append((judgment.time, judgment.seconds))
     skipped, flagged = _count(state.skipped), _count(state.flags)
     known = {row["assessor"]: row for row in tendency}
     times = {name: spent(given) for name, given in made.items()}
     nothing = {"tendency": float("nan"), "lower": float("nan"), "upper": float("nan")}
-    rows = []
+    quality, rows = qualities(state, who), []
     for at, name in enumerate(who):
         bias, error, shared = assessor_bias(grades, at)
         found: Mapping[str, Any] = known.get(name, nothing)
@@ -182,6 +237,8 @@ def shares(
                 tendency_lower=found["lower"],
                 tendency_upper=found["upper"],
                 last=max((time for time, _ in made[name]), default=float("nan")),
+                alpha=assessor_alpha(grades, at, state.settings.scale),
+                **asdict(quality[name]),
             )
         )
     return tuple(rows), _median([each for own in times.values() for each in own])
@@ -250,6 +307,34 @@ def assessor_bias(grades: Floats, assessor: int) -> tuple[float, float, int]:
     return float(gap.mean()) if len(gap) else float("nan"), error, len(gap)
 
 
+def assessor_alpha(grades: Floats, assessor: int, scale: Scale) -> float:
+    """Krippendorff's alpha over the pairs that an assessor and others judged; NaN if undefined.
+
+    Parameters
+    ----------
+    grades
+        Shape (assessor, pair), NaN for none.
+    assessor
+        The row of the assessor.
+    scale
+        The scale of the grades.
+
+    Examples
+    --------
+    >>> grades = np.array([[2.0, 1.0, 0.0, np.nan], [1.0, 1.0, 0.0, 0.0], [np.nan, np.nan, np.nan, 2.0]])
+    >>> [round(assessor_alpha(grades, at, Scale.graded(2)), 2) for at in range(3)]
+    [0.78, 0.15, 0.0]
+    """
+    given = ~np.isnan(grades)
+    shared = given[assessor] & (given.sum(axis=0) > 1)
+    return krippendorff_alpha(grades[:, shared], level=grade_level(scale)) if shared.any() else float("nan")
+
+
+def grade_level(scale: Scale) -> str:
+    """The level of measurement of the grades: ordinal on a graded scale, interval on a fine one."""
+    return "ordinal" if scale.bins is None else "interval"
+
+
 def agreements(who: Sequence[str], grades: Floats) -> tuple[AssessorAgreement, ...]:
     """The agreement of every two assessors with pairs in common.
 
@@ -272,6 +357,20 @@ def agreements(who: Sequence[str], grades: Floats) -> tuple[AssessorAgreement, .
             kappa = weighted_kappa(grades[a], grades[b], weights="quadratic")
             found.append(AssessorAgreement(who[a], who[b], int(both.sum()), equal, kappa))
     return tuple(found)
+
+
+def quality_sentences(assessors: Sequence[Share]) -> Iterator[str]:
+    """How assessors answered gold and repeated pairs, and who is significantly worse on gold than the others."""
+    gold, right = sum(share.gold for share in assessors), sum(share.gold_right for share in assessors)
+    again, same = sum(share.repeats for share in assessors), sum(share.repeats_same for share in assessors)
+    if gold:
+        yield f"Gold pairs: {right:,} of {gold:,} answers right."
+    if again:
+        yield f"Repeated pairs: {same:,} of {again:,} answers the same as before."
+    for share in assessors:
+        if share.is_worse:
+            others = f"the others {right - share.gold_right:,} of {gold - share.gold:,} (p {share.gold_p:.2g})"
+            yield f"{share.assessor} is worse on gold pairs: {share.gold_right} of {share.gold} right, {others}."
 
 
 def tendencies(state: State) -> tuple[TendencyDocument, ...]:

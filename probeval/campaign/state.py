@@ -23,6 +23,7 @@ from probeval.campaign.events import (
     Created,
     Event,
     Flagged,
+    GoldChanged,
     GuidelineChanged,
     Imported,
     Invited,
@@ -40,6 +41,7 @@ from probeval.campaign.events import (
     SignedIn,
     SignedOut,
     Skipped,
+    TaskPurpose,
     TopicsAssigned,
     Withdrawn,
 )
@@ -48,10 +50,16 @@ from probeval.data.judgments import Judgments
 from probeval.display import Brief
 from probeval.errors import CampaignError
 
-__all__ = ["FOR_MODELS", "State", "fold"]
+__all__ = ["State", "concerns_models", "fold"]
 
 # Events that change a model's input.
 FOR_MODELS = (Created, Changed, Judged, Withdrawn, Adjudicated, Labelled, RunsAdded)
+
+
+def concerns_models(event: Event) -> bool:
+    """Whether an event changes a model's input; answers to gold and repeated pairs do not."""
+    is_answer = isinstance(event, (Judged, Withdrawn)) and event.purpose is not TaskPurpose.judgment
+    return isinstance(event, FOR_MODELS) and not is_answer
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -70,6 +78,12 @@ class State(Brief):
         The judgments of each pair that were not withdrawn, in order. An assessor's latest counts.
     adjudicated
         The settled grades, by pair.
+    gold
+        The pairs with known grades, and the grades.
+    controls
+        The answers to gold and repeated pairs that were not withdrawn, by pair, in order. They are not judgments.
+    made
+        The number of pairs that each assessor judged here, gold and repeated ones included.
     waiting
         The pairs that have a judgment and need another, as keys.
     leases
@@ -110,6 +124,9 @@ class State(Brief):
     setup: Setup | None = None
     judged: Mapping[Pair, tuple[Judged, ...]] = field(default_factory=dict)
     adjudicated: Mapping[Pair, Adjudicated] = field(default_factory=dict)
+    gold: Mapping[Pair, float] = field(default_factory=dict)
+    controls: Mapping[Pair, tuple[Judged, ...]] = field(default_factory=dict)
+    made: Mapping[str, int] = field(default_factory=dict)
     waiting: Mapping[Pair, None] = field(default_factory=dict)
     leases: Mapping[Pair, Mapping[str, Leased]] = field(default_factory=dict)
     picks: Mapping[Pair, Leased] = field(default_factory=dict)
@@ -156,6 +173,10 @@ class State(Brief):
     def latest(self, pair: Pair) -> dict[str, Judged]:
         """Each assessor's latest judgment of a pair, by assessor."""
         return {judgment.by: judgment for judgment in self.judged.get(pair, ())}
+
+    def answers(self, pair: Pair) -> dict[str, Judged]:
+        """Each assessor's latest answer to a gold or repeated pair, by assessor."""
+        return {answer.by: answer for answer in self.controls.get(pair, ())}
 
     def holders(self, pair: Pair, now: float) -> set[str]:
         """The assessors who hold the pair at this time."""
@@ -250,6 +271,11 @@ def _one_per_pair(given: Judgments, rule: str, settled: list[Adjudicated]) -> Ju
     )
 
 
+def _place(event: Judged | Withdrawn) -> str:
+    """Where the state has a judgment: among those of the campaign, or among the answers to gold and repeated pairs."""
+    return "judged" if event.purpose is TaskPurpose.judgment else "controls"
+
+
 def fold(state: State, events: Iterable[Event]) -> State:
     """The state after these events; the given state is not modified.
 
@@ -295,7 +321,7 @@ class _Draft:
     def add(self, event: Event) -> None:
         if event.number != self.now.number + 1:
             raise CampaignError(f"Event {event.number} of the log follows event {self.now.number}: events are missing.")
-        changed = event.number if isinstance(event, FOR_MODELS) else self.now.changed
+        changed = event.number if concerns_models(event) else self.now.changed
         self.now = replace(self.now, number=event.number, changed=changed)
         if event.token is not None:
             self.of("tokens")[event.token] = event
@@ -314,6 +340,10 @@ class _Draft:
                 self.of("query_guidelines").update(dict.fromkeys(event.texts, event))
             case QueriesChanged():
                 self.of("texts").update(event.texts)
+            case GoldChanged():
+                self.copies["gold"] = {
+                    (query, doc): grade for query, docs in event.grades.items() for doc, grade in docs.items()
+                }
             case TopicsAssigned():
                 owners = {**self.seen("owners"), **event.owners}
                 self.copies["owners"] = {query: name for query, name in owners.items() if name}
@@ -331,22 +361,24 @@ class _Draft:
             case Leased():
                 leases = self.of("leases")
                 leases[event.pair] = {**leases.get(event.pair, {}), event.by: event}
-                if event.pair not in self.seen("judged"):
+                if event.purpose is TaskPurpose.judgment and event.pair not in self.seen("judged"):
                     self.of("topics")[event.by] = event
                 if event.pick is not None and event.pair not in self.seen("judged"):
                     self.of("picks")[event.pair] = event
             case Released():
                 self.release(event.pair, event.by)
             case Judged():
-                self.append("judged", event)
+                self.append(_place(event), event)
                 if not event.source:
                     self.of("finished")[event.by] = event.pair
+                    self.count(event.by, 1)
                 self.release(event.pair, event.by)
                 self.update_waiting(event.pair)
                 if event.source and event.pair not in self.seen("waiting"):
                     self.of("leases").pop(event.pair, None)  # judged in another tool, perhaps under another name
             case Withdrawn():
                 self.withdraw(event)
+                self.count(event.by, -1)
                 self.update_waiting(event.pair)
             case Skipped():
                 self.append("skipped", event)
@@ -369,6 +401,10 @@ class _Draft:
         lists = self.of(name)
         lists[event.pair] = (*lists.get(event.pair, ()), event)
 
+    def count(self, assessor: str, change: int) -> None:
+        made = self.of("made")
+        made[assessor] = made.get(assessor, 0) + change
+
     def release(self, pair: Pair, assessor: str) -> None:
         held = self.seen("leases").get(pair, {})
         if assessor not in held:
@@ -380,12 +416,12 @@ class _Draft:
             del self.of("leases")[pair]
 
     def withdraw(self, event: Withdrawn) -> None:
-        judged = self.of("judged")
-        left = tuple(j for j in judged.get(event.pair, ()) if j.number != event.judgment)
+        answers = self.of(_place(event))
+        left = tuple(j for j in answers.get(event.pair, ()) if j.number != event.judgment)
         if left:
-            judged[event.pair] = left
+            answers[event.pair] = left
         else:
-            judged.pop(event.pair, None)
+            answers.pop(event.pair, None)
 
     def update_waiting(self, pair: Pair) -> None:
         """Add the pair to the waiting ones, or remove it."""

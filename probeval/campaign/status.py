@@ -19,11 +19,12 @@ from probeval.campaign.shares import (
     Share,
     ShareDocument,
     agreements,
+    grade_level,
+    quality_sentences,
     shares,
 )
 from probeval.campaign.snapshot import ModelSnapshot, SnapshotDocument, judgments_left, target_confidence, way_come
 from probeval.campaign.state import State
-from probeval.data.scale import Scale
 from probeval.display import Shown, View, fact_table
 from probeval.reliability.agreement import krippendorff_alpha
 from probeval.schema import records
@@ -40,6 +41,8 @@ class StatusDocument(TypedDict):
     name, metric, scale, grade_words, model, depth, policy, goal, stopping, rope, explore, opinions, lease, rule,
     topics, stay, seed
         The settings of the campaign.
+    gold_share, repeat_share
+        The shares of an assessor's tasks that are gold pairs and repeated ones.
     phase
         Whether the campaign is open, paused or closed.
     guideline, events
@@ -47,7 +50,9 @@ class StatusDocument(TypedDict):
     pool, judged, judgments
         Pairs of the pool, those with a grade, and current judgments.
     adjudicated, disagreements, flagged, leased
-        Pairs that are settled, in open disagreement, flagged, and leased now.
+        Pairs that are settled other than as gold, in open disagreement, flagged, and leased now.
+    gold
+        Pairs with a known grade.
     overlap, overlap_done
         Pairs of the pool that need several opinions, and those that have them.
     shared, alpha
@@ -78,6 +83,8 @@ class StatusDocument(TypedDict):
     explore: float | None
     overlap: int
     opinions: int
+    gold_share: float
+    repeat_share: float
     lease: float
     rule: str
     topics: str
@@ -89,6 +96,7 @@ class StatusDocument(TypedDict):
     pool: int
     judged: int
     judgments: int
+    gold: int
     adjudicated: int
     disagreements: int
     flagged: int
@@ -125,8 +133,10 @@ class Status(Shown):
         The number of events in the log.
     pool, judged, judgments
         Pairs of the pool, those with a grade, and all judgments (of other pairs too).
+    gold
+        Pairs with a known grade.
     adjudicated, disagreements, flagged
-        Pairs that are settled, that are in dispute, and that are flagged.
+        Pairs that are settled other than as gold, that are in dispute, and that are flagged.
     leased
         Pairs that are leased now.
     overlap, overlap_done
@@ -159,6 +169,7 @@ class Status(Shown):
     pool: int
     judged: int
     judgments: int
+    gold: int
     adjudicated: int
     disagreements: int
     flagged: int
@@ -197,6 +208,7 @@ class Status(Shown):
             if share.manner:
                 between = f"{share.tendency_lower:+.2f} to {share.tendency_upper:+.2f}"
                 yield f"{share.assessor} is {share.manner}: {share.tendency:+.2f} logits ({between})."
+        yield from quality_sentences(self.assessors)
         if self.disagreements or self.adjudicated:
             yield f"{self.disagreements:,} disagreements to settle, {self.adjudicated:,} settled."
         if snapshot is None:
@@ -242,6 +254,8 @@ class Status(Shown):
             "explore": setup.explore,
             "overlap": self.overlap,
             "opinions": setup.opinions,
+            "gold_share": setup.gold_share,
+            "repeat_share": setup.repeat_share,
             "lease": setup.lease,
             "topics": setup.topics,
             "stay": setup.stay,
@@ -253,6 +267,7 @@ class Status(Shown):
             "pool": self.pool,
             "judged": self.judged,
             "judgments": self.judgments,
+            "gold": self.gold,
             "adjudicated": self.adjudicated,
             "disagreements": self.disagreements,
             "flagged": self.flagged,
@@ -293,7 +308,7 @@ class Status(Shown):
         return (View(fact_table(about), self._headline()), *people)
 
     def sentences(self) -> tuple[str, ...]:
-        """Progress, agreement of assessors, confidence of the ranking, remaining work."""
+        """Progress, agreement and quality of assessors, confidence of the ranking, remaining work."""
         return tuple(self._sentences())
 
 
@@ -325,14 +340,15 @@ def status_of(
         pool=len(pool),
         judged=judged,
         judgments=sum(map(len, (state.latest(pair) for pair in state.judged))),
-        adjudicated=len(state.adjudicated),
+        gold=len(state.gold),
+        adjudicated=sum(pair not in state.gold for pair in state.adjudicated),
         disagreements=len(state.disagreements),
         flagged=len(state.flags),
         leased=sum(bool(state.holders(pair, now)) for pair in state.leases),
         overlap=len(overlap),
         overlap_done=sum(pair in graded and pair not in state.waiting for pair in overlap),
         shared=int(several.sum()),
-        alpha=krippendorff_alpha(grades, level=_level(setup.scale)) if several.any() else float("nan"),
+        alpha=krippendorff_alpha(grades, level=grade_level(setup.scale)) if several.any() else float("nan"),
         assessors=work,
         snapshot=snapshot,
         behind=behind,
@@ -359,8 +375,3 @@ def _left(
     most = unjudged if budget is None else min(unjudged, budget)
     needed, lower, upper = (min(most, max(1, round(ahead[key]) - judged)) for key in ("needed", "lower", "upper"))
     return needed, lower, upper
-
-
-def _level(scale: Scale) -> str:
-    """The level of measurement of the grades: ordinal on a graded scale, interval on a fine one."""
-    return "ordinal" if scale.bins is None else "interval"

@@ -17,6 +17,7 @@ from probeval.cli.backups import backup, check, restore
 from probeval.cli.campaign_documents import TaskDocument, TasksDocument
 from probeval.cli.changes import change, close, pause, reopen, resume, show_log
 from probeval.cli.exchange import export, import_file
+from probeval.cli.gold import gold
 from probeval.cli.options import (
     Depth,
     DocsFile,
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
 __all__ = ["campaign"]
 
 SHOWN = ["assessor", "judgments", "skipped", "flagged", "seconds", "shared", "bias", "bias_error"]  # in a terminal
+CHECKED = ["gold", "gold_right", "repeats", "repeats_same"]  # with gold or repeated pairs
 
 campaign = typer.Typer(help="Judge alone or in a team: create a campaign, get pairs, record grades, export.")
 
@@ -105,6 +107,12 @@ def create(
         float, typer.Option("--overlap", min=0, max=1, help="The share of pairs that several assessors judge.")
     ] = 0.0,
     opinions: Annotated[int, typer.Option("--opinions", min=2, help="The number of assessors for these pairs.")] = 2,
+    gold_share: Annotated[
+        float, typer.Option("--gold-share", min=0, max=1, help="The share of tasks with a known grade.")
+    ] = 0.0,
+    repeat_share: Annotated[
+        float, typer.Option("--repeat-share", min=0, max=1, help="The share of tasks that come a second time.")
+    ] = 0.0,
     rule: Annotated[
         str,
         typer.Option(
@@ -160,6 +168,8 @@ def create(
         stay=stay,
         overlap=overlap,
         opinions=opinions,
+        gold_share=gold_share,
+        repeat_share=repeat_share,
         rule=rule,
         grade_words=() if grade_words is None else grade_words_of(grade_words),
         lease=lease * 60,
@@ -169,6 +179,8 @@ def create(
         texts = made.queries
     talk(texts_known(texts, store))
     place = shlex.quote(store)
+    if gold_share:
+        talk(f"No gold pairs yet: probeval campaign gold {place} FILE")
     talk(f"Next: probeval judge {place} --docs FILE (on a page), or probeval campaign next {place} --assessor YOU")
 
 
@@ -304,6 +316,7 @@ campaign.command()(backup)
 campaign.command()(restore)
 campaign.command()(check)
 campaign.command("topics")(topics_command)
+campaign.command()(gold)
 
 
 def _write_status(status: Status, output_format: OutputFormat) -> None:
@@ -318,4 +331,5 @@ def _write_status(status: Status, output_format: OutputFormat) -> None:
     else:
         typer.echo(str(status))
         if len(table):
-            write_table(table[SHOWN], output_format)
+            checked = table[["gold", "repeats"]].to_numpy().any()
+            write_table(table[[*SHOWN, *CHECKED] if checked else SHOWN], output_format)

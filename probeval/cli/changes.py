@@ -62,6 +62,13 @@ def change(
     opinions: Annotated[
         int | None, typer.Option("--opinions", min=2, help="The number of assessors for these pairs.")
     ] = None,
+    gold_share: Annotated[
+        float | None, typer.Option("--gold-share", min=0, max=1, help="The share of tasks with a known grade.")
+    ] = None,
+    repeat_share: Annotated[
+        float | None,
+        typer.Option("--repeat-share", min=0, max=1, help="The share of tasks that come a second time."),
+    ] = None,
     rule: Annotated[
         str | None, typer.Option("--rule", metavar="RULE", help="The grade of a pair that has several.")
     ] = None,
@@ -95,9 +102,9 @@ def change(
         before = opened.setup
         settings: dict[str, Any] = {
             "depth": depth, "policy": policy, "goal": goal, "stopping": stop, "explore": explore, "overlap": overlap,
-            "opinions": opinions, "rule": rule, "lease": None if lease is None else lease * 60,
-            "topics": None if topics is None else topics.value, "stay": stay,
-            "grade_words": None if grade_words is None else grade_words_of(grade_words),
+            "opinions": opinions, "gold_share": gold_share, "repeat_share": repeat_share, "rule": rule,
+            "lease": None if lease is None else lease * 60, "topics": None if topics is None else topics.value,
+            "stay": stay, "grade_words": None if grade_words is None else grade_words_of(grade_words),
         }  # fmt: skip
         measure = as_goal_metric(metric or before.metric, goal or before.goal, mapping=mapping, rope=rope or "0")
         if metric is not None or mapping is not None:

@@ -92,9 +92,9 @@ def judge(
                 "assessors add, or give an --assessor-file."
             )
         roster = Roster(campaign, alone=None if team else assessor or "owner")
-        documents = None if docs is None else PoolDocuments(docs, lambda: campaign.pool.docs)
+        documents = None if docs is None else PoolDocuments(docs, lambda: campaign.docs)
         if documents is not None:
-            talk(f"{len(documents):,} of {len(campaign.pool.docs):,} documents of the pool are in {docs}.")
+            talk(f"{len(documents):,} of {len(campaign.docs):,} documents of the pool are in {docs}.")
 
         def ready(address: str) -> None:
             row: AddressDocument = {"url": address, "campaign": campaign.setup.name}

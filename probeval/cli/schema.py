@@ -56,6 +56,7 @@ def schema_of(verb: str) -> dict[str, Any]:
 
 def documents() -> dict[str, tuple[str, Any]]:
     """The JSON output of each verb: a description and a type."""
+    from probeval.campaign.gold import GoldDocument
     from probeval.campaign.status import StatusDocument
     from probeval.campaign.topics import TopicsDocument
     from probeval.cli import campaign_documents as campaigns
@@ -108,6 +109,7 @@ def documents() -> dict[str, tuple[str, Any]]:
         ),
         "campaign queries": ("the texts of the queries", campaigns.QueriesDocument),
         "campaign topics": ("the topics and their assessors", TopicsDocument),
+        "campaign gold": ("the gold pairs and their answers", GoldDocument),
         "campaign import": ("the imported judgments and labels", campaigns.ImportDocument),
         "campaign change": ("the changed settings", campaigns.ChangeDocument),
         "campaign pause": ("the phase of the campaign", campaigns.PhaseDocument),

@@ -58,7 +58,9 @@ NAMES = {
     ),
     "time": ("time", "timestamp"),
     "gold": ("gold",),
+    "purpose": ("purpose",),
 }
+CONTROLS = ("gold", "repeat")  # purposes of answers that check an assessor, in exports of campaigns
 TRIPLES = ("system", "query", "doc")
 MOST_SHOWN = 60  # characters of a wrong value in an error
 NOT_IN_IDS = re.compile(r"[\s\x00-\x1f\ud800-\udfff]")
@@ -247,8 +249,12 @@ def runs_from_table(table: pd.DataFrame, *, system: str = "run", path: Path | No
 def judgments_from_table(table: pd.DataFrame, *, path: Path | None = None, scale: Scale | None = None) -> Judgments:
     """Return judgments from a table with columns for query, doc and grade, and optionally assessor and time.
 
-    Rows are in chronological order: by time if every row has one, else as listed.
+    Rows are in chronological order: by time if every row has one, else as listed. Rows whose purpose is to check an
+    assessor are left out.
     """
+    why = column(table, "purpose", path=path, required=False)
+    if why is not None:
+        table = table[~why.isin(CONTROLS)]
     who, when = (column(table, c, path=path, required=False) for c in ("assessor", "time"))
     grades = numbers(_required(table, "grade", path), "grade", path=path)
     wrong = ~np.isfinite(grades) if scale is None else np.array([not on_scale(scale, g) for g in grades])

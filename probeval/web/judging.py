@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from probeval.campaign import Phase, Task
+from probeval.campaign import Phase, State, Task, TaskPurpose
 from probeval.data.scale import Scale
 from probeval.web.assessors import Assessor
 from probeval.web.documents import Document
@@ -121,7 +121,8 @@ class JudgingPage:
         state, task = self.site.campaign.state, tasks[0] if tasks else None
         mine, last = self.site.tally.own(person.name)
         pair = None if task is None else (task.query, task.doc)
-        own: Callable[[Any], bool] = lambda event: bool(event.by == person.name)  # noqa: E731
+        since = 0 if pair is None else seen_since(state, pair, person.name)
+        own: Callable[[Any], bool] = lambda event: event.by == person.name and event.number > since  # noqa: E731
         document = None if task is None else self.site.documents.get(task.doc)
         return self.site.render(
             template,
@@ -162,6 +163,15 @@ def _topic(task: Task | None) -> str:
         return ""
     new = "a new topic, " if task.switched else ""
     return f"{new}{task.judged_in_topic} judged by you, about {task.left_in_topic} to go"
+
+
+def seen_since(state: State, pair: tuple[str, str], assessor: str) -> int:
+    """The number of the event from which on the assessor sees their remarks on a pair.
+
+    On a repeated pair, remarks from the first time would show that it is one.
+    """
+    held = state.leases.get(pair, {}).get(assessor)
+    return held.number if held is not None and held.purpose is TaskPurpose.repeat else 0
 
 
 def shown_document(document: Document | None, query: str) -> dict[str, Any]:

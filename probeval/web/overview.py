@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from probeval.campaign import Status, export_formats
 from probeval.campaign.advice import day_of
+from probeval.campaign.shares import quality_sentences
 from probeval.web.adjudication import address
 from probeval.web.pictures import intervals
 
@@ -58,6 +59,8 @@ class OverviewPage:
             queries=sorted(status.queries, key=lambda each: (-_known(each.uncertainty), each.query)),
             most_uncertain=max((_known(each.uncertainty) for each in status.queries), default=0.0),
             last_seen=last_seen(status),
+            checked=[share for share in status.assessors if share.gold or share.repeats],
+            quality=[*quality_sentences(status.assessors)],
             disagreements=[
                 (pair, address(pair), sorted(state.latest(pair).values(), key=lambda j: j.by))
                 for pair in (state.disagreements[:MOST_SHOWN] if person.owner else ())

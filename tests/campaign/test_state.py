@@ -18,6 +18,7 @@ from probeval.campaign.events import (
     Created,
     Event,
     Flagged,
+    GoldChanged,
     GuidelineChanged,
     Imported,
     Invited,
@@ -35,6 +36,7 @@ from probeval.campaign.events import (
     SignedIn,
     SignedOut,
     Skipped,
+    TaskPurpose,
     TopicsAssigned,
     Withdrawn,
 )
@@ -45,6 +47,7 @@ SETUP = Setup(name="c", metric="nDCG@5", scale=Scale.graded(2), model="uniform",
 NAMES = st.sampled_from(["ann", "bob", "cy"])
 PAIRS = st.tuples(st.sampled_from(["q1", "q2"]), st.sampled_from(["d1", "d2", "d3"]))
 GRADES = st.sampled_from([0.0, 1.0, 2.0])
+PURPOSES = st.sampled_from(list(TaskPurpose))
 
 
 def _begun(*events: Event) -> list[Event]:
@@ -67,9 +70,10 @@ def logs(draw: st.DrawFn) -> list[Event]:
         kind = draw(st.sampled_from(["judged", "leased", "released", "skipped", "adjudicated", "withdrawn", "changed"]))
         mine = [(i, e) for i, e in enumerate(events, start=2) if isinstance(e, Judged) and e.by == who]
         if kind == "judged":
-            events.append(Judged(**about, grade=draw(GRADES), token=draw(st.none() | st.just(f"t{time}"))))
+            token = draw(st.none() | st.just(f"t{time}"))
+            events.append(Judged(**about, grade=draw(GRADES), token=token, purpose=draw(PURPOSES)))
         elif kind == "leased":
-            events.append(Leased(**about, until=time + draw(st.floats(0, 10))))
+            events.append(Leased(**about, until=time + draw(st.floats(0, 10)), purpose=draw(PURPOSES)))
         elif kind == "released":
             events.append(Released(**about))
         elif kind == "skipped":
@@ -81,7 +85,8 @@ def logs(draw: st.DrawFn) -> list[Event]:
             events.append(Changed(by=who, time=float(time), setup=SETUP.changed(overlap=overlap)))
         elif mine:
             number, event = draw(st.sampled_from(mine))
-            events.append(Withdrawn(by=who, time=float(time), query=event.query, doc=event.doc, judgment=number))
+            of = {"query": event.query, "doc": event.doc, "judgment": number, "purpose": event.purpose}
+            events.append(Withdrawn(by=who, time=float(time), **of))
     return _begun(*events)
 
 
@@ -149,6 +154,7 @@ def test_every_kind_comes_back_from_its_row():
         PhaseChanged(by="e", time=0.0, phase=Phase.paused, reason="r"),
         Invited(by="e", time=0.0, assessor="ann", role=Role.adjudicator, digest="d", until=9.0),
         Revoked(by="e", time=0.0, assessor="ann"),
+        GoldChanged(by="e", time=0.0, grades={"q": {"d": 2.0}}),
         SignedIn(by="ann", time=0.0, digest="d", until=9.0),
         SignedOut(by="ann", time=0.0, digest="d"),
     ]

@@ -146,3 +146,23 @@ def test_a_file_of_assessors_is_imported_into_the_store(
     said = probeval("judge", store, "--assessor-file", team)
     assert f"ann: the token in {team} was revoked" in said.err
     assert probeval("campaign", "assessors", "list", store).out.count("\n") == 2
+
+
+def test_gold_pairs_are_given_shown_and_answered(probeval: Run, store: str, tmp_path: Path):  # noqa: F811
+    (tmp_path / "gold.txt").write_text("q1 0 not-in-a-run 1\n")
+    said = probeval("campaign", "gold", store, tmp_path / "gold.txt", "--by", "eve")
+    assert said.err.splitlines() == [
+        "1 gold pairs; 0 of them count as judged.",
+        "No task is a gold pair yet: set a share with campaign change --gold-share .05.",
+    ]
+    assert "gold_share  0.0     0.99" in probeval("campaign", "change", store, "--gold-share", 0.99).out
+    given = json.loads(probeval("campaign", "next", store, "--assessor", "ann", "--no-refresh", "--format", "json").out)
+    assert given["next"][0]["doc"] == "not-in-a-run"
+    assert "purpose" not in given["next"][0]  # it looks like any other
+    probeval("campaign", "record", store, "q1", "not-in-a-run", 0, "--assessor", "ann")
+    (pair,) = json.loads(probeval("campaign", "gold", store, "--format", "json").out)["pairs"]
+    assert (pair["answers"], pair["right"], pair["retrieved"]) == (1, 0, False)
+    assert "1 pairs" in probeval("campaign", "log", store).out
+    (tmp_path / "wrong.txt").write_text("nowhere 0 d 1\n")
+    said = probeval("campaign", "gold", store, tmp_path / "wrong.txt")
+    assert said.err.startswith("Error: Gold pairs: no query 'nowhere' in this campaign.")

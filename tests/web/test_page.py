@@ -401,3 +401,30 @@ def test_static_files_name_nothing_elsewhere(open_page: Open, path: str):
     answer = open_page().get(path)
     assert answer.status == 200
     assert "//" not in answer.text.replace("http://www.w3.org/2000/svg", "").replace("// ", "")
+
+
+def test_a_gold_pair_looks_like_any_other_and_the_owner_sees_the_answer(open_page: Open, campaign: Campaign):
+    campaign.change("eve", gold_share=0.99)
+    campaign.change_gold("eve", {"q1": {"gold-doc": 2.0}})
+    client = open_page(board=Board(campaign))
+    page = client.get("/")
+    assert page.form("/judge")["doc"] == "gold-doc"
+    assert "gold" not in page.text.replace("gold-doc", "")
+    after = _judge(client, page, "1")
+    assert _judge(client, after).status == 200
+    shown = _said(open_page(board=Board(campaign)).get("/overview").text)
+    assert "Quality control Gold pairs: 0 of 1 answers right." in shown
+    assert "0 of 1 0.00 to " in shown
+
+
+def test_remarks_on_a_repeated_pair_do_not_give_it_away(open_page: Open, campaign: Campaign):
+    campaign.change("eve", repeat_share=0.99)
+    client, seen = open_page(), set[str]()
+    page = client.get("/")
+    while (doc := page.form("/judge")["doc"]) not in seen:
+        seen.add(doc)
+        client.post("/comment", {**client.get("/").form("/comment"), "text": "mine"})
+        page = _judge(client, client.get("/"))
+    assert "Your comment:" not in page.text
+    client.post("/comment", {**client.get("/").form("/comment"), "text": "again"})
+    assert client.get("/").text.count("Your comment:") == 1

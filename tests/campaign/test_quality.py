@@ -1,0 +1,288 @@
+"""Gold and repeated pairs: who gets them and when, what becomes of the answers, and whom they name."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from probeval.campaign import Adjudicated, Campaign, GoldChanged, Judged, Leased, State, TaskPurpose, check_store, fold
+from probeval.campaign.codec import decode, encode
+from probeval.campaign.controls import REPEAT_AFTER, task_purpose
+from probeval.campaign.quality import ALARM, compare_on_gold, p_worse, share_interval
+from probeval.campaign.store import Store
+from probeval.data import Runs, Scale, read_judgments
+from probeval.errors import CampaignError, DataError
+from tests.campaign.conftest import Clock
+
+Make = Callable[..., Campaign]
+OUTSIDE = {"q1": {"unseen1": 2.0, "unseen2": 0.0}}
+
+
+@pytest.fixture
+def store() -> Iterator[str]:
+    """One kind of store is enough here, in memory where possible: purposes are decided from the state alone."""
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
+        yield str(Path(folder) / "store.db")
+
+
+def _gold(campaign: Campaign, n: int) -> dict[str, dict[str, float]]:
+    """Every n-th pair of the pool, graded 1."""
+    found: dict[str, dict[str, float]] = {}
+    for at in range(0, len(campaign.pool), n):
+        query, doc = campaign.pool.label(at)
+        found.setdefault(query, {})[doc] = 1.0
+    return found
+
+
+def _judge(campaign: Campaign, who: str, n: int, grade: Callable[[Judged | Leased], float] = lambda _: 1.0) -> None:
+    for _ in range(n):
+        tasks = campaign.next(who)
+        lease = campaign.state.leases[tasks[0].query, tasks[0].doc][who]
+        campaign.record(who, tasks[0].query, tasks[0].doc, grade(lease))
+
+
+def _of(log: Iterable[object], who: str) -> list[Judged]:
+    return [event for event in log if isinstance(event, Judged) and event.by == who]
+
+
+def test_each_task_has_the_purpose_of_its_position(make: Make):
+    campaign = make(gold_share=0.3, repeat_share=0.2, seed=3)
+    campaign.change_gold("eve", _gold(campaign, 2))
+    _judge(campaign, "ann", 45)
+    given = _of(campaign.log(), "ann")
+    drawn = [task_purpose(campaign.setup, "ann", at) for at in range(len(given))]
+    gold = [at for at, answer in enumerate(given) if answer.purpose is TaskPurpose.gold]
+    assert gold == [at for at, purpose in enumerate(drawn) if purpose is TaskPurpose.gold]
+    assert len({given[at].pair for at in gold}) == len(gold)  # each once
+    repeats = [at for at, answer in enumerate(given) if answer.purpose is TaskPurpose.repeat]
+    assert repeats
+    assert set(repeats) <= {at for at, purpose in enumerate(drawn) if purpose is TaskPurpose.repeat}
+    for at in repeats:
+        (first,) = [i for i in range(at) if given[i].pair == given[at].pair]
+        own = [answer for answer in given[first + 1 : at] if answer.purpose is TaskPurpose.judgment]
+        assert len(own) >= REPEAT_AFTER
+    shares = Counter(task_purpose(campaign.setup, "bob", at) for at in range(4000))
+    assert shares[TaskPurpose.gold] / 4000 == pytest.approx(0.3, abs=4 * np.sqrt(0.21 / 4000))
+    assert shares[TaskPurpose.repeat] / 4000 == pytest.approx(0.2, abs=4 * np.sqrt(0.16 / 4000))
+
+
+def test_without_a_share_nothing_is_checked_and_with_no_pair_left_judging_goes_on(make: Make):
+    campaign = make()
+    campaign.change_gold("eve", OUTSIDE)
+    _judge(campaign, "ann", 10)
+    assert {answer.purpose for answer in _of(campaign.log(), "ann")} == {TaskPurpose.judgment}
+    campaign.change("eve", gold_share=0.9)
+    _judge(campaign, "ann", 10)
+    given = Counter(answer.purpose for answer in _of(campaign.log(), "ann"))
+    assert given == {TaskPurpose.judgment: 18, TaskPurpose.gold: 2}
+    assert campaign.status().assessors[0].gold_left == 0
+    assert any("ann has answered all gold pairs" in sentence for sentence in campaign.status().advice)
+
+
+def test_the_known_grade_of_a_retrieved_pair_counts_and_answers_do_not(make: Make, store: str):
+    campaign = make(gold_share=0.5, seed=1)
+    query, doc = campaign.pool.label(0)
+    campaign.change_gold("eve", {query: {doc: 2.0, "unseen": 0.0}})
+    answered: dict[str, float] = {}
+    while len(answered) < 2:
+        (task,) = campaign.next("ann")
+        lease = campaign.state.leases[task.query, task.doc]["ann"]
+        if lease.purpose is TaskPurpose.gold:
+            before = campaign.state.changed
+            campaign.record("ann", task.query, task.doc, 1)
+            assert campaign.state.changed == before  # nothing new for the model
+            answered[task.doc] = 1.0
+        else:
+            campaign.record("ann", task.query, task.doc, 0)
+    assert set(answered) == {doc, "unseen"}
+    assert not any(pair in campaign.state.judged for pair in campaign.state.gold)
+    qrels = campaign.export("qrels")
+    assert f"{query} adjudicated {doc} 2\n" in qrels
+    assert "unseen" not in qrels
+    assert campaign.status().adjudicated == 0
+    assert campaign.status().gold == 2
+    shown = {pair.doc: pair for pair in campaign.gold().pairs}
+    assert (shown[doc].retrieved, shown[doc].answers, shown[doc].right, shown[doc].mean) == (True, 1, 0, 1.0)
+    assert not shown["unseen"].retrieved
+    with pytest.raises(CampaignError, match="no run retrieves document 'unseen'"):
+        campaign.adjudicate("eve", query, "unseen", 1)
+    campaign.close()
+    assert check_store(Store(store, read_only=True)).faults == ()
+
+
+def test_late_runs_settle_the_gold_pairs_that_they_retrieve(make: Make):
+    campaign = make()
+    campaign.change_gold("eve", OUTSIDE)
+    assert not campaign.state.adjudicated
+    campaign.add_runs("eve", Runs.rows(["late"] * 2, ["q1"] * 2, ["unseen1", "other"], [2.0, 1.0]))
+    assert {pair: event.grade for pair, event in campaign.state.adjudicated.items()} == {("q1", "unseen1"): 2.0}
+
+
+def test_of_a_repeated_pair_the_first_answer_counts(make: Make):
+    campaign = make(repeat_share=0.3, seed=2)
+    _judge(campaign, "ann", 40, lambda lease: 2.0 if lease.purpose is TaskPurpose.repeat else 0.0)
+    state = campaign.state
+    again = [pair for pair in state.controls if "ann" in state.answers(pair)]
+    assert again
+    assert all(state.latest(pair)["ann"].grade == 0 for pair in again)
+    assert set(campaign.state.judgments.grade) == {0.0}
+    (share,) = campaign.status().assessors
+    assert (share.repeats, share.repeats_same, share.repeats_gap) == (len(again), 0, 2.0)
+    campaign.record("ann", *again[0], 1)  # sent once more without a lease: still the repeat
+    assert campaign.state.latest(again[0])["ann"].grade == 0
+    assert campaign.state.answers(again[0])["ann"].grade == 1
+
+
+def test_undo_and_skip_work_on_gold_as_on_other_pairs(make: Make):
+    campaign = make(gold_share=0.9)
+    campaign.change_gold("eve", OUTSIDE)
+    (task,) = campaign.next("ann")
+    pair = task.query, task.doc
+    assert pair in campaign.state.gold
+    campaign.record("ann", *pair, 1)
+    campaign.withdraw("ann")
+    assert not campaign.state.controls
+    assert campaign.state.made == {"ann": 0}
+    (again,) = campaign.next("ann")
+    assert (again.query, again.doc) == pair
+    campaign.skip("ann", *pair, reason="no text")
+    (other,) = campaign.next("ann")
+    assert (other.query, other.doc) in campaign.state.gold.keys() - {pair}
+
+
+def test_a_price_of_switching_keeps_gold_in_the_topic(make: Make):
+    campaign = make(gold_share=0.3, stay=5.0, topics="in-turn", seed=4)
+    campaign.change_gold("eve", {query: {f"{query}-gold{i}": 1.0 for i in range(9)} for query in campaign.queries})
+    campaign.refresh()
+    _judge(campaign, "ann", 12)
+    given = _of(campaign.log(), "ann")
+    assert any(answer.purpose is TaskPurpose.gold for answer in given[1:])
+    assert all(a.query == b.query for a, b in pairwise(given) if b.purpose is TaskPurpose.gold)
+
+
+def test_the_log_comes_back_and_a_second_process_gives_the_same_tasks(make: Make, store: str, clock: Clock):
+    campaign = make(gold_share=0.3, repeat_share=0.2)
+    campaign.change_gold("eve", _gold(campaign, 3))
+    _judge(campaign, "ann", 30)
+    log = campaign.log()
+    assert [decode(encode(event)) for event in log] == log
+    with Campaign.open(store, clock=clock) as other:
+        assert other.next("ann", n=4) == campaign.next("ann", n=4)
+    assert fold(State(), log).controls == campaign.state.controls
+
+
+def test_exports_mark_answers_and_readers_leave_them_out(make: Make, put: Callable[[str, str], Path]):
+    campaign = make(gold_share=0.4, repeat_share=0.2)
+    campaign.change_gold("eve", OUTSIDE)
+    _judge(campaign, "ann", 40)
+    text = campaign.export("csv")
+    rows = Counter(row["purpose"] for row in csv.DictReader(io.StringIO(text)))
+    assert rows["gold"] == 2
+    assert rows["repeat"] > 0
+    lines = [json.loads(line) for line in campaign.export("jsonl").splitlines()]
+    assert Counter(line["purpose"] for line in lines) == rows
+    logged = Counter(
+        json.loads(line).get("purpose") for line in campaign.export("log").splitlines() if "judged" in line
+    )
+    assert (logged["gold"], logged["repeat"]) == (rows["gold"], rows["repeat"])
+    assert campaign.export("qrels").count("\n") == rows["judgment"]
+    for name in ("judged.csv", "judged.jsonl"):
+        back = read_judgments(put(name, campaign.export(name.partition(".")[2])))
+        assert len(back) == rows["judgment"]
+        assert "unseen1" not in back.pool.docs
+
+
+def test_bad_gold_gets_one_line(make: Make, put: Callable[[str, str], Path]):
+    campaign = make()
+    with pytest.raises(CampaignError, match=r"Gold pairs: no query 'q9' in this campaign\. Did you mean"):
+        campaign.change_gold("eve", {"q9": {"d": 1.0}})
+    with pytest.raises(CampaignError, match="The grades of the scale graded:2 are 0, 1, 2; got 5"):
+        campaign.change_gold("eve", {"q1": {"d": 5.0}})
+    with pytest.raises(DataError, match="document 'd' has the grades 1 and 2"):
+        campaign.change_gold("eve", put("gold.csv", "query,doc,grade,assessor\nq1,d,1,a\nq1,d,2,b\n"))
+    with pytest.raises(CampaignError, match="share of gold pairs must be from 0 to below 1"):
+        campaign.change("eve", gold_share=1.0)
+    with pytest.raises(CampaignError, match="together must be fewer than all tasks"):
+        campaign.change("eve", gold_share=0.6, repeat_share=0.5)
+    assert not [event for event in campaign.log() if isinstance(event, (GoldChanged, Adjudicated))]
+
+
+def test_who_is_worse_on_gold_is_named_and_the_figures_are_right(make: Make):
+    campaign = make(gold_share=0.6)
+    campaign.change_gold("eve", {"q1": {f"gold{i}": 1.0 for i in range(25)}})
+    for who in ("ann", "bob", "cy"):
+        _judge(campaign, who, 40, lambda lease: 2.0 if (lease.by, lease.purpose) == ("bob", "gold") else 1.0)
+    status = campaign.status()
+    shares = {share.assessor: share for share in status.assessors}
+    bob, others = shares["bob"], shares["ann"].gold + shares["cy"].gold
+    assert bob.gold_right == 0
+    table = [[0, bob.gold], [others, 0]]
+    exact = stats.fisher_exact(table, alternative="less").pvalue
+    assert bob.gold_p == pytest.approx(3 * exact, rel=1e-6)
+    assert bob.is_worse
+    assert not shares["ann"].is_worse
+    assert (bob.gold_bias, shares["ann"].gold_bias) == (1.0, 0.0)
+    assert np.isnan(bob.gold_bias_lower)  # all equal: nothing to tell an interval from
+    named = [sentence for sentence in str(status).splitlines() if "worse on gold pairs" in sentence]
+    assert named == [
+        f"bob is worse on gold pairs: 0 of {bob.gold} right, the others {others} of {others} (p {bob.gold_p:.2g})."
+    ]
+    assert any(sentence.startswith("bob answers gold pairs worse") for sentence in status.advice)
+    row = next(row for row in status.to_dict()["assessors"] if row["assessor"] == "bob")
+    assert row["gold"] == bob.gold
+
+
+def test_intervals_are_those_of_the_textbook():
+    for right, n, rest, others in ((3, 9, 20, 24), (0, 5, 5, 5), (7, 7, 0, 6)):
+        table = [[right, n - right], [rest, others - rest]]
+        assert p_worse(right, n, rest, others) == pytest.approx(stats.fisher_exact(table, alternative="less").pvalue)
+    assert share_interval(8, 10) == pytest.approx(stats.beta(8.5, 2.5).ppf([0.025, 0.975]))
+    assert share_interval(0, 4)[0] == 0.0
+    assert share_interval(4, 4)[1] == 1.0
+
+
+@pytest.mark.parametrize(("right", "assessors"), [(0.6, 5), (0.85, 3)])
+def test_equally_good_assessors_are_rarely_named_even_if_looked_at_after_every_answer(right: float, assessors: int):
+    """At most 5 of 100 campaigns with up to 60 gold answers each; 200 campaigns leave three standard errors."""
+    rng, campaigns, most = np.random.default_rng(0), 200, 60
+    tested = cache(p_worse)
+    counts = (rng.random((campaigns, assessors, most)) < right).cumsum(axis=2)
+    named = 0
+    for each in counts:
+        looks = (each[:, n - 1] for n in range(5, most + 1))
+        named += any(
+            assessors * tested(int(got.min()), n, int(got.sum() - got.min()), n * (assessors - 1)) <= ALARM
+            for n, got in enumerate(looks, start=5)
+        )
+    assert named / campaigns <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / campaigns)
+
+
+def test_a_much_worse_assessor_is_found_with_forty_gold_answers():
+    rng, found = np.random.default_rng(1), 0
+    for _ in range(50):
+        right = {
+            name: (int((rng.random(40) < p).sum()), 40) for name, p in zip("abcde", [0.5, *[0.85] * 4], strict=True)
+        }
+        found += compare_on_gold(right)["a"] <= ALARM
+    assert found >= 40
+
+
+def test_gold_of_a_fine_scale_is_right_within_a_bin(make: Make):
+    campaign = make(gold_share=0.9, scale=Scale.fine(100, bins=10), metric="DCG@5")
+    campaign.change_gold("eve", {"q1": {"near": 50.0, "far": 50.0}})
+    while campaign.state.made.get("ann", 0) < 2:
+        (task,) = campaign.next("ann")
+        campaign.record("ann", task.query, task.doc, {"near": 58, "far": 80}.get(task.doc, 10))
+    assert {pair.doc: pair.right for pair in campaign.gold().pairs} == {"far": 0, "near": 1}
