@@ -16,12 +16,14 @@ from probeval.campaign.codec import encode
 from probeval.campaign.events import Event, Imported, Judged, Labelled
 from probeval.campaign.parsing import as_name
 from probeval.campaign.state import State
+from probeval.data.cells import csv_text
 from probeval.data.evidence import LabelTable
 from probeval.data.files import stem
 from probeval.data.formats import FileFormat, ReadOptions, find_format, formats_of
 from probeval.data.irds import is_dataset
 from probeval.data.judgments import NOT_JUDGED, Judgments, on_scale
 from probeval.data.scale import Scale
+from probeval.data.trec import check_writable
 from probeval.errors import DataError, did_you_mean
 
 __all__ = [
@@ -236,15 +238,17 @@ def export_format(name: str) -> ExportFormat:
 
 
 def _qrels(state: State, _: Sequence[Event]) -> str:
+    table = state.judgments.to_frame().sort_values(["query", "doc"])
+    check_writable(None, queries=table["query"], docs=table["doc"])
     lines = [
         f"{row.query} {'adjudicated' if (row.query, row.doc) in state.adjudicated else 0} {row.doc} {row.grade:g}"
-        for row in state.judgments.to_frame().sort_values(["query", "doc"]).itertuples(index=False)
+        for row in table.itertuples(index=False)
     ]
     return "".join(f"{line}\n" for line in lines)
 
 
 def _csv(state: State, _: Sequence[Event]) -> str:
-    return str(pd.DataFrame(export_rows(state), columns=list(COLUMNS)).to_csv(index=False, lineterminator="\n"))
+    return csv_text(pd.DataFrame(export_rows(state), columns=list(COLUMNS)))
 
 
 def _jsonl(state: State, _: Sequence[Event]) -> str:
@@ -293,12 +297,6 @@ def export_rows(state: State) -> list[dict[str, Any]]:
                 (*pair, j.grade, who, j.when, j.guideline, j.source, False, "") for who, j in sorted(latest.items())
             ]
     return [dict(zip(COLUMNS, row, strict=True)) for row in rows]
-
-
-def _unknown_format(file_format: str, known: Mapping[str, str]) -> DataError:
-    return DataError(
-        f"Unknown format {file_format!r}: expected one of {', '.join(known)}.{did_you_mean(file_format, known)}"
-    )
 
 
 def _event(event: Event) -> dict[str, Any]:

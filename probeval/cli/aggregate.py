@@ -11,6 +11,7 @@ import typer
 from probeval import api
 from probeval.cli.options import Format, Level, OutputFormat, Quiet, ScaleName, Seed
 from probeval.cli.output import Talk, write_csv, write_json, write_table
+from probeval.data.cells import csv_text
 
 if TYPE_CHECKING:
     from probeval.relevance.aggregation import Aggregation
@@ -77,7 +78,7 @@ def aggregate(
     )  # fmt: skip
     talk(f"{found!r}"[1:-1] + ".")
     if workers is not None:
-        _write_file(workers, found.workers().to_csv(index=False, lineterminator="\n"), talk)
+        _write_file(workers, csv_text(found.workers()), talk)
     if out is not None:
         _write_file(out, _text(found, out), talk)
     elif output_format is OutputFormat.json:
@@ -94,7 +95,7 @@ def _text(found: Aggregation, path: Path) -> str:
 
     if path.name.removesuffix(".gz").lower().endswith(QRELS):
         return qrels_text(found.to_judgments(), path=path)
-    return found.to_frame().to_csv(index=False, lineterminator="\n")
+    return csv_text(found.to_frame())
 
 
 def _write_file(path: Path, text: str, talk: Talk) -> None:

@@ -35,6 +35,7 @@ from probeval.cli.options import (
     TargetName,
 )
 from probeval.cli.output import Talk, write_csv, write_json, write_table
+from probeval.data.cells import csv_text
 from probeval.data.files import write_bytes
 from probeval.errors import ProbevalError
 
@@ -160,6 +161,6 @@ def _write_pairs(found: Gate, path: Path, n: int | None, talk: Talk) -> None:
     likely = 0 if found.ahead is None else min(found.ahead["judgments"], MOST_PAIRS)
     table = found.pairs(likely if n is None else n).drop(columns="probability")
     tabbed = path.name.removesuffix(".gz").endswith(".tsv")
-    write_bytes(path, table.to_csv(index=False, lineterminator="\n", sep="\t" if tabbed else ",").encode())
+    write_bytes(path, csv_text(table, separator="\t" if tabbed else ",").encode())
     if len(table):
         talk(f"{path}: the first {len(table):,} pairs to judge.")

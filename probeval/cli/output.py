@@ -15,6 +15,7 @@ import pandas as pd
 import typer
 
 from probeval.cli.options import OutputFormat
+from probeval.data.cells import csv_text
 from probeval.display import text_table
 from probeval.errors import ProbevalError, ProbevalWarning
 
@@ -76,7 +77,7 @@ def _finite(value: Any) -> Any:
 
 def write_csv(frame: pd.DataFrame, *, header: bool = True) -> None:
     """Write a table as CSV to stdout, numbers in full precision."""
-    typer.echo(frame.to_csv(index=False, lineterminator="\n", header=header), nl=False)
+    typer.echo(csv_text(frame, header=header), nl=False)
 
 
 def write_table(

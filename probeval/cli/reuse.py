@@ -29,6 +29,7 @@ from probeval.cli.options import (
     Seed,
 )
 from probeval.cli.output import Talk, write_csv, write_json
+from probeval.data.cells import csv_text
 from probeval.data.files import write_bytes
 from probeval.display import Shown
 from probeval.errors import ProbevalError
@@ -121,7 +122,7 @@ def reuse(
     _write(found, found.findings(), output_format, talk)
     if pairs is not None:
         table = found.pairs()
-        write_bytes(pairs, table.to_csv(index=False, lineterminator="\n").encode())
+        write_bytes(pairs, csv_text(table).encode())
         distinct = len(table[["query", "doc"]].drop_duplicates())
         talk(f"{distinct:,} pairs to judge, {len(table):,} rows by system: {pairs}.")
 

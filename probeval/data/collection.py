@@ -13,6 +13,7 @@ from typing import TypeVar
 import numpy as np
 
 from probeval.arrays import Codes, Floats
+from probeval.data.cells import safe_cell
 from probeval.data.evidence import LabelTable, Metadata, Vectors, read_metadata
 from probeval.data.files import find, run_files, stem, write_bytes
 from probeval.data.formats import FileFormat, Progress, ReadOptions, find_format, format_named
@@ -335,7 +336,7 @@ def write_campaign(collection: Collection, folder: PathName) -> None:
 
 def _write_tsv(path: Path, rows: Iterable[Iterable[str]]) -> None:
     text = StringIO()
-    csv.writer(text, delimiter="\t", lineterminator="\n").writerows(rows)
+    csv.writer(text, delimiter="\t", lineterminator="\n").writerows(map(safe_cell, row) for row in rows)
     write_bytes(path, text.getvalue().encode())
 
 

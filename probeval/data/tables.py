@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 from probeval.arrays import Bools, Floats
+from probeval.data.cells import read_cell
 from probeval.data.files import first_bytes, read_bytes, suffix
 from probeval.data.judgments import Judgments, on_scale
 from probeval.data.runs import Runs
@@ -116,7 +117,7 @@ def _read_csv(path: Path, data: bytes, *, triples: bool, separator: str) -> pd.D
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)  # rows longer than the header
-            return pd.read_csv(
+            table = pd.read_csv(
                 BytesIO(data),
                 sep=separator,
                 dtype=str,
@@ -132,6 +133,12 @@ def _read_csv(path: Path, data: bytes, *, triples: bool, separator: str) -> pd.D
     except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
         reason = str(error).strip().splitlines()[-1].removeprefix("Error tokenizing data. C error: ")
         raise DataError(f"not a table of {kind.upper()} with named columns: {reason}.", path=path) from None
+    return _as_written(table) if b"'" in data else table
+
+
+def _as_written(table: pd.DataFrame) -> pd.DataFrame:
+    """The cells without the apostrophes that keep spreadsheets from computing them."""
+    return table.map(read_cell).rename(columns=read_cell)
 
 
 def names_pairs(header: Iterable[str]) -> bool:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from probeval.plots.canvas import GREY, clean, colours, entitle, legend_below, listed, new_axes
+from probeval.plots.canvas import GREY, clean, colours, entitle, legend_below, listed, literal, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +28,7 @@ def plot_reliability(validation: Validation, *, ax: Axes | None = None) -> Axes:
     for colour, (model, bins) in zip(colours(), table.groupby("model", sort=False), strict=False):
         share = bins["pairs"] / bins["pairs"].sum()
         ax.plot(bins["confidence"], bins["accuracy"], "-", color=colour, lw=1.5)
-        ax.scatter(bins["confidence"], bins["accuracy"], s=20 + 300 * share, color=colour, lw=0, label=str(model))
+        ax.scatter(bins["confidence"], bins["accuracy"], s=20 + 300 * share, color=colour, lw=0, label=literal(model))
     ax.set_xlim(0.49, 1.02)
     ax.set_ylim(lowest - 0.02, 1.02)
     ax.set_xlabel("stated confidence that one system is better")
@@ -54,7 +54,7 @@ def plot_checkpoints(validation: Validation, figure: str = "calibration_excess",
         for mark, (campaign, line) in zip(
             "os^Dv<>P*X" * len(rows), rows.groupby(level="campaign", sort=False), strict=False
         ):
-            ax.plot(x, line.to_numpy(), f"-{mark}", color=colour, lw=1.2, ms=5, label=f"{model}, {campaign}")
+            ax.plot(x, line.to_numpy(), f"-{mark}", color=colour, lw=1.2, ms=5, label=literal(f"{model}, {campaign}"))
     if figure in ("calibration_excess", "level_z"):
         ax.axhline(0.0, color=GREY, lw=1, ls="--")
     ax.set_xticks(x, [f"{100 * c:g}%" for c in validation.checkpoints])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from probeval.plots.canvas import BLUE, GREY, ORANGE, clean, colours, entitle, legend_below, new_axes
+from probeval.plots.canvas import BLUE, GREY, ORANGE, clean, colours, entitle, legend_below, literal, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,7 +40,7 @@ def plot_trajectory(simulation: Simulation, figure: str = "tau", *, ax: Axes | N
         values = np.array([np.interp(grid, x, y, right=np.nan) for x, y in lines])
         known = ~np.isnan(values).all(axis=0)
         grid, values = grid[known], values[:, known]
-        ax.plot(grid, np.nanmedian(values, axis=0), color=colour, ls=STYLES[i // 7 % 4], lw=1.6, label=label)
+        ax.plot(grid, np.nanmedian(values, axis=0), color=colour, ls=STYLES[i // 7 % 4], lw=1.6, label=literal(label))
         if len(trajectories) > 1:
             low, high = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
             ax.fill_between(grid, low, high, color=colour, alpha=0.15, lw=0)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from probeval.errors import ReliabilityError
-from probeval.plots.canvas import GREY, clean, colours, entitle, new_axes, spaced
+from probeval.plots.canvas import GREY, clean, colours, entitle, literal, new_axes, spaced
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +28,7 @@ def plot_components(studies: GStudy | Mapping[str, GStudy], *, level: float = 0.
         for name in study.design.names:
             share = study.share_interval(name, level=level)
             y = names.index(name) - 0.4 + (i + 0.5) * height
-            ax.barh(y, share.value, height=0.9 * height, color=colour, alpha=0.6, label=label)
+            ax.barh(y, share.value, height=0.9 * height, color=colour, alpha=0.6, label=literal(label))
             if np.isfinite(share.lower):
                 ax.hlines(y, share.lower, share.upper, color="black", lw=1.2)
             ax.text(
@@ -98,7 +98,7 @@ def plot_dstudy(
                 rows = (table if n is None else table[table["assessor"] == n]).sort_values("query")
                 parts = [
                     symbols[what],
-                    name if len(named) > 1 else "",
+                    literal(name) if len(named) > 1 else "",
                     "" if n is None else f"{n:g} assessors",
                 ]
                 ax.plot(rows["query"], rows[what], "-o", color=colour, ms=4, label=", ".join(filter(None, parts)))

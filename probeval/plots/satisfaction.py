@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from probeval.plots.canvas import BLUE, CROWDED, GREEN, GREY, ORANGE, clean, colours, new_axes, shorten
+from probeval.plots.canvas import BLUE, CROWDED, GREEN, GREY, ORANGE, clean, colours, literal, new_axes, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +24,7 @@ def plot_mappings(mappings: Sequence[SatMapping], *, ax: Axes | None = None) -> 
     ax.plot([0, 1], [0, 1], color=GREY, lw=1, ls=":")
     styles = ("-", "--", ":", "-.")
     for i, (colour, mapping) in enumerate(zip(colours(), mappings, strict=False)):
-        ax.plot(x, mapping(x), color=colour, ls=styles[i // 4 % 4], lw=1.8, label=mapping.name)
+        ax.plot(x, mapping(x), color=colour, ls=styles[i // 4 % 4], lw=1.8, label=literal(mapping.name))
     ax.set_xlim(0, 1)
     ax.set_ylim(0, 1)
     ax.set_xlabel("score of a list")
@@ -53,7 +53,7 @@ def plot_agreement(agreement: Agreement, *, ax: Axes | None = None) -> Axes:
         ax.text(at, 1.01, f"{n:,}", ha="center", va="bottom", fontsize=7, color=GREY)
     ax.set_xlim(0, 1)
     ax.set_ylim(0, 1.06)
-    ax.set_xlabel(f"difference in score, {agreement.name}".rstrip(", "))
+    ax.set_xlabel(f"difference in score, {literal(agreement.name)}".rstrip(", "))
     ax.set_ylabel("share of users who prefer")
     ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncol=3, frameon=False, fontsize=8)
     clean(ax)
@@ -74,7 +74,7 @@ def plot_satisfaction(users: Satisfaction, *, level: float = 0.95, ax: Axes | No
     ax.set_yticks(y, shorten(table["system"]), fontsize=size)
     ax.set_ylim(n - 0.5, -0.5)
     ax.set_xlim(0, 1)
-    ax.set_xlabel(f"share of users, or of queries; {level:.0%} intervals; mapping {users.mapping.name}")
+    ax.set_xlabel(f"share of users, or of queries; {level:.0%} intervals; mapping {literal(users.mapping.name)}")
     ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncol=3, frameon=False, fontsize=8)
     clean(ax)
     return ax
