@@ -354,11 +354,11 @@ class Gate(Shown):
                 "",
                 *_markdown_table([_cell(name) for name in columns.values()], rows),
                 "",
-                *(f"{sentence}\n" for sentence in self.sentences()),
+                *(f"{_as_text(sentence)}\n" for sentence in self.sentences()),
                 "<details><summary>How</summary>\n",
                 f"The new system must be {self.rule.demand}, with a probability of at least {self.rule.level:g}. "
                 f"Intervals are of {self.rule.inside:.0%}: {1 - self.rule.level:.2g} is beyond each end.\n",
-                *(f"- {note}" for note in notes),
+                *(f"- {_as_text(note)}" for note in notes),
                 "",
                 "</details>",
                 "",
@@ -399,7 +399,14 @@ def _likely(ahead: GateForecastDocument) -> str:
 
 def _cell(value: object) -> str:
     text = f"{value:.4f}" if isinstance(value, float) else str(value)
-    return text.replace("|", "\\|").replace("\n", " ")
+    return _as_text(text).replace("|", "\\|").replace("\n", " ")
+
+
+def _as_text(text: str) -> str:
+    """Names in Markdown as they are: without tags, formulas and code."""
+    for mark, written in (("&", "&amp;"), ("<", "&lt;"), ("$", "\\$"), ("`", "\\`")):
+        text = text.replace(mark, written)
+    return text
 
 
 def _markdown_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

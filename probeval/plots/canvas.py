@@ -60,10 +60,10 @@ def colours() -> Iterator[str]:
 
 
 def literal(name: object) -> str:
-    """Return a name that is drawn as it is: not as a formula of TeX, on one line.
+    r"""Return a name that is drawn as it is: not as a formula of TeX, on one line.
 
-    >>> print(literal("bm25"), literal("$k_1$"), literal("two\\nlines"))
-    bm25 \\$k_1\\$ two\N{REPLACEMENT CHARACTER}lines
+    >>> print(literal("bm25"), literal("$k_1$"), literal("two\nlines"))
+    bm25 \$k_1\$ two�lines
     """
     return INVISIBLE.sub("\N{REPLACEMENT CHARACTER}", str(name)).replace("$", r"\$")
 

@@ -34,9 +34,10 @@ class Served:
     said: list[str] = field(default_factory=list)
 
     @classmethod
-    def start(cls, store: object, *options: object) -> Served:
+    def start(cls, store: object, *options: object, quiet: bool = True) -> Served:
         """Start a server on a free port and wait for its address."""
-        words = [sys.executable, "-c", COMMAND, "judge", store, "--port", 0, "--format", "csv", "--quiet", *options]
+        words = [sys.executable, "-c", COMMAND, "judge", store, "--port", 0, "--format", "csv", *options]
+        words += ["--quiet"] * quiet
         process = subprocess.Popen(
             list(map(str, words)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
         )
