@@ -138,3 +138,10 @@ def test_references_are_in_order_and_each_has_one_year():
         assert re.search(r"\((?:18|19|20)\d\d[ab]?\)\. ", entry), entry
         doi = re.search(r"\[doi:([^\]]+)\]\(https://doi\.org/([^)]+)\)", entry)
         assert doi is None or doi[1] == doi[2], entry
+
+
+def test_every_test_that_a_page_names_exists():
+    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", (ROOT / "docs/security.md").read_text(encoding="utf-8"))
+    assert named
+    missing = [f"{path}::{test}" for path, test in named if f"def {test}(" not in (ROOT / path).read_text("utf-8")]
+    assert not missing, "\n".join(missing)

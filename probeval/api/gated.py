@@ -354,11 +354,11 @@ class Gate(Shown):
                 "",
                 markdown_table(pd.DataFrame(rows, columns=list(columns.values()))),
                 "",
-                *(f"{sentence}\n" for sentence in self.sentences()),
+                *(f"{_as_text(sentence)}\n" for sentence in self.sentences()),
                 "<details><summary>How</summary>\n",
                 f"The new system must be {self.rule.demand}, with a probability of at least {self.rule.level:g}. "
                 f"Intervals are of {self.rule.inside:.0%}: {1 - self.rule.level:.2g} is beyond each end.\n",
-                *(f"- {note}" for note in notes),
+                *(f"- {_as_text(note)}" for note in notes),
                 "",
                 "</details>",
                 "",
@@ -395,3 +395,10 @@ def _likely(ahead: GateForecastDocument) -> str:
         f"About {ahead['judgments']:,} more judgments are likely to settle it, an estimate (90% interval "
         f"{ahead['lower']:,} to {ahead['upper']:,})."
     )
+
+
+def _as_text(text: str) -> str:
+    """Names in Markdown as they are: without tags, formulas and code."""
+    for mark, written in (("&", "&amp;"), ("<", "&lt;"), ("$", "\\$"), ("`", "\\`")):
+        text = text.replace(mark, written)
+    return text

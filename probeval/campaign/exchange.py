@@ -24,6 +24,7 @@ from probeval.data.judgments import NOT_JUDGED, Judgments, on_scale
 from probeval.data.scale import Scale
 from probeval.data.spreadsheets import csv_text
 from probeval.data.tasks import WriteOptions
+from probeval.data.trec import check_writable
 from probeval.display import Brief
 from probeval.errors import DataError, did_you_mean
 
@@ -245,9 +246,11 @@ def export_format(name: str) -> ExportFormat:
 
 
 def _qrels(state: State, _: Sequence[Event]) -> str:
+    table = state.judgments.to_frame().sort_values(["query", "doc"])
+    check_writable(None, queries=table["query"], docs=table["doc"])
     lines = [
         f"{row.query} {'adjudicated' if (row.query, row.doc) in state.adjudicated else 0} {row.doc} {row.grade:g}"
-        for row in state.judgments.to_frame().sort_values(["query", "doc"]).itertuples(index=False)
+        for row in table.itertuples(index=False)
     ]
     return "".join(f"{line}\n" for line in lines)
 

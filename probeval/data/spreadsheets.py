@@ -13,7 +13,7 @@ import pandas as pd
 
 __all__ = ["as_text", "csv_text", "restored", "restored_cell"]
 
-SIGNS = "=+-@\t\r\uff1d\uff0b\uff0d\uff20"  # the wide ones are the same to a spreadsheet
+SIGNS = "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20"  # the wide ones are the same to a spreadsheet
 MARKED = re.compile(f"'+[{re.escape(SIGNS)}]")
 IN_BYTES = re.compile(b"'(?:" + b"|".join(re.escape(sign.encode()) for sign in SIGNS) + b")")
 

@@ -27,6 +27,7 @@ from probeval.errors import DataError, ScaleError
 __all__ = [
     "JudgmentRows",
     "RunRows",
+    "check_writable",
     "numbered",
     "qrels_text",
     "read_qrels",
@@ -174,7 +175,7 @@ def write_run(path: str | PathLike[str], runs: Runs, system: str) -> None:
     in the system's name becomes ``_`` in the tag.
     """
     table = runs.select([system]).to_frame()
-    _check_writable(Path(path), queries=table["query"], docs=table["doc"])
+    check_writable(Path(path), queries=table["query"], docs=table["doc"])
     tag = "_".join(system.split()) or "run"
     scores = table["score"].where(table["score"].notna(), runs.depth + 1.0 - table["rank"])
     lines = (
@@ -194,7 +195,7 @@ def qrels_text(judgments: Judgments, *, path: Path | None = None) -> str:
     table = judgments.to_frame()
     table = table.assign(assessor=table["assessor"].where(table["assessor"] != "", "0"))
     table = table.drop_duplicates(["query", "doc", "assessor"], keep="last")
-    _check_writable(path, queries=table["query"], docs=table["doc"], assessors=table["assessor"])
+    check_writable(path, queries=table["query"], docs=table["doc"], assessors=table["assessor"])
     lines = (
         f"{q} {a} {d} {int(g) if g == int(g) else repr(g)}\n"
         for q, a, d, g in zip(table["query"], table["assessor"], table["doc"], table["grade"], strict=True)
@@ -202,7 +203,7 @@ def qrels_text(judgments: Judgments, *, path: Path | None = None) -> str:
     return "".join(lines)
 
 
-def _check_writable(path: Path | None, **columns: Iterable[str]) -> None:
+def check_writable(path: Path | None, **columns: Iterable[str]) -> None:
     """Refuse ids that would not come back from a TREC file."""
     for name, column in columns.items():
         for label in set(column):

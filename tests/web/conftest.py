@@ -41,8 +41,8 @@ def serve() -> Iterator[Callable[..., Served]]:
     """Start servers; those that still run are killed at the end."""
     running: list[Served] = []
 
-    def start(place: object, *options: object) -> Served:
-        running.append(Served.start(place, *options))
+    def start(place: object, *options: object, quiet: bool = True) -> Served:
+        running.append(Served.start(place, *options, quiet=quiet))
         return running[-1]
 
     yield start

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import http.client
+import json
+import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from html import unescape
+from pathlib import Path
+from types import TracebackType
+from typing import TextIO
 from urllib.parse import urlencode, urlsplit
 
 FIELD = re.compile(r'name="(mark|request|query|doc)" value="([^"]*)"')
@@ -26,9 +34,10 @@ class Served:
     said: list[str] = field(default_factory=list)
 
     @classmethod
-    def start(cls, store: object, *options: object) -> Served:
+    def start(cls, store: object, *options: object, quiet: bool = True) -> Served:
         """Start a server on a free port and wait for its address."""
-        words = [sys.executable, "-c", COMMAND, "judge", store, "--port", 0, "--format", "csv", "--quiet", *options]
+        words = [sys.executable, "-c", COMMAND, "judge", store, "--port", 0, "--format", "csv", *options]
+        words += ["--quiet"] * quiet
         process = subprocess.Popen(
             list(map(str, words)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
         )
@@ -47,6 +56,59 @@ class Served:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGKILL)
         self.process.communicate()
+
+
+@dataclass
+class Child:
+    """A server that a nursery has started."""
+
+    pid: int
+    url: str
+    printed: Sequence[TextIO]  # kept open while it runs
+
+    def kill(self) -> None:
+        """As the power goes out; it is gone when this returns."""
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+            while True:
+                os.kill(self.pid, 0)
+                time.sleep(0.001)
+        for file in self.printed:
+            file.close()
+
+
+class Nursery:
+    """Starts servers from a process that has imported everything; a context manager.
+
+    What is started is what people start. Only the imports, which take longest, are done once.
+    """
+
+    def __enter__(self) -> Nursery:
+        self._door, inside = socket.socketpair()
+        with inside:
+            words = [sys.executable, str(Path(__file__).with_name("nursery.py"))]
+            self._process = subprocess.Popen(words, stdin=inside)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._door.close()
+        self._process.wait()
+
+    def start(self, store: object, *options: object) -> Child:
+        """Start a server on a free port and wait for its address."""
+        words = ["judge", store, "--port", 0, "--format", "csv", "--quiet", *options]
+        (out, inner_out), (err, inner_err) = os.pipe(), os.pipe()
+        socket.send_fds(self._door, [json.dumps(list(map(str, words))).encode()], [inner_out, inner_err])
+        pid = int(self._door.recv(100))
+        os.close(inner_out)
+        os.close(inner_err)
+        told, wrong = os.fdopen(out), os.fdopen(err)
+        lines = [told.readline() for _ in range(2)]
+        if not lines[1]:
+            raise AssertionError(wrong.read())
+        return Child(pid, lines[1].split(",")[0].rstrip("/"), (told, wrong))
 
 
 class Judge:

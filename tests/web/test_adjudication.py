@@ -40,12 +40,12 @@ def test_everything_about_a_pair_is_on_the_page(open_page: Open, campaign: Campa
         "Be fair.",
         "A <mark>bird</mark>. &lt;script&gt;",
         "Of <mark>birds</mark>",
-        '<span class="number">0</span> ann',
-        '<span class="number">2</span> bob',
+        '<span class="number">0</span> <bdi>ann</bdi>',
+        '<span class="number">2</span> <bdi>bob</bdi>',
         "yes, really",
-        "<strong>bob:</strong> It sings. &lt;script&gt;",
-        "ann flagged it.",
-        "cid skipped it.</strong> wrong language",
+        "<strong><bdi>bob</bdi>:</strong> It sings. &lt;script&gt;",
+        "<bdi>ann</bdi> flagged it.",
+        "<bdi>cid</bdi> skipped it.</strong> wrong language",
     ):
         assert text in page, text
     assert "<script>window" not in page
@@ -82,7 +82,7 @@ def test_next_goes_round_and_a_settled_pair_can_be_seen_and_settled_again(
     assert f'href="/adjudicate?query={wide[0]}&amp;doc={wide[1]}" data-key="n"' in page.text
     owner.post("/settle", {**page.form("/settle"), "grade": "1"})
     page = owner.get(address)
-    assert "Settled by eve as 1." in page.text
+    assert "Settled by <bdi>eve</bdi> as 1." in page.text
     assert owner.post("/settle", {**page.form("/settle"), "grade": "2"}).status == 200
     assert campaign.state.adjudicated[near].grade == 2
     elsewhere = owner.get("/adjudicate?query=nowhere&doc=%3Cscript%3E")

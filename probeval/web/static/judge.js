@@ -95,10 +95,8 @@
       if (response.ok) {
         warn("");
         show(text);
-      } else if (response.status === 401) {
-        location.assign("/login");
       } else {
-        warn(text);
+        warn(text); // the page stays, with all that was typed
       }
     } catch {
       warn("The response was cut off. Reload the page to see whether the step was saved.");
@@ -181,6 +179,7 @@
     try {
       const response = await fetch("/progress", { headers: { "X-Part": "1" } });
       const strip = document.getElementById("progress");
+      if (response.status === 401) warn(await response.text());
       if (!response.ok || busy || !strip) return;
       const open = Boolean(document.querySelector("#curve[open]"));
       strip.innerHTML = await response.text();

@@ -31,7 +31,7 @@
     if (document.hidden || selecting()) return;
     try {
       const response = await fetch("/overview", { headers: { "X-Part": "1" } });
-      if (response.status === 401) location.assign("/login");
+      if (response.status === 401) location.assign("/"); // which gives the reason
       if (!response.ok) return;
       const text = await response.text();
       if (text !== last) {

@@ -1,0 +1,334 @@
+"""Stores that fail under a running server, its memory, and the pages that are open while a campaign changes."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import re
+import shutil
+import sqlite3
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote, urlencode
+
+import numpy as np
+import pytest
+from starlette.routing import Route
+
+from probeval.campaign import Campaign, Judged, Store, check_store
+from probeval.campaign.tables import SCHEMA
+from probeval.data import Runs
+from probeval.web import Board, Limiter, Roster, application
+from probeval.web.forms import FIELDS
+from tests.web.asking import Client
+from tests.web.conftest import EVE, HOST
+from tests.web.served import Judge, Served
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+Serve = Callable[..., Served]
+PATHS = ("/", "/progress", "/overview", "/adjudicate", "/export/qrels", "/export/log", "/media/x")
+
+
+def _refusal(judge: Judge) -> str:
+    """The one line with which the server refuses a judgment."""
+    with pytest.raises(AssertionError, match=r"^503 ") as refused:
+        judge.judge(1)
+    status, _, line = str(refused.value).partition("\n")[0].partition(" ")
+    assert status == "503"
+    return line
+
+
+def _wait_for_line(server: Served, says: str) -> None:
+    """Wait until the terminal shows a line."""
+    assert server.process.stderr is not None
+    limit = threading.Timer(60, server.process.kill)
+    limit.start()
+    shown = []
+    for line in server.process.stderr:
+        shown.append(line)
+        if re.search(says, line):
+            limit.cancel()
+            return
+    raise AssertionError("".join(shown))
+
+
+def _checkpoint(file: Path) -> None:
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def deleted(file: Path) -> None:
+    file.rename(file.with_name("kept.db"))
+
+
+def cut(file: Path) -> None:
+    _checkpoint(file)
+    shutil.copy(file, file.with_name("kept.db"))
+    with file.open("r+b") as content:
+        content.truncate(file.stat().st_size // 2)
+
+
+def garbled(file: Path) -> None:
+    _checkpoint(file)
+    shutil.copy(file, file.with_name("kept.db"))
+    with file.open("r+b") as content:
+        content.write(os.urandom(file.stat().st_size))
+
+
+def newer(file: Path) -> None:
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("UPDATE probeval_version SET version = 99")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("harm", "says"),
+    [
+        (deleted, "deleted or moved while it was open"),
+        (cut, "damaged|cut short"),
+        (garbled, "damaged"),
+        (newer, "written by a newer probeval"),
+    ],
+)
+def test_a_store_that_fails_under_a_server(campaign: Campaign, serve: Serve, harm: Callable[[Path], None], says: str):
+    """The page and the terminal say so, and what was acknowledged is there once the store is back."""
+    campaign.close()
+    file = Path(campaign.address[0])
+    server = serve(file, "--assessor", "ann", quiet=False)
+    with closing(Judge(server.url)) as judge:
+        judge.look()
+        for _ in range(3):
+            judge.judge(2)
+        harm(file)
+        assert re.search(says, _refusal(judge))
+    _wait_for_line(server, says)
+    server.kill()
+    if harm is newer:
+        with closing(sqlite3.connect(file)) as connection, connection:
+            connection.execute("UPDATE probeval_version SET version = ?", [SCHEMA])
+    else:
+        file.with_name("kept.db").replace(file)
+    if harm in (cut, garbled):  # a backup is one file
+        for end in ("-wal", "-shm"):
+            Path(f"{file}{end}").unlink(missing_ok=True)
+    with Campaign.open(file) as again:
+        assert sum(isinstance(event, Judged) for event in again.log()) == 3
+    with closing(Store(file, read_only=True)) as store:
+        assert check_store(store).faults == ()
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk with room for one megabyte."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
+    if os.geteuid() != 0 or shutil.which("mount") is None or subprocess.run(command, check=False).returncode:
+        pytest.skip("a disk of its own takes the rights of root")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+@pytest.mark.slow
+def test_a_disk_that_fills_up_under_a_server(campaign: Campaign, serve: Serve, small_disk: Path):
+    campaign.close()
+    file = Path(shutil.copy(campaign.address[0], small_disk / "store.db"))
+    server = serve(file, "--assessor", "ann")
+    with closing(Judge(server.url)) as judge:
+        judge.look()
+        judge.judge(1)
+        room = os.statvfs(small_disk)
+        with (small_disk / "other").open("wb") as other:
+            other.write(b"x" * (room.f_bavail * room.f_frsize - 8192))
+        kept = 1
+        line = ""
+        while not line and kept < 100:
+            try:
+                judge.judge(1)
+                kept += 1
+            except AssertionError as refused:
+                line = str(refused).splitlines()[0]
+        assert line.startswith("503 ")
+        assert "the disk is full; this step was not saved, all earlier ones were" in line
+        (small_disk / "other").unlink()  # there is room again, and the server goes on
+        judge.look()
+        judge.judge(2)
+    server.kill()
+    with Campaign.open(file) as again:
+        assert sum(isinstance(event, Judged) for event in again.log()) == kept + 1
+    with closing(Store(file, read_only=True)) as store:
+        assert check_store(store).faults == ()
+
+
+@pytest.mark.parametrize("how", ["revoked", "expired"])
+def test_every_address_refuses_a_session_that_has_ended(open_page: Callable[..., Client], campaign: Campaign, how: str):
+    client = open_page(who=EVE)
+    form = client.get("/").form("/judge")
+    assert {client.get(path).status for path in PATHS} <= {200, 404}
+    if how == "revoked":
+        campaign.people.revoke("owner", "eve")
+    else:
+        later = campaign._log.clock() + 1e9
+        campaign._log.clock = lambda: later
+    assert {path: client.get(path).status for path in PATHS} == dict.fromkeys(PATHS, 401)
+    steps = ("/judge", "/undo", "/skip", "/flag", "/comment", "/settle", "/logout")
+    assert {path: client.post(path, form).status for path in steps} == dict.fromkeys(steps, 401)
+
+
+def test_pages_work_when_the_clock_goes_backwards(open_page: Callable[..., Client], campaign: Campaign):
+    client = open_page(who=EVE)
+    page = client.get("/")
+    assert client.post("/judge", {**page.form("/judge"), "grade": "1"}).status == 200
+    past = campaign._log.clock() - 1e6
+    campaign._log.clock = lambda: past
+    assert {client.get(path).status for path in PATHS} <= {200, 404}
+    form = {**client.get("/").form("/judge"), "grade": "2"}
+    assert client.post("/judge", form).status == 200
+    assert client.post("/judge", form).status == 200  # sent twice, it counts once
+    assert len(campaign.state.judged) == 2
+
+
+def _routes(campaign: Campaign) -> list[str]:
+    """The addresses of the page."""
+    roster, plenty = Roster(campaign, alone="x"), Limiter(rate=1e9, burst=1e9)
+    app = application(campaign, roster=roster, board=Board(campaign), hosts=[HOST], requests=plenty)
+    routes = app._app._app.routes  # type: ignore[attr-defined]
+    return sorted({route.path for route in routes if isinstance(route, Route)})
+
+
+def _memory(server: Served) -> float:
+    """The memory of a server in MB."""
+    lines = Path(f"/proc/{server.process.pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1024
+
+
+METHODS = ("GET", "GET", "POST", "POST", "POST", "HEAD", "PUT", "DELETE", "OPTIONS", "PATCH", "BREW")
+WORDS = ("", "q1", "d001", "0", "1", "2", "-1", "nan", "qrels", "log", "csv", "../x", "%2e%2e", "'", "\0", "\u202e")
+
+
+def _fuzz(
+    rng: np.random.Generator, route: str, mark: str, pair: tuple[str, str]
+) -> tuple[str, str, bytes, dict[str, str]]:
+    """A request that nobody would send; some of them are nearly right."""
+
+    def word() -> str:
+        return str(rng.choice(WORDS)) if rng.random() < 0.7 else rng.bytes(20).decode("latin-1")
+
+    address = re.sub(r"\{.*\}", lambda _: quote(word(), safe=""), route)
+    form = {str(name): word() for name in rng.choice([*FIELDS, "unknown"], size=rng.integers(5), replace=False)}
+    if rng.random() < 0.6:
+        form |= {"mark": mark, "query": pair[0], "doc": pair[1], "request": rng.bytes(8).hex()}
+        form.pop("unknown", None)
+    body = urlencode(form).encode() if rng.random() < 0.8 else rng.bytes(int(rng.integers(2000)))
+    headers = {"Content-Type": "application/x-www-form-urlencoded", "X-Part": "1"}
+    for name in rng.choice(["X-Part", "Range", "Content-Type", "Accept", "Origin", "Host"], size=rng.integers(3)):
+        if rng.random() < 0.3:
+            headers[str(name)] = rng.bytes(12).decode("latin-1").translate(dict.fromkeys([*range(32), 127]))
+    return str(rng.choice(METHODS)), address, body, headers
+
+
+def _throw(campaign: Campaign, serve: Serve, n: int, grown: float) -> None:
+    """Send so many fuzzed requests by owners, assessors and strangers; the memory grows by so many MB at most."""
+    routes, rng = _routes(campaign), np.random.default_rng(0)
+    people = [campaign.people.invite("eve", f"p{i}", role="owner" if i % 2 else "assessor") for i in range(20)]
+    pairs = [campaign.pool.label(i) for i in range(len(campaign.pool))]
+    server = serve(campaign.address[0])
+    judges = [Judge(server.url, token) for _, token in people]
+    marks = [_mark(judge) for judge in judges]
+    statuses: dict[int, int] = {}
+    early = 0.0
+    for i in range(n):
+        at = int(rng.integers(len(judges) + 1))
+        judge = judges[at % len(judges)]
+        route, pair = routes[i % len(routes)], pairs[int(rng.integers(len(pairs)))]
+        method, address, body, headers = _fuzz(rng, route, marks[at % len(judges)], pair)
+        own = {"Origin": server.url} | ({} if at == len(judges) else {"Cookie": judge.cookie})
+        with closing(http.client.HTTPConnection(server.host, timeout=30)) as connection:
+            connection.request(method, address, None if method in ("GET", "HEAD") else body, own | headers)
+            answer = connection.getresponse()  # within 30 seconds, or an error
+            answer.read()
+        statuses[answer.status] = statuses.get(answer.status, 0) + 1
+        assert answer.status < 500, (method, address, body, headers)
+        if i == n // 4:
+            early = _memory(server)
+    late = _memory(server)
+    print(f"{n} requests: {dict(sorted(statuses.items()))}; {early:.0f} MB after a quarter, {late:.0f} MB at the end")
+    assert late - early < grown
+    assert statuses[200] > n / 50
+    for judge in judges:
+        judge.close()
+    log = campaign.log()
+    assert [event.number for event in log] == list(range(1, len(log) + 1))
+
+
+def _mark(judge: Judge) -> str:
+    judge.look()
+    return judge.fields["mark"]
+
+
+@pytest.mark.slow
+def test_four_hundred_fuzzed_requests_over_the_wire(campaign: Campaign, serve: Serve):
+    _throw(campaign, serve, 400, 30.0)
+
+
+@pytest.mark.validation
+def test_ten_thousand_fuzzed_requests_over_the_wire(campaign: Campaign, serve: Serve):
+    _throw(campaign, serve, 10_000, 30.0)
+
+
+def _press(page: Page, key: str) -> None:
+    """Press a key and wait for what comes of it."""
+    turn = page.evaluate("Number(document.getElementById('page').dataset.turn || 0)")
+    page.keyboard.press(key)
+    page.wait_for_function("n => Number(document.getElementById('page').dataset.turn || 0) > n", arg=turn)
+
+
+@pytest.mark.slow
+def test_pages_that_are_open_while_the_campaign_changes(browser: Browser, campaign: Campaign, serve: Serve):
+    """A late run, a higher target, a revocation: the pages tell, and no judgment is lost. Keys only."""
+    campaign.change("eve", stopping="confidence=.5")
+    campaign.refresh()
+    links = {
+        who: campaign.people.invite("eve", who, role=role)[1] for who, role in (("ann", "assessor"), ("olga", "owner"))
+    }
+    server = serve(campaign.address[0])
+    ann = browser.new_context().new_page()
+    ann.goto(f"{server.url}/join/{links['ann']}")
+    ann.wait_for_url(server.url + "/")
+    olga = browser.new_context().new_page()
+    olga.goto(f"{server.url}/join/{links['olga']}")
+    olga.wait_for_url(server.url + "/")
+    olga.goto(server.url + "/overview")
+    _press(ann, "1")
+
+    query = campaign.pool.label(0)[0]
+    before = len(campaign.pool)
+    campaign.add_runs("eve", Runs.rows(["late"] * 2, [query] * 2, ["late-1", "late-2"]))
+    assert len(campaign.pool) == before + 2
+    olga.get_by_role("row", name=re.compile("late")).first.wait_for(timeout=60_000)  # in the ranking
+    _press(ann, "2")  # the page that was open goes on
+
+    campaign.change("eve", stopping="confidence=.97")
+    ann.get_by_text("target 0.97").first.wait_for(timeout=60_000)
+    olga.get_by_text("target 0.97").first.wait_for(timeout=60_000)
+    _press(ann, "1")
+
+    ann.keyboard.press("c")
+    ann.keyboard.type("half a comment")
+    campaign.people.revoke("eve", "ann")
+    ann.keyboard.press("Control+Enter")
+    alert = ann.get_by_text("Your session has ended, or your token was revoked.")
+    alert.wait_for(timeout=30_000)
+    assert ann.locator("#text").input_value() == "half a comment"  # it is not lost
+    ann.keyboard.press("Escape")
+    ann.keyboard.press("1")
+    ann.reload()
+    assert "token was revoked" in ann.locator("body").inner_text()
+    judged = [event for event in campaign.log() if isinstance(event, Judged)]
+    assert [(event.by, event.grade) for event in judged] == [("ann", 1), ("ann", 2), ("ann", 1)]
