@@ -139,7 +139,9 @@ def test_commands_read_and_write_tables(carried: Collection, tmp_path: Path, mon
     monkeypatch.setattr(
         sys, "argv", ["probeval", *map(str, words), "--format", "csv", "--plot", str(picture), "--quiet"]
     )
-    main()
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert not ended.value.code
     table = _check_csv(capsys.readouterr().out)
     assert {row[table[0].index("system")] for row in table[1:]} == set(NAMES)
     assert picture.stat().st_size > 1000

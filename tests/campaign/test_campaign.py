@@ -17,7 +17,7 @@ from probeval.errors import CampaignError, MetricError, SatisfactionError, Selec
 from probeval.relevance import choose_model, write_card
 from probeval.reliability.agreement import krippendorff_alpha
 from probeval.scores import evaluate
-from probeval.streams import TaskPurpose, stream
+from probeval.streams import Purpose, stream
 from tests.campaign.conftest import Clock
 
 
@@ -301,7 +301,7 @@ def test_evaluation_is_that_of_the_exported_judgments(make: Callable[..., Campai
     choice = choose_model("text-jud", small, scale=Scale.graded(2))
     judged = replace(small, judgments=campaign.state.judgments)
     relevance = choice.model.predict(judged, depth=5, scale=Scale.graded(2))
-    scores = evaluate(small.runs.top(5), relevance, "nDCG@5", rng=stream(0, TaskPurpose.SCORES))
+    scores = evaluate(small.runs.top(5), relevance, "nDCG@5", rng=stream(0, Purpose.SCORES))
     np.testing.assert_allclose(campaign.evaluate().scores.mean, scores.mean)
 
 

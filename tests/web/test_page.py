@@ -315,7 +315,7 @@ def test_the_owners_page_and_its_part(open_page: Open, campaign: Campaign):
     status = campaign.status()
     assert "Adjudicate 1 pair on which assessors differ." in said
     assert f"Krippendorff&#39;s alpha {status.alpha:.3f}".replace("&#39;", "'") in said
-    assert f"ann, bob 12 11 {status.agreements[0].kappa:.2f}" in said
+    assert f"ann , bob 12 11 {status.agreements[0].kappa:.2f}" in said
     assert 'class="band"' in part
     assert 'class="ahead"' in part
     for each in status.queries:
