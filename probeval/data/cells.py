@@ -49,7 +49,7 @@ def csv_text(table: pd.DataFrame, *, separator: str = ",", header: bool = True) 
     texts = [at for at, kind in enumerate(table.dtypes) if not pd.api.types.is_numeric_dtype(kind)]
     safe = table.set_axis([safe_cell(name) for name in table.columns], axis=1)
     for at in texts:
-        safe.isetitem(at, safe.iloc[:, at].map(safe_cell))
+        safe.isetitem(at, safe.iloc[:, at].map(safe_cell).to_numpy())
     return str(safe.to_csv(index=False, lineterminator="\n", sep=separator, header=header))
 
 
