@@ -124,7 +124,8 @@ class Judge:
             self._sign_in(token)
 
     def look(self) -> str:
-        """Open the page."""
+        """Open the page, on a connection that the server has not given up meanwhile."""
+        self._connection.close()
         return self._ask("GET", "/", None)
 
     def judge(self, grade: object) -> str:
