@@ -213,11 +213,10 @@ def count_at_least(codes: Codes, query: Ints, n_queries: int, n_grades: int) -> 
 
     ``codes`` has shape (.., pair), negative where there is no grade; ``query`` has shape (pair,).
     """
-    cells = n_queries * n_grades
+    width = n_grades + 1  # the first cell of a query is for pairs without a grade
     flat = codes.reshape(math.prod(codes.shape[:-1]), codes.shape[-1])
-    counts = np.empty((len(flat), cells), dtype=np.int64)
+    counts, first = np.empty((len(flat), n_queries * width), dtype=np.int64), query * width + 1
     for row, drawn in zip(counts, flat, strict=True):
-        known = drawn >= 0
-        row[:] = np.bincount(query[known] * n_grades + drawn[known], minlength=cells)
-    counts = counts.reshape(*codes.shape[:-1], n_queries, n_grades)
+        row[:] = np.bincount(first + np.maximum(drawn, -1), minlength=n_queries * width)
+    counts = counts.reshape(*codes.shape[:-1], n_queries, width)[..., 1:]
     return np.cumsum(counts[..., ::-1], axis=-1)[..., ::-1]

@@ -302,9 +302,12 @@ class RelevanceDistribution(Shown):
     def _summary(self, gains: Floats) -> GainSummary:
         mean, variance = self.moments(gains)
         mean = mean.mean(axis=0) if self.has_posterior else mean
-        at_least = np.cumsum(self.probability[..., :0:-1], axis=-1)[..., ::-1]  # of each level but the lowest
-        slope = at_least * (1 - at_least)
-        slope = slope.mean(axis=0) if self.has_posterior else slope
+        slope = np.empty((len(self.pool), len(self.levels) - 1))
+        at_least = np.zeros(self.probability.shape[:-1])
+        for level in range(len(self.levels) - 1, 0, -1):
+            at_least += self.probability[..., level]
+            steep = at_least * (1 - at_least)
+            slope[:, level - 1] = steep.mean(axis=0) if self.has_posterior else steep
         return GainSummary(mean, variance, np.where(self.certain[:, None], 0.0, np.diff(gains[self.levels]) * slope))
 
     def sample(self, n: int, rng: np.random.Generator, *, start: int = 0) -> Codes:
@@ -320,10 +323,13 @@ class RelevanceDistribution(Shown):
         uniform = np.empty((n, len(self.pool)))
         for stream, mine in zip(streams, np.split(uniform, np.cumsum(self.pool.sizes)[:-1], axis=1), strict=True):
             mine[:] = stream.random(mine.shape)
-        running = np.cumsum(self.probability[..., :-1], axis=-1)
-        level = np.zeros((n, len(self.pool)), dtype=np.int16)
-        for below in np.moveaxis(running, -1, 0):
-            level += uniform > (below[(start + np.arange(n)) % len(below)] if self.has_posterior else below)
+        probability = self.probability
+        below, level = np.zeros(probability.shape[:-1]), np.zeros((n, len(self.pool)), dtype=np.int16)
+        turns = _turns(start, n, self.n_draws) if self.has_posterior else [(slice(n), slice(None))]
+        for column in np.moveaxis(probability[..., :-1], -1, 0):
+            below += column
+            for mine, under in turns:
+                level[mine] += uniform[mine] > below[under]
         out = self.levels[level]
         out[:, self.certain] = self.judged[self.certain]
         return out
@@ -392,3 +398,11 @@ class RelevanceDistribution(Shown):
         """The number of pairs that are not shown."""
         left = len(self.pool) - FIRST
         return (f"{left:,} more pairs in to_frame().",) if left > 0 else ()
+
+
+def _turns(start: int, n: int, n_draws: int) -> list[tuple[slice, slice]]:
+    """Return runs of the next ``n`` draws of grades, and the draws of the parameters that they take in turn."""
+    ends = [*range(n_draws - start % n_draws, n, n_draws), n]
+    starts = [0, *ends[:-1]]
+    first = [(start + at) % n_draws for at in starts]
+    return [(slice(a, b), slice(f, f + b - a)) for a, b, f in zip(starts, ends, first, strict=True)]

@@ -175,3 +175,12 @@ def test_the_summary_is_that_of_the_moments():
     )  # P(at least 1), P(at least 2); gains are a unit apart
     expected = np.where(relevance.certain[:, None], 0.0, (reach * (1 - reach)).mean(axis=0))
     np.testing.assert_allclose(summary.steepness, expected, atol=1e-15)
+
+
+@pytest.mark.parametrize(("start", "n"), [(0, 0), (0, 3), (2, 4), (3, 11), (9, 5)])
+def test_draws_of_grades_take_the_draws_of_the_parameters_in_turn(start, n):
+    """Under draw t of the parameters every grade is t, so a draw of grades shows which one it took."""
+    pool, scale, draws = Pool.of(["q"] * 2, ["a", "b"]), Scale.graded(3), 4
+    certain = np.broadcast_to(np.eye(draws)[:, None], (draws, len(pool), len(scale)))
+    found = RelevanceDistribution.of(pool, scale, certain).sample(n, np.random.default_rng(0), start=start)
+    np.testing.assert_array_equal(found, np.repeat((start + np.arange(n))[:, None] % draws, len(pool), axis=1))

@@ -11,7 +11,7 @@ from probeval.data import Scale
 from probeval.metrics import parse
 from probeval.relevance import FallbackModel, RelevanceDistribution, Uniform
 from probeval.scores.draws import drawn_lists
-from probeval.selection.context import RIDGE, _ridge, effective_weights
+from probeval.selection.context import RIDGE, _ridge, _scores_by_query, effective_weights
 from probeval.streams import Purpose
 
 
@@ -49,6 +49,13 @@ def test_weights_of_other_measures_are_how_they_move(full, metric):
     expected = steps(runs, relevance, metric, relevance.sample(300, np.random.default_rng(1)))
     assert np.corrcoef(found.ravel(), expected.ravel())[0, 1] > 0.97
     assert np.abs(found - expected).max() < 0.35 * np.abs(expected).max()
+
+
+def test_sums_over_the_best_list_are_the_scores_of_the_lists(full):
+    relevance, metric, runs = uniform(full, Scale.graded(2), judged=9), parse("nDCG@3"), full.runs.top(5)
+    codes = relevance.sample(20, np.random.default_rng(0))
+    found = np.stack(list(_scores_by_query(runs, relevance, metric, codes, ())), axis=-1)
+    np.testing.assert_allclose(found, metric.scores(drawn_lists(runs, relevance, codes)), atol=1e-12)
 
 
 def test_what_is_judged_or_never_varies_has_no_weight(full):
