@@ -321,8 +321,8 @@ class RelevanceDistribution(Shown):
     def sample_from(self, streams: Sequence[np.random.Generator], n: int, *, start: int = 0) -> Codes:
         """Return joint draws of all grades with one random stream per query."""
         uniform = np.empty((n, len(self.pool)))
-        for stream, mine in zip(streams, np.split(uniform, np.cumsum(self.pool.sizes)[:-1], axis=1), strict=True):
-            mine[:] = stream.random(mine.shape)
+        for stream, part in zip(streams, np.split(uniform, np.cumsum(self.pool.sizes)[:-1], axis=1), strict=True):
+            part[:] = stream.random(part.shape)
         probability = self.probability
         below, level = np.zeros(probability.shape[:-1]), np.zeros((n, len(self.pool)), dtype=np.int16)
         turns = _turns(start, n, self.n_draws) if self.has_posterior else [(slice(n), slice(None))]
