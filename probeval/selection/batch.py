@@ -27,7 +27,7 @@ __all__ = [
     "in_turn",
 ]
 
-SHORT_LIST = 300  # pairs, beside twice those wanted, among which a batch is chosen
+SHORT_LIST = 300  # pairs among which a batch is chosen, or ten times those wanted
 SHORT_TOPIC = 30  # pairs of a query, beside those wanted, among which they are chosen
 DIGITS = 10  # values that agree to this many digits are tied
 FAR = 0.5  # share of draws by topic from all open pairs; the rest is from topics that assessors judge now
@@ -196,7 +196,7 @@ def _together(
     first = policy(context, goal)
     if n == 1:
         return _best(first, open_, 1)
-    pairs = np.sort(_best(first, open_, SHORT_LIST + 2 * n))
+    pairs = np.sort(_best(first, open_, max(SHORT_LIST, 10 * n)))
     return _within(pairs, n, joint_value, context, goal)[0]
 
 
