@@ -128,6 +128,10 @@ class Judge:
         self._connection.close()
         return self._ask("GET", "/", None)
 
+    def open(self, path: str) -> str:
+        """Open another page, or the part of it that changes."""
+        return self._ask("GET", path, None)
+
     def judge(self, grade: object) -> str:
         """Give the document of the page a grade; the request that the server has acknowledged."""
         request = self.fields["request"]
