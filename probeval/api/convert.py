@@ -7,6 +7,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from probeval.api.inputs import as_scale
 from probeval.data import Judgments, Scale, WriteOptions, read_judgments
 from probeval.data.files import read_bytes
@@ -28,6 +30,7 @@ def convert(
     to: str = "qrels",
     *,
     file_format: str | None = None,
+    rule: str | None = None,
     scale: Scale | str | None = None,
     queries: Any = None,
     docs: Any = None,
@@ -46,6 +49,9 @@ def convert(
         The format: ``qrels``, ``quepid`` (a book as JSON), ``rank-eval`` (a request), or one of your own with a writer.
     file_format
         The format of the file; by default detected.
+    rule
+        One grade per pair, by a rule of :data:`probeval.data.judgments.RULES`, as trec_eval needs it; by default the
+        grades of all assessors.
     scale
         The scale of the grades; a grade that it lacks is refused.
     queries, docs
@@ -65,6 +71,9 @@ def convert(
     >>> print(probeval.convert(judged), end="")
     q1 ann 007 2
     q1 bob 7 0
+    >>> print(probeval.convert(judged, rule="median"), end="")
+    q1 0 007 2
+    q1 0 7 0
     """
     known = {name: f for name, f in formats_of(Judgments).items() if f.write is not None}
     if to not in known:
@@ -73,6 +82,8 @@ def convert(
     assert write is not None
     if not isinstance(judgments, Judgments):
         judgments = read_judgments(judgments, scale=grades, file_format=file_format, queries=texts)
+    if rule is not None:
+        judgments = _one_per_pair(judgments, rule)
     grades = judgments.scale(grades)
     options = WriteOptions(
         queries=texts,
@@ -84,6 +95,13 @@ def convert(
         metric=None if metric is None else rank_eval_metric(metric, grades),
     )
     return write(judgments, options)
+
+
+def _one_per_pair(judgments: Judgments, rule: str) -> Judgments:
+    grades, pool = judgments.grades(rule), judgments.pool
+    known = np.flatnonzero(~np.isnan(grades))
+    queries, docs = pool.queries[pool.query[known]].tolist(), pool.docs[pool.doc[known]].tolist()
+    return Judgments.rows(queries, docs, grades[known])
 
 
 def _search(given: Mapping[str, Any] | PathName | None) -> Mapping[str, Any] | None:

@@ -16,6 +16,7 @@ from probeval.cli.options import Format, OutputFormat, QueriesFile, Quiet, Scale
 from probeval.cli.output import Talk, write
 from probeval.data import read_judgments, read_texts
 from probeval.data.files import write_bytes
+from probeval.data.judgments import RULES
 
 __all__ = ["convert"]
 
@@ -40,6 +41,10 @@ def convert(
             help="The format of the file: qrels, table, quepid, label-studio or rank-eval; by default detected.",
             autocompletion=complete_judgments,
         ),
+    ] = None,
+    rule: Annotated[
+        str | None,
+        typer.Option("--rule", metavar="RULE", help=f"One grade per pair, as trec_eval needs it: {', '.join(RULES)}."),
     ] = None,
     queries: QueriesFile = None,
     docs: Annotated[
@@ -81,7 +86,16 @@ def convert(
         lambda: read_judgments(file, scale=as_scale(scale), file_format=kind, queries=texts),
     )
     text = api.convert(
-        judgments, to, scale=scale, queries=texts, docs=docs, name=name, index=index, search=search, metric=metric
+        judgments,
+        to,
+        rule=rule,
+        scale=scale,
+        queries=texts,
+        docs=docs,
+        name=name,
+        index=index,
+        search=search,
+        metric=metric,
     )
     write_bytes(out, text.encode())
     row: ConvertDocument = {

@@ -72,7 +72,7 @@ def _task(number: int, pair: OpenPair, options: WriteOptions, scale: Scale) -> d
         "value": {"choices": [f"{nearest:g}"]} if choices else {"number": nearest},
     }
     return {
-        "data": {**data, "expected_grade": round(pair.expected, 3)},
+        "data": data,
         "predictions": [{"model_version": options.name, "result": [result]}],
     }
 

@@ -65,7 +65,8 @@ def test_pairs_are_handed_out(small, tmp_path):
     assert [path.name for path in files] == ["tasks.json", "config.xml"]
     tasks = json.loads(files[0].read_text())
     assert [(task["data"]["query"], task["data"]["doc"]) for task in tasks] == found.pairs
-    assert [task["data"]["expected_grade"] for task in tasks] == found.to_frame()["grade"].round(3).tolist()
+    nearest = [task["predictions"][0]["result"][0]["value"]["choices"] for task in tasks]
+    assert nearest == [[f"{grade:.0f}"] for grade in found.to_frame()["grade"]]
     with pytest.raises(DataError, match="No tool 'quepit': quepid, label-studio"):
         found.hand_out("quepit", tmp_path)
     none = probeval.next_pairs(small.runs, "DCG@5", 0, model="uniform", scale="graded:2")

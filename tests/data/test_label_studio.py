@@ -49,9 +49,7 @@ def test_the_smaller_exports_hold_the_same_judgments():
 def test_tasks_have_ids_texts_and_the_expected_grade():
     options = WriteOptions(queries={"q1": "solar"}, docs={"007": 'a "text" <b>'}, scale=Scale.graded(2), name="summer")
     first, second, third = json.loads(label_studio_tasks(PAIRS, options)["tasks.json"])
-    assert first["data"] == {
-        "query": "q1", "doc": "007", "query_text": "solar", "doc_text": 'a "text" <b>', "expected_grade": 1.62,
-    }  # fmt: skip
+    assert first["data"] == {"query": "q1", "doc": "007", "query_text": "solar", "doc_text": 'a "text" <b>'}
     (prediction,) = first["predictions"]
     assert prediction["model_version"] == "summer"
     (result,) = prediction["result"]
