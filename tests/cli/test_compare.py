@@ -191,7 +191,7 @@ def test_pictures(probeval, table, tmp_path):
 @pytest.mark.bayes
 @pytest.mark.slow
 def test_bayes(probeval, table, tmp_path):
-    said = probeval("compare", table, "--bayes", "--rope", ".01", "--plot", tmp_path / "b.png")
+    said = probeval("compare", table, "--bayes", "--draws", 200, "--rope", ".01", "--plot", tmp_path / "b.png")
     assert said.code == 0
     assert "R-hat" in said.err
     assert "p_better" in said.out

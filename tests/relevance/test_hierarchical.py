@@ -394,7 +394,7 @@ def test_the_prior_survives_a_card(tmp_path):
         Normal(0.0, 0.0)
 
 
-@pytest.mark.slow
+@pytest.mark.validation
 def test_intervals_of_scores_cover_campaigns_drawn_from_the_model():
     """Over replications, 90% intervals hold the truth at about that rate (three standard errors of 40 x 8 systems)."""
     spec = ModelSpec(PRIOR.terms)

@@ -178,7 +178,7 @@ def coverage(tuning, share, samples=500, **sizes):
 THREE_SD = 3 * np.sqrt(0.95 * 0.05 / 500)
 
 
-@pytest.mark.slow
+@pytest.mark.validation
 @pytest.mark.parametrize("tuning", [None, 0.0, 1.0])
 def test_intervals_cover(tuning):
     inside, apart, _ = coverage(tuning, 0.3)
@@ -186,7 +186,7 @@ def test_intervals_cover(tuning):
     assert apart == pytest.approx(0.95, abs=THREE_SD)
 
 
-@pytest.mark.slow
+@pytest.mark.validation
 def test_tuning_beats_both_ends_or_equals_the_better():
     tuned, classical, plain = (coverage(t, 0.3, noise=1.2)[2] for t in (None, 0.0, 1.0))
     assert tuned < 1.05 * min(classical, plain)
