@@ -122,14 +122,16 @@ class Queue(Generic[P, T]):
         """Return the best visit to each topic that has open pairs."""
         visits = []
         for topic, positions in self._chosen.items():
-            free = [at for at in positions if is_open(self.pairs[at])] if allowed(topic) else []
-            if free:
-                price = 0.0 if topic == current else stay
-                total, rate = 0.0, 0.0
-                for n, at in enumerate(free, 1):
-                    total += self.values[at]
-                    rate = max(rate, total / (n + price))
-                visits.append(_Visit(free[0], rate))
+            first, n, total, rate = None, 0.0 if topic == current else stay, 0.0, 0.0
+            for at in positions if allowed(topic) else ():
+                if first is not None and self.values[at] <= rate:
+                    break  # values fall, and so does the mean from here on
+                if is_open(self.pairs[at]):
+                    first = at if first is None else first
+                    n, total = n + 1, total + self.values[at]
+                    rate = max(rate, total / n)
+            if first is not None:
+                visits.append(_Visit(first, rate))
         return visits
 
     def _due(self, taken: int) -> list[int]:
