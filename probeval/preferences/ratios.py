@@ -27,7 +27,7 @@ class RatioScores(Brief):
 
     With the graph of comparisons, its Laplacian L and y the mean log ratio of each pair,
 
-    .. math:: L w = \textstyle\sum_j y_{ij}, \qquad S = e^{w - \max w}, \qquad
+    .. math:: L w = \sum_j y_{ij}, \qquad S = e^{w - \max w}, \qquad
        \operatorname{Cov}(w) = \sigma^2 L^{+},
 
     where :math:`\sigma^2` is the residual variance of an answer's log ratio.
