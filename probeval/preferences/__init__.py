@@ -8,8 +8,8 @@ from probeval.preferences.quality import (
     ShareInterval,
     answer_quality,
     contradictions,
-    share_interval,
     side_share,
+    wilson_interval,
 )
 from probeval.preferences.ratios import RatioScores, ratio_scores
 from probeval.preferences.shares import combine_questions, grades_by_shares, relevance_shares, win_shares
@@ -35,7 +35,7 @@ __all__ = [
     "ratio_scores",
     "read_answers",
     "relevance_shares",
-    "share_interval",
     "side_share",
+    "wilson_interval",
     "win_shares",
 ]

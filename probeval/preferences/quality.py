@@ -17,7 +17,7 @@ from probeval.arrays import Bools, Ints
 from probeval.errors import DataError
 from probeval.preferences.answers import PairAnswers
 
-__all__ = ["Contradictions", "ShareInterval", "answer_quality", "contradictions", "share_interval", "side_share"]
+__all__ = ["Contradictions", "ShareInterval", "answer_quality", "contradictions", "side_share", "wilson_interval"]
 
 EXACT = 8  # documents of a knot of contradictions up to which all orders are tried
 
@@ -123,10 +123,10 @@ def _improved(wins: Ints) -> list[int]:
         order, best = found, _against(wins, found)
 
 
-def share_interval(count: int, n: int, *, level: float = 0.95) -> ShareInterval:
+def wilson_interval(count: int, n: int, *, level: float = 0.95) -> ShareInterval:
     """A share with Wilson's interval.
 
-    >>> [round(x, 4) for x in share_interval(25069, 48207)[:3]]
+    >>> [round(x, 4) for x in wilson_interval(25069, 48207)[:3]]
     [0.52, 0.5156, 0.5245]
     """
     if n < 1 or not 0 <= count <= n:
@@ -145,7 +145,7 @@ def side_share(answers: PairAnswers, *, level: float = 0.95) -> ShareInterval:
     It is about assessors only if the sides were drawn at random.
     """
     sided = answers.choice[np.abs(answers.choice) == 1]
-    return share_interval(int((sided == 1).sum()), len(sided), level=level)
+    return wilson_interval(int((sided == 1).sum()), len(sided), level=level)
 
 
 def answer_quality(answers: PairAnswers, *, gold: Mapping[tuple[str, str, str], str] | None = None) -> pd.DataFrame:

@@ -29,8 +29,8 @@ from probeval.preferences import (
     ratio_scores,
     read_answers,
     relevance_shares,
-    share_interval,
     side_share,
+    wilson_interval,
     win_shares,
 )
 
@@ -222,7 +222,7 @@ def test_a_large_knot_has_an_upper_bound():
 
 def test_side_bias_of_the_published_pairs():
     """Table 5.11, pooled (derived oracle D9)."""
-    assert share_interval(25069, 48207) == pytest.approx((0.5200, 0.5156, 0.5245, 48207), abs=5e-5)
+    assert wilson_interval(25069, 48207) == pytest.approx((0.5200, 0.5156, 0.5245, 48207), abs=5e-5)
     answers = answered([("a", "b", "left")] * 3 + [("b", "a", "right")] + [("a", "b", "equal")] * 5)
     assert side_share(answers)[0::3] == (0.75, 4)
 
