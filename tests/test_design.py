@@ -49,7 +49,7 @@ RELEVANCE = FEATURES | {"features"}
 SCORES = RELEVANCE | {"relevance", "metrics"}
 SELECTION = SCORES | {"scores"}
 ABOVE_SELECTION = SELECTION | {"selection"}
-RESULTS = ABOVE_SELECTION | {"simulation", "campaign", "reliability", "satisfaction"}
+RESULTS = ABOVE_SELECTION | {"simulation", "campaign", "reliability", "satisfaction", "preferences"}
 MAY_IMPORT = {
     "errors": set(),
     "arrays": set(),
@@ -72,7 +72,7 @@ MAY_IMPORT = {
     "preferences": BASE | {"data"},
     "satisfaction": BASE | {"data", "metrics", "scores"},
     "simulation": ABOVE_SELECTION | {"reliability"},
-    "campaign": ABOVE_SELECTION | {"reliability", "simulation"},
+    "campaign": ABOVE_SELECTION | {"reliability", "simulation", "preferences"},
     "plots": RESULTS,
     "reports": RESULTS | {"plots"},
     "web": RESULTS | {"plots", "reports"},

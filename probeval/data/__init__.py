@@ -1,5 +1,6 @@
 """Runs, judgments, metadata and labels: ids are strings in files and integer positions in a pool from here on."""
 
+from probeval.data.answers import CHOICES, RELEVANT, PairAnswers, as_answers, read_answers
 from probeval.data.collection import (
     Collection,
     read_campaign,
@@ -30,8 +31,10 @@ from probeval.data.votes import Votes, as_votes, read_votes
 
 __all__ = [
     "ABSENT",
+    "CHOICES",
     "FORMATS",
     "POOLED",
+    "RELEVANT",
     "UNJUDGED",
     "Collection",
     "FileFormat",
@@ -40,6 +43,7 @@ __all__ = [
     "Metadata",
     "ObserverSpec",
     "OpenPair",
+    "PairAnswers",
     "Pool",
     "ReadOptions",
     "Runs",
@@ -47,6 +51,7 @@ __all__ = [
     "Vectors",
     "Votes",
     "WriteOptions",
+    "as_answers",
     "as_judgments",
     "as_query_weights",
     "as_runs",
@@ -55,6 +60,7 @@ __all__ = [
     "describe_observer",
     "rank_eval_request",
     "read_annotations",
+    "read_answers",
     "read_campaign",
     "read_graded_labels",
     "read_judgments",

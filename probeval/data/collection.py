@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from probeval.arrays import Codes, Floats
+from probeval.data.answers import PairAnswers
 from probeval.data.evidence import LabelTable, Metadata, Vectors, read_metadata
 from probeval.data.files import find, run_files, stem, write_bytes
 from probeval.data.formats import FileFormat, Progress, ReadOptions, find_format, format_named
@@ -59,6 +60,8 @@ class Collection(Described):
         The judgments, on their own pool; None without qrels.
     metadata, labels, vectors
         Groups of documents, labels, document vectors; None if not available.
+    answers
+        Assessors' answers about two documents side by side; None without.
     consensus
         Whether measures count the consensus of all observers, as no single grade is certain. See
         :func:`probeval.data.with_reference`.
@@ -72,6 +75,7 @@ class Collection(Described):
     metadata: Metadata | None = None
     labels: LabelTable | None = None
     vectors: Vectors | None = None
+    answers: PairAnswers | None = None
     consensus: bool = False
     ranked: tuple[str, ...] | None = None
 
@@ -82,12 +86,12 @@ class Collection(Described):
         if self.labels is not None:
             n = len(self.labels.sources)
             parts.append(f"labels by {n} source{'s' * (n > 1)}")
-        names = ("metadata", "vectors")
+        names = ("metadata", "vectors", "answers")
         return ", ".join(parts + [name for name in names if getattr(self, name) is not None])
 
     def views(self) -> tuple[View, ...]:
         """The parts of the collection."""
-        names = ("runs", "judgments", "metadata", "labels", "vectors")
+        names = ("runs", "judgments", "metadata", "labels", "vectors", "answers")
         parts = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         about = {name: repr(part)[1:-1].split(": ", 1)[1] for name, part in parts.items()}
         return (View(fact_table(about), self.name),)

@@ -1,6 +1,5 @@
 """Documents judged side by side or by numbers: answers, scores from them after Yang (2019), designs and quality."""
 
-from probeval.preferences.answers import CHOICES, RELEVANT, PairAnswers, as_answers, read_answers
 from probeval.preferences.design import GroupDesign, design_groups, pair_list, pair_list_faults
 from probeval.preferences.magnitudes import mean_numbers, normalised_magnitudes
 from probeval.preferences.quality import (
@@ -15,15 +14,11 @@ from probeval.preferences.ratios import RatioScores, ratio_scores
 from probeval.preferences.shares import combine_questions, grades_by_shares, relevance_shares, win_shares
 
 __all__ = [
-    "CHOICES",
-    "RELEVANT",
     "Contradictions",
     "GroupDesign",
-    "PairAnswers",
     "RatioScores",
     "ShareInterval",
     "answer_quality",
-    "as_answers",
     "combine_questions",
     "contradictions",
     "design_groups",
@@ -33,7 +28,6 @@ __all__ = [
     "pair_list",
     "pair_list_faults",
     "ratio_scores",
-    "read_answers",
     "relevance_shares",
     "side_share",
     "wilson_interval",

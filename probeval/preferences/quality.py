@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 
 from probeval.arrays import Bools, Ints
+from probeval.data.answers import PairAnswers
 from probeval.errors import DataError
-from probeval.preferences.answers import PairAnswers
 
 __all__ = ["Contradictions", "ShareInterval", "answer_quality", "contradictions", "side_share", "wilson_interval"]
 

@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 
 from probeval.arrays import Floats, Ints
+from probeval.data.answers import PairAnswers
 from probeval.display import Brief
 from probeval.errors import DataError
-from probeval.preferences.answers import PairAnswers
 
 __all__ = ["RatioScores", "ratio_scores"]
 
@@ -86,7 +86,7 @@ def ratio_scores(answers: PairAnswers, *, eps: float = 1.0) -> RatioScores:
 
     Examples
     --------
-    >>> from probeval.preferences import as_answers
+    >>> from probeval.data import as_answers
     >>> rows = pd.DataFrame({"query": "q", "left": list("0120"), "right": list("1232"),
     ...                      "left_number": [2, 3, 2, 5], "right_number": [1, 1, 1, 1]})
     >>> ratio_scores(as_answers(rows), eps=0).score.round(6).tolist()

@@ -12,8 +12,8 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from probeval.arrays import Floats, Ids, Ints, objects
+from probeval.data.answers import NO_ANSWER, PairAnswers
 from probeval.errors import DataError
-from probeval.preferences.answers import NO_ANSWER, PairAnswers
 
 __all__ = ["combine_questions", "grades_by_shares", "relevance_shares", "win_shares"]
 
@@ -39,7 +39,7 @@ def win_shares(answers: PairAnswers, *, bias: float = 0.0) -> pd.DataFrame:
 
     Examples
     --------
-    >>> from probeval.preferences import as_answers
+    >>> from probeval.data import as_answers
     >>> rows = pd.DataFrame(
     ...     {"query": "q", "left": list("aba"), "right": list("bcc"), "choice": ["left", "left", "equal"]}
     ... )

@@ -14,11 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from probeval.data import PairAnswers, as_answers, read_answers
 from probeval.errors import DataError
 from probeval.preferences import (
-    PairAnswers,
     answer_quality,
-    as_answers,
     combine_questions,
     contradictions,
     design_groups,
@@ -27,7 +26,6 @@ from probeval.preferences import (
     pair_list,
     pair_list_faults,
     ratio_scores,
-    read_answers,
     relevance_shares,
     side_share,
     wilson_interval,

@@ -42,6 +42,8 @@ class PairAnswers:
         The numbers that the assessor gave the left and the right document, NaN without, shape (answer, 2).
     assessor
         The name of the assessor; empty if unknown.
+    seconds
+        The time that the answer took, NaN if unknown, shape (answer,).
 
     Examples
     --------
@@ -57,6 +59,7 @@ class PairAnswers:
     relevant: Ints
     number: Floats
     assessor: Ids
+    seconds: Floats
 
     def __post_init__(self) -> None:
         same = np.flatnonzero(self.left == self.right)
@@ -66,7 +69,7 @@ class PairAnswers:
                 f"answer {row + 1} compares document {self.left[row]!r} of query {self.query[row]!r} with itself: "
                 "two documents are expected."
             )
-        for name in ("choice", "relevant", "number"):
+        for name in ("choice", "relevant", "number", "seconds"):
             object.__setattr__(self, name, frozen(getattr(self, name)))
 
     def __len__(self) -> int:
@@ -126,6 +129,7 @@ class PairAnswers:
                 "left_number": self.number[:, 0],
                 "right_number": self.number[:, 1],
                 "assessor": self.assessor,
+                "seconds": self.seconds,
             }
         )
 
@@ -134,8 +138,8 @@ def read_answers(path: str | PathLike[str]) -> PairAnswers:
     """Read answers from a table (CSV, TSV, JSONL, parquet; gzipped or not).
 
     Its columns are ``query``, ``left`` and ``right``, and one or more of ``choice`` (left, right or equal),
-    ``relevant`` (both, chosen or neither), and ``left_number`` with ``right_number``. An ``assessor`` is optional. An
-    empty cell is a question without an answer.
+    ``relevant`` (both, chosen or neither), and ``left_number`` with ``right_number``. An ``assessor`` and the ``seconds``
+    that the answer took are optional. An empty cell is a question without an answer.
     """
     return as_answers(read_table(Path(path)), path=Path(path))
 
@@ -170,7 +174,14 @@ def as_answers(table: pd.DataFrame, *, path: Path | None = None) -> PairAnswers:
         )
     people = table[names["assessor"]].astype(str).tolist() if "assessor" in names else [""] * len(table)
     return PairAnswers(
-        query, left, right, codes("choice", CHOICES), codes("relevant", RELEVANT), given, objects(people)
+        query,
+        left,
+        right,
+        codes("choice", CHOICES),
+        codes("relevant", RELEVANT),
+        given,
+        objects(people),
+        number("seconds"),
     )
 
 
