@@ -7,7 +7,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from types import TracebackType
 
 from probeval.campaign.campaign import Campaign
@@ -18,6 +18,7 @@ from probeval.extensions import Addition, additions
 __all__ = ["Refresher"]
 
 PAUSE = 1.0  # seconds between checks for new judgments
+REST = 60.0  # seconds at most before a worker that was killed is replaced
 PATIENCE = 3  # snapshots before which a forecast is put off: it takes longer
 NICE = 10
 
@@ -31,8 +32,8 @@ class Refresher:
         The campaign; its ``snapshot`` is always the latest.
     pause
         Seconds between checks for new judgments.
-    executor
-        Runs the model; by default a process of its own.
+    start
+        Starts the worker that runs the model; by default a process of its own. One that was killed is replaced.
     tell
         Called with a message when the worker fails; judging continues with the last snapshot.
 
@@ -47,15 +48,12 @@ class Refresher:
         campaign: Campaign,
         *,
         pause: float = PAUSE,
-        executor: Executor | None = None,
+        start: Callable[[], Executor] | None = None,
         tell: Callable[[str], object] = lambda _: None,
     ) -> None:
         self._campaign, self._pause, self._tell = campaign, pause, tell
-        spawn = multiprocessing.get_context("spawn")
-        # The worker opens the campaign by its address, so additions from outside come along as an argument.
-        self._executor = executor or ProcessPoolExecutor(
-            1, mp_context=spawn, initializer=begin, initargs=(additions(),)
-        )
+        self._start = start or own_process
+        self._executor = self._start()
         self._tried = 0  # the last event of the latest attempt: a failed fit is not repeated on the same events
         self._forecast_at, self._put_off = -1, 0  # judged pairs at the latest forecast; how often the next was put off
         self._stop = threading.Event()
@@ -69,24 +67,36 @@ class Refresher:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stop.set()
+        self._end()
+        self._thread.join()
+
+    def _end(self) -> None:
         for worker in dict(getattr(self._executor, "_processes", None) or {}).values():
             worker.terminate()  # a fit may take minutes; the log keeps everything needed to repeat it
         self._executor.shutdown(wait=True, cancel_futures=True)
-        self._thread.join()
 
     def _watch(self) -> None:
         work: Future[int] | None = None
-        while not self._stop.wait(self._pause):
+        wait = rest = self._pause
+        while not self._stop.wait(wait):
+            wait = self._pause
             try:
                 if work is not None and work.done():
                     done, work = work, None
                     done.result()
+                    rest = self._pause
                 work = work or self._begin()
             except ProbevalError as error:
                 self._tell(str(error))
-            except (OSError, RuntimeError) as error:  # the worker died, or the block ended
-                self._tell(f"The model's worker stopped: {error}.")
-                return
+            except BrokenExecutor:
+                if not self._stop.is_set():
+                    wait = rest = min(2 * rest, REST)
+                    self._tell(f"The model's process was killed. Another starts in {wait:.0f} s.")
+                    self._end()
+                    self._executor, self._tried, work = self._start(), 0, None
+            except Exception as error:  # judging goes on whatever is wrong with a model
+                if not self._stop.is_set():
+                    self._tell(f"The model failed: {type(error).__name__}: {error}.")
 
     def _begin(self) -> Future[int] | None:
         """Begin the next work, if any: a new snapshot, or a forecast that is due and was not put off too often."""
@@ -103,6 +113,12 @@ class Refresher:
             return None
         self._tried = state.changed
         return self._executor.submit(refresh, *self._campaign.address, due)
+
+
+def own_process() -> Executor:
+    """A process for the model. It opens the campaign by its address, so additions from outside come as an argument."""
+    spawn = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(1, mp_context=spawn, initializer=begin, initargs=(additions(),))
 
 
 # In a worker: campaigns stay open, so that each fit starts from the last one.

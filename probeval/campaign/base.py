@@ -73,7 +73,9 @@ class CampaignBase:
     @property
     def collection(self) -> Collection:
         """Runs, evidence and the judgments so far, one grade per pair."""
-        state = self.state
+        return self._collection(self.state)
+
+    def _collection(self, state: State) -> Collection:
         labels, late = [event.part for event in state.labels], [event.part for event in state.runs]
         collection = self._candidates(state).collection
         if labels:

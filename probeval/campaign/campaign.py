@@ -210,7 +210,8 @@ class Campaign(CampaignBase, Described):
 
     def judging_state(self) -> JudgingState:
         """Relevance, scores and ranking given the judgments so far. Runs the model."""
-        return self._model_runner().judging_state(self.state)
+        state = self.state
+        return self._model_runner(state).judging_state(state)
 
     def evaluate(self) -> Ranking:
         """The ranking given the judgments so far. Runs the model."""
@@ -218,7 +219,8 @@ class Campaign(CampaignBase, Described):
 
     def audit(self) -> AuditReport:
         """The model against the pairs that were drawn at random, given the judgments so far. Runs the model."""
-        return self._model_runner().audit(self.state)
+        state = self.state
+        return self._model_runner(state).audit(state)
 
     def refresh(self, *, forecast: bool = False) -> ModelSnapshot:
         """Run the model on the judgments so far and keep the results in the store.
@@ -226,8 +228,8 @@ class Campaign(CampaignBase, Described):
         This is slow: run it in a process of its own. While the campaign stays open, each fit starts from the last one.
         With ``forecast`` judging is simulated up to the target too, which takes up to a minute more.
         """
-        run, now = self._model_runner().snapshot, self._log.clock()
-        snapshot = run(self.state, now=now, last=self.snapshot, forecast=forecast)
+        state, now = self.state, self._log.clock()
+        snapshot = self._model_runner(state).snapshot(state, now=now, last=self.snapshot, forecast=forecast)
         self._log.store.add_snapshot(self._log.key, snapshot.to_row())
         self._snapshot = snapshot
         return snapshot
@@ -416,11 +418,10 @@ class Campaign(CampaignBase, Described):
         """The number of events after a snapshot that affect the model."""
         return sum(map(concerns_models, self.log(snapshot.number)))
 
-    def _model_runner(self) -> ModelRunner:
-        state = self.state
+    def _model_runner(self, state: State) -> ModelRunner:
         inputs: tuple[Event, ...] = (*state.labels, *state.runs)
         if self._runner is None or self._runner[0] != inputs:
-            self._runner = inputs, ModelRunner(self.collection, card=self._part("card"))
+            self._runner = inputs, ModelRunner(self._collection(state), card=self._part("card"))
         return self._runner[1]
 
     def _task_pair(self, query: str, doc: str) -> Pair:

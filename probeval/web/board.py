@@ -18,7 +18,8 @@ from probeval.web.pictures import ProgressCurve, progress_curve
 __all__ = ["Board", "Standing", "Tally"]
 
 PAUSE = 1.0  # seconds between updates
-SHARE = 0.1  # the largest share of time spent on updates
+SHARE = 0.1  # the largest share of a processor spent on updates
+LONGEST = 10.0  # seconds between updates at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +107,7 @@ class Board:
     campaign
         The campaign.
     pause
-        Seconds between updates; more for a big campaign, so that updates take at most a tenth of the time.
+        Seconds between updates; up to ten for a big campaign, so that updates take about a tenth of a processor.
     tell
         Called with a message when an update fails; pages continue with the last standing.
     """
@@ -145,13 +146,13 @@ class Board:
     def _watch(self) -> None:
         wait = self._pause
         while not self._stop.wait(wait):
-            began = time.perf_counter()
+            began = time.thread_time()
             try:
                 if self._is_old():
                     self.look()
             except ProbevalError as error:
                 self._tell(str(error))
-            wait = max(self._pause, (time.perf_counter() - began) / SHARE)
+            wait = max(self._pause, min((time.thread_time() - began) / SHARE, LONGEST))
 
     def _is_old(self) -> bool:
         shown, snapshot = self.standing.status, self._campaign.snapshot

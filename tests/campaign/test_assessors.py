@@ -243,7 +243,7 @@ def test_a_forecast_is_put_off_for_new_judgments_but_not_for_ever(make: Make, mo
     campaign.refresh()
     monkeypatch.setattr("probeval.campaign.background.forecast_is_due", lambda *_: True)
     worker = Noting()
-    refresher = Refresher(campaign, executor=worker)
+    refresher = Refresher(campaign, start=lambda: worker)
     for i in range(5):
         campaign.record("ann", *campaign.pool.label(i), 1)
         assert refresher._begin() is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
 
 import pytest
 
@@ -30,25 +30,46 @@ def test_a_process_of_its_own_refreshes_whenever_judgments_come(make: Callable[.
     assert [point["judged"] for point in campaign.curve()] == [0, 1]
 
 
-class Failing(ThreadPoolExecutor):
-    """A worker whose process died."""
+class Killed(ThreadPoolExecutor):
+    """A worker whose process is gone."""
 
     def submit(self, *_: object, **__: object) -> Future[int]:  # type: ignore[override]
-        raise RuntimeError("a process was killed")
+        raise BrokenExecutor("a process was killed")
 
 
-def test_a_worker_that_dies_is_told_of_and_judging_goes_on(campaign: Campaign):
+def test_a_worker_that_was_killed_is_replaced(campaign: Campaign):
     told: list[str] = []
-    with Refresher(campaign, pause=0.01, executor=Failing(1), tell=told.append):
+    workers = iter([Killed(1), Killed(1), ThreadPoolExecutor(1)])
+    with Refresher(campaign, pause=0.01, start=lambda: next(workers), tell=told.append):
+        assert _until(lambda: campaign.snapshot is not None, 30)
+        assert campaign.next("ann")
+    assert told == ["The model's process was killed. Another starts in 0 s."] * 2
+
+
+class Failing(ThreadPoolExecutor):
+    """A worker with a fault."""
+
+    def submit(self, *_: object, **__: object) -> Future[int]:  # type: ignore[override]
+        failed: Future[int] = Future()
+        failed.set_exception(ValueError("no such row"))
+        return failed
+
+
+def test_an_unexpected_failure_is_told_once_and_judging_goes_on(campaign: Campaign):
+    told: list[str] = []
+    with Refresher(campaign, pause=0.01, start=lambda: Failing(1), tell=told.append):
         assert _until(lambda: bool(told), 5)
         assert campaign.next("ann")
-    assert told == ["The model's worker stopped: a process was killed."]
+        time.sleep(0.1)
+        assert told == ["The model failed: ValueError: no such row."]
+        campaign.record("ann", *campaign.pool.label(0), 1)
+        assert _until(lambda: len(told) == 2, 5)  # it is tried again with new judgments
 
 
 def test_what_is_wrong_with_the_model_is_told_and_judging_goes_on(campaign: Campaign):
     told: list[str] = []
     campaign._log.store.url = "nowhere.db"
-    with Refresher(campaign, pause=0.01, executor=ThreadPoolExecutor(1), tell=told.append):
+    with Refresher(campaign, pause=0.01, start=lambda: ThreadPoolExecutor(1), tell=told.append):
         assert _until(lambda: bool(told), 5)
         assert campaign.next("ann")
         time.sleep(0.1)
