@@ -2,7 +2,8 @@
 
 In README.md and docs/**/*.md, top to bottom and page by page in one namespace and one empty folder: ``python`` blocks
 are executed, ``probeval`` lines of ``bash`` blocks are run. A ``text`` block right after one of these is what it must
-print. ``<!-- skip: needs your own files -->`` on the line before a block is the only way out.
+print. ``<!-- skip: needs your own files -->`` on the line before a block is the only way out. Blocks that take long,
+such as those that sample, have ``<!-- long: run by make validate -->`` there instead.
 """
 
 from __future__ import annotations
@@ -34,18 +35,14 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 GENERATED = DOCS / "reference" / "generated"
 SKIP = "<!-- skip: needs your own files -->"
+LONG = "<!-- long: run by make validate -->"
+LONG_EXAMPLES = {"story.py", "judging_page.py"}  # run by make validate
 
 
 def _pages() -> list[Path]:
     """README and the pages that people wrote."""
     written = [p for p in DOCS.rglob("*.md") if GENERATED not in p.parents and DOCS / "_build" not in p.parents]
     return [ROOT / "README.md", *sorted(written)]
-
-
-def _marked(page: Path) -> object:
-    """A page as a parameter; one that samples has the marker of such tests."""
-    samples = 'inference="nuts"' in page.read_text(encoding="utf-8")
-    return pytest.param(page, id=str(page.relative_to(ROOT)), marks=[pytest.mark.bayes] if samples else [])
 
 
 PAGES = _pages()
@@ -59,6 +56,7 @@ class Block:
     line: int
     code: str
     skipped: bool
+    long: bool = False
     output: str | None = None
 
 
@@ -78,7 +76,8 @@ def _blocks(text: str) -> list[Block]:
         if fence[1] == "text" and blocks and adjacent and blocks[-1].language in ("python", "bash"):
             blocks[-1].output = code
         else:
-            blocks.append(Block(fence[1], i + 1, code, skipped=i > 0 and lines[i - 1].strip() == SKIP))
+            before = lines[i - 1].strip() if i else ""
+            blocks.append(Block(fence[1], i + 1, code, skipped=before == SKIP, long=before == LONG))
         last_end, i = end, end + 1
     return blocks
 
@@ -118,13 +117,12 @@ def _tidy(text: str) -> str:
     return "\n".join(line.rstrip() for line in text.strip("\n").splitlines()) + "\n"
 
 
-@pytest.mark.parametrize("page", [_marked(page) for page in PAGES])
-def test_code_runs_and_prints_what_the_page_says(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def _check(page: Path, *, long: bool) -> None:
+    """Run the blocks of a page in the present folder, long ones only if asked for."""
     name = str(page.relative_to(ROOT))
     namespace: dict[str, object] = {"__name__": "__main__"}
     for block in _blocks(page.read_text(encoding="utf-8")):
-        if block.skipped or block.language not in ("python", "bash"):
+        if block.skipped or (block.long and not long) or block.language not in ("python", "bash"):
             continue
         got = _run(block, namespace, name)
         # Exit codes 3 and 4 are verdicts of probeval gate, not errors.
@@ -135,6 +133,21 @@ def test_code_runs_and_prints_what_the_page_says(page: Path, tmp_path: Path, mon
             want = _tidy(block.output)
             same = doctest.OutputChecker().check_output(want, _tidy(got), doctest.ELLIPSIS)
             assert same, f"{name}:{block.line} prints\n{_tidy(got)}and the page says\n{want}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_code_runs_and_prints_what_the_page_says(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    _check(page, long=False)
+
+
+@pytest.mark.validation
+@pytest.mark.parametrize(
+    "page", [p for p in PAGES if LONG in p.read_text(encoding="utf-8")], ids=lambda p: str(p.relative_to(ROOT))
+)
+def test_long_code_runs_too(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    _check(page, long=True)
 
 
 def test_a_page_that_lies_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -287,7 +300,10 @@ def _needs_data(script: Path) -> bool:
     return " DATA" in script.read_text(encoding="utf-8").splitlines()[0]
 
 
-@pytest.mark.parametrize("script", EXAMPLES, ids=lambda p: p.name)
+@pytest.mark.parametrize(
+    "script",
+    [pytest.param(p, id=p.name, marks=[pytest.mark.validation] if p.name in LONG_EXAMPLES else []) for p in EXAMPLES],
+)
 def test_examples_run(script: Path, tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=False)
     if _needs_data(script):

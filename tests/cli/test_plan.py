@@ -19,12 +19,12 @@ def campaign(tmp_path):
 
 def test_a_plan_without_judgments(probeval, campaign):
     said = probeval(
-        "plan", campaign / "runs", "--metric", "DCG@6", "--scale", "graded:2", "--target", "confidence=.8,erho2=.2",
+        "plan", campaign / "runs", "--metric", "DCG@2", "--scale", "graded:2", "--target", "confidence=.8,erho2=.1",
         "--queries", "4,8", "--price", ".5", "--format", "json",
     )  # fmt: skip
     assert said.code == 0, said.err
     found = json.loads(said.out)
-    assert found["targets"] == {"confidence": 0.8, "erho2": 0.2}
+    assert found["targets"] == {"confidence": 0.8, "erho2": 0.1}
     assert sorted(o["queries"] for o in found["options"]) == [4, 8]
     assert {"judgments", "lower", "upper", "cost", "hours", "erho2", "meets"} <= set(found["options"][0])
     first = found["options"][0]
@@ -36,7 +36,7 @@ def test_a_plan_without_judgments(probeval, campaign):
 
 def test_a_picture_and_a_table(probeval, campaign, tmp_path):
     said = probeval(
-        "plan", campaign / "runs", "--metric", "DCG@6", "--scale", "graded:2", "--plot", tmp_path / "plan.png"
+        "plan", campaign / "runs", "--metric", "DCG@2", "--scale", "graded:2", "--plot", tmp_path / "plan.png"
     )
     assert said.code == 0, said.err
     assert (tmp_path / "plan.png").stat().st_size > 1000

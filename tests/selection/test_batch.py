@@ -150,7 +150,7 @@ def test_exploration_draws_every_open_pair_with_the_probability_that_it_states(s
     weight = some.context.level_weights.mean(axis=0)[some.open]
     expected = UNIFORM / some.open.sum() + (1 - UNIFORM) * weight / weight.sum()
     np.testing.assert_allclose(probability[some.open], expected)
-    n, counts = 4000, np.zeros(len(probability))
+    n, counts = 1500, np.zeros(len(probability))
     for seed in range(n):
         drawn = choose(replace(some.context, seed=seed), "mtc", 1, goal=RANKING, offered=some.open, explore=1.0)
         counts[drawn.pairs[0]] += 1

@@ -83,7 +83,8 @@ def test_what_is_reached_needs_nothing():
 
 
 def test_the_same_seed_gives_the_same_course_whoever_shares_the_work(state):
-    one, two, shared = (forecast(state, paths=2, rng=np.random.default_rng(4), n_jobs=n) for n in (1, 1, 2))
+    again = {"paths": 2, "target": 0.8, "most": 40}
+    one, two, shared = (forecast(state, rng=np.random.default_rng(4), n_jobs=n, **again) for n in (1, 1, 2))
     np.testing.assert_array_equal(one.confidence, two.confidence)
     np.testing.assert_array_equal(one.confidence, shared.confidence)
 
