@@ -32,7 +32,7 @@ lint: .venv/dev
 test: export OMP_NUM_THREADS = 1
 test: lint
 	$(BIN)/python -m pytest -n auto -m "not slow and not validation"
-	$(BIN)/python -m pytest -n auto -m slow
+	$(BIN)/python -m pytest -n auto -m "slow and not validation"
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
 
 # Every supported Python that is installed: PYTHONS="python3.11 /opt/python3.13/bin/python" names them.

@@ -150,10 +150,11 @@ def test_installed_package_is_the_wheels_own(installed: Path, tmp_path: Path) ->
 
 
 def test_demo_runs_outside_the_checkout(installed: Path, tmp_path: Path) -> None:
-    code = "import sys; from probeval.cli import main; sys.argv = ['probeval', 'demo', '--judgments', '10']; main()"
+    code = "import sys; from probeval.cli import demo, main; demo.QUERIES = 10; "
+    code += "sys.argv = ['probeval', 'demo', '--judgments', '4']; main()"
     done = _python(installed, tmp_path, code)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("system-01") == 2  # with no judgment, and with ten
+    assert done.stdout.count("system-01") == 2  # with no judgment, and with four
     assert len(list((tmp_path / "probeval-demo" / "runs").iterdir())) == 12
     assert (tmp_path / "probeval-demo" / "report.html").stat().st_size > 100_000
     assert "synthetic" in done.stderr

@@ -99,8 +99,8 @@ def test_gstudy_of_a_frame_and_of_uncertain_scores(folder):
 
 @pytest.mark.slow
 def test_plan(folder, verb):
-    found = probeval.plan(folder / "runs", METRIC, "confidence=.7", scale="graded:2")
-    printed = verb("plan", folder / "runs", "--metric", METRIC, "--target", "confidence=.7", "--scale", "graded:2")
+    found = probeval.plan(folder / "runs", "DCG@2", "confidence=.7", scale="graded:2")
+    printed = verb("plan", folder / "runs", "--metric", "DCG@2", "--target", "confidence=.7", "--scale", "graded:2")
     _same(found.to_dict(), printed)
     assert printed["targets"] == {"confidence": 0.7}
     assert printed["reached"] == (found.best is not None)

@@ -228,7 +228,7 @@ def test_bounds_are_attained_and_never_passed(lists, outside, name):
 
 
 @pytest.mark.slow
-@settings(max_examples=3000, deadline=None, derandomize=True)
+@settings(max_examples=800, deadline=None, derandomize=True)
 @given(
     ranked(max_open=4),
     st.integers(0, 2),

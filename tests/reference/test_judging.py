@@ -56,9 +56,12 @@ def test_with_grades_in_ten_bins(held):
 
 
 @pytest.mark.parametrize(
-    ("metric", "judgments", "accuracy"), [("DCG@5", (170, 190), 0.889), ("CG@5", (150, 260), 0.895)]
+    ("metric", "judgments", "accuracy"),
+    [
+        pytest.param("DCG@5", (170, 190), 0.889, marks=pytest.mark.slow),
+        pytest.param("CG@5", (150, 260), 0.895, marks=pytest.mark.validation),
+    ],
 )
-@pytest.mark.slow
 def test_the_loop_of_the_thesis_with_the_published_models(held, oracles, metric, judgments, accuracy):
     protocol = SimulationProtocol.of(metric, until=0.05, refresh=20, checkpoints=())
     trajectory = replay(held, load_card("mirex-jud-fine-published").model, protocol, policy="mtc-thesis", name="x")

@@ -47,7 +47,7 @@ def test_published_cards_are_as_the_script_makes_them():
         expect_same(made, load_card(made.name))
 
 
-@pytest.mark.slow
+@pytest.mark.validation
 def test_fitted_cards_are_as_the_script_makes_them(data):
     make = script("make_cards")
     for made in [make.music_card(data), *make.text_cards(data)]:

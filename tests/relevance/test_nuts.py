@@ -323,7 +323,7 @@ def weighted(values: Floats, weight: Floats) -> tuple[Floats, Floats]:
     "case",
     [
         pytest.param("three queries", marks=pytest.mark.validation),
-        pytest.param("one query", marks=pytest.mark.slow),
+        pytest.param("one query", marks=pytest.mark.validation),
         pytest.param("none, binary", marks=pytest.mark.slow),
     ],
 )

@@ -72,9 +72,9 @@ def coverage(replications):
 
 @pytest.mark.slow
 def test_intervals_of_scores_hold_what_was_drawn():
-    variances, scores = coverage(30)
-    # 30 campaigns of 10 systems: three standard errors, systems of a campaign hanging together.
-    assert 0.75 <= scores <= 0.99
+    variances, scores = coverage(12)
+    # 12 campaigns of 10 systems: three standard errors, systems of a campaign hanging together.
+    assert 0.7 <= scores <= 0.99
     assert np.mean(list(variances.values())) > 0.6
 
 

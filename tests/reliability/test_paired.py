@@ -174,7 +174,7 @@ def test_p_is_a_probability(values):
         assert (p <= 1).all()
 
 
-@pytest.mark.slow
+@pytest.mark.validation
 def test_all_pairs_of_129_systems_by_permutation():
     scores = np.random.default_rng(8).beta(1, 3, size=(129, 50))
     start = time.perf_counter()

@@ -70,6 +70,7 @@ def test_taylor_is_biased_upwards_and_draws_far_less(music, measure):
 MARKS = {"trec8-adhoc": 0.47, "trec-dl2019-passage": 0.58, "clef-ehealth2018-irtask1": 0.38}
 
 
+@pytest.mark.validation
 @pytest.mark.parametrize(("campaign", "mark"), MARKS.items())
 def test_texts_by_a_model_of_other_campaigns(text, campaign, mark):
     rows = text[campaign]
@@ -80,6 +81,7 @@ def test_texts_by_a_model_of_other_campaigns(text, campaign, mark):
     assert one(rows, "DCG@10", "model").confidence > one(rows, "DCG@10", "model").accuracy
 
 
+@pytest.mark.validation
 def test_the_page_is_what_the_script_writes(script, music, text):
     assert script.PAGE.read_text(encoding="utf-8") == script.page(music, text)
 

@@ -271,9 +271,9 @@ def test_a_server_that_ends_takes_its_worker_along(
 
 
 @pytest.mark.slow
-def test_ten_kills_lose_nothing(store: str, put: Put):
-    """Twenty on both databases."""
-    _kill_again_and_again(store, put, 10)
+def test_four_kills_lose_nothing(store: str, put: Put):
+    """Eight on both databases."""
+    _kill_again_and_again(store, put, 4)
 
 
 @pytest.mark.validation
