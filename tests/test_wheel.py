@@ -154,7 +154,8 @@ def test_demo_runs_outside_the_checkout(installed: Path, tmp_path: Path) -> None
     code += "sys.argv = ['probeval', 'demo', '--judgments', '4']; main()"
     done = _python(installed, tmp_path, code)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("system-01") == 2  # with no judgment, and with four
+    assert "nothing judged" in done.stdout
+    assert "Source of labels" in done.stdout
     assert len(list((tmp_path / "probeval-demo" / "runs").iterdir())) == 12
     assert (tmp_path / "probeval-demo" / "report.html").stat().st_size > 100_000
     assert "synthetic" in done.stderr
