@@ -128,7 +128,11 @@ def rank_eval_metric(metric: Metric | str, scale: Scale) -> dict[str, Any]:
     if k is None:
         raise MetricError(f"rank_eval needs a cutoff: {given}@10.")
     parameters = dict(given.parameters)
-    exponential = parameters.get("gain") in (None, "exp") and parameters.get("discount") in (None, "log2")
+    exponential = (
+        parameters.get("gain") in (None, "exp")
+        and parameters.get("discount") in (None, "log2")
+        and parameters.get("base") in (None, 2)
+    )
     if given.name in ("nDCG", "DCG") and exponential and parameters["norm"] in ("ideal", "none"):
         return {"dcg": {"k": k, "normalize": parameters["norm"] == "ideal"}}
     if given.name == "ERR" and exponential and parameters["norm"] is None:

@@ -151,7 +151,7 @@ def simulate(
             depth=depth,
             scale=scale,
             systems=systems.value,
-            gain=gain and gain.value,
+            gain=gain,
             goal=goal,
             stop=stop,
             rope=rope,
