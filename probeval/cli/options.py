@@ -371,12 +371,12 @@ Seed = Annotated[int, typer.Option("--seed", help="The random seed; the same see
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print only errors on stderr.")]
 
 
-def parse_shares(text: str) -> list[float]:
-    """The shares in ``--checkpoints``."""
+def parse_shares(option: str, text: str) -> list[float]:
+    """The shares in an option such as ``--checkpoints``."""
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:
-        raise ProbevalError(f"--checkpoints takes comma-separated numbers, got {text!r}.") from None
+        raise ProbevalError(f"{option} takes comma-separated numbers, got {text!r}.") from None
 
 
 def parse_counts(option: str, text: str | None) -> list[int] | None:

@@ -157,7 +157,7 @@ def simulate(
             rope=rope,
             mapping=mapping,
             batch=batch,
-            checkpoints=parse_shares(checkpoints),
+            checkpoints=parse_shares("--checkpoints", checkpoints),
             until=until,
             explore=explore,
             refresh=refresh,

@@ -31,7 +31,9 @@ def test_infer_refuses_what_no_scale_has(grades):
         Scale.infer(grades)
 
 
-@pytest.mark.parametrize("text", ["binary", "binary:40", "graded:2", "graded:9", "graded:100", "fine", "fine:4", "fine:5", "real"])
+@pytest.mark.parametrize(
+    "text", ["binary", "binary:40", "graded:2", "graded:9", "graded:100", "fine", "fine:4", "fine:5", "real"]
+)
 def test_the_name_of_a_scale_parses_back(text):
     assert str(Scale.parse(text)) == text
 
@@ -45,7 +47,19 @@ def test_what_a_name_means():
 
 @pytest.mark.parametrize(
     "text",
-    ["", "binary:0", "graded", "graded:", "graded:0", "graded:-1", "graded:1.5", "fine:1", "fine:101", "real:3", "GRADED:3"],
+    [
+        "",
+        "binary:0",
+        "graded",
+        "graded:",
+        "graded:0",
+        "graded:-1",
+        "graded:1.5",
+        "fine:1",
+        "fine:101",
+        "real:3",
+        "GRADED:3",
+    ],
 )
 def test_a_name_of_no_scale_is_refused(text):
     with pytest.raises(ScaleError, match="A scale is"):
