@@ -62,6 +62,7 @@ def documents() -> dict[str, tuple[str, Any]]:
     from probeval.cli import campaign_documents as campaigns
     from probeval.cli import documents as printed
     from probeval.metrics.classical import MeasuredDocument
+    from probeval.metrics.curves import CurvesDocument
     from probeval.preferences.scoring import DocumentScoresDocument
     from probeval.relevance.aggregation.result import AggregationDocument
     from probeval.relevance.cards.card import CardDocument
@@ -87,6 +88,7 @@ def documents() -> dict[str, tuple[str, Any]]:
         "reuse": ("later systems, or every team left out", ReuseDocument | ReuseStudyDocument),
         "gate": ("the verdict on a new system", GateDocument),
         "compare": ("every pair of systems", ModelComparisonsDocument | PairwiseDocument | ScorePosteriorDocument),
+        "curves": ("precision-recall and ROC curves, and counts", CurvesDocument),
         "gstudy": ("components of variance", GStudyDocument | GStudies),
         "dstudy": ("the reliability of other sizes", DStudyDocument | DStudies),
         "fit": ("a fitted model", CardDocument),
