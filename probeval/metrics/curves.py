@@ -226,7 +226,9 @@ class Curves(Shown):
         return _long(self.systems, rank=np.arange(self.depth + 1), **rates)
 
     def _headline(self) -> str:
-        return f"{len(self.systems)} systems on {len(self.queries)} queries, relevant from grade {self.rel:g} on"
+        n, queries = len(self.systems), len(self.queries)
+        counted = f"{n} system{'s' * (n != 1)} on {queries} {'query' if queries == 1 else 'queries'}"
+        return f"{counted}, relevant from grade {self.rel:g} on"
 
     def views(self) -> tuple[View, ...]:
         """Precision at levels of recall, and the counts."""
@@ -241,10 +243,8 @@ class Curves(Shown):
     def to_dict(self) -> CurvesDocument:
         """The curves and counts as plain data for JSON."""
         rows = self.to_frame().to_dict("records")
-        false, true, precision = (
-            values.tolist()
-            for values in (_mean(self.false_rate), _mean(self.true_rate), self.interpolated.mean(axis=1))
-        )
+        false, true = _mean(self.false_rate).tolist(), _mean(self.true_rate).tolist()
+        precision = self.interpolated.mean(axis=1).tolist()
         systems: list[SystemCurves] = [
             {
                 **row,  # type: ignore[typeddict-item]

@@ -35,7 +35,7 @@ def test_people_see_one_row_per_system(probeval, given):
     said = probeval("curves", *given)
     assert said.out.splitlines()[0] == "Precision at levels of recall"
     assert said.out.splitlines()[2].split() == ["bm25", *["1.0000"] * 6, *["0.6667"] * 5]
-    assert said.err == "Curves: 1 systems on 1 queries, relevant from grade 1 on, scale graded:2.\n"
+    assert said.err == "Curves: 1 system on 1 query, relevant from grade 1 on, scale graded:2.\n"
 
 
 def test_a_picture_and_json(probeval, given, tmp_path):
