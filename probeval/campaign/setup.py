@@ -145,6 +145,6 @@ class Setup(Brief):
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Setup:
         """From plain data."""
-        scale = {name: tuple(x) if isinstance(x, list) else x for name, x in data["scale"].items()}
+        scale: dict[str, Any] = {name: tuple(x) if isinstance(x, list) else x for name, x in data["scale"].items()}
         words = tuple(data.get("grade_words", ()))
         return cls(**{**data, "scale": Scale(**scale), "grade_words": words})

@@ -13,7 +13,7 @@ from probeval.arrays import Floats, Ids, Ints
 from probeval.data.judgments import Judgments
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
-from probeval.display import Shown, View
+from probeval.display import Brief, Shown, View
 from probeval.metrics.lists import Lists
 from probeval.metrics.weights import divide
 
@@ -34,8 +34,8 @@ COUNTS = ("true_positives", "false_positives", "false_negatives", "true_negative
 RATES = ("precision", "recall", "specificity", "accuracy")
 
 
-@dataclass(frozen=True, eq=False)
-class Confusion:
+@dataclass(frozen=True, eq=False, repr=False)
+class Confusion(Brief):
     """Confusion counts of lists and the rates that follow, each with shape (.., system, query).
 
     Judged documents alone count, retrieved or not. A rate is NaN where it is 0 of 0.

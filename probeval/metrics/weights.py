@@ -31,7 +31,7 @@ def graded_gains(metric: Metric, scale: Scale) -> Floats:
     """Return the gain of each grade under the metric's ``gain`` or ``rel``, shape (grade,)."""
     rel, gain = metric.parameters.get("rel"), metric.parameters.get("gain")
     if rel is not None:
-        return (scale.values >= float(rel)).astype(float)
+        return np.asarray(scale.values >= metric.number("rel"), dtype=float)
     return scale.gains if gain is None else scale.gains_as(str(gain))
 
 
@@ -45,7 +45,7 @@ def discount(metric: Metric, depth: int) -> Floats:
     rank, base = np.arange(1, depth + 1), metric.number("base")
     if metric["discount"] == "log2":
         return np.asarray(np.log2(base) / np.log2(rank + base - 1))
-    return 1 / np.maximum(1, np.log2(rank) / np.log2(base))
+    return np.asarray(1 / np.maximum(1, np.log2(rank) / np.log2(base)))
 
 
 def persistence(metric: Metric, depth: int) -> Floats:

@@ -154,9 +154,8 @@ def fit_card(
     if len(judged) < len(collections):
         raise ModelError("Every campaign to learn from needs judgments and a name of its own.")
     models: list[FittedModel] = []
-    yardsticks = {
-        c.name: assessor_rmse(assessors or c.judgments) for c in collections if assessors or c.judgments is not None
-    }
+    known = {c.name: c.judgments if assessors is None else assessors for c in collections}
+    yardsticks = {campaign: assessor_rmse(given) for campaign, given in known.items() if given is not None}
     evaluation: dict[str, Any] = {}
     for each in progress(list(terms)):  # type: ignore[arg-type]
         model = OrdinalModel(tuple(each), balanced=True, base=base)  # type: ignore[arg-type]
