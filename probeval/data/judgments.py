@@ -139,6 +139,8 @@ class Judgments(Described):
             reduced = by_pair.quantile(0.5, interpolation="lower")
         elif rule == "majority":
             reduced = by_pair.agg(lambda g: g.mode().min())
+        elif rule == "mean":
+            reduced = last.where(last != NOT_JUDGED).clip(lower=0).groupby(level=0).mean()  # junk is worth nothing
         elif rule == "unanimous":
             low, high = by_pair.min(), by_pair.max()
             reduced = low.fillna(NOT_JUDGED).where(low.isna() | (low == high))
