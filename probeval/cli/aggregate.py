@@ -115,9 +115,10 @@ def aggregate(
         of_votes = api.aggregate(
             votes, gold, scale=scale, reference=reference, method=methods[0].value, level=level, say=talk
         )
+        talk(_headline(of_votes))
         if workers is not None:
             _write_file(workers, csv_text(of_votes.workers()), talk)
-        _show(of_votes, out, output_format, talk)
+        _write(of_votes, out, output_format, talk)
         return
     mixed = [name for name in methods if name in OF_VOTES]
     if mixed:
@@ -129,12 +130,17 @@ def aggregate(
 
     shares = None if grades_by_shares is None else parse_shares("--grades-by-shares", grades_by_shares)
     names = [name.value for name in methods]
-    _show(score_documents(votes, names, bias=bias, shift=shift, shares=shares), out, output_format, talk)
+    scores = score_documents(votes, names, bias=bias, shift=shift, shares=shares)
+    talk(_headline(scores))
+    _write(scores, out, output_format, talk)
 
 
-def _show(found: Aggregation | DocumentScores, out: Path | None, output_format: OutputFormat, talk: Talk) -> None:
+def _headline(found: Aggregation | DocumentScores) -> str:
+    return f"{found!r}"[1:-1] + "."
+
+
+def _write(found: Aggregation | DocumentScores, out: Path | None, output_format: OutputFormat, talk: Talk) -> None:
     """Write a result to a file or to stdout."""
-    talk(f"{found!r}"[1:-1] + ".")
     if out is not None:
         _write_file(out, _text(found, out), talk)
     elif output_format is OutputFormat.json:
