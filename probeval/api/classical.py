@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from probeval.api.inputs import Note, unanswered
 from probeval.data import Collection, Judgments, Scale
+from probeval.data.scale import Gain
 from probeval.errors import DataError
 from probeval.metrics import Measured, Metric, measure
 
@@ -18,7 +19,7 @@ def required_judgments(collection: Collection) -> Judgments:
 
 
 def judged_scores(
-    collection: Collection, metric: Metric, *, scale: Scale | None = None, gain: str | None = None,
+    collection: Collection, metric: Metric, *, scale: Scale | None = None, gain: Gain | None = None,
     depth: int | None = None,
 ) -> Measured:  # fmt: skip
     """Scores of a collection by its judgments alone, with the bounds that unjudged documents leave."""

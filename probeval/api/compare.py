@@ -29,6 +29,7 @@ from probeval.api.studies import is_score_table
 from probeval.api.users import as_rope
 from probeval.arrays import Floats
 from probeval.data import Collection, Scale
+from probeval.data.scale import Gain
 from probeval.display import Shown, View
 from probeval.errors import ReliabilityError, SatisfactionError, did_you_mean
 from probeval.metrics import AnyMetric, Measured, Metric
@@ -162,7 +163,7 @@ def compare(
     pool: Any = None,
     outside: bool | OutsideModel = False,
     scale: Scale | str | None = None,
-    gain: str | None = None,
+    gain: Gain | None = None,
     depth: int | None = None,
     order: str = "trec_eval",
     target_accept: float | None = None,

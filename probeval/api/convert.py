@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from probeval.api.inputs import as_scale
+from probeval.arrays import Floats
 from probeval.data import Judgments, Scale, WriteOptions, read_judgments
 from probeval.data.files import read_bytes
 from probeval.data.formats import formats_of
@@ -53,7 +55,8 @@ def convert(
         One grade per pair, by a rule of :data:`probeval.data.judgments.RULES`, as trec_eval needs it; by default the
         grades of all assessors.
     scale
-        The scale of the grades; a grade that it lacks is refused.
+        The scale of the grades; a grade that it lacks is refused. One into which they are cut (``fine:4``) gives the
+        grades to write.
     queries, docs
         Texts: a path, a data frame, or a mapping from ids to texts. Queries are needed if either tool names queries by
         their text.
@@ -85,6 +88,9 @@ def convert(
     if rule is not None:
         judgments = _one_per_pair(judgments, rule)
     grades = judgments.scale(grades)
+    if grades.cuts:
+        judgments = replace(judgments, grade=_cut(judgments.grade, grades))
+        grades = Scale.graded(len(grades) - 1)
     options = WriteOptions(
         queries=texts,
         docs=as_text_mapping(docs, "doc"),
@@ -95,6 +101,11 @@ def convert(
         metric=None if metric is None else rank_eval_metric(metric, grades),
     )
     return write(judgments, options)
+
+
+def _cut(grade: Floats, scale: Scale) -> Floats:
+    """Grades on the scale into which they are cut; those below 0 stay."""
+    return np.where(grade < 0, grade, scale.codes(grade))
 
 
 def _one_per_pair(judgments: Judgments, rule: str) -> Judgments:
@@ -128,7 +139,11 @@ def rank_eval_metric(metric: Metric | str, scale: Scale) -> dict[str, Any]:
     if k is None:
         raise MetricError(f"rank_eval needs a cutoff: {given}@10.")
     parameters = dict(given.parameters)
-    exponential = parameters.get("gain") in (None, "exp") and parameters.get("discount") in (None, "log2")
+    exponential = (
+        parameters.get("gain") in (None, "exp")
+        and parameters.get("discount") in (None, "log2")
+        and parameters.get("base") in (None, 2)
+    )
     if given.name in ("nDCG", "DCG") and exponential and parameters["norm"] in ("ideal", "none"):
         return {"dcg": {"k": k, "normalize": parameters["norm"] == "ideal"}}
     if given.name == "ERR" and exponential and parameters["norm"] is None:

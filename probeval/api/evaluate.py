@@ -23,6 +23,7 @@ from probeval.api.inputs import (
 from probeval.api.users import as_goal_metric, as_rope
 from probeval.data import Collection, Scale, with_reference
 from probeval.data.collection import JUDGED
+from probeval.data.scale import Gain
 from probeval.errors import ModelError
 from probeval.metrics import AnyMetric
 from probeval.relevance import Card, Hierarchical
@@ -50,7 +51,7 @@ def evaluate(
     model: str | Card | Predicts | None = None,
     inference: Inference = "laplace",
     scale: Scale | str | None = None,
-    gain: str | None = None,
+    gain: Gain | None = None,
     depth: int | None = None,
     reference: str | None = None,
     systems: str = "all",

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from probeval.api.inputs import Note, Progress, read_labelled, silent, with_observers
-from probeval.data import Collection, read_campaign
+from probeval.data import Collection, Judgments, as_judgments, read_campaign, read_judgments
 from probeval.data.collection import JUDGED, judged_share
 from probeval.errors import DataError, ModelError
-from probeval.relevance import Card, fit_card, write_card
+from probeval.relevance import Card, assessor_rmse, fit_card, write_card
 from probeval.relevance.learning.fit import TEXT_JUD, hierarchical_card
 
 __all__ = ["KINDS", "fit"]
@@ -33,6 +33,8 @@ def fit(
     depth: int = DEPTH,
     labels_from: Any = None,
     observers: Any = None,
+    select: float | None = None,
+    assessors: Any = None,
     name: str = "mine",
     out: str | PathLike[str] | None = None,
     made: str = "`probeval.fit`",
@@ -56,6 +58,13 @@ def fit(
         reliable those are who gave them.
     observers
         Who gave the labels: see :func:`probeval.as_collection`.
+    select
+        Of ordinal models: the level of significance at which terms are dropped, one after another, by their likelihood
+        ratios; None: all stay.
+    assessors
+        Of ordinal models: judgments of the same pairs by several assessors, a path or anything that
+        :func:`~probeval.data.as_judgments` takes. Their disagreement is the yardstick of the model's error; by default
+        that of each campaign's own assessors.
     name, out
         The name of the model; and the folder to write it to, whose name it then takes.
     made
@@ -78,6 +87,8 @@ def fit(
         raise ModelError("Terms belong to ordinal models; the hierarchical model has effects of its own.")
     if kind == "ordinal" and labels_from:
         raise ModelError("Graded labels belong to the hierarchical model; an ordinal model takes a term label[column].")
+    if kind == "hierarchical" and (select is not None or assessors is not None):
+        raise ModelError("Terms are selected, and errors compared with assessors', in ordinal models: kind='ordinal'.")
     if not campaigns:
         raise DataError("no campaign is left to fit on.")
     collections, labelled = with_observers(
@@ -92,10 +103,23 @@ def fit(
         )
     else:
         chosen = TEXT_JUD if terms is None else [tuple(t) for t in terms]
-        card = fit_card(collections, name=name, title=title, terms=chosen, depth=depth, made=made, progress=progress)
+        card = fit_card(
+            collections, name=name, title=title, terms=chosen, depth=depth, select=select,
+            assessors=_several(assessors), made=made, progress=progress,
+        )  # fmt: skip
     if folder is not None:
         write_card(card, folder)
     return card
+
+
+def _several(assessors: Any) -> Judgments | None:
+    """Judgments by several assessors of some pairs."""
+    if assessors is None:
+        return None
+    found = read_judgments(assessors) if isinstance(assessors, (str, PathLike)) else as_judgments(assessors)
+    if np.isnan(assessor_rmse(found)):
+        raise DataError("no pair has judgments by several assessors: their disagreement needs two of each.")
+    return found
 
 
 def _judged_part(campaign: Collection | str | PathLike[str], depth: int, say: Note) -> Collection:

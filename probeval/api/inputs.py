@@ -34,6 +34,7 @@ from probeval.data.evidence import LabelTable, Metadata, Vectors, labels_from_ta
 from probeval.data.files import find, run_files
 from probeval.data.observers import as_observers
 from probeval.data.pool import Pool
+from probeval.data.scale import Gain
 from probeval.data.texts import as_text_mapping
 from probeval.errors import DataError, ModelError, ProbevalWarning
 from probeval.metrics import AnyMetric
@@ -363,7 +364,7 @@ def select_model(
     model: str | Card | Predicts | None = None,
     *,
     scale: Scale | str | None = None,
-    gain: str | None = None,
+    gain: Gain | None = None,
     inference: Inference = "laplace",
     say: Note = silent,
 ) -> Choice:
@@ -377,7 +378,8 @@ def select_model(
         A name (``uniform``, ``empirical``, ``independent``, ``hierarchical``, ``labels``, ``calibrated``, a card), a
         card, a fitted model, or None for the best available card.
     scale, gain
-        The scale of the grades, inferred by default, and their gain: ``"linear"`` or ``"exp"``.
+        The scale of the grades, inferred by default, and their gains: ``"linear"``, ``"exp"``, or one per grade, as
+        in ``[0, 0.25, 0.5, 1]``.
     inference
         The inference of a hierarchical model: ``"laplace"`` or ``"nuts"``.
     say

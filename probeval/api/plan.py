@@ -19,6 +19,7 @@ from probeval.api.inputs import (
 )
 from probeval.api.users import as_rope
 from probeval.data import Scale
+from probeval.data.scale import Gain
 from probeval.metrics import AnyMetric
 from probeval.relevance import Card
 from probeval.relevance.models.base import Predicts
@@ -51,7 +52,7 @@ def plan(
     docs: Any = None,
     model: str | Card | Predicts | None = None,
     scale: Scale | str | None = None,
-    gain: str | None = None,
+    gain: Gain | None = None,
     order: str = "trec_eval",
     jobs: int = 1,
     scheduler: str | None = None,

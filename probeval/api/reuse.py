@@ -23,6 +23,7 @@ from probeval.api.inputs import (
     unanswered,
 )
 from probeval.data import Collection, Scale
+from probeval.data.scale import Gain
 from probeval.display import Shown, View
 from probeval.errors import DataError, ModelError, did_you_mean
 from probeval.metrics import AnyMetric
@@ -211,7 +212,7 @@ def reuse(
     docs: Any = None,
     model: str | Card | Predicts | None = None,
     scale: Scale | str | None = None,
-    gain: str | None = None,
+    gain: Gain | None = None,
     depth: int | None = None,
     together: bool = False,
     level: float = 0.95,
@@ -310,7 +311,7 @@ def reuse_study(
     docs: Any = None,
     model: str | Card | Predicts | None = None,
     scale: Scale | str | None = None,
-    gain: str | None = None,
+    gain: Gain | None = None,
     depth: int | None = None,
     level: float = 0.95,
     order: str = "trec_eval",
@@ -403,7 +404,7 @@ def _check_names(campaign: Collection, later: Sequence[str]) -> None:
 
 
 def _choose(
-    collection: Collection, model: str | Card | Predicts | None, scale: Scale | None, gain: str | None, say: Note
+    collection: Collection, model: str | Card | Predicts | None, scale: Scale | None, gain: Gain | None, say: Note
 ) -> tuple[Choice | None, Scale]:
     """The model, None for classical scores alone, and the scale of the grades."""
     grades = required_judgments(collection).scale(scale)

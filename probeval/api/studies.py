@@ -15,6 +15,7 @@ from probeval.api.classical import judged_scores, required_judgments
 from probeval.api.inputs import Note, Progress, as_collection, as_scale, select_model, silent
 from probeval.data import Collection, Scale
 from probeval.data.files import suffix
+from probeval.data.scale import Gain
 from probeval.errors import ModelError, ProbevalWarning, ReliabilityError
 from probeval.metrics import AnyMetric, Metric
 from probeval.relevance import Card
@@ -140,7 +141,7 @@ def study_scores(
     design: str = "s x q",
     components: str | None = None,
     scale: Scale | str | None = None,
-    gain: str | None = None,
+    gain: Gain | None = None,
     depth: int | None = None,
     order: str = "trec_eval",
     draws: int = 1000,
@@ -200,7 +201,7 @@ def _judged(
     metric: Metric,
     design: Design,
     scale: Scale | None,
-    gain: str | None,
+    gain: Gain | None,
     depth: int | None,
 ) -> StudyScores:
     """Scores by the judgments alone; each assessor's own where the design has assessors."""
@@ -227,7 +228,7 @@ def _modelled(
     design: Design,
     model: str | Card | Predicts,
     scale: Scale | str | None,
-    gain: str | None,
+    gain: Gain | None,
     depth: int | None,
     draws: int,
     seed: int,

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from probeval.campaign.parsing import as_words
-from probeval.data.judgments import RULES
+from probeval.data.judgments import GRADE_RULES
 from probeval.data.scale import Scale
 from probeval.display import Brief
 from probeval.errors import CampaignError, did_you_mean
@@ -51,7 +51,7 @@ class Setup(Brief):
     grade_words
         What each grade means to assessors, lowest first; empty for none.
     rule
-        The rule that combines several grades of a pair: one of :data:`probeval.data.judgments.RULES`.
+        The rule that combines several grades of a pair: one of :data:`probeval.data.judgments.RULES` but the mean.
     seed
         For the choice of overlapping, gold and repeated pairs and all other randomness.
 
@@ -109,9 +109,14 @@ class Setup(Brief):
             )
         for words in self.grade_words:
             as_words(words)
-        if self.rule not in RULES:
+        if self.rule not in GRADE_RULES:
             raise CampaignError(
-                f"Unknown rule {self.rule!r}: expected {', '.join(RULES)}.{did_you_mean(self.rule, RULES)}"
+                f"Unknown rule {self.rule!r}: expected {', '.join(GRADE_RULES)}.{did_you_mean(self.rule, GRADE_RULES)}"
+            )
+        if self.scale.cuts or self.scale.real:
+            raise CampaignError(
+                f"Assessors judge on a scale of grades such as graded:{max(len(self.scale) - 1, 2)} or fine, "
+                f"got {self.scale}."
             )
 
     def wanted(self, query: str, doc: str) -> int:
@@ -140,6 +145,6 @@ class Setup(Brief):
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Setup:
         """From plain data."""
-        scale = dict(data["scale"])
+        scale: dict[str, Any] = {name: tuple(x) if isinstance(x, list) else x for name, x in data["scale"].items()}
         words = tuple(data.get("grade_words", ()))
-        return cls(**{**data, "scale": Scale(**{**scale, "grades": tuple(scale["grades"])}), "grade_words": words})
+        return cls(**{**data, "scale": Scale(**scale), "grade_words": words})

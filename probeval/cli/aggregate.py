@@ -1,4 +1,4 @@
-"""``probeval aggregate``: one grade per pair, with its probability, from many votes."""
+"""``probeval aggregate``: one grade or gain per pair, from many votes or answers."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from probeval import api
-from probeval.cli.options import Format, Level, OutputFormat, Quiet, ScaleName, Seed
+from probeval.cli.options import Format, Level, OutputFormat, Quiet, ScaleName, Seed, parse_shares
 from probeval.cli.output import Talk, write_csv, write_json, write_table
 from probeval.data.spreadsheets import csv_text
+from probeval.errors import ProbevalError
 
 if TYPE_CHECKING:
+    from probeval.preferences import DocumentScores
     from probeval.relevance.aggregation import Aggregation
 
 __all__ = ["aggregate"]
@@ -22,18 +24,29 @@ QRELS = (".qrels", ".txt")
 
 
 class AggregationMethod(StrEnum):
-    """Methods of aggregation; the names of :data:`probeval.relevance.aggregation.METHODS`."""
+    """Methods: of votes (:data:`probeval.relevance.aggregation.METHODS`) and of answers (:data:`SCORING`)."""
 
     model = "model"
     majority = "majority"
     median = "median"
     dawid_skene = "dawid-skene"
+    mean = "mean"
+    win_shares = "win-shares"
+    relevance_shares = "relevance-shares"
+    ratios = "ratios"
+    magnitudes = "magnitudes"
+
+
+OF_VOTES = tuple(AggregationMethod(name) for name in ("model", "majority", "median", "dawid-skene"))
 
 
 def aggregate(
     votes: Annotated[
         Path,
-        typer.Argument(metavar="VOTES", help="A table of query, document, worker and label: TSV, CSV, JSONL, parquet."),
+        typer.Argument(
+            metavar="VOTES",
+            help="A table of query, document, worker and label: TSV, CSV, JSONL, parquet; or of answers about pairs.",
+        ),
     ],
     gold: Annotated[
         Path | None,
@@ -48,8 +61,27 @@ def aggregate(
         ),
     ] = None,
     method: Annotated[
-        AggregationMethod, typer.Option("--method", help="The method of aggregation.")
-    ] = AggregationMethod.model,
+        list[AggregationMethod] | None,
+        typer.Option(
+            "--method",
+            help="The method: for votes model (the default), majority, median, dawid-skene or mean; for answers about "
+            "two documents win-shares, relevance-shares or ratios, combined if repeated; for numbers magnitudes, mean.",
+        ),
+    ] = None,
+    grades_by_shares: Annotated[
+        str | None,
+        typer.Option(
+            "--grades-by-shares",
+            metavar="S,S,..",
+            help="Turn scores into grades 0, 1, .., each with this share of a query's documents.",
+        ),
+    ] = None,
+    bias: Annotated[
+        float, typer.Option("--bias", min=0, max=0.5, help="Of win-shares: the weight left to the other document.")
+    ] = 0.0,
+    shift: Annotated[
+        float, typer.Option("--shift", min=0, help="Of ratios and combinations: the number added to scores.")
+    ] = 1.0,
     scale: ScaleName = None,
     level: Level = 0.9,
     out: Annotated[
@@ -58,7 +90,7 @@ def aggregate(
             "-o",
             "--out",
             metavar="FILE",
-            help="Write the grades to a file: qrels if it ends in .qrels or .txt, or CSV.",
+            help="Write the grades or scores to a file: qrels if it ends in .qrels or .txt, or CSV.",
         ),
     ] = None,
     workers: Annotated[
@@ -68,17 +100,47 @@ def aggregate(
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Aggregate crowd votes: the probability of each grade of every pair, and the quality of every worker.
+    """Aggregate crowd votes or answers about pairs: P of each grade of every pair, or a real-valued score.
 
     Example: probeval aggregate votes.tsv --gold expert.qrels --workers workers.csv
     """
     talk = Talk(quiet=quiet)
-    found = api.aggregate(
-        votes, gold, scale=scale, reference=reference, method=method.value, level=level, say=talk
-    )  # fmt: skip
-    talk(f"{found!r}"[1:-1] + ".")
-    if workers is not None:
-        _write_file(workers, csv_text(found.workers()), talk)
+    methods = method or [AggregationMethod.model]
+    for_votes = {"--gold": gold, "--reference": reference, "--scale": scale, "--workers": workers}
+    if all(name in OF_VOTES for name in methods):
+        if len(methods) > 1:
+            raise ProbevalError(f"{' and '.join(methods)} cannot be combined: give --method once.")
+        if grades_by_shares is not None:
+            raise ProbevalError(f"--grades-by-shares turns scores into grades, and {methods[0]} gives grades already.")
+        of_votes = api.aggregate(
+            votes, gold, scale=scale, reference=reference, method=methods[0].value, level=level, say=talk
+        )
+        talk(_headline(of_votes))
+        if workers is not None:
+            _write_file(workers, csv_text(of_votes.workers()), talk)
+        _write(of_votes, out, output_format, talk)
+        return
+    mixed = [name for name in methods if name in OF_VOTES]
+    if mixed:
+        raise ProbevalError(f"{mixed[0]} is for votes, and cannot be combined with others: give --method once.")
+    wrong = next((option for option, value in for_votes.items() if value is not None), None)
+    if wrong is not None:
+        raise ProbevalError(f"{wrong} is for votes by {', '.join(OF_VOTES)}, not for {' and '.join(methods)}.")
+    from probeval.preferences import score_documents
+
+    shares = None if grades_by_shares is None else parse_shares("--grades-by-shares", grades_by_shares)
+    names = [name.value for name in methods]
+    scores = score_documents(votes, names, bias=bias, shift=shift, shares=shares)
+    talk(_headline(scores))
+    _write(scores, out, output_format, talk)
+
+
+def _headline(found: Aggregation | DocumentScores) -> str:
+    return f"{found!r}"[1:-1] + "."
+
+
+def _write(found: Aggregation | DocumentScores, out: Path | None, output_format: OutputFormat, talk: Talk) -> None:
+    """Write a result to a file or to stdout."""
     if out is not None:
         _write_file(out, _text(found, out), talk)
     elif output_format is OutputFormat.json:
@@ -89,8 +151,8 @@ def aggregate(
         write_table(found.to_frame(), output_format, decimals={"gold": 0})
 
 
-def _text(found: Aggregation, path: Path) -> str:
-    """The grades as the name of the file asks: qrels or CSV."""
+def _text(found: Aggregation | DocumentScores, path: Path) -> str:
+    """The grades or scores as the name of the file asks: qrels or CSV."""
     from probeval.data.trec import qrels_text
 
     if path.name.removesuffix(".gz").lower().endswith(QRELS):

@@ -23,6 +23,7 @@ from probeval.cli.campaign import campaign
 from probeval.cli.changes import runs
 from probeval.cli.compare import compare
 from probeval.cli.convert import convert
+from probeval.cli.curves import curves
 from probeval.cli.demo import demo
 from probeval.cli.doctor import doctor
 from probeval.cli.dstudy import dstudy
@@ -61,6 +62,7 @@ VERBS = {
     "reuse": "Evaluate later systems with the judgments of a campaign.",
     "gate": "Decide whether a new system may replace a baseline.",
     "compare": "Test every pair of systems.",
+    "curves": "Show precision-recall and ROC curves.",
     "gstudy": "Show the sources of variance in scores.",
     "dstudy": "Predict reliability with more queries or assessors.",
     "fit": "Fit a relevance model on past campaigns.",
@@ -185,6 +187,7 @@ for verb in (
     aggregate,
     compare,
     convert,
+    curves,
     demo,
     doctor,
     dstudy,

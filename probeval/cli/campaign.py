@@ -144,7 +144,7 @@ def create(
             scale=as_scale(scale), order=order.value, progress=talk.progress,
         )
     )  # fmt: skip
-    choice = select_model(collection, model, scale=scale, gain=gain and gain.value, say=talk)
+    choice = select_model(collection, model, scale=scale, gain=gain, say=talk)
     measure = as_goal_metric(metric, goal, mapping=mapping, rope=rope)
     deep = depth or measure.cutoff or collection.runs.depth
     note_texts(collection, docs, depth=deep, model=choice.model, say=talk)

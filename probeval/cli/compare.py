@@ -181,7 +181,7 @@ def compare(
             pool=pool,
             outside=outside,
             scale=scale,
-            gain=gain and gain.value,
+            gain=gain,
             depth=depth,
             order=order.value,
             seed=seed,

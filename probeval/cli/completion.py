@@ -69,7 +69,7 @@ def complete_policy() -> list[str]:
 
 def complete_scale() -> list[str]:
     """Common scales."""
-    return ["binary", "graded:2", "graded:3", "graded:4", "fine"]
+    return ["binary", "graded:2", "graded:3", "graded:4", "fine", "fine:4", "fine:5", "real"]
 
 
 def complete_stop() -> list[str]:

@@ -114,7 +114,7 @@ def dstudy(
                 given, name, queries=parse_counts("--queries", queries),
                 assessors=parse_counts("--assessors", assessors), targets=wanted, level=level, method=method.value,
                 interval=interval and interval.value, drop=drop, draws=draws, seed=seed, model=model, design=design,
-                components=components, scale=scale, gain=gain and gain.value, depth=depth, say=talk,
+                components=components, scale=scale, gain=gain, depth=depth, say=talk,
             )
         )
         for name, given in sources

@@ -18,7 +18,6 @@ from probeval.cli.options import (
     Family,
     Format,
     Gain,
-    GainName,
     Inference,
     InferenceName,
     Labels,
@@ -147,7 +146,7 @@ def evaluate(
             model=model,
             inference=inference.value,
             scale=scale,
-            gain=gain and gain.value,
+            gain=gain,
             depth=depth,
             systems=systems.value,
             target=target.value,
@@ -228,7 +227,7 @@ def _classical(
     metrics: list[Metric],
     qrels: Path | None,
     scale: str | None,
-    gain: GainName | None,
+    gain: str | None,
     depth: int | None,
     systems: Systems,
     order: OrderName,
@@ -242,10 +241,7 @@ def _classical(
     collection = as_collection(runs, qrels=qrels, scale=as_scale(scale), order=order.value, progress=talk.progress)
     if systems is Systems.judged:
         collection = judged_systems(collection, depth or metrics[0].cutoff or collection.runs.depth, talk)
-    results = [
-        judged_scores(collection, metric, scale=as_scale(scale), gain=gain and gain.value, depth=depth)
-        for metric in metrics
-    ]
+    results = [judged_scores(collection, metric, scale=as_scale(scale), gain=gain, depth=depth) for metric in metrics]
     first = results[0]
     n, inferred = len(required_judgments(collection)), " (inferred)" if scale is None else ""
     talk(f"{len(first.systems)} systems, {len(first.queries)} queries, {n:,} judgments, scale {first.scale}{inferred}.")

@@ -13,7 +13,7 @@ import typer
 from probeval import api
 from probeval.api.fit import DEPTH
 from probeval.cli.options import Depth, Format, LabelsFrom, ObserversFile, OutputFormat, Quiet, Seed
-from probeval.cli.output import Talk, write
+from probeval.cli.output import Talk, write, write_table
 from probeval.data import read_campaign
 from probeval.errors import DataError, ModelError, did_you_mean
 from probeval.relevance import Hierarchical
@@ -38,7 +38,10 @@ def fit(
     ] = None,
     kind: Annotated[
         Kind | None,
-        typer.Option("--kind", help="The kind of model; default: ordinal with --terms, otherwise hierarchical."),
+        typer.Option(
+            "--kind",
+            help="The kind of model; default: ordinal with --terms, --select or --assessors, otherwise hierarchical.",
+        ),
     ] = None,
     labels_from: LabelsFrom = None,
     observers: ObserversFile = None,
@@ -48,6 +51,22 @@ def fit(
             "--terms",
             metavar="T,T,..",
             help="Terms of an ordinal model, comma-separated; repeat for fallbacks, the most informative first.",
+        ),
+    ] = None,
+    select: Annotated[
+        float | None,
+        typer.Option(
+            "--select",
+            metavar="ALPHA",
+            help="Drop terms of ordinal models, one after another, until all are significant at this level (.0001).",
+        ),
+    ] = None,
+    assessors: Annotated[
+        Path | None,
+        typer.Option(
+            "--assessors",
+            metavar="FILE",
+            help="Judgments by several assessors, whose disagreement is the yardstick of an ordinal model's error.",
         ),
     ] = None,
     depth: Depth = None,
@@ -67,7 +86,7 @@ def fit(
     kept = [path for path, name in zip(campaigns, names, strict=True) if name not in (without or [])]
     if not kept:
         raise DataError("no campaign is left to fit on.")
-    kind = kind or (Kind.ordinal if terms else Kind.hierarchical)
+    kind = kind or (Kind.ordinal if terms or select is not None or assessors else Kind.hierarchical)
     if kind is Kind.hierarchical and terms:
         raise ModelError("--terms are for --kind ordinal; the hierarchical model has its own effects.")
     if kind is Kind.ordinal and labels_from:
@@ -80,6 +99,8 @@ def fit(
             depth=depth or DEPTH,
             labels_from=labels_from,
             observers=observers,
+            select=select,
+            assessors=assessors,
             out=out,
             made="`probeval fit`",
             progress=lambda work: talk.track(work, "Fitting"),
@@ -103,4 +124,9 @@ def fit(
         if by.startswith("held out")
         for campaign, figures in campaigns_.items()
     ]
+    for model, parts in card.evaluation.items():
+        if select is not None and output_format not in (OutputFormat.csv, OutputFormat.json):
+            table = pd.DataFrame(parts["elimination"]["terms"])
+            write_table(table, output_format, title=f"Terms, down to {model}", decimals={"chi2": 1, "dropped": 0})
+            talk("")
     write(pd.DataFrame(rows), card.to_dict(), output_format)

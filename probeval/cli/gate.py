@@ -130,7 +130,7 @@ def gate(
             forecast=pairs is not None,
             model=model,
             scale=scale,
-            gain=gain and gain.value,
+            gain=gain,
             depth=depth,
             order=order.value,
             seed=seed,

@@ -96,7 +96,7 @@ def gstudy(
         name: talk.warned(
             lambda name=name, given=given: api.gstudy(  # type: ignore[misc]
                 given, name, method=method.value, interval=interval and interval.value, drop=drop, draws=draws,
-                seed=seed, model=model, design=design, components=components, scale=scale, gain=gain and gain.value,
+                seed=seed, model=model, design=design, components=components, scale=scale, gain=gain,
                 depth=depth, say=talk,
             )
         )

@@ -106,7 +106,7 @@ def next_pairs(
             reference=reference,
             model=model,
             scale=scale,
-            gain=gain and gain.value,
+            gain=gain,
             depth=depth,
             order=order.value,
             seed=seed,

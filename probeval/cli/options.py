@@ -99,13 +99,6 @@ class TopicsName(StrEnum):
     owned = "owned"
 
 
-class GainName(StrEnum):
-    """The gain of a grade."""
-
-    linear = "linear"
-    exp = "exp"
-
-
 class OrderName(StrEnum):
     """Orders of a run; the names of :data:`probeval.data.runs.ORDERS`."""
 
@@ -321,7 +314,8 @@ ScaleName = Annotated[
     typer.Option(
         "--scale",
         metavar="SCALE",
-        help="binary, graded:M (grades 0..M) or fine (0..100); inferred by default.",
+        help="binary, binary:G (relevant from G on), graded:M (grades 0..M), fine (0..100), fine:N (cut into N levels) "
+        "or real (any numbers from 0); inferred by default.",
         autocompletion=complete_scale,
     ),
 ]
@@ -355,7 +349,12 @@ Family = Annotated[
     ),
 ]
 Gain = Annotated[
-    GainName | None, typer.Option("--gain", help="The gain of a grade: linear (the grade) or exp (2^grade - 1).")
+    str | None,
+    typer.Option(
+        "--gains",
+        metavar="linear|exp|G,G,..",
+        help="The gains of grades: linear (the grade), exp (2^grade - 1), or one per grade, as in 0,.25,.5,1.",
+    ),
 ]
 Depth = Annotated[
     int | None,
@@ -372,12 +371,12 @@ Seed = Annotated[int, typer.Option("--seed", help="The random seed; the same see
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print only errors on stderr.")]
 
 
-def parse_shares(text: str) -> list[float]:
-    """The shares in ``--checkpoints``."""
+def parse_shares(option: str, text: str) -> list[float]:
+    """The shares in an option such as ``--checkpoints``."""
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:
-        raise ProbevalError(f"--checkpoints takes comma-separated numbers, got {text!r}.") from None
+        raise ProbevalError(f"{option} takes comma-separated numbers, got {text!r}.") from None
 
 
 def parse_counts(option: str, text: str | None) -> list[int] | None:

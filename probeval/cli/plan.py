@@ -114,7 +114,7 @@ def plan(
             docs=docs,
             model=model,
             scale=scale,
-            gain=gain and gain.value,
+            gain=gain,
             order=order.value,
             jobs=jobs,
             scheduler=scheduler,

@@ -150,7 +150,7 @@ def report(
             docs=docs,
             model=model,
             scale=scale,
-            gain=gain and gain.value,
+            gain=gain,
             depth=depth,
             draws=draws,
             order=order.value,

@@ -92,7 +92,7 @@ def reuse(
         "docs": docs,
         "model": model,
         "scale": scale,
-        "gain": gain and gain.value,
+        "gain": gain,
         "depth": depth,
         "level": level,
         "order": order.value,

@@ -62,6 +62,8 @@ def documents() -> dict[str, tuple[str, Any]]:
     from probeval.cli import campaign_documents as campaigns
     from probeval.cli import documents as printed
     from probeval.metrics.classical import MeasuredDocument
+    from probeval.metrics.curves import CurvesDocument
+    from probeval.preferences.scoring import DocumentScoresDocument
     from probeval.relevance.aggregation.result import AggregationDocument
     from probeval.relevance.cards.card import CardDocument
     from probeval.reliability.dstudy import DStudies, DStudyDocument
@@ -80,12 +82,13 @@ def documents() -> dict[str, tuple[str, Any]]:
         "next": ("the pairs to judge next", NextDocument | printed.FairnessDocument),
         "simulate": ("trajectories of policies", SimulationDocument),
         "judge": ("the address of the judging page", campaigns.AddressDocument),
-        "aggregate": ("aggregated votes and their workers", AggregationDocument),
+        "aggregate": ("aggregated votes and their workers, or scores", AggregationDocument | DocumentScoresDocument),
         "convert": ("the written judgments", printed.ConvertDocument),
         "report": ("a written report", printed.ReportDocument),
         "reuse": ("later systems, or every team left out", ReuseDocument | ReuseStudyDocument),
         "gate": ("the verdict on a new system", GateDocument),
         "compare": ("every pair of systems", ModelComparisonsDocument | PairwiseDocument | ScorePosteriorDocument),
+        "curves": ("precision-recall and ROC curves, and counts", CurvesDocument),
         "gstudy": ("components of variance", GStudyDocument | GStudies),
         "dstudy": ("the reliability of other sizes", DStudyDocument | DStudies),
         "fit": ("a fitted model", CardDocument),

@@ -80,7 +80,7 @@ def validate(
 
     talk = Talk(quiet=quiet)
     check_picture(plot)
-    shares = parse_shares(checkpoints)
+    shares = parse_shares("--checkpoints", checkpoints)
     collections, _ = talk.warned(
         lambda: with_observers([read_campaign(path, progress=talk.progress) for path in campaigns], observers)
     )

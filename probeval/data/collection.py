@@ -129,11 +129,14 @@ class Collection(Described):
         ScaleError
             If there is neither.
         """
-        if named is not None:
+        if named is not None and not named.real:
             return named
         if self.judgments is None or not len(self.judgments):
-            raise ScaleError("Without judgments the scale of the grades must be named.")
-        return self.judgments.scale()
+            raise ScaleError(
+                "Without judgments the scale of the grades must be named"
+                + ("." if named is None else ", and cannot be real: that has the values of the judgments.")
+            )
+        return self.judgments.scale(named)
 
     def codes_on(self, pool: Pool, scale: Scale) -> Codes:
         """Return the certain grade of each pair of a pool as its position on ``scale``, negative without one.
@@ -253,6 +256,7 @@ def read_judgments(
     queries
         Texts by id, for files that name queries by their text.
     """
+    scale = None if scale is None or scale.real else scale
     file, options = Path(path), ReadOptions(scale=scale, queries=queries)
     known: FileFormat[Judgments] | None = None if file_format else find_format(file, Judgments)
     kind = known or format_named(file_format or "table", Judgments)  # a table says which column it lacks

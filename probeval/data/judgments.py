@@ -17,7 +17,7 @@ from probeval.data.scale import Scale
 from probeval.display import Described, View
 from probeval.errors import DataError, ScaleError, did_you_mean
 
-__all__ = ["RULES", "Judgments", "on_scale"]
+__all__ = ["GRADE_RULES", "RULES", "Judgments", "on_scale"]
 
 NOT_JUDGED = -1  # sampled for judging but not judged
 
@@ -28,7 +28,9 @@ RULES = {
     "max": "the highest of the assessors' latest grades",
     "latest": "the latest grade by any assessor",
     "unanimous": "the grade that all assessors agree on in the end; none where they differ",
+    "mean": "the mean of the assessors' latest grades, a real number",
 }
+GRADE_RULES = tuple(rule for rule in RULES if rule != "mean")  # their results are grades of the scale
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -137,6 +139,8 @@ class Judgments(Described):
             reduced = by_pair.quantile(0.5, interpolation="lower")
         elif rule == "majority":
             reduced = by_pair.agg(lambda g: g.mode().min())
+        elif rule == "mean":
+            reduced = last.where(last != NOT_JUDGED).clip(lower=0).groupby(level=0).mean()  # junk is worth nothing
         elif rule == "unanimous":
             low, high = by_pair.min(), by_pair.max()
             reduced = low.fillna(NOT_JUDGED).where(low.isna() | (low == high))
@@ -178,9 +182,14 @@ class Judgments(Described):
         """Return the events of some assessors."""
         return self.take(np.isin(np.array(self.assessors, dtype=object)[self.assessor], assessors))
 
-    def scale(self, named: Scale | None = None) -> Scale:
-        """The scale of the grades: the one named, else the one that they suggest (see :meth:`Scale.infer`)."""
-        return Scale.infer(self.grade) if named is None else named
+    def scale(self, named: Scale | None = None, *, rule: str = "median") -> Scale:
+        """The scale of the grades by a rule: the one named, else the one that they suggest (see :meth:`Scale.infer`).
+
+        >>> Judgments.rows(["q", "q"], ["d", "d"], [0, 1], assessors=["ann", "bob"]).scale(rule="mean")
+        <Scale real: 2 values from 0 to 0.5>
+        """
+        grades = self.grade if rule in GRADE_RULES else self.grades(rule)
+        return Scale.infer(grades[~np.isnan(grades)]) if named is None else named.of(grades)
 
     def on(self, pool: Pool) -> Judgments:
         """Return the events on another pool, without those whose pair it lacks."""

@@ -4,7 +4,15 @@ from probeval.metrics.bounds import bounds
 from probeval.metrics.cascade import EDCG, ERR, INST, RR, Success
 from probeval.metrics.classical import Measured, measure
 from probeval.metrics.convert import AnyMetric, metric_of
-from probeval.metrics.curves import confusion, interpolated_precision, precision_recall, roc
+from probeval.metrics.curves import (
+    Confusion,
+    Curves,
+    confusion,
+    interpolated_precision,
+    measure_curves,
+    precision_recall,
+    roc,
+)
 from probeval.metrics.graded import ADR, GAP, Q
 from probeval.metrics.linear import CG, DCG, INSQ, RBP, SDCG, P
 from probeval.metrics.lists import Lists
@@ -29,6 +37,8 @@ __all__ = [
     "SDCG",
     "AnyMetric",
     "Bpref",
+    "Confusion",
+    "Curves",
     "F",
     "Judged",
     "Lists",
@@ -51,6 +61,7 @@ __all__ = [
     "infAP",
     "interpolated_precision",
     "measure",
+    "measure_curves",
     "metric_of",
     "nDCG",
     "parse",

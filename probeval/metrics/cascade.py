@@ -46,7 +46,9 @@ def stopping(metric: Metric, scale: Scale) -> Floats:
     r"""The probability that a document of each grade satisfies, :math:`g / (g_{\max} + 1)`, shape (grade,)."""
     gains = graded_gains(metric, scale)
     top = metric.parameters.get("max")
-    highest = gains[-1] if top is None else float(top) if metric["gain"] == "linear" else 2 ** float(top) - 1
+    highest = float(gains[-1])
+    if top is not None:
+        highest = metric.number("max") if metric["gain"] == "linear" else 2 ** metric.number("max") - 1
     if gains[-1] > highest:  # a probability above 1
         raise MetricError(f"{metric}: max must be at least the top grade, {scale.grades[-1]:g}, got {top}.")
     return gains / (highest + 1)

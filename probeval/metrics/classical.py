@@ -277,7 +277,7 @@ def measure(
     1      b     1   0.5     0.5    0.5    1.0
     """
     metric = metric_of(metric)
-    scale = judgments.scale(scale)
+    scale = judgments.scale(scale, rule=rule)
     runs = runs.top(depth or metric.cutoff or runs.depth)
     lists, queries = Lists.judged(runs, judgments, scale, rule=rule)
     open_pairs = judgments.codes_on(runs.pool, scale, rule=rule) < 0

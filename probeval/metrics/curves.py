@@ -3,25 +3,74 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypedDict
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
-from probeval.arrays import Floats, Ints
+from probeval.arrays import Floats, Ids, Ints
+from probeval.data.judgments import Judgments
+from probeval.data.runs import Runs
+from probeval.data.scale import Scale
+from probeval.display import Brief, Shown, View
 from probeval.metrics.lists import Lists
 from probeval.metrics.weights import divide
 
-__all__ = ["Confusion", "confusion", "interpolated_precision", "precision_recall", "roc"]
+__all__ = [
+    "Confusion",
+    "Curves",
+    "CurvesDocument",
+    "SystemCurves",
+    "confusion",
+    "interpolated_precision",
+    "measure_curves",
+    "precision_recall",
+    "roc",
+]
+
+LEVELS = np.arange(11) / 10  # linspace's .3 is not .3
+COUNTS = ("true_positives", "false_positives", "false_negatives", "true_negatives", "unjudged")
+RATES = ("precision", "recall", "specificity", "accuracy")
 
 
-@dataclass(frozen=True, eq=False)
-class Confusion:
-    """Confusion counts of lists, each with shape (.., system, query)."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Confusion(Brief):
+    """Confusion counts of lists and the rates that follow, each with shape (.., system, query).
+
+    Judged documents alone count, retrieved or not. A rate is NaN where it is 0 of 0.
+    """
 
     true_positives: Ints
     false_positives: Ints
     false_negatives: Ints
     true_negatives: Ints
     unjudged: Ints
+
+    @property
+    def precision(self) -> Floats:
+        """The share of the retrieved documents that are relevant."""
+        return _share(self.true_positives, self.false_positives)
+
+    @property
+    def recall(self) -> Floats:
+        """The share of the relevant documents that are retrieved: the true positive rate, or sensitivity."""
+        return _share(self.true_positives, self.false_negatives)
+
+    @property
+    def specificity(self) -> Floats:
+        """The share of the documents that are not relevant that are not retrieved: 1 - the false positive rate."""
+        return _share(self.true_negatives, self.false_positives)
+
+    @property
+    def accuracy(self) -> Floats:
+        """The share of the documents that are relevant and retrieved, or neither."""
+        return _share(self.true_positives + self.true_negatives, self.false_positives + self.false_negatives)
+
+
+def _share(part: Ints, rest: Ints) -> Floats:
+    total = part + rest
+    return np.where(total == 0, np.nan, part / np.maximum(total, 1))
 
 
 def confusion(lists: Lists, *, depth: int | None = None, rel: float = 1) -> Confusion:
@@ -47,7 +96,7 @@ def precision_recall(lists: Lists, *, rel: float = 1) -> tuple[Floats, Floats]:
 
 def interpolated_precision(lists: Lists, recall: Floats | None = None, *, rel: float = 1) -> Floats:
     """Return the highest precision at or after each recall level (default eleven), shape (.., system, query, level)."""
-    levels = np.arange(11) / 10 if recall is None else np.asarray(recall)  # linspace's .3 is not .3
+    levels = LEVELS if recall is None else np.asarray(recall)
     precision, reached = precision_recall(lists, rel=rel)
     retrieved = np.arange(1, lists.depth + 1) <= lists.retrieved.sum(axis=-1)[..., None]
     best = np.maximum.accumulate(np.where(retrieved, precision, 0.0)[..., ::-1], axis=-1)[..., ::-1]
@@ -69,3 +118,213 @@ def roc(lists: Lists, *, rel: float = 1) -> tuple[Floats, Floats]:
         for mark, total in zip((other, hit), totals, strict=True)
     )
     return false, true
+
+
+class SystemCurves(TypedDict):
+    """A system's curves and counts.
+
+    Parameters
+    ----------
+    interpolated_precision
+        The highest precision at or after each level of recall, as a mean over queries.
+    false_positive_rate, true_positive_rate
+        The points of the ROC curve, from rank 0 on, as means over queries.
+    area
+        The area under the ROC curve, as a mean over queries.
+    true_positives, false_positives, false_negatives, true_negatives, unjudged
+        Counts in the first ranks, over all queries.
+    precision, recall, specificity, accuracy
+        Means over queries.
+    """
+
+    system: str
+    interpolated_precision: list[float]
+    false_positive_rate: list[float]
+    true_positive_rate: list[float]
+    area: float
+    true_positives: int
+    false_positives: int
+    false_negatives: int
+    true_negatives: int
+    unjudged: int
+    precision: float
+    recall: float
+    specificity: float
+    accuracy: float
+
+
+class CurvesDocument(TypedDict):
+    """Curves of systems.
+
+    Parameters
+    ----------
+    rel, depth
+        The lowest grade that counts as relevant, and the number of ranks.
+    recall_levels
+        The levels of recall.
+    """
+
+    scale: str
+    rel: float
+    depth: int
+    queries: int
+    recall_levels: list[float]
+    systems: list[SystemCurves]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Curves(Shown):
+    """Precision-recall and ROC curves of systems, and the counts behind them.
+
+    Parameters
+    ----------
+    systems, queries, scale, rel, depth
+        The labels of the axes; the scale of the grades, the lowest that counts as relevant, and the number of ranks.
+    interpolated
+        The highest precision at or after the eleven levels of recall, shape (system, query, level).
+    false_rate, true_rate
+        The ROC curve, from (0, 0), shape (system, query, rank + 1); NaN for queries whose judged documents are all
+        relevant, or none.
+    counts
+        The counts in the first ranks, shape (system, query).
+    """
+
+    systems: tuple[str, ...]
+    queries: Ids
+    scale: Scale
+    rel: float
+    depth: int
+    interpolated: Floats
+    false_rate: Floats
+    true_rate: Floats
+    counts: Confusion
+
+    @property
+    def area(self) -> Floats:
+        """The area under each ROC curve, continued by a straight line to (1, 1), shape (system, query).
+
+        It is the probability that a relevant document is ranked above one that is not; those that are not retrieved
+        are tied.
+        """
+        false = np.concatenate([self.false_rate, np.ones_like(self.false_rate[..., :1])], axis=-1)
+        true = np.concatenate([self.true_rate, np.ones_like(self.true_rate[..., :1])], axis=-1)
+        return np.asarray((np.diff(false) * (true[..., 1:] + true[..., :-1]) / 2).sum(axis=-1))
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per system: counts over all queries; precision, recall, specificity, accuracy and area as means."""
+        totals = {name: getattr(self.counts, name).sum(axis=-1) for name in COUNTS}
+        rates = {name: _mean(getattr(self.counts, name)) for name in RATES}
+        return pd.DataFrame({"system": self.systems, **totals, **rates, "area": _mean(self.area)})
+
+    def precision_frame(self) -> pd.DataFrame:
+        """One row per system and level of recall: system, recall, precision."""
+        return _long(self.systems, recall=LEVELS, precision=self.interpolated.mean(axis=1))
+
+    def roc_frame(self) -> pd.DataFrame:
+        """One row per system and rank, from 0 on: system, rank, false_positive_rate, true_positive_rate."""
+        rates = {"false_positive_rate": _mean(self.false_rate), "true_positive_rate": _mean(self.true_rate)}
+        return _long(self.systems, rank=np.arange(self.depth + 1), **rates)
+
+    def _headline(self) -> str:
+        n, queries = len(self.systems), len(self.queries)
+        counted = f"{n} system{'s' * (n != 1)} on {queries} {'query' if queries == 1 else 'queries'}"
+        return f"{counted}, relevant from grade {self.rel:g} on"
+
+    def views(self) -> tuple[View, ...]:
+        """Precision at levels of recall, and the counts."""
+        precision = pd.DataFrame({"system": self.systems})
+        for level, column in zip(LEVELS, self.interpolated.mean(axis=1).T, strict=True):
+            precision[f"{level:.1f}"] = column
+        return (
+            View(precision, "Precision at levels of recall"),
+            View(self.to_frame(), f"Judged documents in the first {self.depth} ranks"),
+        )
+
+    def to_dict(self) -> CurvesDocument:
+        """The curves and counts as plain data for JSON."""
+        rows = self.to_frame().to_dict("records")
+        false, true = _mean(self.false_rate).tolist(), _mean(self.true_rate).tolist()
+        precision = self.interpolated.mean(axis=1).tolist()
+        systems: list[SystemCurves] = [
+            {
+                **row,  # type: ignore[typeddict-item]
+                "interpolated_precision": precision[i],
+                "false_positive_rate": false[i],
+                "true_positive_rate": true[i],
+            }
+            for i, row in enumerate(rows)
+        ]
+        return {
+            "scale": str(self.scale),
+            "rel": self.rel,
+            "depth": self.depth,
+            "queries": len(self.queries),
+            "recall_levels": LEVELS.tolist(),
+            "systems": systems,
+        }
+
+
+def _mean(values: Floats) -> Floats:
+    """The mean over queries (the second axis) of values that are defined, NaN where none is."""
+    known = ~np.isnan(values)
+    total, n = np.where(known, values, 0.0).sum(axis=1), known.sum(axis=1)
+    return np.where(n == 0, np.nan, total / np.maximum(n, 1))
+
+
+def _long(systems: tuple[str, ...], **columns: NDArray[np.generic]) -> pd.DataFrame:
+    """One row per system and point, of columns with shape (point,) or (system, point)."""
+    points = next(iter(columns.values())).shape[-1]
+    values = {name: np.broadcast_to(column, (len(systems), points)).ravel() for name, column in columns.items()}
+    return pd.DataFrame({"system": np.repeat(np.array(systems, dtype=object), points), **values})
+
+
+def measure_curves(
+    runs: Runs,
+    judgments: Judgments,
+    *,
+    scale: Scale | None = None,
+    rel: float = 1,
+    depth: int | None = None,
+    rule: str = "median",
+) -> Curves:
+    """Compute the precision-recall and ROC curves of every system, and its counts, by the judgments alone.
+
+    Parameters
+    ----------
+    runs, judgments
+        The runs and the judgments; queries in both count.
+    scale
+        The scale of the grades; inferred by default.
+    rel
+        The lowest grade that counts as relevant.
+    depth
+        The number of ranks; the whole run by default.
+    rule
+        The rule that combines grades of several assessors (:data:`probeval.data.judgments.RULES`).
+
+    Examples
+    --------
+    >>> from probeval.data import as_judgments, as_runs
+    >>> runs = as_runs({"a": {"q": {"d1": 4, "d2": 3, "d3": 2, "d4": 1}}})
+    >>> found = measure_curves(runs, as_judgments({"q": {"d1": 1, "d2": 0, "d3": 1, "d4": 0}}), depth=3)
+    >>> found.to_frame()[["true_positives", "specificity", "accuracy", "area"]]
+       true_positives  specificity  accuracy  area
+    0               2          0.5      0.75  0.75
+    """
+    scale = judgments.scale(scale, rule=rule)
+    runs = runs.top(depth or runs.depth)
+    lists, queries = Lists.judged(runs, judgments, scale, rule=rule)
+    false, true = roc(lists, rel=rel)
+    relevant, total = lists.n_relevant(rel), lists.n_relevant(-np.inf)
+    defined = ((relevant > 0) & (relevant < total))[..., None]
+    return Curves(
+        systems=runs.systems,
+        queries=queries,
+        scale=scale,
+        rel=rel,
+        depth=runs.depth,
+        interpolated=interpolated_precision(lists, rel=rel),
+        false_rate=np.where(defined, false, np.nan),
+        true_rate=np.where(defined, true, np.nan),
+        counts=confusion(lists, rel=rel),
+    )

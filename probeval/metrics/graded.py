@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from probeval.arrays import Floats
+from probeval.data.scale import Scale
+from probeval.errors import MetricError
 from probeval.metrics.lists import Lists
 from probeval.metrics.metric import Metric, Parameter, define
 from probeval.metrics.weights import GAIN, IDEAL, divide, graded_gains
@@ -49,22 +51,36 @@ def Q(metric: Metric, lists: Lists) -> Floats:
 
 @define(
     "GAP",
-    "graded average precision for a user who draws the line at any grade with equal probability",
+    "graded average precision for a user who draws the line at each grade with probability p, equal by default",
     r"\sum_{i\le k} \frac1i \sum_{\ell\le r_i} p_\ell\, |\{j\le i : r_j \ge \ell\}| \,\Big/\, "
     r"\sum_{i\le k} \sum_{\ell\le r_{I_i}} p_\ell",
-    parameters={"norm": IDEAL},
+    parameters={
+        "p": Parameter(None, "the probability of each grade above the lowest, as in (0.5, 0.3, 0.2)", shares=True),
+        "norm": IDEAL,
+    },
     bounds=_perfect_is_monotone,
 )
 def GAP(metric: Metric, lists: Lists) -> Floats:
-    rank, levels = np.arange(1.0, lists.depth + 1), len(lists.scale) - 1
+    rank, line = np.arange(1.0, lists.depth + 1), thresholds(metric, lists.scale)
     total = np.zeros(lists.codes.shape[:-1])
-    for level in range(1, levels + 1):
+    for level, p in enumerate(line, start=1):
         reached = lists.codes >= level
-        total += (reached * np.cumsum(reached, axis=-1) / rank).sum(axis=-1)
+        total += p * (reached * np.cumsum(reached, axis=-1) / rank).sum(axis=-1)
     if metric["norm"] == "perfect":
-        return total / (levels * (metric.cutoff or lists.depth))
+        return total / (metric.cutoff or lists.depth)
     offered = lists.relevant_counts if metric.cutoff is None else np.minimum(lists.relevant_counts, metric.cutoff)
-    return divide(total, offered[..., None, :, 1:].sum(axis=-1))
+    return divide(total, offered[..., None, :, 1:] @ line)
+
+
+def thresholds(metric: Metric, scale: Scale) -> Floats:
+    """Return the probability that a user draws the line at each grade above the lowest, shape (grade - 1,)."""
+    levels, given = len(scale) - 1, metric["p"]
+    if given is None:
+        return np.full(levels, 1 / levels)
+    assert isinstance(given, tuple)
+    if len(given) != levels:
+        raise MetricError(f"{metric}: the scale {scale} has {levels} grades above the lowest, got {len(given)} for p.")
+    return np.array(given, dtype=float)
 
 
 @define(

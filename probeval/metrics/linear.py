@@ -15,6 +15,7 @@ from probeval.metrics.lists import Lists
 from probeval.metrics.metric import Metric, Parameter, define
 from probeval.metrics.ratio import bounded_by_norm, weighted_sum
 from probeval.metrics.weights import (
+    BASE,
     BINARY,
     DISCOUNT,
     GAIN,
@@ -62,7 +63,7 @@ DCG = define(
     "DCG",
     'discounted cumulative gain, over that of a list of top grades (norm="none" for the raw sum)',
     r"\sum_{i\le k} \frac{g(r_i)}{\log_2(i+1)} \,\Big/\, \sum_{i\le k} \frac{g_{\max}}{\log_2(i+1)}",
-    parameters={"gain": GAIN, "discount": DISCOUNT, "norm": NORM},
+    parameters={"gain": GAIN, "discount": DISCOUNT, "base": BASE, "norm": NORM},
     rank_weights=discount,
     gains=graded_gains,
     bounds=bounded_by_norm,
@@ -75,6 +76,7 @@ SDCG = define(
     parameters={
         "gain": GAIN,
         "discount": DISCOUNT,
+        "base": BASE,
         "norm": Parameter("perfect", "by a list of top grades", ("perfect",)),
     },
     cutoff="required",

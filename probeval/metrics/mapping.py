@@ -57,8 +57,13 @@ MEASURES: dict[Metric, str] = {
 }
 # nl4 and nl5 cut Fine into 4 and 5 levels, lmin20 and lmin40 into relevant or not at a threshold.
 SCALES = {
-    "broad": "graded:2", "fine": "fine", "nl4": "graded:3", "nl5": "graded:4", "lmin20": "binary", "lmin40": "binary",
-}  # fmt: skip
+    "broad": ("graded:2",),
+    "fine": ("fine",),
+    "nl4": ("fine:4", "graded:3"),
+    "nl5": ("fine:5", "graded:4"),
+    "lmin20": ("binary:20", "binary"),
+    "lmin40": ("binary:40", "binary"),
+}
 
 
 @dataclass(frozen=True, repr=False)
@@ -252,10 +257,12 @@ def load_mapping(name: str) -> SatMapping:
 def published_names(metric: AnyMetric, scale: Scale) -> list[str]:
     """Return the possible names of a measure on a scale in Urbano (2013), usually none or one."""
     metric = metric_of(metric)
-    scales = [name for name, ours in SCALES.items() if ours == str(scale)]
+    scales = [name for name, ours in SCALES.items() if str(scale) in ours]
     if "gain" in metric.parameters:
-        gain = "linear" if len(scale) == 2 else metric["gain"] or scale.gain
-        metric = metric(gain=gain)
+        gain = metric["gain"] or scale.gain
+        if not isinstance(gain, str):  # a table of gains
+            return []
+        metric = metric(gain="linear" if len(scale) == 2 else gain)
     threshold = metric.parameters.get("rel")
     if str(scale) == "fine" and threshold in (20, 40):
         metric, scales = metric(rel=1), [f"lmin{threshold}"]

@@ -27,8 +27,9 @@ from probeval.metrics.lists import Lists
 
 __all__ = ["REGISTRY", "Metric", "MetricDefinition", "define", "parse"]
 
-Value = str | float | int | None
+Value = str | float | int | tuple[float, ...] | None
 Kernel = Callable[["Metric", Lists], Floats]
+TOLERANCE = 1e-6  # of shares that sum to 1
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,6 +42,7 @@ class Parameter(Brief):
     low: float | None = None
     high: float | None = None
     required: bool = False
+    shares: bool = False  # several numbers that sum to 1
 
     def check(self, metric: str, name: str, value: Value) -> Value:
         """Return the value in canonical form, or raise an error."""
@@ -50,6 +52,11 @@ class Parameter(Brief):
             if value in self.choices:
                 return value
             wanted = " or ".join(repr(c) for c in self.choices if c is not None)
+        elif self.shares:
+            shares = value if isinstance(value, (tuple, list)) else ()
+            if shares and min(shares) >= 0 and abs(sum(shares) - 1) < TOLERANCE:
+                return tuple(float(share) for share in shares)
+            wanted = "numbers from 0 that sum to 1, as in (0.5, 0.3, 0.2)"
         elif isinstance(value, Real) and not isinstance(value, bool):
             number = float(value)  # 2, 2.0 and numpy's 2 are the same value and print alike
             low_ok = self.low is None or number >= self.low
@@ -367,7 +374,7 @@ def parse(text: str) -> Metric:
     name = _canonical(node.id)
     if name is None:
         raise _unknown(text)
-    if isinstance(cutoff, (str, float)):
+    if isinstance(cutoff, (str, float, tuple)):
         raise MetricError(f"{text}: the cutoff must be a whole number from 1, got @{cutoff}.")
     return Metric(name, cutoff, parameters)
 
@@ -394,6 +401,10 @@ def _constant(node: ast.expr, text: str) -> Value:
         return node.value
     if isinstance(node, ast.Name) and sign == 1:
         return node.id
+    if isinstance(node, ast.Tuple) and sign == 1:
+        numbers = [_constant(part, text) for part in node.elts]
+        if all(isinstance(number, (int, float)) for number in numbers):
+            return tuple(float(number) for number in numbers)  # type: ignore[arg-type]
     raise _unreadable(text)
 
 

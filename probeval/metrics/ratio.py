@@ -7,7 +7,7 @@ import numpy as np
 from probeval.arrays import Floats, Ints
 from probeval.metrics.lists import Lists
 from probeval.metrics.metric import Metric, define
-from probeval.metrics.weights import DISCOUNT, GAIN, IDEAL, discount, divide, graded_gains
+from probeval.metrics.weights import BASE, DISCOUNT, GAIN, IDEAL, discount, divide, graded_gains
 
 __all__ = ["bounded_by_norm", "ideal", "nDCG", "weighted_sum"]
 
@@ -47,7 +47,7 @@ nDCG = define(
     "nDCG",
     "DCG over that of the query's best list",
     r"\sum_{i\le k} \frac{g(r_i)}{\log_2(i+1)} \,\Big/\, \sum_{i\le k} \frac{g(r_{I_i})}{\log_2(i+1)}",
-    parameters={"gain": GAIN, "discount": DISCOUNT, "norm": IDEAL},
+    parameters={"gain": GAIN, "discount": DISCOUNT, "base": BASE, "norm": IDEAL},
     rank_weights=discount,
     gains=graded_gains,
     bounds=bounded_by_norm,

@@ -15,6 +15,7 @@ __all__ = ["discount", "divide", "even", "graded_gains", "inverse_square", "pers
 
 GAIN = Parameter(None, "linear (the grade) or exp (2^grade - 1); the scale's own by default", ("linear", "exp"))
 DISCOUNT = Parameter("log2", "log2: 1/log2(rank + 1); jk: 1/max(1, log2 rank), the original one", ("log2", "jk"))
+BASE = Parameter(2, "b, the base of the logarithm: 1/log_b(rank + b - 1), or with jk 1/max(1, log_b rank)", low=1.01)
 REL = Parameter(1, "the lowest grade that counts as relevant", low=0)
 BINARY = Parameter(None, "count grades from this one on as 1, the rest as 0; graded by default", low=0)
 WANTED = Parameter(1, "how many relevant documents the user wants", low=0.5)
@@ -30,7 +31,7 @@ def graded_gains(metric: Metric, scale: Scale) -> Floats:
     """Return the gain of each grade under the metric's ``gain`` or ``rel``, shape (grade,)."""
     rel, gain = metric.parameters.get("rel"), metric.parameters.get("gain")
     if rel is not None:
-        return (scale.values >= float(rel)).astype(float)
+        return np.asarray(scale.values >= metric.number("rel"), dtype=float)
     return scale.gains if gain is None else scale.gains_as(str(gain))
 
 
@@ -41,8 +42,10 @@ def even(metric: Metric, depth: int) -> Floats:
 
 def discount(metric: Metric, depth: int) -> Floats:
     """Return the discount of DCG at each rank, shape (depth,)."""
-    rank = np.arange(1, depth + 1)
-    return 1 / np.log2(rank + 1) if metric["discount"] == "log2" else 1 / np.maximum(1, np.log2(rank))
+    rank, base = np.arange(1, depth + 1), metric.number("base")
+    if metric["discount"] == "log2":
+        return np.asarray(np.log2(base) / np.log2(rank + base - 1))
+    return np.asarray(1 / np.maximum(1, np.log2(rank) / np.log2(base)))
 
 
 def persistence(metric: Metric, depth: int) -> Floats:

@@ -5,6 +5,7 @@ from probeval.plots.canvas import BLUE, GREEN, GREY, ORANGE, save
 from probeval.plots.curves import plot_forecast, plot_trajectories, plot_trajectory
 from probeval.plots.milestones import plot_milestones
 from probeval.plots.reliability import plot_components, plot_dstudy, plot_posterior
+from probeval.plots.retrieval import plot_precision_recall, plot_roc
 from probeval.plots.satisfaction import plot_agreement, plot_mappings, plot_satisfaction
 from probeval.plots.scores import plot_difference, plot_pairs, plot_ranking
 from probeval.plots.significance import plot_critical, plot_tests
@@ -25,8 +26,10 @@ __all__ = [
     "plot_milestones",
     "plot_pairs",
     "plot_posterior",
+    "plot_precision_recall",
     "plot_ranking",
     "plot_reliability",
+    "plot_roc",
     "plot_satisfaction",
     "plot_tests",
     "plot_trajectories",

@@ -11,10 +11,13 @@ from probeval.preferences.quality import (
     wilson_interval,
 )
 from probeval.preferences.ratios import RatioScores, ratio_scores
+from probeval.preferences.scoring import SCORING, DocumentScores, score_documents
 from probeval.preferences.shares import combine_questions, grades_by_shares, relevance_shares, win_shares
 
 __all__ = [
+    "SCORING",
     "Contradictions",
+    "DocumentScores",
     "GroupDesign",
     "RatioScores",
     "ShareInterval",
@@ -29,6 +32,7 @@ __all__ = [
     "pair_list_faults",
     "ratio_scores",
     "relevance_shares",
+    "score_documents",
     "side_share",
     "wilson_interval",
     "win_shares",

@@ -98,7 +98,7 @@ def ratio_scores(answers: PairAnswers, *, eps: float = 1.0) -> RatioScores:
     if len(set(given.query)) > 1:
         raise DataError("ratios are within one query, got answers of several: take each query's with by_query().")
     if eps < 0 or (eps == 0 and (given.number == 0).any()):
-        raise DataError("a ratio with 0 is undefined: give positive numbers, or a positive eps.")
+        raise DataError("a ratio with 0 is undefined: give positive numbers, or a positive shift.")
     docs = given.documents
     place = {doc: i for i, doc in enumerate(docs)}
     i = np.array([place[doc] for doc in given.left])

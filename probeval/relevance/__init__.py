@@ -11,12 +11,14 @@ from probeval.relevance.effects import CampaignView, Columns, Effect, register_e
 from probeval.relevance.effects.prior import HierarchicalPrior
 from probeval.relevance.learning.diagnostics import (
     Diagnostics,
+    assessor_rmse,
     cross_validate,
     diagnose,
     likelihood_ratios,
     predict_data,
     proportional_odds,
 )
+from probeval.relevance.learning.elimination import Elimination, eliminate_terms
 from probeval.relevance.learning.fit import fit_card, fit_hierarchical
 from probeval.relevance.models.base import FallbackModel, Finding, FittedModel, Predicts
 from probeval.relevance.models.baseline import Empirical, Uniform
@@ -37,6 +39,7 @@ __all__ = [
     "Dependence",
     "Diagnostics",
     "Effect",
+    "Elimination",
     "Empirical",
     "FallbackModel",
     "Finding",
@@ -54,10 +57,12 @@ __all__ = [
     "TrainingData",
     "Uniform",
     "aggregate_votes",
+    "assessor_rmse",
     "card_names",
     "choose_model",
     "cross_validate",
     "diagnose",
+    "eliminate_terms",
     "fit_card",
     "fit_hierarchical",
     "follow",

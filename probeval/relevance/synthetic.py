@@ -184,7 +184,7 @@ def synthetic_campaign(
     _refuse_strangers({} if sds is None else sds, list(expected.sds))
     expected = replace(expected, sds={**expected.sds, **(sds or {})})
     grade, seen = _grades(rng, view, expected, labelled=bool(observers))
-    judgments = Judgments.coded(runs.pool, np.arange(len(runs.pool)), scale.values[grade])
+    judgments = Judgments.coded(runs.pool, np.arange(len(runs.pool)), scale.judged_values[grade])
     labels = _labels(rng, view, expected, seen, observers) if observers else None
     return replace(collection, judgments=judgments, labels=labels)
 

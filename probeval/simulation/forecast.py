@@ -239,7 +239,7 @@ def _track(
     """Run one trajectory: numbers judged, confidence and half-width at each step."""
     judging = state.judging
     pool = state.judgments.pool.union(judging.pool)
-    past, place, grades = state.judgments.on(pool), judging.pool.within(pool), judging.scale.values[truth]
+    past, place, grades = state.judgments.on(pool), judging.pool.within(pool), judging.scale.judged_values[truth]
     made: list[int] = []
     start = state.scores.judged
     judged: list[int] = []

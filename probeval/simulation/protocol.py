@@ -8,7 +8,7 @@ from math import ceil
 from typing import Any
 
 from probeval.data.collection import Collection
-from probeval.data.scale import Scale
+from probeval.data.scale import Gain, Scale
 from probeval.display import Brief
 from probeval.errors import SelectionError
 from probeval.metrics import AnyMetric, Metric
@@ -128,7 +128,7 @@ class SimulationProtocol(Brief):
         The policies, each with the name of its model.
     depth, scale, gain
         The depth of the pool (None: the measure's cutoff, or whole runs without one), the grades (None: those of the
-        judgments), and their gains (``"linear"`` or ``"exp"``; None: those of the scale).
+        judgments), and their gains (see :meth:`Scale.with_gain`; None: those of the scale).
     systems
         ``"judged"``: systems with more than .99 of their documents judged; ``"all"``: all systems, where pairs without
         a judgment have the lowest grade in the truth and are never offered.
@@ -173,7 +173,7 @@ class SimulationProtocol(Brief):
     policies: tuple[Contender, ...]
     depth: int | None
     scale: Scale | None
-    gain: str | None
+    gain: Gain | None
     systems: str
     goal: Goal
     stop: Stopping
@@ -228,7 +228,7 @@ class SimulationProtocol(Brief):
         model: str | Card | Predicts | None = None,
         depth: int | None = None,
         scale: Scale | str | None = None,
-        gain: str | None = None,
+        gain: Gain | None = None,
         systems: str = "judged",
         goal: Goal | str = "ranking",
         stop: Stopping | StoppingTarget | str = "confidence=.95",
@@ -287,7 +287,7 @@ class SimulationProtocol(Brief):
         held = HeldOut.of(
             collection, depth=self.depth or self.metric.cutoff or collection.runs.depth, systems=self.systems
         )
-        scale = held.scale if self.scale is None else self.scale
+        scale = held.scale if self.scale is None else held.collection.scale(self.scale)
         return replace(held, scale=scale if self.gain is None else scale.with_gain(self.gain))
 
     def batch_size(self, judged: int, pool: int) -> int:
@@ -310,7 +310,7 @@ class SimulationProtocol(Brief):
             "policies": [str(contender) for contender in self.policies],
             "depth": self.depth,
             "scale": None if self.scale is None else str(self.scale),
-            "gain": self.gain,
+            "gain": self.gain if self.gain is None or isinstance(self.gain, str) else ",".join(map(str, self.gain)),
             "systems": self.systems,
             "goal": str(self.goal),
             "stop": str(self.stop),

@@ -51,7 +51,7 @@ class SimulatedAssessor(Brief):
             slips = rng.random(len(codes)) < noise
             other = rng.integers(1, len(held.scale), size=len(codes))
             codes = np.where(slips, (codes + other) % len(held.scale), codes)
-        return cls(held.scale.values[codes])
+        return cls(held.scale.judged_values[codes])
 
     def judge(self, held: HeldOut, pairs: Sequence[int] | Ints) -> Judgments:
         """Return the judgments of these pairs, in this order."""

@@ -72,3 +72,16 @@ def test_pairs_are_handed_out(small, tmp_path):
     none = probeval.next_pairs(small.runs, "DCG@5", 0, model="uniform", scale="graded:2")
     with pytest.raises(DataError, match="there is no pair to judge, and nothing to write for quepid"):
         none.hand_out("quepid", tmp_path)
+
+
+def test_means_and_cut_grades_are_written():
+    judged = probeval.Judgments.rows(["q1"] * 3, ["a", "a", "b"], [2, 1, 0], assessors=["ann", "bob", "ann"])
+    assert probeval.convert(judged, rule="mean") == "q1 0 a 1.5\nq1 0 b 0\n"
+    fine = probeval.Judgments.rows(["q1"] * 4, list("abcd"), [25, 26, 100, -2])
+    assert probeval.convert(fine, scale="fine:4") == "q1 0 a 0\nq1 0 b 1\nq1 0 c 3\nq1 0 d -2\n"
+    assert probeval.convert(fine, scale="binary:26") == "q1 0 a 0\nq1 0 b 1\nq1 0 c 1\nq1 0 d -2\n"
+
+
+def test_a_dcg_of_another_base_is_refused():
+    with pytest.raises(MetricError, match="rank_eval has no"):
+        rank_eval_metric("nDCG(base=10)@5", Scale.graded(3))

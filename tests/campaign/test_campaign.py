@@ -406,9 +406,19 @@ def test_ids_that_no_qrels_could_hold_are_refused(make, small: Collection, store
 
 
 def test_setups_come_back_from_plain_data():
-    for scale in (Scale.binary(), Scale.graded(3, gain="exp"), Scale.fine()):
+    tabled = Scale.graded(3).with_gain("0,.25,.5,1")
+    for scale in (Scale.binary(), Scale.graded(3, gain="exp"), Scale.fine(), tabled):
         setup = Setup(name="x", metric="AP", scale=scale, model="m", depth=7, opinions=3, overlap=0.2)
         assert Setup.from_dict(json.loads(json.dumps(setup.to_dict()))) == setup
+
+
+def test_assessors_judge_on_a_scale_of_grades():
+    given = {"name": "x", "metric": "AP", "model": "m", "depth": 7}
+    for scale in ("fine:4", "binary:40", "real"):
+        with pytest.raises(CampaignError, match=f"Assessors judge on a scale of grades .*, got {scale}"):
+            Setup(scale=Scale.parse(scale), **given)
+    with pytest.raises(CampaignError, match="Unknown rule 'mean'"):
+        Setup(scale=Scale.binary(), rule="mean", **given)
 
 
 def test_a_lease_keeps_the_prediction_and_the_probability_of_its_pair(make, small):

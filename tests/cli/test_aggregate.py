@@ -72,3 +72,35 @@ def test_gold_reference_and_scale(probeval, votes, put):
     assert wrong.code == 1
     assert "not on the scale binary" in wrong.err
     assert "Did you mean 'w1'" in probeval("aggregate", votes, "--reference", "w11").err
+
+
+ANSWERS = "query,left,right,choice,left_number,right_number\nq1,d1,d2,left,8,3\nq1,d2,d3,right,3,3\nq1,d1,d3,left,9,2\n"
+
+
+def test_answers_about_pairs_become_gains_that_measures_take(probeval, put, tmp_path):
+    gains = tmp_path / "gains.qrels"
+    said = probeval("aggregate", put("answers.csv", ANSWERS), "--method", "win-shares", "-o", gains)
+    assert said.code == 0
+    assert gains.read_text() == "q1 0 d1 1\nq1 0 d3 0.5\nq1 0 d2 0\n"
+    run = put("run", "q1 Q0 d3 1 3 x\nq1 Q0 d1 2 2 x\nq1 Q0 d2 3 1 x\n")
+    said = probeval("evaluate", run, "--qrels", gains, "--model", "none", "--metric", "CG@2", "--format", "json")
+    found = json.loads(said.out)
+    assert found["scale"] == "real"
+    assert found["systems"][0]["mean"] == pytest.approx((0.5 + 1) / 2)
+
+
+def test_methods_of_answers_on_the_command_line(probeval, put):
+    answers = put("answers.csv", ANSWERS)
+    both = ["--method", "win-shares", "--method", "ratios"]
+    found = json.loads(probeval("aggregate", answers, *both, "--grades-by-shares", ".6,.4", "--format", "json").out)
+    assert found["methods"] == ["win-shares", "ratios"]
+    assert [(row["doc"], row["grade"]) for row in found["pairs"]] == [("d1", 1), ("d3", 0), ("d2", 0)]
+    for arguments, why in [
+        (["--method", "ratios", "--gold", answers], "--gold is for votes"),
+        (["--method", "model", "--method", "ratios"], "model is for votes, and cannot be combined"),
+        (["--method", "model", "--method", "median"], "model and median cannot be combined"),
+        (["--grades-by-shares", ".5,.5"], "model gives grades already"),
+        (["--method", "ratios", "--grades-by-shares", "a"], "--grades-by-shares takes comma-separated numbers"),
+    ]:
+        said = probeval("aggregate", answers, *arguments)
+        assert (said.code, why in said.err) == (1, True)

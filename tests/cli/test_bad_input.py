@@ -96,7 +96,7 @@ def test_a_grade_off_the_scale_in_a_table(probeval, put, good):
 @pytest.mark.parametrize("scale", ["graded", "graded:0", "graded:x", "coarse", "graded:99999999999"])
 def test_no_such_scale(probeval, good, scale):
     said = probeval("evaluate", good[0], "--qrels", good[1], "--metric", "AP", "--scale", scale)
-    expect_refusal(said, "A scale is 'binary', 'graded:M' (grades 0..M) or 'fine' (0..100)", scale)
+    expect_refusal(said, "A scale is 'binary', 'binary:G' (relevant from G on), 'graded:M' (grades 0..M)", scale)
 
 
 @pytest.mark.parametrize("scale", ["0-3", "0..3", "graded3"])
@@ -106,7 +106,7 @@ def test_a_scale_by_its_ends(probeval, good, scale):
 
 
 def test_grades_that_suggest_no_scale(probeval, put, good):
-    expect_refusal(probeval("evaluate", good[0], "--qrels", put("q", "q1 0 d1 0.5\n"), "--metric", "AP"), "No scale")
+    expect_refusal(probeval("evaluate", good[0], "--qrels", put("q", "q1 0 d1 101\n"), "--metric", "AP"), "No scale")
 
 
 def test_no_query_in_common(probeval, put, good):
@@ -203,7 +203,6 @@ def test_no_system_is_judged_enough(probeval, put, good):
     [
         ["--nonsense"],
         ["--format", "xml"],
-        ["--gain", "log"],
         ["--order", "random"],
         ["--systems", "some"],
         ["--depth", "0"],
@@ -217,6 +216,19 @@ def test_wrong_usage_is_exit_2(probeval, good, arguments):
     assert said.out == ""
     assert arguments[0] in said.err
     assert "Traceback" not in said.err
+
+
+@pytest.mark.parametrize(
+    ("gains", "why"),
+    [
+        ("log", "Gains are 'linear', 'exp', or one per grade as in 0,.25,.5,1; got 'log'"),
+        ("0,1", "The scale graded:2 has 3 grades: give as many gains, got 2 (0, 1)"),
+        ("1,0,2", "Gains are finite, from 0, do not fall, and the last is above 0; got 1, 0, 2"),
+    ],
+)
+def test_gains_that_no_scale_has(probeval, good, gains, why):
+    said = probeval("evaluate", good[0], "--qrels", good[1], "--metric", "AP", "-q", "--gains", gains)
+    expect_refusal(said, why)
 
 
 def test_missing_arguments_are_exit_2(probeval):

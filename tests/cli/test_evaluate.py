@@ -129,7 +129,7 @@ def test_the_gain_changes_the_score(probeval, put):
     scores = {}
     for gain in ("linear", "exp"):
         said = probeval(
-            "evaluate", run, "--qrels", qrels, *NONE, "--metric", "nDCG", "--gain", gain, "--format", "json"
+            "evaluate", run, "--qrels", qrels, *NONE, "--metric", "nDCG", "--gains", gain, "--format", "json"
         )
         scores[gain] = json.loads(said.out)["systems"][0]["mean"]
     discount = 1 / math.log2(3)
@@ -227,7 +227,7 @@ def test_version_and_help(probeval):
         "--metric",
         "--model",
         "--scale",
-        "--gain",
+        "--gains",
         "--depth",
         "--systems",
         "--per-query",

@@ -252,7 +252,7 @@ def test_gain_and_depth(probeval, folder):
         "--format",
         "json",
     ]
-    linear, exp = (result(probeval(*arguments, "--gain", gain)) for gain in ("linear", "exp"))
+    linear, exp = (result(probeval(*arguments, "--gains", gain)) for gain in ("linear", "exp"))
     assert linear["systems"][0]["mean"] != exp["systems"][0]["mean"]
     assert result(probeval(*arguments, "--depth", "3"))["pool"] < linear["pool"]
 

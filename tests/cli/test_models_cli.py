@@ -138,6 +138,19 @@ def test_fit_takes_a_chain_of_terms(probeval, folders, tmp_path):
     assert json.loads(said.out) == json.loads((out / "card.json").read_text(encoding="utf-8"))
 
 
+def test_fit_selects_terms_and_shows_how(probeval, folders, tmp_path):
+    arguments = ["fit", folders / "first", "--terms", "OV,log(fSYS)", "--select", ".05", "-o", tmp_path / "m"]
+    said = probeval(*arguments)
+    title, header, *rows = said.out.splitlines()
+    assert title == "Terms, down to log(fSYS)"
+    assert header.split() == ["term", "chi2", "p", "dropped", "rmse"]
+    assert rows[0].split()[:4] == ["OV", "0.0", "1.0000", "1"]  # one number per campaign says nothing of its pairs
+    assert rows[1].split()[0] == "log(fSYS)"
+    found = json.loads(probeval(*arguments, "--format", "json").out)
+    assert found["models"][0]["terms"] == ["log(fSYS)"]
+    assert found["evaluation"]["log(fSYS)"]["elimination"]["terms"][0]["term"] == "OV"
+
+
 def test_fit_says_what_its_check_found(probeval, folders, tmp_path):
     said = probeval("fit", folders / "first", "--terms", "OV,log(fSYS)", "-o", tmp_path / "m")
     assert said.code == 0

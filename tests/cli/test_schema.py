@@ -35,6 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "later").write_text("q1 Q0 d001 1 2 x\nq1 Q0 new 2 1 x\n")
     (place / "scores.csv").write_text("system,q1,q2,q3\na,.5,.6,.9\nb,.2,.4,.5\nc,.3,.2,.1\n")
     (place / "votes.csv").write_text("query,doc,worker,label,gold\nq,a,v,1,1\nq,a,w,1,1\nq,b,v,0,\nq,b,w,-2,\n")
+    (place / "answers.csv").write_text("query,left,right,left_number,right_number\nq,a,b,2,1\n")
     (place / "queries.tsv").write_text("query\ttext\nq1\tone\n")
     return place
 
@@ -103,6 +104,11 @@ CASES: dict[str, tuple[str, Callable[[Path], list[object]]]] = {
         lambda f: [*runs(f), "--metric", "DCG@5", "--draws", 50, "-o", f / "report.html", *UNIFORM],
     ),
     "gate": ("gate", lambda f: [*two(f), "--metric", "P@5", "--not-worse", "--rope", 1]),
+    "aggregate answers": (
+        "aggregate",
+        lambda f: [f / "answers.csv", "--method", "ratios", "--grades-by-shares", ".5,.5"],
+    ),
+    "curves": ("curves", lambda f: [*runs(f, qrels="part.txt")]),
     "compare": ("compare", lambda f: [*runs(f), "--metric", "P@5", "--rope", 0.01]),
     "compare some judgments": ("compare", lambda f: [*runs(f, qrels="part.txt"), "--metric", "DCG@5"]),
     "compare with a model": (

@@ -19,27 +19,27 @@ NONE = float("nan")  # no grade
 @pytest.mark.parametrize(
     ("grades", "who", "expected"),
     [
-        # median (lower), majority (lower on a tie), min, max, latest, unanimous
-        ([0, 1, 3], "abc", (1, 0, 0, 3, 3, NONE)),
-        ([3, 0], "ab", (0, 0, 0, 3, 0, NONE)),
-        ([2, 2, 0, 1], "abcd", (1, 2, 0, 2, 1, NONE)),
-        ([0, 3, 3], "aab", (3, 3, 3, 3, 3, 3)),  # only the latest of each assessor counts
-        ([3, 1, 0], "aba", (0, 0, 0, 1, 0, NONE)),
-        ([2], "a", (2, 2, 2, 2, 2, 2)),
-        ([2, -2, 1], "abc", (1, -2, -2, 2, 1, NONE)),  # junk is a judgment
-        ([2, -1], "ab", (2, 2, 2, 2, -1, 2)),  # who did not judge has no vote
-        ([-1, -1], "ab", (-1, -1, -1, -1, -1, -1)),
+        # median (lower), majority (lower on a tie), min, max, latest, unanimous, mean
+        ([0, 1, 3], "abc", (1, 0, 0, 3, 3, NONE, 4 / 3)),
+        ([3, 0], "ab", (0, 0, 0, 3, 0, NONE, 1.5)),
+        ([2, 2, 0, 1], "abcd", (1, 2, 0, 2, 1, NONE, 1.25)),
+        ([0, 3, 3], "aab", (3, 3, 3, 3, 3, 3, 3)),  # only the latest of each assessor counts
+        ([3, 1, 0], "aba", (0, 0, 0, 1, 0, NONE, 0.5)),
+        ([2], "a", (2, 2, 2, 2, 2, 2, 2)),
+        ([2, -2, 1], "abc", (1, -2, -2, 2, 1, NONE, 1)),  # junk is a judgment
+        ([2, -1], "ab", (2, 2, 2, 2, -1, 2, 2)),  # who did not judge has no vote
+        ([-1, -1], "ab", (-1, -1, -1, -1, -1, -1, -1)),
     ],
 )
 def test_the_rules_for_several_assessors(grades, who, expected):
     judged = several(grades, list(who))
-    assert list(RULES) == ["median", "majority", "min", "max", "latest", "unanimous"]
+    assert list(RULES) == ["median", "majority", "min", "max", "latest", "unanimous", "mean"]
     assert [judged.grades(rule)[0] for rule in RULES] == pytest.approx(expected, nan_ok=True)
 
 
 def test_an_unknown_rule_is_refused():
-    with pytest.raises(DataError, match="No rule 'mean'"):
-        several([1], ["a"]).grades("mean")
+    with pytest.raises(DataError, match="No rule 'mode'"):
+        several([1], ["a"]).grades("mode")
 
 
 def test_one_assessor_who_changes_their_mind():
@@ -104,3 +104,14 @@ def test_columns_that_do_not_fit_are_refused():
 def test_judgments_are_read_only():
     with pytest.raises(ValueError, match="read-only"):
         several([1], ["a"]).grade[0] = 2
+
+
+def test_the_mean_of_assessors_is_a_real_number():
+    judged = Judgments.rows(
+        ["q"] * 6, ["a", "a", "a", "b", "b", "c"], [2, 0, 1, 2, -1, -1], assessors=["x", "x", "y", "x", "y", "x"]
+    )
+    assert judged.grades("mean").tolist() == [0.5, 2, -1]  # the latest of each who judged
+    assert str(judged.scale(rule="mean")) == "real"
+    assert judged.codes(judged.scale(rule="mean"), rule="mean").tolist() == [1, 2, -3]
+    with pytest.raises(ScaleError, match=r"Query 'q', document 'a': Grade 0.5 is not on the scale graded:2"):
+        judged.codes(Scale.graded(2), rule="mean")

@@ -29,6 +29,9 @@ def measures(draw) -> Metric:
             continue
         if parameter.choices:
             parameters[key] = draw(st.sampled_from(parameter.choices))
+        elif parameter.shares:
+            weights = np.array(draw(st.lists(st.floats(0.1, 9), min_size=1, max_size=5)))
+            parameters[key] = tuple((weights / weights.sum()).tolist())
         else:
             top = parameter.high or 1e6
             number = st.floats(parameter.low, top, exclude_max=True, allow_nan=False)

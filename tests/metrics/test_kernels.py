@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ MEASURES = [
     "RR", "RR@2", "RR(rel=3)", "Success@1", "Success(rel=2)@4",
     "CG", "CG@3", "CG@20", 'CG(norm="ideal")@3', 'CG(norm="none")', 'CG(gain="exp")@4',
     "DCG@3", "DCG", 'DCG(gain="exp", discount="jk")@4', 'DCG(norm="none")@20', 'DCG(norm="ideal")',
-    'DCG(discount="jk")',
+    'DCG(discount="jk")', "DCG(base=10)@4", 'DCG(discount="jk", base=3, norm="none")@5', "nDCG(base=1.5)@4",
     "SDCG@3", "SDCG@20", 'SDCG(gain="exp")@5',
     "nDCG", "nDCG@1", "nDCG@3", "nDCG@20", 'nDCG(gain="exp", discount="jk")@5', 'nDCG(norm="perfect")@3',
     "RBP", "RBP(p=0.5)", "RBP(rel=2)@4", "RBP(p=0)", 'RBP(norm="perfect")@3', 'RBP(norm="ideal")@3',
@@ -91,7 +92,8 @@ def plain(metric: Metric, row: list, known: list[float], scale: Scale, depth: in
                 return (1 - said["p"]) * said["p"] ** (i - 1)
             if name == "INSQ":
                 return 1 / (i + 2 * said["T"] - 1) ** 2
-            return 1 / (math.log2(i + 1) if said["discount"] == "log2" else max(1.0, math.log2(i)))
+            base = said["base"]
+            return 1 / (math.log(i + base - 1, base) if said["discount"] == "log2" else max(1.0, math.log(i, base)))
 
         if name == "P":
             return sum(rel) / k
@@ -380,3 +382,42 @@ def test_err_refuses_a_top_grade_below_the_scales():
     with pytest.raises(MetricError, match="max must be at least the top grade, 3, got 2"):
         parse("ERR(max=2)").scores(lists)
     assert parse("ERR(max=3)").scores(lists)[0, 0] == parse("ERR").scores(lists)[0, 0] == 7 / 8
+
+
+@pytest.mark.parametrize("k", [1, 3, 9])
+def test_gap_of_a_user_with_one_line_is_ap_from_that_grade_on(k):
+    lists = Lists.of_grades(np.random.default_rng(k).choice([0, 1, 2, 3, np.nan], size=(20, 8)), Scale.graded(3))
+    for level, p in enumerate(np.eye(3), start=1):
+        for norm, same in (("perfect", "perfect"), ("ideal", "min")):
+            gap = parse(f'GAP(p={tuple(p.tolist())}, norm="{norm}")@{k}')
+            ap = parse(f'AP(rel={level}, norm="{same}")@{k}')
+            assert gap.scores(lists) == pytest.approx(ap.scores(lists))
+
+
+def test_gap_is_the_mean_over_users_who_draw_different_lines():
+    lists = Lists.of_grades([[1, 3, 0, 2, 3]], Scale.graded(3))
+    p = (0.5, 0.3, 0.2)
+    each = [parse(f'AP(rel={level}, norm="perfect")@5').scores(lists)[0, 0] for level in (1, 2, 3)]
+    assert parse(f'GAP(p={p}, norm="perfect")@5').scores(lists)[0, 0] == pytest.approx(float(np.dot(p, each)))
+    even = parse("GAP(p=(0.25, 0.25, 0.25, 0.25))@3").scores(Lists.of_grades([[4, 1, 2]], Scale.graded(4)))
+    assert even == pytest.approx(parse("GAP@3").scores(Lists.of_grades([[4, 1, 2]], Scale.graded(4))))
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("GAP(p=(0.5, 0.4))@5", "p must be numbers from 0 that sum to 1"),
+        ("GAP(p=(1.5, -0.5))@5", "p must be numbers from 0 that sum to 1"),
+        ("GAP(p=1)@5", "p must be numbers from 0 that sum to 1"),
+        ("GAP(p=(a, b))@5", "Cannot read"),
+        ("nDCG(base=1)@5", "base must be at least 1.01"),
+    ],
+)
+def test_parameters_that_no_user_has(text, why):
+    with pytest.raises(MetricError, match=re.escape(why)):
+        parse(text)
+
+
+def test_gap_needs_a_probability_for_every_grade():
+    with pytest.raises(MetricError, match="the scale graded:3 has 3 grades above the lowest, got 2 for p"):
+        parse("GAP(p=(0.5, 0.5))@5").scores(Lists.of_grades([[1]], Scale.graded(3)))

@@ -141,8 +141,22 @@ def test_too_few_tenths_and_unknown_shapes_are_refused():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_mapping_names_its_measure(name):
-    scale = Scale.parse(SCALES[name.partition("/")[2]])
-    assert name in published_names(measure_mapped(name, scale), scale)
+    for text in SCALES[name.partition("/")[2]]:
+        scale = Scale.parse(text)
+        assert name in published_names(measure_mapped(name, scale), scale)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_mapping_is_reached_by_a_scale_and_a_measure(name):
+    scale = Scale.parse(SCALES[name.partition("/")[2]][0])
+    assert scale.codes([0, 2]).tolist()[0] == 0  # Broad, or a scale of judgments from 0 to 100
+    assert mapping_for(str(measure_mapped(name, scale)), scale).name == name
+
+
+def test_mappings_are_for_the_gains_that_they_name():
+    scale = Scale.parse("fine:4")
+    assert published_names("CG@5", scale.with_gain("exp")) == ["CGe@5/nl4"]
+    assert published_names("CG@5", scale.with_gain("0,1,2,5")) == []
 
 
 def test_success_begins_at_one_score_in_all_published_mappings():

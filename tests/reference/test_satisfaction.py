@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import csv
+from itertools import product
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from probeval.data import read_campaign
-from probeval.metrics import measure
+from probeval.data import Scale, read_campaign
+from probeval.metrics import Lists, measure, parse
 from probeval.satisfaction import (
     Preferences,
     Satisfaction,
@@ -100,6 +102,25 @@ def test_the_counts_of_the_later_study(later: dict[str, Preferences]) -> None:
     said = later["CGl@5"]
     preferred = [int((said.answer == side).sum()) for side in ("a", "b")]
     assert (len(said), int(said.undecided.sum()), said.good, preferred) == (4115, 2025, 969, [1019, 1071])
+
+
+def test_gains_and_discounts_of_the_later_study(mirex: Path) -> None:
+    # Its columns have DCG@5 of Broad grades with gains l, 2^l - 1, 3^l - 1 and 5^l - 1, and logarithms of base 2, 3, 5.
+    said = pd.read_csv(mirex / "preferences_4115.csv.gz")
+    broad = pd.read_csv(mirex / "broad_fine.tsv.gz", sep="\t").set_index(["query", "doc"])["broad"]
+    lists = {s: [broad.reindex(zip(said["query"], said[f"d{i}{s}"], strict=True)) for i in range(1, 6)] for s in "AB"}
+    gains = {"l": "linear", "e2": "exp", "e3": "0,2,8", "e5": "0,4,24"}
+    seen = 0
+    for side, columns in lists.items():
+        grades = np.column_stack(columns)
+        known = ~np.isnan(grades).any(axis=1)
+        seen += int(known.sum())
+        for (name, gain), base in product(gains.items(), (2, 3, 5)):
+            scale = Scale.graded(2).with_gain(gain)
+            scores = parse(f"DCG(base={base})@5").scores(Lists.of_grades(grades[known], scale))[0]
+            published = said[f"DCG{name}l{base}{side}"][known]
+            np.testing.assert_allclose(scores, published, atol=5.1e-4, rtol=0)  # they have three decimals
+    assert seen == 1156  # the others have lists with clips of other years
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from probeval.data.collection import Collection
-from probeval.data.scale import Scale
+from probeval.data.scale import Gain, Scale
 from probeval.display import Brief
 from probeval.errors import ModelError
 from probeval.relevance.cards.added import ADDED_MODELS, as_predicting, find_added, model_name
@@ -56,8 +56,8 @@ class Choice(Brief):
     def __str__(self) -> str:
         return f"Model {self.name}: {self.why} Scale {self.scale} ({self.scale_from})."
 
-    def with_gain(self, gain: str | None) -> Choice:
-        """The same model on a scale whose grades are worth ``"linear"`` or ``"exp"`` gains; as it is without one."""
+    def with_gain(self, gain: Gain | None) -> Choice:
+        """The same model on a scale whose grades have other gains; as it is without any."""
         return self if gain is None else replace(self, scale=self.scale.with_gain(gain))
 
     def warning(self, collection: Collection) -> str | None:
@@ -163,7 +163,7 @@ def _best(collection: Collection, scale: Scale | None) -> tuple[dict[str, str], 
 
 def _scale(collection: Collection, scale: Scale | None, card: Card | None) -> tuple[Scale, str]:
     if scale is not None:
-        return scale, "named"
+        return collection.scale(scale), "named"
     if collection.judgments is not None and len(collection.judgments):
         return collection.scale(), "inferred from the judgments"
     if card is not None and card.scale != "any":

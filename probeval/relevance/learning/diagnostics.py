@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 
 from probeval.arrays import Floats
+from probeval.data.judgments import NOT_JUDGED, Judgments
+from probeval.data.scale import Scale
 from probeval.display import Brief
 from probeval.errors import ModelError
 from probeval.relevance.effects.cutpoints import level_probabilities
@@ -15,7 +17,15 @@ from probeval.relevance.models.base import Finding
 from probeval.relevance.models.cumulative import Observations, fit_cumulative
 from probeval.relevance.models.ordinal import FittedOrdinal, OrdinalModel, TrainingData
 
-__all__ = ["Diagnostics", "cross_validate", "diagnose", "likelihood_ratios", "predict_data", "proportional_odds"]
+__all__ = [
+    "Diagnostics",
+    "assessor_rmse",
+    "cross_validate",
+    "diagnose",
+    "likelihood_ratios",
+    "predict_data",
+    "proportional_odds",
+]
 
 
 @dataclass(frozen=True, repr=False)
@@ -83,6 +93,30 @@ def diagnose(probability: Floats, data: TrainingData) -> Diagnostics:
         log_score=float(np.log(np.maximum(probability[np.arange(len(data)), data.level], 1e-300)).mean()),
         ranked_probability_score=float((((at_least - reached) ** 2 * inside).sum(axis=1) / (data.n_levels - 1)).mean()),
     )
+
+
+def assessor_rmse(judgments: Judgments, scale: Scale | None = None) -> float:
+    r"""Return the root mean squared error of one assessor's relevance as an estimate of another's.
+
+    .. math:: \Big(\frac1D \sum_d \frac{1}{m_d (m_d - 1)} \sum_{i \ne j} (r_{di} - r_{dj})^2\Big)^{1/2}
+
+    over the :math:`D` pairs with :math:`m_d > 1` assessors; relevance is the grade over the top grade. It is the
+    yardstick of a model's error (Urbano 2013, section 7.4): a model whose error is no larger estimates the grades of an
+    assessor as well as another assessor does. NaN if no pair has several assessors.
+
+    Examples
+    --------
+    >>> judged = Judgments.rows(["q"] * 4, list("aabb"), [0, 2, 1, 1], assessors=["x", "y", "x", "y"])
+    >>> round(assessor_rmse(judged), 4)
+    0.7071
+    """
+    scale = judgments.scale(scale)
+    given = judgments.take(judgments.grade != NOT_JUDGED)
+    latest = pd.DataFrame({"pair": given.pair, "assessor": given.assessor, "code": scale.codes(given.grade)})
+    latest = latest.groupby(["pair", "assessor"], as_index=False).last()
+    relevance = pd.Series(scale.values[latest["code"]] / scale.values[-1]).groupby(latest["pair"])
+    spread = 2 * relevance.var(ddof=1)  # the mean squared difference of two assessors; NaN for one
+    return float(np.sqrt(spread.mean()))
 
 
 def calibration(probability: Floats, data: TrainingData, *, bins: int = 10) -> pd.DataFrame:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
+from math import isnan
 from typing import Any, TypeVar
 
 from probeval.data.collection import Collection
@@ -12,7 +13,14 @@ from probeval.data.judgments import Judgments
 from probeval.errors import ModelError
 from probeval.relevance.cards.card import Card
 from probeval.relevance.learning.campaign import ModelSpec, estimate_campaign
-from probeval.relevance.learning.diagnostics import cross_validate, diagnose, likelihood_ratios, proportional_odds
+from probeval.relevance.learning.diagnostics import (
+    assessor_rmse,
+    cross_validate,
+    diagnose,
+    likelihood_ratios,
+    proportional_odds,
+)
+from probeval.relevance.learning.elimination import eliminate_terms
 from probeval.relevance.learning.observers import learn_observers
 from probeval.relevance.learning.prior import pooled_prior
 from probeval.relevance.models.base import FittedModel
@@ -112,6 +120,8 @@ def fit_card(
     terms: Sequence[tuple[str, ...]] = TEXT_JUD,
     base: FittedOrdinal | None = None,
     depth: int,
+    select: float | None = None,
+    assessors: Judgments | None = None,
     limits: tuple[str, ...] = (),
     made: str = "",
     progress: Callable[[Sequence[T]], Iterable[T]] = iter,
@@ -132,6 +142,11 @@ def fit_card(
         keep their ratios.
     depth
         The depth of the pools.
+    select
+        The level of significance at which terms are dropped (:func:`eliminate_terms`); None: all stay.
+    assessors
+        Judgments of the same pairs by several assessors, whose disagreement is the yardstick of the error; by default
+        those of each campaign.
     progress
         A wrapper around the models, such as a progress bar.
     """
@@ -139,12 +154,20 @@ def fit_card(
     if len(judged) < len(collections):
         raise ModelError("Every campaign to learn from needs judgments and a name of its own.")
     models: list[FittedModel] = []
+    known = {c.name: c.judgments if assessors is None else assessors for c in collections}
+    yardsticks = {campaign: assessor_rmse(given) for campaign, given in known.items() if given is not None}
     evaluation: dict[str, Any] = {}
     for each in progress(list(terms)):  # type: ignore[arg-type]
         model = OrdinalModel(tuple(each), balanced=True, base=base)  # type: ignore[arg-type]
         data = training_data(collections, model.terms, depth=depth)
+        dropped: dict[str, Any] = {}
+        if select is not None:
+            found = eliminate_terms(model, data, alpha=select)
+            dropped = {"elimination": found.to_dict()}
+            model = replace(model, terms=found.terms)
+            data = training_data(collections, model.terms, depth=depth)
         models.append(model.fit_data(data))
-        evaluation[" + ".join(model.terms)] = _evaluation(model, data)
+        evaluation[" + ".join(model.terms)] = {**_evaluation(model, data, yardsticks), **dropped}
     models.append(Empirical.fit(collections, depth=depth))
     scales = {str(c.judgments.scale()) for c in collections if c.judgments is not None}
     counts = {c.name: int((c.codes_on(c.runs.top(depth).pool, c.scale()) >= 0).sum()) for c in collections}
@@ -161,8 +184,11 @@ def fit_card(
     )
 
 
-def _evaluation(model: OrdinalModel, data: TrainingData) -> dict[str, Any]:
-    """Return cross-validation by query, and by campaign if several, likelihood ratios of terms, and problems."""
+def _evaluation(model: OrdinalModel, data: TrainingData, yardsticks: Mapping[str, float]) -> dict[str, Any]:
+    """Return cross-validation by query, and by campaign if several, likelihood ratios of terms, and problems.
+
+    Beside the error of a campaign stands that between its assessors, where pairs have several.
+    """
     out: dict[str, Any] = {}
     for by in ("query", "campaign") if len(data.campaigns) > 1 else ("query",):
         held_out = cross_validate(model, data, by=by)
@@ -170,7 +196,9 @@ def _evaluation(model: OrdinalModel, data: TrainingData) -> dict[str, Any]:
             mine = data.campaign == number
             if mine.any():
                 fit = diagnose(held_out[mine], data.take(mine))
-                out.setdefault(f"held out by {by}", {})[campaign] = {**asdict(fit), "ratio": fit.ratio}
+                between = yardsticks.get(campaign, float("nan"))
+                known = {} if isnan(between) else {"assessor_rmse": between}
+                out.setdefault(f"held out by {by}", {})[campaign] = {**asdict(fit), "ratio": fit.ratio, **known}
         fit = diagnose(held_out, data)
         out[f"held out by {by}"]["all"] = {**asdict(fit), "ratio": fit.ratio}
     out["likelihood ratio chi-squared"] = likelihood_ratios(model, data)

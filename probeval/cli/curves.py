@@ -1,0 +1,89 @@
+"""``probeval curves``: precision-recall and ROC curves, and the counts behind them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from probeval.api.inputs import as_collection, as_scale
+from probeval.cli.options import (
+    Depth,
+    Format,
+    Order,
+    OrderName,
+    OutputFormat,
+    Qrels,
+    Quiet,
+    RunPaths,
+    ScaleName,
+    Seed,
+)
+from probeval.cli.output import Talk, check_picture, write, write_pictures
+from probeval.errors import ProbevalError
+from probeval.metrics import measure_curves
+
+__all__ = ["curves"]
+
+
+class CurveName(StrEnum):
+    """The curves, and the counts."""
+
+    precision_recall = "precision-recall"
+    roc = "roc"
+    counts = "counts"
+
+
+def curves(
+    runs: RunPaths,
+    qrels: Qrels = None,
+    show: Annotated[
+        CurveName,
+        typer.Option("--show", help="The table: precision at eleven levels of recall, the points of ROC, or counts."),
+    ] = CurveName.precision_recall,
+    rel: Annotated[
+        float, typer.Option("--rel", metavar="GRADE", help="The lowest grade that counts as relevant.")
+    ] = 1.0,
+    scale: ScaleName = None,
+    depth: Depth = None,
+    order: Order = OrderName.trec_eval,
+    plot: Annotated[
+        Path | None,
+        typer.Option("--plot", metavar="FILE", help="Plot the curve to a file: .png, .svg or .pdf. Not for counts."),
+    ] = None,
+    output_format: Format = OutputFormat.table,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Show precision-recall and ROC curves of systems, and how many documents they got right, by judgments alone.
+
+    Example: probeval curves runs/ --qrels qrels.txt --show roc --plot roc.png
+    """
+    talk = Talk(quiet=quiet)
+    check_picture(plot)
+    if qrels is None:
+        raise ProbevalError("Curves need judgments: give --qrels FILE.")
+    if plot is not None and show is CurveName.counts:
+        raise ProbevalError("Counts have no curve to plot: use --show precision-recall or --show roc.")
+    named = as_scale(scale)
+    collection = talk.warned(
+        lambda: as_collection(runs, qrels=qrels, scale=named, order=order.value, progress=talk.progress)
+    )
+    assert collection.judgments is not None
+    found = measure_curves(collection.runs, collection.judgments, scale=named, rel=rel, depth=depth)
+    talk(f"{found!r}"[1:-1] + f", scale {found.scale}.")
+    if plot is not None:
+        from probeval.plots import plot_precision_recall, plot_roc
+
+        draw = plot_roc if show is CurveName.roc else plot_precision_recall
+        write_pictures({plot: draw(found)}, talk)
+    precision, counts = found.views()
+    tables = {
+        CurveName.precision_recall: found.precision_frame() if output_format is OutputFormat.csv else precision.frame,
+        CurveName.roc: found.roc_frame(),
+        CurveName.counts: counts.frame,
+    }
+    titles = {CurveName.precision_recall: precision.title, CurveName.counts: counts.title}
+    write(tables[show], found.to_dict(), output_format, title=titles.get(show))
