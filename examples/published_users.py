@@ -22,7 +22,7 @@ WORDS = {
     "They are both equally good": "good",
     "They are both equally bad": "bad",
 }
-# Name, columns of the scores, study. The column nDCG on the scale Fine has the ideal of five grades of 100: it is DCG@5.
+# Name, columns of the scores, study. The ideal of the nDCG columns has five top grades: on Fine that is DCG@5.
 AGREEMENTS = [
     ("CGl@5/broad", "DCGln", LATER),
     ("CGe@5/broad", "DCGe2n", LATER),

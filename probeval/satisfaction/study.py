@@ -334,7 +334,7 @@ class UserStudy(Shown):
         return int(twice.sum()), int((twice & ~self.counted.preferences.undecided).sum())
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per tenth: from, to, n, better, neither, worse (of differences); lists, satisfied, mapped (of scores)."""
+        """One row per tenth: from, to, n, better, neither, worse by difference; lists, satisfied, mapped by score."""
         at, satisfied = self._rated()
         lists = np.bincount(at, minlength=TENTHS)
         rated = np.bincount(at, satisfied, minlength=TENTHS) / np.where(lists > 0, lists, np.nan)
