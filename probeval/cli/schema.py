@@ -69,7 +69,7 @@ def documents() -> dict[str, tuple[str, Any]]:
     from probeval.reliability.posterior import ScorePosteriorDocument
     from probeval.reliability.significance import PairwiseDocument
     from probeval.satisfaction.questions import ListQuestionsDocument
-    from probeval.satisfaction.study import UserStudyDocument
+    from probeval.satisfaction.study_documents import UserStudyDocument
     from probeval.simulation.documents import SimulationDocument
     from probeval.simulation.planned import PlanDocument
     from probeval.simulation.reuse import ReuseStudyDocument

@@ -44,6 +44,7 @@ from probeval.cli.serving import (
 from probeval.cli.stores import By, StorePlace
 from probeval.data import read_texts
 from probeval.data.files import write_bytes
+from probeval.display import Shown
 from probeval.errors import ProbevalError, StoreError
 from probeval.streams import Purpose, stream
 
@@ -109,6 +110,8 @@ def create(
     from probeval.campaign import Study
     from probeval.satisfaction import choose_lists
 
+    if qrels is None:
+        raise ProbevalError("Lists are chosen by their scores: give --qrels FILE.")
     talk = Talk(quiet=quiet)
     collection = talk.warned(
         lambda: as_collection(runs, qrels=qrels, scale=as_scale(scale), order=order.value, progress=talk.progress)
@@ -128,7 +131,7 @@ def create(
     texts = None if queries is None else read_texts(queries, "query")
     instructions = "" if guideline is None else guideline_text(guideline)
     Study.create(store, chosen, name=name, queries=texts, guideline=instructions, most=most, seed=seed, by=by).close()
-    write(chosen.to_frame(), chosen.to_dict(), output_format, title=chosen.views()[0].title)
+    _write(chosen, output_format)
     for sentence in chosen.sentences():
         talk(sentence)
     if texts is None:
@@ -266,15 +269,9 @@ def report(
     _check_any(given)
     found = UserStudy(given, shape=shape.value, least_right=least_right, leave_out=leave_out, level=level)
     talk = Talk(quiet=quiet)
-    if output_format is OutputFormat.json:
-        write_json(found.to_dict())
-    elif output_format is OutputFormat.csv:
-        write_csv(found.to_frame())
-    else:
-        for i, view in enumerate(found.views()):
-            write_table(view.frame, output_format, title="\n" * (i > 0) + (view.title or ""), decimals=view.decimals)
-        for sentence in found.sentences():
-            talk(sentence)
+    _write(found, output_format)
+    for sentence in found.sentences():
+        talk(sentence)
     if save is not None:
         found.save(save)
         talk(f"Saved. Use it with --mapping {shlex.quote(str(save))}")
@@ -304,6 +301,17 @@ def export(
     else:
         write_bytes(out, text.encode())
         Talk(quiet=quiet)(f"{len(given):,} answers in {out}. Report them with probeval users report --answers {out}")
+
+
+def _write(found: Shown, output_format: OutputFormat) -> None:
+    """Write the tables of a result, or its plain data."""
+    if output_format is OutputFormat.json:
+        write_json(found.to_dict())
+    elif output_format is OutputFormat.csv:
+        write_csv(found.to_frame())
+    else:
+        for i, view in enumerate(found.views()):
+            write_table(view.frame, output_format, title="\n" * (i > 0) + (view.title or ""), decimals=view.decimals)
 
 
 def _opened(store: str, name: str | None, *, read_only: bool = False) -> Study:

@@ -15,6 +15,7 @@ __all__ = ["AgreementCounts", "MappingCurve", "UsersFile", "is_users_file", "rea
 FORMAT: Literal["probeval users"] = "probeval users"
 VERSION = 1
 TENTHS = 10
+PARTS = ("better", "neither", "worse")
 
 
 class MappingCurve(TypedDict):
@@ -65,9 +66,8 @@ def read_users_file(path: Path) -> UsersFile:
         raise DataError(f"users of version {found.get('version')!r}: this probeval reads {VERSION}.", path=path)
     curve, counts = found.get("mapping"), found.get("agreement")
     fits = isinstance(found.get("name"), str) and isinstance(found.get("origin"), str)
-    fits = fits and (curve is None or _is_curve(curve)) and isinstance(counts, dict)
-    fits = fits and all(_is_count(counts.get(part)) for part in AgreementCounts.__annotations__)
-    if not fits:
+    fits = fits and (curve is None or _is_curve(curve))
+    if not fits or not isinstance(counts, dict) or not all(map(_is_count, map(counts.get, PARTS))):
         raise DataError(
             "damaged: expected a name, an origin, the coefficients and the residual of a mapping, and the numbers "
             f"better, neither and worse of {TENTHS} tenths. Write it again with 'probeval users report --save'.",

@@ -328,8 +328,9 @@ def load_agreement(name: str) -> Agreement:
     """
     if is_users_file(name):
         users = read_users_file(Path(name))
-        counts = (np.array(users["agreement"][part]) for part in ("better", "neither", "worse"))
-        return Agreement(*counts, users["name"], users["origin"])
+        found = users["agreement"]
+        better, neither, worse = map(np.array, (found["better"], found["neither"], found["worse"]))
+        return Agreement(better, neither, worse, users["name"], users["origin"])
     known = published_agreements()
     if name not in known:
         raise SatisfactionError(f"No agreement {name!r}: {', '.join(known)}.{did_you_mean(name, known)}")

@@ -5,7 +5,6 @@ See docs/theory/satisfaction.md#choosing-lists.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TypedDict
@@ -13,7 +12,7 @@ from typing import TypedDict
 import numpy as np
 import pandas as pd
 
-from probeval.arrays import Floats, Ints
+from probeval.arrays import Floats, Ids, Ints
 from probeval.data.judgments import Judgments
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
@@ -220,7 +219,7 @@ def choose_lists(
         )
     gaps = tenths([abs(lists[q][i][1] - lists[q][j][1]) for q, i, j in candidates])
     available = np.bincount(gaps, minlength=TENTHS)
-    chosen = []
+    chosen: list[tuple[str, int, int]] = []
     for tenth, n in _quotas(available, pairs):
         inside = [candidates[at] for at in np.flatnonzero(gaps == tenth)]
         chosen += _in_turn([inside[at] for at in rng.permutation(len(inside))], n, [q for q, _, _ in chosen])
@@ -233,7 +232,7 @@ Listed = tuple[tuple[str, ...], float]  # the documents of a list, and its score
 
 
 def _judged_lists(
-    runs: Runs, judgments: Judgments, scale: Scale, queries: Sequence[str], values: Floats
+    runs: Runs, judgments: Judgments, scale: Scale, queries: Ids, values: Floats
 ) -> dict[str, list[Listed]]:
     """The different lists of each query whose documents are all judged, with their scores, in the order of systems."""
     is_judged = judgments.codes_on(runs.pool, scale, rule="median") >= 0

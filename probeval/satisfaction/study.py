@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TypedDict
 
 import numpy as np
 import pandas as pd
@@ -25,122 +24,13 @@ from probeval.metrics.users_file import FORMAT, VERSION, write_users_file
 from probeval.preferences.quality import ShareInterval, wilson_interval
 from probeval.satisfaction.answers import ListAnswers
 from probeval.satisfaction.preferences import Agreement
+from probeval.satisfaction.study_documents import ListUserDocument, ShareDocument, StudyTenth, UserStudyDocument
 from probeval.schema import records
 
-__all__ = ["ListUser", "UserStudy", "UserStudyDocument"]
+__all__ = ["ListUser", "UserStudy"]
 
 FEWEST_TRAPS = 3  # from which on a user can be named for wrong answers
 HALF = 0.5
-
-
-class ShareDocument(TypedDict):
-    """A share of answers with its interval."""
-
-    share: float
-    lower: float
-    upper: float
-    n: int
-
-
-class ListUserDocument(TypedDict):
-    """A user of the study.
-
-    Parameters
-    ----------
-    answers
-        The number of answers, without traps.
-    left
-        The share of preferences for the list on the left.
-    traps, right
-        The number of traps answered, and the number answered right.
-    seconds
-        The median time per answer; null if it was not measured.
-    is_bad
-        Whether too few traps were answered right.
-    """
-
-    user: str
-    answers: int
-    left: float
-    traps: int
-    right: int
-    seconds: float
-    is_bad: bool
-
-
-class StudyTenth(TypedDict):
-    """One tenth of the difference between two lists, and of the score of one list.
-
-    Parameters
-    ----------
-    n, better, neither, worse
-        The number of answers with a difference in this tenth, and the shares of users who prefer the better list,
-        neither, the worse one.
-    lists, satisfied, mapped
-        The number of lists with a score in this tenth in answers without preference, the share of them that are good,
-        and the mapping at the middle of the tenth.
-    """
-
-    lower: float
-    upper: float
-    n: int
-    better: float
-    neither: float
-    worse: float
-    lists: int
-    satisfied: float
-    mapped: float
-
-
-class UserStudyDocument(TypedDict):
-    """The results of a study with users.
-
-    Parameters
-    ----------
-    measure
-        The measure and the scale.
-    answers, preferences, good, bad
-        The number of answers without traps, and among them of preferences, of both lists good, of both bad.
-    chosen_good
-        The share of preferred lists that are good; null if users were not asked.
-    coefficients, residual
-        The mapping from a score to satisfied users; null without enough scores.
-    noticeable
-        The smallest difference that half of the users notice; null if they notice none.
-    distance_from_ideal, disagreement
-        How far users are from always preferring the better list, and from never preferring the worse one.
-    side
-        The share of preferences for the list on the left.
-    lowest, highest, endpoint_bias
-        The share of good lists among those in the lowest and in the highest tenth of the score, and their distance from
-        0 and 1.
-    identical, identical_preferred
-        The number of answers about one list shown twice, traps aside, and of preferences among them.
-    left_out
-        The users whose answers do not count.
-    """
-
-    measure: str
-    answers: int
-    preferences: int
-    good: int
-    bad: int
-    chosen_good: ShareDocument | None
-    shape: str
-    coefficients: list[float] | None
-    residual: float | None
-    noticeable: float | None
-    distance_from_ideal: float
-    disagreement: float
-    side: ShareDocument | None
-    lowest: ShareDocument | None
-    highest: ShareDocument | None
-    endpoint_bias: float | None
-    identical: int
-    identical_preferred: int
-    left_out: list[str]
-    tenths: list[StudyTenth]
-    users: list[ListUserDocument]
 
 
 @dataclass(frozen=True, repr=False)
