@@ -117,7 +117,7 @@ class ListAnswers(Described):
                 "query": self.query,
                 "user": self.user,
                 "answer": self.preferences.answer,
-                "chosen_good": pd.array(self.chosen_good, dtype="Int64"),
+                "chosen_good": pd.Series(self.chosen_good).astype("Int64"),
                 "score_a": self.preferences.a,
                 "score_b": self.preferences.b,
                 "docs_a": self.docs_a,
@@ -187,9 +187,15 @@ def read_list_answers(
     try:
         first, second = (numbers(table[names[side]], side, path=file) for side in (a, b))
         stated = Preferences(first, second, objects(translated), measures[0] if len(measures) == 1 else f"{a}, {b}")
-        lists = (_documents(table, names, column, file) for column in (docs_a, docs_b))
         return ListAnswers(
-            stated, text("query"), text("user"), *lists, text("trap"), number("chosen_good"), number("seconds")
+            stated,
+            text("query"),
+            text("user"),
+            _documents(table, names, docs_a, file),
+            _documents(table, names, docs_b, file),
+            text("trap"),
+            number("chosen_good"),
+            number("seconds"),
         )
     except SatisfactionError as error:
         raise DataError(str(error), path=file) from None
@@ -200,7 +206,7 @@ def _documents(table: pd.DataFrame, names: Mapping[str, Any], column: str, path:
     if RANK not in column:
         cells = [cell_text(value) for value in table[names[column]]] if column in names else [""] * len(table)
         return objects([" ".join(cell.split()) for cell in cells])
-    ranked = []
+    ranked: list[list[str]] = []
     while (name := column.replace(RANK, str(len(ranked) + 1))) in names:
         ranked.append(ids(table[names[name]], name, path=path))
     if not ranked:

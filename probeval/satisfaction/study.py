@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from probeval.arrays import Floats
+from probeval.arrays import Bools, Floats, Ints
 from probeval.data.texts import cell_text
 from probeval.display import Brief, Shown, View
 from probeval.errors import ProbevalWarning, SatisfactionError
@@ -207,14 +207,14 @@ class UserStudy(Shown):
         low, high = self.endpoints
         return None if low is None or high is None else math.sqrt((low.share**2 + (1 - high.share) ** 2) / 2)
 
-    def _rated(self) -> tuple[Floats, Floats]:
+    def _rated(self) -> tuple[Ints, Floats]:
         """The tenth of the score of each list in answers without preference, and whether it is good."""
         stated = self.counted.preferences
         good = stated.answer[stated.undecided] == "good"
         scores = np.concatenate([stated.a[stated.undecided], stated.b[stated.undecided]])
         return tenths(scores), np.concatenate([good, good]).astype(float)
 
-    def _share(self, found: Floats) -> ShareInterval | None:
+    def _share(self, found: Floats | Bools) -> ShareInterval | None:
         return wilson_interval(int(np.sum(found)), len(found), level=self.level) if len(found) else None
 
     @property
