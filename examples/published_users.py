@@ -1,14 +1,14 @@
-"""Rebuild the counts of users' preferences and the mapping of nDCG@5 that are part of the package.
+"""The published users that are part of the package, from their answers: ``published_users.py DATA``.
 
 The answers are those of Urbano and others (2012, 2,200 answers) and Urbano (2013, 4,115 answers), in the folder
-mirex2011 of PROBEVAL_DATA. Prints the rows of probeval/satisfaction/agreement.csv, and the row of nDCG@5 in
+mirex2011 of the data. It prints the rows of probeval/satisfaction/agreement.csv, and the row of nDCG@5 in
 probeval/metrics/cubic.csv.
 """
 
 from __future__ import annotations
 
+import argparse
 import csv
-import os
 import sys
 from pathlib import Path
 
@@ -60,7 +60,9 @@ def mapping_row(folder: Path) -> list[str]:
 
 
 if __name__ == "__main__":
-    place = Path(os.environ.get("PROBEVAL_DATA", "data")) / "mirex2011"
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("data", type=Path, help="the folder of the campaigns, with mirex2011")
+    place = parser.parse_args().data / "mirex2011"
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerows(agreement_rows(place))
     writer.writerow(mapping_row(place))

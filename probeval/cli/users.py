@@ -267,7 +267,7 @@ def report(
             answers, a=score_a, b=score_b, answer=answer, words=_words(words), docs_a=docs_a, docs_b=docs_b
         )
     _check_any(given)
-    found = UserStudy(given, shape=shape.value, least_right=least_right, leave_out=leave_out, level=level)
+    found = UserStudy(given, mapping_shape=shape.value, least_right=least_right, leave_out=leave_out, level=level)
     talk = Talk(quiet=quiet)
     _write(found, output_format)
     for sentence in found.sentences():

@@ -24,7 +24,7 @@ from probeval.metrics.users_file import FORMAT, VERSION, write_users_file
 from probeval.preferences.quality import ShareInterval, wilson_interval
 from probeval.satisfaction.answers import ListAnswers
 from probeval.satisfaction.preferences import Agreement
-from probeval.satisfaction.study_documents import ListUserDocument, ShareDocument, StudyTenth, UserStudyDocument
+from probeval.satisfaction.study_documents import ListUserDocument, ShareIntervalDocument, StudyTenth, UserStudyDocument
 from probeval.schema import records
 
 __all__ = ["ListUser", "UserStudy"]
@@ -72,7 +72,7 @@ class UserStudy(Shown):
     ----------
     answers
         The answers of all users.
-    shape
+    mapping_shape
         The shape of the mapping, one of :data:`SHAPES`.
     least_right
         The share of traps that a user must answer right; those with less, of three traps or more, are named.
@@ -97,14 +97,14 @@ class UserStudy(Shown):
     """
 
     answers: ListAnswers
-    shape: str = "cubic"
+    mapping_shape: str = "cubic"
     least_right: float = 0.7
     leave_out: bool = False
     level: float = 0.95
 
     def __post_init__(self) -> None:
-        if self.shape not in SHAPES:
-            raise SatisfactionError(f"No shape {self.shape!r}: {', '.join(SHAPES)}.")
+        if self.mapping_shape not in SHAPES:
+            raise SatisfactionError(f"No shape {self.mapping_shape!r}: {', '.join(SHAPES)}.")
         if not 0 <= self.least_right <= 1:
             raise SatisfactionError(f"The share of traps answered right is from 0 to 1, got {self.least_right:g}.")
         if not len(self.counted):
@@ -158,7 +158,7 @@ class UserStudy(Shown):
             return None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ProbevalWarning)  # a cubic beyond [0, 1] has its sentence
-            found = stated.mapping(shape=self.shape)
+            found = stated.mapping(shape=self.mapping_shape)
         return SatMapping(found.coefficients, found.name, found.residual, self.origin)
 
     @cached_property
@@ -248,7 +248,7 @@ class UserStudy(Shown):
             "good": stated.good,
             "bad": int(stated.undecided.sum()) - stated.good,
             "chosen_good": _document(self.chosen_good),
-            "shape": self.shape,
+            "mapping_shape": self.mapping_shape,
             "coefficients": None if mapping is None else list(mapping.coefficients),
             "residual": None if mapping is None else mapping.residual,
             "noticeable": self.noticeable,
@@ -295,7 +295,7 @@ class UserStudy(Shown):
         if mapping is None:
             found.append("No mapping: answers without preference cover fewer than 4 tenths of the score.")
         else:
-            found.append(_mapping_in_words(mapping, self.shape))
+            found.append(_mapping_in_words(mapping, self.mapping_shape))
         low, high = self.endpoints
         if low is not None and high is not None:
             ends = (
@@ -344,7 +344,7 @@ class UserStudy(Shown):
         )
 
 
-def _document(found: ShareInterval | None) -> ShareDocument | None:
+def _document(found: ShareInterval | None) -> ShareIntervalDocument | None:
     if found is None:
         return None
     return {"share": found.share, "lower": found.lower, "upper": found.upper, "n": found.n}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-__all__ = ["ListUserDocument", "ShareDocument", "StudyTenth", "UserStudyDocument"]
+__all__ = ["ListUserDocument", "ShareIntervalDocument", "StudyTenth", "UserStudyDocument"]
 
 
-class ShareDocument(TypedDict):
+class ShareIntervalDocument(TypedDict):
     """A share of answers with its interval."""
 
     share: float
@@ -99,16 +99,16 @@ class UserStudyDocument(TypedDict):
     preferences: int
     good: int
     bad: int
-    chosen_good: ShareDocument | None
-    shape: str
+    chosen_good: ShareIntervalDocument | None
+    mapping_shape: str
     coefficients: list[float] | None
     residual: float | None
     noticeable: float | None
     distance_from_ideal: float
     disagreement: float
-    side: ShareDocument | None
-    lowest: ShareDocument | None
-    highest: ShareDocument | None
+    side: ShareIntervalDocument | None
+    lowest: ShareIntervalDocument | None
+    highest: ShareIntervalDocument | None
     endpoint_bias: float | None
     identical: int
     identical_preferred: int

@@ -34,7 +34,9 @@ def mine(tmp_path: Path) -> Path:
     rng = np.random.default_rng(0)
     a, b = rng.random((2, 500))
     given = np.where(np.abs(a - b) > 0.2, np.where(a > b, "a", "b"), np.where(a + b > 1, "good", "bad"))
-    UserStudy(ListAnswers.of(Preferences(a, b, given, "CG@5/graded:2")), shape="monotone").save(tmp_path / "mine.json")
+    UserStudy(ListAnswers.of(Preferences(a, b, given, "CG@5/graded:2")), mapping_shape="monotone").save(
+        tmp_path / "mine.json"
+    )
     return tmp_path / "mine.json"
 
 

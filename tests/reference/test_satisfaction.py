@@ -148,7 +148,7 @@ def test_ndcg_ships_from_the_columns_of_the_first_study(mirex: Path) -> None:
     assert broad.mapping().residual == pytest.approx(shipped.residual, abs=5.1e-5)
     assert mapping_for("nDCG@5", Scale.graded(2)) == shipped
     assert broad.agreement().to_frame().equals(load_agreement("nDCG@5/broad").to_frame())
-    # On Fine, its ideal has five grades of 100 too, which no query has judged: that is DCG@5 here.
+    # On Fine, its ideal has five grades of 100, whatever the query has: that is DCG@5 here.
     fine = read_preferences(path, a="ndcgfa", b="ndcgfb", answer="preference", words=WORDS)
     assert fine.agreement().to_frame().equals(load_agreement("DCGl@5/fine").to_frame())
 

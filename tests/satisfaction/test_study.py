@@ -107,7 +107,7 @@ def made_up() -> UserStudy:
     notices = rng.random(6000) < np.abs(a - b)
     likes = rng.random(6000) < (a + b) / 2
     given = np.where(notices, np.where(a > b, "a", "b"), np.where(likes, "good", "bad"))
-    return UserStudy(ListAnswers.of(Preferences(a, b, given, "CG@5/fine")), shape="monotone")
+    return UserStudy(ListAnswers.of(Preferences(a, b, given, "CG@5/fine")), mapping_shape="monotone")
 
 
 def test_the_mapping_and_the_agreement_are_those_of_the_users(made_up):
@@ -209,7 +209,7 @@ def test_wrong_tables_are_refused(put, text, message):
 def test_wrong_settings_are_refused(put):
     rows = answers(*ROWS)
     with pytest.raises(SatisfactionError, match="No shape 'square'"):
-        UserStudy(rows, shape="square")
+        UserStudy(rows, mapping_shape="square")
     with pytest.raises(SatisfactionError, match="from 0 to 1, got 2"):
         UserStudy(rows, least_right=2)
     with pytest.raises(SatisfactionError, match="No answers are left"):
