@@ -1,7 +1,8 @@
-"""The pictures of the judging page: a synthetic campaign in a browser, on a desk and on a phone.
+"""The pictures of the pages: a synthetic campaign and a study with users in a browser, on a desk and on a phone.
 
-Run as ``python examples/judging_page.py [FOLDER]``: it writes the pictures of judging, adjudication and the overview
-there. It needs the extra ``web``, Playwright and Debian's chromium. No query, document or judgment in it is real.
+Run as ``python examples/judging_page.py [FOLDER]``: it writes the pictures of judging, adjudication, the overview and
+two lists there. It needs the extra ``web``, Playwright and Debian's chromium. No query, document or judgment in it is
+real.
 """
 
 import json
@@ -18,7 +19,8 @@ from pathlib import Path
 import numpy as np
 
 import probeval
-from probeval.campaign import Campaign
+from probeval.campaign import Campaign, Study
+from probeval.satisfaction import choose_lists
 
 try:
     from playwright.sync_api import sync_playwright
@@ -33,6 +35,9 @@ VIEWS = {
     "adjudication-desktop.png": ("adjudicate", DESK),
     "overview-desktop.png": ("overview", DESK),
 }
+
+WIDE = {"viewport": {"width": 900, "height": 620}, "color_scheme": "light"}
+LISTS = {"lists-desktop.png": WIDE, "lists-phone.png": PHONE}
 
 QUERIES = ("how do migrating birds find their way", "why does bread rise", "what makes the tide turn")
 GUIDELINE = """2: it answers the query, all of it or in part.
@@ -97,10 +102,18 @@ def judge_some(store: Path, rng: np.random.Generator) -> None:
     store.with_name("documents.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
+def ask_users(store: Path, rng: np.random.Generator) -> None:
+    """A study with users about the lists of a synthetic campaign."""
+    collection = probeval.synthetic_campaign(rng, queries=6, systems=6, depth=10)
+    chosen = choose_lists(collection.runs, collection.judgments, "nDCG@5", pairs=20, rng=rng)
+    texts = {query: QUERIES[i % len(QUERIES)] for i, query in enumerate(collection.runs.queries)}
+    Study.create(store, chosen, name="birds", queries=texts, seed=1).close()
+
+
 @contextmanager
-def served(store: Path) -> Iterator[str]:
-    """The address of ``probeval judge`` while the block runs."""
-    command = [sys.executable, "-c", "from probeval.cli import main; main()", "judge", str(store), "--port", "0"]
+def served(store: Path, *verb: str) -> Iterator[str]:
+    """The address of a page while the block runs."""
+    command = [sys.executable, "-c", "from probeval.cli import main; main()", *verb, str(store), "--port", "0"]
     command += ["--docs", str(store.with_name("documents.jsonl")), "--assessor", "ann", "--format", "csv", "--quiet"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         try:
@@ -115,13 +128,21 @@ def draw(folder: Path, program: str) -> list[Path]:
         store = Path(place, "birds.db")
         judge_some(store, np.random.default_rng(0))
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        with served(store) as address:
+        with served(store, "judge") as address:
             for name, (path, view) in VIEWS.items():
                 page = browser.new_page(**view)
                 page.goto(address + path)
                 page.screenshot(path=folder / name)
+        study = Path(place, "study.db")
+        ask_users(study, np.random.default_rng(0))
+        with served(study, "users", "serve") as address:
+            for name, view in LISTS.items():
+                page = browser.new_page(**view)
+                page.goto(address)
+                page.keyboard.press("1")
+                page.screenshot(path=folder / name)
         browser.close()
-    return [folder / name for name in VIEWS]
+    return [folder / name for name in (*VIEWS, *LISTS)]
 
 
 if __name__ == "__main__":

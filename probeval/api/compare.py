@@ -26,7 +26,7 @@ from probeval.api.inputs import (
 )
 from probeval.api.model_comparisons import ModelComparisons
 from probeval.api.studies import is_score_table
-from probeval.api.users import as_rope
+from probeval.api.users import agreement_named, as_rope
 from probeval.arrays import Floats
 from probeval.data import Collection, Scale
 from probeval.data.scale import Gain
@@ -201,7 +201,7 @@ def compare(
         The relevance model, and its number of joint draws; by default the best available one. With a method of tests it
         adds P(significant once all is judged). With ``bayes``, the number of draws of each chain.
     mapping
-        The published users: a mapping to user satisfaction, and for a rope of users an agreement; by default those of
+        The users, by the published name of their mapping or a file of your own (``users.json``); by default those of
         the measure.
     seed, progress, say, expect
         As in :func:`probeval.evaluate`.
@@ -345,26 +345,26 @@ def _significant_by_draws(draws: Floats | None, drawn: Sequence[str], systems: S
 
 
 def _agreement(metric: Metric | None, scale: Scale | None, mapping: str | None) -> Agreement | None:
-    """The published preferences of users: those of the named mapping, or of the measure; None without any."""
-    from probeval.satisfaction import agreement_for, published_agreements
+    """The preferences of users: those of the given mapping, or the published ones of the measure; None without any."""
+    from probeval.satisfaction import agreement_for
 
     if mapping is not None:
-        return published_agreements().get(mapping)
+        return agreement_named(mapping)
     return None if metric is None or scale is None else agreement_for(metric, scale)
 
 
 def _users(found: Measured, systems: Sequence[str], mapping: str | None, level: float) -> pd.DataFrame:
     """The effect of each difference on users: the change in P(Sat), its probability, and the share who notice.
 
-    By the named mapping, or the published one of the measure; empty without a mapping or with missing judgments.
+    By the given mapping, or the published one of the measure; empty without a mapping or with missing judgments.
     """
-    from probeval.satisfaction import Satisfaction, agreement_for, load_mapping, mapping_for
+    from probeval.satisfaction import Satisfaction, load_mapping, mapping_for
 
     if len(found.queries) < 2:
         return pd.DataFrame()
     try:
         mapped = mapping_for(found.metric, found.scale) if mapping is None else load_mapping(mapping)
-        users = Satisfaction.of(found, mapped, agreement=agreement_for(found.metric, found.scale))
+        users = Satisfaction.of(found, mapped, agreement=_agreement(found.metric, found.scale, mapping))
     except SatisfactionError:
         if mapping is not None:
             raise

@@ -42,7 +42,7 @@ from probeval.ties import TIE
 
 if TYPE_CHECKING:
     from probeval.reports import Page
-    from probeval.satisfaction import SatMapping
+    from probeval.satisfaction import Agreement, SatMapping
 
 __all__ = ["Evaluation", "NextPairs"]
 
@@ -187,6 +187,7 @@ class Evaluation(Shown):
         title: str | None = None,
         command: str = "",
         mapping: SatMapping | None = None,
+        agreement: Agreement | None = None,
         progress: Progress = iter,
     ) -> Page:
         """The report of the evaluation as plain data.
@@ -199,6 +200,8 @@ class Evaluation(Shown):
             The command that makes the report again.
         mapping
             A mapping to users' satisfaction; the published one of the measure when not given.
+        agreement
+            The preferences of its users; the published ones of its name when not given.
         progress
             Wraps the sections while they are made.
         """
@@ -206,7 +209,7 @@ class Evaluation(Shown):
 
         collection = self.state.judging.collection
         return report_evaluation(
-            ReportResults.of(self.state, self.choice, level=self.level, mapping=mapping),
+            ReportResults.of(self.state, self.choice, level=self.level, mapping=mapping, agreement=agreement),
             title=title or self._title(),
             command=command,
             seen=self.choice.fitted_on(collection),

@@ -12,6 +12,7 @@ from probeval.api.evaluate import evaluate
 from probeval.api.evaluation import Evaluation
 from probeval.api.inputs import Note, Progress, silent
 from probeval.api.simulate import simulate
+from probeval.api.users import agreement_named
 from probeval.errors import DataError
 from probeval.metrics import AnyMetric
 
@@ -58,7 +59,7 @@ def report(
     policies
         Simulate these policies on the finished campaign, and report the simulation.
     mapping
-        A published mapping to user satisfaction; by default that of the measure.
+        A mapping to user satisfaction, by its published name or a file of users; by default that of the measure.
     level, rope
         The probability of intervals, and the largest difference that does not matter, as in :func:`probeval.evaluate`;
         an evaluation and a campaign have their own rope.
@@ -99,18 +100,23 @@ def _page(
     from probeval.simulation import Simulation
 
     users = None if mapping is None else load_mapping(mapping)
+    agreement = None if mapping is None else agreement_named(mapping)
     place = source[0] if isinstance(source, (list, tuple)) and len(source) == 1 else source
     if isinstance(place, Simulation):
         return report_simulation(place, command=command)
     if isinstance(place, (str, PathLike)) and str(place).endswith(".json") and metric is None:
         return report_simulation(read_simulation(place), command=command)
     if _is_campaign(place):
-        return report_campaign(place, level=level, command=command, mapping=users, progress=progress)
+        return report_campaign(
+            place, level=level, command=command, mapping=users, agreement=agreement, progress=progress
+        )
     if isinstance(place, (str, PathLike)) and is_store(str(place)):
         from probeval.campaign import Campaign
 
         with Campaign.open(str(place), name=name, read_only=True) as opened:
-            return report_campaign(opened, level=level, command=command, mapping=users, progress=progress)
+            return report_campaign(
+                opened, level=level, command=command, mapping=users, agreement=agreement, progress=progress
+            )
     if not isinstance(place, Evaluation) and metric is None:
         raise DataError("Runs need a measure, such as nDCG@10.")
     if policies:
@@ -132,7 +138,7 @@ def _page(
     else:
         assert metric is not None
         evaluation = evaluate(source, metric, level=level, rope=rope, mapping=mapping, say=say, **options)
-    return evaluation.page(command=command, mapping=users, progress=progress)
+    return evaluation.page(command=command, mapping=users, agreement=agreement, progress=progress)
 
 
 def is_store(place: str) -> bool:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from probeval.api.inputs import Note, silent
 from probeval.data import Scale
 from probeval.errors import SatisfactionError
 from probeval.metrics import AnyMetric, Metric, PSat, PSucc
+from probeval.metrics.users_file import is_users_file
 from probeval.scores.evaluate import as_metric
 from probeval.selection import Goal
 
-__all__ = ["as_goal_metric", "as_rope"]
+if TYPE_CHECKING:
+    from probeval.satisfaction import Agreement
+
+__all__ = ["agreement_named", "as_goal_metric", "as_rope"]
 
 
 def as_goal_metric(
@@ -29,7 +34,19 @@ def as_goal_metric(
         return measure
     if str(rope).strip().startswith("users="):
         raise _not_of_lists(str(rope), "P(success)")
+    if mapping is not None and is_users_file(mapping):
+        raise SatisfactionError(
+            f"{mapping}: the goal success takes a mapping by its published name. A mapping of your own is for compare, "
+            "report and ropes of users."
+        )
     return measure if mapping is None or measure.name == PSucc.name else PSucc(mapping=mapping)
+
+
+def agreement_named(mapping: str) -> Agreement | None:
+    """The preferences of the users of a mapping, by its published name or from a file; None if they are not known."""
+    from probeval.satisfaction import load_agreement, published_agreements
+
+    return load_agreement(mapping) if is_users_file(mapping) else published_agreements().get(mapping)
 
 
 def _not_of_lists(rope: str, measure: str) -> SatisfactionError:
@@ -57,7 +74,7 @@ def as_rope(
     metric, scale
         The measure and the scale of the grades, whose published agreement is used; None for a table of scores.
     mapping
-        The name of a published agreement, in place of that of the measure.
+        The name of a published agreement, or a file of users, in place of that of the measure.
     say
         Receives the difference that users notice, and whose users these are.
 

@@ -53,6 +53,8 @@ from probeval.campaign.snapshot import ModelSnapshot
 from probeval.campaign.state import State, fold
 from probeval.campaign.status import Status
 from probeval.campaign.store import Store
+from probeval.campaign.study import ListTask, Study
+from probeval.campaign.study_events import ComparisonWithdrawn, ListsCompared, StudyCreated, StudySetup
 from probeval.campaign.topics import Topic, TopicList
 
 __all__ = [
@@ -64,6 +66,7 @@ __all__ = [
     "CampaignCheck",
     "Changed",
     "Commented",
+    "ComparisonWithdrawn",
     "Created",
     "Event",
     "ExportFormat",
@@ -79,6 +82,8 @@ __all__ = [
     "Judged",
     "Labelled",
     "Leased",
+    "ListTask",
+    "ListsCompared",
     "ModelSnapshot",
     "People",
     "Phase",
@@ -100,6 +105,9 @@ __all__ = [
     "Status",
     "Store",
     "StoreCheck",
+    "Study",
+    "StudyCreated",
+    "StudySetup",
     "Task",
     "TaskPurpose",
     "Topic",

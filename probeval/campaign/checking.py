@@ -8,9 +8,8 @@ from typing import Any
 
 from probeval.campaign.archive import unpack
 from probeval.campaign.candidates import Candidates
-from probeval.campaign.codec import decode
+from probeval.campaign.codec import decode, is_known
 from probeval.campaign.events import (
-    KINDS,
     Adjudicated,
     Created,
     Event,
@@ -24,6 +23,7 @@ from probeval.campaign.events import (
 )
 from probeval.campaign.state import State, fold
 from probeval.campaign.store import Store
+from probeval.campaign.study_events import ComparisonWithdrawn, ListsCompared, StudyCreated
 from probeval.campaign.tables import chained
 from probeval.data.judgments import on_scale
 from probeval.display import Brief
@@ -111,11 +111,14 @@ def _faults(store: Store, key: int, name: str) -> Iterator[str]:
         try:
             events.append(decode(row))
         except (ProbevalError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            why = str(error) if row["kind"] in KINDS else f"unknown kind {row['kind']!r}"
+            why = str(error) if is_known(row["kind"]) else f"unknown kind {row['kind']!r}"
             yield f"event {row['number']} cannot be read: {why:.100}"
     yield from _broken_parts(store, key, events)
     try:
         state = fold(State(), events)
+        if state.study is not None:
+            yield from _wrong_answers(events, store.part_names(key))
+            return
         late = [event.part for event in state.runs]
         collection = unpack(name, lambda part: store.part(key, part), late=late)
         retrieved = Candidates(collection, state.settings.depth).retrieved
@@ -126,6 +129,24 @@ def _faults(store: Store, key: int, name: str) -> Iterator[str]:
     last = max((point["number"] for point in store.curve(key)), default=0)
     if last > state.number:
         yield f"the log ends at event {state.number}, but a snapshot includes event {last}: the end is missing"
+
+
+def _wrong_answers(events: Sequence[Event], parts: Sequence[str]) -> Iterator[str]:
+    """Events of a study with users that no decision could have made."""
+    standing = dict[tuple[str, int], ListsCompared]()
+    if "questions" not in parts:
+        yield "the part 'questions' is missing"
+    for event in events:
+        if isinstance(event, StudyCreated) != (event.number == 1):
+            yield f"event {event.number}: only the first event creates the study"
+        if isinstance(event, ListsCompared):
+            if (event.by, event.question) in standing:
+                yield f"event {event.number}: question {event.question} is answered twice by {event.by!r}"
+            standing[event.by, event.question] = event
+        elif isinstance(event, ComparisonWithdrawn):
+            answer = standing.pop((event.by, event.question), None)
+            if answer is None or answer.number != event.answer:
+                yield f"event {event.number}: no answer {event.answer} by {event.by!r} to withdraw"
 
 
 def _broken_chain(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:

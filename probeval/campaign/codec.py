@@ -9,11 +9,18 @@ from typing import Any
 
 from probeval.campaign.events import KINDS, Event, Phase, Role, TaskPurpose
 from probeval.campaign.setup import Setup
+from probeval.campaign.study_events import STUDY_KINDS, StudySetup
 from probeval.selection import Pick
 
-__all__ = ["decode", "encode"]
+__all__ = ["decode", "encode", "is_known"]
 
 HEAD = ("number", "time", "by", "token")
+ALL_KINDS = {**KINDS, **STUDY_KINDS}
+
+
+def is_known(kind: str) -> bool:
+    """Whether this version has events of a kind."""
+    return kind in ALL_KINDS
 
 
 def encode(event: Event) -> dict[str, Any]:
@@ -44,10 +51,10 @@ def decode(row: Mapping[str, Any]) -> Event:
     for name, convert in CONVERTED.items():
         if rest.get(name) is not None:
             rest[name] = convert(rest[name])
-    event = KINDS[row["kind"]](**{name: row[name] for name in HEAD}, **rest)
+    event = ALL_KINDS[row["kind"]](**{name: row[name] for name in HEAD}, **rest)
     for field in fields(event):
         wanted, value = TYPES.get(str(field.type)), getattr(event, field.name)
-        if wanted is not None and (not isinstance(value, wanted) or isinstance(value, bool)):
+        if wanted is not None and (not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool)):
             raise TypeError(f"{field.name} must be {field.type}, got {value!r}")
     return event
 
@@ -60,11 +67,13 @@ CONVERTED: dict[str, Callable[[Any], Any]] = {
     "phase": Phase,
     "purpose": TaskPurpose,
     "role": Role,
+    "study": StudySetup.from_dict,
 }
 TYPES: dict[str, type | tuple[type, ...]] = {
     "str": str,
     "str | None": (str, type(None)),
     "int": int,
+    "bool": bool,
     "float": (float, int),
     "float | None": (float, int, type(None)),
 }

@@ -13,6 +13,7 @@ from probeval.campaign.events import Created, Event, GuidelineChanged, QueriesCh
 from probeval.campaign.exchange import Incoming, incoming_events
 from probeval.campaign.parsing import as_name, as_text, as_texts
 from probeval.campaign.setup import Setup
+from probeval.campaign.study_events import StudySetup
 from probeval.data.collection import Collection
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
@@ -31,19 +32,19 @@ SPACE = re.compile(r"[\s\x00-\x1f\x7f]")
 
 @dataclass(frozen=True)
 class Creation:
-    """A campaign ready to be added to a store.
+    """A campaign, or a study with users, ready to be added to a store.
 
     Parameters
     ----------
     setup
         Its settings.
     parts
-        Runs, metadata, labels, vectors and a custom model card, by name.
+        Runs, metadata, labels, vectors and a custom model card, or the questions of a study, by name.
     events
         The first events of its log, not yet numbered.
     """
 
-    setup: Setup
+    setup: Setup | StudySetup
     parts: Mapping[str, bytes]
     events: tuple[Event, ...]
 

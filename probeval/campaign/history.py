@@ -26,13 +26,14 @@ from probeval.campaign.events import (
     TopicsAssigned,
 )
 from probeval.campaign.setup import Setup
+from probeval.campaign.study_events import StudyCreated
 
 __all__ = ["HistoryEntry", "changed_settings", "history"]
 
 # Events that change what a campaign is, apart from its judgments.
 CHANGES = (
     Created, Changed, GuidelineChanged, QueryGuidelinesChanged, QueriesChanged, TopicsAssigned, GoldChanged, Imported,
-    Labelled, RunsAdded, PhaseChanged, Invited, Revoked,
+    Labelled, RunsAdded, PhaseChanged, Invited, Revoked, StudyCreated,
 )  # fmt: skip
 HIDDEN = {"number", "time", "by", "token", "query", "doc", "pick", "digest", "until", "part"}
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
@@ -88,6 +89,8 @@ def _what(event: Event, before: Setup | None) -> str:
     match event:
         case Created():
             return f"{event.setup.metric}, scale {event.setup.scale}, {event.setup.stopping}"
+        case StudyCreated():
+            return f"{event.study.metric}, scale {event.study.scale}, lists of {event.study.depth}"
         case Changed() if before is not None:
             changes = changed_settings(before, event.setup)
             return ", ".join(f"{name} {old} -> {new}" for name, (old, new) in changes.items())

@@ -46,6 +46,7 @@ from probeval.campaign.events import (
     Withdrawn,
 )
 from probeval.campaign.setup import Setup
+from probeval.campaign.study_events import ComparisonWithdrawn, ListsCompared, StudyCreated, StudySetup
 from probeval.data.judgments import Judgments
 from probeval.display import Brief
 from probeval.errors import CampaignError
@@ -113,6 +114,8 @@ class State(Brief):
         another pool or measure.
     phase_change
         The latest pause, closing or the like; None if there was none.
+    study, compared
+        The settings of a study with users, which is no campaign; and its answers, by user and question.
     access
         The people who may sign in, and their sessions.
     tokens
@@ -144,12 +147,16 @@ class State(Brief):
     runs: tuple[RunsAdded, ...] = ()
     pooled: int = 0
     phase_change: PhaseChanged | None = None
+    study: StudySetup | None = None
+    compared: Mapping[tuple[str, int], ListsCompared] = field(default_factory=dict)
     access: Access = field(default_factory=Access)
     tokens: Mapping[str, Event] = field(default_factory=dict)
 
     @property
     def settings(self) -> Setup:
         """The current settings."""
+        if self.study is not None:
+            raise CampaignError(f"{self.study.name!r} is a study with users. Use probeval users.")
         if self.setup is None:
             raise CampaignError("The log does not begin with the creation of a campaign.")
         return self.setup
@@ -358,6 +365,12 @@ class _Draft:
                 self.now = replace(self.now, phase_change=event)
             case Invited() | Revoked() | SignedIn() | SignedOut():
                 self.now = replace(self.now, access=self.now.access.after(event))
+            case StudyCreated():
+                self.now = replace(self.now, study=event.study)
+            case ListsCompared():
+                self.of("compared")[event.by, event.question] = event
+            case ComparisonWithdrawn():
+                self.of("compared").pop((event.by, event.question), None)
             case Leased():
                 leases = self.of("leases")
                 leases[event.pair] = {**leases.get(event.pair, {}), event.by: event}

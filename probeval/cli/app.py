@@ -40,6 +40,7 @@ from probeval.cli.report import report
 from probeval.cli.reuse import reuse
 from probeval.cli.schema import schema
 from probeval.cli.simulate import simulate
+from probeval.cli.users import users
 from probeval.cli.validate import validate
 from probeval.errors import ProbevalError
 from probeval.extensions import import_file
@@ -56,6 +57,7 @@ VERBS = {
     "simulate": "Compare policies on a finished campaign.",
     "campaign": "Judge alone or in a team, step by step.",
     "judge": "Serve the judging page.",
+    "users": "Ask users which of two lists is better.",
     "aggregate": "Aggregate crowd votes into grades.",
     "convert": "Convert judgments for another tool.",
     "report": "Write a report as one HTML file.",
@@ -210,7 +212,8 @@ campaign.add_typer(runs, name="runs", cls=VerbGroup)
 campaign.add_typer(assessors, name="assessors", cls=VerbGroup)
 app.add_typer(campaign, name="campaign", short_help=VERBS["campaign"], cls=VerbGroup)
 app.add_typer(models, name="models", short_help=VERBS["models"], cls=VerbGroup)
-for group in (app, campaign, runs, assessors, models):
+app.add_typer(users, name="users", short_help=VERBS["users"], cls=VerbGroup)
+for group in (app, campaign, runs, assessors, models, users):
     for command in group.registered_commands:
         command.cls = Verb
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import pandas as pd
@@ -12,6 +11,17 @@ from probeval.cli.assessor_texts import no_texts
 from probeval.cli.campaign_documents import AddressDocument
 from probeval.cli.options import Format, OutputFormat, Quiet, Seed
 from probeval.cli.output import Talk, write
+from probeval.cli.serving import (
+    AssessorFile,
+    Certificate,
+    Host,
+    PageDocs,
+    Port,
+    PrivateKey,
+    PublicHosts,
+    check_https,
+    roster_of,
+)
 from probeval.cli.stores import Name, StorePlace, opened_campaign
 from probeval.errors import ProbevalError
 
@@ -20,44 +30,20 @@ __all__ = ["judge"]
 
 def judge(
     store: StorePlace,
-    docs: Annotated[
-        Path | None,
-        typer.Option(
-            "--docs",
-            metavar="FILE",
-            help="A table of documents: doc and text, optionally title, link, audio, image; or irds:ID.",
-        ),
-    ] = None,
-    host: Annotated[
-        str,
-        typer.Option(
-            "--host", metavar="HOST", help="The address to listen on; other than localhost needs invited assessors."
-        ),
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="The port; 0 takes a free one.")] = 8517,
-    assessor_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--assessor-file", metavar="FILE", help="Invite those of a table: assessor, token and optionally role."
-        ),
-    ] = None,
+    docs: PageDocs = None,
+    host: Host = "127.0.0.1",
+    port: Port = 8517,
+    assessor_file: AssessorFile = None,
     assessor: Annotated[
         str | None,
         typer.Option("--assessor", metavar="NAME", help="Judge alone under this name, on this machine only."),
     ] = None,
-    public_host: Annotated[
-        list[str] | None,
-        typer.Option("--public-host", metavar="NAME", help="A host name of this server for browsers; may be repeated."),
-    ] = None,
+    public_host: PublicHosts = None,
     show_ranking: Annotated[
         bool, typer.Option("--show-ranking", help="Show the ranking to assessors; it may bias them.")
     ] = False,
-    certificate: Annotated[
-        Path | None, typer.Option("--certificate", metavar="FILE", help="A certificate, for HTTPS.")
-    ] = None,
-    key: Annotated[
-        Path | None, typer.Option("--key", metavar="FILE", help="The private key of the certificate.")
-    ] = None,
+    certificate: Certificate = None,
+    key: PrivateKey = None,
     name: Name = None,
     output_format: Format = OutputFormat.table,
     seed: Seed = 0,
@@ -68,30 +54,14 @@ def judge(
     Example: probeval judge mine.db --docs documents.jsonl
     """
     try:
-        from probeval.web import PoolDocuments, Roster, read_assessors, serve
-        from probeval.web.server import is_loopback
+        from probeval.web import PoolDocuments, serve
     except ImportError as error:
         raise ProbevalError(f"The judging page needs {error.name}: pip install 'probeval[web]'.") from None
 
     talk = Talk(quiet=quiet)
-    if (certificate is None) != (key is None):
-        raise ProbevalError("HTTPS needs both --certificate and --key.")
-    for file in filter(None, (certificate, key)):
-        if not file.is_file():
-            raise ProbevalError(f"{file}: no such file.")
-    if assessor is not None and assessor_file is not None:
-        raise ProbevalError("Give --assessor to judge alone, or --assessor-file for a team, not both.")
-    people = [] if assessor_file is None else read_assessors(assessor_file)
+    check_https(certificate, key)
     with opened_campaign(store, name) as campaign:
-        for revoked in campaign.people.add("owner", people) if people else []:
-            talk(f"{revoked}: the token in {assessor_file} was revoked or belongs to another person. Give a new one.")
-        team = assessor is None and bool(campaign.people.access.tokens)
-        if not team and not is_loopback(host):
-            raise ProbevalError(
-                f"{host}: every assessor outside this machine needs a token. Invite them with probeval campaign "
-                "assessors add, or give an --assessor-file."
-            )
-        roster = Roster(campaign, alone=None if team else assessor or "owner")
+        roster = roster_of(campaign, assessor=assessor, assessor_file=assessor_file, host=host, say=talk)
         documents = None if docs is None else PoolDocuments(docs, lambda: campaign.docs)
         if documents is not None:
             talk(f"{len(documents):,} of {len(campaign.docs):,} documents of the pool are in {docs}.")
@@ -104,7 +74,7 @@ def judge(
             if not campaign.state.texts:
                 talk(no_texts(store))
             talk("Open this address in a browser. Ctrl+C stops the server.")
-            if team:
+            if roster.alone is None:
                 talk("Everyone signs in with their link: probeval campaign assessors add STORE NAME prints one.")
 
         serve(

@@ -297,8 +297,8 @@ MappingName = Annotated[
     str | None,
     typer.Option(
         "--mapping",
-        metavar="NAME",
-        help="A published mapping to user satisfaction, such as DCGl@5/broad; default: that of the measure.",
+        metavar="NAME|FILE",
+        help="A mapping to user satisfaction: DCGl@5/broad, or a file of your users; default: that of the measure.",
     ),
 ]
 Rope = Annotated[

@@ -70,6 +70,8 @@ def documents() -> dict[str, tuple[str, Any]]:
     from probeval.reliability.gstudy import GStudies, GStudyDocument
     from probeval.reliability.posterior import ScorePosteriorDocument
     from probeval.reliability.significance import PairwiseDocument
+    from probeval.satisfaction.questions import ListQuestionsDocument
+    from probeval.satisfaction.study_documents import UserStudyDocument
     from probeval.simulation.documents import SimulationDocument
     from probeval.simulation.planned import PlanDocument
     from probeval.simulation.reuse import ReuseStudyDocument
@@ -82,6 +84,9 @@ def documents() -> dict[str, tuple[str, Any]]:
         "next": ("the pairs to judge next", NextDocument | printed.FairnessDocument),
         "simulate": ("trajectories of policies", SimulationDocument),
         "judge": ("the address of the judging page", campaigns.AddressDocument),
+        "users create": ("the questions of a study", ListQuestionsDocument),
+        "users serve": ("the address of the page of a study", campaigns.AddressDocument),
+        "users report": ("the results of a study", UserStudyDocument),
         "aggregate": ("aggregated votes and their workers, or scores", AggregationDocument | DocumentScoresDocument),
         "convert": ("the written judgments", printed.ConvertDocument),
         "report": ("a written report", printed.ReportDocument),

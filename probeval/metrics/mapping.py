@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,7 +21,9 @@ from probeval.metrics.convert import AnyMetric, metric_of
 from probeval.metrics.graded import GAP, Q
 from probeval.metrics.linear import CG, DCG, RBP, P
 from probeval.metrics.metric import Metric
+from probeval.metrics.ratio import nDCG
 from probeval.metrics.recall import AP
+from probeval.metrics.users_file import is_users_file, read_users_file
 
 __all__ = [
     "SHAPES",
@@ -46,12 +49,14 @@ SHAPES = {
     "monotone": "the nearest polynomial of degree 6 that rises and stays in [0, 1]",
 }
 
-# The measures of Urbano (2013) are user-oriented: 1 only for a list of top grades. "l" and "e" are the gains.
+# The measures of Urbano (2013) are user-oriented: 1 only for a list of top grades. "l" and "e" are the gains. nDCG@5 is
+# of Urbano and others (2012); each of their queries had five documents of the top grade.
 GAINED = {"CG": CG, "DCG": DCG, "Q": Q(norm="perfect"), "RBP": RBP(norm="perfect")}
 MEASURES: dict[Metric, str] = {
     P @ 5: "P@5",
     AP(norm="perfect") @ 5: "AP@5",
     GAP(norm="perfect") @ 5: "GAP@5",
+    nDCG(gain="linear") @ 5: "nDCG@5",
     **{metric(gain="linear") @ 5: f"{name}l@5" for name, metric in GAINED.items()},
     **{metric(gain="exp") @ 5: f"{name}e@5" for name, metric in GAINED.items()},
 }
@@ -230,9 +235,10 @@ def _rising(x: Floats, y: Floats) -> tuple[float, ...]:
 
 @cache
 def published_mappings() -> Mapping[str, SatMapping]:
-    """Return the 40 mappings of Urbano (2013, Tables 4.2 and 4.3), by measure and scale: ``GAP@5/broad``.
+    """Return the published mappings, by measure and scale: ``GAP@5/broad``.
 
-    They come from 2,025 answers about pairs of lists of five music clips.
+    Forty are those of Urbano (2013, Tables 4.2 and 4.3), from 2,025 answers about pairs of lists of five music clips.
+    That of nDCG@5 is fitted to the 884 answers without preference of Urbano and others (2012).
     """
     text = files("probeval.metrics").joinpath("cubic.csv").read_text(encoding="utf-8")
     return {
@@ -240,14 +246,23 @@ def published_mappings() -> Mapping[str, SatMapping]:
             (float(row["a0"]), float(row["a1"]), float(row["a2"]), float(row["a3"])),
             f"{row['measure']}/{row['scale']}",
             float(row["residual"]),
-            "Urbano 2013, music similarity, lists of 5",
+            row["origin"],
         )
         for row in csv.DictReader(text.splitlines())
     }
 
 
 def load_mapping(name: str) -> SatMapping:
-    """Return a published mapping by name, for its own measure or as an approximation for another."""
+    """Return a mapping by its published name, or from a file, for its own measure or as an approximation for another.
+
+    Files are those of :meth:`probeval.satisfaction.UserStudy.save`; their names end in ``.json``.
+    """
+    if is_users_file(name):
+        users = read_users_file(Path(name))
+        if users["mapping"] is None:
+            raise SatisfactionError(f"{name}: has no mapping to satisfaction: its answers cover too few scores.")
+        curve = users["mapping"]
+        return SatMapping(tuple(curve["coefficients"]), users["name"], curve["residual"], users["origin"])
     known = published_mappings()
     if name not in known:
         raise SatisfactionError(f"No published mapping {name!r}: {', '.join(known)}.{did_you_mean(name, known)}")

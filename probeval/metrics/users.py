@@ -37,6 +37,12 @@ def mapped_gains(metric: Metric, scale: Scale) -> Floats:
     return scale.gains if measure.definition.gains is None else measure.gains(scale)
 
 
+def bounds_of_users(metric: Metric, rises: bool) -> str | None:
+    """Return the method of bounds; none if a higher score may satisfy fewer, or a higher grade may lower the score."""
+    measure = mapped_measure(metric, Scale.binary())
+    return "monotone" if rises and measure.definition.bounds(measure) != "ratio" else None
+
+
 @define(
     "PSat",
     "the share of users who are satisfied with the list, by a published mapping from its score",
@@ -44,7 +50,7 @@ def mapped_gains(metric: Metric, scale: Scale) -> Floats:
     parameters={"mapping": MAPPING},
     cutoff=RANKS,
     gains=mapped_gains,
-    bounds=lambda metric: "monotone" if users_mapping(metric).is_monotone else None,
+    bounds=lambda metric: bounds_of_users(metric, users_mapping(metric).is_monotone),
 )
 def PSat(metric: Metric, lists: Lists) -> Floats:
     return users_mapping(metric)(mapped_measure(metric, lists.scale).scores(lists))
@@ -57,7 +63,7 @@ def PSat(metric: Metric, lists: Lists) -> Floats:
     parameters={"mapping": MAPPING},
     cutoff=RANKS,
     gains=mapped_gains,
-    bounds=lambda metric: "monotone" if users_mapping(metric).succeeds_from_a_score_on else None,
+    bounds=lambda metric: bounds_of_users(metric, users_mapping(metric).succeeds_from_a_score_on),
 )
 def PSucc(metric: Metric, lists: Lists) -> Floats:
     scores = mapped_measure(metric, lists.scale).scores(lists)

@@ -23,7 +23,7 @@ from probeval.reports.results import TWO, ReportResults
 
 if TYPE_CHECKING:
     from probeval.campaign import Campaign, Status
-    from probeval.satisfaction import SatMapping
+    from probeval.satisfaction import Agreement, SatMapping
     from probeval.selection import AuditReport
 
 __all__ = ["paragraph", "report_campaign", "report_evaluation", "reproduction"]
@@ -234,6 +234,7 @@ def report_campaign(
     level: float = 0.95,
     command: str = "",
     mapping: SatMapping | None = None,
+    agreement: Agreement | None = None,
     progress: Callable[[Sequence[Any]], Iterable[Any]] = iter,
 ) -> Page:
     """Return the report of a campaign. Fits the model at several milestones.
@@ -248,7 +249,9 @@ def report_campaign(
     except ModelError:  # the campaign has a card of its own
         choice = Choice(setup.model, state.judging.model, "it is the campaign's own.", setup.scale, "of the campaign")
     audited = campaign.audit()
-    found = ReportResults.along(state, choice, _in_order(campaign), level=level, mapping=mapping, progress=progress)
+    found = ReportResults.along(
+        state, choice, _in_order(campaign), level=level, mapping=mapping, agreement=agreement, progress=progress
+    )
     last = max((event.time for event in campaign.log()[-1:]), default=0.0)
     page = report_evaluation(
         found,

@@ -15,7 +15,7 @@ from probeval.relevance import Choice, Hierarchical
 from probeval.reliability import DStudy, Estimate, GStudy, dstudy, gstudy
 from probeval.reliability.dstudy import QUERIES
 from probeval.reports.milestones import Milestone, as_judged, draw_queries, milestone
-from probeval.satisfaction import Satisfaction, SatMapping, mapping_for, published_agreements
+from probeval.satisfaction import Agreement, Satisfaction, SatMapping, mapping_for, published_agreements
 from probeval.scores import Ranking, Score, Scores
 from probeval.selection import (
     JudgingState,
@@ -85,6 +85,8 @@ class ReportResults(Brief):
         The level of intervals.
     mapping
         A mapping to user satisfaction; by default the published one of the measure, if any.
+    agreement
+        The preferences of the users of the mapping; by default the published ones of its name, if any.
     """
 
     state: JudgingState
@@ -93,10 +95,17 @@ class ReportResults(Brief):
     ordered: bool = False
     level: float = 0.95
     mapping: SatMapping | None = None
+    agreement: Agreement | None = None
 
     @classmethod
     def of(
-        cls, state: JudgingState, choice: Choice, *, level: float = 0.95, mapping: SatMapping | None = None
+        cls,
+        state: JudgingState,
+        choice: Choice,
+        *,
+        level: float = 0.95,
+        mapping: SatMapping | None = None,
+        agreement: Agreement | None = None,
     ) -> ReportResults:
         """Return the results of an evaluation, with two milestones: before the first judgment, and now.
 
@@ -104,11 +113,11 @@ class ReportResults(Brief):
         """
         marks: list[Milestone] = []
         if len(state.scores.systems) == TWO:
-            return cls(state, choice, level=level, mapping=mapping)
+            return cls(state, choice, level=level, mapping=mapping, agreement=agreement)
         if state.scores.judged:
             marks.append(milestone(_before_judging(state)))
         marks.append(milestone(state))
-        return cls(state, choice, tuple(marks), level=level, mapping=mapping)
+        return cls(state, choice, tuple(marks), level=level, mapping=mapping, agreement=agreement)
 
     @classmethod
     def along(
@@ -119,6 +128,7 @@ class ReportResults(Brief):
         *,
         level: float = 0.95,
         mapping: SatMapping | None = None,
+        agreement: Agreement | None = None,
         progress: Callable[[Sequence[Any]], Iterable[Any]] = iter,
     ) -> ReportResults:
         """Return the results of a campaign judged in this order, with several milestones.
@@ -132,7 +142,7 @@ class ReportResults(Brief):
             marks.append(milestone(step))
         if len(judgments):
             marks.append(milestone(state))
-        return cls(state, choice, tuple(marks), ordered=True, level=level, mapping=mapping)
+        return cls(state, choice, tuple(marks), ordered=True, level=level, mapping=mapping, agreement=agreement)
 
     @property
     def scores(self) -> Scores:
@@ -238,7 +248,7 @@ class ReportResults(Brief):
         """User satisfaction, by the given mapping or the published one of the measure."""
         metric, scale = self.scores.metric, self.state.prediction.relevance.scale
         mapping = mapping_for(metric, scale) if self.mapping is None else self.mapping
-        known = published_agreements().get(mapping.name)
+        known = self.agreement or published_agreements().get(mapping.name)
         target = "collection" if self.population is None else "population"
         return Satisfaction.of(self.by_query, mapping, agreement=known, target=target)
 

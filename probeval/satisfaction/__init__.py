@@ -1,4 +1,4 @@
-"""User satisfaction: the users satisfied by a score, successful queries, and noticeable differences."""
+"""User satisfaction: the users satisfied by a score, successful queries, noticeable differences, and studies."""
 
 from probeval.metrics.mapping import (
     SHAPES,
@@ -9,6 +9,7 @@ from probeval.metrics.mapping import (
     published_mappings,
     tenths,
 )
+from probeval.satisfaction.answers import ListAnswers, read_list_answers
 from probeval.satisfaction.distributions import FAMILIES, Fit, fit_scores, goodness_of_fit, omega_squared
 from probeval.satisfaction.preferences import (
     ANSWERS,
@@ -19,6 +20,8 @@ from probeval.satisfaction.preferences import (
     published_agreements,
     read_preferences,
 )
+from probeval.satisfaction.questions import ListQuestion, ListQuestions, choose_lists
+from probeval.satisfaction.study import ListUser, UserStudy
 from probeval.satisfaction.users import Noticed, Satisfaction, UserEstimate, satisfied_users
 
 __all__ = [
@@ -27,12 +30,18 @@ __all__ = [
     "SHAPES",
     "Agreement",
     "Fit",
+    "ListAnswers",
+    "ListQuestion",
+    "ListQuestions",
+    "ListUser",
     "Noticed",
     "Preferences",
     "SatMapping",
     "Satisfaction",
     "UserEstimate",
+    "UserStudy",
     "agreement_for",
+    "choose_lists",
     "fit_mapping",
     "fit_scores",
     "goodness_of_fit",
@@ -42,6 +51,7 @@ __all__ = [
     "omega_squared",
     "published_agreements",
     "published_mappings",
+    "read_list_answers",
     "read_preferences",
     "satisfied_users",
     "tenths",

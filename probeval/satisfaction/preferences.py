@@ -22,6 +22,7 @@ from probeval.display import Described, Shown, View
 from probeval.errors import DataError, SatisfactionError, did_you_mean
 from probeval.metrics import AnyMetric
 from probeval.metrics.mapping import EDGE, TENTHS, SatMapping, fit_mapping, published_names, tenths
+from probeval.metrics.users_file import is_users_file, read_users_file
 from probeval.schema import records
 
 __all__ = [
@@ -321,7 +322,15 @@ def published_agreements() -> Mapping[str, Agreement]:
 
 
 def load_agreement(name: str) -> Agreement:
-    """Return the bundled agreement of this name, for its own measure or as an approximation for another."""
+    """Return the agreement with this published name, or from a file, for its own measure or as an approximation.
+
+    Files are those of :meth:`UserStudy.save`; their names end in ``.json``.
+    """
+    if is_users_file(name):
+        users = read_users_file(Path(name))
+        found = users["agreement"]
+        better, neither, worse = map(np.array, (found["better"], found["neither"], found["worse"]))
+        return Agreement(better, neither, worse, users["name"], users["origin"])
     known = published_agreements()
     if name not in known:
         raise SatisfactionError(f"No agreement {name!r}: {', '.join(known)}.{did_you_mean(name, known)}")

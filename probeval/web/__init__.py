@@ -5,7 +5,8 @@ from probeval.web.board import Board
 from probeval.web.documents import Document, PoolDocuments, read_documents
 from probeval.web.entry import Guesses
 from probeval.web.guard import Guard, Limiter
-from probeval.web.server import serve
+from probeval.web.lists import study_application
+from probeval.web.server import serve, serve_study
 from probeval.web.site import application
 
 __all__ = [
@@ -21,4 +22,6 @@ __all__ = [
     "read_assessors",
     "read_documents",
     "serve",
+    "serve_study",
+    "study_application",
 ]

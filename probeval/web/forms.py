@@ -26,6 +26,9 @@ FIELDS = {
     "text": 10_000,
     "token": 500,
     "seconds": 20,
+    "question": 15,
+    "choice": 10,
+    "good": 5,
 }
 NUMBER = re.compile(r"[0-9]{1,12}(\.[0-9]{1,6})?")
 
@@ -60,9 +63,13 @@ class Form(dict[str, str]):
     @property
     def judgment(self) -> int:
         """The number of a judgment."""
-        text = self["judgment"]
+        return self.number("judgment")
+
+    def number(self, name: str) -> int:
+        """The number in a field."""
+        text = self[name]
         if not NUMBER.fullmatch(text) or "." in text:
-            raise HTTPException(400, f"The judgment must be given by its number, got {text!r}.")
+            raise HTTPException(400, f"The {name} must be given by its number, got {text!r}.")
         return int(text)
 
     def token(self, person: Assessor, kind: str) -> str | None:

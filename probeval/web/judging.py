@@ -16,7 +16,6 @@ from probeval.campaign import Phase, State, Task, TaskPurpose
 from probeval.data.scale import Scale
 from probeval.web.assessors import Assessor
 from probeval.web.documents import Document
-from probeval.web.entry import COOKIE
 from probeval.web.forms import Form
 from probeval.web.highlight import mark_terms
 
@@ -44,14 +43,9 @@ class JudgingPage:
 
     async def next_document(self, request: Request) -> Response:
         """The judging page with the next document."""
-        try:
-            person = self.site.person(request)
-        except HTTPException as error:
-            if error.status_code != 401:
-                raise
-            if COOKIE in request.cookies:
-                return self.site.entry.sign_in(request, wrong=str(error.detail), code=401)
-            return RedirectResponse("/login", 303)
+        person = self.site.person_or_sign_in(request)
+        if isinstance(person, Response):
+            return person
         tasks = await run_in_threadpool(self.site.campaign.next, person.name)
         return await run_in_threadpool(self.page, "judge.html", person, tasks)
 

@@ -7,19 +7,21 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import uvicorn
+from starlette.types import ASGIApp
 
-from probeval.campaign import Campaign, Refresher
+from probeval.campaign import Campaign, Refresher, Study
 from probeval.errors import CampaignError
 from probeval.web.assessors import Roster
 from probeval.web.board import Board
 from probeval.web.documents import Document
+from probeval.web.lists import study_application
 from probeval.web.site import application
 
-__all__ = ["LOOPBACK", "is_loopback", "serve"]
+__all__ = ["LOOPBACK", "is_loopback", "serve", "serve_study"]
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 EVERYWHERE = ("0.0.0.0", "::", "")
@@ -70,16 +72,68 @@ def serve(
     tell
         Called with messages about background failures and the end.
     """
+    tell = _without_repeats(tell)
+
+    @contextmanager
+    def page(hosts: set[str]) -> Iterator[ASGIApp]:
+        with campaign.serving(), Board(campaign, tell=tell) as board, Refresher(campaign, tell=tell):
+            yield application(
+                campaign, roster=roster, board=board, hosts=hosts, documents=documents, show_ranking=show_ranking
+            )
+
+    _serve(page, roster, host, port, names, certificate, key, ready)
+    tell("Stopped. All saved judgments are in the store.")
+
+
+def serve_study(
+    study: Study,
+    *,
+    roster: Roster,
+    documents: Mapping[str, Document] | None = None,
+    host: str = "127.0.0.1",
+    port: int = 8517,
+    names: Collection[str] = (),
+    certificate: Path | None = None,
+    key: Path | None = None,
+    ready: Callable[[str], object] = lambda _: None,
+    tell: Callable[[str], object] = lambda _: None,
+) -> None:
+    """Serve the page of a study with users until the process is stopped.
+
+    Parameters
+    ----------
+    study, roster, documents
+        As :func:`probeval.web.study_application` takes them.
+    host, port, names, certificate, key, ready, tell
+        As in :func:`serve`.
+    """
+
+    @contextmanager
+    def page(hosts: set[str]) -> Iterator[ASGIApp]:
+        with study.serving():
+            yield study_application(study, roster=roster, hosts=hosts, documents=documents)
+
+    _serve(page, roster, host, port, names, certificate, key, ready)
+    tell("Stopped. All saved answers are in the store.")
+
+
+def _serve(
+    page: Callable[[set[str]], AbstractContextManager[ASGIApp]],
+    roster: Roster,
+    host: str,
+    port: int,
+    names: Collection[str],
+    certificate: Path | None,
+    key: Path | None,
+    ready: Callable[[str], object],
+) -> None:
+    """Listen, and serve a page for these host names until the process is stopped."""
     if roster.alone is not None and not is_loopback(host):
         raise CampaignError(f"{host}: every assessor outside this machine needs a token. Invite them.")
     listener = _listen(host, port)
-    tell = _without_repeats(tell)
     try:
         hosts = {*LOOPBACK, *names, *(_own_names() if host in EVERYWHERE else [host])}
-        with campaign.serving(), Board(campaign, tell=tell) as board, Refresher(campaign, tell=tell):
-            app = application(
-                campaign, roster=roster, board=board, hosts=hosts, documents=documents, show_ranking=show_ranking
-            )
+        with page(hosts) as app:
             config = uvicorn.Config(
                 app,
                 log_level="warning",
@@ -100,7 +154,6 @@ def serve(
                 uvicorn.Server(config).run(sockets=[listener])
     finally:
         listener.close()
-    tell("Stopped. All saved judgments are in the store.")
 
 
 def _without_repeats(tell: Callable[[str], object]) -> Callable[[str], object]:

@@ -210,6 +210,17 @@ def test_a_campaign_prints_what_its_schemas_say(
     check("campaign restore", json.loads(said.out))
 
 
+def test_the_verbs_of_users(probeval: Run, folder: Path, tmp_path: Path) -> None:
+    said = probeval(
+        "users", "create", tmp_path / "s.db", *runs(folder), "--metric", "P@5", "--pairs", 5, "--format", "json", "-q"
+    )
+    check("users create", json.loads(said.out))
+    for rows in ("p,.1,.2,a,,\nq,.4,.4,good,same,2\n", "".join(f"p,.{i},.{i},bad,,\n" for i in range(1, 9))):
+        (tmp_path / "answers.csv").write_text(f"user,score_a,score_b,answer,trap,seconds\n{rows}")
+        said = probeval("users", "report", "--answers", tmp_path / "answers.csv", "--format", "json", "--quiet")
+        check("users report", json.loads(said.out))
+
+
 @pytest.mark.parametrize("verb", documents())
 def test_every_schema_is_valid_and_says_what_it_is(verb: str, probeval: Run) -> None:
     schema = json.loads(probeval("schema", *verb.split()).out)
@@ -220,7 +231,7 @@ def test_every_schema_is_valid_and_says_what_it_is(verb: str, probeval: Run) -> 
 
 
 def test_every_verb_has_a_schema(probeval: Run) -> None:
-    assert set(VERBS) - {"campaign"} <= documents().keys()
+    assert set(VERBS) - {"campaign", "users"} <= documents().keys()
     listed = probeval("schema", "--format", "csv").out.splitlines()
     assert [line.split(",")[0] for line in listed[1:]] == list(documents())
 

@@ -54,6 +54,8 @@ def test_by_draws_they_are_p_sat_and_p_success(campaign, metric, name):
 def test_bounds_where_they_are_exact():
     lists = Lists.of_grades([[2, np.nan, 1, np.nan, 0], [2, 2, 2, 2, np.nan]], Scale.graded(2))
     assert np.isnan(bounds(parse('PSat(mapping="CGl@5/broad")'), lists)).all()  # this mapping is not monotone
+    for name in ('PSat(mapping="nDCG@5/broad")', 'PSucc(mapping="nDCG@5/broad")'):
+        assert np.isnan(bounds(parse(name), lists)).all()  # a relevant document outside the list lowers nDCG
     for name in ('PSat(mapping="DCGl@5/broad")', 'PSucc(mapping="CGl@5/broad")', 'PSucc(mapping="GAP@5/broad")'):
         metric = parse(name)
         every = [

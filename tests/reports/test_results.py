@@ -20,7 +20,7 @@ from probeval.reports.pages import _figures, _lead
 from probeval.reports.results import EffectSize
 from probeval.reports.satisfaction import users
 from probeval.reports.sections import judging, model, pairs, ranking, reliability
-from probeval.satisfaction import load_mapping
+from probeval.satisfaction import load_agreement, load_mapping
 from probeval.selection import Judging
 from probeval.selection.two_systems import probability
 
@@ -270,6 +270,11 @@ def test_users_are_asked_where_a_mapping_applies(partial: ReportResults, page: P
     assert "such as DCGl@5/broad" in text(users(other).parts[0])  # nothing is published for it
     lent = users(replace(other, mapping=load_mapping("DCGl@5/broad")))
     assert "DCGl@5/broad" in text(lent.parts[0])
+    assert "of 100 users" in text(lent.parts[-1])
+    own = replace(load_mapping("DCGl@5/broad"), name="AP@5/mine")  # of a study: no agreement is published by this name
+    assert "of 100 users" not in text(users(replace(other, mapping=own)).parts[-1])
+    asked = replace(other, mapping=own, agreement=load_agreement("DCGl@5/broad"))
+    assert text(users(asked).parts[-1]) == text(lent.parts[-1])
 
 
 def test_the_model_shows_its_card(choice: Choice, page: Page) -> None:

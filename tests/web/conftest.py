@@ -17,6 +17,7 @@ from probeval.data import Collection, Scale
 from probeval.relevance import synthetic_campaign
 from probeval.web import Assessor, Board, Document, Limiter, Roster, application
 from tests.campaign.conftest import postgres, store  # noqa: F401
+from tests.cli.conftest import probeval  # noqa: F401
 from tests.web.asking import Client
 from tests.web.served import Served
 

@@ -147,7 +147,7 @@
   }
 
   document.addEventListener("keydown", (event) => {
-    const field = event.target.closest("input, textarea, select");
+    const field = event.target.closest("input:not([type=radio]), textarea, select");
     if (event.key === "Escape") {
       leave(field);
       return;

@@ -1,0 +1,98 @@
+"""Options of the verbs that serve pages: the judging page, and the page of a study with users."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from probeval.errors import ProbevalError
+
+if TYPE_CHECKING:
+    from probeval.web.assessors import Joined, Roster
+
+__all__ = [
+    "AssessorFile",
+    "Certificate",
+    "Host",
+    "PageDocs",
+    "Port",
+    "PrivateKey",
+    "PublicHosts",
+    "check_https",
+    "roster_of",
+]
+
+PageDocs = Annotated[
+    Path | None,
+    typer.Option(
+        "--docs",
+        metavar="FILE",
+        help="A table of documents: doc and text, optionally title, link, audio, image; or irds:ID.",
+    ),
+]
+Host = Annotated[
+    str,
+    typer.Option(
+        "--host", metavar="HOST", help="The address to listen on; other than localhost needs invited assessors."
+    ),
+]
+Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="The port; 0 takes a free one.")]
+AssessorFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--assessor-file", metavar="FILE", help="Invite those of a table: assessor, token and optionally role."
+    ),
+]
+PublicHosts = Annotated[
+    list[str] | None,
+    typer.Option("--public-host", metavar="NAME", help="A host name of this server for browsers; may be repeated."),
+]
+Certificate = Annotated[Path | None, typer.Option("--certificate", metavar="FILE", help="A certificate, for HTTPS.")]
+PrivateKey = Annotated[Path | None, typer.Option("--key", metavar="FILE", help="The private key of the certificate.")]
+
+
+def check_https(certificate: Path | None, key: Path | None) -> None:
+    """Raise an error unless both files of HTTPS are given and exist, or neither is given."""
+    if (certificate is None) != (key is None):
+        raise ProbevalError("HTTPS needs both --certificate and --key.")
+    for file in filter(None, (certificate, key)):
+        if not file.is_file():
+            raise ProbevalError(f"{file}: no such file.")
+
+
+def roster_of(
+    joined: Joined, *, assessor: str | None, assessor_file: Path | None, host: str, say: Callable[[str], object]
+) -> Roster:
+    """The people who may use a page: those invited, or one person on this machine.
+
+    Parameters
+    ----------
+    joined
+        The campaign or the study.
+    assessor
+        The only user.
+    assessor_file
+        A table of people to invite.
+    host
+        The address to listen on.
+    say
+        Receives the names of people whose tokens cannot be used.
+    """
+    from probeval.web import Roster, read_assessors
+    from probeval.web.server import is_loopback
+
+    if assessor is not None and assessor_file is not None:
+        raise ProbevalError("Give --assessor to judge alone, or --assessor-file for a team, not both.")
+    people = [] if assessor_file is None else read_assessors(assessor_file)
+    for revoked in joined.people.add("owner", people) if people else []:
+        say(f"{revoked}: the token in {assessor_file} was revoked or belongs to another person. Give a new one.")
+    team = assessor is None and bool(joined.people.access.tokens)
+    if not team and not is_loopback(host):
+        raise ProbevalError(
+            f"{host}: every assessor outside this machine needs a token. Invite them with probeval campaign "
+            "assessors add, or give an --assessor-file."
+        )
+    return Roster(joined, alone=None if team else assessor or "owner")

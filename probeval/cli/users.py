@@ -1,0 +1,343 @@
+"""``probeval users``: a study of result lists with users, from the choice of lists to a mapping of one's own."""
+
+from __future__ import annotations
+
+import shlex
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import pandas as pd
+import typer
+
+from probeval.api.classical import required_judgments
+from probeval.api.inputs import as_collection, as_scale
+from probeval.cli.assessor_texts import guideline_text
+from probeval.cli.campaign_documents import AddressDocument
+from probeval.cli.options import (
+    Format,
+    Gain,
+    Level,
+    Metric,
+    Order,
+    OrderName,
+    OutputFormat,
+    Qrels,
+    QueriesFile,
+    Quiet,
+    RunPaths,
+    ScaleName,
+    Seed,
+)
+from probeval.cli.output import Talk, write, write_csv, write_json, write_table
+from probeval.cli.serving import (
+    AssessorFile,
+    Certificate,
+    Host,
+    PageDocs,
+    Port,
+    PrivateKey,
+    PublicHosts,
+    check_https,
+    roster_of,
+)
+from probeval.cli.stores import By, StorePlace
+from probeval.data import read_texts
+from probeval.data.files import write_bytes
+from probeval.display import Shown
+from probeval.errors import ProbevalError, StoreError
+from probeval.streams import Purpose, stream
+
+if TYPE_CHECKING:
+    from probeval.campaign import Study
+    from probeval.satisfaction import ListAnswers
+
+__all__ = ["users"]
+
+users = typer.Typer(help="Ask users which of two lists is better: choose lists, serve the page, report the answers.")
+
+StudyName = Annotated[str | None, typer.Option("--name", metavar="NAME", help="The study, if the store has several.")]
+
+
+class ShapeName(StrEnum):
+    """Shapes of mappings; the names of :data:`probeval.satisfaction.SHAPES`."""
+
+    cubic = "cubic"
+    monotone = "monotone"
+
+
+class AnswerFormat(StrEnum):
+    """Formats of exported answers."""
+
+    csv = "csv"
+    jsonl = "jsonl"
+
+
+@users.command()
+def create(
+    store: StorePlace,
+    runs: RunPaths,
+    metric: Metric,
+    qrels: Qrels = None,
+    pairs: Annotated[int, typer.Option("--pairs", min=1, help="The number of pairs of lists.")] = 100,
+    traps: Annotated[
+        int | None,
+        typer.Option("--traps", min=0, help="The number of trap questions; default: one for 5 pairs, from 4 to 20."),
+    ] = None,
+    most: Annotated[
+        int | None, typer.Option("--most", min=1, help="The most questions that one user answers; default: all.")
+    ] = None,
+    queries: QueriesFile = None,
+    guideline: Annotated[
+        Path | None, typer.Option("--guideline", metavar="FILE", help="Instructions for users: a text file.")
+    ] = None,
+    scale: ScaleName = None,
+    gain: Gain = None,
+    depth: Annotated[
+        int | None, typer.Option("--depth", min=1, help="The length of the lists; default: the metric's cutoff.")
+    ] = None,
+    order: Order = OrderName.trec_eval,
+    name: Annotated[str, typer.Option("--name", metavar="NAME", help="The name of the study.")] = "study",
+    by: By = "owner",
+    output_format: Format = OutputFormat.table,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Create a study: pairs of lists from judged runs, whose differences in score cover 0 to 1, and traps.
+
+    Example: probeval users create study.db runs/ --qrels qrels.txt --metric nDCG@5 --pairs 100
+    """
+    from probeval.campaign import Study
+    from probeval.satisfaction import choose_lists
+
+    if qrels is None:
+        raise ProbevalError("Lists are chosen by their scores: give --qrels FILE.")
+    talk = Talk(quiet=quiet)
+    collection = talk.warned(
+        lambda: as_collection(runs, qrels=qrels, scale=as_scale(scale), order=order.value, progress=talk.progress)
+    )
+    judgments = required_judgments(collection)
+    grades = judgments.scale(as_scale(scale))
+    chosen = choose_lists(
+        collection.runs,
+        judgments,
+        metric,
+        pairs=pairs,
+        traps=traps,
+        depth=depth,
+        scale=grades if gain is None else grades.with_gain(gain.value),
+        rng=stream(seed, Purpose.LISTS),
+    )
+    texts = None if queries is None else read_texts(queries, "query")
+    instructions = "" if guideline is None else guideline_text(guideline)
+    Study.create(store, chosen, name=name, queries=texts, guideline=instructions, most=most, seed=seed, by=by).close()
+    _write(chosen, output_format)
+    for sentence in chosen.sentences():
+        talk(sentence)
+    if texts is None:
+        talk("No query texts: users will see ids only. Add them with --queries FILE")
+    talk(f"Next: probeval users serve {shlex.quote(store)} --docs FILE")
+
+
+@users.command()
+def serve(
+    store: StorePlace,
+    docs: PageDocs = None,
+    host: Host = "127.0.0.1",
+    port: Port = 8517,
+    assessor_file: AssessorFile = None,
+    assessor: Annotated[
+        str | None,
+        typer.Option("--assessor", metavar="NAME", help="Answer alone under this name, on this machine only."),
+    ] = None,
+    public_host: PublicHosts = None,
+    certificate: Certificate = None,
+    key: PrivateKey = None,
+    name: StudyName = None,
+    output_format: Format = OutputFormat.table,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Serve the page of a study until Ctrl+C: for one person on this machine, or for users with links.
+
+    Example: probeval users serve study.db --docs documents.jsonl
+    """
+    try:
+        from probeval.web import PoolDocuments, serve_study
+    except ImportError as error:
+        raise ProbevalError(f"The page needs {error.name}: pip install 'probeval[web]'.") from None
+
+    talk = Talk(quiet=quiet)
+    check_https(certificate, key)
+    with _opened(store, name) as study:
+        roster = roster_of(study, assessor=assessor, assessor_file=assessor_file, host=host, say=talk)
+        documents = None if docs is None else PoolDocuments(docs, lambda: study.docs)
+        if documents is not None:
+            talk(f"{len(documents):,} of {len(study.docs):,} documents of the lists are in {docs}.")
+
+        def ready(address: str) -> None:
+            row: AddressDocument = {"url": address, "campaign": study.setup.name}
+            write(pd.DataFrame([row]), row, output_format)
+            if documents is None:
+                talk("No document texts: users will see ids only. Add them with --docs FILE")
+            talk("Open this address in a browser. Ctrl+C stops the server.")
+            if roster.alone is None:
+                talk("Users sign in with their links: probeval campaign assessors add STORE NAME prints one.")
+
+        serve_study(
+            study,
+            roster=roster,
+            documents=documents,
+            host=host,
+            port=port,
+            names=public_host or (),
+            certificate=certificate,
+            key=key,
+            ready=ready,
+            tell=talk,
+        )
+
+
+@users.command()
+def report(
+    store: Annotated[
+        str | None, typer.Argument(metavar="[STORE]", help="The store of the study; or give --answers FILE.")
+    ] = None,
+    answers: Annotated[
+        Path | None, typer.Option("--answers", metavar="FILE", help="A table of answers, such as an exported study.")
+    ] = None,
+    score_a: Annotated[
+        str, typer.Option("--score-a", metavar="COLUMN", help="The score of the first list in --answers.")
+    ] = "score_a",
+    score_b: Annotated[
+        str, typer.Option("--score-b", metavar="COLUMN", help="The score of the second list in --answers.")
+    ] = "score_b",
+    answer: Annotated[str, typer.Option("--answer", metavar="COLUMN", help="The answer in --answers.")] = "answer",
+    words: Annotated[
+        str | None,
+        typer.Option(
+            "--words", metavar="A,B,GOOD,BAD", help="The words for the four answers in --answers, separated by commas."
+        ),
+    ] = None,
+    docs_a: Annotated[
+        str,
+        typer.Option(
+            "--docs-a", metavar="COLUMN", help="The documents of the first list; # is the rank, one column each: d#a."
+        ),
+    ] = "docs_a",
+    docs_b: Annotated[
+        str, typer.Option("--docs-b", metavar="COLUMN", help="The documents of the second list, likewise.")
+    ] = "docs_b",
+    shape: Annotated[
+        ShapeName, typer.Option("--shape", help="The mapping: the cubic as published, or one that never falls.")
+    ] = ShapeName.cubic,
+    least_right: Annotated[
+        float,
+        typer.Option("--least-right", min=0, max=1, help="The share of traps that a user must answer right."),
+    ] = 0.7,
+    leave_out: Annotated[
+        bool, typer.Option("--leave-out", help="Leave out users who answer fewer traps right.")
+    ] = False,
+    save: Annotated[
+        Path | None,
+        typer.Option("--save", metavar="FILE", help="Write the mapping (.json) for --mapping of other verbs."),
+    ] = None,
+    level: Level = 0.95,
+    name: StudyName = None,
+    output_format: Format = OutputFormat.table,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Report a study: satisfied users by score, what users notice, side and endpoint bias, traps by user.
+
+    Example: probeval users report study.db --save users.json
+    """
+    from probeval.metrics.users_file import is_users_file
+    from probeval.satisfaction import UserStudy, read_list_answers
+
+    if (store is None) == (answers is None):
+        raise ProbevalError("Give the store of a study, or --answers FILE; one of the two.")
+    if save is not None and not is_users_file(save):
+        raise ProbevalError(f"--save writes a file whose name ends in .json, got {save}.")
+    if store is not None:
+        with _opened(store, name, read_only=True) as study:
+            given = study.answers()
+    elif answers is not None:
+        given = read_list_answers(
+            answers, a=score_a, b=score_b, answer=answer, words=_words(words), docs_a=docs_a, docs_b=docs_b
+        )
+    _check_any(given)
+    found = UserStudy(given, mapping_shape=shape.value, least_right=least_right, leave_out=leave_out, level=level)
+    talk = Talk(quiet=quiet)
+    _write(found, output_format)
+    for sentence in found.sentences():
+        talk(sentence)
+    if save is not None:
+        found.save(save)
+        talk(f"Saved. Use it with --mapping {shlex.quote(str(save))}")
+
+
+@users.command()
+def export(
+    store: StorePlace,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", metavar="FILE", help="The output file; stdout by default.")
+    ] = None,
+    answer_format: Annotated[AnswerFormat, typer.Option("--format", help="The format of the file.")] = AnswerFormat.csv,
+    name: StudyName = None,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Write all answers, traps among them, one row each.
+
+    Example: probeval users export study.db -o answers.csv
+    """
+    with _opened(store, name, read_only=True) as study:
+        given = study.answers()
+    _check_any(given)
+    text = given.export(answer_format.value)
+    if out is None:
+        typer.echo(text, nl=False)
+    else:
+        write_bytes(out, text.encode())
+        Talk(quiet=quiet)(f"{len(given):,} answers in {out}. Report them with probeval users report --answers {out}")
+
+
+def _write(found: Shown, output_format: OutputFormat) -> None:
+    """Write the tables of a result, or its plain data."""
+    if output_format is OutputFormat.json:
+        write_json(found.to_dict())
+    elif output_format is OutputFormat.csv:
+        write_csv(found.to_frame())
+    else:
+        for i, view in enumerate(found.views()):
+            write_table(view.frame, output_format, title="\n" * (i > 0) + (view.title or ""), decimals=view.decimals)
+
+
+def _opened(store: str, name: str | None, *, read_only: bool = False) -> Study:
+    """The study of a store."""
+    from probeval.campaign import Study
+
+    if "://" not in store and not Path(store).exists():
+        raise StoreError(f"{store}: no such store. 'probeval users create' makes one.")
+    return Study.open(store, name=name, read_only=read_only)
+
+
+def _check_any(given: ListAnswers) -> None:
+    if not len(given):
+        raise ProbevalError("No answers yet: users answer on the page of 'probeval users serve'.")
+
+
+def _words(text: str | None) -> dict[str, str] | None:
+    """The words of a table for the four answers."""
+    if text is None:
+        return None
+    from probeval.satisfaction import ANSWERS
+
+    words = [word.strip() for word in text.split(",")]
+    if len(set(words)) != len(ANSWERS) or "" in words:
+        raise ProbevalError(
+            f"--words takes the {len(ANSWERS)} words for: the first list is better, the second is, both are good, both "
+            f"are bad; separated by commas. Got {text!r}."
+        )
+    return dict(zip(words, ANSWERS, strict=True))

@@ -1,0 +1,166 @@
+"""The parts that all pages share, of campaigns and of studies: templates, sign-in, files and errors."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.applications import Starlette
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from probeval.errors import ProbevalError, StoreError
+from probeval.web.assessors import Assessor, Roster
+from probeval.web.documents import Document, Media
+from probeval.web.entry import COOKIE, Entry, Guesses, SignInPages, signed_in
+from probeval.web.forms import Form, own_form
+from probeval.web.guard import Guard, Limiter
+
+__all__ = ["Pages"]
+
+STATIC = {
+    "probeval.css": "text/css",
+    "judge.js": "text/javascript",
+    "join.js": "text/javascript",
+    "overview.js": "text/javascript",
+    "icon.svg": "image/svg+xml",
+}
+
+
+@dataclass(eq=False, kw_only=True)
+class Pages:
+    """The objects that all pages share, and the handlers of sign-in, files and errors.
+
+    Parameters
+    ----------
+    name
+        The name of the campaign or study; it never changes.
+    roster
+        The people who may use the pages.
+    documents
+        Documents by id.
+    guesses
+        The limit of wrong tokens.
+    """
+
+    name: str
+    roster: Roster
+    documents: Mapping[str, Document]
+    guesses: Guesses
+    files: dict[str, Media] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.files = self.media_files()
+        self.entry = SignInPages(roster=self.roster, guesses=self.guesses, render=self.render)
+        folder = files("probeval.web") / "static"
+        self.statics = {name: (folder / name).read_bytes() for name in STATIC}
+        self.templates = Environment(
+            loader=PackageLoader("probeval.web"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            auto_reload=False,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+
+    def application(self, routes: Sequence[Route], *, hosts: Collection[str], requests: Limiter | None) -> ASGIApp:
+        """The pages with these addresses as an ASGI application, behind the checks of every request."""
+        app = Starlette(
+            routes=[
+                *routes,
+                Route("/media/{key}", self.media, methods=["GET"]),
+                Route("/static/{name}", self.static, methods=["GET"]),
+                *self.entry.routes,
+            ],
+            exception_handlers={HTTPException: self.refused, ProbevalError: self.refused, Exception: self.failed},
+        )
+        limiter = requests or Limiter(rate=30, burst=100)
+        entry = Entry(app, roster=self.roster, guesses=self.guesses)
+        return Guard(entry, hosts=hosts, who=self.who, limiter=limiter)
+
+    # Authentication
+
+    def who(self, headers: Headers) -> str | None:
+        """The name of the person who sent these headers as far as is known without a look at the store, or None."""
+        return self.roster.known_name(Request({"type": "http", "headers": headers.raw}).cookies.get(COOKIE, ""))
+
+    def person(self, request: Request) -> Assessor:
+        """The person who sent the request; refused without a session."""
+        return signed_in(request)
+
+    def person_or_sign_in(self, request: Request) -> Assessor | Response:
+        """The person who sent the request; without a session, the page on which they sign in."""
+        try:
+            return self.person(request)
+        except HTTPException as error:
+            if error.status_code != 401:
+                raise
+            if COOKIE in request.cookies:
+                return self.entry.sign_in(request, wrong=str(error.detail), code=401)
+            return RedirectResponse("/login", 303)
+
+    async def form(self, request: Request, person: Assessor) -> Form:
+        """The form that this person's own page sent; others are refused."""
+        return await own_form(request, person)
+
+    # Files, by keys and names fixed at the start
+
+    async def media(self, request: Request) -> Response:
+        """A sound or image of a document."""
+        self.person(request)
+        key = request.path_params["key"]
+        if key not in self.files and len(self.documents) != self.counted:  # late runs brought documents
+            self.files = self.media_files()
+        file = self.files.get(key)
+        if file is None:
+            raise HTTPException(404, "There is no such file.")
+        return FileResponse(file.path, media_type=file.type)
+
+    def media_files(self) -> dict[str, Media]:
+        """The media files of all documents, by key."""
+        self.counted = len(self.documents)
+        return {file.key: file for document in self.documents.values() for file in document.media}
+
+    async def static(self, request: Request) -> Response:
+        """Style sheet, script and icon."""
+        name = request.path_params["name"]
+        if name not in STATIC:
+            raise HTTPException(404, "There is no such file.")
+        return Response(self.statics[name], media_type=STATIC[name], headers={"cache-control": "no-cache"})
+
+    # Errors
+
+    async def refused(self, request: Request, error: Exception) -> Response:
+        """The response to a request that is refused."""
+        if isinstance(error, HTTPException):
+            status, why = error.status_code, str(error.detail)
+        else:
+            status, why = (503 if isinstance(error, StoreError) else 422), str(error)
+        return self.problem(request, status, why)
+
+    async def failed(self, request: Request, error: Exception) -> Response:
+        """The response to an unexpected error."""
+        return self.problem(request, 500, "Unexpected error. See the log of the server.")
+
+    def problem(self, request: Request, status: int, why: str) -> Response:
+        """An error message: one line for the script, a page otherwise."""
+        if "x-part" in request.headers:
+            return PlainTextResponse(f"{why}\n", status)
+        return self.render("problem.html", None, why=why, code=status)
+
+    # Templates
+
+    def common(self, person: Assessor | None) -> dict[str, Any]:
+        """The values of all templates."""
+        return {"name": self.name, "person": person, "alone": self.roster.alone is not None}
+
+    def render(self, template: str, person: Assessor | None, *, code: int = 200, **values: Any) -> Response:
+        """A page from its template."""
+        return HTMLResponse(self.templates.get_template(template).render(self.common(person) | values), code)

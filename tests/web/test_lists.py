@@ -1,0 +1,240 @@
+"""The page of a study with users: over HTTP, and by keys alone in a browser."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from html import unescape
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from probeval.campaign import ListsCompared, Study
+from probeval.data import Collection
+from probeval.satisfaction import UserStudy, choose_lists
+from probeval.web import Document, Limiter, Roster, study_application
+from tests.web.asking import Answer, Client
+from tests.web.conftest import ANN, EVE, HOST, SCRIPT, invite
+from tests.web.served import COMMAND
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+TEXT = re.compile(r"Text of ([\w-]+)\.")
+
+
+@pytest.fixture
+def study(tmp_path: Path, small: Collection) -> Iterator[Study]:
+    assert small.judgments is not None
+    chosen = choose_lists(small.runs, small.judgments, "CG@5", pairs=20, rng=np.random.default_rng(0))
+    queries = dict.fromkeys({question.query for question in chosen.questions}, f"a search {SCRIPT}")
+    with Study.create(tmp_path / "study.db", chosen, queries=queries, guideline=f"Be fair. {SCRIPT}") as made:
+        yield made
+
+
+@pytest.fixture
+def open_page(study: Study) -> Callable[..., Client]:
+    def client(who: object = None, **settings: object) -> Client:
+        if who is not None:
+            invite(study, ANN, EVE)  # type: ignore[arg-type]
+        settings = {
+            "roster": Roster(study, alone="owner" if who is None else None),
+            "hosts": [HOST],
+            "documents": {doc: Document(f"Text of {doc}. {SCRIPT}{'x ' * 200}", f"T {doc}") for doc in study.docs},
+            "requests": Limiter(rate=1e9, burst=1e9),
+            **settings,
+        }
+        return Client(study_application(study, **settings), HOST, token=getattr(who, "secret", None))  # type: ignore[arg-type]
+
+    return client
+
+
+def fields(page: Answer) -> dict[str, str]:
+    """The hidden fields of the form of the question."""
+    found = re.search(r'<form method="post" action="/judge".*?</form>', page.text, re.DOTALL)
+    assert found is not None
+    hidden = re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', found[0])
+    return {name: unescape(value) for name, value in hidden}
+
+
+def answered(client: Client, page: Answer, choice: str = "left", good: str = "yes", **more: str) -> Answer:
+    return client.post("/judge", {**fields(page), "choice": choice, "good": good, **more})
+
+
+def test_twenty_pairs_from_the_first_question_to_the_mapping(open_page, study, probeval, tmp_path):
+    """A careful user, and one who always presses the same key: the report names the latter."""
+    truth = {(q.query, docs): score for q in study.questions for docs, score in ((q.a, q.score_a), (q.b, q.score_b))}
+    client = open_page(ANN)
+    page = client.get("/")
+    for turn in range(24):
+        assert f"Question {turn + 1} of 24" in page.text
+        question = study.questions[int(fields(page)["question"])]
+        sides = [tuple(TEXT.findall(side)) for side in page.text.split('class="side"')[1:]]
+        left, right = (truth[question.query, docs] for docs in sides)
+        choice = "same" if left == right else "left" if left > right else "right"
+        page = answered(client, page, choice, "yes" if max(left, right) > 0.5 else "no", seconds="3.5")
+        assert page.status == 200
+    assert "that was all" in page.text
+    assert client.get("/").status == 200
+    for question in range(16, 24):  # four pairs, and all traps
+        study.record("eve", question, "left", good=True)
+    found = UserStudy(study.answers())
+    assert found.bad_users == ("eve",)
+    assert (found.users[0].right, found.users[0].seconds) == (4, 3.5)
+    kept = UserStudy(study.answers(), leave_out=True)
+    assert kept.agreement.worse.sum() == 0
+    assert kept.noticeable is not None
+    said = probeval("users", "report", tmp_path / "study.db", "--shape", "monotone", "--save", tmp_path / "mine.json")
+    assert said.code == 0, said.err
+    assert "Fewer than 70% of the traps right: eve." in said.err
+    exported = probeval("users", "export", tmp_path / "study.db", "-o", tmp_path / "answers.csv")
+    assert exported.err.startswith("32 answers in")
+    again = probeval("users", "report", "--answers", tmp_path / "answers.csv", "--format", "json")
+    assert json.loads(again.out) == json.loads(
+        probeval("users", "report", tmp_path / "study.db", "--format", "json").out
+    )
+
+
+def test_texts_cannot_run_and_traps_do_not_show(open_page, study):
+    page = open_page().get("/")
+    assert SCRIPT not in page.text
+    assert "<script>window" not in page.text
+    assert "Be fair." in page.text
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+    assert "trap" not in page.text.lower()
+    assert not re.search(r"score|same-list|expected", page.text.split("<main", 1)[1])
+
+
+def test_a_form_sent_twice_counts_once(open_page, study):
+    client = open_page()
+    page = client.get("/")
+    one, two = answered(client, page), answered(client, page)
+    assert (one.status, two.status) == (200, 200)
+    assert len(study.state.compared) == 1
+    assert answered(client, page, "right").status == 422
+    assert answered(client, page, request="other").status == 422  # the question is answered
+    assert len(study.state.compared) == 1
+
+
+def test_undo_shows_the_question_again(open_page, study):
+    client = open_page()
+    first = client.get("/")
+    second = answered(client, first)
+    undo = second.form("/undo")
+    back = client.post("/undo", undo)
+    assert fields(back)["question"] == fields(first)["question"]
+    assert not study.state.compared
+    assert 'action="/undo"' not in back.text
+
+
+def test_without_the_script_steps_redirect(open_page, study):
+    client = open_page()
+    page = client.get("/")
+    sent = client.post("/judge", {**fields(page), "choice": "same", "good": "no"}, {"x-part": ""})
+    assert (sent.status, sent.headers["location"]) == (303, "/")
+    (event,) = study.state.compared.values()
+    assert (event.choice, event.good, event.seconds) == ("same", False, None)
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({"choice": "up"}, 422),
+        ({"choice": ""}, 422),
+        ({"good": "maybe"}, 400),
+        ({"question": "99"}, 422),
+        ({"question": "x"}, 400),
+        ({"question": "-1"}, 400),
+        ({"seconds": "many"}, 400),
+        ({"mark": "forged"}, 403),
+        ({"extra": "1"}, 400),
+    ],
+)
+def test_wrong_forms_are_refused(open_page, study, change, status):
+    client = open_page()
+    assert answered(client, client.get("/"), **{"choice": "left", "good": "yes", **change}).status == status
+    assert not study.state.compared
+
+
+def test_strangers_sign_in_first(open_page, study):
+    invite(study, ANN, EVE)
+    stranger = Client(open_page(ANN).app, HOST)
+    assert stranger.get("/").status == 303
+    assert stranger.post("/judge", {"question": "0", "choice": "left", "good": "yes"}).status == 401
+    ann, eve = open_page(ANN), open_page(EVE)
+    answered(ann, ann.get("/"))
+    assert {event.by for event in study.state.compared.values()} == {"ann"}
+    forged = {**fields(eve.get("/")), "choice": "left", "good": "yes"}
+    assert ann.post("/judge", forged).status == 403
+    assert ann.get("/", {"host": "evil.test"}).status == 421
+    assert ann.get("/overview").status == 404
+
+
+def test_documents_without_texts_are_shown_by_id(open_page):
+    page = open_page(documents={}).get("/")
+    assert "probeval users serve --docs" in page.text
+
+
+@pytest.fixture
+def served(study: Study, put: Callable[[str, str], Path]) -> Iterator[str]:
+    """The address of the page, as people serve it."""
+    lines = [{"doc": doc, "title": f"Title of {doc}", "text": f"Text of {doc}. {SCRIPT}"} for doc in study.docs]
+    documents = put("documents.jsonl", "".join(f"{json.dumps(line)}\n" for line in lines))
+    place = study._log.store.url
+    words = [sys.executable, "-c", COMMAND, "users", "serve", place, "--port", 0, "--format", "csv", "--quiet"]
+    process = subprocess.Popen(
+        [*map(str, words), "--docs", str(documents), "--assessor", "ann"], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    yield process.stdout.readline().split(",")[0]
+    process.kill()
+    process.communicate()
+
+
+def _press(page: Page, key: str) -> None:
+    turn = page.evaluate("Number(document.getElementById('page').dataset.turn || 0)")
+    page.keyboard.press(key)
+    page.wait_for_function("n => Number(document.getElementById('page').dataset.turn || 0) > n", arg=turn)
+
+
+@pytest.mark.slow
+def test_twenty_pairs_by_keys_alone(browser: Browser, served: str, study: Study) -> None:
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    wrong: list[str] = []
+    page.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.goto(served)
+    page.keyboard.press("g")  # nothing is chosen yet: nothing is sent
+    assert page.locator("#place").inner_text() == "Question 1 of 24"
+    for turn in range(24):
+        question = study.questions[int(page.locator("[name=question]").input_value())]
+        titles = page.locator(".side >> nth=0 >> .title").all_inner_texts()
+        left = tuple(title.removeprefix("Title of ") for title in titles)
+        scores = (question.score_a, question.score_b)
+        first, second = scores if left == question.a else scores[::-1]
+        page.keyboard.press("2" if first == second else "1" if first > second else "3")
+        asked = page.locator(".ask").inner_text()
+        assert asked == ("Are both lists good?" if first == second else "Is the better list good?")
+        _press(page, "g" if max(first, second) > 0.5 else "b")
+        if turn == 5:
+            _press(page, "u")
+            assert int(page.locator("[name=question]").input_value()) == study.questions.index(question)
+            page.keyboard.press("3")
+            page.keyboard.press("1")  # the choice can change before the last key
+            _press(page, "b")
+    assert page.locator("h1").inner_text() == "Thank you, that was all"
+    assert not wrong
+    assert page.evaluate("window.stolen") is None
+    events = [event for event in study.state.compared.values() if isinstance(event, ListsCompared)]
+    assert len(events) == 24
+    assert all(event.seconds is not None for event in events)
+    assert UserStudy(study.answers()).users[0].right >= 3
+    phone = browser.new_page(viewport={"width": 390, "height": 844}, has_touch=True)
+    phone.goto(served)
+    assert phone.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
