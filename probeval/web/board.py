@@ -10,7 +10,7 @@ from functools import cached_property
 from types import TracebackType
 from typing import Any
 
-from probeval.campaign import Campaign, Judged, Share, State, Status, Withdrawn
+from probeval.campaign import Campaign, Compared, Judged, Share, State, Status, Withdrawn
 from probeval.errors import ProbevalError
 from probeval.selection import Stopping
 from probeval.web.pictures import ProgressCurve, progress_curve
@@ -70,7 +70,7 @@ class Standing:
 
 
 class Tally:
-    """Each assessor's judgments made here, updated from the log.
+    """Each assessor's judgments and answers made here, updated from the log.
 
     Parameters
     ----------
@@ -81,16 +81,16 @@ class Tally:
     def __init__(self, campaign: Campaign) -> None:
         self._campaign = campaign
         self._number = 0
-        self._own: dict[str, dict[int, Judged]] = {}
+        self._own: dict[str, dict[int, Judged | Compared]] = {}
         self._lock = threading.Lock()
         self.own("")
 
-    def own(self, assessor: str) -> tuple[int, Judged | None]:
-        """The number of an assessor's judgments that were not withdrawn, and the last of them."""
+    def own(self, assessor: str) -> tuple[int, Judged | Compared | None]:
+        """The number of an assessor's judgments and answers that were not withdrawn, and the last of them."""
         with self._lock:
             for event in self._campaign.log(self._number):
                 self._number = event.number
-                if isinstance(event, Judged) and not event.source:
+                if isinstance(event, Judged | Compared) and not event.source:
                     self._own.setdefault(event.by, {})[event.number] = event
                 elif isinstance(event, Withdrawn):
                     self._own.get(event.by, {}).pop(event.judgment, None)

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from probeval.campaign import Status, export_formats
 from probeval.campaign.advice import day_of
 from probeval.campaign.shares import quality_sentences
-from probeval.web.adjudication import address
+from probeval.web.adjudication import address, open_questions, votes
 from probeval.web.pictures import intervals
 
 if TYPE_CHECKING:
@@ -62,8 +62,8 @@ class OverviewPage:
             checked=[share for share in status.assessors if share.gold or share.repeats],
             quality=[*quality_sentences(status.assessors)],
             disagreements=[
-                (pair, address(pair), sorted(state.latest(pair).values(), key=lambda j: j.by))
-                for pair in (state.disagreements[:MOST_SHOWN] if person.owner else ())
+                (question, address(question), sorted(votes(state, question), key=lambda vote: vote[0].by))
+                for question in (open_questions(state)[:MOST_SHOWN] if person.owner else ())
             ],
             flags=self._flags(person),
             skip_counts=self._skips(person).most_common(),

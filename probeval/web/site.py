@@ -77,6 +77,7 @@ def application(
         routes=[
             Route("/", judging.next_document, methods=["GET"]),
             Route("/judge", judging.judge, methods=["POST"]),
+            Route("/compare", judging.compare, methods=["POST"]),
             Route("/undo", judging.undo, methods=["POST"]),
             Route("/skip", judging.skip, methods=["POST"]),
             Route("/flag", judging.flag, methods=["POST"]),
