@@ -4,9 +4,10 @@ from probeval.campaign.access import Access
 from probeval.campaign.background import Refresher
 from probeval.campaign.campaign import Campaign
 from probeval.campaign.checking import CampaignCheck, StoreCheck, check_store
+from probeval.campaign.codec import KINDS
+from probeval.campaign.comparison_events import Compared, ComparisonAdjudicated, GoldOrdersChanged
 from probeval.campaign.copying import copy_store
 from probeval.campaign.events import (
-    KINDS,
     Adjudicated,
     Changed,
     Commented,
@@ -42,15 +43,17 @@ from probeval.campaign.exchange import (
     import_formats,
     read_incoming,
 )
+from probeval.campaign.folding import fold
 from probeval.campaign.gold import GoldList, GoldPair
 from probeval.campaign.history import HistoryEntry, history
 from probeval.campaign.leases import Task
 from probeval.campaign.people import People
 from probeval.campaign.query_progress import QueryProgress
+from probeval.campaign.questions import ComparisonDesign, QuestionQueues, next_questions, seconds_per_answer
 from probeval.campaign.setup import Setup
 from probeval.campaign.shares import AssessorAgreement, Share
 from probeval.campaign.snapshot import ModelSnapshot
-from probeval.campaign.state import State, fold
+from probeval.campaign.state import State
 from probeval.campaign.status import Status
 from probeval.campaign.store import Store
 from probeval.campaign.topics import Topic, TopicList
@@ -64,12 +67,16 @@ __all__ = [
     "CampaignCheck",
     "Changed",
     "Commented",
+    "Compared",
+    "ComparisonAdjudicated",
+    "ComparisonDesign",
     "Created",
     "Event",
     "ExportFormat",
     "Flagged",
     "GoldChanged",
     "GoldList",
+    "GoldOrdersChanged",
     "GoldPair",
     "GuidelineChanged",
     "HistoryEntry",
@@ -86,6 +93,7 @@ __all__ = [
     "QueriesChanged",
     "QueryGuidelinesChanged",
     "QueryProgress",
+    "QuestionQueues",
     "Refresher",
     "Released",
     "Revoked",
@@ -112,5 +120,7 @@ __all__ = [
     "fold",
     "history",
     "import_formats",
+    "next_questions",
     "read_incoming",
+    "seconds_per_answer",
 ]

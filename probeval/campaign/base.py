@@ -10,11 +10,30 @@ from typing import Any
 
 from probeval.campaign.archive import unpack
 from probeval.campaign.candidates import Candidates
-from probeval.campaign.events import Changed, GoldChanged, Phase, PhaseChanged, RunsAdded
+from probeval.campaign.events import (
+    Changed,
+    GoldChanged,
+    GuidelineChanged,
+    Phase,
+    PhaseChanged,
+    QueriesChanged,
+    QueryGuidelinesChanged,
+    RunsAdded,
+    TopicsAssigned,
+)
 from probeval.campaign.gold import GoldList, checked_gold, gold_of, read_gold
 from probeval.campaign.log import Log
-from probeval.campaign.owner_decisions import AddRuns, ChangeGold, ChangePhase, ChangeSettings
-from probeval.campaign.parsing import as_name
+from probeval.campaign.owner_decisions import (
+    AddRuns,
+    AssignTopics,
+    ChangeGold,
+    ChangeGuideline,
+    ChangePhase,
+    ChangeQueries,
+    ChangeQueryGuidelines,
+    ChangeSettings,
+)
+from probeval.campaign.parsing import as_name, as_owners, as_texts
 from probeval.campaign.people import People
 from probeval.campaign.setup import Setup
 from probeval.campaign.state import State
@@ -72,13 +91,13 @@ class CampaignBase:
 
     @property
     def collection(self) -> Collection:
-        """Runs, evidence and the judgments so far, one grade per pair."""
+        """Runs, evidence, the judgments so far, one grade per pair, and the answers about two documents."""
         state = self.state
         labels, late = [event.part for event in state.labels], [event.part for event in state.runs]
         collection = self._candidates(state).collection
         if labels:
             collection = unpack(state.settings.name, self._part, labels=labels, late=late)
-        return replace(collection, judgments=state.judgments)
+        return replace(collection, judgments=state.judgments, answers=state.pair_answers)
 
     @property
     def people(self) -> People:
@@ -124,6 +143,27 @@ class CampaignBase:
         given = read_gold(Path(grades), self.scale) if isinstance(grades, (str, Path)) else grades
         gold = checked_gold(given, known.collection.runs.queries, self.scale)
         return self._log.advance(ChangeGold(by=by, grades=gold, retrieved=known.retrieved, token=token)).event
+
+    def change_guideline(self, by: str, text: str, *, token: str | None = None) -> GuidelineChanged:
+        """Give assessors a new guideline; earlier judgments keep the version that they were made under."""
+        return self._log.advance(ChangeGuideline(by=by, text=text, token=token)).event
+
+    def change_query_guidelines(
+        self, by: str, texts: Mapping[str, str], *, token: str | None = None
+    ) -> QueryGuidelinesChanged:
+        """Give assessors guidelines for single queries, by id; an empty text removes one."""
+        ours = as_texts(texts, self._candidates(self.state).collection.runs.queries, may_be_empty=True)
+        return self._log.advance(ChangeQueryGuidelines(by=by, texts=ours, token=token)).event
+
+    def change_queries(self, by: str, texts: Mapping[str, str], *, token: str | None = None) -> QueriesChanged:
+        """Add or replace query texts, by id; texts of queries that the campaign does not have are ignored."""
+        ours = as_texts(texts, self._candidates(self.state).collection.runs.queries)
+        return self._log.advance(ChangeQueries(by=by, texts=ours, token=token)).event
+
+    def assign_topics(self, by: str, owners: Mapping[str, str], *, token: str | None = None) -> TopicsAssigned:
+        """Give topics to assessors, by query; an empty name leaves a topic to all, other topics stay as they are."""
+        ours = as_owners(owners, self._candidates(self.state).collection.runs.queries)
+        return self._log.advance(AssignTopics(by=by, owners=ours, token=token)).event
 
     def gold(self) -> GoldList:
         """The gold pairs, and how assessors answered them."""

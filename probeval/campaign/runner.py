@@ -52,15 +52,17 @@ class ModelRunner:
         self._collection, self._card = collection, card
         self._judging_state: JudgingState | None = None
         self._setup: Setup | None = None
+        self._answers: tuple[Any, Any] | None = None  # those that the judging state includes
         self._assessors: tuple[int, tuple[TendencyDocument, ...]] | None = None  # by the last change
 
     def judging_state(self, state: State) -> JudgingState:
         """Scores, ranking and the next pairs, given the judgments of this state."""
-        judgments, last = state.evidence, self._judging_state
-        if last is not None and self._setup == state.settings and _grew(last.judgments, judgments):
+        judgments, last, answers = state.evidence, self._judging_state, (state.compared, state.settled)
+        same = self._setup == state.settings and self._answers == answers
+        if last is not None and same and _grew(last.judgments, judgments):
             self._judging_state = last.after(judgments)
         else:
-            self._setup = state.settings
+            self._setup, self._answers = state.settings, answers
             self._judging_state = self._judging(state).begin()
         return self._judging_state
 
@@ -152,7 +154,7 @@ class ModelRunner:
         from probeval.selection import Judging
 
         setup = state.settings
-        collection = replace(self._collection, judgments=state.evidence)
+        collection = replace(self._collection, judgments=state.evidence, answers=state.pair_answers)
         return Judging.of(
             collection,
             model=self._model(setup, collection),

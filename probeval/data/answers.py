@@ -138,8 +138,8 @@ def read_answers(path: str | PathLike[str]) -> PairAnswers:
     """Read answers from a table (CSV, TSV, JSONL, parquet; gzipped or not).
 
     Its columns are ``query``, ``left`` and ``right``, and one or more of ``choice`` (left, right or equal),
-    ``relevant`` (both, chosen or neither), and ``left_number`` with ``right_number``. An ``assessor`` and the ``seconds``
-    that the answer took are optional. An empty cell is a question without an answer.
+    ``relevant`` (both, chosen or neither), and ``left_number`` with ``right_number``. An ``assessor`` and the
+    ``seconds`` that the answer took are optional. An empty cell is a question without an answer.
     """
     return as_answers(read_table(Path(path)), path=Path(path))
 
