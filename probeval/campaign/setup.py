@@ -39,6 +39,8 @@ class Setup(Brief):
     ask
         What assessors are asked: ``"grades"`` of single documents; ``"preferences"``, which of two documents is better;
         ``"magnitudes"``, a number for each of two documents; or ``"mixed"``, grades and preferences.
+    follow_up
+        Whether the judging page asks, after a preference, which of the two documents are relevant.
     explore
         The share of judgments spent on exploration; None for the policy's own.
     topics, stay
@@ -89,6 +91,7 @@ class Setup(Brief):
     gold_share: float = 0.0
     repeat_share: float = 0.0
     ask: str = "grades"
+    follow_up: bool = False
 
     def __post_init__(self) -> None:
         if self.ask not in ASKS:
