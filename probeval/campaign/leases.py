@@ -218,13 +218,12 @@ class _Search:
     def _queued(self, topic: str | None, allowed: Callable[[str], bool]) -> Question | None:
         state = self.state
         for queue in self.queues:
-            taken = sum(bool(state.given(each)) or each in state.leases for each in queue.pairs)
+            taken = 0
+            if queue.draws:
+                taken = sum(bool(state.given(each)) or each in state.leases for each in queue.pairs)
+                taken += len(self.taken - state.leases.keys())
             question = queue.next(
-                self._is_new,
-                allowed=allowed,
-                current=topic,
-                stay=state.settings.stay,
-                taken=taken + len(self.taken - state.leases.keys()),
+                self._is_new, allowed=allowed, current=topic, stay=state.settings.stay, taken=taken
             )
             if question is not None:
                 return question

@@ -7,7 +7,7 @@ taken, the pool is divided again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, median
 from typing import TYPE_CHECKING, NamedTuple
@@ -54,6 +54,7 @@ class ComparisonDesign:
     seed: int
     _divisions: dict[int, tuple[Group, ...]] = field(default_factory=dict, repr=False)
     _left: dict[Question, str] = field(default_factory=dict, repr=False)
+    _kept: dict[str, tuple[object, QuestionQueues]] = field(default_factory=dict, repr=False)
 
     def division(self, number: int) -> tuple[Group, ...]:
         """The groups of a division, 0, 1, .., each with its list of pairs; made when they are first asked for."""
@@ -67,6 +68,12 @@ class ComparisonDesign:
                     self._left.setdefault(comparison(query, left, right), left)
             self._divisions[number] = tuple(groups)
         return self._divisions[number]
+
+    def queues(self, ask: str, inputs: tuple[object, ...], make: Callable[[], QuestionQueues]) -> QuestionQueues:
+        """The queues that were made for these inputs, or new ones: most answers change none of the inputs."""
+        if ask not in self._kept or self._kept[ask][0] != inputs:
+            self._kept[ask] = inputs, make()
+        return self._kept[ask][1]
 
     def left(self, question: Question) -> str | None:
         """The document that the design shows on the left; None if it has no such pair so far."""
@@ -119,7 +126,7 @@ def next_questions(state: State, candidates: Candidates, snapshot: ModelSnapshot
         The pairs of the design, the most valuable group first, division after division.
     ``mixed``
         Documents and pairs of the design, by value per second: an answer takes as long as the median of the latest
-        ones of its kind (:func:`seconds_per_answer`).
+        ones of its kind (:func:`seconds_per_answer`), in whole seconds.
 
     Parameters
     ----------
@@ -135,12 +142,31 @@ def next_questions(state: State, candidates: Candidates, snapshot: ModelSnapshot
     if setup.ask == "grades":
         return QuestionQueues([popular] if proposed is None else [proposed, popular])
     best = popular if proposed is None else proposed
-    values = best.values if snapshot is None or snapshot.values else np.linspace(1, 0, len(best.pairs), endpoint=False)
-    worth = dict(zip(best.pairs, map(float, values), strict=True))
+    is_valued = snapshot is None or bool(snapshot.values)
     design = candidates.design(setup.seed)
     if setup.ask != "mixed":
-        return QuestionQueues(_Divisions(design, worth), design)
-    seconds = seconds_per_answer(state)
+        return design.queues(
+            setup.ask, (best,), lambda: QuestionQueues(_Divisions(design, _worth(best, is_valued)), design)
+        )
+    seconds = {kind: max(1, round(each)) for kind, each in seconds_per_answer(state).items()}
+    return design.queues(
+        setup.ask, (best, seconds), lambda: _mixed(design, best, _worth(best, is_valued), seconds, popular)
+    )
+
+
+def _worth(best: Queue[Question, str], is_valued: bool) -> dict[Question, float]:
+    """The value of each document of a queue: its own, or else by its place."""
+    values = best.values if is_valued else np.linspace(1, 0, len(best.pairs), endpoint=False)
+    return dict(zip(best.pairs, map(float, values), strict=True))
+
+
+def _mixed(
+    design: ComparisonDesign,
+    best: Queue[Question, str],
+    worth: Mapping[Question, float],
+    seconds: Mapping[str, int],
+    popular: Queue[Question, str],
+) -> QuestionQueues:
     documents = [
         _Asked(question, worth[question] / seconds["grade"], due)
         for question, due in zip(best.pairs, best.due, strict=True)
@@ -163,10 +189,13 @@ class _Divisions:
 
     design: ComparisonDesign
     worth: Mapping[Question, float]
+    made: dict[int, Queue[Question, str]] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[Queue[Question, str]]:
         for number in range(DIVISIONS):
-            yield _as_queue(_asked(self.design.division(number), self.worth))
+            if number not in self.made:
+                self.made[number] = _as_queue(_asked(self.design.division(number), self.worth))
+            yield self.made[number]
 
 
 def _asked(groups: Iterable[Group], worth: Mapping[Question, float]) -> list[_Asked]:

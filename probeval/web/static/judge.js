@@ -117,7 +117,7 @@
   // A key belongs to the element with this data-key: a field or a choice is entered, anything else is clicked.
   function press(key) {
     const menu = page.querySelector("details.menu[open]");
-    const ready = (part) => part.closest("details, label") || part.checkVisibility(); // folded parts open
+    const ready = (part) => part.checkVisibility() || part.closest("details:not(.menu)"); // a closed menu has no keys
     const found = (menu && menu.querySelector(`form [data-key~="${key}"]`)) ||
       [...page.querySelectorAll(`[data-key~="${key}"]`)].find(ready);
     if (!found) return false;
