@@ -5,6 +5,7 @@ from probeval.campaign.background import Refresher
 from probeval.campaign.campaign import Campaign
 from probeval.campaign.checking import CampaignCheck, StoreCheck, check_store
 from probeval.campaign.codec import KINDS
+from probeval.campaign.comparers import Comparer
 from probeval.campaign.comparison_events import Compared, ComparisonAdjudicated, GoldOrdersChanged
 from probeval.campaign.copying import copy_store
 from probeval.campaign.events import (
@@ -44,12 +45,11 @@ from probeval.campaign.exchange import (
     read_incoming,
 )
 from probeval.campaign.folding import fold
-from probeval.campaign.gold import GoldList, GoldPair
+from probeval.campaign.gold import GoldList, GoldOrder, GoldPair
 from probeval.campaign.history import HistoryEntry, history
 from probeval.campaign.leases import Task
 from probeval.campaign.people import People
 from probeval.campaign.query_progress import QueryProgress
-from probeval.campaign.questions import ComparisonDesign, QuestionQueues, next_questions, seconds_per_answer
 from probeval.campaign.setup import Setup
 from probeval.campaign.shares import AssessorAgreement, Share
 from probeval.campaign.snapshot import ModelSnapshot
@@ -68,14 +68,15 @@ __all__ = [
     "Changed",
     "Commented",
     "Compared",
+    "Comparer",
     "ComparisonAdjudicated",
-    "ComparisonDesign",
     "Created",
     "Event",
     "ExportFormat",
     "Flagged",
     "GoldChanged",
     "GoldList",
+    "GoldOrder",
     "GoldOrdersChanged",
     "GoldPair",
     "GuidelineChanged",
@@ -93,7 +94,6 @@ __all__ = [
     "QueriesChanged",
     "QueryGuidelinesChanged",
     "QueryProgress",
-    "QuestionQueues",
     "Refresher",
     "Released",
     "Revoked",
@@ -120,7 +120,5 @@ __all__ = [
     "fold",
     "history",
     "import_formats",
-    "next_questions",
     "read_incoming",
-    "seconds_per_answer",
 ]

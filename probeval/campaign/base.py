@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -10,6 +10,8 @@ from typing import Any
 
 from probeval.campaign.archive import unpack
 from probeval.campaign.candidates import Candidates
+from probeval.campaign.comparison_decisions import ChangeGoldOrders
+from probeval.campaign.comparison_events import GoldOrdersChanged
 from probeval.campaign.events import (
     Changed,
     GoldChanged,
@@ -21,7 +23,7 @@ from probeval.campaign.events import (
     RunsAdded,
     TopicsAssigned,
 )
-from probeval.campaign.gold import GoldList, checked_gold, gold_of, read_gold
+from probeval.campaign.gold import GoldList, checked_gold, checked_orders, gold_of, read_gold, read_gold_orders
 from probeval.campaign.log import Log
 from probeval.campaign.owner_decisions import (
     AddRuns,
@@ -87,7 +89,8 @@ class CampaignBase:
     def docs(self) -> frozenset[str]:
         """The documents that assessors may see: those of the pool and of gold pairs."""
         state = self.state
-        return frozenset(map(str, self._candidates(state).pool.docs)).union(doc for _, doc in state.gold)
+        gold = (doc for question in (*state.gold, *state.gold_orders) for doc in question[1:])
+        return frozenset(map(str, self._candidates(state).pool.docs)).union(gold)
 
     @property
     def collection(self) -> Collection:
@@ -165,8 +168,20 @@ class CampaignBase:
         ours = as_owners(owners, self._candidates(self.state).collection.runs.queries)
         return self._log.advance(AssignTopics(by=by, owners=ours, token=token)).event
 
+    def change_gold_orders(
+        self, by: str, orders: Mapping[str, Iterable[tuple[str, str]]] | str | Path, *, token: str | None = None
+    ) -> GoldOrdersChanged:
+        """Replace the gold comparisons: by a table of query, better and worse, or such documents by query.
+
+        Their queries must be those of the campaign; their documents need not be in a run. The known answers check the
+        work of assessors, and are not evidence.
+        """
+        queries = self._candidates(self.state).collection.runs.queries
+        given = read_gold_orders(Path(orders)) if isinstance(orders, (str, Path)) else orders
+        return self._log.advance(ChangeGoldOrders(by=by, orders=checked_orders(given, queries), token=token)).event
+
     def gold(self) -> GoldList:
-        """The gold pairs, and how assessors answered them."""
+        """The gold pairs and comparisons, and how assessors answered them."""
         state = self.state
         return gold_of(state, self._candidates(state).retrieved)
 

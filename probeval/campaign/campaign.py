@@ -78,7 +78,8 @@ class Campaign(AssessorSteps, Described):
         store
             The path of an SQLite file, or a PostgreSQL URL.
         collection
-            The runs and the evidence for models. Its judgments become judgments of the campaign.
+            The runs and the evidence for models. Its judgments become judgments of the campaign, and so do its answers
+            about two documents.
         metric
             The measure.
         scale
@@ -161,11 +162,11 @@ class Campaign(AssessorSteps, Described):
         state, snapshot = self.state, self.snapshot
         return status_of(
             state,
-            pool=self._candidates(state).popular.pairs,
+            pool=self._candidates(state).pairs,
             now=self._log.clock(),
             snapshot=snapshot,
             behind=0 if snapshot is None else self._behind(snapshot),
-            curve=[(point["judged"], point["progress"]) for point in self.curve()],
+            curve=[(p["judged"] + state.answered(p["number"]), p["progress"]) for p in self.curve()],
         )
 
     def curve(self) -> list[dict[str, Any]]:

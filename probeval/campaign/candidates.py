@@ -38,12 +38,17 @@ class Candidates:
         return self.collection.runs.top(self.depth).pool
 
     @cached_property
+    def pairs(self) -> list[Pair]:
+        """The pairs of the pool."""
+        return [self.pool.label(pair) for pair in range(len(self.pool))]
+
+    @cached_property
     def popular(self) -> Queue[Question, str]:
         """The pairs of the pool, by descending number of systems that retrieve them: what a pair is then worth."""
         runs = self.collection.runs.top(self.depth)
         retrieved = np.bincount(runs.pairs[runs.pairs >= 0], minlength=len(runs.pool))
         order = np.argsort(-retrieved, kind="stable")
-        pairs: list[Question] = [runs.pool.label(int(pair)) for pair in order]
+        pairs: list[Question] = [self.pairs[pair] for pair in order]
         return Queue(pairs, [pair[0] for pair in pairs], retrieved[order].tolist(), [None] * len(pairs))
 
     def design(self, seed: int) -> ComparisonDesign:
@@ -51,7 +56,7 @@ class Candidates:
         kept = self._designs.get(seed)
         if kept is None:
             docs: dict[str, list[str]] = {}
-            for query, doc in map(self.pool.label, range(len(self.pool))):
+            for query, doc in self.pairs:
                 docs.setdefault(query, []).append(doc)
             kept = self._designs[seed] = ComparisonDesign(docs, seed)
         return kept

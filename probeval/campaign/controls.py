@@ -13,7 +13,15 @@ from probeval.campaign.events import Question, TaskPurpose
 from probeval.campaign.setup import Setup
 from probeval.campaign.state import State
 
-__all__ = ["REPEAT_AFTER", "answer_purpose", "control_question", "gold_left", "task_purpose"]
+__all__ = [
+    "COMPARISON",
+    "PAIR",
+    "REPEAT_AFTER",
+    "answer_purpose",
+    "control_question",
+    "gold_left",
+    "task_purpose",
+]
 
 PAIR, COMPARISON = 2, 3  # lengths of questions
 REPEAT_AFTER = 20  # own answers in between, so that an answer is not simply remembered
@@ -95,10 +103,9 @@ def answer_purpose(state: State, assessor: str, question: Question) -> TaskPurpo
     return TaskPurpose.gold if is_gold else TaskPurpose.judgment
 
 
-def gold_left(state: State, assessor: str) -> int:
-    """The number of gold pairs and comparisons that the assessor may still get."""
-    found = (*_gold(state, assessor, PAIR), *_gold(state, assessor, COMPARISON))
-    return sum(assessor not in state.checks(question) for question in found)
+def gold_left(state: State, assessor: str, length: int) -> int:
+    """The number of gold pairs, or of gold comparisons, that the assessor may still get."""
+    return sum(assessor not in state.checks(question) for question in _gold(state, assessor, length))
 
 
 def _gold(state: State, assessor: str, length: int) -> Iterable[Question]:

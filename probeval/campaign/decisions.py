@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from types import MappingProxyType
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
@@ -277,8 +278,8 @@ class Withdraw(Action[Withdrawn]):
 
     def event(self, state: State, now: float) -> Withdrawn:
         """The withdrawal; only the person's own judgments and answers made here can be withdrawn."""
-        given = (*state.judged.values(), *state.controls.values(), *state.compared.values())
-        own = [j for judgments in given for j in judgments if j.by == self.by and not j.source]
+        given = chain(*state.judged.values(), *state.controls.values(), *state.compared.values())
+        own: list[Judged | Compared] = [each for each in given if each.by == self.by and not each.source]
         matching = [j for j in own if self.judgment in (None, j.number)]
         if not matching:
             which = "" if self.judgment is None else f" {self.judgment}"
@@ -292,10 +293,8 @@ class Withdraw(Action[Withdrawn]):
         is_control = event.purpose is not TaskPurpose.judgment
         if state.phase is not Phase.open or not (is_control or state.is_open(event.question, self.by, now)):
             return ()
-        return [
-            lease(state, each.question, self.by, now, purpose=each.purpose, left=each.doc)
-            for each in (event, *state.held_by(self.by, now))
-        ]
+        again: list[Withdrawn | Leased] = [event, *state.held_by(self.by, now)]
+        return [lease(state, each.question, self.by, now, purpose=each.purpose, left=each.doc) for each in again]
 
 
 @dataclass(frozen=True, kw_only=True)

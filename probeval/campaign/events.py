@@ -333,11 +333,12 @@ class Adjudicated(PairEvent):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Imported(Event):
-    """A file was imported; this number of judgments follows."""
+    """A file was imported; this number of judgments, or of answers about two documents, follows."""
 
     kind = "imported"
     source: str
     judgments: int
+    answers: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

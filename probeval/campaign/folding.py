@@ -171,7 +171,7 @@ class _Draft:
                 if event.source and event.pair not in self.seen("waiting"):
                     self.of("leases").pop(event.pair, None)  # judged in another tool, perhaps under another name
             case Compared():
-                self.pace("comparison", event.seconds)
+                self.pace("preference" if event.choice else "magnitude", event.seconds)
                 self.append("compared", event.question, event)
                 if not event.source:
                     self.of("finished")[event.by] = event.question

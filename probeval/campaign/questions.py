@@ -24,11 +24,19 @@ if TYPE_CHECKING:
     from probeval.campaign.snapshot import ModelSnapshot
     from probeval.campaign.state import State
 
-__all__ = ["PRIOR_SECONDS", "ComparisonDesign", "QuestionQueues", "next_questions", "seconds_per_answer"]
+__all__ = [
+    "PER_DOCUMENT",
+    "PRIOR_SECONDS",
+    "ComparisonDesign",
+    "QuestionQueues",
+    "next_questions",
+    "seconds_per_answer",
+]
 
-PRIOR_SECONDS = {"grade": 25.0, "comparison": 18.0}  # per answer, until the log tells
+PRIOR_SECONDS = {"grade": 25.0, "preference": 18.0, "magnitude": 25.0}  # per answer, until the log tells
 FEWEST_TIMED = 10  # answers of a kind with a measured time, for their median to count
 SIZE, DEGREE, DIVISIONS = 8, 3, 11  # documents per group, others that each meets, and divisions, as published
+PER_DOCUMENT = DIVISIONS * (DEGREE + 1) // 2  # comparisons of the whole design per document of the pool, at most
 Group = tuple[str, tuple[DocPair, ...]]  # a query, and the list of its pairs: left and right document
 
 
@@ -171,7 +179,7 @@ def _mixed(
         _Asked(question, worth[question] / seconds["grade"], due)
         for question, due in zip(best.pairs, best.due, strict=True)
     ]
-    pairs = [_Asked(each.question, each.value / seconds["comparison"]) for each in _asked(design.division(0), worth)]
+    pairs = [_Asked(each.question, each.value / seconds["preference"]) for each in _asked(design.division(0), worth)]
     return QuestionQueues([_as_queue([*documents, *pairs]), popular], design)
 
 
@@ -217,13 +225,13 @@ def _as_queue(asked: Iterable[_Asked]) -> Queue[Question, str]:
 
 
 def seconds_per_answer(state: State) -> dict[str, float]:
-    """The seconds that a grade and a comparison take: the median of the latest ones, with few of them a prior.
+    """The seconds that an answer of each kind takes: the median of the latest ones, with few of them a prior.
 
     Examples
     --------
     >>> from probeval.campaign import State
     >>> seconds_per_answer(State(paces={"grade": (9.0, 10.0, 30.0) * 4}))
-    {'grade': 10.0, 'comparison': 18.0}
+    {'grade': 10.0, 'preference': 18.0, 'magnitude': 25.0}
     """
     timed = state.paces
     return {

@@ -109,11 +109,11 @@ class ModelRunner:
         )
 
     def _forecast(self, judged: JudgingState, state: State) -> ForecastDocument | None:
-        """The expected rise of confidence until the stopping rule's target; None without such a target."""
+        """The expected rise of confidence by grades until the stopping rule's target; None without such a target."""
         from probeval.simulation.forecast import forecast
 
         target = target_confidence(state.settings.stopping)
-        if target is None:
+        if target is None or state.settings.ask != "grades":
             return None
         rng = stream(state.settings.seed, Purpose.FORECAST)
         ahead = forecast(judged, target=max(0.5, target), paths=PATHS, lasts=0, most=LOOK_AHEAD, rng=rng)
@@ -246,7 +246,7 @@ def _uncertainty(judged: JudgingState) -> dict[str, float]:
 def forecast_is_due(snapshot: ModelSnapshot, setup: Setup) -> bool:
     """Whether a forecast is worth making: none yet for this target, or many judgments since."""
     target, last = target_confidence(setup.stopping), snapshot.forecast
-    if target is None or snapshot.reached or snapshot.judged < FORECAST_FROM:
+    if target is None or setup.ask != "grades" or snapshot.reached or snapshot.judged < FORECAST_FROM:
         return False
     if last is None or last["target"] != target:
         return True

@@ -67,7 +67,7 @@ class State(Brief):
     controls
         The answers to gold and repeated pairs that were not withdrawn, by pair, in order. They are not judgments.
     paces
-        The seconds of the latest answers with a measured time, by kind: ``grade`` and ``comparison``.
+        The seconds of the latest answers with a measured time, by kind: ``grade``, ``preference`` or ``magnitude``.
     made
         The number of questions that each assessor answered here, gold and repeated ones included.
     waiting
@@ -229,14 +229,26 @@ class State(Brief):
                 found.append(question)
         return sorted(found)
 
+    def answered(self, number: int) -> int:
+        """The current answers about two documents that count, given up to this event."""
+        return int(np.searchsorted(self._answer_numbers, number, side="right"))
+
     @cached_property
-    def pair_answers(self) -> PairAnswers | None:
-        """The answers about two documents that count: each assessor's latest, or the settled one; None without any."""
+    def _answer_numbers(self) -> list[int]:
+        return sorted(answer.number for answer in self.counted_answers)
+
+    @cached_property
+    def counted_answers(self) -> list[Compared | ComparisonAdjudicated]:
+        """The answers about two documents that count: each assessor's latest, or the settled one."""
         events: list[Compared | ComparisonAdjudicated] = [*self.settled.values()]
         for question in self.compared.keys() - self.settled.keys():
-            latest = {a.by: a for a in self.given(question) if isinstance(a, Compared)}
-            events += latest.values()
-        return as_pair_answers(events) if events else None
+            events += {a.by: a for a in self.given(question) if isinstance(a, Compared)}.values()
+        return sorted(events, key=lambda event: event.number)
+
+    @cached_property
+    def pair_answers(self) -> PairAnswers | None:
+        """The answers about two documents that count, as data; None without any."""
+        return as_pair_answers(self.counted_answers) if self.counted_answers else None
 
     @cached_property
     def judgments(self) -> Judgments:
@@ -281,7 +293,7 @@ class State(Brief):
 
 
 def as_pair_answers(events: Iterable[Compared | ComparisonAdjudicated]) -> PairAnswers:
-    """Answers as data, in the order of their events."""
+    """Answers as data."""
     rows = [
         {
             "query": event.query,
@@ -294,7 +306,7 @@ def as_pair_answers(events: Iterable[Compared | ComparisonAdjudicated]) -> PairA
             "assessor": event.by,
             "seconds": getattr(event, "seconds", None),
         }
-        for event in sorted(events, key=lambda event: event.number)
+        for event in events
     ]
     return as_answers(pd.DataFrame(rows))
 

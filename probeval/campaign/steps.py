@@ -59,8 +59,8 @@ class AssessorSteps(CampaignBase):
         """Up to ``n`` questions for this assessor to answer now: a document to grade, or two to compare.
 
         Questions that they already hold come first. New ones are then leased to them: those that need another opinion,
-        then those of :func:`probeval.campaign.next_questions`. Empty if nothing is left for them, or if the campaign
-        is paused or closed.
+        then those that are worth most (``campaign/questions.py``). Empty if nothing is left for them, or if the
+        campaign is paused or closed.
         """
         who = as_name(assessor, "an assessor")
         tasks = self._tasks(self.state, who, n)
@@ -230,9 +230,18 @@ class AssessorSteps(CampaignBase):
         comment: str,
     ) -> Answer:
         self._question(query, left, right)
-        given = {} if numbers is None else {"left_number": numbers[0], "right_number": numbers[1]}
-        sides = {"query": query, "left": left, "right": right}
-        return Answer(by=assessor, **sides, choice=choice, relevant=relevant, comment=comment, **given)
+        left_number, right_number = numbers or (None, None)
+        return Answer(
+            by=assessor,
+            query=query,
+            left=left,
+            right=right,
+            choice=choice,
+            relevant=relevant,
+            left_number=left_number,
+            right_number=right_number,
+            comment=comment,
+        )
 
     def _lease_next(self, assessor: str, n: int) -> LeaseNext:
         snapshot, state = self.snapshot, self._log.known

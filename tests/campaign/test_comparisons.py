@@ -4,22 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 
+import pandas as pd
 import pytest
 
-from probeval.campaign import (
-    Campaign,
-    Compared,
-    ComparisonDesign,
-    Leased,
-    State,
-    Store,
-    TaskPurpose,
-    check_store,
-    fold,
-    seconds_per_answer,
-)
-from probeval.errors import CampaignError
+from probeval.campaign import Campaign, Compared, Imported, Leased, State, Store, TaskPurpose, check_store, fold
+from probeval.campaign.questions import ComparisonDesign, seconds_per_answer
+from probeval.data import Scale, read_answers
+from probeval.errors import CampaignError, DataError
 from probeval.preferences import pair_list_faults
 
 Make = Callable[..., Campaign]
@@ -213,8 +206,8 @@ def test_the_times_of_answers_are_learned_by_kind(make: Make, clock):
             campaign.record("ann", task.query, task.doc, 1.0, seconds=4.0)
         else:
             campaign.answer("ann", task.query, task.doc, task.other, "left", seconds=7.0)
-    assert seconds_per_answer(campaign.state) == {"grade": 4.0, "comparison": 7.0}
-    assert seconds_per_answer(State()) == {"grade": 25.0, "comparison": 18.0}
+    assert seconds_per_answer(campaign.state) == {"grade": 4.0, "preference": 7.0, "magnitude": 25.0}
+    assert seconds_per_answer(State()) == {"grade": 25.0, "preference": 18.0, "magnitude": 25.0}
 
 
 def test_a_log_folds_in_one_pass_as_in_several_and_the_store_is_sound(make: Make, store: str):
@@ -230,3 +223,172 @@ def test_a_log_folds_in_one_pass_as_in_several_and_the_store_is_sound(make: Make
     opened = Store(store)
     assert check_store(opened).faults == ()
     opened.close()
+
+
+def _orders(campaign: Campaign, n: int) -> dict[str, list[tuple[str, str]]]:
+    """The first ``n`` pairs of the design, as if their better document were known: the one on the left."""
+    first = campaign._candidates(campaign.state).design(0).division(0)
+    orders: dict[str, list[tuple[str, str]]] = {}
+    for query, pair in [(query, pair) for query, pairs in first for pair in pairs][:n]:
+        orders.setdefault(query, []).append(pair)
+    return orders
+
+
+@in_a_file
+def test_gold_comparisons_are_asked_checked_and_are_no_evidence(make: Make):
+    campaign = make(ask="preferences", gold_share=0.5)
+    campaign.change_gold_orders("eve", _orders(campaign, 12))
+    better = campaign.state.gold_orders
+    for name, honest in (("ann", True), ("bob", False)):
+        for task in campaign.next(name, n=24):
+            known = better.get((task.query, *sorted((task.doc, task.other))))
+            choice = "left" if task.doc == known else "right"
+            wrong = {"left": "right", "right": "left"}[choice]
+            campaign.answer(name, task.query, task.doc, task.other, choice if honest or known is None else wrong)
+    status = campaign.status()
+    ann, bob = status.comparers
+    assert ann.gold > 5 < bob.gold
+    assert (ann.gold_right, bob.gold_right) == (ann.gold, 0)
+    assert bob.is_worse
+    assert not ann.is_worse
+    assert any(line.startswith("bob is worse on gold comparisons: 0 of") for line in str(status).splitlines())
+    assert any("bob answers gold comparisons worse" in line for line in status.advice)
+    assert len(campaign.state.pair_answers or ()) == status.answers == 48 - ann.gold - bob.gold
+    listed = campaign.gold()
+    assert sum(order.answers for order in listed.orders) == ann.gold + bob.gold
+    assert sum(order.right for order in listed.orders) == ann.gold
+
+
+@in_a_file
+@pytest.mark.parametrize(
+    ("orders", "message"),
+    [
+        ({"none": [("a", "b")]}, "no query 'none' in this campaign"),
+        ({"q000": [("a", "a")]}, "compares document 'a' with itself"),
+        ({"q000": [("a", "b"), ("b", "a")]}, "in both orders"),
+    ],
+)
+def test_wrong_gold_comparisons_are_refused(make: Make, orders, message):
+    campaign = make(ask="preferences")
+    first = next(iter(campaign.queries))
+    with pytest.raises(CampaignError, match=message):
+        campaign.change_gold_orders("eve", {first if query == "q000" else query: o for query, o in orders.items()})
+
+
+@in_a_file
+def test_questions_come_again_with_the_sides_exchanged(make: Make):
+    campaign = make(ask="preferences", repeat_share=0.4)
+    given = _answer(campaign, "ann", "left", n=45)
+    again = [answer for answer in given if answer.purpose is TaskPurpose.repeat]
+    first = {answer.question: answer for answer in given if answer.purpose is TaskPurpose.judgment}
+    assert len(again) > 3
+    for answer in again:
+        assert (answer.left, answer.right) == (first[answer.question].right, first[answer.question].left)
+    (ann,) = campaign.status().comparers
+    assert (ann.repeats, ann.repeats_same) == (len(again), 0)  # left both times is the other document
+    assert ann.left == 1.0
+    assert ann.left_lower > 0.5
+
+
+@in_a_file
+def test_the_status_tells_contradictions_manner_and_pace(make: Make, clock):
+    campaign = make(ask="preferences")
+    query = next(iter(campaign.queries))
+    a, b, c, d = [doc for q, doc in map(campaign.pool.label, range(len(campaign.pool))) if q == query][:4]
+    for left, right in ((a, b), (b, c), (c, d), (d, a)):
+        campaign.answer("ann", query, left, right, "left", relevant="both")
+        campaign.answer("bob", query, left, right, "equal", relevant="neither")
+    ann, bob = campaign.status().comparers
+    assert (ann.violated, ann.contradictions) == (1, 0.5)
+    assert (bob.violated, bob.preferences) == (0, 4)
+    assert (ann.relevant, ann.manner, bob.relevant, bob.manner) == (1.0, "generous", 0.0, "strict")
+    shown = str(campaign.status())
+    assert "Asked for preferences: 8 answers about two documents (8 preferences, 0 with numbers)." in shown
+    assert "ann contradicts themselves in 1 preferences (50% of the documents)." in shown
+    document = campaign.status().to_dict()
+    assert [row["assessor"] for row in document["comparers"]] == ["ann", "bob"]
+    assert {row["query"]: row["answers"] for row in document["queries"]}[query] == 8
+
+
+@in_a_file
+@pytest.mark.parametrize("file_format", ["answers", "answers-jsonl"])
+def test_exported_answers_come_back_as_they_were(make: Make, tmp_path, file_format: str):
+    campaign = make(ask="preferences", name="first", gold_share=0.3)
+    campaign.change_gold_orders("eve", _orders(campaign, 6))
+    tasks = campaign.next("ann", n=12)
+    for at, task in enumerate(tasks):
+        about = ("ann", task.query, task.doc, task.other)
+        if at % 3:
+            campaign.answer(*about, "right", relevant="chosen", seconds=0.1 + at, comment='a "remark", =1+1')
+        else:
+            campaign.answer(*about, numbers=(at + 1 / 3, 0))
+    kept = campaign.collection.answers.to_frame()
+    assert 0 < len(kept) < 12
+    file = tmp_path / ("answers.csv" if file_format == "answers" else "answers.jsonl")
+    file.write_text(campaign.export(file_format))
+    again = make(ask="preferences", name="second")
+    incoming = again.import_file("eve", file)
+    assert len(incoming.answers) == len(kept)
+    pd.testing.assert_frame_equal(again.collection.answers.to_frame(), kept)
+    with pytest.raises(CampaignError, match="already imported"):
+        again.import_file("eve", file)
+    assert [e.answers for e in again.log() if isinstance(e, Imported)] == [len(kept)]
+    pd.testing.assert_frame_equal(read_answers(file).to_frame(), kept)
+
+
+@in_a_file
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("{q},{a},{a},left,", "with itself"),
+        ("{q},{a},{b},,", "has no choice, relevant or numbers"),
+        ("{q},{a},{b},equal,chosen", "chooses none"),
+        ("nowhere,{a},{b},left,", "nothing in it belongs to this campaign: 1 answers of other queries"),
+    ],
+)
+def test_a_file_of_wrong_answers_is_refused_whole(make: Make, tmp_path, row: str, message: str):
+    campaign = make(ask="preferences")
+    query = next(iter(campaign.queries))
+    a, b = [doc for q, doc in map(campaign.pool.label, range(len(campaign.pool))) if q == query][:2]
+    file = tmp_path / "answers.csv"
+    file.write_text("query,left,right,choice,relevant\n" + row.format(q=query, a=a, b=b) + "\n")
+    with pytest.raises(DataError, match=message):
+        campaign.import_file("eve", file)
+    assert campaign.collection.answers is None
+
+
+@in_a_file
+def test_a_collection_with_answers_becomes_a_campaign_with_them(make: Make, small, store: str, clock):
+    campaign = make(ask="preferences", name="first")
+    _answer(campaign, "ann", n=3)
+    whole = replace(campaign.collection, judgments=None)
+    with Campaign.create(
+        store, whole, metric="nDCG@5", scale=Scale.graded(2), model="uniform", name="second", clock=clock
+    ) as again:
+        pd.testing.assert_frame_equal(again.collection.answers.to_frame(), whole.answers.to_frame())
+
+
+@in_a_file
+def test_answers_count_towards_a_budget(make: Make):
+    campaign = make(ask="preferences", stopping="budget=4")
+    _answer(campaign, "ann", n=3)
+    assert not campaign.refresh().reached
+    assert campaign.is_behind is False
+    _answer(campaign, "ann")
+    assert campaign.is_behind
+    assert campaign.refresh().reached
+    assert campaign.judging_state().collection.answers is not None
+
+
+@in_a_file
+def test_changing_what_is_asked_keeps_the_answers(make: Make):
+    campaign = make(ask="preferences")
+    _answer(campaign, "ann", n=2)
+    campaign.change("eve", ask="grades")
+    (task,) = campaign.next("bob")
+    assert (task.asks, task.other) == ("grade", "")
+    assert len(campaign.collection.answers) == 2
+    with pytest.raises(
+        CampaignError, match="Assessors are asked for grades, preferences, magnitudes, mixed; got 'all'"
+    ):
+        campaign.change("eve", ask="all")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from probeval.campaign import Created, Event, Judged, Leased, QuestionQueues, Setup, State, fold
+from probeval.campaign import Created, Event, Judged, Leased, Setup, State, fold
 from probeval.campaign.decisions import Decision, Judge, LeaseNext, Skip, Withdraw
 from probeval.campaign.log import Log, PendingDecision
 from probeval.campaign.owner_decisions import ChangeGuideline
+from probeval.campaign.questions import QuestionQueues
 from probeval.campaign.store import Store
 from probeval.data import Scale
 from probeval.errors import CampaignError
