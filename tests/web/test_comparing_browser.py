@@ -160,10 +160,11 @@ def _numbers_by_keys(page: Page, campaign: Campaign) -> None:
 
 
 def _both_kinds_by_keys(page: Page, campaign: Campaign) -> None:
-    """A comparison that is under way, then grades."""
+    """Comparisons that are under way, then grades."""
     campaign.change("eve", ask="grades")
     page.reload()
-    _press(page, "ArrowLeft")
+    while page.locator("#comparison").count():
+        _press(page, "ArrowLeft")
     page.keyboard.press("4")  # no grade, and a reason of a closed menu
     _press(page, "2")
     page.locator("#grades").wait_for()
