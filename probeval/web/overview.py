@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from probeval.campaign import Status, export_formats
 from probeval.campaign.advice import day_of
+from probeval.campaign.comparers import comparer_sentences
 from probeval.campaign.shares import quality_sentences
 from probeval.web.adjudication import address, open_questions, votes
 from probeval.web.pictures import intervals
@@ -61,6 +62,7 @@ class OverviewPage:
             last_seen=last_seen(status),
             checked=[share for share in status.assessors if share.gold or share.repeats],
             quality=[*quality_sentences(status.assessors)],
+            comparing=[*comparer_sentences(status.comparers)],
             disagreements=[
                 (question, address(question), sorted(votes(state, question), key=lambda vote: vote[0].by))
                 for question in (open_questions(state)[:MOST_SHOWN] if person.owner else ())
@@ -93,8 +95,11 @@ class OverviewPage:
 
 
 def last_seen(status: Status) -> dict[str, str]:
-    """When each assessor judged last, in words."""
-    return {share.assessor: _ago(share.last, status.time) for share in status.assessors}
+    """When each assessor judged or compared documents last, in words."""
+    last: dict[str, float] = {}
+    for each in (*status.assessors, *status.comparers):
+        last[each.assessor] = max(each.last, last.get(each.assessor, each.last))
+    return {name: _ago(moment, status.time) for name, moment in last.items()}
 
 
 def _ago(moment: float, now: float) -> str:

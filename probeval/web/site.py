@@ -156,7 +156,7 @@ class Site:
             "mine": mine,
             "standing": standing,
             "snapshot": standing.status.snapshot,
-            "share": standing.share(person.name),
+            "paces": standing.paces(person.name),
             "curve": standing.picture,
             "target": target_confidence(standing.status.setup.stopping),
         }

@@ -254,3 +254,35 @@ def test_contradicting_answers_are_settled_with_both_documents_on_screen(open_pa
     again = owner.get(f"/adjudicate?query={task.query}&doc={high}&other={low}")
     assert "Settled by eve as right is better lower is better : newer ." in _said(again.text)
     assert open_page(who=ANN).get("/adjudicate").status == 403
+
+
+def test_progress_counts_answers_against_the_budget(open_page: Open, comparing: Campaign):
+    comparing.change("eve", stopping="confidence=.99,budget=40")
+    board = Board(comparing)
+    client = open_page(board=board)
+    page = client.get("/")
+    for _ in range(3):
+        page = _compare(client, page, choice="left", seconds="0.01")
+    assert '<dd id="judged">3 <small>of at most 40</small></dd>' in page.text
+    board.look()
+    said = _said(client.get("/progress").text)
+    assert "Answered 3 of at most 40 By you 3" in said
+    assert "Your pace 0.0 s each" in said
+
+
+def test_the_owner_sees_how_good_the_answers_are(open_page: Open, comparing: Campaign):
+    client = open_page()
+    page = client.get("/")
+    for _ in range(12):
+        page = _compare(client, page, choice="left", relevant="both", seconds="0.01")
+    query, low, high = next(iter(comparing.state.compared))
+    comparing.answer("bob", query, low, high, "equal", relevant="neither")
+    said = _said(open_page(board=Board(comparing)).get("/overview").text)
+    owner = {each.assessor: each for each in comparing.status().comparers}["owner"]
+    assert f"owner favours a side: left in 100% ({owner.left_lower:.0%} to 100%)." in said
+    assert f"owner 12 now {owner.seconds:.1f} - - {owner.violated} {owner.contradictions:.0%} of documents 1.00" in said
+    assert f"1.00 {owner.left_lower:.2f} to 1.00 , left 1.00 {owner.relevant_lower:.2f} to 1.00 , generous" in said
+    assert "bob 1 now - - - - - 0.00" in said
+    assert "No grades yet." in said
+    comparing.change("eve", ask="grades")
+    assert "Comparisons" in open_page(board=Board(comparing)).get("/overview").text  # there are answers
