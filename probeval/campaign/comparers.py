@@ -13,6 +13,7 @@ from typing import TypedDict
 
 import numpy as np
 
+from probeval.campaign.advice import counted
 from probeval.campaign.comparison_events import Compared
 from probeval.campaign.controls import COMPARISON, gold_left
 from probeval.campaign.events import TaskPurpose
@@ -224,10 +225,10 @@ def comparer_sentences(found: Sequence[Comparer]) -> Iterator[str]:
     for each in found:
         if each.violated:
             share = f"{each.contradictions:.0%} of the documents"
-            yield f"{each.assessor} contradicts themselves in {each.violated:,} preferences ({share})."
+            yield f"{each.assessor} contradicts themselves in {counted(each.violated, 'preference')} ({share})."
         if each.left_lower > 0.5 or each.left_upper < 0.5:
-            side, between = ("left", (each.left, each.left_lower, each.left_upper))
-            yield f"{each.assessor} favours a side: {side} in {between[0]:.0%} ({between[1]:.0%} to {between[2]:.0%})."
+            between = f"{each.left_lower:.0%} to {each.left_upper:.0%}"
+            yield f"{each.assessor} favours a side: the left document in {each.left:.0%} of preferences ({between})."
         if each.manner:
             yield f"{each.assessor} is {each.manner}: {each.relevant:.0%} of documents called relevant."
         if each.is_worse:

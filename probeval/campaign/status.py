@@ -9,7 +9,7 @@ from typing import TypedDict, cast
 import numpy as np
 import pandas as pd
 
-from probeval.campaign.advice import advice
+from probeval.campaign.advice import advice, counted
 from probeval.campaign.comparers import Comparer, ComparerDocument, comparer_sentences, comparers
 from probeval.campaign.comparison_events import Compared
 from probeval.campaign.events import Pair, Phase
@@ -234,8 +234,8 @@ class Status(Shown):
             yield f"The campaign is {self.phase}{why}: no pairs are given out, and no judgments are taken."
         yield f"{self.judged:,} of {self.pool:,} pairs judged, {self.leased:,} leased now."
         if self.answers or setup.ask != "grades":
-            kinds = f"{self.preferences:,} preferences, {self.magnitudes:,} with numbers"
-            yield f"Asked for {setup.ask}: {self.answers:,} answers about two documents ({kinds})."
+            kinds = f"{self.preferences:,} with a choice, {self.magnitudes:,} with numbers"
+            yield f"Asked for {setup.ask}: {counted(self.answers, 'answer')} about two documents ({kinds})."
         if self.overlap:
             yield f"Overlap: {self.overlap_done:,} of {self.overlap:,} pairs have all {setup.opinions} judgments."
         if self.shared:

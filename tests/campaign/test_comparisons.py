@@ -303,8 +303,8 @@ def test_the_status_tells_contradictions_manner_and_pace(make: Make, clock):
     assert (bob.violated, bob.preferences) == (0, 4)
     assert (ann.relevant, ann.manner, bob.relevant, bob.manner) == (1.0, "generous", 0.0, "strict")
     shown = str(campaign.status())
-    assert "Asked for preferences: 8 answers about two documents (8 preferences, 0 with numbers)." in shown
-    assert "ann contradicts themselves in 1 preferences (50% of the documents)." in shown
+    assert "Asked for preferences: 8 answers about two documents (8 with a choice, 0 with numbers)." in shown
+    assert "ann contradicts themselves in 1 preference (50% of the documents)." in shown
     document = campaign.status().to_dict()
     assert [row["assessor"] for row in document["comparers"]] == ["ann", "bob"]
     assert {row["query"]: row["answers"] for row in document["queries"]}[query] == 8
