@@ -181,11 +181,11 @@ class AssessorSteps(CampaignBase):
 
     def flag(self, assessor: str, query: str, doc: str, *, reason: str = "", token: str | None = None) -> Flagged:
         """Report a problem with a pair."""
-        return self._log.advance(Flag(by=assessor, pair=self._task_pair(query, doc), reason=reason, token=token)).event
+        return self._log.advance(Flag(by=assessor, pair=self._shown_pair(query, doc), reason=reason, token=token)).event
 
     def comment(self, assessor: str, query: str, doc: str, text: str, *, token: str | None = None) -> Commented:
         """Comment on a pair."""
-        return self._log.advance(Comment(by=assessor, pair=self._task_pair(query, doc), text=text, token=token)).event
+        return self._log.advance(Comment(by=assessor, pair=self._shown_pair(query, doc), text=text, token=token)).event
 
     def release(self, assessor: str, query: str, doc: str, other: str = "", *, token: str | None = None) -> Released:
         """Give a question back before its lease runs out."""
@@ -270,6 +270,12 @@ class AssessorSteps(CampaignBase):
             self._task_pair(query, doc)
             self._task_pair(query, other)
         return question
+
+    def _shown_pair(self, query: str, doc: str) -> Pair:
+        """The pair, if an assessor may see it: they may get it, or the document is in a gold comparison."""
+        known = self._log.known.gold_orders
+        is_gold = any(question[0] == query and doc in question[1:] for question in known)
+        return (query, doc) if is_gold else self._task_pair(query, doc)
 
     def _task_pair(self, query: str, doc: str) -> Pair:
         """The pair, if an assessor may get it: some run retrieves it, or it is gold."""

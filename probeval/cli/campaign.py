@@ -111,6 +111,13 @@ def create(
             help="What assessors are asked: grades of documents, preferences between two, magnitudes of two, or mixed.",
         ),
     ] = AskName.grades,
+    follow_up: Annotated[
+        bool,
+        typer.Option(
+            "--follow-up/--no-follow-up",
+            help="Ask on the judging page, after a preference, which of the two documents are relevant.",
+        ),
+    ] = False,
     gain: Gain = None,
     model: ModelName = None,
     depth: Depth = None,
@@ -179,6 +186,7 @@ def create(
         queries=None if queries is None else read_texts(queries, "query"),
         by=by,
         ask=ask.value,
+        follow_up=follow_up,
         policy=policy,
         goal=goal,
         stopping=stop,

@@ -43,6 +43,10 @@ def change(
     ask: Annotated[
         AskName | None, typer.Option("--ask", help="Ask for grades, preferences, magnitudes or mixed.")
     ] = None,
+    follow_up: Annotated[
+        bool | None,
+        typer.Option("--follow-up/--no-follow-up", help="Ask, after a preference, which of the two are relevant."),
+    ] = None,
     policy: Annotated[
         str | None,
         typer.Option("--policy", metavar="NAME", help="Another policy.", autocompletion=complete_policy),
@@ -104,7 +108,7 @@ def change(
 
         before = opened.setup
         settings: dict[str, Any] = {
-            "ask": None if ask is None else ask.value,
+            "ask": None if ask is None else ask.value, "follow_up": follow_up,
             "depth": depth, "policy": policy, "goal": goal, "stopping": stop, "explore": explore, "overlap": overlap,
             "opinions": opinions, "gold_share": gold_share, "repeat_share": repeat_share, "rule": rule,
             "lease": None if lease is None else lease * 60, "topics": None if topics is None else topics.value,

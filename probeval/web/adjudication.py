@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlencode
 
 from starlette.concurrency import run_in_threadpool
@@ -16,7 +16,7 @@ from starlette.responses import RedirectResponse, Response
 from probeval.campaign import Compared, Judged
 from probeval.campaign.events import Question, comparison
 from probeval.web.assessors import Assessor
-from probeval.web.comparisons import Words, answer_words, docs_of, shown_sides
+from probeval.web.comparisons import Words, answer_words, docs_of, relevant_words, shown_sides
 from probeval.web.judging import grade_buttons, shown_document
 
 if TYPE_CHECKING:
@@ -128,11 +128,19 @@ def open_questions(state: State) -> list[Question]:
     return [*state.disagreements, *state.contested]
 
 
-def votes(state: State, question: Question) -> list[tuple[Judged | Compared, Words]]:
-    """Each assessor's latest answer, and its words where the first document is on the left; the lowest grade first."""
+class Vote(NamedTuple):
+    """The latest answer of an assessor, in words: where the first document is on the left, and which are relevant."""
+
+    answer: Judged | Compared
+    words: Words
+    relevant: str
+
+
+def votes(state: State, question: Question) -> list[Vote]:
+    """Each assessor's latest answer; the lowest grade first."""
     latest = {answer.by: answer for answer in state.given(question)}
-    shown = [(answer, answer_words(answer, left=question[1])) for answer in latest.values()]
-    return sorted(shown, key=lambda each: (each[0].grade if isinstance(each[0], Judged) else 0.0, each[1], each[0].by))
+    shown = [Vote(each, answer_words(each, left=question[1]), relevant_words(each)) for each in latest.values()]
+    return sorted(shown, key=lambda vote: (getattr(vote.answer, "grade", 0.0), vote.words, vote.answer.by))
 
 
 def settled_answer(state: State, question: Question) -> Adjudicated | ComparisonAdjudicated | None:

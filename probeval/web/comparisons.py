@@ -15,10 +15,11 @@ from probeval.web.highlight import mark_terms
 if TYPE_CHECKING:
     from probeval.campaign import Adjudicated
 
-__all__ = ["Side", "Words", "answer_words", "docs_of", "shown_sides"]
+__all__ = ["Side", "Words", "answer_words", "docs_of", "relevant_words", "shown_sides"]
 
 SIDES = (("left", "upper"), ("right", "lower"))
 RELEVANT = {"both": "both relevant", "chosen": "only the better one relevant", "neither": "neither relevant"}
+BOTH_BAD = ("equal", "neither")
 Words = tuple[str, str]  # for documents side by side, and for documents one under the other
 
 
@@ -77,9 +78,9 @@ def answer_words(
     --------
     >>> answer = Compared(by="ann", time=0.0, query="q", left="d1", right="d2", choice="left", relevant="both")
     >>> answer_words(answer)
-    ('left is better, both relevant', 'upper is better, both relevant')
+    ('left is better', 'upper is better')
     >>> answer_words(answer, left="d2")[0]
-    'right is better, both relevant'
+    'right is better'
     """
     if not isinstance(answer, Compared | ComparisonAdjudicated):
         return (f"{answer.grade:g}",) * 2
@@ -88,11 +89,13 @@ def answer_words(
         numbers = (answer.left_number, answer.right_number)
         return (" and ".join(f"{number:g}" for number in (reversed(numbers) if swapped else numbers)),) * 2
     if answer.choice == "equal":
-        both_bad = answer.relevant == "neither"
-        return ("both bad" if both_bad else ", ".join(filter(None, ["equal", RELEVANT.get(answer.relevant)])),) * 2
-    is_left = (answer.choice == "left") != swapped
-    wide, narrow = (
-        ", ".join(filter(None, [f"{side} is better", RELEVANT.get(answer.relevant)]))
-        for side in SIDES[0 if is_left else 1]
-    )
-    return wide, narrow
+        return ("both bad" if answer.relevant == BOTH_BAD[1] else BOTH_BAD[0],) * 2
+    wide, narrow = SIDES[0 if (answer.choice == "left") != swapped else 1]
+    return f"{wide} is better", f"{narrow} is better"
+
+
+def relevant_words(answer: Judged | Adjudicated | Compared | ComparisonAdjudicated) -> str:
+    """Which of two documents are relevant, in words; empty if the answer does not tell more than its choice."""
+    if not isinstance(answer, Compared | ComparisonAdjudicated) or (answer.choice, answer.relevant) == BOTH_BAD:
+        return ""
+    return RELEVANT.get(answer.relevant, "")

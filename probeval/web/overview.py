@@ -64,7 +64,7 @@ class OverviewPage:
             quality=[*quality_sentences(status.assessors)],
             comparing=[*comparer_sentences(status.comparers)],
             disagreements=[
-                (question, address(question), sorted(votes(state, question), key=lambda vote: vote[0].by))
+                (question, address(question), sorted(votes(state, question), key=lambda vote: vote.answer.by))
                 for question in (open_questions(state)[:MOST_SHOWN] if person.owner else ())
             ],
             flags=self._flags(person),

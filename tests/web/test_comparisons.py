@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from probeval.campaign import Campaign, Compared, Flagged, Judged, Leased, Skipped, Withdrawn
+from probeval.campaign.comparers import comparer_sentences
 from probeval.web import Board
 from tests.web.asking import Answer, Client
 from tests.web.conftest import ANN, EVE, SCRIPT
@@ -238,7 +239,7 @@ def test_contradicting_answers_are_settled_with_both_documents_on_screen(open_pa
     said = _said(page.text)
     assert "Disagreement 1 of 1." in said
     assert "left is better upper is better dee" in said
-    assert "left is better, only the better one relevant" in said
+    assert "left is better upper is better , only the better one relevant bob" in said
     assert "right is better lower is better cid" in said
     assert "<script>window" not in page.text
     assert page.text.index(f"Text of {low}.") < page.text.index(f"Text of {high}.")
@@ -279,10 +280,29 @@ def test_the_owner_sees_how_good_the_answers_are(open_page: Open, comparing: Cam
     comparing.answer("bob", query, low, high, "equal", relevant="neither")
     said = _said(open_page(board=Board(comparing)).get("/overview").text)
     owner = {each.assessor: each for each in comparing.status().comparers}["owner"]
-    assert f"owner favours a side: left in 100% ({owner.left_lower:.0%} to 100%)." in said
-    assert f"owner 12 now {owner.seconds:.1f} - - {owner.violated} {owner.contradictions:.0%} of documents 1.00" in said
-    assert f"1.00 {owner.left_lower:.2f} to 1.00 , left 1.00 {owner.relevant_lower:.2f} to 1.00 , generous" in said
+    sentences = [*comparer_sentences(comparing.status().comparers)]
+    assert len(sentences) > 1
+    assert all(sentence in said for sentence in sentences)
+    assert f"owner 12 now {owner.seconds:.1f} - - {owner.violated} {owner.contradictions:.0%} of documents 1.00 biased" in said
+    assert f"biased {owner.left_lower:.2f} to 1.00 1.00 generous {owner.relevant_lower:.2f} to 1.00" in said
     assert "bob 1 now - - - - - 0.00" in said
     assert "No grades yet." in said
     comparing.change("eve", ask="grades")
     assert "Comparisons" in open_page(board=Board(comparing)).get("/overview").text  # there are answers
+
+
+def test_a_gold_comparison_looks_like_any_other(open_page: Open, comparing: Campaign):
+    comparing.change("eve", gold_share=0.99)
+    comparing.change_gold_orders("eve", {"q1": [("known-1", "known-2")]})
+    client = open_page()
+    page = client.get("/")
+    left, right = _docs(page)
+    assert {left, right} == {"known-1", "known-2"}
+    assert "gold" not in page.text
+    page = client.post("/flag", {**page.form("/compare"), "doc": left, "text": "odd"})
+    assert f"Your flag of {left} . odd" in _said(page.text)
+    page = _compare(client, page, choice="left" if left == "known-2" else "right")
+    assert page.status == 200
+    said = _said(open_page(board=Board(comparing)).get("/overview").text)
+    assert "Gold comparisons: 0 of 1 answers right." in said
+    assert "0 of 1 0.00 to " in said
