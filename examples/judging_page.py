@@ -1,7 +1,8 @@
 """The pictures of the judging page: a synthetic campaign in a browser, on a desk and on a phone.
 
 Run as ``python examples/judging_page.py [FOLDER]``: it writes the pictures of judging, comparing, adjudication and the
-overview there. It needs the extra ``web``, Playwright and Debian's chromium. No query, document or judgment in it is real.
+overview there. It needs the extra ``web``, Playwright and Debian's chromium. No query, document or judgment in it is
+real.
 """
 
 import json

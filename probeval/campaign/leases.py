@@ -222,9 +222,7 @@ class _Search:
             if queue.draws:
                 taken = sum(bool(state.given(each)) or each in state.leases for each in queue.pairs)
                 taken += len(self.taken - state.leases.keys())
-            question = queue.next(
-                self._is_new, allowed=allowed, current=topic, stay=state.settings.stay, taken=taken
-            )
+            question = queue.next(self._is_new, allowed=allowed, current=topic, stay=state.settings.stay, taken=taken)
             if question is not None:
                 return question
         return None

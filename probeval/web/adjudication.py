@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AdjudicationPage"]
 
+
 @dataclass(frozen=True, eq=False)
 class AdjudicationPage:
     """The handlers of adjudication.

@@ -62,9 +62,7 @@ def docs_of(answer: Judged | Adjudicated | Compared | ComparisonAdjudicated) -> 
     return (answer.left, answer.right) if isinstance(answer, Compared | ComparisonAdjudicated) else (answer.doc,)
 
 
-def answer_words(
-    answer: Judged | Adjudicated | Compared | ComparisonAdjudicated, *, left: str | None = None
-) -> Words:
+def answer_words(answer: Judged | Adjudicated | Compared | ComparisonAdjudicated, *, left: str | None = None) -> Words:
     """An answer in words; a grade as a number.
 
     Parameters

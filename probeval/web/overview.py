@@ -96,9 +96,10 @@ class OverviewPage:
 
 def last_seen(status: Status) -> dict[str, str]:
     """When each assessor judged or compared documents last, in words."""
-    last: dict[str, float] = {}
-    for each in (*status.assessors, *status.comparers):
-        last[each.assessor] = max(each.last, last.get(each.assessor, each.last))
+    last = {share.assessor: share.last for share in status.assessors}
+    for each in status.comparers:
+        known = last.get(each.assessor, each.last)
+        last[each.assessor] = each.last if known != known else max(known, each.last)
     return {name: _ago(moment, status.time) for name, moment in last.items()}
 
 

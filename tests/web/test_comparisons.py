@@ -54,7 +54,12 @@ def test_a_preference_is_kept_and_the_next_question_comes(open_page: Open, campa
     second = _compare(client, first, choice="left", seconds="0.1", text="better\r\nwritten")
     assert second.status == 200
     (answer,) = _events(campaign, Compared)
-    assert (answer.by, answer.query, answer.left, answer.right) == ("owner", first.form("/compare")["query"], left, right)
+    assert (answer.by, answer.query, answer.left, answer.right) == (
+        "owner",
+        first.form("/compare")["query"],
+        left,
+        right,
+    )
     assert (answer.choice, answer.relevant, answer.comment, answer.guideline) == ("left", "", "better\nwritten", 1)
     assert answer.seconds <= answer.time - _events(campaign, Leased)[0].time
     assert set(_docs(second)) != {left, right}
@@ -155,7 +160,9 @@ def test_undo_brings_the_documents_back_on_their_sides(open_page: Open, comparin
     assert "Undo both bad" in _said(pages[2].text)
     back = client.post("/undo", pages[2].form("/undo"))
     assert _docs(back) == _docs(pages[1])
-    assert "Undo left is better upper is better : " + ", ".join(_docs(pages[0])) in _said(back.text).replace(" , ", ", ")
+    assert "Undo left is better upper is better : " + ", ".join(_docs(pages[0])) in _said(back.text).replace(
+        " , ", ", "
+    )
     again = client.post("/undo", back.form("/undo"))
     assert _docs(again) == _docs(pages[0])
     assert 'action="/undo"' not in again.text
@@ -283,7 +290,10 @@ def test_the_owner_sees_how_good_the_answers_are(open_page: Open, comparing: Cam
     sentences = [*comparer_sentences(comparing.status().comparers)]
     assert len(sentences) > 1
     assert all(sentence in said for sentence in sentences)
-    assert f"owner 12 now {owner.seconds:.1f} - - {owner.violated} {owner.contradictions:.0%} of documents 1.00 biased" in said
+    assert (
+        f"owner 12 now {owner.seconds:.1f} - - {owner.violated} {owner.contradictions:.0%} of documents 1.00 biased"
+        in said
+    )
     assert f"biased {owner.left_lower:.2f} to 1.00 1.00 generous {owner.relevant_lower:.2f} to 1.00" in said
     assert "bob 1 now - - - - - 0.00" in said
     assert "No grades yet." in said
