@@ -43,6 +43,8 @@ def _sentences(status: Status, now: float) -> Iterator[str]:
     for comparer in status.comparers:
         if comparer.is_worse:
             yield f"{comparer.assessor} answers gold comparisons worse than the others: look at their answers."
+        elif comparer.is_bad:
+            yield f"{comparer.assessor} is {comparer.verdict} by the model: look at their answers."
     if snapshot is None:
         yield "The model has not run yet: it needs a moment."
     elif snapshot.reached:

@@ -17,6 +17,7 @@ import pandas as pd
 
 from probeval.campaign.events import Pair, Question
 from probeval.display import Shown, View
+from probeval.relevance.answers.verdicts import AnsweringAssessorDocument
 from probeval.scores.documents import RankedSystem
 from probeval.selection import AuditDocument, AuditReport, Pick, Stopping
 from probeval.selection.rules import CONFIDENCE
@@ -150,6 +151,10 @@ class ModelSnapshot(Shown):
         For each query the standard deviation of a system's score on it (root mean square over systems).
     tendencies
         How generous each assessor is, by the model of assessors; empty with few pairs that several judged.
+    answering
+        What the model says of each assessor who answered about two documents; empty if it does not use answers.
+    uses_answers
+        Whether the model uses such answers.
     """
 
     number: int
@@ -170,6 +175,8 @@ class ModelSnapshot(Shown):
     forecast: ForecastDocument | None = None
     uncertainty: Mapping[str, float] = field(default_factory=dict)
     tendencies: tuple[TendencyDocument, ...] = ()
+    answering: tuple[AnsweringAssessorDocument, ...] = ()
+    uses_answers: bool = True
 
     @cached_property
     def topic_queue(self) -> Queue[Question, str]:
@@ -239,6 +246,7 @@ class ModelSnapshot(Shown):
         rest["picks"] = tuple(map(Pick.from_dict, rest.get("picks", ())))
         rest |= {"values": tuple(rest.get("values", ())), "due": tuple(rest.get("due", ()))}
         rest["tendencies"] = tuple(rest.get("tendencies", ()))
+        rest["answering"] = tuple(rest.get("answering", ()))
         return cls(**{name: row[name] for name in HEAD}, **rest)
 
 

@@ -253,6 +253,8 @@ class Status(Shown):
         if snapshot is None:
             yield "The model has not run yet."
             return
+        if self.answers and not snapshot.uses_answers:
+            yield f"The model {setup.model} does not use answers about two documents: they change no score."
         since = f", {self.behind:,} changes ago" if self.behind else ""
         yield f"Confidence {snapshot.confidence:.3f}, expected tau {snapshot.expected_tau:.3f}{since}."
         if snapshot.audit is not None:
@@ -408,7 +410,7 @@ def status_of(
         shared=int(several.sum()),
         alpha=krippendorff_alpha(grades, level=grade_level(setup.scale)) if several.any() else float("nan"),
         assessors=work,
-        comparers=comparers(state),
+        comparers=comparers(state, () if snapshot is None else snapshot.answering),
         snapshot=snapshot,
         behind=behind,
         seconds=seconds,

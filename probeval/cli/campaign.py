@@ -160,6 +160,7 @@ def create(
     Example: probeval campaign create mine.db runs/ --metric nDCG@10 --scale graded:3
     """
     from probeval.campaign import Campaign
+    from probeval.relevance import Hierarchical
 
     talk = Talk(quiet=quiet)
     if model == "none":
@@ -205,6 +206,8 @@ def create(
     ) as made:
         _write_status(made.status(), output_format)
         texts = made.queries
+    if ask is not AskName.grades and not isinstance(choice.model, Hierarchical):
+        talk(f"The model {choice.name} does not use answers about two documents: they will change no score.")
     talk(texts_known(texts, store))
     place = shlex.quote(store)
     if gold_share:
