@@ -114,7 +114,7 @@ def compare_some(store: Path, rng: np.random.Generator) -> None:
         replace(collection, judgments=None),
         metric="nDCG@10",
         scale=probeval.Scale.graded(2),
-        model="independent",
+        model="hierarchical",
         name="birds",
         guideline=GUIDELINE,
         queries={query: QUERIES[i % len(QUERIES)] for i, query in enumerate(collection.runs.queries)},
@@ -126,6 +126,7 @@ def compare_some(store: Path, rng: np.random.Generator) -> None:
         clock=lambda: now,
     ) as campaign:
         campaign.change_gold_orders("eve", known_orders(grades))
+        campaign.refresh()
         for turn in range(240):
             who = ("ann", "bob", "cid")[turn % 3]
             task = campaign.next(who)[0]

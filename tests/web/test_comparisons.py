@@ -291,7 +291,7 @@ def test_the_owner_sees_how_good_the_answers_are(open_page: Open, comparing: Cam
     assert len(sentences) > 1
     assert all(sentence in said for sentence in sentences)
     assert (
-        f"owner 12 now {owner.seconds:.1f} - - {owner.violated} {owner.contradictions:.0%} of documents 1.00 biased"
+        f"owner 12 now {owner.seconds:.1f} - - {owner.violated} {owner.contradictions:.0%} 1.00 biased"
         in said
     )
     assert f"biased {owner.left_lower:.2f} to 1.00 1.00 generous {owner.relevant_lower:.2f} to 1.00" in said
