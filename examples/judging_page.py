@@ -1,7 +1,8 @@
 """The pictures of the pages: a synthetic campaign and a study with users in a browser, on a desk and on a phone.
 
-Run as ``python examples/judging_page.py [FOLDER]``: it writes the pictures of judging, adjudication, the overview and
-two lists there. It needs the extra ``web``, Playwright and Debian's chromium. No query, document or judgment in it is
+Run as ``python examples/judging_page.py [FOLDER]``: it writes the pictures of judging, comparing, adjudication, the
+overview and two lists there. It needs the extra ``web``, Playwright and Debian's chromium. No query, document or
+judgment in it is
 real.
 """
 
@@ -29,11 +30,17 @@ except ImportError:
 
 DESK = {"viewport": {"width": 900, "height": 860}, "color_scheme": "light"}
 PHONE = {"viewport": {"width": 390, "height": 800}, "color_scheme": "dark", "is_mobile": True}
+WIDE = {"viewport": {"width": 1280, "height": 800}, "color_scheme": "light"}
 VIEWS = {
     "judging-desktop.png": ("", DESK),
     "judging-phone.png": ("", PHONE),
     "adjudication-desktop.png": ("adjudicate", DESK),
     "overview-desktop.png": ("overview", DESK),
+}
+COMPARISONS = {
+    "comparison-desktop.png": ("", WIDE, "preferences"),
+    "comparers-desktop.png": ("overview", WIDE, "preferences"),
+    "comparison-phone.png": ("", PHONE, "magnitudes"),
 }
 
 WIDE = {"viewport": {"width": 900, "height": 620}, "color_scheme": "light"}
@@ -98,7 +105,59 @@ def judge_some(store: Path, rng: np.random.Generator) -> None:
             campaign.record(who, task.query, task.doc, grade, seconds=6.5)
             if turn % 10 == 9:
                 campaign.refresh(forecast=turn == 99)
-        rows = [{"doc": doc, "title": f"Notes, part {doc[1:]}", "text": tell(rng)} for doc in campaign.pool.docs]
+        write_documents(campaign, store, rng)
+
+
+def compare_some(store: Path, rng: np.random.Generator) -> None:
+    """A campaign in which ann, bob and cid have compared some documents; cid answers at random, mostly left."""
+    collection = probeval.synthetic_campaign(rng, queries=6, systems=6, depth=10)
+    given = collection.judgments
+    grades = dict(zip(map(given.pool.label, range(len(given))), given.grades(), strict=True))
+    now = time.time() - 2000
+    with Campaign.create(
+        store,
+        replace(collection, judgments=None),
+        metric="nDCG@10",
+        scale=probeval.Scale.graded(2),
+        model="hierarchical",
+        name="birds",
+        guideline=GUIDELINE,
+        queries={query: QUERIES[i % len(QUERIES)] for i, query in enumerate(collection.runs.queries)},
+        ask="preferences",
+        follow_up=True,
+        overlap=0.3,
+        gold_share=0.15,
+        repeat_share=0.1,
+        clock=lambda: now,
+    ) as campaign:
+        campaign.change_gold_orders("eve", known_orders(grades))
+        campaign.refresh()
+        for turn in range(240):
+            who = ("ann", "bob", "cid")[turn % 3]
+            task = campaign.next(who)[0]
+            now += 8
+            left, right = (float(grades[task.query, doc]) for doc in (task.doc, task.other))
+            choice = "left" if left > right else "right" if right > left else "equal"
+            relevant = ("neither", "chosen", "both")[sum(grade > 0 for grade in (left, right))]
+            if who == "cid":
+                choice, relevant = ("left" if rng.random() < 0.7 else "right"), "both"
+            about = (who, task.query, task.doc, task.other, choice)
+            campaign.answer(*about, relevant=relevant, seconds=rng.uniform(1, 3) if who == "cid" else rng.uniform(4, 8))
+        campaign.refresh()
+        write_documents(campaign, store, rng)
+
+
+def known_orders(grades: dict[tuple[str, str], float]) -> dict[str, list[tuple[str, str]]]:
+    """For each query, four documents that are better than four others."""
+    known = {}
+    for query in {query for query, _ in grades}:
+        best, worst = ([doc for (q, doc), grade in grades.items() if (q, grade) == (query, at)] for at in (2, 0))
+        known[query] = [*zip(best[:4], worst[:4], strict=False)]
+    return known
+
+
+def write_documents(campaign: Campaign, store: Path, rng: np.random.Generator) -> None:
+    rows = [{"doc": doc, "title": f"Notes, part {doc[1:]}", "text": tell(rng)} for doc in campaign.pool.docs]
     store.with_name("documents.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
@@ -125,13 +184,25 @@ def served(store: Path, *verb: str) -> Iterator[str]:
 
 def draw(folder: Path, program: str) -> list[Path]:
     with tempfile.TemporaryDirectory() as place, sync_playwright() as playwright:
-        store = Path(place, "birds.db")
+        store, two = Path(place, "birds.db"), Path(place, "two.db")
         judge_some(store, np.random.default_rng(0))
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
         with served(store, "judge") as address:
             for name, (path, view) in VIEWS.items():
                 page = browser.new_page(**view)
                 page.goto(address + path)
+                page.screenshot(path=folder / name)
+        compare_some(two, np.random.default_rng(1))
+        with served(two, "judge") as address, Campaign.open(two) as campaign:
+            for name, (path, view, ask) in COMPARISONS.items():
+                if campaign.setup.ask != ask:
+                    campaign.change("eve", ask=ask)
+                page = browser.new_page(**view)
+                page.goto(address + path)
+                if path:
+                    page.evaluate("document.getElementById('comparers').scrollIntoView()")
+                else:
+                    page.keyboard.press("ArrowLeft")
                 page.screenshot(path=folder / name)
         study = Path(place, "study.db")
         ask_users(study, np.random.default_rng(0))
@@ -142,7 +213,7 @@ def draw(folder: Path, program: str) -> list[Path]:
                 page.keyboard.press("1")
                 page.screenshot(path=folder / name)
         browser.close()
-    return [folder / name for name in (*VIEWS, *LISTS)]
+    return [folder / name for name in (*VIEWS, *COMPARISONS, *LISTS)]
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ class Purpose(IntEnum):
     EXPLORATION = 12  # the pairs that exploration draws
     OUTSIDE = 13  # the number of relevant documents outside the pool
     LISTS = 14  # the pairs of lists that users compare
+    COMPARISONS = 20  # the pairs of documents that a campaign compares
 
 
 def stream(seed: int, *keys: int | str) -> np.random.Generator:

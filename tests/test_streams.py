@@ -46,6 +46,7 @@ def test_what_a_seed_means_stays():
         "EXPLORATION": 12,
         "OUTSIDE": 13,
         "LISTS": 14,
+        "COMPARISONS": 20,
     }
     assert len(Purpose.__members__) == len(Purpose)  # no two names for one number
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from probeval.campaign.archive import unpack
 from probeval.campaign.candidates import Candidates
-from probeval.campaign.codec import decode, is_known
+from probeval.campaign.codec import KINDS, decode
+from probeval.campaign.comparison_events import Compared, ComparisonEvent, GoldOrdersChanged
 from probeval.campaign.events import (
     Adjudicated,
     Created,
@@ -18,12 +19,15 @@ from probeval.campaign.events import (
     Labelled,
     Pair,
     PairEvent,
+    Question,
+    QuestionEvent,
     RunsAdded,
     Withdrawn,
 )
-from probeval.campaign.state import State, fold
+from probeval.campaign.folding import fold
+from probeval.campaign.state import State
 from probeval.campaign.store import Store
-from probeval.campaign.study_events import ComparisonWithdrawn, ListsCompared, StudyCreated
+from probeval.campaign.study_events import ListsCompared, ListsWithdrawn, StudyCreated
 from probeval.campaign.tables import chained
 from probeval.data.judgments import on_scale
 from probeval.display import Brief
@@ -41,7 +45,7 @@ class CampaignCheck:
     campaign
         Its name.
     events, judgments, parts
-        How many of each were checked.
+        How many of each were checked; answers about two documents count as judgments.
     faults
         The number of faults.
     """
@@ -94,7 +98,7 @@ def check_store(store: Store) -> StoreCheck:
             CampaignCheck(
                 campaign=name,
                 events=len(rows),
-                judgments=sum(row["kind"] == Judged.kind for row in rows),
+                judgments=sum(row["kind"] in (Judged.kind, Compared.kind) for row in rows),
                 parts=len(store.part_names(key)),
                 faults=len(found),
             )
@@ -111,7 +115,7 @@ def _faults(store: Store, key: int, name: str) -> Iterator[str]:
         try:
             events.append(decode(row))
         except (ProbevalError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            why = str(error) if is_known(row["kind"]) else f"unknown kind {row['kind']!r}"
+            why = str(error) if row["kind"] in KINDS else f"unknown kind {row['kind']!r}"
             yield f"event {row['number']} cannot be read: {why:.100}"
     yield from _broken_parts(store, key, events)
     try:
@@ -143,7 +147,7 @@ def _wrong_answers(events: Sequence[Event], parts: Sequence[str]) -> Iterator[st
             if (event.by, event.question) in standing:
                 yield f"event {event.number}: question {event.question} is answered twice by {event.by!r}"
             standing[event.by, event.question] = event
-        elif isinstance(event, ComparisonWithdrawn):
+        elif isinstance(event, ListsWithdrawn):
             answer = standing.pop((event.by, event.question), None)
             if answer is None or answer.number != event.answer:
                 yield f"event {event.number}: no answer {event.answer} by {event.by!r} to withdraw"
@@ -176,7 +180,7 @@ def _broken_parts(store: Store, key: int, events: Sequence[Event]) -> Iterator[s
 
 def _wrong_events(events: Sequence[Event], state: State, retrieved: frozenset[Pair]) -> Iterator[str]:
     """Events that no decision could have made."""
-    scale, standing, gold = state.settings.scale, dict[int, Judged](), set[Pair]()
+    scale, standing, gold = state.settings.scale, dict[int, tuple[Question, str]](), set[Pair]()
     for event in events:
         if isinstance(event, Created) != (event.number == 1):
             yield f"event {event.number}: only the first event creates the campaign"
@@ -184,12 +188,24 @@ def _wrong_events(events: Sequence[Event], state: State, retrieved: frozenset[Pa
             yield f"event {event.number}: grade {event.grade:g} is not on the scale {scale}"
         if isinstance(event, GoldChanged):
             gold |= {(query, doc) for query, docs in event.grades.items() for doc in docs}
-        imported = isinstance(event, Judged) and event.source
-        if isinstance(event, PairEvent) and not imported and event.pair not in retrieved and event.pair not in gold:
-            yield f"event {event.number}: no run retrieves document {event.doc!r} for query {event.query!r}"
+        if isinstance(event, GoldOrdersChanged):
+            gold |= {(query, doc) for query, orders in event.orders.items() for order in orders for doc in order}
+        imported = isinstance(event, (Judged, Compared)) and event.source
+        for query, doc in () if imported else _pairs_of(event):
+            if (query, doc) not in retrieved and (query, doc) not in gold:
+                yield f"event {event.number}: no run retrieves document {doc!r} for query {query!r}"
         if isinstance(event, Judged):
-            standing[event.number] = event
-        elif isinstance(event, Withdrawn):
-            judged = standing.pop(event.judgment, None)
-            if judged is None or (judged.pair, judged.by) != (event.pair, event.by):
-                yield f"event {event.number}: no judgment {event.judgment} of this pair by {event.by!r} to withdraw"
+            standing[event.number] = event.pair, event.by
+        elif isinstance(event, Compared):
+            standing[event.number] = event.question, event.by
+        elif isinstance(event, Withdrawn) and standing.pop(event.judgment, None) != (event.question, event.by):
+            yield f"event {event.number}: no answer {event.judgment} to this question by {event.by!r} to withdraw"
+
+
+def _pairs_of(event: Event) -> Sequence[Pair]:
+    """The query and each document that an event is about."""
+    if isinstance(event, ComparisonEvent):
+        return (event.query, event.left), (event.query, event.right)
+    if isinstance(event, QuestionEvent) and event.other:
+        return event.pair, (event.query, event.other)
+    return [event.pair] if isinstance(event, PairEvent) else []

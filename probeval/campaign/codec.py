@@ -7,20 +7,52 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
-from probeval.campaign.events import KINDS, Event, Phase, Role, TaskPurpose
+from probeval.campaign.comparison_events import Compared, ComparisonAdjudicated, GoldOrdersChanged
+from probeval.campaign.events import (
+    Adjudicated,
+    Changed,
+    Commented,
+    Created,
+    Event,
+    Flagged,
+    GoldChanged,
+    GuidelineChanged,
+    Imported,
+    Invited,
+    Judged,
+    Labelled,
+    Leased,
+    Phase,
+    PhaseChanged,
+    QueriesChanged,
+    QueryGuidelinesChanged,
+    Released,
+    Revoked,
+    Role,
+    RunsAdded,
+    SignedIn,
+    SignedOut,
+    Skipped,
+    TaskPurpose,
+    TopicsAssigned,
+    Withdrawn,
+)
 from probeval.campaign.setup import Setup
-from probeval.campaign.study_events import STUDY_KINDS, StudySetup
+from probeval.campaign.study_events import STUDY_EVENTS, StudySetup
 from probeval.selection import Pick
 
-__all__ = ["decode", "encode", "is_known"]
+__all__ = ["KINDS", "decode", "encode"]
 
 HEAD = ("number", "time", "by", "token")
-ALL_KINDS = {**KINDS, **STUDY_KINDS}
-
-
-def is_known(kind: str) -> bool:
-    """Whether this version has events of a kind."""
-    return kind in ALL_KINDS
+KINDS: dict[str, type[Event]] = {
+    event.kind: event
+    for event in (
+        Created, Changed, GuidelineChanged, QueryGuidelinesChanged, QueriesChanged, GoldChanged, GoldOrdersChanged,
+        TopicsAssigned, Leased, Released, Judged, Compared, Withdrawn, Skipped, Flagged, Commented, Adjudicated,
+        ComparisonAdjudicated, Imported, Labelled, RunsAdded, PhaseChanged, Invited, Revoked, SignedIn, SignedOut,
+        *STUDY_EVENTS,
+    )
+}  # fmt: skip
 
 
 def encode(event: Event) -> dict[str, Any]:
@@ -51,7 +83,7 @@ def decode(row: Mapping[str, Any]) -> Event:
     for name, convert in CONVERTED.items():
         if rest.get(name) is not None:
             rest[name] = convert(rest[name])
-    event = ALL_KINDS[row["kind"]](**{name: row[name] for name in HEAD}, **rest)
+    event = KINDS[row["kind"]](**{name: row[name] for name in HEAD}, **rest)
     for field in fields(event):
         wanted, value = TYPES.get(str(field.type)), getattr(event, field.name)
         if wanted is not None and (not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool)):
@@ -68,6 +100,7 @@ CONVERTED: dict[str, Callable[[Any], Any]] = {
     "purpose": TaskPurpose,
     "role": Role,
     "study": StudySetup.from_dict,
+    "orders": lambda orders: {query: tuple(map(tuple, pairs)) for query, pairs in orders.items()},
 }
 TYPES: dict[str, type | tuple[type, ...]] = {
     "str": str,

@@ -15,8 +15,9 @@ from typing import Any, TypedDict, cast
 import numpy as np
 import pandas as pd
 
-from probeval.campaign.events import Pair
+from probeval.campaign.events import Pair, Question
 from probeval.display import Shown, View
+from probeval.relevance.answers.verdicts import AnsweringAssessorDocument
 from probeval.scores.documents import RankedSystem
 from probeval.selection import AuditDocument, AuditReport, Pick, Stopping
 from probeval.selection.rules import CONFIDENCE
@@ -87,7 +88,7 @@ class SnapshotDocument(TypedDict):
     number, time
         The last event that it takes into account, and when it was computed.
     judged
-        Pairs of the pool that had a grade.
+        Pairs of the pool that had a grade, and answers about two documents.
     confidence, expected_tau
         The mean confidence over pairs of systems, and the expected tau.
     reached, reasons, progress
@@ -124,7 +125,7 @@ class ModelSnapshot(Shown):
     time
         The time of the computation, in seconds since 1970.
     judged
-        The number of pairs of the pool that had a grade.
+        The number of pairs of the pool that had a grade, and of answers about two documents.
     confidence, expected_tau
         The mean confidence over pairs of systems, and the expected Kendall's tau of the ranking.
     reached, reasons, progress
@@ -150,6 +151,10 @@ class ModelSnapshot(Shown):
         For each query the standard deviation of a system's score on it (root mean square over systems).
     tendencies
         How generous each assessor is, by the model of assessors; empty with few pairs that several judged.
+    answering
+        What the model says of each assessor who answered about two documents; empty if it does not use answers.
+    uses_answers
+        Whether the model uses such answers.
     """
 
     number: int
@@ -170,15 +175,17 @@ class ModelSnapshot(Shown):
     forecast: ForecastDocument | None = None
     uncertainty: Mapping[str, float] = field(default_factory=dict)
     tendencies: tuple[TendencyDocument, ...] = ()
+    answering: tuple[AnsweringAssessorDocument, ...] = ()
+    uses_answers: bool = True
 
     @cached_property
-    def topic_queue(self) -> Queue[Pair, str]:
+    def topic_queue(self) -> Queue[Question, str]:
         """The queue for assessors, with the topic of each pair."""
-        values = self.values or (1.0,) * len(self.queue)
-        return Queue(self.queue, [query for query, _ in self.queue], values, self.due or (None,) * len(self.queue))
+        values, topics = self.values or (1.0,) * len(self.queue), [query for query, _ in self.queue]
+        return Queue(list[Question](self.queue), topics, values, self.due or (None,) * len(self.queue))
 
     @cached_property
-    def pick_of(self) -> Mapping[Pair, Pick]:
+    def pick_of(self) -> Mapping[Question, Pick]:
         """The prediction of each pair of the queue; snapshots of earlier versions have none."""
         return dict(zip(self.queue, self.picks, strict=False))
 
@@ -239,6 +246,7 @@ class ModelSnapshot(Shown):
         rest["picks"] = tuple(map(Pick.from_dict, rest.get("picks", ())))
         rest |= {"values": tuple(rest.get("values", ())), "due": tuple(rest.get("due", ()))}
         rest["tendencies"] = tuple(rest.get("tendencies", ()))
+        rest["answering"] = tuple(rest.get("answering", ()))
         return cls(**{name: row[name] for name in HEAD}, **rest)
 
 

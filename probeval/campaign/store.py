@@ -23,10 +23,11 @@ try:
 except ImportError:
     raise StoreError("Campaigns need SQLAlchemy: pip install 'probeval[web]'.") from None
 
-from probeval.campaign.codec import decode, encode, is_known
+from probeval.campaign.codec import KINDS, decode, encode
 from probeval.campaign.databases import FileIdentity, open_postgres, open_sqlite, reason_of, sqlite_file
 from probeval.campaign.events import Event
-from probeval.campaign.state import State, fold
+from probeval.campaign.folding import fold
+from probeval.campaign.state import State
 from probeval.campaign.tables import (
     CAMPAIGN,
     EVENT,
@@ -362,7 +363,7 @@ class Store:
         try:
             return decode(row)
         except (ProbevalError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            why = f"{type(error).__name__}: {error}" if is_known(row["kind"]) else f"unknown kind {row['kind']!r}"
+            why = f"{type(error).__name__}: {error}" if row["kind"] in KINDS else f"unknown kind {row['kind']!r}"
             raise StoreError(
                 f"{self.name}: event {row['number']} cannot be read ({why:.100}). It is damaged, or written by a newer "
                 "probeval. Update probeval, or restore a backup."

@@ -22,8 +22,8 @@ from probeval.campaign.parsing import as_name, as_text, as_texts
 from probeval.campaign.people import People
 from probeval.campaign.state import State
 from probeval.campaign.store import Store
-from probeval.campaign.study_decisions import CompareLists, WithdrawComparison
-from probeval.campaign.study_events import ComparisonWithdrawn, ListsCompared, StudyCreated, StudySetup
+from probeval.campaign.study_decisions import CompareLists, WithdrawLists
+from probeval.campaign.study_events import ListsCompared, ListsWithdrawn, StudyCreated, StudySetup
 from probeval.display import Brief, Described, View, fact_table
 from probeval.errors import StoreError
 from probeval.satisfaction import ListAnswers, ListQuestion, ListQuestions, Preferences
@@ -157,7 +157,7 @@ class Study(Described):
 
     def _headline(self) -> str:
         state = self.state
-        return f"{self.setup.name}, {len(self.questions):,} questions, {len(state.compared):,} answers"
+        return f"{self.setup.name}, {len(self.questions):,} questions, {len(state.lists_compared):,} answers"
 
     def views(self) -> tuple[View, ...]:
         """The settings."""
@@ -216,7 +216,7 @@ class Study(Described):
             A question to show first, if they have not answered it.
         """
         state = self.state
-        own = {question for who, question in state.compared if who == user}
+        own = {question for who, question in state.lists_compared if who == user}
         total = min(len(self.questions), self.setup.most or len(self.questions))
         if len(own) >= total:
             return None
@@ -233,7 +233,7 @@ class Study(Described):
         others = [number for number in left if not self.questions[number].trap]
         if traps and (not others or len(own) in self._trap_places(user)):
             return min(traps, key=lambda number: self._chance(user, "order", number))
-        answers = Counter(question for _, question in state.compared)
+        answers = Counter(question for _, question in state.lists_compared)
         return min(others, key=lambda number: (answers[number], self._chance(user, "order", number)))
 
     def _trap_places(self, user: str) -> set[int]:
@@ -288,18 +288,18 @@ class Study(Described):
         )
         return self._log.advance(decision).event
 
-    def withdraw(self, user: str, answer: int, *, token: str | None = None) -> ComparisonWithdrawn:
+    def withdraw(self, user: str, answer: int, *, token: str | None = None) -> ListsWithdrawn:
         """Withdraw the answer with this number, of the user's own."""
-        return self._log.advance(WithdrawComparison(by=user, answer=answer, token=token)).event
+        return self._log.advance(WithdrawLists(by=user, answer=answer, token=token)).event
 
     def last(self, user: str) -> ListsCompared | None:
         """The latest answer of a user."""
-        own = [event for (who, _), event in self.state.compared.items() if who == user]
+        own = [event for (who, _), event in self.state.lists_compared.items() if who == user]
         return max(own, key=lambda event: event.number, default=None)
 
     def answers(self) -> ListAnswers:
         """All answers, in the order in which they were given."""
-        events = sorted(self.state.compared.values(), key=lambda event: event.number)
+        events = sorted(self.state.lists_compared.values(), key=lambda event: event.number)
         return _as_answers(events, [self.questions[event.question] for event in events], self.setup)
 
 

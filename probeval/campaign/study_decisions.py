@@ -8,10 +8,10 @@ from probeval.campaign.decisions import Action
 from probeval.campaign.events import Phase
 from probeval.campaign.parsing import as_seconds
 from probeval.campaign.state import State
-from probeval.campaign.study_events import PREFERENCES, ComparisonWithdrawn, ListsCompared
+from probeval.campaign.study_events import PREFERENCES, ListsCompared, ListsWithdrawn
 from probeval.errors import CampaignError
 
-__all__ = ["CompareLists", "WithdrawComparison"]
+__all__ = ["CompareLists", "WithdrawLists"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +47,7 @@ class CompareLists(Action[ListsCompared]):
 
     def event(self, state: State, now: float) -> ListsCompared:
         """The answer."""
-        if (self.by, self.question) in state.compared:
+        if (self.by, self.question) in state.lists_compared:
             raise CampaignError("This question is answered already. Undo the answer first, or go on with the next one.")
         return ListsCompared(
             **self._head(now),
@@ -60,18 +60,18 @@ class CompareLists(Action[ListsCompared]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class WithdrawComparison(Action[ComparisonWithdrawn]):
+class WithdrawLists(Action[ListsWithdrawn]):
     """Withdraw one's answer with this number."""
 
-    kind = ComparisonWithdrawn
+    kind = ListsWithdrawn
     phases = frozenset({Phase.open})
     same_request = ("answer",)
     answer: int
 
-    def event(self, state: State, now: float) -> ComparisonWithdrawn:
+    def event(self, state: State, now: float) -> ListsWithdrawn:
         """The withdrawal; only the person's own answers can be withdrawn."""
-        own = (e for e in state.compared.values() if e.by == self.by and e.number == self.answer)
+        own = (e for e in state.lists_compared.values() if e.by == self.by and e.number == self.answer)
         found = next(own, None)
         if found is None:
             raise CampaignError(f"{self.by!r} has no answer {self.answer} to withdraw.")
-        return ComparisonWithdrawn(**self._head(now), question=found.question, answer=found.number)
+        return ListsWithdrawn(**self._head(now), question=found.question, answer=found.number)

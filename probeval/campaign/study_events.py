@@ -10,7 +10,7 @@ from probeval.campaign.events import Event
 from probeval.display import Brief
 from probeval.errors import CampaignError
 
-__all__ = ["STUDY_KINDS", "ComparisonWithdrawn", "ListsCompared", "StudyCreated", "StudySetup"]
+__all__ = ["STUDY_EVENTS", "ListsCompared", "ListsWithdrawn", "StudyCreated", "StudySetup"]
 
 PREFERENCES = ("left", "right", "same")
 
@@ -101,14 +101,12 @@ class ListsCompared(Event):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class ComparisonWithdrawn(Event):
+class ListsWithdrawn(Event):
     """A user withdrew the answer with this number."""
 
-    kind = "comparison withdrawn"
+    kind = "lists withdrawn"
     question: int
     answer: int
 
 
-STUDY_KINDS: dict[str, type[Event]] = {
-    event.kind: event for event in (StudyCreated, ListsCompared, ComparisonWithdrawn)
-}
+STUDY_EVENTS: tuple[type[Event], ...] = (StudyCreated, ListsCompared, ListsWithdrawn)

@@ -15,6 +15,7 @@ from probeval.data.exchange import read_mteb, read_opensearch, read_ragelo, read
 from probeval.data.formats import FORMATS, FileFormat, ReadOptions, register_format, task_formats, write_tasks
 from probeval.data.judgments import Judgments
 from probeval.data.label_studio import read_annotations, read_label_studio
+from probeval.data.magnitudes import NUMBER_KINDS, Magnitudes, as_magnitudes, read_magnitudes
 from probeval.data.observers import ObserverSpec, describe_observer, read_observers
 from probeval.data.pool import Pool
 from probeval.data.quepid import read_quepid
@@ -33,6 +34,7 @@ __all__ = [
     "ABSENT",
     "CHOICES",
     "FORMATS",
+    "NUMBER_KINDS",
     "POOLED",
     "RELEVANT",
     "UNJUDGED",
@@ -40,6 +42,7 @@ __all__ = [
     "FileFormat",
     "Judgments",
     "LabelTable",
+    "Magnitudes",
     "Metadata",
     "ObserverSpec",
     "OpenPair",
@@ -53,6 +56,7 @@ __all__ = [
     "WriteOptions",
     "as_answers",
     "as_judgments",
+    "as_magnitudes",
     "as_query_weights",
     "as_runs",
     "as_segments",
@@ -66,6 +70,7 @@ __all__ = [
     "read_judgments",
     "read_label_studio",
     "read_labels",
+    "read_magnitudes",
     "read_metadata",
     "read_mteb",
     "read_observers",

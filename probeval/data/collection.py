@@ -14,17 +14,18 @@ import numpy as np
 import pandas as pd
 
 from probeval.arrays import Codes, Floats
-from probeval.data.answers import PairAnswers
+from probeval.data.answers import PairAnswers, read_answers
 from probeval.data.evidence import LabelTable, Metadata, Vectors, read_metadata
 from probeval.data.files import find, run_files, stem, write_bytes
 from probeval.data.formats import FileFormat, Progress, ReadOptions, find_format, format_named
 from probeval.data.judgments import Judgments, on_scale
+from probeval.data.magnitudes import Magnitudes, read_magnitudes
 from probeval.data.observers import read_observers
 from probeval.data.pool import Pool
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
-from probeval.data.spreadsheets import as_text
-from probeval.data.tables import read_table
+from probeval.data.spreadsheets import as_text, csv_text
+from probeval.data.tables import column_names, read_table
 from probeval.data.trec import write_qrels, write_run
 from probeval.display import Described, View, fact_table
 from probeval.errors import DataError, ScaleError
@@ -62,6 +63,8 @@ class Collection(Described):
         Groups of documents, labels, document vectors; None if not available.
     answers
         Assessors' answers about two documents side by side; None without.
+    magnitudes
+        Assessors' numbers for single documents; None without.
     consensus
         Whether measures count the consensus of all observers, as no single grade is certain. See
         :func:`probeval.data.with_reference`.
@@ -76,6 +79,7 @@ class Collection(Described):
     labels: LabelTable | None = None
     vectors: Vectors | None = None
     answers: PairAnswers | None = None
+    magnitudes: Magnitudes | None = None
     consensus: bool = False
     ranked: tuple[str, ...] | None = None
 
@@ -86,12 +90,12 @@ class Collection(Described):
         if self.labels is not None:
             n = len(self.labels.sources)
             parts.append(f"labels by {n} source{'s' * (n > 1)}")
-        names = ("metadata", "vectors", "answers")
+        names = ("metadata", "vectors", "answers", "magnitudes")
         return ", ".join(parts + [name for name in names if getattr(self, name) is not None])
 
     def views(self) -> tuple[View, ...]:
         """The parts of the collection."""
-        names = ("runs", "judgments", "metadata", "labels", "vectors", "answers")
+        names = ("runs", "judgments", "metadata", "labels", "vectors", "answers", "magnitudes")
         parts = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         about = {name: repr(part)[1:-1].split(": ", 1)[1] for name, part in parts.items()}
         return (View(fact_table(about), self.name),)
@@ -107,6 +111,11 @@ class Collection(Described):
             **({"labels": self.labels.sources} if self.labels is not None else {}),
             **({"vectors": ()} if self.vectors is not None else {}),
         }
+
+    @property
+    def has_answers(self) -> bool:
+        """Whether assessors answered about pairs of documents, or gave numbers."""
+        return any(rows is not None and len(rows) for rows in (self.answers, self.magnitudes))
 
     def pooled(self, runs: Runs) -> Collection:
         """The collection with more runs in its pool; the systems to evaluate stay the same.
@@ -312,7 +321,9 @@ def read_campaign(folder: PathName, *, order: str = "trec_eval", progress: Progr
     """Read a whole campaign folder: ``runs/`` and the optional files beside it.
 
     These are ``qrels.txt``, ``metadata.tsv``, ``systems.tsv``, ``labels.tsv`` and ``observers.tsv``, which describes
-    the columns of the labels; each may be gzipped.
+    the columns of the labels, and the answers of assessors in ``preferences.csv`` and ``magnitudes.csv``; each may be
+    gzipped. Preferences between lists, which have no columns ``left`` and ``right``, are left to
+    :func:`probeval.satisfaction.read_preferences`.
     """
     path = Path(folder)
     if not (path / "runs").is_dir():
@@ -320,12 +331,17 @@ def read_campaign(folder: PathName, *, order: str = "trec_eval", progress: Progr
     runs = read_runs(path / "runs", order=order, progress=progress)
     teams, qrels = find(path, "systems.tsv"), find(path, "qrels.txt", "qrels.tsv", "qrels.csv")
     metadata = find(path, "metadata.tsv")
+    answers, magnitudes = find(path, "preferences.csv"), find(path, "magnitudes.csv")
+    if answers is not None and not {"left", "right"} & set(column_names(answers)):
+        answers = None  # of lists, not of documents
     return Collection(
         name=path.resolve().name,
         runs=runs if teams is None else runs.with_teams(read_teams(teams)),
         judgments=None if qrels is None else read_judgments(qrels),
         metadata=None if metadata is None else read_metadata(metadata),
         labels=_described_labels(path),
+        answers=None if answers is None else read_answers(answers),
+        magnitudes=None if magnitudes is None else read_magnitudes(magnitudes),
     )
 
 
@@ -368,6 +384,9 @@ def write_campaign(collection: Collection, folder: PathName) -> None:
         described = [astuple(observer) for observer in collection.labels.descriptions.values()]
         if described:
             _write_tsv(path / "observers.tsv", [("name", "kind", "family", "scale"), *described])
+    for name, rows in (("preferences.csv", collection.answers), ("magnitudes.csv", collection.magnitudes)):
+        if rows is not None and len(rows):
+            write_bytes(path / name, csv_text(rows.to_frame()).encode())
 
 
 def _write_tsv(path: Path, rows: Iterable[Iterable[str]]) -> None:

@@ -7,11 +7,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from probeval.arrays import Floats
+from probeval.data.answers import PairAnswers
 from probeval.data.collection import Collection
 from probeval.data.judgments import Judgments
+from probeval.data.magnitudes import Magnitudes
 from probeval.data.scale import Scale
 from probeval.display import Brief
 from probeval.features import feature_names, needs
+from probeval.relevance.answers.fit import AnswerEvidence
 from probeval.relevance.dependence import Dependence, Drawn, Linearised, Unrelated
 from probeval.relevance.distribution import RelevanceDistribution
 from probeval.relevance.inference.design import ModelDesign
@@ -32,10 +35,13 @@ class Prediction(Brief):
         P(grade) of every pair; judged pairs are certain.
     posterior
         The posterior, if computed by Laplace's method: the start of the next refit.
+    answers
+        What answers about documents say of their assessors; None without answers.
     """
 
     relevance: RelevanceDistribution
     posterior: LaplacePosterior | None = None
+    answers: AnswerEvidence | None = None
 
     def dependence(self, gains: Floats) -> Dependence:
         """Return the covariance of expected gains between pairs, given the gain of each grade."""
@@ -69,21 +75,33 @@ class OnlineModel(Brief):
     design: ModelDesign | None = None
 
     def after(
-        self, judgments: Judgments | None, rng: np.random.Generator, *, last: Prediction | None = None
+        self,
+        judgments: Judgments | None,
+        rng: np.random.Generator,
+        *,
+        answers: PairAnswers | None = None,
+        magnitudes: Magnitudes | None = None,
+        last: Prediction | None = None,
     ) -> Prediction:
-        """Return the prediction with these judgments; ``last`` is the prediction with fewer.
+        """Return the prediction with these judgments and answers; ``last`` is the prediction with fewer.
 
-        The first uses the model's own inference. Refits use Laplace's method, as a sampler would start over.
+        Without ``answers`` or ``magnitudes`` those of the collection count. The first prediction uses the model's own
+        inference. Refits use Laplace's method, as a sampler would start over.
         """
-        now = replace(self.collection, judgments=judgments)
+        now = replace(
+            self.collection,
+            judgments=judgments,
+            answers=self.collection.answers if answers is None else answers,
+            magnitudes=self.collection.magnitudes if magnitudes is None else magnitudes,
+        )
         sampled = isinstance(self.model, Hierarchical) and self.model.inference == "nuts"
         if self.design is None or (sampled and last is None):
             return Prediction(self.model.predict(now, depth=self.depth, scale=self.scale, rng=rng))
         assert isinstance(self.model, Hierarchical)
-        start = last.posterior.start if last is not None and last.posterior is not None else None
-        posterior = self.model.refit(now, self.design, start=start)
+        posterior = self.model.refit(now, self.design, last=None if last is None else last.posterior)
         # The slopes of expected grades, which a posterior by Laplace's method gives, do not exist for the consensus.
-        return Prediction(self.model.distribution(now, posterior, rng), None if now.consensus else posterior)
+        kept = None if now.consensus else posterior
+        return Prediction(self.model.distribution(now, posterior, rng), kept, posterior.design.answers)
 
 
 def follow(model: Predicts, collection: Collection, *, depth: int, scale: Scale) -> OnlineModel:

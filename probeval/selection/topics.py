@@ -135,7 +135,12 @@ class Queue(Generic[P, T]):
         return visits
 
     def _due(self, taken: int) -> list[int]:
-        return [at for at, due in enumerate(self.due) if due is not None and due <= taken]
+        return [at for at, due in self.draws.items() if due <= taken]
+
+    @cached_property
+    def draws(self) -> dict[int, int]:
+        """The positions of the pairs that were drawn at random, and when each is due."""
+        return {at: due for at, due in enumerate(self.due) if due is not None}
 
     @cached_property
     def _topic(self) -> dict[P, T]:

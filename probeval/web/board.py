@@ -10,7 +10,7 @@ from functools import cached_property
 from types import TracebackType
 from typing import Any
 
-from probeval.campaign import Campaign, Judged, Share, State, Status, Withdrawn
+from probeval.campaign import Campaign, Compared, Judged, Share, State, Status, Withdrawn
 from probeval.errors import ProbevalError
 from probeval.selection import Stopping
 from probeval.web.pictures import ProgressCurve, progress_curve
@@ -31,7 +31,8 @@ class Standing:
     status, curve
         The status, and the confidence over time.
     judged, known
-        Pairs of the pool with a grade, and all pairs with a judgment, at that moment.
+        At that moment, the pairs of the pool with a grade and the answers about two documents; and all pairs with a
+        judgment and all pairs of documents with an answer.
     """
 
     status: Status
@@ -40,12 +41,23 @@ class Standing:
     known: int
 
     def judged_in(self, state: State) -> int:
-        """Pairs of the pool with a grade in a later state: those at that moment, and those judged since."""
-        return self.judged + len(state.judged) - self.known
+        """Grades and answers in a later state: those at that moment, and those since."""
+        return self.judged + len(state.judged) + len(state.compared) - self.known
 
     def share(self, assessor: str) -> Share | None:
-        """The work of an assessor; None before their first judgment."""
+        """The judgments of an assessor; None before the first."""
         return next((share for share in self.status.assessors if share.assessor == assessor), None)
+
+    def paces(self, assessor: str) -> list[tuple[float, str]]:
+        """The seconds that an assessor takes for each kind of question that is asked, and its name."""
+        own = [each.seconds for each in self.status.comparers if each.assessor == assessor]
+        share = self.share(assessor)
+        grades = [] if share is None else [share.seconds]
+        kinds = {
+            "grades": [(grades, "each")],
+            "mixed": [(grades, "per grade"), (own, "per comparison")],
+        }.get(self.status.setup.ask, [(own, "each")])
+        return [(seconds, kind) for times, kind in kinds for seconds in times if seconds == seconds]
 
     @cached_property
     def picture(self) -> ProgressCurve | None:
@@ -56,22 +68,31 @@ class Standing:
 
     @cached_property
     def planned(self) -> tuple[int, str] | None:
-        """The number of judged pairs at the end, and how it is known: estimated (about), or a limit (at most)."""
+        """The number of grades and answers at the end, and how it is known: estimated (about), or a limit (at most)."""
         status = self.status
+        made = status.judged + status.answers
         if status.left is not None:
-            return status.judged + status.left, "about"
-        budget = Stopping.parse(status.setup.stopping).left(status.judged)
-        return None if budget is None else (min(status.pool, status.judged + budget), "at most")
+            return made + status.left, "about"
+        budget = Stopping.parse(status.setup.stopping).left(made)
+        if budget is None:
+            return None
+        return min(status.pool, made + budget) if status.setup.ask == "grades" else made + budget, "at most"
 
     @property
     def minutes_left(self) -> float | None:
         """The remaining judging time in minutes, at the current pace; None if unknown."""
-        left, seconds = self.status.left, self.status.seconds
+        left, paces = self.status.left, self.status.paces
+        seconds = {
+            "grades": self.status.seconds,
+            "preferences": paces["preference"],
+            "magnitudes": paces["magnitude"],
+            "mixed": (paces["grade"] + paces["preference"]) / 2,
+        }[self.status.setup.ask]
         return None if left is None or seconds != seconds else left * seconds / 60
 
 
 class Tally:
-    """Each assessor's judgments made here, updated from the log.
+    """Each assessor's judgments and answers made here, updated from the log.
 
     Parameters
     ----------
@@ -82,16 +103,16 @@ class Tally:
     def __init__(self, campaign: Campaign) -> None:
         self._campaign = campaign
         self._number = 0
-        self._own: dict[str, dict[int, Judged]] = {}
+        self._own: dict[str, dict[int, Judged | Compared]] = {}
         self._lock = threading.Lock()
         self.own("")
 
-    def own(self, assessor: str) -> tuple[int, Judged | None]:
-        """The number of an assessor's judgments that were not withdrawn, and the last of them."""
+    def own(self, assessor: str) -> tuple[int, Judged | Compared | None]:
+        """The number of an assessor's judgments and answers that were not withdrawn, and the last of them."""
         with self._lock:
             for event in self._campaign.log(self._number):
                 self._number = event.number
-                if isinstance(event, Judged) and not event.source:
+                if isinstance(event, Judged | Compared) and not event.source:
                     self._own.setdefault(event.by, {})[event.number] = event
                 elif isinstance(event, Withdrawn):
                     self._own.get(event.by, {}).pop(event.judgment, None)
@@ -141,7 +162,8 @@ class Board:
         if not self._pairs or pool is not self._pool:  # late runs
             self._pool, self._pairs = pool, frozenset(map(pool.label, range(len(pool))))
         graded = (state.judged.keys() | state.adjudicated.keys()) & self._pairs
-        return Standing(self._campaign.status(), self._campaign.curve(), len(graded), len(state.judged))
+        judged, known = len(graded) + len(state.counted_answers), len(state.judged) + len(state.compared)
+        return Standing(self._campaign.status(), self._campaign.curve(), judged, known)
 
     def _watch(self) -> None:
         wait = self._pause

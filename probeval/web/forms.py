@@ -21,16 +21,23 @@ FIELDS = {
     "request": 64,
     "query": 4000,
     "doc": 4000,
+    "left": 4000,
+    "right": 4000,
     "grade": 20,
+    "choice": 10,
+    "relevant": 10,
+    "bad": 1,
+    "left_number": 20,
+    "right_number": 20,
     "judgment": 15,
     "text": 10_000,
     "token": 500,
     "seconds": 20,
     "question": 15,
-    "choice": 10,
     "good": 5,
 }
 NUMBER = re.compile(r"[0-9]{1,12}(\.[0-9]{1,6})?")
+MAGNITUDE = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,2})?", re.ASCII)
 
 
 class Form(dict[str, str]):
@@ -49,6 +56,32 @@ class Form(dict[str, str]):
         """The grade as a number; other text is returned as it is, and the campaign refuses it."""
         text = self["grade"]
         return float(text) if NUMBER.fullmatch(text) else text  # type: ignore[return-value]
+
+    @property
+    def is_comparison(self) -> bool:
+        """Whether it is about two documents."""
+        return bool(self["left"] or self["right"])
+
+    @property
+    def comparison(self) -> tuple[str, str, str]:
+        """The query, and the documents on the left and on the right."""
+        return self["query"], self["left"], self["right"]
+
+    @property
+    def choice(self) -> tuple[str, str]:
+        """The better side, and which documents are relevant; each empty if the form does not say."""
+        return ("equal", "neither") if self["bad"] else (self["choice"], self["relevant"])
+
+    @property
+    def magnitudes(self) -> tuple[float, float] | None:
+        """The numbers of the documents on the left and on the right; None if the form has none."""
+        given = self["left_number"].strip(), self["right_number"].strip()
+        if not any(given):
+            return None
+        for side, text in zip(("left", "right"), given, strict=True):
+            if not MAGNITUDE.fullmatch(text) or not float(text) > 0:
+                raise HTTPException(400, f"The number of the {side} document must be above 0, got {text!r}.")
+        return float(given[0]), float(given[1])
 
     @property
     def seconds(self) -> float | None:

@@ -13,8 +13,10 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from probeval.campaign import Phase, State, Task, TaskPurpose
+from probeval.campaign.events import comparison
 from probeval.data.scale import Scale
 from probeval.web.assessors import Assessor
+from probeval.web.comparisons import answer_words, docs_of, shown_sides
 from probeval.web.documents import Document
 from probeval.web.forms import Form
 from probeval.web.highlight import mark_terms
@@ -58,8 +60,26 @@ class JudgingPage:
 
         return await self.step(request, take, "Saved.")
 
+    async def compare(self, request: Request) -> Response:
+        """Save an answer about two documents; show the next question."""
+
+        def take(person: Assessor, form: Form, token: str | None) -> list[Task]:
+            choice, relevant = form.choice
+            return self.site.campaign.answer_and_next(
+                person.name,
+                *form.comparison,
+                choice,
+                relevant=relevant,
+                numbers=form.magnitudes,
+                comment=form["text"],
+                seconds=form.seconds,
+                token=token,
+            )[1]
+
+        return await self.step(request, take, "Saved.")
+
     async def undo(self, request: Request) -> Response:
-        """Withdraw a judgment; show its document again."""
+        """Withdraw a judgment or an answer; show its documents again."""
 
         def take(person: Assessor, form: Form, token: str | None) -> None:
             self.site.campaign.withdraw(person.name, form.judgment, token=token)
@@ -67,10 +87,11 @@ class JudgingPage:
         return await self.step(request, take, "Withdrawn. Judge it again.")
 
     async def skip(self, request: Request) -> Response:
-        """Skip the pair; show the next document."""
+        """Skip the question; show the next one."""
 
         def take(person: Assessor, form: Form, token: str | None) -> None:
-            self.site.campaign.skip(person.name, *form.pair, reason=form["text"], token=token)
+            about = form.comparison if form.is_comparison else form.pair
+            self.site.campaign.skip(person.name, *about, reason=form["text"], token=token)
 
         return await self.step(request, take, "Skipped: others may judge it.")
 
@@ -114,15 +135,19 @@ class JudgingPage:
         """The judging page, or the part of it that changes."""
         state, task = self.site.campaign.state, tasks[0] if tasks else None
         mine, last = self.site.tally.own(person.name)
-        pair = None if task is None else (task.query, task.doc)
-        since = 0 if pair is None else seen_since(state, pair, person.name)
+        docs = () if task is None else (task.doc, task.other) if task.other else (task.doc,)
+        pairs = [] if task is None else [(task.query, doc) for doc in docs]
+        since = 0 if task is None else seen_since(state, task, person.name)
         own: Callable[[Any], bool] = lambda event: event.by == person.name and event.number > since  # noqa: E731
-        document = None if task is None else self.site.documents.get(task.doc)
+        document, query = (None, "") if task is None else (self.site.documents.get(task.doc), task.text)
         return self.site.render(
             template,
             person,
             task=task,
-            **shown_document(document, "" if task is None else task.text),
+            **shown_document(document, query),
+            sides=shown_sides(docs, self.site.documents, query),
+            numbers=task is not None and task.asks == "magnitude",
+            follow_up=state.settings.follow_up,
             has_documents=bool(self.site.documents),
             guideline=state.guideline,
             query_guideline="" if task is None else state.query_guideline(task.query),
@@ -133,8 +158,10 @@ class JudgingPage:
             scale=self.site.campaign.scale,
             request=secrets.token_hex(16),
             last=last,
-            comments=[] if pair is None else [*filter(own, state.comments.get(pair, ()))],
-            flags=[] if pair is None else [*filter(own, state.flags.get(pair, ()))],
+            last_words=("", "") if last is None else answer_words(last),
+            last_docs=() if last is None else docs_of(last),
+            comments=[comment for pair in pairs for comment in filter(own, state.comments.get(pair, ()))],
+            flags=[flag for pair in pairs for flag in filter(own, state.flags.get(pair, ()))],
             notice=notice,
             stopped=state.phase_change if state.phase is not Phase.open else None,
             **self.site.standing(person, state, mine),
@@ -159,12 +186,13 @@ def _topic(task: Task | None) -> str:
     return f"{new}{task.judged_in_topic} judged by you, about {task.left_in_topic} to go"
 
 
-def seen_since(state: State, pair: tuple[str, str], assessor: str) -> int:
-    """The number of the event from which on the assessor sees their remarks on a pair.
+def seen_since(state: State, task: Task, assessor: str) -> int:
+    """The number of the event from which on the assessor sees their remarks on a question.
 
-    On a repeated pair, remarks from the first time would show that it is one.
+    On a repeated question, remarks from the first time would show that it is one.
     """
-    held = state.leases.get(pair, {}).get(assessor)
+    question = comparison(task.query, task.doc, task.other) if task.other else (task.query, task.doc)
+    held = state.leases.get(question, {}).get(assessor)
     return held.number if held is not None and held.purpose is TaskPurpose.repeat else 0
 
 

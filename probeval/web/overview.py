@@ -13,8 +13,9 @@ from starlette.responses import Response
 
 from probeval.campaign import Status, export_formats
 from probeval.campaign.advice import day_of
+from probeval.campaign.comparers import comparer_sentences
 from probeval.campaign.shares import quality_sentences
-from probeval.web.adjudication import address
+from probeval.web.adjudication import address, open_questions, votes
 from probeval.web.pictures import intervals
 
 if TYPE_CHECKING:
@@ -61,9 +62,10 @@ class OverviewPage:
             last_seen=last_seen(status),
             checked=[share for share in status.assessors if share.gold or share.repeats],
             quality=[*quality_sentences(status.assessors)],
+            comparing=[*comparer_sentences(status.comparers)],
             disagreements=[
-                (pair, address(pair), sorted(state.latest(pair).values(), key=lambda j: j.by))
-                for pair in (state.disagreements[:MOST_SHOWN] if person.owner else ())
+                (question, address(question), sorted(votes(state, question), key=lambda vote: vote.answer.by))
+                for question in (open_questions(state)[:MOST_SHOWN] if person.owner else ())
             ],
             flags=self._flags(person),
             skip_counts=self._skips(person).most_common(),
@@ -93,8 +95,12 @@ class OverviewPage:
 
 
 def last_seen(status: Status) -> dict[str, str]:
-    """When each assessor judged last, in words."""
-    return {share.assessor: _ago(share.last, status.time) for share in status.assessors}
+    """When each assessor judged or compared documents last, in words."""
+    last = {share.assessor: share.last for share in status.assessors}
+    for each in status.comparers:
+        known = last.get(each.assessor, each.last)
+        last[each.assessor] = each.last if known != known else max(known, each.last)
+    return {name: _ago(moment, status.time) for name, moment in last.items()}
 
 
 def _ago(moment: float, now: float) -> str:

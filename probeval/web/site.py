@@ -69,6 +69,7 @@ def application(
     routes = [
         Route("/", judging.next_document, methods=["GET"]),
         Route("/judge", judging.judge, methods=["POST"]),
+        Route("/compare", judging.compare, methods=["POST"]),
         Route("/undo", judging.undo, methods=["POST"]),
         Route("/skip", judging.skip, methods=["POST"]),
         Route("/flag", judging.flag, methods=["POST"]),
@@ -111,7 +112,7 @@ class Site(Pages):
             "mine": mine,
             "standing": standing,
             "snapshot": standing.status.snapshot,
-            "share": standing.share(person.name),
+            "paces": standing.paces(person.name),
             "curve": standing.picture,
             "target": target_confidence(standing.status.setup.stopping),
         }

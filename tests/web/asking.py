@@ -11,7 +11,7 @@ from urllib.parse import unquote_to_bytes, urlencode
 
 from starlette.types import ASGIApp, Message
 
-FIELD = re.compile(r'name="(mark|request|query|doc|judgment)" value="([^"]*)"')
+FIELD = re.compile(r'name="(mark|request|query|doc|left|right|judgment)" value="([^"]*)"')
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ def test_twenty_pairs_from_the_first_question_to_the_mapping(open_page, study, p
     for turn in range(24):
         assert f"Question {turn + 1} of 24" in page.text
         question = study.questions[int(fields(page)["question"])]
-        sides = [tuple(TEXT.findall(side)) for side in page.text.split('class="side"')[1:]]
+        sides = [tuple(TEXT.findall(side)) for side in page.text.split('class="list"')[1:]]
         left, right = (truth[question.query, docs] for docs in sides)
         choice = "same" if left == right else "left" if left > right else "right"
         page = answered(client, page, choice, "yes" if max(left, right) > 0.5 else "no", seconds="3.5")
@@ -214,7 +214,7 @@ def test_twenty_pairs_by_keys_alone(browser: Browser, served: str, study: Study)
     assert page.locator("#place").inner_text() == "Question 1 of 24"
     for turn in range(24):
         question = study.questions[int(page.locator("[name=question]").input_value())]
-        titles = page.locator(".side >> nth=0 >> .title").all_inner_texts()
+        titles = page.locator(".list >> nth=0 >> .title").all_inner_texts()
         left = tuple(title.removeprefix("Title of ") for title in titles)
         scores = (question.score_a, question.score_b)
         first, second = scores if left == question.a else scores[::-1]

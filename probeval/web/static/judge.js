@@ -47,6 +47,7 @@
   function show(html) {
     const folds = new Map([...page.querySelectorAll("details[id]")].map((part) => [part.id, part]));
     const before = label("document");
+    const typed = new Map([...page.querySelectorAll("[data-typed]")].map((part) => [part.id, part.value]));
     page.innerHTML = html;
     for (const id of ["curve", "guideline", "query-guideline", "help"]) {
       const [was, part] = [folds.get(id), document.getElementById(id)];
@@ -60,6 +61,8 @@
     if (label("document") !== before) {
       touch();
       spent = 0;
+    } else {
+      for (const [id, value] of typed) if (document.getElementById(id)) document.getElementById(id).value = value;
     }
     page.dataset.turn = String(Number(page.dataset.turn || 0) + 1);
   }
@@ -85,7 +88,7 @@
     try {
       const fields = new FormData(form);
       if (button && button.name) fields.set(button.name, button.value);
-      if (form.getAttribute("action") === "/judge") {
+      if (["/judge", "/compare"].includes(form.getAttribute("action"))) {
         count();
         fields.set("seconds", (spent / 1000).toFixed(1));
       }
@@ -111,16 +114,19 @@
     submit(event.target, event.submitter);
   });
 
-  // A key belongs to the element with this data-key: a field is entered, anything else is clicked.
+  // A key belongs to the element with this data-key: a field or a choice is entered, anything else is clicked.
   function press(key) {
     const menu = page.querySelector("details.menu[open]");
-    const found = (menu && menu.querySelector(`form [data-key="${key}"]`)) || page.querySelector(`[data-key="${key}"]`);
+    const ready = (part) => part.checkVisibility() || part.closest("details:not(.menu)"); // a closed menu has no keys
+    const found = (menu && menu.querySelector(`form [data-key~="${key}"]`)) ||
+      [...page.querySelectorAll(`[data-key~="${key}"]`)].find(ready);
     if (!found) return false;
-    if (found.matches("input, textarea")) {
+    if (found.matches("textarea, input:not([type=radio]), [data-enter]")) {
       const fold = found.closest("details");
       if (fold) fold.open = true;
       found.focus();
     } else {
+      if (found.matches("input")) found.focus({ preventScroll: true });
       found.click();
     }
     return true;
@@ -128,9 +134,16 @@
 
   function leave(field) {
     const menu = page.querySelector("details.menu[open]");
+    const chosen = page.querySelector("[name=choice]:checked");
     if (field) field.blur();
     else if (menu) menu.open = false;
+    else if (chosen) chosen.checked = false;
   }
+
+  page.addEventListener("change", (event) => {
+    const follow = event.target.name === "choice" && page.querySelector(".follow-up");
+    if (follow) status.textContent = follow.getAttribute("aria-label");
+  });
 
   function mark(on) {
     document.body.classList.toggle("unmarked", !on);
@@ -155,7 +168,8 @@
     if (field) {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && field.matches("textarea")) {
         event.preventDefault();
-        field.form.requestSubmit();
+        if (field.form.id === "comparison") field.blur(); // a comment is sent with an answer
+        else field.form.requestSubmit();
       } else if (event.key === "Enter" && field.id === "text" && field.matches("input")) {
         event.preventDefault(); // a reason is sent with a grade
         field.blur();
@@ -163,12 +177,15 @@
       return;
     }
     if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
-    const typed = document.getElementById("grade");
+    const isArrow = event.key.startsWith("Arrow");
+    if (isArrow && (event.shiftKey || event.target.closest("audio, .scroll"))) return; // selects, seeks or scrolls
+    const fields = [...page.querySelectorAll("[data-typed]")];
+    const typed = fields.find((each) => !each.value) || fields[0];
     if (event.key === "h") {
       mark(document.body.classList.contains("unmarked"));
-    } else if (/^[0-9]$/.test(event.key) && typed && !page.querySelector("details.menu[open]")) {
+    } else if (/^[0-9.]$/.test(event.key) && typed && !page.querySelector("details.menu[open]")) {
       typed.focus(); // the digit goes into the field
-    } else if (/^[0-9a-z?]$/.test(event.key) && press(event.key)) {
+    } else if (/^([0-9a-z?=]|Arrow(Left|Right))$/.test(event.key) && press(event.key)) {
       event.preventDefault();
     }
   });
