@@ -27,6 +27,8 @@ class Purpose(IntEnum):
     TRUST = 11  # biases of labels, of which intervals are taken
     EXPLORATION = 12  # the pairs that exploration draws
     OUTSIDE = 13  # the number of relevant documents outside the pool
+    QUESTIONS = 14  # the documents of a question drawn at random
+    SIDES = 15  # the sides on which two documents are shown
 
 
 def stream(seed: int, *keys: int | str) -> np.random.Generator:
