@@ -45,6 +45,9 @@ def test_what_a_seed_means_stays():
         "TRUST": 11,
         "EXPLORATION": 12,
         "OUTSIDE": 13,
+        "QUESTIONS": 24,
+        "SIDES": 25,
+        "ANSWERS": 26,
     }
     assert len(Purpose.__members__) == len(Purpose)  # no two names for one number
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from probeval.arrays import Floats
+from probeval.data.answers import PairAnswers
 from probeval.data.collection import Collection
 from probeval.data.judgments import Judgments
 from probeval.data.scale import Scale
@@ -69,13 +70,18 @@ class OnlineModel(Brief):
     design: ModelDesign | None = None
 
     def after(
-        self, judgments: Judgments | None, rng: np.random.Generator, *, last: Prediction | None = None
+        self,
+        judgments: Judgments | None,
+        rng: np.random.Generator,
+        *,
+        answers: PairAnswers | None = None,
+        last: Prediction | None = None,
     ) -> Prediction:
-        """Return the prediction with these judgments; ``last`` is the prediction with fewer.
+        """Return the prediction with these judgments and answers; ``last`` is the prediction with fewer.
 
         The first uses the model's own inference. Refits use Laplace's method, as a sampler would start over.
         """
-        now = replace(self.collection, judgments=judgments)
+        now = replace(self.collection, judgments=judgments, answers=answers)
         sampled = isinstance(self.model, Hierarchical) and self.model.inference == "nuts"
         if self.design is None or (sampled and last is None):
             return Prediction(self.model.predict(now, depth=self.depth, scale=self.scale, rng=rng))

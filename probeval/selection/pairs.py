@@ -114,7 +114,7 @@ def next_questions(
     offered: Bools,
     policy: str | Policy | PolicyFunction = "gain",
     explore: float = 0.0,
-    answers: Mapping[str, PairQuestion] | None = None,
+    answering: Mapping[str, PairQuestion] | None = None,
     seconds: Mapping[str, float] | None = None,
     asked: int = 0,
     taken: Iterable[tuple[int, int]] = (),
@@ -139,7 +139,7 @@ def next_questions(
     explore
         The share of questions drawn at random: grades as in :func:`probeval.selection.choose`; if grades are not asked,
         a document drawn in the same way and another of its query.
-    answers
+    answering
         How assessors answer, by kind of question: :class:`Preference`, :class:`Ratio`.
     seconds
         The seconds of an answer by kind, where they differ from :data:`SECONDS`.
@@ -162,7 +162,7 @@ def next_questions(
         KINDS[ask],
         offered,
         offered & ~context.judged,
-        {"preference": Preference(), "magnitude": Ratio(), **(answers or {})},
+        {"preference": Preference(), "magnitude": Ratio(), **(answering or {})},
         _prices(seconds),
         {_key(*each) for each in taken},
     )
@@ -189,7 +189,7 @@ class _Asking:
     kinds: tuple[str, ...]
     offered: Bools
     free: Bools  # the documents that may be graded, shape (pair,)
-    answers: Mapping[str, PairQuestion]
+    answering: Mapping[str, PairQuestion]
     seconds: Mapping[str, float]
     taken: set[tuple[int, int]]
 
@@ -262,7 +262,7 @@ class _Asking:
 
     def _compared(self, kind: str) -> _Part:
         """Return the comparisons of promising documents, query by query."""
-        latent, answer = self._gains.latent, self.answers[kind]
+        latent, answer = self._gains.latent, self.answering[kind]
         towards = self._towards @ score_value(self.context, self.goal)
         alone = (towards * self._towards).sum(axis=1) * answer.information(np.zeros(len(towards)), latent.variance)
         judged, parts = self.context.judged, []

@@ -79,7 +79,7 @@ class Dense:
 @pytest.mark.parametrize(("what", "answer"), [("mixed", Preference(slope=2.0)), ("magnitudes", Ratio())])
 def test_a_batch_is_what_conditioning_one_normal_on_its_questions_gives(now, goal, what, answer):
     goal = Goal.parse(goal)
-    found = ask(now, 6, ask=what, goal=goal, answers={answer.kind: answer})
+    found = ask(now, 6, ask=what, goal=goal, answering={answer.kind: answer})
     dense = Dense(now.context, goal, answer, grades=what == "mixed")
     taken = []
     for (left, right), value in zip(found.keys, found.value, strict=True):
@@ -121,8 +121,8 @@ def test_a_dear_question_is_not_asked(now):
 
 
 def test_assessors_who_answer_at_random_are_asked_for_grades(now):
-    assert set(ask(now, 5, answers={"preference": Preference(slope=0.0)}).kind) == {"grade"}
-    none = ask(now, 3, ask="preferences", answers={"preference": Preference(slope=0.0)})
+    assert set(ask(now, 5, answering={"preference": Preference(slope=0.0)}).kind) == {"grade"}
+    none = ask(now, 3, ask="preferences", answering={"preference": Preference(slope=0.0)})
     assert not none.value.any()
 
 
