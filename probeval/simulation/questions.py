@@ -13,7 +13,7 @@ from scipy.special import expit
 from probeval.arrays import Floats, frozen, objects
 from probeval.data.answers import NO_ANSWER, PairAnswers
 from probeval.data.pool import Pool
-from probeval.display import Brief, Shown, View
+from probeval.display import Brief
 from probeval.errors import ProbevalWarning, SelectionError
 from probeval.metrics import AnyMetric
 from probeval.relevance.models.base import Predicts
@@ -21,9 +21,8 @@ from probeval.selection import Judging, PairQuestion, Questions
 from probeval.simulation.heldout import HeldOut
 from probeval.simulation.points import tau_and_accuracy
 from probeval.simulation.replay import SimulatedAssessor
-from probeval.simulation.trajectory import LASTS, TAU
+from probeval.simulation.trajectory import TrajectoryStep, lasting
 from probeval.streams import Purpose, stream
-from probeval.ties import TIE
 
 __all__ = ["QuestionStep", "QuestionTrajectory", "SimulatedComparer", "replay_questions"]
 
@@ -131,7 +130,7 @@ class QuestionStep:
 
 
 @dataclass(frozen=True, repr=False)
-class QuestionTrajectory(Shown):
+class QuestionTrajectory(Brief):
     """One campaign judged again by questions of one kind or of several.
 
     Parameters
@@ -151,27 +150,17 @@ class QuestionTrajectory(Shown):
     @property
     def reached(self) -> QuestionStep | None:
         """The first step from which tau stays at least .9 for 100 more answers; None if it never does."""
-        first: QuestionStep | None = None
-        for step in self.steps:
-            if not step.tau >= TAU - TIE:
-                first = None
-            elif first is None:
-                first = step
-            if first is not None and step.answers >= first.answers + LASTS:
-                return first
-        return None
+        along = [TrajectoryStep(step.answers, step.confidence, step.accuracy, step.tau) for step in self.steps]
+        at = lasting(along)
+        return next((step for step in self.steps if step.answers == at), None)
 
-    def _headline(self) -> str:
-        last = self.steps[-1]
-        return f"{self.ask} by {self.policy}, {last.answers:,} answers in {last.seconds / 3600:.1f} hours"
+    def after(self, hours: float) -> QuestionStep:
+        """Return the last step within this time of answers."""
+        return [step for step in self.steps if step.seconds <= 3600 * hours][-1]
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per batch: seconds, grades, comparisons, confidence, accuracy, tau."""
         return pd.DataFrame([vars(step) for step in self.steps])
-
-    def views(self) -> tuple[View, ...]:
-        """Return the steps."""
-        return (View(self.to_frame(), self._headline(), {"seconds": 0}),)
 
 
 def replay_questions(
