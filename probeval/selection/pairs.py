@@ -8,6 +8,7 @@ docs/theory/judging.md#question-gain.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -45,7 +46,7 @@ SECONDS = {"grade": 25.0, "preference": 18.0, "magnitude": 25.0}  # per answer, 
 PROMISING = 16  # documents of a query that are compared with one another, by what each alone would tell
 KNOWN = 4  # and those whose relevance is known best, to compare them with
 SHORT = 300  # questions among which a batch is chosen, or ten times those wanted
-SHORT_QUERY = 30  # of one query among these, beside those wanted
+PER_DOCUMENT = 2  # comparisons of one document among these: others tell much the same
 TRIES = 50  # to draw two documents at random that have not been taken
 
 
@@ -247,7 +248,7 @@ class _Asking:
             return [_Question("grade", int(d), value=value[d] / self.seconds["grade"]) for d in order]
         parts = [self._grades() if kind == "grade" else self._compared(kind) for kind in self.kinds]
         kind, left, right, variance, value = (np.concatenate(part) for part in zip(*parts, strict=True))
-        short = self._shortlist(left, value, n)
+        short = self._shortlist(left, right, value, n)
         kind, left, right, variance = kind[short], left[short], right[short], variance[short]
         cost = np.array([self.seconds[str(k)] for k in kind])
         covariance, between = self._joint(left, right)
@@ -291,15 +292,18 @@ class _Asking:
             return np.ones(len(left), dtype=bool)
         return np.array([_key(*each) not in self.taken for each in zip(left.tolist(), right.tolist(), strict=True)])
 
-    def _shortlist(self, left: Ints, value: Floats, n: int) -> Ints:
-        """Return the questions among which a batch is chosen: the best, and not too many of one query."""
-        order = np.argsort(-value, kind="stable")
-        query = self.context.runs.pool.query[left[order]]
-        by_query = np.argsort(query, kind="stable")
-        size = np.bincount(query, minlength=1)
-        place = np.empty(len(order), dtype=np.int64)
-        place[by_query] = np.arange(len(order)) - np.repeat(np.cumsum(size) - size, size)
-        return np.asarray(np.sort(order[place < SHORT_QUERY + n][: max(SHORT, 10 * n)]))
+    def _shortlist(self, left: Ints, right: Ints, value: Floats, n: int) -> Ints:
+        """Return the questions among which a batch is chosen: the best, with few comparisons of each document first."""
+        used: Counter[int] = Counter()
+        first, later = [], []
+        for at in np.argsort(-value, kind="stable").tolist():
+            two = (int(left[at]), int(right[at])) if right[at] >= 0 else ()
+            if all(used[doc] < PER_DOCUMENT for doc in two):
+                used.update(two)
+                first.append(at)
+            else:
+                later.append(at)
+        return np.sort(np.array([*first, *later], dtype=np.int64)[: max(SHORT, 10 * n)])
 
     def _joint(self, left: Ints, right: Ints) -> tuple[Floats, Floats]:
         """Return the covariances of what questions observe: with the scores, and with one another."""

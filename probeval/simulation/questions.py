@@ -12,6 +12,7 @@ from scipy.special import expit
 
 from probeval.arrays import Floats, frozen, objects
 from probeval.data.answers import NO_ANSWER, PairAnswers
+from probeval.data.judgments import Judgments
 from probeval.data.pool import Pool
 from probeval.display import Brief
 from probeval.errors import ProbevalWarning, SelectionError
@@ -220,10 +221,11 @@ def replay_questions(
     grader, comparer = SimulatedAssessor.of(held), SimulatedComparer.of(held, slope=slope, tie=tie, seed=seed)
     steps: list[QuestionStep] = []
     judged: list[int] = []
-    given, spent, asked = PairAnswers.none(), 0.0, 0
+    given = PairAnswers.none()
+    spent, asked = 0.0, 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ProbevalWarning)  # readers of files have already warned
-        state = judging.begin()
+        state = judging.state(Judgments.none(judging.pool), answers=None if ask == "grades" else given)
         while True:
             tau, accuracy = tau_and_accuracy(state.scores.mean, true)
             steps.append(QuestionStep(spent, len(judged), len(given), state.ranking.confidence, accuracy, tau))
@@ -236,4 +238,4 @@ def replay_questions(
             judged += found.left[~found.compares].tolist()
             given = given.with_more(comparer.answer(held.pool, found, asked=asked))
             asked, spent = asked + len(found), spent + float(found.seconds.sum())
-            state = state.after(grader.judge(held, judged), answers=given)
+            state = state.after(grader.judge(held, judged), answers=None if ask == "grades" else given)
