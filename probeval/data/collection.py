@@ -112,6 +112,11 @@ class Collection(Described):
             **({"vectors": ()} if self.vectors is not None else {}),
         }
 
+    @property
+    def has_answers(self) -> bool:
+        """Whether assessors answered about pairs of documents, or gave numbers."""
+        return any(rows is not None and len(rows) for rows in (self.answers, self.magnitudes))
+
     def pooled(self, runs: Runs) -> Collection:
         """The collection with more runs in its pool; the systems to evaluate stay the same.
 

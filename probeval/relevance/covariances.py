@@ -93,10 +93,11 @@ class Covariances:
         whole = factor @ factor.transpose(0, 2, 1)
         at = np.arange(whole.shape[1])
         whole[:, at, at] += diagonal
-        return cls._whole(whole)
+        return cls.whole(whole)
 
     @classmethod
-    def _whole(cls, matrices: Floats) -> Covariances:
+    def whole(cls, matrices: Floats) -> Covariances:
+        """Return whole matrices, shape (query, pair, pair), by their Cholesky factors."""
         at = np.arange(matrices.shape[1])
         matrices[:, at, at] *= 1 + JITTER
         return cls(np.zeros(matrices.shape[:2]), np.asarray(np.linalg.cholesky(matrices)))
@@ -214,7 +215,7 @@ class NoisyObservation:
             at = np.eye(k.diagonal.shape[1])[None]
             whole = k.times(np.broadcast_to(at, (len(k.diagonal), *at.shape[1:])))
             taken = self.slope * (v.inverse.factor.transpose(0, 2, 1) @ whole)
-            return Covariances._whole(whole - taken.transpose(0, 2, 1) @ taken)
+            return Covariances.whole(whole - taken.transpose(0, 2, 1) @ taken)
         share = (self.slope * k.diagonal / v.diagonal)[..., None]
         moved = np.concatenate([(1 - self.slope * share) * k.factor, -share * self.factor], axis=2)
         factor = moved @ v._small_root.transpose(0, 2, 1)

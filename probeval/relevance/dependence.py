@@ -349,7 +349,9 @@ def _to_local(problem: Problem, mode: Mode, slope: Floats, scale_slope: Floats) 
     number = 0
     for block in problem.blocks:
         for i, query in enumerate(block.queries.tolist()):
-            t = np.asarray(sum(variances[k] * p[number] @ block.factors[k][i].T for k, p in parts.items()))
+            t = np.zeros((slices[number].stop - slices[number].start, block.width))
+            for k, p in parts.items():
+                t += variances[k] * p[number] @ block.factors[k][i].T
             if problem.measured is not None:
                 row = problem.judged_of(query) - slices[number].start
                 t[:, : len(row)] += problem.measured.covariance(query, None, row)

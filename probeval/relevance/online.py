@@ -10,6 +10,7 @@ from probeval.arrays import Floats
 from probeval.data.answers import PairAnswers
 from probeval.data.collection import Collection
 from probeval.data.judgments import Judgments
+from probeval.data.magnitudes import Magnitudes
 from probeval.data.scale import Scale
 from probeval.display import Brief
 from probeval.features import feature_names, needs
@@ -75,19 +76,25 @@ class OnlineModel(Brief):
         rng: np.random.Generator,
         *,
         answers: PairAnswers | None = None,
+        magnitudes: Magnitudes | None = None,
         last: Prediction | None = None,
     ) -> Prediction:
         """Return the prediction with these judgments and answers; ``last`` is the prediction with fewer.
 
-        The first uses the model's own inference. Refits use Laplace's method, as a sampler would start over.
+        Without ``answers`` or ``magnitudes`` those of the collection count. The first prediction uses the model's own
+        inference. Refits use Laplace's method, as a sampler would start over.
         """
-        now = replace(self.collection, judgments=judgments, answers=answers)
+        now = replace(
+            self.collection,
+            judgments=judgments,
+            answers=self.collection.answers if answers is None else answers,
+            magnitudes=self.collection.magnitudes if magnitudes is None else magnitudes,
+        )
         sampled = isinstance(self.model, Hierarchical) and self.model.inference == "nuts"
         if self.design is None or (sampled and last is None):
             return Prediction(self.model.predict(now, depth=self.depth, scale=self.scale, rng=rng))
         assert isinstance(self.model, Hierarchical)
-        start = last.posterior.start if last is not None and last.posterior is not None else None
-        posterior = self.model.refit(now, self.design, start=start)
+        posterior = self.model.refit(now, self.design, last=None if last is None else last.posterior)
         # The slopes of expected grades, which a posterior by Laplace's method gives, do not exist for the consensus.
         return Prediction(self.model.distribution(now, posterior, rng), None if now.consensus else posterior)
 

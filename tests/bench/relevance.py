@@ -164,7 +164,7 @@ def observing() -> list[Row]:
         for n in range(judged + BATCH, judged + BATCH * (REFITS + 1), BATCH):
             some = after(n)
             start, busy = time.perf_counter(), time.process_time()
-            posterior = model.refit(some, design, start=posterior.start)
+            posterior = model.refit(some, design, last=posterior)
             taken = time.perf_counter() - start, time.process_time() - busy
             warm.setdefault(judged, []).append(taken)
     early, late = (np.median(found, axis=0).tolist() for found in warm.values())

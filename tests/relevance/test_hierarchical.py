@@ -278,7 +278,7 @@ def test_a_warm_start_ends_where_a_cold_one_does():
     model = Hierarchical(PRIOR)
     design = model.design(collection, depth=5, scale=GRADED)
     cold = model.refit(collection, design)
-    warm = model.refit(collection, design, start=cold.start)
+    warm = model.refit(collection, design, last=cold)
     np.testing.assert_allclose(warm.best.log_evidence, cold.best.log_evidence, atol=0.1)
     np.testing.assert_allclose(warm.best.campaign, cold.best.campaign, atol=0.1)
 

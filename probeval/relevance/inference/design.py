@@ -29,6 +29,7 @@ from probeval.relevance.inference.measured import MeasuredPrior
 from probeval.relevance.normal import Normal
 
 if TYPE_CHECKING:
+    from probeval.relevance.answers.fit import AnswerEvidence
     from probeval.relevance.observers.measure import LabelEvidence
 
 __all__ = ["CampaignColumns", "DesignedEffect", "ModelDesign", "standardised"]
@@ -114,6 +115,8 @@ class ModelDesign:
         The priors given labels, at each setting of their worth; empty without labels.
     evidence
         The labels and their worth; None without labels.
+    answers
+        The answers of assessors about documents, once they are part of the prior; None before, and without.
     """
 
     pool: Pool
@@ -128,13 +131,14 @@ class ModelDesign:
     common: tuple[CampaignColumns, ...] = ()
     measured: tuple[MeasuredPrior, ...] = ()
     evidence: LabelEvidence | None = None
+    answers: AnswerEvidence | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "terms", frozen(self.terms))
         on_cutpoints = [e for e in self.effects if e.effect.acts_on == "cutpoints"]
         if len(on_cutpoints) > 1 or any(e.effect.scope != "query" for e in on_cutpoints):
             raise ModelError("Cutpoints can have one effect, and it is of queries.")
-        if not self.of_query:
+        if not self.of_query and not self.measured:
             raise ModelError("The model needs an effect of queries on predictors, such as 'query'.")
 
     @classmethod

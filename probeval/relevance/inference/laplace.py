@@ -24,7 +24,7 @@ from probeval.relevance.inference.sampling import LaplaceDraws
 from probeval.relevance.normal import Normal
 from probeval.threads import in_order
 
-__all__ = ["LaplacePosterior", "fit_laplace"]
+__all__ = ["LaplacePosterior", "fit_laplace", "spread_points"]
 
 STEPS = 25  # of the search for the variances
 LONGEST = 0.7  # longest step on the log scale: a doubling, against divergence with few data
@@ -126,7 +126,7 @@ def fit_laplace(
         mode = find_mode(same, mode.log_sd + step, start_from(same, mode))
         seen = influence(same, mode)
     errors = 1 / np.sqrt(1 / sd**2 + seen.information)
-    offsets = _spread_points(len(measured), len(mean))
+    offsets = spread_points(len(measured), len(mean))
     problems = tuple(same if m is None else Problem(design, judged, m) for m in measured)
     modes: tuple[Mode, ...] = (mode,)
     if len(measured) > 1:
@@ -203,7 +203,7 @@ def resolvents(mode: Mode) -> list[Floats]:
     return out
 
 
-def _spread_points(n: int, dimension: int) -> Floats:
+def spread_points(n: int, dimension: int) -> Floats:
     """Return fixed points in pairs around zero, with mean square 1 in each dimension; one is zero itself."""
     if n == 1:
         return np.zeros((1, dimension))

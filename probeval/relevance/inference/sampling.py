@@ -108,8 +108,8 @@ class LaplaceDraws(Draws):
             for rng, judged in zip(streams, n_judged.tolist(), strict=True)
         ]
         prior = _centred(np.array([z[: sum(sizes)] for z in normals]), self.parts)
-        columns = np.split(prior, np.cumsum(sizes)[:-1], axis=1)
-        out = {effect.name: part for effect, part in zip(effects, columns, strict=True)}
+        ends = np.cumsum([0, *sizes]).tolist()
+        out = {effect.name: prior[:, a:b] for effect, a, b in zip(effects, ends, ends[1:], strict=False)}
         for mode, mine in zip(self.modes, self.parts, strict=True):
             for effect, log_sd in zip(self.design.effects, mode.log_sd, strict=True):
                 if effect.name in out:
@@ -175,7 +175,9 @@ class LaplaceDraws(Draws):
             name = self.design.cutpoint_scale.name
             drawn[name] = prior[name] * np.sqrt(known.scale_variance / variances[name])[:, None, None]
             spread[name] = known.scale_variance
-        at_judged = np.asarray(sum(factors[name] @ values for name, values in drawn.items()))
+        at_judged = np.zeros(noise.shape)
+        for name, values in drawn.items():
+            at_judged += factors[name] @ values
         queries = stack.queries[some].tolist() if seen else []
         rows = [problem.judged_of(q) - self.design.pool.pairs_of(q).start for q in queries]
         for i, (field, row) in enumerate(zip(seen, rows, strict=True)):

@@ -15,10 +15,11 @@ from probeval.data.collection import Collection
 from probeval.data.scale import Scale
 from probeval.display import Brief
 from probeval.errors import ModelError, did_you_mean
+from probeval.relevance.answers.fit import fit_with_answers
+from probeval.relevance.answers.observations import observe
 from probeval.relevance.consensus import ConsensusDraws
 from probeval.relevance.distribution import Probabilities, RelevanceDistribution
 from probeval.relevance.effects.prior import HierarchicalPrior
-from probeval.relevance.inference.blocks import Start
 from probeval.relevance.inference.design import ModelDesign
 from probeval.relevance.inference.laplace import LaplacePosterior, fit_laplace
 from probeval.relevance.inference.posterior import Posterior
@@ -99,7 +100,7 @@ class Hierarchical(Brief):
         Parameters
         ----------
         collection
-            Runs, and optionally judgments, metadata and labels.
+            Runs, and optionally judgments, metadata, labels and answers.
         depth, scale
             The depth of the pool, and the scale of the grades; that of the judgments by default.
         inference
@@ -115,15 +116,26 @@ class Hierarchical(Brief):
             if options:
                 raise ModelError(f"{', '.join(options)}: for a sampler. Use inference='nuts'.")
             return self.refit(collection, design)
+        if collection.has_answers:
+            raise ModelError("Answers about documents are fitted by inference='laplace' only: leave 'nuts' out.")
         from probeval.relevance.nuts.fit import fit_nuts  # PyMC is slow to load
 
         rng = np.random.default_rng(0) if rng is None else rng
         return fit_nuts(design, collection.codes_on(design.pool, design.scale), rng=rng, **options)
 
-    def refit(self, collection: Collection, design: ModelDesign, *, start: Start | None = None) -> LaplacePosterior:
-        """Return the posterior by Laplace's method for an existing design; ``start`` from an earlier fit is faster."""
+    def refit(
+        self, collection: Collection, design: ModelDesign, *, last: LaplacePosterior | None = None
+    ) -> LaplacePosterior:
+        """Return the posterior by Laplace's method for an existing design; from the ``last`` one it is faster.
+
+        ``design`` is that before answers, which the collection may have more of than before.
+        """
+        judged = collection.codes_on(design.pool, design.scale)
         with one_thread():
-            return fit_laplace(design, collection.codes_on(design.pool, design.scale), start=start)
+            if collection.answers is not None or collection.magnitudes is not None:  # asked for, with none so far or more
+                observations = observe(design.pool, collection.answers, collection.magnitudes)
+                return fit_with_answers(design, judged, observations, last=last)
+            return fit_laplace(design, judged, start=None if last is None else last.start)
 
     def predict(
         self,

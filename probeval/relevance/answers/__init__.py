@@ -1,0 +1,1 @@
+"""Answers of assessors about documents in pairs, and their numbers, as measurements of the latent relevance."""

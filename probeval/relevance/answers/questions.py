@@ -1,0 +1,134 @@
+r"""The questions that assessors answer, and the probability of an answer given relevance.
+
+With :math:`u` the relevance in question (of a document, or the difference of two) an answer is *ordinal*,
+
+.. math:: P(\text{left}) = F(\lambda u + b - t),\quad P(\text{right}) = F(-\lambda u - b - t),\quad
+          P(\text{equal}) = 1 - P(\text{left}) - P(\text{right}),
+
+with :math:`F` the logistic function, or *normal*, :math:`y \sim N(\lambda u + b, \sigma^2)`. An assessor has a slope
+:math:`\lambda`, a shift :math:`b` and a width (:math:`t` or :math:`\sigma`) for each question. See
+docs/theory/preferences.md#answers.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import expit, log_expit
+
+from probeval.arrays import Bools, Floats
+from probeval.relevance.normal import Normal
+
+__all__ = ["LOG_SLOPE", "LOG_WIDTH", "QUESTIONS", "SHIFT", "Curve", "NormalQuestion", "OrdinalQuestion", "Question"]
+
+LOG_SLOPE, SHIFT, LOG_WIDTH = range(3)
+SLOPE = Normal(-0.35, 0.5)  # log slope: answers about as noisy as two grades; sd as of workers
+BIAS = Normal(0.0, 0.5)  # of a side, in logits
+THRESHOLD = Normal(0.0, 4.0)  # of relevance, in logits: its level is unknown
+TIES = Normal(-0.7, 0.8)  # log half-width of "equal", in logits
+STEEP = Normal(-1.7, 0.6)  # log slope of numbers per logit: most of their sd of about 1, relevance having one of 5
+NOISE = Normal(-0.5, 0.7)  # log sd of the noise of numbers
+LEVEL = Normal(0.0, 1.0)  # of numbers from 0 to 100
+NARROW = -30.0  # the log width of "equal" where nobody may say so
+LEAST = 1e-12  # the least probability of an answer
+
+
+class Curve(NamedTuple):
+    """The log-likelihood of answers and its derivatives, at some relevance.
+
+    Parameters
+    ----------
+    value, slope, curve
+        In relevance: the log-likelihood, its slope, and the information (minus its second derivative), shape (.., n).
+    score
+        The derivatives in the log slope, the shift and the log width, shape (.., n, parameter).
+    """
+
+    value: Floats
+    slope: Floats
+    curve: Floats
+    score: Floats
+
+
+@dataclass(frozen=True)
+class Question(ABC):
+    """A question: how answers depend on relevance, and the priors of an assessor's parameters.
+
+    Parameters
+    ----------
+    name
+        The question, as results name it.
+    log_slope, shift, log_width
+        The priors of :math:`\\log|\\lambda|`, :math:`b` and the log of the width.
+    fixed
+        The parameters that are not estimated: a shift of 0, or a width of 0.
+    """
+
+    name: str
+    log_slope: Normal
+    shift: Normal
+    log_width: Normal
+    fixed: tuple[int, ...] = ()
+
+    @property
+    def prior(self) -> Floats:
+        """The means and standard deviations of the parameters, shape (2, parameter)."""
+        every = (self.log_slope, self.shift, self.log_width)
+        return np.array([[p.mean for p in every], [p.sd for p in every]])
+
+    @property
+    def free(self) -> Bools:
+        """Which parameters are estimated, shape (parameter,)."""
+        return np.array([i not in self.fixed for i in range(3)])
+
+    @abstractmethod
+    def curve(self, answer: Floats, relevance: Floats, parameters: Floats, sign: float) -> Curve:
+        """Return the log-likelihood of answers, shape (n,), at some relevance, shape (.., n).
+
+        ``parameters`` has shape (n, parameter); ``sign`` is that of the slope, 0 if answers do not depend on relevance.
+        """
+
+
+class OrdinalQuestion(Question):
+    """A question with the answers 1, 0 and -1, in order of relevance; 0 only if it has a width."""
+
+    def curve(self, answer: Floats, relevance: Floats, parameters: Floats, sign: float) -> Curve:
+        """Return the log-likelihood and its derivatives."""
+        slope, width = sign * np.exp(parameters[:, LOG_SLOPE]), np.exp(parameters[:, LOG_WIDTH])
+        centre = slope * relevance + parameters[:, SHIFT]
+        up, down = centre - width, -centre - width
+        left, right = expit(up), expit(down)
+        equal = np.maximum(1 - left - right, LEAST)
+        left_steep, right_steep = left * (1 - left), right * (1 - right)
+        is_left, is_right = answer > 0, answer < 0
+        value = np.where(is_left, log_expit(up), np.where(is_right, log_expit(down), np.log(equal)))
+        by_centre = np.where(is_left, 1 - left, np.where(is_right, right - 1, (right_steep - left_steep) / equal))
+        by_width = np.where(is_left, left - 1, np.where(is_right, right - 1, (left_steep + right_steep) / equal))
+        between = (left_steep * (1 - 2 * left) + right_steep * (1 - 2 * right)) / equal + by_centre**2
+        bend = np.where(is_left, left_steep, np.where(is_right, right_steep, between))
+        score = np.stack([by_centre * (centre - parameters[:, SHIFT]), by_centre, by_width * width], axis=-1)
+        return Curve(value, slope * by_centre, slope**2 * bend, score)
+
+
+class NormalQuestion(Question):
+    """A question with a number as the answer."""
+
+    def curve(self, answer: Floats, relevance: Floats, parameters: Floats, sign: float) -> Curve:
+        """Return the log-likelihood and its derivatives."""
+        slope, sd = sign * np.exp(parameters[:, LOG_SLOPE]), np.exp(parameters[:, LOG_WIDTH])
+        part = slope * relevance
+        z = (answer - part - parameters[:, SHIFT]) / sd
+        value = -(z**2) / 2 - np.log(sd) - np.log(2 * np.pi) / 2
+        score = np.stack([z * part / sd, z / sd, z**2 - 1], axis=-1)
+        return Curve(value, slope * z / sd, np.broadcast_to((slope / sd) ** 2, z.shape), score)
+
+
+CHOICE = OrdinalQuestion("choice", SLOPE, BIAS, TIES)
+RELEVANT = OrdinalQuestion("relevant", SLOPE, THRESHOLD, Normal(NARROW, 1.0), (LOG_WIDTH,))
+RATIO = NormalQuestion("ratio", STEEP, Normal(0.0, 0.3), NOISE)
+MAGNITUDE = NormalQuestion("magnitude", STEEP, Normal(0.0, 1.0), NOISE, (SHIFT,))
+S100 = NormalQuestion("s100", STEEP, LEVEL, NOISE)
+QUESTIONS: tuple[Question, ...] = (CHOICE, RELEVANT, RATIO, MAGNITUDE, S100)
