@@ -22,8 +22,10 @@ from scipy.special import ndtr
 from probeval.arrays import Floats
 from probeval.display import Brief
 from probeval.errors import SelectionError
+from probeval.relevance.answers.fit import AnswerEvidence
+from probeval.relevance.answers.questions import LOG_SLOPE, LOG_WIDTH
 
-__all__ = ["PairQuestion", "Preference", "Ratio"]
+__all__ = ["PairQuestion", "Preference", "Ratio", "typical_answers"]
 
 # The logistic function as a mixture of normal distribution functions, right to .0005 (Monahan and Stefanski 1992).
 MIXED = np.array([0.25220, 0.58522, 0.16257]) / 0.99999
@@ -53,7 +55,7 @@ class Preference(Brief):
     Parameters
     ----------
     slope
-        :math:`\lambda`: how sharply assessors distinguish documents.
+        :math:`\lambda`: how sharply assessors distinguish documents; by default that of a typical assessor.
     tie
         :math:`\tau`, from 0: how readily they call them equal.
 
@@ -107,8 +109,8 @@ class Ratio(Brief):
     array([1.])
     """
 
-    slope: float = 0.5
-    sd: float = 1.0
+    slope: float = 0.18
+    sd: float = 0.6
     kind = "magnitude"
 
     def __post_init__(self) -> None:
@@ -120,3 +122,24 @@ class Ratio(Brief):
     def information(self, mean: Floats, variance: Floats) -> Floats:
         """Return :math:`J`, shape (question,)."""
         return np.asarray(self.slope**2 / (self.slope**2 * variance + self.sd**2)) * np.ones(len(mean))
+
+
+def typical_answers(evidence: AnswerEvidence | None) -> dict[str, PairQuestion]:
+    """Return how the assessors of a campaign answer, by kind of question: as so far, or at first as is typical.
+
+    The estimates of assessors are averaged, weighted by the number of their answers and the probability that they are
+    attentive.
+    """
+    out: dict[str, PairQuestion] = {"preference": Preference(), "magnitude": Ratio()}
+    if evidence is None:
+        return out
+    seen, assessors = evidence.observations, evidence.assessors
+    for number, question in enumerate(seen.questions):
+        given = np.bincount(seen.assessor[seen.question == number], minlength=len(seen.assessors))
+        weight = given * assessors.kinds[0]
+        if question.name in ("choice", "ratio") and weight.sum() > 0:
+            mean = weight @ assessors.parameters[0, :, number] / weight.sum()
+            slope, width = float(np.exp(mean[LOG_SLOPE])), float(np.exp(mean[LOG_WIDTH]))
+            made: PairQuestion = Preference(slope, width) if question.name == "choice" else Ratio(slope, width)
+            out[made.kind] = made
+    return out

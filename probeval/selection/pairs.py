@@ -22,7 +22,7 @@ from probeval.display import Brief
 from probeval.errors import SelectionError, did_you_mean
 from probeval.relevance.dependence import Linearised
 from probeval.selection.batch import draw_pair, draw_probability, exploratory, in_turn
-from probeval.selection.comparisons import PairQuestion, Preference, Ratio
+from probeval.selection.comparisons import PairQuestion, typical_answers
 from probeval.selection.context import SelectionContext
 from probeval.selection.goals import Goal
 from probeval.selection.policies import Policy, PolicyFunction, as_policy, gain, score_value
@@ -141,7 +141,8 @@ def next_questions(
         The share of questions drawn at random: grades as in :func:`probeval.selection.choose`; if grades are not asked,
         a document drawn in the same way and another of its query.
     answering
-        How assessors answer, by kind of question: :class:`Preference`, :class:`Ratio`.
+        How assessors answer, by kind of question (:class:`Preference`, :class:`Ratio`), where it is not to be learned
+        from their answers so far.
     seconds
         The seconds of an answer by kind, where they differ from :data:`SECONDS`.
     asked
@@ -157,13 +158,14 @@ def next_questions(
         raise SelectionError(f"The policy {chosen} orders single documents, not questions: use gain or random.")
     if not goal.about_scores and ask != "grades":
         raise SelectionError(f"The goal {goal} needs grades: comparisons find no relevant documents. Ask for grades.")
+    posterior = context.prediction.posterior
     asking = _Asking(
         context,
         goal,
         KINDS[ask],
         offered,
         offered & ~context.judged,
-        {"preference": Preference(), "magnitude": Ratio(), **(answering or {})},
+        {**typical_answers(None if posterior is None else posterior.design.answers), **(answering or {})},
         _prices(seconds),
         {_key(*each) for each in taken},
     )

@@ -75,26 +75,19 @@ def test_tau_must_last_for_a_hundred_answers():
 
 @pytest.fixture(scope="module")
 def held():
-    made = synthetic_campaign(np.random.default_rng(7), systems=6, queries=6, depth=5)
-    return HeldOut.of(made, depth=5)
+    return HeldOut.of(synthetic_campaign(np.random.default_rng(3), systems=5, queries=3, depth=5), depth=5)
 
 
-@pytest.mark.parametrize(
-    ("ask", "policy"),
-    [("grades", "gain"), ("preferences", "gain"), ("mixed", "gain"), ("preferences", "random")],
-)
-def test_a_campaign_is_judged_by_questions(held, ask, policy):
-    options = {"ask": ask, "policy": policy, "slope": 4.0, "batch": 15, "hours": 0.3}
+@pytest.mark.parametrize("ask", ["grades", "preferences", "mixed"])
+def test_answers_lead_to_the_true_ranking(held, ask):
     model = load_card("text-hierarchical").model
-    found = replay_questions(held, model, "DCG@5", **options)
-    last = found.steps[-1]
+    found = replay_questions(held, model, "DCG@5", ask=ask, slope=4.0, batch=40, hours=0.18)
+    first, last = found.steps[0], found.steps[-1]
     assert last.seconds == 25 * last.grades + 18 * last.comparisons
     assert (last.grades > 0) == (ask != "preferences")
     assert (last.comparisons > 0) == (ask != "grades")
-    assert last.confidence > found.steps[0].confidence
-    assert last.tau > found.steps[0].tau
-    if ask == "mixed":
-        assert replay_questions(held, model, "DCG@5", **options).steps == found.steps  # the same seed
+    assert last.confidence > first.confidence + 0.1
+    assert last.tau > first.tau + 0.3
 
 
 def test_batches_have_questions(held):
