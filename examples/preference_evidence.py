@@ -19,8 +19,8 @@ from probeval.simulation import QuestionTrajectory, replay_questions
 SLOPES = (0.5, 1.5, 4.0)
 SEEDS = 1
 SETTINGS = {
-    "trec-dl2019-passage": {"batch": 50, "hours": 6.0},
-    "clef-ehealth2018-irtask1": {"batch": 100, "hours": 10.0},
+    "trec-dl2019-passage": {"batch": 50, "hours": 4.0},
+    "clef-ehealth2018-irtask1": {"batch": 200, "hours": 10.0},
 }
 GRADES = ("grades", "gain")
 WAYS = (("preferences", "gain"), ("mixed", "gain"), ("preferences", "random"))
