@@ -27,6 +27,7 @@ class Purpose(IntEnum):
     TRUST = 11  # biases of labels, of which intervals are taken
     EXPLORATION = 12  # the pairs that exploration draws
     OUTSIDE = 13  # the number of relevant documents outside the pool
+    COMPARISONS = 20  # the pairs of documents that a campaign compares
     QUESTIONS = 24  # the documents of a question drawn at random
     SIDES = 25  # the sides on which two documents are shown
     ANSWERS = 26  # the answers of a simulated assessor about two documents

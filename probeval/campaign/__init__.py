@@ -4,9 +4,11 @@ from probeval.campaign.access import Access
 from probeval.campaign.background import Refresher
 from probeval.campaign.campaign import Campaign
 from probeval.campaign.checking import CampaignCheck, StoreCheck, check_store
+from probeval.campaign.codec import KINDS
+from probeval.campaign.comparers import Comparer
+from probeval.campaign.comparison_events import Compared, ComparisonAdjudicated, GoldOrdersChanged
 from probeval.campaign.copying import copy_store
 from probeval.campaign.events import (
-    KINDS,
     Adjudicated,
     Changed,
     Commented,
@@ -42,7 +44,8 @@ from probeval.campaign.exchange import (
     import_formats,
     read_incoming,
 )
-from probeval.campaign.gold import GoldList, GoldPair
+from probeval.campaign.folding import fold
+from probeval.campaign.gold import GoldList, GoldOrder, GoldPair
 from probeval.campaign.history import HistoryEntry, history
 from probeval.campaign.leases import Task
 from probeval.campaign.people import People
@@ -50,7 +53,7 @@ from probeval.campaign.query_progress import QueryProgress
 from probeval.campaign.setup import Setup
 from probeval.campaign.shares import AssessorAgreement, Share
 from probeval.campaign.snapshot import ModelSnapshot
-from probeval.campaign.state import State, fold
+from probeval.campaign.state import State
 from probeval.campaign.status import Status
 from probeval.campaign.store import Store
 from probeval.campaign.topics import Topic, TopicList
@@ -64,12 +67,17 @@ __all__ = [
     "CampaignCheck",
     "Changed",
     "Commented",
+    "Compared",
+    "Comparer",
+    "ComparisonAdjudicated",
     "Created",
     "Event",
     "ExportFormat",
     "Flagged",
     "GoldChanged",
     "GoldList",
+    "GoldOrder",
+    "GoldOrdersChanged",
     "GoldPair",
     "GuidelineChanged",
     "HistoryEntry",

@@ -35,9 +35,14 @@ def _sentences(status: Status, now: float) -> Iterator[str]:
         yield "The audit raises an alarm: find the reason before you rely on the scores."
     if status.disagreements:
         yield f"Adjudicate {_counted(status.disagreements, 'pair')} on which assessors differ."
+    if status.contested:
+        yield f"Adjudicate {_counted(status.contested, 'comparison')} on which assessors differ."
     for share in status.assessors:
         if share.is_worse:
             yield f"{share.assessor} answers gold pairs worse than the others: look at their judgments."
+    for comparer in status.comparers:
+        if comparer.is_worse:
+            yield f"{comparer.assessor} answers gold comparisons worse than the others: look at their answers."
     if snapshot is None:
         yield "The model has not run yet: it needs a moment."
     elif snapshot.reached:

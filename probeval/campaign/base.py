@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -10,11 +10,32 @@ from typing import Any
 
 from probeval.campaign.archive import unpack
 from probeval.campaign.candidates import Candidates
-from probeval.campaign.events import Changed, GoldChanged, Phase, PhaseChanged, RunsAdded
-from probeval.campaign.gold import GoldList, checked_gold, gold_of, read_gold
+from probeval.campaign.comparison_decisions import ChangeGoldOrders
+from probeval.campaign.comparison_events import GoldOrdersChanged
+from probeval.campaign.events import (
+    Changed,
+    GoldChanged,
+    GuidelineChanged,
+    Phase,
+    PhaseChanged,
+    QueriesChanged,
+    QueryGuidelinesChanged,
+    RunsAdded,
+    TopicsAssigned,
+)
+from probeval.campaign.gold import GoldList, checked_gold, checked_orders, gold_of, read_gold, read_gold_orders
 from probeval.campaign.log import Log
-from probeval.campaign.owner_decisions import AddRuns, ChangeGold, ChangePhase, ChangeSettings
-from probeval.campaign.parsing import as_name
+from probeval.campaign.owner_decisions import (
+    AddRuns,
+    AssignTopics,
+    ChangeGold,
+    ChangeGuideline,
+    ChangePhase,
+    ChangeQueries,
+    ChangeQueryGuidelines,
+    ChangeSettings,
+)
+from probeval.campaign.parsing import as_name, as_owners, as_texts
 from probeval.campaign.people import People
 from probeval.campaign.setup import Setup
 from probeval.campaign.state import State
@@ -68,17 +89,18 @@ class CampaignBase:
     def docs(self) -> frozenset[str]:
         """The documents that assessors may see: those of the pool and of gold pairs."""
         state = self.state
-        return frozenset(map(str, self._candidates(state).pool.docs)).union(doc for _, doc in state.gold)
+        gold = (doc for question in (*state.gold, *state.gold_orders) for doc in question[1:])
+        return frozenset(map(str, self._candidates(state).pool.docs)).union(gold)
 
     @property
     def collection(self) -> Collection:
-        """Runs, evidence and the judgments so far, one grade per pair."""
+        """Runs, evidence, the judgments so far, one grade per pair, and the answers about two documents."""
         state = self.state
         labels, late = [event.part for event in state.labels], [event.part for event in state.runs]
         collection = self._candidates(state).collection
         if labels:
             collection = unpack(state.settings.name, self._part, labels=labels, late=late)
-        return replace(collection, judgments=state.judgments)
+        return replace(collection, judgments=state.judgments, answers=state.pair_answers)
 
     @property
     def people(self) -> People:
@@ -125,8 +147,41 @@ class CampaignBase:
         gold = checked_gold(given, known.collection.runs.queries, self.scale)
         return self._log.advance(ChangeGold(by=by, grades=gold, retrieved=known.retrieved, token=token)).event
 
+    def change_guideline(self, by: str, text: str, *, token: str | None = None) -> GuidelineChanged:
+        """Give assessors a new guideline; earlier judgments keep the version that they were made under."""
+        return self._log.advance(ChangeGuideline(by=by, text=text, token=token)).event
+
+    def change_query_guidelines(
+        self, by: str, texts: Mapping[str, str], *, token: str | None = None
+    ) -> QueryGuidelinesChanged:
+        """Give assessors guidelines for single queries, by id; an empty text removes one."""
+        ours = as_texts(texts, self._candidates(self.state).collection.runs.queries, may_be_empty=True)
+        return self._log.advance(ChangeQueryGuidelines(by=by, texts=ours, token=token)).event
+
+    def change_queries(self, by: str, texts: Mapping[str, str], *, token: str | None = None) -> QueriesChanged:
+        """Add or replace query texts, by id; texts of queries that the campaign does not have are ignored."""
+        ours = as_texts(texts, self._candidates(self.state).collection.runs.queries)
+        return self._log.advance(ChangeQueries(by=by, texts=ours, token=token)).event
+
+    def assign_topics(self, by: str, owners: Mapping[str, str], *, token: str | None = None) -> TopicsAssigned:
+        """Give topics to assessors, by query; an empty name leaves a topic to all, other topics stay as they are."""
+        ours = as_owners(owners, self._candidates(self.state).collection.runs.queries)
+        return self._log.advance(AssignTopics(by=by, owners=ours, token=token)).event
+
+    def change_gold_orders(
+        self, by: str, orders: Mapping[str, Iterable[tuple[str, str]]] | str | Path, *, token: str | None = None
+    ) -> GoldOrdersChanged:
+        """Replace the gold comparisons: by a table of query, better and worse, or such documents by query.
+
+        Their queries must be those of the campaign; their documents need not be in a run. The known answers check the
+        work of assessors, and are not evidence.
+        """
+        queries = self._candidates(self.state).collection.runs.queries
+        given = read_gold_orders(Path(orders)) if isinstance(orders, (str, Path)) else orders
+        return self._log.advance(ChangeGoldOrders(by=by, orders=checked_orders(given, queries), token=token)).event
+
     def gold(self) -> GoldList:
-        """The gold pairs, and how assessors answered them."""
+        """The gold pairs and comparisons, and how assessors answered them."""
         state = self.state
         return gold_of(state, self._candidates(state).retrieved)
 

@@ -7,7 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from probeval.campaign.events import Pair
+from probeval.campaign.events import Pair, Question
+from probeval.campaign.questions import ComparisonDesign
 from probeval.data.collection import Collection
 from probeval.data.pool import Pool
 from probeval.errors import CampaignError, did_you_mean
@@ -37,13 +38,32 @@ class Candidates:
         return self.collection.runs.top(self.depth).pool
 
     @cached_property
-    def popular(self) -> Queue[Pair, str]:
+    def pairs(self) -> list[Pair]:
+        """The pairs of the pool."""
+        return [self.pool.label(pair) for pair in range(len(self.pool))]
+
+    @cached_property
+    def popular(self) -> Queue[Question, str]:
         """The pairs of the pool, by descending number of systems that retrieve them: what a pair is then worth."""
         runs = self.collection.runs.top(self.depth)
         retrieved = np.bincount(runs.pairs[runs.pairs >= 0], minlength=len(runs.pool))
         order = np.argsort(-retrieved, kind="stable")
-        pairs = [runs.pool.label(int(pair)) for pair in order]
-        return Queue(pairs, [query for query, _ in pairs], retrieved[order].tolist(), [None] * len(pairs))
+        pairs: list[Question] = [self.pairs[pair] for pair in order]
+        return Queue(pairs, [pair[0] for pair in pairs], retrieved[order].tolist(), [None] * len(pairs))
+
+    def design(self, seed: int) -> ComparisonDesign:
+        """The pairs of documents of the pool to compare."""
+        kept = self._designs.get(seed)
+        if kept is None:
+            docs: dict[str, list[str]] = {}
+            for query, doc in self.pairs:
+                docs.setdefault(query, []).append(doc)
+            kept = self._designs[seed] = ComparisonDesign(docs, seed)
+        return kept
+
+    @cached_property
+    def _designs(self) -> dict[int, ComparisonDesign]:
+        return {}
 
     @cached_property
     def retrieved(self) -> frozenset[Pair]:

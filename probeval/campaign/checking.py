@@ -8,9 +8,9 @@ from typing import Any
 
 from probeval.campaign.archive import unpack
 from probeval.campaign.candidates import Candidates
-from probeval.campaign.codec import decode
+from probeval.campaign.codec import KINDS, decode
+from probeval.campaign.comparison_events import Compared, ComparisonEvent, GoldOrdersChanged
 from probeval.campaign.events import (
-    KINDS,
     Adjudicated,
     Created,
     Event,
@@ -19,10 +19,13 @@ from probeval.campaign.events import (
     Labelled,
     Pair,
     PairEvent,
+    Question,
+    QuestionEvent,
     RunsAdded,
     Withdrawn,
 )
-from probeval.campaign.state import State, fold
+from probeval.campaign.folding import fold
+from probeval.campaign.state import State
 from probeval.campaign.store import Store
 from probeval.campaign.tables import chained
 from probeval.data.judgments import on_scale
@@ -155,7 +158,7 @@ def _broken_parts(store: Store, key: int, events: Sequence[Event]) -> Iterator[s
 
 def _wrong_events(events: Sequence[Event], state: State, retrieved: frozenset[Pair]) -> Iterator[str]:
     """Events that no decision could have made."""
-    scale, standing, gold = state.settings.scale, dict[int, Judged](), set[Pair]()
+    scale, standing, gold = state.settings.scale, dict[int, tuple[Question, str]](), set[Pair]()
     for event in events:
         if isinstance(event, Created) != (event.number == 1):
             yield f"event {event.number}: only the first event creates the campaign"
@@ -163,12 +166,24 @@ def _wrong_events(events: Sequence[Event], state: State, retrieved: frozenset[Pa
             yield f"event {event.number}: grade {event.grade:g} is not on the scale {scale}"
         if isinstance(event, GoldChanged):
             gold |= {(query, doc) for query, docs in event.grades.items() for doc in docs}
-        imported = isinstance(event, Judged) and event.source
-        if isinstance(event, PairEvent) and not imported and event.pair not in retrieved and event.pair not in gold:
-            yield f"event {event.number}: no run retrieves document {event.doc!r} for query {event.query!r}"
+        if isinstance(event, GoldOrdersChanged):
+            gold |= {(query, doc) for query, orders in event.orders.items() for order in orders for doc in order}
+        imported = isinstance(event, (Judged, Compared)) and event.source
+        for query, doc in () if imported else _pairs_of(event):
+            if (query, doc) not in retrieved and (query, doc) not in gold:
+                yield f"event {event.number}: no run retrieves document {doc!r} for query {query!r}"
         if isinstance(event, Judged):
-            standing[event.number] = event
-        elif isinstance(event, Withdrawn):
-            judged = standing.pop(event.judgment, None)
-            if judged is None or (judged.pair, judged.by) != (event.pair, event.by):
-                yield f"event {event.number}: no judgment {event.judgment} of this pair by {event.by!r} to withdraw"
+            standing[event.number] = event.pair, event.by
+        elif isinstance(event, Compared):
+            standing[event.number] = event.question, event.by
+        elif isinstance(event, Withdrawn) and standing.pop(event.judgment, None) != (event.question, event.by):
+            yield f"event {event.number}: no answer {event.judgment} to this question by {event.by!r} to withdraw"
+
+
+def _pairs_of(event: Event) -> Sequence[Pair]:
+    """The query and each document that an event is about."""
+    if isinstance(event, ComparisonEvent):
+        return (event.query, event.left), (event.query, event.right)
+    if isinstance(event, QuestionEvent) and event.other:
+        return event.pair, (event.query, event.other)
+    return [event.pair] if isinstance(event, PairEvent) else []

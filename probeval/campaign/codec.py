@@ -7,13 +7,50 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
-from probeval.campaign.events import KINDS, Event, Phase, Role, TaskPurpose
+from probeval.campaign.comparison_events import Compared, ComparisonAdjudicated, GoldOrdersChanged
+from probeval.campaign.events import (
+    Adjudicated,
+    Changed,
+    Commented,
+    Created,
+    Event,
+    Flagged,
+    GoldChanged,
+    GuidelineChanged,
+    Imported,
+    Invited,
+    Judged,
+    Labelled,
+    Leased,
+    Phase,
+    PhaseChanged,
+    QueriesChanged,
+    QueryGuidelinesChanged,
+    Released,
+    Revoked,
+    Role,
+    RunsAdded,
+    SignedIn,
+    SignedOut,
+    Skipped,
+    TaskPurpose,
+    TopicsAssigned,
+    Withdrawn,
+)
 from probeval.campaign.setup import Setup
 from probeval.selection import Pick
 
-__all__ = ["decode", "encode"]
+__all__ = ["KINDS", "decode", "encode"]
 
 HEAD = ("number", "time", "by", "token")
+KINDS: dict[str, type[Event]] = {
+    event.kind: event
+    for event in (
+        Created, Changed, GuidelineChanged, QueryGuidelinesChanged, QueriesChanged, GoldChanged, GoldOrdersChanged,
+        TopicsAssigned, Leased, Released, Judged, Compared, Withdrawn, Skipped, Flagged, Commented, Adjudicated,
+        ComparisonAdjudicated, Imported, Labelled, RunsAdded, PhaseChanged, Invited, Revoked, SignedIn, SignedOut,
+    )
+}  # fmt: skip
 
 
 def encode(event: Event) -> dict[str, Any]:
@@ -60,6 +97,7 @@ CONVERTED: dict[str, Callable[[Any], Any]] = {
     "phase": Phase,
     "purpose": TaskPurpose,
     "role": Role,
+    "orders": lambda orders: {query: tuple(map(tuple, pairs)) for query, pairs in orders.items()},
 }
 TYPES: dict[str, type | tuple[type, ...]] = {
     "str": str,

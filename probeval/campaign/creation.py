@@ -89,6 +89,8 @@ def prepare_creation(
         events.append(QueriesChanged(by=who, time=now, texts=as_texts(queries, collection.runs.queries)))
     if collection.judgments is not None:
         events += incoming_events(Incoming(collection.judgments), who, now, source="collection")
+    if collection.answers is not None:
+        events += incoming_events(Incoming(answers=collection.answers), who, now, source="collection")
     return Creation(setup, parts, tuple(events))
 
 

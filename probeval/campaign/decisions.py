@@ -9,9 +9,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from types import MappingProxyType
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
+from probeval.campaign.comparison_events import Compared
 from probeval.campaign.controls import answer_purpose
 from probeval.campaign.events import (
     Commented,
@@ -21,17 +23,19 @@ from probeval.campaign.events import (
     Leased,
     Pair,
     Phase,
+    Question,
     Released,
     Skipped,
     TaskPurpose,
     Withdrawn,
 )
+from probeval.campaign.folding import fold
 from probeval.campaign.leases import lease, lease_new
 from probeval.campaign.parsing import as_name, as_seconds, as_text
-from probeval.campaign.state import State, fold
+from probeval.campaign.questions import QuestionQueues
+from probeval.campaign.state import State
 from probeval.errors import CampaignError
 from probeval.selection import Pick
-from probeval.selection.topics import Queue
 
 __all__ = [
     "Action",
@@ -42,9 +46,11 @@ __all__ = [
     "LeaseNext",
     "Outcome",
     "PairAction",
+    "QuestionAction",
     "Release",
     "Skip",
     "Withdraw",
+    "spent",
 ]
 
 A = TypeVar("A")
@@ -181,31 +187,43 @@ class PairAction(Action[E]):
 
 
 @dataclass(frozen=True, kw_only=True)
+class QuestionAction(Action[E]):
+    """An action of an assessor on a question: one document that some run retrieves, or two of them."""
+
+    phases = frozenset({Phase.open})
+    same_request: ClassVar[tuple[str, ...]] = ("question",)
+    question: Question
+
+    def _head(self, now: float) -> dict[str, Any]:
+        return {**super()._head(now), **dict(zip(("query", "doc", "other"), self.question, strict=False))}
+
+
+@dataclass(frozen=True, kw_only=True)
 class LeaseNext(Decision[Leased | None]):
-    """Lease pairs to an assessor until they hold ``n``.
+    """Lease questions to an assessor until they hold ``n``.
 
     Parameters
     ----------
     assessor
         Their name.
     n
-        Pairs to hold.
-    queues
-        Pairs to lease, beside those that need another opinion; later queues serve when the earlier ones have none.
+        Questions to hold.
+    questions
+        Questions to lease, beside those that need another opinion.
     picks
         The predictions of the pairs that the model proposed.
     """
 
     assessor: str
     n: int
-    queues: Sequence[Queue[Pair, str]]
-    picks: Mapping[Pair, Pick]
+    questions: QuestionQueues
+    picks: Mapping[Question, Pick]
 
     def events(self, state: State, now: float) -> Sequence[Leased]:
         """The new leases; none unless the campaign is open."""
         if state.phase is not Phase.open:
             return []
-        return lease_new(state, self.assessor, self.n, now, self.queues, self.picks)
+        return lease_new(state, self.assessor, self.n, now, self.questions, self.picks)
 
     def event_asked_for(self, state: State, events: Sequence[Event]) -> Leased | None:
         """The first new lease, if any."""
@@ -233,59 +251,58 @@ class Judge(PairAction[Judged]):
             **self._head(now),
             grade=self.grade,
             guideline=state.guideline_version,
-            seconds=self._spent(state, now),
+            seconds=spent(state, self.by, self.pair, self.seconds, now),
             purpose=answer_purpose(state, self.by, self.pair),
         )
-
-    def _spent(self, state: State, now: float) -> float | None:
-        """The time spent, at most the time since the pair was leased; None if it was not leased to this person."""
-        held = state.leases.get(self.pair, {}).get(self.by)
-        if self.seconds is None or held is None:
-            return None
-        return min(self.seconds, max(0.0, now - held.time))
 
     def following(self, state: State, event: Judged, now: float) -> Sequence[Event]:
         """The next leases."""
         return () if self.next is None else self.next.events(state, now)
 
 
+def spent(state: State, assessor: str, question: Question, seconds: float | None, now: float) -> float | None:
+    """The time spent, at most the time since the question was leased; None if it was not leased to this person."""
+    held = state.leases.get(question, {}).get(assessor)
+    if seconds is None or held is None:
+        return None
+    return min(seconds, max(0.0, now - held.time))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Withdraw(Action[Withdrawn]):
-    """Withdraw one's judgment with this number, or one's latest; the pair is leased again."""
+    """Withdraw one's judgment or answer with this number, or one's latest; the question is leased again."""
 
     kind = Withdrawn
     phases = frozenset({Phase.open})
     judgment: int | None = None
 
     def event(self, state: State, now: float) -> Withdrawn:
-        """The withdrawal; only the person's own judgments made here can be withdrawn."""
-        given = (*state.judged.values(), *state.controls.values())
-        own = [j for judgments in given for j in judgments if j.by == self.by and not j.source]
+        """The withdrawal; only the person's own judgments and answers made here can be withdrawn."""
+        given = chain(*state.judged.values(), *state.controls.values(), *state.compared.values())
+        own: list[Judged | Compared] = [each for each in given if each.by == self.by and not each.source]
         matching = [j for j in own if self.judgment in (None, j.number)]
         if not matching:
             which = "" if self.judgment is None else f" {self.judgment}"
             raise CampaignError(f"{self.by!r} has no judgment{which} to withdraw.")
         last = max(matching, key=lambda judgment: judgment.number)
-        return Withdrawn(**self._head(now), query=last.query, doc=last.doc, judgment=last.number, purpose=last.purpose)
+        docs = {"doc": last.left, "other": last.right} if isinstance(last, Compared) else {"doc": last.doc}
+        return Withdrawn(**self._head(now), query=last.query, **docs, judgment=last.number, purpose=last.purpose)
 
     def following(self, state: State, event: Withdrawn, now: float) -> Sequence[Event]:
-        """A lease of the pair; the person's other leases are renewed so that it comes before them."""
+        """A lease of the question; the person's other leases are renewed so that it comes before them."""
         is_control = event.purpose is not TaskPurpose.judgment
-        if state.phase is not Phase.open or not (is_control or state.is_open(event.pair, self.by, now)):
+        if state.phase is not Phase.open or not (is_control or state.is_open(event.question, self.by, now)):
             return ()
-        others = [(held.pair, held.purpose) for held in state.held_by(self.by, now)]
-        return [
-            lease(state, pair, self.by, now, purpose=purpose)
-            for pair, purpose in ((event.pair, event.purpose), *others)
-        ]
+        again: list[Withdrawn | Leased] = [event, *state.held_by(self.by, now)]
+        return [lease(state, each.question, self.by, now, purpose=each.purpose, left=each.doc) for each in again]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Skip(PairAction[Skipped]):
-    """Leave a pair to other assessors."""
+class Skip(QuestionAction[Skipped]):
+    """Leave a question to other assessors."""
 
     kind = Skipped
-    same_request = ("pair", "reason")
+    same_request = ("question", "reason")
     text_fields = MappingProxyType({"reason": "A reason"})
     reason: str = ""
 
@@ -323,8 +340,8 @@ class Comment(PairAction[Commented]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Release(PairAction[Released]):
-    """End one's lease of a pair."""
+class Release(QuestionAction[Released]):
+    """End one's lease of a question."""
 
     kind = Released
 

@@ -9,11 +9,11 @@
     QueriesChanged    query texts were added or replaced
     GoldChanged       the pairs with known grades changed
     TopicsAssigned    topics were given to assessors
-    Leased            a pair was given to an assessor until a time
+    Leased            a question was given to an assessor until a time
     Released          a lease ended early
     Judged            an assessor gave a pair a grade
-    Withdrawn         a judgment was withdrawn; the assessor's previous one, if any, counts again
-    Skipped           an assessor left a pair to others
+    Withdrawn         a judgment or an answer was withdrawn; the assessor's previous one, if any, counts again
+    Skipped           an assessor left a question to others
     Flagged           an assessor reported a problem with a pair
     Commented         a comment on a pair
     Adjudicated       the grade of a pair was settled, overriding all judgments
@@ -25,6 +25,8 @@
     Revoked           a person may no longer sign in
     SignedIn          a person exchanged their link for a session
     SignedOut         a session ended
+
+The events about two documents side by side are in ``comparison_events.py``.
 """
 
 from __future__ import annotations
@@ -39,7 +41,6 @@ from probeval.display import Brief
 from probeval.selection import Pick
 
 __all__ = [
-    "KINDS",
     "Adjudicated",
     "Changed",
     "Commented",
@@ -59,6 +60,8 @@ __all__ = [
     "PhaseChanged",
     "QueriesChanged",
     "QueryGuidelinesChanged",
+    "Question",
+    "QuestionEvent",
     "Released",
     "Revoked",
     "Role",
@@ -69,9 +72,20 @@ __all__ = [
     "TaskPurpose",
     "TopicsAssigned",
     "Withdrawn",
+    "comparison",
 ]
 
 Pair = tuple[str, str]  # a query and a document, by their ids
+Question = tuple[str, ...]  # a pair to grade; or a query and two documents to compare, in alphabetical order
+
+
+def comparison(query: str, doc: str, other: str) -> Question:
+    """The question which of two documents is better, whichever is on the left.
+
+    >>> comparison("q", "d2", "d1")
+    ('q', 'd1', 'd2')
+    """
+    return query, *sorted((doc, other))
 
 
 class Phase(StrEnum):
@@ -83,11 +97,11 @@ class Phase(StrEnum):
 
 
 class TaskPurpose(StrEnum):
-    """The reason why an assessor judges a pair: for its grade, or to check their work on a pair with a known grade."""
+    """The reason why an assessor gets a question: for the answer, or to check their work."""
 
     judgment = "judgment"
-    gold = "gold"  # the grade is known
-    repeat = "repeat"  # they judged it before
+    gold = "gold"  # the answer is known
+    repeat = "repeat"  # they answered it before
 
 
 class Role(StrEnum):
@@ -132,6 +146,24 @@ class PairEvent(Event):
     def pair(self) -> Pair:
         """The query and the document."""
         return self.query, self.doc
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class QuestionEvent(PairEvent):
+    """An event about a question: one document to grade, or two to compare.
+
+    Parameters
+    ----------
+    other
+        The document on the right, if two are compared; ``doc`` is then on the left.
+    """
+
+    other: str = ""
+
+    @property
+    def question(self) -> Question:
+        """The query and its document; of a comparison, both documents in alphabetical order."""
+        return comparison(self.query, self.doc, self.other) if self.other else self.pair
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -196,8 +228,8 @@ class TopicsAssigned(Event):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Leased(PairEvent):
-    """A pair was given to an assessor until a time.
+class Leased(QuestionEvent):
+    """A question was given to an assessor until a time.
 
     Parameters
     ----------
@@ -217,8 +249,8 @@ class Leased(PairEvent):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Released(PairEvent):
-    """An assessor's lease of a pair ended early."""
+class Released(QuestionEvent):
+    """An assessor's lease of a question ended early."""
 
     kind = "released"
 
@@ -258,8 +290,8 @@ class Judged(PairEvent):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Withdrawn(PairEvent):
-    """A judgment, named by its number and with its purpose, was withdrawn."""
+class Withdrawn(QuestionEvent):
+    """A judgment or an answer, named by its number and with its purpose, was withdrawn."""
 
     kind = "withdrawn"
     judgment: int
@@ -267,8 +299,8 @@ class Withdrawn(PairEvent):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Skipped(PairEvent):
-    """An assessor left a pair to others."""
+class Skipped(QuestionEvent):
+    """An assessor left a question to others."""
 
     kind = "skipped"
     reason: str = ""
@@ -301,11 +333,12 @@ class Adjudicated(PairEvent):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Imported(Event):
-    """A file was imported; this number of judgments follows."""
+    """A file was imported; this number of judgments, or of answers about two documents, follows."""
 
     kind = "imported"
     source: str
     judgments: int
+    answers: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -405,13 +438,3 @@ class SignedOut(Event):
 
     kind = "signed out"
     digest: str
-
-
-KINDS: dict[str, type[Event]] = {
-    event.kind: event
-    for event in (
-        Created, Changed, GuidelineChanged, QueryGuidelinesChanged, QueriesChanged, GoldChanged, TopicsAssigned, Leased,
-        Released, Judged, Withdrawn, Skipped, Flagged, Commented, Adjudicated, Imported, Labelled, RunsAdded,
-        PhaseChanged, Invited, Revoked, SignedIn, SignedOut,
-    )
-}  # fmt: skip

@@ -1,4 +1,4 @@
-"""Import and export: qrels, tables, files of other tools, machine labels."""
+"""Import and export: qrels, tables, files of other tools, machine labels, answers about two documents."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from probeval.arrays import objects
 from probeval.campaign.codec import encode
+from probeval.campaign.comparison_events import Compared
 from probeval.campaign.events import Event, Imported, Judged, Labelled, TaskPurpose
 from probeval.campaign.parsing import as_name
 from probeval.campaign.state import State
+from probeval.data.answers import NO_ANSWER, PairAnswers
 from probeval.data.evidence import LabelTable
 from probeval.data.files import stem
 from probeval.data.formats import FileFormat, ReadOptions, find_format, formats_of
@@ -39,6 +42,11 @@ __all__ = [
 ]
 
 NOTHING = Judgments.rows([], [], [])
+NUMBERS = ("left_number", "right_number", "seconds")
+ANSWER_COLUMNS = (
+    "query", "left", "right", "choice", "relevant", "left_number", "right_number", "assessor", "seconds", "time",
+    "comment", "purpose",
+)  # fmt: skip
 COLUMNS = ("query", "doc", "grade", "assessor", "time", "guideline", "source", "adjudicated", "overruled", "purpose")
 
 
@@ -52,12 +60,15 @@ class Incoming(Brief):
         Judgments by people; may be empty.
     labels
         Labels by machines, or None.
+    answers
+        Answers about two documents, or None.
     left_out
         Descriptions of the rows that are left out, with the reason.
     """
 
-    judgments: Judgments
+    judgments: Judgments = NOTHING
     labels: LabelTable | None = None
+    answers: PairAnswers | None = None
     left_out: tuple[str, ...] = ()
 
 
@@ -71,7 +82,7 @@ def read_incoming(
     machines: Names[str] = (),
     docs: Mapping[str, str] | None = None,
 ) -> Incoming:
-    """Read a file of judgments or labels.
+    """Read a file of judgments, labels or answers about two documents.
 
     Parameters
     ----------
@@ -94,10 +105,12 @@ def read_incoming(
     texts = {query: text for query, text in queries.items() if text} or None
     found = kind.read(path, ReadOptions(scale=scale, queries=texts, docs=docs))
     given, labels = NOTHING, None
+    unnamed = str(path) if is_dataset(path) else stem(path).removesuffix(".txt")
+    if isinstance(found, PairAnswers):
+        return _incoming_answers(found, queries, assessor or unnamed, path)
     if isinstance(found, LabelTable):
         labels = found
     else:
-        unnamed = str(path) if is_dataset(path) else stem(path).removesuffix(".txt")
         names = tuple(who or assessor or unnamed for who in found.assessors)
         given, labels = _by_machines(replace(found, assessors=names), machines, path)
     left_out: list[str] = []
@@ -110,11 +123,32 @@ def read_incoming(
         query, doc = given.pool.label(int(given.pair[wrong]))
         what = f"grade {given.grade[wrong]:g} of query {query!r}, document {doc!r} is not on the scale {scale}."
         raise DataError(what, path=path)
-    return Incoming(given, labels, tuple(left_out))
+    return Incoming(given, labels, left_out=tuple(left_out))
+
+
+def _incoming_answers(found: PairAnswers, queries: Mapping[str, str], assessor: str, path: Path) -> Incoming:
+    """The answers of the campaign's queries; an answer without a name is by ``assessor``."""
+    known = np.array([query in queries for query in found.query], dtype=bool)
+    left_out = (f"{int((~known).sum()):,} answers of other queries",) if not known.all() else ()
+    answers = found.take(known)
+    if not len(answers):
+        raise DataError(f"nothing in it belongs to this campaign: {'; '.join(left_out) or 'no answers'}.", path=path)
+    stated = [answers.choice != NO_ANSWER, answers.relevant != NO_ANSWER, ~np.isnan(answers.number[:, 0])]
+    faults = (
+        (~np.any(stated, axis=0), "has no choice, relevant or numbers. Give one, or leave it out."),
+        ((answers.relevant == 1) & (np.abs(answers.choice) != 1), "calls the chosen one relevant, but chooses none."),
+    )
+    for wrong, what in faults:
+        if wrong.any():
+            row = int(np.flatnonzero(wrong)[0])
+            docs = f"{answers.left[row]!r} and {answers.right[row]!r} of query {answers.query[row]!r}"
+            raise DataError(f"the answer about {docs} {what}", path=path)
+    names = objects([who or assessor for who in answers.assessor])
+    return Incoming(answers=replace(answers, assessor=names), left_out=left_out)
 
 
 def incoming_events(incoming: Incoming, by: str, now: float, *, source: str, part: str = "labels") -> list[Event]:
-    """The events of an import: one for its source, one per judgment, one for the part of the store with its labels."""
+    """The events of an import: one for its source, one per judgment or answer, one for the part with its labels."""
     given, labels, events = incoming.judgments, incoming.labels, list[Event]()
     judged = [
         Judged(
@@ -130,15 +164,36 @@ def incoming_events(incoming: Incoming, by: str, now: float, *, source: str, par
     ]
     if judged:
         events = [Imported(by=by, time=now, source=source, judgments=len(judged)), *judged]
+    if incoming.answers is not None:
+        compared = [_compared(row, by, now, source) for row in incoming.answers.to_frame().to_dict("records")]
+        events += [Imported(by=by, time=now, source=source, judgments=0, answers=len(compared)), *compared]
     if labels is not None:
         columns, pairs = labels.sources, len(labels.pool)
         events.append(Labelled(by=by, time=now, source=source, part=part, columns=columns, pairs=pairs))
     return events
 
 
+def _compared(row: Mapping[Any, Any], by: str, now: float, source: str) -> Compared:
+    """An answer of a file as an event."""
+    number = {name: None if np.isnan(row[name]) else float(row[name]) for name in NUMBERS}
+    return Compared(
+        by=as_name(row["assessor"] or by, "an assessor"),
+        time=now,
+        query=row["query"],
+        left=row["left"],
+        right=row["right"],
+        choice=row["choice"],
+        relevant=row["relevant"],
+        left_number=number["left_number"],
+        right_number=number["right_number"],
+        seconds=number["seconds"],
+        source=source,
+    )
+
+
 def import_formats() -> dict[str, FileFormat[Any]]:
-    """The formats that a campaign can import, by name: those of judgments and of labels."""
-    return formats_of(Judgments, LabelTable)
+    """The formats that a campaign can import, by name: those of judgments, labels and answers."""
+    return formats_of(Judgments, LabelTable, PairAnswers)
 
 
 def _import_format(path: Path, name: str | None) -> FileFormat[Any]:
@@ -148,7 +203,7 @@ def _import_format(path: Path, name: str | None) -> FileFormat[Any]:
         if name not in known:
             raise DataError(f"Unknown format {name!r}: expected {', '.join(known)}.{did_you_mean(name, known)}")
         return known[name]
-    found = find_format(path, Judgments, LabelTable)
+    found = find_format(path, Judgments, LabelTable, PairAnswers)
     if found is None:
         raise DataError(f"no column for the grade. Name the format of the file: {', '.join(known)}.", path=path)
     return found
@@ -217,7 +272,7 @@ def export_formats() -> dict[str, ExportFormat]:
     Formats that need more than a campaign has, such as the index of ``rank-eval``, are not among them.
 
     >>> list(export_formats())
-    ['qrels', 'csv', 'jsonl', 'log', 'quepid']
+    ['qrels', 'csv', 'jsonl', 'answers', 'answers-jsonl', 'log', 'quepid']
     """
     own = {export.name: export for export in EXPORTS}
     written = {name: f for name, f in formats_of(Judgments).items() if f.write is not None and not f.needs}
@@ -284,6 +339,20 @@ EXPORTS = (
     ),
     ExportFormat("jsonl", "the same, one JSON object per line", "judgments.jsonl", "application/x-ndjson", _jsonl),
     ExportFormat(
+        "answers",
+        "one row per answer about two documents, in the columns of read_answers, with time, comment and purpose",
+        "answers.csv",
+        "text/csv",
+        lambda state, _: csv_text(pd.DataFrame(answer_rows(state), columns=list(ANSWER_COLUMNS))),
+    ),
+    ExportFormat(
+        "answers-jsonl",
+        "the same, one JSON object per line",
+        "answers.jsonl",
+        "application/x-ndjson",
+        lambda state, _: "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in answer_rows(state)),
+    ),
+    ExportFormat(
         "log", "every event, one JSON object per line", "log.jsonl", "application/x-ndjson", _log, needs_log=True
     ),
 )
@@ -307,6 +376,19 @@ def export_rows(state: State) -> list[dict[str, Any]]:
             rows += [_row(j) for _, j in sorted(latest.items())]
     rows += [_row(j) for pair in sorted(state.controls) for _, j in sorted(state.answers(pair).items())]
     return [dict(zip(COLUMNS, row, strict=True)) for row in rows]
+
+
+def answer_rows(state: State) -> list[dict[str, Any]]:
+    """One row per answer about two documents that counts, in the order of their events.
+
+    Answers to gold and repeated questions follow. Their purpose marks them: they are not evidence.
+    """
+    checks = [a for given in state.compared.values() for a in given if a.purpose is not TaskPurpose.judgment]
+    rows = []
+    for answer in (*state.counted_answers, *sorted(checks, key=lambda answer: answer.number)):
+        row = {name: getattr(answer, name, None) for name in ANSWER_COLUMNS}
+        rows.append(row | {"assessor": answer.by, "purpose": getattr(answer, "purpose", TaskPurpose.judgment)})
+    return rows
 
 
 def _row(j: Judged) -> tuple[Any, ...]:

@@ -10,11 +10,14 @@ from typing import TypedDict
 import numpy as np
 import pandas as pd
 
-from probeval.campaign.events import Pair, TaskPurpose
+from probeval.campaign.comparison_events import Compared
+from probeval.campaign.events import Pair, Question, TaskPurpose, comparison
 from probeval.campaign.parsing import as_grade
 from probeval.campaign.state import State
 from probeval.data.collection import read_judgments
+from probeval.data.files import suffix
 from probeval.data.scale import Scale
+from probeval.data.tables import column_names, ids, read_table
 from probeval.display import Shown, View
 from probeval.errors import CampaignError, DataError, did_you_mean
 from probeval.schema import records
@@ -22,13 +25,20 @@ from probeval.schema import records
 __all__ = [
     "GoldDocument",
     "GoldList",
+    "GoldOrder",
+    "GoldOrderDocument",
     "GoldPair",
     "GoldPairDocument",
     "checked_gold",
+    "checked_orders",
     "gold_of",
     "is_right",
+    "names_orders",
     "read_gold",
+    "read_gold_orders",
 ]
+
+ORDER_COLUMNS = ("query", "better", "worse")
 
 
 class GoldPairDocument(TypedDict):
@@ -53,12 +63,23 @@ class GoldPairDocument(TypedDict):
     mean: float
 
 
+class GoldOrderDocument(TypedDict):
+    """Two documents of which one is known to be better, and the answers: how many, and how many are right."""
+
+    query: str
+    better: str
+    worse: str
+    answers: int
+    right: int
+
+
 class GoldDocument(TypedDict):
-    """The gold pairs of a campaign, and the shares of tasks that are gold and repeated pairs."""
+    """The gold pairs and comparisons of a campaign, and the shares of tasks that are gold and repeated questions."""
 
     gold_share: float
     repeat_share: float
     pairs: list[GoldPairDocument]
+    orders: list[GoldOrderDocument]
 
 
 @dataclass(frozen=True)
@@ -74,21 +95,37 @@ class GoldPair:
     mean: float
 
 
+@dataclass(frozen=True)
+class GoldOrder:
+    """A comparison with a known answer: the fields of :class:`GoldOrderDocument`."""
+
+    query: str
+    better: str
+    worse: str
+    answers: int
+    right: int
+
+
 @dataclass(frozen=True, repr=False)
 class GoldList(Shown):
-    """The gold pairs of a campaign.
+    """The gold pairs and comparisons of a campaign.
 
     Parameters
     ----------
     gold_share, repeat_share
-        The shares of an assessor's tasks that are gold pairs and repeated ones.
-    pairs
-        One entry per gold pair.
+        The shares of an assessor's tasks that are gold questions and repeated ones.
+    pairs, orders
+        One entry per gold pair, and one per gold comparison.
     """
 
     gold_share: float
     repeat_share: float
     pairs: tuple[GoldPair, ...]
+    orders: tuple[GoldOrder, ...] = ()
+
+    def orders_frame(self) -> pd.DataFrame:
+        """One row per comparison."""
+        return pd.DataFrame([asdict(order) for order in self.orders], columns=list(GoldOrder.__dataclass_fields__))
 
     def to_frame(self) -> pd.DataFrame:
         """One row per pair."""
@@ -97,19 +134,24 @@ class GoldList(Shown):
     def to_dict(self) -> GoldDocument:
         """As plain data for JSON."""
         pairs = records(self.to_frame(), GoldPairDocument)
-        return {"gold_share": self.gold_share, "repeat_share": self.repeat_share, "pairs": pairs}
+        orders = records(self.orders_frame(), GoldOrderDocument)
+        return {"gold_share": self.gold_share, "repeat_share": self.repeat_share, "pairs": pairs, "orders": orders}
 
     def _headline(self) -> str:
-        return f"{len(self.pairs):,} gold pairs, {self.gold_share:.0%} of the tasks"
+        compared = f" and {len(self.orders):,} gold comparisons" if self.orders else ""
+        return f"{len(self.pairs):,} gold pairs{compared}, {self.gold_share:.0%} of the tasks"
 
     def views(self) -> tuple[View, ...]:
-        """One row per pair."""
-        return (View(self.to_frame(), self._headline()),)
+        """One row per pair; one per comparison, if any."""
+        pairs = View(self.to_frame(), self._headline())
+        return (pairs, View(self.orders_frame(), "Gold comparisons")) if self.orders else (pairs,)
 
     def sentences(self) -> tuple[str, ...]:
-        """The number of gold pairs, of those that count as judged, and a missing share, if any."""
+        """The number of gold pairs, of those that count as judged, of gold comparisons, and a missing share, if any."""
         found = [f"{len(self.pairs):,} gold pairs; {sum(p.retrieved for p in self.pairs):,} of them count as judged."]
-        if self.pairs and not self.gold_share:
+        if self.orders:
+            found.append(f"{len(self.orders):,} gold comparisons.")
+        if (self.pairs or self.orders) and not self.gold_share:
             found.append("No task is a gold pair yet: set a share with campaign change --gold-share .05.")
         return tuple(found)
 
@@ -127,16 +169,53 @@ def read_gold(path: Path, scale: Scale) -> dict[str, dict[str, float]]:
     return grades
 
 
+def names_orders(path: Path) -> bool:
+    """Whether a file has comparisons with a known answer: a table with the columns better and worse."""
+    return bool(suffix(path)) and {"better", "worse"} <= set(column_names(path))
+
+
+def read_gold_orders(path: Path) -> dict[str, tuple[tuple[str, str], ...]]:
+    """The comparisons of a table of query, better and worse, by query: the better and the worse document."""
+    table = read_table(path)
+    names = {str(name).strip().lower(): name for name in table.columns}
+    missing = next((name for name in ORDER_COLUMNS if name not in names), None)
+    if missing is not None:
+        raise DataError(f"no column {missing!r}: expected {', '.join(ORDER_COLUMNS)}.", path=path)
+    orders: dict[str, list[tuple[str, str]]] = {}
+    for query, better, worse in zip(*(ids(table[names[name]], name, path=path) for name in ORDER_COLUMNS), strict=True):
+        orders.setdefault(query, []).append((better, worse))
+    return {query: tuple(pairs) for query, pairs in orders.items()}
+
+
+def checked_orders(
+    orders: Mapping[str, Iterable[tuple[str, str]]], queries: Iterable[str]
+) -> dict[str, tuple[tuple[str, str], ...]]:
+    """The orders, if all are of these queries and no two contradict each other; otherwise an error."""
+    _check_queries(orders, queries)
+    found: dict[str, tuple[tuple[str, str], ...]] = {}
+    for query, pairs in orders.items():
+        known: dict[Question, str] = {}
+        for better, worse in pairs:
+            if better == worse:
+                raise CampaignError(f"Gold comparisons: query {query!r} compares document {better!r} with itself.")
+            if known.setdefault(comparison(query, better, worse), better) != better:
+                raise CampaignError(f"Gold comparisons: query {query!r} has {better!r} and {worse!r} in both orders.")
+        found[query] = tuple(dict.fromkeys((better, worse) for better, worse in pairs))
+    return found
+
+
+def _check_queries(named: Iterable[str], queries: Iterable[str]) -> None:
+    known = list(queries)
+    for query in named:
+        if query not in known:
+            raise CampaignError(f"Gold: no query {query!r} in this campaign.{did_you_mean(str(query), known)}")
+
+
 def checked_gold(
     grades: Mapping[str, Mapping[str, float]], queries: Iterable[str], scale: Scale
 ) -> dict[str, dict[str, float]]:
     """The grades, if all are of these queries and on the scale; otherwise an error."""
-    known = dict.fromkeys(queries)
-    for query in grades:
-        if query not in known:
-            raise CampaignError(
-                f"Gold pairs: no query {query!r} in this campaign.{did_you_mean(str(query), list(known))}"
-            )
+    _check_queries(grades, queries)
     return {query: {doc: as_grade(scale, grade) for doc, grade in docs.items()} for query, docs in grades.items()}
 
 
@@ -159,4 +238,9 @@ def gold_of(state: State, retrieved: Collection[Pair]) -> GoldList:
         right = sum(is_right(scale, grade, known) for grade in given)
         mean = float(np.mean(given)) if given else float("nan")
         found.append(GoldPair(*pair, known, pair in retrieved, len(given), right, mean))
-    return GoldList(state.settings.gold_share, state.settings.repeat_share, tuple(found))
+    orders = []
+    for question, better in sorted(state.gold_orders.items()):
+        said = [a.better for a in state.checks(question).values() if isinstance(a, Compared)]
+        (worse,) = (doc for doc in question[1:] if doc != better)
+        orders.append(GoldOrder(question[0], better, worse, len(said), said.count(better)))
+    return GoldList(state.settings.gold_share, state.settings.repeat_share, tuple(found), tuple(orders))

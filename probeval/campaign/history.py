@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from probeval.campaign.comparison_events import ComparisonEvent, GoldOrdersChanged
 from probeval.campaign.events import (
     Changed,
     Created,
@@ -31,10 +32,10 @@ __all__ = ["HistoryEntry", "changed_settings", "history"]
 
 # Events that change what a campaign is, apart from its judgments.
 CHANGES = (
-    Created, Changed, GuidelineChanged, QueryGuidelinesChanged, QueriesChanged, TopicsAssigned, GoldChanged, Imported,
-    Labelled, RunsAdded, PhaseChanged, Invited, Revoked,
+    Created, Changed, GuidelineChanged, QueryGuidelinesChanged, QueriesChanged, TopicsAssigned, GoldChanged,
+    GoldOrdersChanged, Imported, Labelled, RunsAdded, PhaseChanged, Invited, Revoked,
 )  # fmt: skip
-HIDDEN = {"number", "time", "by", "token", "query", "doc", "pick", "digest", "until", "part"}
+HIDDEN = {"number", "time", "by", "token", "query", "doc", "left", "right", "pick", "digest", "until", "part"}
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 LONGEST = 120
 
@@ -95,12 +96,15 @@ def _what(event: Event, before: Setup | None) -> str:
             return f"{', '.join(event.systems)}; {event.pairs:,} new pairs"
         case QueriesChanged():
             return f"{len(event.texts):,} texts"
+        case GoldOrdersChanged():
+            return f"{sum(map(len, event.orders.values())):,} comparisons"
         case GoldChanged():
             return f"{sum(map(len, event.grades.values())):,} pairs"
         case GuidelineChanged():
             return f"version {event.version}: {event.text.strip()}"
         case Imported():
-            return f"{event.source}: {event.judgments:,} judgments"
+            n, what = (event.answers, "answers") if event.answers else (event.judgments, "judgments")
+            return f"{event.source}: {n:,} {what}"
         case Labelled():
             return f"{event.source}: {', '.join(event.columns)}, {event.pairs:,} pairs"
         case Revoked():
@@ -111,6 +115,7 @@ def _what(event: Event, before: Setup | None) -> str:
             return f"{event.phase}: {event.reason}" if event.reason else str(event.phase)
     rest = {field.name: getattr(event, field.name) for field in fields(event) if field.name not in HIDDEN}
     pair = [event.query, event.doc] if isinstance(event, PairEvent) else []
+    pair = [event.query, event.left, event.right] if isinstance(event, ComparisonEvent) else pair
     return " ".join([*pair, *_described(rest)])
 
 

@@ -1,13 +1,14 @@
-"""Leases: the rules by which pairs are given to assessors."""
+"""Leases: the rules by which questions are given to assessors."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from probeval.campaign.controls import control_pair, task_purpose
-from probeval.campaign.events import Leased, Pair, TaskPurpose
+from probeval.campaign.controls import control_question, task_purpose
+from probeval.campaign.events import Leased, Question, TaskPurpose
+from probeval.campaign.questions import QuestionQueues
 from probeval.campaign.state import State
 from probeval.data.tasks import OpenPair
 from probeval.display import Brief
@@ -19,12 +20,12 @@ __all__ = ["Task", "lease", "lease_new", "open_pairs", "tasks_of", "topics_for"]
 
 @dataclass(frozen=True, repr=False)
 class Task(Brief):
-    """A pair leased to an assessor for judging.
+    """A question leased to an assessor: one document to grade, or two to compare.
 
     Parameters
     ----------
     query, doc
-        Ids of the query and the document.
+        Ids of the query and the document; of two documents, the one on the left.
     text
         The query text; empty if unknown.
     until
@@ -32,8 +33,12 @@ class Task(Brief):
     switched
         Whether the query differs from that of the assessor's last pair; true for their first.
     judged_in_topic, left_in_topic
-        The pairs of the query that the assessor has judged, and those that are worth staying for as far as the model
-        can tell now, this one included.
+        The questions of the query that the assessor has answered, and those that are worth staying for as far as the
+        model can tell now, this one included.
+    other
+        The document on the right; empty if one document is to be graded.
+    asks
+        What is asked: ``"grade"`` of the document, ``"preference"`` between two, or the ``"magnitude"`` of each.
     """
 
     query: str
@@ -43,40 +48,60 @@ class Task(Brief):
     switched: bool
     judged_in_topic: int
     left_in_topic: int
+    other: str = ""
+    asks: str = "grade"
 
 
 def lease(
     state: State,
-    pair: Pair,
+    question: Question,
     assessor: str,
     now: float,
     *,
     pick: Pick | None = None,
     purpose: TaskPurpose = TaskPurpose.judgment,
+    left: str | None = None,
 ) -> Leased:
-    """A lease of the pair to this assessor, starting now; with its prediction if the model proposed it."""
+    """A lease of the question to this assessor, starting now; with its prediction if the model proposed it.
+
+    Of two documents, ``left`` names the one on the left. By default it is random, by a hash of the seed, the assessor
+    and the question; in a repeated question the sides are exchanged.
+    """
+    query, doc, *others = question
+    other = others[0] if others else ""
+    if other and (_on_the_left(state, question, assessor, purpose) if left is None else left) == other:
+        doc, other = other, doc
     until = now + state.settings.lease
-    return Leased(by=assessor, time=now, query=pair[0], doc=pair[1], until=until, pick=pick, purpose=purpose)
+    return Leased(by=assessor, time=now, query=query, doc=doc, other=other, until=until, pick=pick, purpose=purpose)
 
 
-def tasks_of(state: State, assessor: str, now: float, *, n: int, queue: Queue[Pair, str] | None) -> list[Task]:
-    """The first ``n`` pairs that an assessor holds, and how far they are with the topic of each."""
+def _on_the_left(state: State, question: Question, assessor: str, purpose: TaskPurpose) -> str:
+    before = [a for a in state.compared.get(question, ()) if a.by == assessor]
+    if purpose is TaskPurpose.repeat and before:
+        return before[0].right
+    return question[1] if state.settings.draw("side", assessor, *question) < 0.5 else question[2]
+
+
+def tasks_of(state: State, assessor: str, now: float, *, n: int, queue: Queue[Question, str] | None) -> list[Task]:
+    """The first ``n`` questions that an assessor holds, and how far they are with the topic of each."""
     last = state.finished.get(assessor)
     before = None if last is None else last[0]
     held = state.held_by(assessor, now)
-    pairs = {event.pair for event in held}
-    done = Counter(pair[0] for pair, given in state.judged.items() if any(j.by == assessor for j in given))
+    mine = {event.question for event in held}
+    asked: tuple[Question, ...] = (*state.judged, *state.compared)
+    done = Counter(each[0] for each in asked if any(answer.by == assessor for answer in state.given(each)))
+    two = "magnitude" if state.settings.ask == "magnitudes" else "preference"
     tasks = []
     for event in held[:n]:
         left = 0
         if queue is not None:
             left = queue.left(
-                lambda pair: pair not in pairs and state.is_open(pair, assessor, now) and pair not in state.judged,
+                lambda each: each not in mine and state.is_open(each, assessor, now) and not state.given(each),
                 event.query,
                 allowed=topics_for(state, assessor, now),
                 stay=state.settings.stay,
             )
-        left += sum(pair[0] == event.query for pair in pairs)
+        left += sum(each[0] == event.query for each in mine)
         tasks.append(
             Task(
                 query=event.query,
@@ -86,6 +111,8 @@ def tasks_of(state: State, assessor: str, now: float, *, n: int, queue: Queue[Pa
                 switched=event.query != before,
                 judged_in_topic=done[event.query],
                 left_in_topic=left,
+                other=event.other,
+                asks=two if event.other else "grade",
             )
         )
         before = event.query
@@ -97,42 +124,45 @@ def lease_new(
     assessor: str,
     n: int,
     now: float,
-    queues: Sequence[Queue[Pair, str]],
-    picks: Mapping[Pair, Pick],
+    questions: QuestionQueues,
+    picks: Mapping[Question, Pick],
 ) -> list[Leased]:
-    """The new leases that bring an assessor to ``n`` pairs.
+    """The new leases that bring an assessor to ``n`` questions.
 
-    Some of their tasks are gold or repeated pairs, in place of the pair that would come.
+    Some of their tasks are gold or repeated questions, in place of the one that would come.
 
     Parameters
     ----------
-    queues
-        Pairs to judge; later queues serve when the earlier ones have nothing for the assessor.
+    questions
+        The questions to ask.
     picks
         The predictions of the pairs that the model proposed.
     """
     held = state.held_by(assessor, now)
-    search = _Search(state, assessor, now, queues, {event.pair for event in held})
-    last = held[-1].pair if held else state.finished.get(assessor)
+    search = _Search(state, assessor, now, questions.queues, {event.question for event in held})
+    last = held[-1].question if held else state.finished.get(assessor)
     here = None if last is None else last[0]
     mine = state.topics.get(assessor)
     topic = None if mine is None else mine.query
     chosen: list[Leased] = []
     while len(held) + len(chosen) < n:
-        pair = search.next(topic, here)
-        if pair is None:
+        question = search.next(topic, here)
+        if question is None:
             break
         purpose = task_purpose(state.settings, assessor, state.made.get(assessor, 0) + len(held) + len(chosen))
         allowed = topics_for(state, assessor, now)
-        control = control_pair(state, assessor, purpose, taken=search.taken, here=here, allowed=allowed)
+        control = control_question(
+            state, assessor, purpose, like=question, taken=search.taken, here=here, allowed=allowed
+        )
         if control is not None:
             chosen.append(lease(state, control, assessor, now, purpose=purpose))
             search.taken.add(control)
             continue
-        chosen.append(lease(state, pair, assessor, now, pick=picks.get(pair)))
-        search.taken.add(pair)
-        here = pair[0]
-        topic = topic if pair in state.waiting else here
+        pick, left = picks.get(question), questions.left(question)
+        chosen.append(lease(state, question, assessor, now, pick=pick, left=left))
+        search.taken.add(question)
+        here = question[0]
+        topic = topic if question in state.waiting else here
     return chosen
 
 
@@ -149,60 +179,64 @@ def topics_for(state: State, assessor: str, now: float) -> Callable[[str], bool]
 
 @dataclass(frozen=True)
 class _Search:
-    """The search for the next pair of an assessor, who takes ``taken`` already."""
+    """The search for the next question of an assessor, who takes ``taken`` already."""
 
     state: State
     assessor: str
     now: float
-    queues: Sequence[Queue[Pair, str]]
-    taken: set[Pair]
+    queues: Iterable[Queue[Question, str]]
+    taken: set[Question]
 
-    def next(self, topic: str | None, here: str | None) -> Pair | None:
-        """The next pair of an assessor with this topic, whose last pair was ``here``.
+    def next(self, topic: str | None, here: str | None) -> Question | None:
+        """The next question of an assessor with this topic, whose last question was about the query ``here``.
 
-        Without a price of switching, pairs that need another opinion come first. With one, they wait until the assessor
-        changes topic. The assessor then gives all the opinions that one other topic waits for, the one with the most.
+        Without a price of switching, questions that need another opinion come first. With one, they wait until the
+        assessor changes topic. The assessor then gives all the opinions that one other topic waits for, the one with
+        the most.
         """
-        waiting = [pair for pair in self.state.waiting if self._is_open(pair)]
+        waiting = [question for question in self.state.waiting if self._is_open(question)]
         stays = self.state.settings.stay > 0
-        counts = Counter(pair[0] for pair in waiting)
+        counts = Counter(question[0] for question in waiting)
         if waiting and not stays:
             return waiting[0]
         if here in counts:
-            return next(pair for pair in waiting if pair[0] == here)
+            return next(question for question in waiting if question[0] == here)
         first = self._first_opinion(topic)
         changes = first is None or first[0] != topic
         if waiting and changes and (first is None or here in (None, topic)):
             most = max(counts, key=counts.__getitem__)
-            return next(pair for pair in waiting if pair[0] == most)
+            return next(question for question in waiting if question[0] == most)
         return first
 
-    def _first_opinion(self, topic: str | None) -> Pair | None:
+    def _first_opinion(self, topic: str | None) -> Question | None:
         allowed = topics_for(self.state, self.assessor, self.now)
         found = self._queued(topic, allowed)
         if found is None and self.state.settings.topics == "in-turn":
             return self._queued(topic, lambda _: True)  # more assessors than topics
         return found
 
-    def _queued(self, topic: str | None, allowed: Callable[[str], bool]) -> Pair | None:
+    def _queued(self, topic: str | None, allowed: Callable[[str], bool]) -> Question | None:
+        state = self.state
         for queue in self.queues:
-            taken = sum(pair in self.state.judged or pair in self.state.leases for pair in queue.pairs)
-            pair = queue.next(
-                self._is_unjudged,
+            taken = sum(bool(state.given(each)) or each in state.leases for each in queue.pairs)
+            question = queue.next(
+                self._is_new,
                 allowed=allowed,
                 current=topic,
-                stay=self.state.settings.stay,
-                taken=taken + len(self.taken - self.state.leases.keys()),
+                stay=state.settings.stay,
+                taken=taken + len(self.taken - state.leases.keys()),
             )
-            if pair is not None:
-                return pair
+            if question is not None:
+                return question
         return None
 
-    def _is_open(self, pair: Pair) -> bool:
-        return pair not in self.taken and self.state.is_open(pair, self.assessor, self.now)
+    def _is_open(self, question: Question) -> bool:
+        return question not in self.taken and self.state.is_open(question, self.assessor, self.now)
 
-    def _is_unjudged(self, pair: Pair) -> bool:
-        return pair not in self.state.judged and self._is_open(pair)
+    def _is_new(self, question: Question) -> bool:
+        """Whether nobody has answered it, and its answer is not known from grades."""
+        known = len(question) > 2 and all(self.state.has_grade((question[0], doc)) for doc in question[1:])
+        return not known and not self.state.given(question) and self._is_open(question)
 
 
 def open_pairs(tasks: Sequence[Task], state: JudgingState) -> list[OpenPair]:

@@ -11,7 +11,8 @@ from typing import Any, Generic, TypeVar
 from probeval.campaign.creation import Creation
 from probeval.campaign.decisions import Decision, Outcome
 from probeval.campaign.events import Event
-from probeval.campaign.state import State, fold
+from probeval.campaign.folding import fold
+from probeval.campaign.state import State
 from probeval.campaign.store import Store
 from probeval.errors import ProbevalError
 

@@ -5,12 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
+from probeval.data.answers import CHOICES, RELEVANT
 from probeval.data.judgments import on_scale
 from probeval.data.pool import is_text
 from probeval.data.scale import Scale
 from probeval.errors import CampaignError, did_you_mean
 
-__all__ = ["as_grade", "as_name", "as_owners", "as_seconds", "as_text", "as_texts", "as_words"]
+__all__ = [
+    "as_choice",
+    "as_grade",
+    "as_name",
+    "as_number",
+    "as_owners",
+    "as_relevant",
+    "as_seconds",
+    "as_text",
+    "as_texts",
+    "as_words",
+]
 
 CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]")
 LONGEST_NAME, LONGEST_TEXT, LONGEST_WORDS = 100, 10_000, 60
@@ -26,6 +38,32 @@ def as_grade(scale: Scale, grade: object) -> float:
         known = ", ".join(f"{g:g}" for g in scale.grades) if few else f"{scale.grades[0]:g} to {scale.grades[-1]:g}"
         raise CampaignError(f"The grades of the scale {scale} are {known}; got {grade!r}.")
     return value
+
+
+def as_choice(choice: object) -> str:
+    """The better of two documents: left, right or equal; empty for no answer."""
+    if choice != "" and choice not in CHOICES:
+        raise CampaignError(f"The better of two documents is {', '.join(CHOICES)}; got {choice!r}.")
+    return str(choice)
+
+
+def as_relevant(relevant: object, choice: str) -> str:
+    """Which of two documents are relevant: both, chosen or neither; empty for no answer."""
+    if relevant != "" and relevant not in RELEVANT:
+        raise CampaignError(f"Of two documents, {', '.join(RELEVANT)} may be relevant; got {relevant!r}.")
+    if relevant == "chosen" and choice not in ("left", "right"):
+        raise CampaignError("Only the chosen document is relevant, but neither was chosen: choose left or right.")
+    return str(relevant)
+
+
+def as_number(number: object) -> float | None:
+    """The number that an assessor gave a document: finite, from 0; None for no answer."""
+    if number is None:
+        return None
+    is_number = isinstance(number, (int, float)) and not isinstance(number, bool)
+    if not is_number or not 0 <= number < float("inf"):  # type: ignore[operator]
+        raise CampaignError(f"The number of a document must be from 0, got {number!r}.")
+    return float(number)  # type: ignore[arg-type]
 
 
 def as_name(name: object, whose: str) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import betaincinv, gammaln, stdtrit
 
-from probeval.campaign.controls import gold_left
+from probeval.campaign.controls import PAIR, gold_left
 from probeval.campaign.events import TaskPurpose
 from probeval.campaign.gold import is_right
 from probeval.campaign.state import State
@@ -88,7 +88,7 @@ def qualities(state: State, who: Sequence[str]) -> dict[str, Quality]:
             gold_bias_lower=bias_lower,
             gold_bias_upper=bias_upper,
             gold_p=worse.get(name, NAN),
-            gold_left=gold_left(state, name),
+            gold_left=gold_left(state, name, PAIR),
             repeats=len(again[name]),
             repeats_same=sum(gap == 0 for gap in again[name]),
             repeats_gap=float(np.mean(np.abs(again[name]))) if again[name] else NAN,

@@ -20,8 +20,8 @@ class QueryProgressDocument(TypedDict):
     ----------
     query, text
         Its id and its text.
-    pool, judged
-        Its pairs in the pool, and those with a grade.
+    pool, judged, answers
+        Its pairs in the pool, those with a grade, and the answers about two of its documents.
     proposed
         Its unjudged pairs among those that the model proposes to judge next.
     assessors
@@ -34,6 +34,7 @@ class QueryProgressDocument(TypedDict):
     text: str
     pool: int
     judged: int
+    answers: int
     proposed: int
     assessors: list[str]
     uncertainty: float
@@ -47,6 +48,7 @@ class QueryProgress(Brief):
     text: str
     pool: int
     judged: int
+    answers: int
     proposed: int
     assessors: tuple[str, ...]
     uncertainty: float
@@ -65,6 +67,10 @@ def query_progress(
     who: dict[str, set[str]] = {}
     for (query, _), events in state.judged.items():
         who.setdefault(query, set()).update(judgment.by for judgment in events)
+    answers: dict[str, int] = {}
+    for answer in state.counted_answers:
+        answers[answer.query] = answers.get(answer.query, 0) + 1
+        who.setdefault(answer.query, set()).add(answer.by)
     proposed: dict[str, int] = {}
     for query, doc in () if snapshot is None else snapshot.queue:
         proposed[query] = proposed.get(query, 0) + ((query, doc) not in graded)
@@ -75,6 +81,7 @@ def query_progress(
             text=state.texts.get(query, ""),
             pool=size[query],
             judged=judged[query],
+            answers=answers.get(query, 0),
             proposed=proposed.get(query, 0),
             assessors=tuple(sorted(who.get(query, ()))),
             uncertainty=uncertainty.get(query, float("nan")),

@@ -52,15 +52,17 @@ class ModelRunner:
         self._collection, self._card = collection, card
         self._judging_state: JudgingState | None = None
         self._setup: Setup | None = None
+        self._answers: tuple[Any, Any] | None = None  # those that the judging state includes
         self._assessors: tuple[int, tuple[TendencyDocument, ...]] | None = None  # by the last change
 
     def judging_state(self, state: State) -> JudgingState:
         """Scores, ranking and the next pairs, given the judgments of this state."""
-        judgments, last = state.evidence, self._judging_state
-        if last is not None and self._setup == state.settings and _grew(last.judgments, judgments):
+        judgments, last, answers = state.evidence, self._judging_state, (state.compared, state.settled)
+        same = self._setup == state.settings and self._answers == answers
+        if last is not None and same and _grew(last.judgments, judgments):
             self._judging_state = last.after(judgments)
         else:
-            self._setup = state.settings
+            self._setup, self._answers = state.settings, answers
             self._judging_state = self._judging(state).begin()
         return self._judging_state
 
@@ -107,11 +109,11 @@ class ModelRunner:
         )
 
     def _forecast(self, judged: JudgingState, state: State) -> ForecastDocument | None:
-        """The expected rise of confidence until the stopping rule's target; None without such a target."""
+        """The expected rise of confidence by grades until the stopping rule's target; None without such a target."""
         from probeval.simulation.forecast import forecast
 
         target = target_confidence(state.settings.stopping)
-        if target is None:
+        if target is None or state.settings.ask != "grades":
             return None
         rng = stream(state.settings.seed, Purpose.FORECAST)
         ahead = forecast(judged, target=max(0.5, target), paths=PATHS, lasts=0, most=LOOK_AHEAD, rng=rng)
@@ -152,7 +154,7 @@ class ModelRunner:
         from probeval.selection import Judging
 
         setup = state.settings
-        collection = replace(self._collection, judgments=state.evidence)
+        collection = replace(self._collection, judgments=state.evidence, answers=state.pair_answers)
         return Judging.of(
             collection,
             model=self._model(setup, collection),
@@ -244,7 +246,7 @@ def _uncertainty(judged: JudgingState) -> dict[str, float]:
 def forecast_is_due(snapshot: ModelSnapshot, setup: Setup) -> bool:
     """Whether a forecast is worth making: none yet for this target, or many judgments since."""
     target, last = target_confidence(setup.stopping), snapshot.forecast
-    if target is None or snapshot.reached or snapshot.judged < FORECAST_FROM:
+    if target is None or setup.ask != "grades" or snapshot.reached or snapshot.judged < FORECAST_FROM:
         return False
     if last is None or last["target"] != target:
         return True

@@ -14,8 +14,9 @@ from probeval.display import Brief
 from probeval.errors import CampaignError, did_you_mean
 from probeval.selection.topics import check_stay, check_topics
 
-__all__ = ["LEASE", "Setup"]
+__all__ = ["ASKS", "LEASE", "Setup"]
 
+ASKS = ("grades", "preferences", "magnitudes", "mixed")
 LEASE = 900.0  # seconds
 
 
@@ -35,6 +36,9 @@ class Setup(Brief):
         The scale that assessors judge on.
     depth
         The depth of the pool.
+    ask
+        What assessors are asked: ``"grades"`` of single documents; ``"preferences"``, which of two documents is better;
+        ``"magnitudes"``, a number for each of two documents; or ``"mixed"``, grades and preferences.
     explore
         The share of judgments spent on exploration; None for the policy's own.
     topics, stay
@@ -84,8 +88,13 @@ class Setup(Brief):
     grade_words: tuple[str, ...] = ()
     gold_share: float = 0.0
     repeat_share: float = 0.0
+    ask: str = "grades"
 
     def __post_init__(self) -> None:
+        if self.ask not in ASKS:
+            raise CampaignError(
+                f"Assessors are asked for {', '.join(ASKS)}; got {self.ask!r}.{did_you_mean(str(self.ask), ASKS)}"
+            )
         check_topics(self.topics)
         check_stay(self.stay)
         if not 0 <= self.overlap <= 1:
@@ -114,12 +123,12 @@ class Setup(Brief):
                 f"Unknown rule {self.rule!r}: expected {', '.join(RULES)}.{did_you_mean(self.rule, RULES)}"
             )
 
-    def wanted(self, query: str, doc: str) -> int:
-        """The number of assessors that a pair needs.
+    def wanted(self, *question: str) -> int:
+        """The number of assessors that a question needs: a query with one document, or with two.
 
-        It comes from a hash of the seed and the pair, so it does not depend on the order of judging or other pairs.
+        It comes from a hash of the seed and the question, so it does not depend on the order of judging or on others.
         """
-        return self.opinions if self.draw(query, doc) < self.overlap else 1
+        return self.opinions if self.draw(*question) < self.overlap else 1
 
     def draw(self, *names: str) -> float:
         """A number from 0 to below 1 that depends on the seed and these names alone: a hash."""

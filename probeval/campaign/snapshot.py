@@ -15,7 +15,7 @@ from typing import Any, TypedDict, cast
 import numpy as np
 import pandas as pd
 
-from probeval.campaign.events import Pair
+from probeval.campaign.events import Pair, Question
 from probeval.display import Shown, View
 from probeval.scores.documents import RankedSystem
 from probeval.selection import AuditDocument, AuditReport, Pick, Stopping
@@ -172,13 +172,13 @@ class ModelSnapshot(Shown):
     tendencies: tuple[TendencyDocument, ...] = ()
 
     @cached_property
-    def topic_queue(self) -> Queue[Pair, str]:
+    def topic_queue(self) -> Queue[Question, str]:
         """The queue for assessors, with the topic of each pair."""
-        values = self.values or (1.0,) * len(self.queue)
-        return Queue(self.queue, [query for query, _ in self.queue], values, self.due or (None,) * len(self.queue))
+        values, topics = self.values or (1.0,) * len(self.queue), [query for query, _ in self.queue]
+        return Queue(list[Question](self.queue), topics, values, self.due or (None,) * len(self.queue))
 
     @cached_property
-    def pick_of(self) -> Mapping[Pair, Pick]:
+    def pick_of(self) -> Mapping[Question, Pick]:
         """The prediction of each pair of the queue; snapshots of earlier versions have none."""
         return dict(zip(self.queue, self.picks, strict=False))
 

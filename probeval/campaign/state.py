@@ -1,14 +1,12 @@
-"""The state of a campaign: a pure fold over the events of its log.
+"""The state of a campaign at one moment, as the fold over its log (``folding.py``) makes it.
 
-.. math:: S_n = f(S_{n-1}, e_n)
-
-Nothing here reads a clock or a store: the time and the events are arguments.
+Nothing here reads a clock or a store: the time is an argument.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -16,50 +14,33 @@ import numpy as np
 import pandas as pd
 
 from probeval.campaign.access import Access
+from probeval.campaign.comparison_events import Compared, ComparisonAdjudicated
 from probeval.campaign.events import (
     Adjudicated,
-    Changed,
     Commented,
-    Created,
     Event,
     Flagged,
-    GoldChanged,
     GuidelineChanged,
     Imported,
-    Invited,
     Judged,
     Labelled,
     Leased,
     Pair,
     Phase,
     PhaseChanged,
-    QueriesChanged,
     QueryGuidelinesChanged,
-    Released,
-    Revoked,
+    Question,
     RunsAdded,
-    SignedIn,
-    SignedOut,
     Skipped,
     TaskPurpose,
-    TopicsAssigned,
-    Withdrawn,
 )
 from probeval.campaign.setup import Setup
+from probeval.data.answers import PairAnswers, as_answers
 from probeval.data.judgments import Judgments
 from probeval.display import Brief
 from probeval.errors import CampaignError
 
-__all__ = ["State", "concerns_models", "fold"]
-
-# Events that change a model's input.
-FOR_MODELS = (Created, Changed, Judged, Withdrawn, Adjudicated, Labelled, RunsAdded)
-
-
-def concerns_models(event: Event) -> bool:
-    """Whether an event changes a model's input; answers to gold and repeated pairs do not."""
-    is_answer = isinstance(event, (Judged, Withdrawn)) and event.purpose is not TaskPurpose.judgment
-    return isinstance(event, FOR_MODELS) and not is_answer
+__all__ = ["State", "as_pair_answers"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -76,28 +57,35 @@ class State(Brief):
         The current settings; None before the first event.
     judged
         The judgments of each pair that were not withdrawn, in order. An assessor's latest counts.
-    adjudicated
-        The settled grades, by pair.
-    gold
-        The pairs with known grades, and the grades.
+    compared
+        The answers about two documents that were not withdrawn, by question, in order: those to gold and repeated
+        questions too, which their purpose tells apart.
+    adjudicated, settled
+        The settled grades, by pair, and the settled answers about two documents, by question.
+    gold, gold_orders
+        The pairs with known grades, and the grades; and the comparisons with a known answer, with the better document.
     controls
         The answers to gold and repeated pairs that were not withdrawn, by pair, in order. They are not judgments.
+    paces
+        The seconds of the latest answers with a measured time, by kind: ``grade``, ``preference`` or ``magnitude``.
     made
-        The number of pairs that each assessor judged here, gold and repeated ones included.
+        The number of questions that each assessor answered here, gold and repeated ones included.
     waiting
-        The pairs that have a judgment and need another, as keys.
+        The questions that have an answer and need another, as keys.
     leases
-        Leases by pair and assessor. Some may have run out: compare ``until`` with the time.
+        Leases by question and assessor. Some may have run out: compare ``until`` with the time.
     picks
         The latest lease, before any judgment, of each pair that the model proposed: with the prediction of the pair.
-    skipped, flags, comments
+    skipped
+        Skips, by question.
+    flags, comments
         These events, by pair.
     owners
         The owners of topics, by query; topics without an owner are missing.
     topics
-        The latest lease of each assessor to a pair without a judgment: its query is their topic.
+        The latest lease of each assessor to a question without an answer: its query is their topic.
     finished
-        The last pair that each assessor judged or skipped here.
+        The last question that each assessor answered or skipped here.
     guideline
         The current guideline, or None.
     query_guidelines
@@ -126,16 +114,20 @@ class State(Brief):
     adjudicated: Mapping[Pair, Adjudicated] = field(default_factory=dict)
     gold: Mapping[Pair, float] = field(default_factory=dict)
     controls: Mapping[Pair, tuple[Judged, ...]] = field(default_factory=dict)
+    compared: Mapping[Question, tuple[Compared, ...]] = field(default_factory=dict)
+    settled: Mapping[Question, ComparisonAdjudicated] = field(default_factory=dict)
+    gold_orders: Mapping[Question, str] = field(default_factory=dict)
     made: Mapping[str, int] = field(default_factory=dict)
-    waiting: Mapping[Pair, None] = field(default_factory=dict)
-    leases: Mapping[Pair, Mapping[str, Leased]] = field(default_factory=dict)
+    paces: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    waiting: Mapping[Question, None] = field(default_factory=dict)
+    leases: Mapping[Question, Mapping[str, Leased]] = field(default_factory=dict)
     picks: Mapping[Pair, Leased] = field(default_factory=dict)
-    skipped: Mapping[Pair, tuple[Skipped, ...]] = field(default_factory=dict)
+    skipped: Mapping[Question, tuple[Skipped, ...]] = field(default_factory=dict)
     flags: Mapping[Pair, tuple[Flagged, ...]] = field(default_factory=dict)
     comments: Mapping[Pair, tuple[Commented, ...]] = field(default_factory=dict)
     owners: Mapping[str, str] = field(default_factory=dict)
     topics: Mapping[str, Leased] = field(default_factory=dict)
-    finished: Mapping[str, Pair] = field(default_factory=dict)
+    finished: Mapping[str, Question] = field(default_factory=dict)
     guideline: GuidelineChanged | None = None
     query_guidelines: Mapping[str, QueryGuidelinesChanged] = field(default_factory=dict)
     texts: Mapping[str, str] = field(default_factory=dict)
@@ -178,27 +170,44 @@ class State(Brief):
         """Each assessor's latest answer to a gold or repeated pair, by assessor."""
         return {answer.by: answer for answer in self.controls.get(pair, ())}
 
-    def holders(self, pair: Pair, now: float) -> set[str]:
-        """The assessors who hold the pair at this time."""
-        return {who for who, lease in self.leases.get(pair, {}).items() if lease.until > now}
+    def given(self, question: Question) -> tuple[Judged | Compared, ...]:
+        """The judgments of a pair, or the answers to a comparison, that count as such, in order."""
+        if len(question) == 2:
+            return self.judged.get((question[0], question[1]), ())
+        return tuple(a for a in self.compared.get(question, ()) if a.purpose is TaskPurpose.judgment)
+
+    def has_grade(self, pair: Pair) -> bool:
+        """Whether the pair is judged or adjudicated."""
+        return pair in self.judged or pair in self.adjudicated
+
+    def checks(self, question: Question) -> dict[str, Judged | Compared]:
+        """Each assessor's latest answer to a gold or repeated question, by assessor."""
+        if len(question) == 2:
+            return {answer.by: answer for answer in self.controls.get((question[0], question[1]), ())}
+        return {a.by: a for a in self.compared.get(question, ()) if a.purpose is not TaskPurpose.judgment}
+
+    def holders(self, question: Question, now: float) -> set[str]:
+        """The assessors who hold the question at this time."""
+        return {who for who, lease in self.leases.get(question, {}).items() if lease.until > now}
 
     def held_by(self, assessor: str, now: float) -> list[Leased]:
         """The leases of an assessor at this time, oldest first."""
         mine = (held[assessor] for held in self.leases.values() if assessor in held)
         return sorted((lease for lease in mine if lease.until > now), key=lambda lease: lease.number)
 
-    def is_open(self, pair: Pair, assessor: str, now: float) -> bool:
-        """Whether the pair may be leased to this assessor.
+    def is_open(self, question: Question, assessor: str, now: float) -> bool:
+        """Whether the question may be leased to this assessor.
 
-        It may if they have not judged or skipped it and do not hold it, it is not adjudicated, and it needs more
-        assessors than have judged it or hold it.
+        It may if they have not answered or skipped it and do not hold it, it is not adjudicated, and it needs more
+        assessors than have answered it or hold it.
         """
-        if pair in self.adjudicated or (pair in self.judged and pair not in self.waiting):
-            return False  # adjudicated, or judged by as many assessors as it needs
-        if any(skip.by == assessor for skip in self.skipped.get(pair, ())):
+        given = self.given(question)
+        if question in self.adjudicated or question in self.settled or (given and question not in self.waiting):
+            return False  # adjudicated, or answered by as many assessors as it needs
+        if any(skip.by == assessor for skip in self.skipped.get(question, ())):
             return False
-        busy = self.holders(pair, now).union(judgment.by for judgment in self.judged.get(pair, ()))
-        return assessor not in busy and (not busy or len(busy) < self.settings.wanted(*pair))
+        busy = self.holders(question, now).union(answer.by for answer in given)
+        return assessor not in busy and (not busy or len(busy) < self.settings.wanted(*question))
 
     @cached_property
     def disagreements(self) -> list[Pair]:
@@ -209,6 +218,37 @@ class State(Brief):
             if max(grades) > min(grades):
                 spread[pair] = max(grades) - min(grades)
         return sorted(spread, key=lambda pair: (-spread[pair], pair))
+
+    @cached_property
+    def contested(self) -> list[Question]:
+        """Comparisons whose assessors prefer different documents, not yet settled: by id."""
+        found = []
+        for question in self.compared.keys() - self.settled.keys():
+            latest = {answer.by: answer.better for answer in self.given(question) if isinstance(answer, Compared)}
+            if len(set(latest.values()) - {""}) > 1:
+                found.append(question)
+        return sorted(found)
+
+    def answered(self, number: int) -> int:
+        """The current answers about two documents that count, given up to this event."""
+        return int(np.searchsorted(self._answer_numbers, number, side="right"))
+
+    @cached_property
+    def _answer_numbers(self) -> list[int]:
+        return sorted(answer.number for answer in self.counted_answers)
+
+    @cached_property
+    def counted_answers(self) -> list[Compared | ComparisonAdjudicated]:
+        """The answers about two documents that count: each assessor's latest, or the settled one."""
+        events: list[Compared | ComparisonAdjudicated] = [*self.settled.values()]
+        for question in self.compared.keys() - self.settled.keys():
+            events += {a.by: a for a in self.given(question) if isinstance(a, Compared)}.values()
+        return sorted(events, key=lambda event: event.number)
+
+    @cached_property
+    def pair_answers(self) -> PairAnswers | None:
+        """The answers about two documents that count, as data; None without any."""
+        return as_pair_answers(self.counted_answers) if self.counted_answers else None
 
     @cached_property
     def judgments(self) -> Judgments:
@@ -252,6 +292,25 @@ class State(Brief):
         return who, pairs, grades
 
 
+def as_pair_answers(events: Iterable[Compared | ComparisonAdjudicated]) -> PairAnswers:
+    """Answers as data."""
+    rows = [
+        {
+            "query": event.query,
+            "left": event.left,
+            "right": event.right,
+            "choice": event.choice,
+            "relevant": event.relevant,
+            "left_number": getattr(event, "left_number", None),
+            "right_number": getattr(event, "right_number", None),
+            "assessor": event.by,
+            "seconds": getattr(event, "seconds", None),
+        }
+        for event in events
+    ]
+    return as_answers(pd.DataFrame(rows))
+
+
 def _as_judgments(events: list[Judged] | list[Adjudicated]) -> Judgments:
     return Judgments.rows(
         [e.query for e in events],
@@ -269,165 +328,3 @@ def _one_per_pair(given: Judgments, rule: str, settled: list[Adjudicated]) -> Ju
     return Judgments.rows(
         [query for query, _ in labels], [doc for _, doc in labels], np.concatenate([grades, last.grades("latest")])
     )
-
-
-def _place(event: Judged | Withdrawn) -> str:
-    """Where the state has a judgment: among those of the campaign, or among the answers to gold and repeated pairs."""
-    return "judged" if event.purpose is TaskPurpose.judgment else "controls"
-
-
-def fold(state: State, events: Iterable[Event]) -> State:
-    """The state after these events; the given state is not modified.
-
-    >>> from probeval.data import Scale
-    >>> setup = Setup(name="mine", metric="P@5", scale=Scale.binary(), model="uniform", depth=5)
-    >>> log = [
-    ...     Created(by="eve", time=0.0, number=1, setup=setup),
-    ...     Judged(by="ann", time=1.0, number=2, query="q", doc="d", grade=1.0),
-    ...     Withdrawn(by="ann", time=2.0, number=3, query="q", doc="d", judgment=2),
-    ... ]
-    >>> before, after = fold(State(), log[:2]), fold(State(), log)
-    >>> len(before.judged), len(after.judged)
-    (1, 0)
-    """
-    draft = _Draft(state)
-    for event in events:
-        draft.add(event)
-    return draft.state()
-
-
-class _Draft:
-    """A state under construction: each mapping is copied once per batch of events, on its first change."""
-
-    def __init__(self, before: State) -> None:
-        self.before, self.now = before, before
-        self.copies: dict[str, dict[Any, Any]] = {}
-
-    def state(self) -> State:
-        changed: dict[str, Any] = self.copies
-        return replace(self.now, **changed)
-
-    def seen(self, name: str) -> Mapping[Any, Any]:
-        """The current value of a mapping, to read."""
-        before: Mapping[Any, Any] = getattr(self.before, name)
-        return self.copies.get(name, before)
-
-    def of(self, name: str) -> dict[Any, Any]:
-        """The current value of a mapping, to write."""
-        if name not in self.copies:
-            self.copies[name] = dict(getattr(self.before, name))
-        return self.copies[name]
-
-    def add(self, event: Event) -> None:
-        if event.number != self.now.number + 1:
-            raise CampaignError(f"Event {event.number} of the log follows event {self.now.number}: events are missing.")
-        changed = event.number if concerns_models(event) else self.now.changed
-        self.now = replace(self.now, number=event.number, changed=changed)
-        if event.token is not None:
-            self.of("tokens")[event.token] = event
-        match event:
-            case Created() | Changed():
-                if self.now.setup is not None and any(
-                    getattr(self.now.setup, name) != getattr(event.setup, name) for name in ("metric", "depth")
-                ):
-                    self.repool()
-                self.now = replace(self.now, setup=event.setup)
-                for pair in list(self.seen("judged")):
-                    self.update_waiting(pair)
-            case GuidelineChanged():
-                self.now = replace(self.now, guideline=event)
-            case QueryGuidelinesChanged():
-                self.of("query_guidelines").update(dict.fromkeys(event.texts, event))
-            case QueriesChanged():
-                self.of("texts").update(event.texts)
-            case GoldChanged():
-                self.copies["gold"] = {
-                    (query, doc): grade for query, docs in event.grades.items() for doc, grade in docs.items()
-                }
-            case TopicsAssigned():
-                owners = {**self.seen("owners"), **event.owners}
-                self.copies["owners"] = {query: name for query, name in owners.items() if name}
-            case Labelled():
-                self.now = replace(self.now, labels=(*self.now.labels, event))
-            case Imported():
-                self.now = replace(self.now, imports=(*self.now.imports, event))
-            case RunsAdded():
-                self.repool()
-                self.now = replace(self.now, runs=(*self.now.runs, event))
-            case PhaseChanged():
-                self.now = replace(self.now, phase_change=event)
-            case Invited() | Revoked() | SignedIn() | SignedOut():
-                self.now = replace(self.now, access=self.now.access.after(event))
-            case Leased():
-                leases = self.of("leases")
-                leases[event.pair] = {**leases.get(event.pair, {}), event.by: event}
-                if event.purpose is TaskPurpose.judgment and event.pair not in self.seen("judged"):
-                    self.of("topics")[event.by] = event
-                if event.pick is not None and event.pair not in self.seen("judged"):
-                    self.of("picks")[event.pair] = event
-            case Released():
-                self.release(event.pair, event.by)
-            case Judged():
-                self.append(_place(event), event)
-                if not event.source:
-                    self.of("finished")[event.by] = event.pair
-                    self.count(event.by, 1)
-                self.release(event.pair, event.by)
-                self.update_waiting(event.pair)
-                if event.source and event.pair not in self.seen("waiting"):
-                    self.of("leases").pop(event.pair, None)  # judged in another tool, perhaps under another name
-            case Withdrawn():
-                self.withdraw(event)
-                self.count(event.by, -1)
-                self.update_waiting(event.pair)
-            case Skipped():
-                self.append("skipped", event)
-                self.of("finished")[event.by] = event.pair
-                self.release(event.pair, event.by)
-            case Flagged():
-                self.append("flags", event)
-            case Commented():
-                self.append("comments", event)
-            case Adjudicated():
-                self.of("adjudicated")[event.pair] = event
-                self.update_waiting(event.pair)
-
-    def repool(self) -> None:
-        """Forget the predictions so far: they are of another pool or measure."""
-        self.of("picks").clear()
-        self.now = replace(self.now, pooled=self.now.number)
-
-    def append(self, name: str, event: Judged | Skipped | Flagged | Commented) -> None:
-        lists = self.of(name)
-        lists[event.pair] = (*lists.get(event.pair, ()), event)
-
-    def count(self, assessor: str, change: int) -> None:
-        made = self.of("made")
-        made[assessor] = made.get(assessor, 0) + change
-
-    def release(self, pair: Pair, assessor: str) -> None:
-        held = self.seen("leases").get(pair, {})
-        if assessor not in held:
-            return
-        left = {who: lease for who, lease in held.items() if who != assessor}
-        if left:
-            self.of("leases")[pair] = left
-        else:
-            del self.of("leases")[pair]
-
-    def withdraw(self, event: Withdrawn) -> None:
-        answers = self.of(_place(event))
-        left = tuple(j for j in answers.get(event.pair, ()) if j.number != event.judgment)
-        if left:
-            answers[event.pair] = left
-        else:
-            answers.pop(event.pair, None)
-
-    def update_waiting(self, pair: Pair) -> None:
-        """Add the pair to the waiting ones, or remove it."""
-        opinions = len({judgment.by for judgment in self.seen("judged").get(pair, ())})
-        waits = pair not in self.seen("adjudicated") and 0 < opinions < self.now.settings.wanted(*pair)
-        if waits:
-            self.of("waiting").setdefault(pair)
-        elif pair in self.seen("waiting"):
-            del self.of("waiting")[pair]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TypedDict, cast
 
@@ -10,8 +10,11 @@ import numpy as np
 import pandas as pd
 
 from probeval.campaign.advice import advice
-from probeval.campaign.events import Phase
+from probeval.campaign.comparers import Comparer, ComparerDocument, comparer_sentences, comparers
+from probeval.campaign.comparison_events import Compared
+from probeval.campaign.events import Pair, Phase
 from probeval.campaign.query_progress import QueryProgress, QueryProgressDocument, query_progress
+from probeval.campaign.questions import PER_DOCUMENT, seconds_per_answer
 from probeval.campaign.setup import Setup
 from probeval.campaign.shares import (
     AssessorAgreement,
@@ -47,20 +50,29 @@ class StatusDocument(TypedDict):
         Whether the campaign is open, paused or closed.
     guideline, events
         The version of the guideline, 0 if there is none, and the number of events in the log.
+    ask
+        What assessors are asked: grades, preferences, magnitudes or mixed.
     pool, judged, judgments
         Pairs of the pool, those with a grade, and current judgments.
+    answers, preferences, magnitudes
+        Current answers about two documents, those with a choice, and those with numbers.
     adjudicated, disagreements, flagged, leased
-        Pairs that are settled other than as gold, in open disagreement, flagged, and leased now.
-    gold
-        Pairs with a known grade.
+        Pairs that are settled other than as gold, in open disagreement, flagged, and questions leased now.
+    settled, contested
+        Comparisons whose answer is settled, and those in open disagreement.
+    gold, gold_orders
+        Pairs with a known grade, and comparisons with a known answer.
     overlap, overlap_done
         Pairs of the pool that need several opinions, and those that have them.
     shared, alpha
         Pairs that several assessors judged, and Krippendorff's alpha over them.
     behind
         Judgments added, changed or withdrawn since the snapshot.
-    seconds
-        The median time per judgment.
+    seconds, paces
+        The median time per judgment; and the seconds that a grade, a preference and the numbers of two documents take:
+        the median of the latest ones, or with few of them what is usual.
+    comparers
+        The answers of each assessor about two documents.
     way, left, left_lower, left_upper
         The progress to the target, from 0 to 1, and the estimated number of judgments left, with its 90% interval where
         there is a forecast.
@@ -93,22 +105,31 @@ class StatusDocument(TypedDict):
     phase: Phase
     guideline: int
     events: int
+    ask: str
     pool: int
     judged: int
     judgments: int
+    answers: int
+    preferences: int
+    magnitudes: int
     gold: int
+    gold_orders: int
     adjudicated: int
+    settled: int
     disagreements: int
+    contested: int
     flagged: int
     leased: int
     overlap_done: int
     shared: int
     alpha: float
     assessors: list[ShareDocument]
+    comparers: list[ComparerDocument]
     agreements: list[AssessorAgreementDocument]
     queries: list[QueryProgressDocument]
     behind: int
     seconds: float
+    paces: dict[str, float]
     way: float | None
     left: int | None
     left_lower: int | None
@@ -133,24 +154,28 @@ class Status(Shown):
         The number of events in the log.
     pool, judged, judgments
         Pairs of the pool, those with a grade, and all judgments (of other pairs too).
-    gold
-        Pairs with a known grade.
+    answers, preferences, magnitudes
+        Answers about two documents, those with a choice, and those with numbers.
+    gold, gold_orders
+        Pairs with a known grade, and comparisons with a known answer.
     adjudicated, disagreements, flagged
         Pairs that are settled other than as gold, that are in dispute, and that are flagged.
+    settled, contested
+        Comparisons that are settled, and that are in dispute.
     leased
-        Pairs that are leased now.
+        Questions that are leased now.
     overlap, overlap_done
         Pairs of the pool that need several judgments, and those that have them.
     shared, alpha
         Pairs that several assessors judged, and Krippendorff's alpha over them (NaN if undefined).
-    assessors
-        The work of each assessor.
+    assessors, comparers
+        The judgments of each assessor, and their answers about two documents.
     snapshot
         The latest snapshot of the model, or None.
     behind
         Changes to the model's input since then.
-    seconds
-        The median time per judgment.
+    seconds, paces
+        The median time per judgment, and the seconds that an answer of each kind takes.
     way
         Progress to the target, from 0 at the first snapshot to 1; None before the first.
     left, left_lower, left_upper
@@ -169,9 +194,15 @@ class Status(Shown):
     pool: int
     judged: int
     judgments: int
+    answers: int
+    preferences: int
+    magnitudes: int
     gold: int
+    gold_orders: int
     adjudicated: int
+    settled: int
     disagreements: int
+    contested: int
     flagged: int
     leased: int
     overlap: int
@@ -179,9 +210,11 @@ class Status(Shown):
     shared: int
     alpha: float
     assessors: tuple[Share, ...]
+    comparers: tuple[Comparer, ...]
     snapshot: ModelSnapshot | None
     behind: int
     seconds: float
+    paces: Mapping[str, float]
     way: float | None
     left: int | None
     left_lower: int | None
@@ -200,6 +233,9 @@ class Status(Shown):
             why = f" ({self.phase_reason})" if self.phase_reason else ""
             yield f"The campaign is {self.phase}{why}: no pairs are given out, and no judgments are taken."
         yield f"{self.judged:,} of {self.pool:,} pairs judged, {self.leased:,} leased now."
+        if self.answers or setup.ask != "grades":
+            kinds = f"{self.preferences:,} preferences, {self.magnitudes:,} with numbers"
+            yield f"Asked for {setup.ask}: {self.answers:,} answers about two documents ({kinds})."
         if self.overlap:
             yield f"Overlap: {self.overlap_done:,} of {self.overlap:,} pairs have all {setup.opinions} judgments."
         if self.shared:
@@ -209,6 +245,9 @@ class Status(Shown):
                 between = f"{share.tendency_lower:+.2f} to {share.tendency_upper:+.2f}"
                 yield f"{share.assessor} is {share.manner}: {share.tendency:+.2f} logits ({between})."
         yield from quality_sentences(self.assessors)
+        yield from comparer_sentences(self.comparers)
+        if self.contested or self.settled:
+            yield f"{self.contested:,} comparisons in dispute, {self.settled:,} settled."
         if self.disagreements or self.adjudicated:
             yield f"{self.disagreements:,} disagreements to settle, {self.adjudicated:,} settled."
         if snapshot is None:
@@ -264,22 +303,31 @@ class Status(Shown):
             "phase": self.phase,
             "guideline": self.guideline,
             "events": self.events,
+            "ask": setup.ask,
             "pool": self.pool,
             "judged": self.judged,
             "judgments": self.judgments,
+            "answers": self.answers,
+            "preferences": self.preferences,
+            "magnitudes": self.magnitudes,
             "gold": self.gold,
+            "gold_orders": self.gold_orders,
             "adjudicated": self.adjudicated,
+            "settled": self.settled,
             "disagreements": self.disagreements,
+            "contested": self.contested,
             "flagged": self.flagged,
             "leased": self.leased,
             "overlap_done": self.overlap_done,
             "shared": self.shared,
             "alpha": self.alpha,
             "assessors": records(self.to_frame(), ShareDocument),
+            "comparers": [cast("ComparerDocument", asdict(each)) for each in self.comparers],
             "agreements": [cast("AssessorAgreementDocument", asdict(each)) for each in self.agreements],
             "queries": [cast("QueryProgressDocument", asdict(each)) for each in self.queries],
             "behind": self.behind,
             "seconds": self.seconds,
+            "paces": dict(self.paces),
             "way": self.way,
             "left": self.left,
             "left_lower": self.left_lower,
@@ -305,6 +353,9 @@ class Status(Shown):
         if self.snapshot is not None:
             about["confidence"] = f"{self.snapshot.confidence:.3f}"
         people = (View(self.to_frame(), "Assessors"),) if self.assessors else ()
+        if self.comparers:
+            compared = pd.DataFrame([asdict(each) for each in self.comparers])
+            people = (*people, View(compared, "Answers about two documents"))
         return (View(fact_table(about), self._headline()), *people)
 
     def sentences(self) -> tuple[str, ...]:
@@ -315,7 +366,7 @@ class Status(Shown):
 def status_of(
     state: State,
     *,
-    pool: Sequence[tuple[str, str]],
+    pool: Sequence[Pair],
     now: float,
     snapshot: ModelSnapshot | None,
     behind: int,
@@ -330,7 +381,8 @@ def status_of(
     tendency = () if snapshot is None else snapshot.tendencies
     work, seconds = shares(state, who, grades, tendency)
     judged = sum(pair in graded for pair in pool)
-    left, lower, upper = _left(snapshot, setup, judged, curve, sum(pair not in state.judged for pair in pool))
+    given = state.counted_answers
+    left, lower, upper = _left(snapshot, setup, judged + len(given), curve, _questions_left(state, pool))
     return Status(
         setup=setup,
         phase=state.phase,
@@ -340,7 +392,13 @@ def status_of(
         pool=len(pool),
         judged=judged,
         judgments=sum(map(len, (state.latest(pair) for pair in state.judged))),
+        answers=len(given),
+        preferences=sum(bool(answer.choice) for answer in given),
+        magnitudes=sum(isinstance(answer, Compared) and answer.left_number is not None for answer in given),
         gold=len(state.gold),
+        gold_orders=len(state.gold_orders),
+        settled=len(state.settled),
+        contested=len(state.contested),
         adjudicated=sum(pair not in state.gold for pair in state.adjudicated),
         disagreements=len(state.disagreements),
         flagged=len(state.flags),
@@ -350,9 +408,11 @@ def status_of(
         shared=int(several.sum()),
         alpha=krippendorff_alpha(grades, level=grade_level(setup.scale)) if several.any() else float("nan"),
         assessors=work,
+        comparers=comparers(state),
         snapshot=snapshot,
         behind=behind,
         seconds=seconds,
+        paces=seconds_per_answer(state),
         way=way_come(curve),
         left=left,
         left_lower=lower,
@@ -363,13 +423,22 @@ def status_of(
     )
 
 
+def _questions_left(state: State, pool: Sequence[Pair]) -> int:
+    """The questions that the campaign can still ask, at most: documents to grade, and pairs of the design."""
+    ask = state.settings.ask
+    documents = 0 if ask in ("preferences", "magnitudes") else sum(pair not in state.judged for pair in pool)
+    pairs = 0 if ask == "grades" else max(0, PER_DOCUMENT * len(pool) - len(state.counted_answers))
+    return documents + pairs
+
+
 def _left(
     snapshot: ModelSnapshot | None, setup: Setup, judged: int, curve: Sequence[tuple[int, float]], unjudged: int
 ) -> tuple[int | None, int | None, int | None]:
-    """Judgments still needed, and the interval: by the forecast for this target if there is one, else by the curve."""
+    """Answers still needed, and the interval: by the forecast for this target if there is one, else by the curve."""
     stopping = Stopping.parse(setup.stopping)
     ahead = None if snapshot is None else snapshot.forecast
-    if ahead is None or snapshot is None or snapshot.reached or ahead["target"] != target_confidence(stopping):
+    current = ahead is not None and setup.ask == "grades" and ahead["target"] == target_confidence(stopping)
+    if ahead is None or snapshot is None or snapshot.reached or not current:
         return judgments_left(curve, unjudged=unjudged), None, None
     budget = stopping.left(judged)
     most = unjudged if budget is None else min(unjudged, budget)

@@ -23,10 +23,11 @@ try:
 except ImportError:
     raise StoreError("Campaigns need SQLAlchemy: pip install 'probeval[web]'.") from None
 
-from probeval.campaign.codec import decode, encode
+from probeval.campaign.codec import KINDS, decode, encode
 from probeval.campaign.databases import FileIdentity, open_postgres, open_sqlite, reason_of, sqlite_file
-from probeval.campaign.events import KINDS, Event
-from probeval.campaign.state import State, fold
+from probeval.campaign.events import Event
+from probeval.campaign.folding import fold
+from probeval.campaign.state import State
 from probeval.campaign.tables import (
     CAMPAIGN,
     EVENT,

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from probeval.arrays import Bools, Floats, Ids, Ints, frozen, objects
-from probeval.data.tables import ids, numbers, read_table
+from probeval.data.tables import CONTROLS, ids, numbers, read_table
 from probeval.errors import DataError, did_you_mean
 
 __all__ = ["CHOICES", "RELEVANT", "PairAnswers", "as_answers", "read_answers"]
@@ -151,6 +151,7 @@ def read_answers(path: str | PathLike[str]) -> PairAnswers:
     Its columns are ``query``, ``left`` and ``right``, and one or more of ``choice`` (left, right or equal),
     ``relevant`` (both, chosen or neither), and ``left_number`` with ``right_number``. An ``assessor`` and the
     ``seconds`` that the answer took are optional. An empty cell is a question without an answer.
+    Rows whose ``purpose`` is gold or repeat, in the export of a campaign, check an assessor and are left out.
     """
     return as_answers(read_table(Path(path)), path=Path(path))
 
@@ -164,6 +165,8 @@ def as_answers(table: pd.DataFrame, *, path: Path | None = None) -> PairAnswers:
         raise DataError(f"no column {missing!r}: expected {', '.join(COLUMNS)}.{near}", path=path)
     if not any(name in names for name in QUESTIONS):
         raise DataError(f"no answers: expected one or more of the columns {', '.join(QUESTIONS)}.", path=path)
+    if "purpose" in names:
+        table = table[~table[names["purpose"]].isin(CONTROLS)]
     query, left, right = (objects(ids(table[names[name]], name, path=path)) for name in COLUMNS)
 
     def codes(name: str, words: dict[str, int]) -> Ints:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
+from probeval.data.answers import PairAnswers, read_answers
 from probeval.data.evidence import LabelTable, read_label_table
 from probeval.data.exchange import read_mteb, read_opensearch, read_ragelo, read_umbrela
 from probeval.data.files import PREDICTIONS, TABLES, first_bytes, stem, suffix, write_bytes
@@ -40,7 +41,7 @@ __all__ = [
     "write_tasks",
 ]
 
-T = TypeVar("T", Runs, Judgments, LabelTable)
+T = TypeVar("T", Runs, Judgments, LabelTable, PairAnswers)
 Progress = Callable[[Sequence[Path]], Iterable[Path]]
 
 
@@ -79,7 +80,7 @@ class FileFormat(Brief, Generic[T]):
     name, summary
         What it is called, and what is in a file, in one line.
     holds
-        :class:`Runs`, :class:`Judgments` or :class:`LabelTable`.
+        :class:`Runs`, :class:`Judgments`, :class:`LabelTable` or :class:`PairAnswers`.
     read
         From a file and :class:`ReadOptions` to what it holds.
     read_all
@@ -129,6 +130,10 @@ def _is_no_table(path: Path) -> bool:
 
 def _is_graded_table(path: Path) -> bool:
     return names_grades(column_names(path))
+
+
+def _is_answers(path: Path) -> bool:
+    return {"left", "right"} <= set(column_names(path))
 
 
 def _is_quepid(path: Path) -> bool:
@@ -279,6 +284,14 @@ FORMATS: list[FileFormat[Any]] = [
         lambda path, _: read_label_table(path),
     ),
     FileFormat(
+        "answers",
+        "a table with query, left and right, and choice, relevant or numbers: answers about two documents",
+        PairAnswers,
+        lambda path, _: read_answers(path),
+        suffixes=TABLES,
+        matches=_is_answers,
+    ),
+    FileFormat(
         "irds",
         "irds:ID, the id of a dataset of ir_datasets in place of a file: judgments",
         Judgments,
@@ -298,9 +311,10 @@ def register_format(file_format: FileFormat[T]) -> FileFormat[T]:
     others = [known for known in FORMATS if known.name == file_format.name and _alike(known, file_format)]
     if any(known in OWN for known in others):
         raise DataError(f"{file_format.name!r} is a format of probeval. Give yours another name.")
-    if file_format.holds not in (Runs, Judgments, LabelTable):
+    if file_format.holds not in (Runs, Judgments, LabelTable, PairAnswers):
         raise DataError(
-            f"the format {file_format.name!r} must hold Runs, Judgments or LabelTable, got {file_format.holds!r}."
+            f"the format {file_format.name!r} must hold Runs, Judgments, LabelTable or PairAnswers, "
+            f"got {file_format.holds!r}."
         )
     for known in others:
         FORMATS.remove(known)
@@ -313,7 +327,7 @@ def _alike(one: FileFormat[Any], other: FileFormat[Any]) -> bool:
     return (one.holds is Runs) == (other.holds is Runs)
 
 
-def formats_of(*holds: type[Runs | Judgments | LabelTable]) -> dict[str, FileFormat[Any]]:
+def formats_of(*holds: type[Runs | Judgments | LabelTable | PairAnswers]) -> dict[str, FileFormat[Any]]:
     """The formats that hold one of these, by name.
 
     >>> list(formats_of(Judgments, LabelTable))[:3]

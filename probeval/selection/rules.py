@@ -190,15 +190,16 @@ class HalfWidth(StoppingRule):
 
 
 class Budget(StoppingRule):
-    """A budget of judgments."""
+    """A budget of judgments, answers about two documents included."""
 
     name = "budget"
     summary = "judgments made"
     unit: ClassVar[float] = 1.0  # rate units per unit of the target
 
     def value(self, state: JudgingState, rate: float) -> float:
-        """Return the judgments made, in units of the target."""
-        return len(state.judgments) * rate / self.unit
+        """Return the judgments and answers made, in units of the target."""
+        answers = state.collection.answers
+        return (len(state.judgments) + (0 if answers is None else len(answers))) * rate / self.unit
 
     def judgments(self, target: float, rate: float) -> float:
         """Return the number of judgments that the target allows."""

@@ -121,7 +121,7 @@ def file(tmp_path: Path, small: Collection) -> Path:
         ("UPDATE probeval_event SET body = replace(body, '1.0', '\"1\"')", "grade must be float, got '1'"),
         ("UPDATE probeval_event SET body = replace(body, '1.0', '7.0')", "grade 7 is not on the scale graded:2"),
         ("UPDATE probeval_event SET by = 'bob' WHERE number = 3", "event 3 was changed, or an event before it"),
-        ("UPDATE probeval_event SET by = 'bob' WHERE kind = 'withdrawn'", "of this pair by 'bob' to withdraw"),
+        ("UPDATE probeval_event SET by = 'bob' WHERE kind = 'withdrawn'", "to this question by 'bob' to withdraw"),
         ("UPDATE probeval_part SET content = x'00' WHERE name = 'runs'", "the part 'runs' is damaged"),
         ("DELETE FROM probeval_part WHERE name = 'runs'", "lacks runs"),
         (

@@ -8,6 +8,7 @@ from probeval.campaign import Created, Event, Judged, Leased, Setup, State, fold
 from probeval.campaign.decisions import Decision, Judge, LeaseNext, Skip, Withdraw
 from probeval.campaign.log import Log, PendingDecision
 from probeval.campaign.owner_decisions import ChangeGuideline
+from probeval.campaign.questions import QuestionQueues
 from probeval.campaign.store import Store
 from probeval.data import Scale
 from probeval.errors import CampaignError
@@ -35,7 +36,10 @@ def state() -> State:
 
 def test_the_same_state_and_time_give_the_same_events(state: State):
     decision = Judge(
-        by="ann", pair=PAIR, grade=1.0, next=LeaseNext(assessor="ann", n=1, queues=[in_order(PAIR, OTHER)], picks={})
+        by="ann",
+        pair=PAIR,
+        grade=1.0,
+        next=LeaseNext(assessor="ann", n=1, questions=QuestionQueues([in_order(PAIR, OTHER)]), picks={}),
     )
     first, again = decision.events(state, 5.0), decision.events(state, 5.0)
     assert first == again
@@ -58,7 +62,7 @@ def test_a_repeated_request_adds_nothing_and_its_outcome_is_the_earlier_event(st
         Judge(by="bob", pair=PAIR, grade=1.0, token="r1"),
         Judge(by="ann", pair=OTHER, grade=1.0, token="r1"),
         Judge(by="ann", pair=PAIR, grade=0.0, token="r1"),
-        Skip(by="ann", pair=PAIR, token="r1"),
+        Skip(by="ann", question=PAIR, token="r1"),
         ChangeGuideline(by="ann", text="New.", token="r1"),
     ],
 )

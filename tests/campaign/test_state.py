@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from probeval.campaign import KINDS, Setup, State, fold
 from probeval.campaign.codec import decode, encode
+from probeval.campaign.comparison_events import Compared, ComparisonAdjudicated, GoldOrdersChanged
 from probeval.campaign.events import (
     Adjudicated,
     Changed,
@@ -155,6 +156,11 @@ def test_every_kind_comes_back_from_its_row():
         Invited(by="e", time=0.0, assessor="ann", role=Role.adjudicator, digest="d", until=9.0),
         Revoked(by="e", time=0.0, assessor="ann"),
         GoldChanged(by="e", time=0.0, grades={"q": {"d": 2.0}}),
+        GoldOrdersChanged(by="e", time=0.0, orders={"q": (("d", "e"), ("f", "e"))}),
+        Compared(by="ann", time=0.0, query="q", left="e", right="d", choice="left", relevant="both", comment="é"),
+        Compared(by="ann", time=0.0, query="q", left="e", right="d", left_number=3.0, right_number=0.0, seconds=2.5),
+        ComparisonAdjudicated(by="e", time=0.0, query="q", left="e", right="d", choice="equal", reason="r"),
+        Leased(**about, other="e", until=9.0, purpose=TaskPurpose.repeat),
         SignedIn(by="ann", time=0.0, digest="d", until=9.0),
         SignedOut(by="ann", time=0.0, digest="d"),
     ]

@@ -1,0 +1,394 @@
+"""Comparisons of two documents in a campaign: questions, leases, answers, undo, gold and repeated questions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from probeval.campaign import Campaign, Compared, Imported, Leased, State, Store, TaskPurpose, check_store, fold
+from probeval.campaign.questions import ComparisonDesign, seconds_per_answer
+from probeval.data import Scale, read_answers
+from probeval.errors import CampaignError, DataError
+from probeval.preferences import pair_list_faults
+
+Make = Callable[..., Campaign]
+in_a_file = pytest.mark.parametrize("store", ["sqlite"], indirect=True)
+
+
+def _answer(campaign: Campaign, who: str, choice: str = "left", n: int = 1, **options: object) -> list[Compared]:
+    """Answer the next ``n`` questions, all comparisons, the same way."""
+    given = []
+    for _ in range(n):
+        (task,) = campaign.next(who)
+        given.append(campaign.answer(who, task.query, task.doc, task.other, choice, **options))  # type: ignore[arg-type]
+    return given
+
+
+def test_an_assessor_gets_two_documents_answers_and_gets_others(make: Make):
+    campaign = make(ask="preferences")
+    (task,) = campaign.next("ann")
+    assert task.asks == "preference"
+    assert task.doc != task.other
+    assert {(task.query, task.doc), (task.query, task.other)} <= {
+        campaign.pool.label(i) for i in range(len(campaign.pool))
+    }
+    assert campaign.next("ann") == [task]  # held until it is answered
+    answer, (following,) = campaign.answer_and_next("ann", task.query, task.doc, task.other, "right", relevant="chosen")
+    assert (answer.better, answer.relevant, answer.purpose) == (task.other, "chosen", TaskPurpose.judgment)
+    assert {following.doc, following.other} != {task.doc, task.other}
+    answers = campaign.collection.answers
+    assert answers is not None
+    assert answers.to_frame()[["query", "left", "right", "choice", "relevant", "assessor"]].to_numpy().tolist() == [
+        [task.query, task.doc, task.other, "right", "chosen", "ann"]
+    ]
+
+
+@in_a_file
+def test_two_assessors_never_hold_the_same_comparison(make: Make):
+    campaign = make(ask="preferences")
+    ann, bob = campaign.next("ann", n=6), campaign.next("bob", n=6)
+    assert len({(t.query, *sorted((t.doc, t.other))) for t in (*ann, *bob)}) == 12
+
+
+@in_a_file
+def test_every_document_is_compared_as_in_the_design(make: Make):
+    campaign = make(ask="preferences", depth=8)
+    first = campaign._candidates(campaign.state).design(0).division(0)
+    tasks = campaign.next("ann", n=sum(len(pairs) for _, pairs in first))
+    asked = [(task.query, task.doc, task.other) for task in tasks]
+    assert sorted(asked) == sorted((query, *pair) for query, pairs in first for pair in pairs)
+    more = campaign.next("bob", n=10)  # of the next division
+    assert (
+        len({(q, *sorted(pair)) for q, *pair in (*asked, *((m.query, m.doc, m.other) for m in more))})
+        == len(asked) + 10
+    )
+
+
+@pytest.mark.parametrize("n", range(1, 30))
+def test_a_division_has_every_document_in_lists_that_an_assessor_can_follow(n: int):
+    docs = [f"d{i}" for i in range(n)]
+    groups = [pairs for _, pairs in ComparisonDesign({"q": docs}, seed=3).division(1)]
+    members = [sorted({doc for pair in pairs for doc in pair}) for pairs in groups]
+    assert sorted(doc for group in members for doc in group) == (sorted(docs) if n > 1 else [])
+    for pairs, group in zip(groups, members, strict=True):
+        (degree,) = set(Counter(doc for pair in pairs for doc in pair).values())
+        assert degree == min(len(group) - 1, 3 if len(group) % 2 == 0 else 4 if len(group) > 4 else 2)
+        assert not pair_list_faults(pairs, group, degree)
+
+
+def test_the_same_seed_gives_the_same_design():
+    docs = {"q": [f"d{i}" for i in range(20)], "r": [f"d{i}" for i in range(9)]}
+    one, same, other = (ComparisonDesign(docs, seed).division(2) for seed in (1, 1, 2))
+    assert one == same != other
+
+
+@in_a_file
+def test_an_answer_is_withdrawn_and_asked_again_on_the_same_sides(make: Make):
+    campaign = make(ask="preferences")
+    (task,) = campaign.next("ann")
+    answer = campaign.answer("ann", task.query, task.doc, task.other, "equal", relevant="neither")
+    campaign.next("ann", n=2)
+    gone = campaign.withdraw("ann")
+    assert (gone.judgment, gone.question) == (answer.number, answer.question)
+    assert campaign.collection.answers is None
+    (again,) = campaign.next("ann")
+    assert (again.doc, again.other) == (task.doc, task.other)
+    with pytest.raises(CampaignError, match="'ann' has no judgment to withdraw"):
+        campaign.withdraw("ann")
+
+
+@in_a_file
+def test_a_skipped_comparison_goes_to_others(make: Make):
+    campaign = make(ask="preferences")
+    (task,) = campaign.next("ann")
+    campaign.skip("ann", task.query, task.other, task.doc, reason="no text")
+    question = (task.query, *sorted((task.doc, task.other)))
+    assert not campaign.state.is_open(question, "ann", 0.0)
+    assert campaign.state.is_open(question, "bob", 0.0)
+    assert (campaign.next("ann")[0].doc, campaign.next("ann")[0].other) != (task.doc, task.other)
+
+
+@in_a_file
+def test_a_request_sent_twice_counts_once(make: Make):
+    campaign = make(ask="preferences")
+    (task,) = campaign.next("ann")
+    about = ("ann", task.query, task.doc, task.other)
+    first = campaign.answer(*about, "left", token="t")
+    assert campaign.answer(*about, "left", token="t") == first
+    with pytest.raises(CampaignError, match="was used for a different request"):
+        campaign.answer(*about, "right", token="t")
+    assert len(campaign.state.pair_answers or ()) == 1
+
+
+@in_a_file
+def test_a_later_answer_replaces_the_first_and_a_settled_one_replaces_all(make: Make):
+    campaign = make(ask="preferences", overlap=1.0)
+    (task,) = campaign.next("ann")
+    about = (task.query, task.doc, task.other)
+    campaign.answer("ann", *about, "left")
+    campaign.answer("ann", *about, "right")
+    assert campaign.state.contested == []
+    (same,) = campaign.next("bob")  # needs another opinion
+    assert {same.doc, same.other} == {task.doc, task.other}
+    campaign.answer("bob", *about, "left")
+    assert campaign.state.contested == [(task.query, *sorted((task.doc, task.other)))]
+    assert campaign.collection.answers.to_frame()["choice"].tolist() == ["right", "left"]
+    campaign.adjudicate_comparison("eve", *about, "equal", reason="alike")
+    assert campaign.state.contested == []
+    settled = campaign.collection.answers.to_frame()
+    assert settled[["choice", "assessor"]].to_numpy().tolist() == [["equal", "eve"]]
+
+
+@in_a_file
+@pytest.mark.parametrize(
+    ("about", "options", "message"),
+    [
+        (("x", "x", "left"), {}, "cannot be compared with itself"),
+        (("x", "y", "better"), {}, "is left, equal, right; got 'better'"),
+        (("x", "y"), {}, "needs a choice"),
+        (("x", "y", "equal"), {"relevant": "chosen"}, "neither was chosen"),
+        (("x", "y", "left"), {"relevant": "all"}, "both, chosen, neither may be relevant; got 'all'"),
+        (("x", "y"), {"numbers": (1, -2)}, "must be from 0, got -2"),
+        (("x", "y"), {"numbers": (float("nan"), 2)}, "must be from 0, got nan"),
+        (("x", "y"), {"numbers": (None, 2)}, "Give both documents a number"),
+    ],
+)
+def test_a_wrong_answer_is_refused_in_one_line(make: Make, about, options, message):
+    campaign = make(ask="preferences")
+    (task,) = campaign.next("ann")
+    docs = {"x": task.doc, "y": task.other}
+    before = campaign.state.number
+    with pytest.raises(CampaignError, match=message):
+        campaign.answer("ann", task.query, *(docs.get(each, each) for each in about), **options)
+    with pytest.raises(CampaignError, match="no run retrieves document 'none'"):
+        campaign.answer("ann", task.query, task.doc, "none", "left")
+    assert campaign.state.number == before
+
+
+@in_a_file
+def test_magnitudes_ask_for_numbers_of_two_documents(make: Make):
+    campaign = make(ask="magnitudes")
+    (task,) = campaign.next("ann")
+    assert task.asks == "magnitude"
+    answer = campaign.answer("ann", task.query, task.doc, task.other, numbers=(30, 10.5))
+    assert answer.better == task.doc
+    (row,) = campaign.collection.answers.to_frame().to_dict("records")
+    assert (row["left_number"], row["right_number"], row["choice"]) == (30.0, 10.5, "")
+
+
+@in_a_file
+def test_a_mixed_campaign_asks_for_grades_and_preferences_and_no_order_that_grades_tell(make: Make):
+    campaign = make(ask="mixed")
+    kinds = Counter()
+    for _ in range(40):
+        (task,) = campaign.next("ann")
+        kinds[task.asks] += 1
+        if task.asks == "grade":
+            campaign.record("ann", task.query, task.doc, 1.0)
+        else:
+            graded = [(task.query, doc) in campaign.state.judged for doc in (task.doc, task.other)]
+            assert not all(graded)
+            campaign.answer("ann", task.query, task.doc, task.other, "left")
+    assert kinds["grade"] > 5 < kinds["preference"]
+
+
+@in_a_file
+def test_the_times_of_answers_are_learned_by_kind(make: Make, clock):
+    campaign = make(ask="mixed")
+    tasks = campaign.next("ann", n=60)
+    clock.now += 100
+    for task in tasks:
+        if task.asks == "grade":
+            campaign.record("ann", task.query, task.doc, 1.0, seconds=4.0)
+        else:
+            campaign.answer("ann", task.query, task.doc, task.other, "left", seconds=7.0)
+    assert seconds_per_answer(campaign.state) == {"grade": 4.0, "preference": 7.0, "magnitude": 25.0}
+    assert seconds_per_answer(State()) == {"grade": 25.0, "preference": 18.0, "magnitude": 25.0}
+
+
+def test_a_log_folds_in_one_pass_as_in_several_and_the_store_is_sound(make: Make, store: str):
+    campaign = make(ask="preferences", overlap=0.5)
+    _answer(campaign, "ann", n=4)
+    _answer(campaign, "bob", "right", n=2)
+    campaign.withdraw("bob")
+    log = campaign.log()
+    whole, half = fold(State(), log), fold(fold(State(), log[:7]), log[7:])
+    assert whole.compared == half.compared
+    assert whole.leases == half.leases
+    assert any(isinstance(event, Leased) and event.other for event in log)
+    opened = Store(store)
+    assert check_store(opened).faults == ()
+    opened.close()
+
+
+def _orders(campaign: Campaign, n: int) -> dict[str, list[tuple[str, str]]]:
+    """The first ``n`` pairs of the design, as if their better document were known: the one on the left."""
+    first = campaign._candidates(campaign.state).design(0).division(0)
+    orders: dict[str, list[tuple[str, str]]] = {}
+    for query, pair in [(query, pair) for query, pairs in first for pair in pairs][:n]:
+        orders.setdefault(query, []).append(pair)
+    return orders
+
+
+@in_a_file
+def test_gold_comparisons_are_asked_checked_and_are_no_evidence(make: Make):
+    campaign = make(ask="preferences", gold_share=0.5)
+    campaign.change_gold_orders("eve", _orders(campaign, 12))
+    better = campaign.state.gold_orders
+    for name, honest in (("ann", True), ("bob", False)):
+        for task in campaign.next(name, n=24):
+            known = better.get((task.query, *sorted((task.doc, task.other))))
+            choice = "left" if task.doc == known else "right"
+            wrong = {"left": "right", "right": "left"}[choice]
+            campaign.answer(name, task.query, task.doc, task.other, choice if honest or known is None else wrong)
+    status = campaign.status()
+    ann, bob = status.comparers
+    assert ann.gold > 5 < bob.gold
+    assert (ann.gold_right, bob.gold_right) == (ann.gold, 0)
+    assert bob.is_worse
+    assert not ann.is_worse
+    assert any(line.startswith("bob is worse on gold comparisons: 0 of") for line in str(status).splitlines())
+    assert any("bob answers gold comparisons worse" in line for line in status.advice)
+    assert len(campaign.state.pair_answers or ()) == status.answers == 48 - ann.gold - bob.gold
+    listed = campaign.gold()
+    assert sum(order.answers for order in listed.orders) == ann.gold + bob.gold
+    assert sum(order.right for order in listed.orders) == ann.gold
+
+
+@in_a_file
+@pytest.mark.parametrize(
+    ("orders", "message"),
+    [
+        ({"none": [("a", "b")]}, "no query 'none' in this campaign"),
+        ({"q000": [("a", "a")]}, "compares document 'a' with itself"),
+        ({"q000": [("a", "b"), ("b", "a")]}, "in both orders"),
+    ],
+)
+def test_wrong_gold_comparisons_are_refused(make: Make, orders, message):
+    campaign = make(ask="preferences")
+    first = next(iter(campaign.queries))
+    with pytest.raises(CampaignError, match=message):
+        campaign.change_gold_orders("eve", {first if query == "q000" else query: o for query, o in orders.items()})
+
+
+@in_a_file
+def test_questions_come_again_with_the_sides_exchanged(make: Make):
+    campaign = make(ask="preferences", repeat_share=0.4)
+    given = _answer(campaign, "ann", "left", n=45)
+    again = [answer for answer in given if answer.purpose is TaskPurpose.repeat]
+    first = {answer.question: answer for answer in given if answer.purpose is TaskPurpose.judgment}
+    assert len(again) > 3
+    for answer in again:
+        assert (answer.left, answer.right) == (first[answer.question].right, first[answer.question].left)
+    (ann,) = campaign.status().comparers
+    assert (ann.repeats, ann.repeats_same) == (len(again), 0)  # left both times is the other document
+    assert ann.left == 1.0
+    assert ann.left_lower > 0.5
+
+
+@in_a_file
+def test_the_status_tells_contradictions_manner_and_pace(make: Make, clock):
+    campaign = make(ask="preferences")
+    query = next(iter(campaign.queries))
+    a, b, c, d = [doc for q, doc in map(campaign.pool.label, range(len(campaign.pool))) if q == query][:4]
+    for left, right in ((a, b), (b, c), (c, d), (d, a)):
+        campaign.answer("ann", query, left, right, "left", relevant="both")
+        campaign.answer("bob", query, left, right, "equal", relevant="neither")
+    ann, bob = campaign.status().comparers
+    assert (ann.violated, ann.contradictions) == (1, 0.5)
+    assert (bob.violated, bob.preferences) == (0, 4)
+    assert (ann.relevant, ann.manner, bob.relevant, bob.manner) == (1.0, "generous", 0.0, "strict")
+    shown = str(campaign.status())
+    assert "Asked for preferences: 8 answers about two documents (8 preferences, 0 with numbers)." in shown
+    assert "ann contradicts themselves in 1 preferences (50% of the documents)." in shown
+    document = campaign.status().to_dict()
+    assert [row["assessor"] for row in document["comparers"]] == ["ann", "bob"]
+    assert {row["query"]: row["answers"] for row in document["queries"]}[query] == 8
+
+
+@in_a_file
+@pytest.mark.parametrize("file_format", ["answers", "answers-jsonl"])
+def test_exported_answers_come_back_as_they_were(make: Make, tmp_path, file_format: str):
+    campaign = make(ask="preferences", name="first", gold_share=0.3)
+    campaign.change_gold_orders("eve", _orders(campaign, 6))
+    tasks = campaign.next("ann", n=12)
+    for at, task in enumerate(tasks):
+        about = ("ann", task.query, task.doc, task.other)
+        if at % 3:
+            campaign.answer(*about, "right", relevant="chosen", seconds=0.1 + at, comment='a "remark", =1+1')
+        else:
+            campaign.answer(*about, numbers=(at + 1 / 3, 0))
+    kept = campaign.collection.answers.to_frame()
+    assert 0 < len(kept) < 12
+    file = tmp_path / ("answers.csv" if file_format == "answers" else "answers.jsonl")
+    file.write_text(campaign.export(file_format))
+    again = make(ask="preferences", name="second")
+    incoming = again.import_file("eve", file)
+    assert len(incoming.answers) == len(kept)
+    pd.testing.assert_frame_equal(again.collection.answers.to_frame(), kept)
+    with pytest.raises(CampaignError, match="already imported"):
+        again.import_file("eve", file)
+    assert [e.answers for e in again.log() if isinstance(e, Imported)] == [len(kept)]
+    pd.testing.assert_frame_equal(read_answers(file).to_frame(), kept)
+
+
+@in_a_file
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("{q},{a},{a},left,", "with itself"),
+        ("{q},{a},{b},,", "has no choice, relevant or numbers"),
+        ("{q},{a},{b},equal,chosen", "chooses none"),
+        ("nowhere,{a},{b},left,", "nothing in it belongs to this campaign: 1 answers of other queries"),
+    ],
+)
+def test_a_file_of_wrong_answers_is_refused_whole(make: Make, tmp_path, row: str, message: str):
+    campaign = make(ask="preferences")
+    query = next(iter(campaign.queries))
+    a, b = [doc for q, doc in map(campaign.pool.label, range(len(campaign.pool))) if q == query][:2]
+    file = tmp_path / "answers.csv"
+    file.write_text("query,left,right,choice,relevant\n" + row.format(q=query, a=a, b=b) + "\n")
+    with pytest.raises(DataError, match=message):
+        campaign.import_file("eve", file)
+    assert campaign.collection.answers is None
+
+
+@in_a_file
+def test_a_collection_with_answers_becomes_a_campaign_with_them(make: Make, small, store: str, clock):
+    campaign = make(ask="preferences", name="first")
+    _answer(campaign, "ann", n=3)
+    whole = replace(campaign.collection, judgments=None)
+    with Campaign.create(
+        store, whole, metric="nDCG@5", scale=Scale.graded(2), model="uniform", name="second", clock=clock
+    ) as again:
+        pd.testing.assert_frame_equal(again.collection.answers.to_frame(), whole.answers.to_frame())
+
+
+@in_a_file
+def test_answers_count_towards_a_budget(make: Make):
+    campaign = make(ask="preferences", stopping="budget=4")
+    _answer(campaign, "ann", n=3)
+    assert not campaign.refresh().reached
+    assert campaign.is_behind is False
+    _answer(campaign, "ann")
+    assert campaign.is_behind
+    assert campaign.refresh().reached
+    assert campaign.judging_state().collection.answers is not None
+
+
+@in_a_file
+def test_changing_what_is_asked_keeps_the_answers(make: Make):
+    campaign = make(ask="preferences")
+    _answer(campaign, "ann", n=2)
+    campaign.change("eve", ask="grades")
+    (task,) = campaign.next("bob")
+    assert (task.asks, task.other) == ("grade", "")
+    assert len(campaign.collection.answers) == 2
+    with pytest.raises(
+        CampaignError, match="Assessors are asked for grades, preferences, magnitudes, mixed; got 'all'"
+    ):
+        campaign.change("eve", ask="all")
