@@ -45,10 +45,10 @@ def test_what_a_seed_means_stays():
         "TRUST": 11,
         "EXPLORATION": 12,
         "OUTSIDE": 13,
+        "COMPARISONS": 20,
         "QUESTIONS": 24,
         "SIDES": 25,
         "ANSWERS": 26,
-        "COMPARISONS": 20,
     }
     assert len(Purpose.__members__) == len(Purpose)  # no two names for one number
 

@@ -315,6 +315,12 @@ class JudgingState(Brief):
         with one_thread():
             return choose(self.context, judging.policy, n, goal=self.goal, offered=offered, explore=judging.explore)
 
+    @property
+    def chooses_comparisons(self) -> bool:
+        """Whether two documents to compare can be chosen by their gain: by the policy, the goal and the model."""
+        chosen_by_gain = self.judging.policy.joint_value is not None and self.goal.about_scores
+        return chosen_by_gain and self.prediction.posterior is not None
+
     def questions(
         self,
         n: int = 1,

@@ -45,7 +45,7 @@ KINDS = {
 SECONDS = {"grade": 25.0, "preference": 18.0, "magnitude": 25.0}  # per answer, until a log shows others
 PROMISING = 16  # documents of a query that are compared with one another, by what each alone would tell
 KNOWN = 4  # and those whose relevance is known best, to compare them with
-SHORT = 300  # questions among which a batch is chosen, or ten times those wanted
+SHORT = 300  # questions among which a batch is chosen, or five times those wanted
 PER_DOCUMENT = 2  # comparisons of one document among these: others tell much the same
 TRIES = 50  # to draw two documents at random that have not been taken
 
@@ -305,7 +305,7 @@ class _Asking:
                 first.append(at)
             else:
                 later.append(at)
-        return np.sort(np.array([*first, *later], dtype=np.int64)[: max(SHORT, 10 * n)])
+        return np.sort(np.array([*first, *later], dtype=np.int64)[: max(SHORT, 5 * n)])
 
     def _joint(self, left: Ints, right: Ints) -> tuple[Floats, Floats]:
         """Return the covariances of what questions observe: with the scores, and with one another."""
