@@ -63,7 +63,7 @@ class PairAnswers:
 
     @classmethod
     def none(cls) -> PairAnswers:
-        """No answers: nobody was asked so far."""
+        """Return an empty table: no answers so far."""
         empty, codes = objects([]), np.empty(0, dtype=np.int64)
         return cls(empty, empty, empty, codes, codes, np.empty((0, 2)), empty, np.empty(0))
 

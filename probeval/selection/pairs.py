@@ -278,11 +278,11 @@ class _Asking:
             a, b = np.triu_indices(len(docs), k=1)
             two = self._fresh(docs[a], docs[b]) & ~(judged[docs[a]] & judged[docs[b]])
             a, b = a[two], b[two]
-            matrix, form = latent.between(docs), towards[docs] @ self._towards[docs].T
+            matrix, products = latent.between(docs), towards[docs] @ self._towards[docs].T
             variance = np.maximum(_apart(matrix, a, b), 0.0)
-            told = answer.information(self._centre[docs[a]] - self._centre[docs[b]], variance)
-            observed = np.divide(1.0, told, out=np.full(len(told), np.inf), where=told > 0)
-            parts.append((docs[a], docs[b], observed, np.maximum(_apart(form, a, b), 0.0) * told))
+            information = answer.information(self._centre[docs[a]] - self._centre[docs[b]], variance)
+            observed = np.divide(1.0, information, out=np.full(len(information), np.inf), where=information > 0)
+            parts.append((docs[a], docs[b], observed, np.maximum(_apart(products, a, b), 0.0) * information))
         if not parts:
             return np.empty(0, dtype="<U10"), *(np.empty(0, dtype=int),) * 2, np.empty(0), np.empty(0)
         left, right, observed, value = (np.concatenate(part) for part in zip(*parts, strict=True))
