@@ -158,6 +158,8 @@ def compare(
     metadata: Any = None,
     labels: Any = None,
     observers: Any = None,
+    preferences: Any = None,
+    magnitudes: Any = None,
     docs: Any = None,
     pool: Any = None,
     outside: bool | OutsideModel = False,
@@ -180,7 +182,7 @@ def compare(
 
     Parameters
     ----------
-    source, qrels, metadata, labels, observers, docs, pool, outside, order
+    source, qrels, metadata, labels, observers, preferences, magnitudes, docs, pool, outside, order
         Runs and judgments (see :func:`probeval.as_collection`), or a table of scores without a measure.
     metric, scale, gain, depth
         The measure, the grades and their gains, and how many ranks count.
@@ -229,8 +231,8 @@ def compare(
         raise ReliabilityError("Runs need a measure, such as nDCG@10; a single table (.csv) is read as scores.")
     else:
         collection = as_collection(
-            source, qrels=qrels, metadata=metadata, labels=labels, observers=observers, docs=docs,
-            scale=as_scale(scale), order=order, progress=progress,
+            source, qrels=qrels, metadata=metadata, labels=labels, observers=observers, preferences=preferences,
+            magnitudes=magnitudes, docs=docs, scale=as_scale(scale), order=order, progress=progress,
         )  # fmt: skip
         name = str(as_metric(metric))
         tested = method is not None or correction is not None or bayes or model == "none"
@@ -253,6 +255,8 @@ def compare(
         note_outside(collection, note)
         if collection.labels is not None and model in (None, "none"):
             note("Labels are not used: tests need grades.")
+        if collection.has_answers and model in (None, "none"):
+            note("Answers about documents are not used: tests need grades.")
         if found.judged_pairs < found.pool:
             note(f"{found.pool - found.judged_pairs:,} of {found.pool:,} pairs are not judged: they count as 0.")
         systems = [found.systems[i] for i in np.argsort(-np.round(found.values.mean(axis=1), 12), kind="stable")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NotRequired, TypedDict
 
+from probeval.relevance.answers.verdicts import AnswersDocument
 from probeval.scores.documents import EvaluateDocument, RankedSystem
 from probeval.selection.labels import LabelsDocument
 from probeval.selection.trust import TrustDocument
@@ -34,11 +35,14 @@ class EvaluationDocument(EvaluateDocument):
     ----------
     labels
         The sources of labels, where there are any.
+    answers
+        The answers about documents and their assessors, where there are any.
     trust
         How reliable each source of labels is, if asked for.
     """
 
     labels: NotRequired[LabelsDocument]
+    answers: NotRequired[AnswersDocument]
     trust: NotRequired[TrustDocument]
 
 
@@ -94,6 +98,8 @@ class NextDocument(TypedDict):
         The number of comparisons of systems in each state.
     labels
         The sources of labels, where there are any.
+    answers
+        The answers about documents and their assessors, where there are any.
     """
 
     metric: str
@@ -107,6 +113,7 @@ class NextDocument(TypedDict):
     stop: CheckedStop
     comparisons: VerdictDocument
     labels: NotRequired[LabelsDocument]
+    answers: NotRequired[AnswersDocument]
     next: list[NextPair]
 
 

@@ -42,6 +42,8 @@ def evaluate(
     qrels: Any = None,
     labels: Any = None,
     observers: Any = None,
+    preferences: Any = None,
+    magnitudes: Any = None,
     metadata: Any = None,
     docs: Any = None,
     pool: Any = None,
@@ -71,7 +73,7 @@ def evaluate(
 
     Parameters
     ----------
-    runs, qrels, labels, observers, metadata, docs, pool, teams, order
+    runs, qrels, labels, observers, preferences, magnitudes, metadata, docs, pool, teams, order
         Paths, frames, dicts or objects of other packages: see :func:`probeval.as_collection`.
     metric
         The measure, such as ``nDCG@10``.
@@ -118,6 +120,8 @@ def evaluate(
         metadata=metadata,
         labels=labels,
         observers=observers,
+        preferences=preferences,
+        magnitudes=magnitudes,
         docs=docs,
         pool=pool,
         teams=teams,
@@ -152,7 +156,7 @@ def evaluate(
         seed=seed,
     )
     evaluation = Evaluation(judging.begin(), choice, level)
-    for sentence in evaluation.labels.sentences():
+    for sentence in (*evaluation.labels.sentences(), *evaluation.answers.sentences()):
         note(sentence)
     return replace(evaluation, notes=tuple(notes))
 

@@ -19,6 +19,7 @@ from probeval.display import Shown, View
 from probeval.errors import ModelError
 from probeval.metrics import AnyMetric
 from probeval.relevance import Choice, Hierarchical
+from probeval.relevance.answers.verdicts import AnswersUsed
 from probeval.relevance.inference.posterior import Posterior
 from probeval.relevance.models.hierarchical import Inference
 from probeval.schema import records
@@ -32,6 +33,7 @@ from probeval.selection import (
     StoppingCheck,
     TrustReport,
     Verdict,
+    answers_of,
     fairness,
     labels_of,
     trust,
@@ -105,6 +107,11 @@ class Evaluation(Shown):
     def labels(self) -> LabelsUsed:
         """The sources of labels: known to the model or new, their share of the pool, their agreement with people."""
         return labels_of(self.state)
+
+    @cached_property
+    def answers(self) -> AnswersUsed:
+        """The answers of assessors about documents, and whether each assessor is attentive, careless or reversed."""
+        return answers_of(self.state)
 
     def by(self, metric: AnyMetric, *, depth: int | None = None) -> Evaluation:
         """The same collection evaluated by another measure; measures of one depth share one prediction.
@@ -253,6 +260,8 @@ class Evaluation(Shown):
         result = cast("EvaluationDocument", named)
         if self.labels.sources:
             result["labels"] = self.labels.to_dict()
+        if self.answers.assessors:
+            result["answers"] = self.answers.to_dict()
         return result
 
     def views(self) -> tuple[View]:
@@ -367,6 +376,8 @@ class NextPairs(Shown):
         }
         if self.evaluation.labels.sources:
             document["labels"] = self.evaluation.labels.to_dict()
+        if self.evaluation.answers.assessors:
+            document["answers"] = self.evaluation.answers.to_dict()
         return document
 
     def sentences(self) -> list[str]:

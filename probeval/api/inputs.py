@@ -17,13 +17,19 @@ from probeval.arrays import Ints
 from probeval.data import (
     Collection,
     Judgments,
+    Magnitudes,
+    PairAnswers,
     Runs,
     Scale,
+    as_answers,
     as_judgments,
+    as_magnitudes,
     as_runs,
+    read_answers,
     read_graded_labels,
     read_judgments,
     read_labels,
+    read_magnitudes,
     read_metadata,
     read_runs,
     read_teams,
@@ -87,6 +93,8 @@ def as_collection(
     metadata: Any = None,
     labels: Any = None,
     observers: Any = None,
+    preferences: Any = None,
+    magnitudes: Any = None,
     docs: Any = None,
     pool: Any = None,
     teams: Any = None,
@@ -111,6 +119,9 @@ def as_collection(
     observers
         Who gave the labels: a path or a data frame with the columns name, kind, family and scale, or a mapping from
         names to mappings of these. What it lacks is inferred: see :func:`probeval.data.describe_observer`.
+    preferences, magnitudes
+        Answers of assessors about two documents side by side, and numbers for single documents: each a path, a data
+        frame, or :class:`~probeval.data.PairAnswers` and :class:`~probeval.data.Magnitudes`.
     docs
         Texts of documents, for the effect of similar documents in the hierarchical model: a path, a data frame with the
         columns doc and text, or a mapping from ids to texts; or :class:`~probeval.data.Vectors` of documents.
@@ -141,6 +152,8 @@ def as_collection(
         "judgments": _judgments(qrels, scale),
         "metadata": _table(metadata, Metadata, read_metadata, metadata_from_table),
         "labels": _labels(labels),
+        "answers": _table(preferences, PairAnswers, read_answers, as_answers),
+        "magnitudes": _table(magnitudes, Magnitudes, read_magnitudes, as_magnitudes),
         "vectors": _vectors(docs, collection),
     }
     collection = replace(collection, **{name: value for name, value in given.items() if value is not None})

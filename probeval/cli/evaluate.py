@@ -23,6 +23,7 @@ from probeval.cli.options import (
     InferenceName,
     Labels,
     Level,
+    MagnitudesFile,
     MappingName,
     MetadataFile,
     Method,
@@ -35,6 +36,7 @@ from probeval.cli.options import (
     Outside,
     PerQuery,
     PoolPaths,
+    PreferencesFile,
     Qrels,
     Quiet,
     Reference,
@@ -69,6 +71,8 @@ def evaluate(
     metadata: MetadataFile = None,
     labels: Labels = None,
     observers: ObserversFile = None,
+    preferences: PreferencesFile = None,
+    magnitudes: MagnitudesFile = None,
     docs: DocsFile = None,
     pool: PoolPaths = None,
     teams: TeamsFile = None,
@@ -125,6 +129,8 @@ def evaluate(
             raise ProbevalError("--rope is for probabilities, and --model none has none. Name a model.")
         if pool is not None or outside:
             raise ProbevalError("--pool and --outside are for a model; with --model none only judged pairs count.")
+        if preferences is not None or magnitudes is not None:
+            raise ProbevalError("--preferences and --magnitudes are for a model; with --model none only grades count.")
         if teams is not None:
             raise ProbevalError("--teams is for a model; with --model none systems have no teams. Name a model.")
         _classical(runs, metrics, qrels, scale, gain, depth, systems, order, per_query, output_format, talk)
@@ -139,6 +145,8 @@ def evaluate(
             metadata=metadata,
             labels=labels,
             observers=observers,
+            preferences=preferences,
+            magnitudes=magnitudes,
             docs=docs,
             pool=pool,
             teams=teams,

@@ -292,6 +292,20 @@ ObserversFile = Annotated[
         "--observers", metavar="FILE", help="A table of those who gave the labels: name, kind, family, scale."
     ),
 ]
+PreferencesFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--preferences",
+        metavar="FILE",
+        help="Answers about two documents: query, left, right, choice, relevant, assessor.",
+    ),
+]
+MagnitudesFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--magnitudes", metavar="FILE", help="Numbers for documents: query, doc, number, kind, unit, assessor."
+    ),
+]
 Reference = Annotated[
     str | None,
     typer.Option(

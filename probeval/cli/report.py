@@ -23,6 +23,7 @@ from probeval.cli.options import (
     InferenceName,
     Labels,
     Level,
+    MagnitudesFile,
     MappingName,
     MetadataFile,
     ModelName,
@@ -32,6 +33,7 @@ from probeval.cli.options import (
     OutputFormat,
     Outside,
     PoolPaths,
+    PreferencesFile,
     Qrels,
     Quiet,
     Reference,
@@ -69,6 +71,8 @@ def report(
     metadata: MetadataFile = None,
     labels: Labels = None,
     observers: ObserversFile = None,
+    preferences: PreferencesFile = None,
+    magnitudes: MagnitudesFile = None,
     docs: DocsFile = None,
     pool: PoolPaths = None,
     teams: TeamsFile = None,
@@ -126,6 +130,10 @@ def report(
         raise ProbevalError("A simulation needs full judgments: give --qrels FILE.")
     if policy and (pool is not None or outside):
         raise ProbevalError("--pool and --outside are for an evaluation, not for a simulation with --policy.")
+    if (preferences is not None or magnitudes is not None) and (policy or metric is None):
+        raise ProbevalError(
+            "--preferences and --magnitudes are for runs with --metric, not for a simulation or a store."
+        )
     if teams is not None and (policy or metric is None):
         raise ProbevalError("--teams is for runs with --metric; a campaign and a simulation have their own teams.")
     how = {"batch": batch, "stop": stop} if policy else {"inference": inference.value, "expect": talk.expect}
@@ -156,6 +164,8 @@ def report(
             order=order.value,
             seed=seed,
             **how,
+            **({} if preferences is None else {"preferences": preferences}),
+            **({} if magnitudes is None else {"magnitudes": magnitudes}),
             **({} if reference is None else {"reference": reference}),
             **({} if pool is None else {"pool": pool}),
             **({} if teams is None else {"teams": teams}),

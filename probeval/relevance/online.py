@@ -14,6 +14,7 @@ from probeval.data.magnitudes import Magnitudes
 from probeval.data.scale import Scale
 from probeval.display import Brief
 from probeval.features import feature_names, needs
+from probeval.relevance.answers.fit import AnswerEvidence
 from probeval.relevance.dependence import Dependence, Drawn, Linearised, Unrelated
 from probeval.relevance.distribution import RelevanceDistribution
 from probeval.relevance.inference.design import ModelDesign
@@ -34,10 +35,13 @@ class Prediction(Brief):
         P(grade) of every pair; judged pairs are certain.
     posterior
         The posterior, if computed by Laplace's method: the start of the next refit.
+    answers
+        What answers about documents say of their assessors; None without answers.
     """
 
     relevance: RelevanceDistribution
     posterior: LaplacePosterior | None = None
+    answers: AnswerEvidence | None = None
 
     def dependence(self, gains: Floats) -> Dependence:
         """Return the covariance of expected gains between pairs, given the gain of each grade."""
@@ -96,7 +100,8 @@ class OnlineModel(Brief):
         assert isinstance(self.model, Hierarchical)
         posterior = self.model.refit(now, self.design, last=None if last is None else last.posterior)
         # The slopes of expected grades, which a posterior by Laplace's method gives, do not exist for the consensus.
-        return Prediction(self.model.distribution(now, posterior, rng), None if now.consensus else posterior)
+        kept = None if now.consensus else posterior
+        return Prediction(self.model.distribution(now, posterior, rng), kept, posterior.design.answers)
 
 
 def follow(model: Predicts, collection: Collection, *, depth: int, scale: Scale) -> OnlineModel:

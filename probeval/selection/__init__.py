@@ -1,5 +1,6 @@
 """Selection of the next pairs to judge, and stopping rules."""
 
+from probeval.selection.answers import answers_of
 from probeval.selection.audit import AuditDocument, AuditReport, Pick, audit, foresee
 from probeval.selection.batch import Batch, choose
 from probeval.selection.comparisons import PairQuestion, Preference, Ratio
@@ -57,6 +58,7 @@ __all__ = [
     "TrustReport",
     "TwoSystems",
     "Verdict",
+    "answers_of",
     "audit",
     "choose",
     "decide",

@@ -25,7 +25,16 @@ from probeval.relevance.answers.observations import Observations
 from probeval.relevance.covariances import JITTER
 from probeval.relevance.inference.measured import MeasuredPrior
 
-__all__ = ["Field", "FieldPosterior", "JudgedSites", "QueryAnswers", "QueryPosterior", "QueryRelevance", "Sites", "by_query"]
+__all__ = [
+    "Field",
+    "FieldPosterior",
+    "JudgedSites",
+    "QueryAnswers",
+    "QueryPosterior",
+    "QueryRelevance",
+    "Sites",
+    "by_query",
+]
 
 
 class QueryAnswers(NamedTuple):
@@ -141,7 +150,9 @@ class Field:
         The pool, and the queries with answers.
     """
 
-    def __init__(self, prior: MeasuredPrior, campaign_rows: Floats, pool: Pool, queries: Sequence[QueryAnswers]) -> None:
+    def __init__(
+        self, prior: MeasuredPrior, campaign_rows: Floats, pool: Pool, queries: Sequence[QueryAnswers]
+    ) -> None:
         self.prior, self.queries = prior, queries
         self.columns = slice(len(prior.mean) - campaign_rows.shape[1], len(prior.mean))
         covariance = np.linalg.inv(prior.precision)[self.columns, self.columns]

@@ -3,7 +3,7 @@ r"""The hierarchical model given answers: assessors, sites and variances togethe
 1. Judgments alone give the variances of the effects, with their uncertainty, and a normal site for each judged pair.
 2. Sites of answers (:mod:`.sites`), the parameters of assessors and the variances are updated in turn until they
    settle; kinds of assessors now and then.
-3. At several points around these variances the answers give a normal prior of relevance (:mod:`.after`), weighed by
+3. At several points around these variances the answers give a normal prior of relevance (:mod:`.priors`), weighed by
    their evidence, with which judgments are fitted as they are given labels.
 
 As judgments and answers arrive, the points and the prior before answers stay as they are until the evidence has grown
@@ -21,12 +21,10 @@ from scipy.linalg import cho_solve, solve_triangular
 from scipy.special import softmax
 
 from probeval.arrays import Codes, Floats
-from probeval.relevance.answers.after import relevance_after
-from probeval.relevance.answers.assessors import Assessors
-from probeval.relevance.answers.before import answered_design, relevance_before, rescaled
+from probeval.relevance.answers.assessors import Assessors, with_kinds
 from probeval.relevance.answers.field import Field, FieldPosterior, JudgedSites, QueryAnswers, Sites, by_query
-from probeval.relevance.answers.kinds import with_kinds
 from probeval.relevance.answers.observations import Observations
+from probeval.relevance.answers.priors import answered_design, relevance_after, relevance_before, rescaled
 from probeval.relevance.answers.sites import no_sites, updated_assessors, updated_sites
 from probeval.relevance.inference.blocks import Layout, ParameterPoint, Problem
 from probeval.relevance.inference.design import DesignedEffect, ModelDesign
@@ -41,6 +39,7 @@ STEPS = 60  # of sites and assessors
 DAMPED = 0.5  # share of an update of sites: all at once, they would overshoot
 SETTLED = 0.05  # the largest change of a site at the end, in sds of the relevance in question
 SAME = 0.04  # the largest step of an assessor's parameter at the end
+KINDS_AT = 15  # the step at which the kinds of assessors are found, if they have not settled before
 FEW = 6  # steps of sites and assessors between two of the variances
 VARIANCES = 8  # steps of the variances
 LONGEST = 0.5  # step of a log sd
@@ -186,8 +185,8 @@ def _begin(observations: Observations, before: AnswerEvidence | None) -> tuple[A
     assessors, sites = Assessors.typical(observations), no_sites(len(observations))
     if before is None:
         return assessors, sites
-    known = {key: i for i, key in enumerate(before.observations.keys())}
-    place = np.array([known.get(key, -1) for key in observations.keys()], dtype=np.int64)
+    known = {key: i for i, key in enumerate(before.observations.identities())}
+    place = np.array([known.get(key, -1) for key in observations.identities()], dtype=np.int64)
     for new, old in zip(sites, before.sites, strict=True):
         new[place >= 0] = old[place[place >= 0]]
     return assessors.joined(before.assessors, observations.assessors, before.observations.assessors), sites
@@ -229,14 +228,14 @@ def settle(
 ) -> Settled:
     """Update sites and assessors in turn until they settle; with ``kinds``, the kinds of assessors as well."""
     found = field.posterior(sites, judged)
-    for _ in range(steps):
+    for step in range(1, steps + 1):
         sites, moved = updated_sites(observations, assessors, sites, found, share=DAMPED)
         found = field.posterior(sites, judged)
         assessors, stepped = updated_assessors(observations, assessors, sites, found)
         done = moved < SETTLED and stepped < SAME
-        if kinds and done:
+        if kinds and (done or step in (KINDS_AT, steps)):
             before, assessors = assessors, with_kinds(field, sites, judged, found, observations, assessors)
-            done = float(np.abs(assessors.kinds - before.kinds).max(initial=0.0)) < CERTAIN
+            done = done and float(np.abs(assessors.kinds - before.kinds).max(initial=0.0)) < CERTAIN
         if done:
             break
     return Settled(sites, assessors, found)

@@ -22,7 +22,7 @@ from probeval.arrays import Bools, Floats, Ids, Ints
 from probeval.data.answers import NO_ANSWER, PairAnswers
 from probeval.data.magnitudes import Magnitudes
 from probeval.data.pool import Pool
-from probeval.errors import DataError
+from probeval.errors import DataError, ProbevalWarning
 from probeval.relevance.answers.questions import CHOICE, LOG_WIDTH, NARROW, QUESTIONS, OrdinalQuestion, Question
 from probeval.relevance.normal import Normal
 
@@ -67,7 +67,7 @@ class Observations:
     def __len__(self) -> int:
         return len(self.answer)
 
-    def keys(self) -> list[tuple[int, str, bytes, int]]:
+    def identities(self) -> list[tuple[int, str, bytes, int]]:
         """What tells each observation from the others: question, assessor, documents, and which repetition it is."""
         seen: Counter[tuple[int, str, bytes]] = Counter()
         out = []
@@ -113,6 +113,7 @@ def observe(pool: Pool, answers: PairAnswers | None, magnitudes: Magnitudes | No
     if outside:
         warnings.warn(
             f"{outside:,} of {len(names):,} answers are about queries or documents outside the pool, and do not count.",
+            ProbevalWarning,
             stacklevel=2,
         )
     assessors = tuple(sorted(set(inside)))

@@ -55,14 +55,14 @@ class Curve(NamedTuple):
 
 @dataclass(frozen=True)
 class Question(ABC):
-    """A question: how answers depend on relevance, and the priors of an assessor's parameters.
+    r"""A question: how answers depend on relevance, and the priors of an assessor's parameters.
 
     Parameters
     ----------
     name
         The question, as results name it.
     log_slope, shift, log_width
-        The priors of :math:`\\log|\\lambda|`, :math:`b` and the log of the width.
+        The priors of :math:`\log|\lambda|`, :math:`b` and the log of the width.
     fixed
         The parameters that are not estimated: a shift of 0, or a width of 0.
     """

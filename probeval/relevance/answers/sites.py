@@ -15,17 +15,24 @@ from typing import NamedTuple
 import numpy as np
 
 from probeval.arrays import Floats, Ints
-from probeval.relevance.answers.assessors import SIGNS, Assessors, Nodes, parameter_scores
+from probeval.relevance.answers.assessors import (
+    LIKELY,
+    NODES,
+    SIGNS,
+    WEIGHTS,
+    Assessors,
+    Nodes,
+    parameter_scores,
+    spread_around,
+)
 from probeval.relevance.answers.field import FieldPosterior, Sites
 from probeval.relevance.answers.observations import Observations
 from probeval.relevance.answers.questions import LOG_SLOPE, LOG_WIDTH, SHIFT, NormalQuestion
 
-__all__ = ["LIKELY", "LONGEST", "no_sites", "spread_around", "updated_assessors", "updated_sites"]
+__all__ = ["no_sites", "updated_assessors", "updated_sites"]
 
-NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(21)
-LOG_WEIGHTS = np.log(WEIGHTS / WEIGHTS.sum())
+LOG_WEIGHTS = np.log(WEIGHTS)
 LONGEST = 0.5  # step of any parameter of an assessor
-LIKELY = 0.5  # the least probability of a kind whose parameters are updated
 LEAST = 1e-6  # of the precision of a site, and of a cavity relative to the posterior
 
 
@@ -142,22 +149,17 @@ def updated_assessors(
         answered = np.unique(observations.assessor[mine])
         mean, sd = question.prior
         for k, sign in enumerate(SIGNS):
+            likely = answered[assessors.kinds[k, answered] >= LIKELY] if sign else answered
+            if not likely.size:
+                continue
             here = parameters[k, :, number]
             gradient, information = parameter_scores(observations, number, mine, here, sign, relevance)
             gradient -= (here - mean) / sd**2
             step = np.linalg.solve(information + np.diag(sd**-2.0), gradient[..., None])[..., 0]
             step = np.clip(step, -LONGEST, LONGEST) * question.free
-            likely = answered[assessors.kinds[k, answered] >= LIKELY] if sign else answered
             parameters[k, likely, number] += step[likely]
             largest = max(largest, float(np.abs(step[likely]).max(initial=0.0)))
     return Assessors(parameters, assessors.kinds), largest
-
-
-def spread_around(mean: Floats, variance: Floats) -> Nodes:
-    """Return normals as nodes and weights."""
-    return Nodes(
-        mean + np.sqrt(variance) * NODES[:, None], np.broadcast_to(np.exp(LOG_WEIGHTS)[:, None], (len(NODES), len(mean)))
-    )
 
 
 def expected_log(

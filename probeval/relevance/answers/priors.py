@@ -1,12 +1,20 @@
-r"""Relevance before its answers: what the reference's grades see, as one normal prior per setting of the variances.
+r"""Relevance before and after its answers, as normal priors of a campaign's judgments.
 
 An assessor who answers sees what a grade sees: the part of relevance that labels measure, the reference's own views
-within queries, and most of what is the pair's own. So all of these are one covariance per query,
+within queries, and most of what is the pair's own. So before answers all of these are one covariance per query,
 
 .. math:: K = K' + \sum_k \sigma_k^2 F_k F_k' + \sigma_e^2 I,
 
 and what is left of a grade's noise is logistic. With the share :math:`s` of a grade's noise variance that answers see,
-all logits are larger by :math:`1/\sqrt{1-s}`. See docs/theory/preferences.md#answers.
+all logits are larger by :math:`1/\sqrt{1-s}`.
+
+Given sites (:mod:`.field`), with :math:`S = Q - QCQ` and :math:`D` the documents with answers, relevance of a whole
+query is :math:`\theta = m'' + (R + B'')g + x''` with
+
+.. math:: K'' = K - K_{\cdot D}\,S\,K_{D\cdot},\qquad m'' = m + K_{\cdot D}(I - QC)(q - Qm_D),\qquad
+          B'' = B - K_{\cdot D}\,S\,(R + B)_D.
+
+See docs/theory/preferences.md#answers.
 """
 
 from __future__ import annotations
@@ -16,6 +24,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from probeval.arrays import Floats
+from probeval.data.pool import Pool
+from probeval.relevance.answers.field import Field, Sites
 from probeval.relevance.covariances import Covariances
 from probeval.relevance.inference.blocks import Layout
 from probeval.relevance.inference.design import ModelDesign
@@ -24,7 +35,7 @@ from probeval.relevance.observers.levels import Stacks
 from probeval.relevance.observers.prior import PAIR
 from probeval.relevance.observers.worth import LOGISTIC
 
-__all__ = ["answered_design", "relevance_before", "rescaled"]
+__all__ = ["answered_design", "relevance_after", "relevance_before", "rescaled"]
 
 OWN_SHARE = 0.8  # of the variance of a grade's noise: what is the pair's own, and seen again by whoever answers
 
@@ -105,4 +116,50 @@ def _unmeasured(stacks: Stacks, sds: Mapping[str, float]) -> MeasuredPrior:
         np.zeros((0, layout.size - layout.columns.start)),
         nothing,
         tuple(design.pool.query[stack.pairs[:, 0]] for stack in stacks.stacks),
+    )
+
+
+def relevance_after(field: Field, campaign_rows: Floats, pool: Pool, sites: Sites, weight: float) -> MeasuredPrior:
+    """Return the prior given answers, of which each query with some becomes a dense stack of its own."""
+    before = field.prior
+    used = np.flatnonzero(campaign_rows.any(axis=0))
+    width = before.basis.shape[1]
+    offset, basis = before.offset.copy(), np.pad(before.basis, ((0, 0), (0, len(used))))
+    information, right = before.precision.copy(), before.precision @ before.mean
+    answered = {one.query for one in field.queries}
+    stacks, queries = [], []
+    for stack, mine in zip(before.stacks, before.queries, strict=True):
+        kept = np.flatnonzero(~np.isin(mine, list(answered)))
+        if len(kept):
+            stacks.append(SeenStack(stack.pairs[kept], stack.covariances.take(kept)))
+            queries.append(mine[kept])
+    for i, one in enumerate(field.queries):
+        q, linear = field.sums(i, sites, None)
+        found = field.query_posterior(i, q, linear)
+        information[field.columns, field.columns] += found.information
+        right[field.columns] += found.right
+        pairs = pool.pairs_of(one.query)
+        whole = before.covariance(one.query)
+        toward = whole[:, one.docs]
+        resolvent = q - q @ found.covariance @ q
+        at = field.pairs[i]
+        left = linear - q @ field.relevance[i].offset
+        offset[pairs] += toward @ (left - q @ (found.covariance @ left))
+        basis[pairs, :width] -= toward @ (resolvent @ before.basis[at])
+        basis[pairs, width:] = -toward @ (resolvent @ campaign_rows[np.ix_(at, used)])
+        moved = whole - toward @ resolvent @ toward.T
+        stacks.append(
+            SeenStack(np.arange(pairs.start, pairs.stop)[None], Covariances.whole((moved + moved.T)[None] / 2))
+        )
+        queries.append(np.array([one.query]))
+    return replace(
+        before,
+        weight=weight,
+        mean=np.asarray(np.linalg.solve(information, right)),
+        precision=information,
+        offset=offset,
+        basis=basis,
+        directions=np.concatenate([before.directions, np.eye(campaign_rows.shape[1])[used]]),
+        stacks=tuple(stacks),
+        queries=tuple(queries),
     )

@@ -1,0 +1,248 @@
+"""What answers say of those who gave them: slope, side, and the kind of assessor that each is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass
+from statistics import NormalDist
+from typing import TYPE_CHECKING, TypedDict, cast
+
+import numpy as np
+import pandas as pd
+
+from probeval.arrays import Floats
+from probeval.display import Shown, View
+from probeval.relevance.answers.assessors import SIGNS, OwnAnswers, fitted, others_say
+from probeval.relevance.answers.observations import Observations
+from probeval.relevance.answers.questions import LOG_SLOPE, SHIFT
+
+if TYPE_CHECKING:
+    from probeval.relevance.answers.fit import AnswerEvidence
+
+__all__ = ["AnsweringAssessor", "AnsweringAssessorDocument", "AnswersDocument", "AnswersUsed", "answers_used"]
+
+NAMED = 0.5  # P(careless) or P(reversed) above which an assessor is named
+SURE = 0.95  # P(attentive) from which an assessor is called attentive
+LEVEL = 0.9  # of the intervals
+STEPS = np.array([0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.4, 2.0, 3.0, 4.5])
+GRID = np.concatenate([-STEPS[::-1], [0.0], STEPS])  # slopes, as multiples of a typical one
+WIDE = 2.0  # sd of the prior of these multiples
+APART = 0.2  # of two shifts, to measure the curvature of the evidence
+FEW = 5  # assessors that are listed by name
+
+
+class AnsweringAssessorDocument(TypedDict):
+    """An assessor who answered about documents.
+
+    Parameters
+    ----------
+    assessor
+        The name; empty if unknown.
+    answers
+        The number of answers that count.
+    question
+        The question that most of them are about: ``choice``, ``relevant``, ``ratio``, ``magnitude`` or ``s100``.
+    slope, slope_lower, slope_upper
+        The change of the answer per logit of relevance, 0 if it does not depend on relevance, with an interval of .9.
+    side, side_lower, side_upper
+        The shift towards the left document, in the same unit as the answers, with an interval of .9; null for
+        questions about single documents.
+    attentive, careless, reversed
+        The probability of each kind of assessor.
+    verdict
+        ``careless`` or ``reversed`` if its probability is above .5; ``attentive`` if that is at least .95; else
+        ``unclear``.
+    """
+
+    assessor: str
+    answers: int
+    question: str
+    slope: float
+    slope_lower: float
+    slope_upper: float
+    side: float | None
+    side_lower: float | None
+    side_upper: float | None
+    attentive: float
+    careless: float
+    reversed: float
+    verdict: str
+
+
+class AnswersDocument(TypedDict):
+    """The answers of a campaign.
+
+    Parameters
+    ----------
+    answers, outside
+        The number of answers that count, and of those outside the pool, which do not.
+    assessors
+        One entry per assessor.
+    """
+
+    answers: int
+    outside: int
+    assessors: list[AnsweringAssessorDocument]
+
+
+@dataclass(frozen=True)
+class AnsweringAssessor:
+    """An assessor who answered; the parameters are those of :class:`AnsweringAssessorDocument`."""
+
+    assessor: str
+    answers: int
+    question: str
+    slope: float
+    slope_lower: float
+    slope_upper: float
+    side: float | None
+    side_lower: float | None
+    side_upper: float | None
+    attentive: float
+    careless: float
+    reversed: float
+    verdict: str
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether the answers do not depend on relevance, or are reversed."""
+        return self.verdict in ("careless", "reversed")
+
+    def __str__(self) -> str:
+        name = self.assessor or "An unnamed assessor"
+        if self.verdict == "careless":
+            return (
+                f"{name} is careless (P {self.careless:.2f}): {self.answers:,} answers do not depend on relevance, and "
+                "count for little"
+            )
+        if self.verdict == "reversed":
+            return f"{name} is reversed (P {self.reversed:.2f}): {self.answers:,} answers count the other way round"
+        return f"{name} is {self.verdict}: {self.answers:,} answers, slope {self.slope:.2f}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AnswersUsed(Shown):
+    """The answers of a campaign, and the assessors who gave them.
+
+    Parameters
+    ----------
+    assessors
+        One per assessor, by name.
+    outside
+        The number of answers outside the pool, which do not count.
+    used
+        Whether the model uses answers.
+    """
+
+    assessors: tuple[AnsweringAssessor, ...] = ()
+    outside: int = 0
+    used: bool = True
+
+    def _headline(self) -> str:
+        n = sum(one.answers for one in self.assessors)
+        return f"{n:,} answers by {len(self.assessors)} assessors"
+
+    @property
+    def bad(self) -> tuple[AnsweringAssessor, ...]:
+        """The assessors who are careless or reversed."""
+        return tuple(one for one in self.assessors if one.is_bad)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per assessor, with the keys of :class:`AnsweringAssessorDocument` as columns."""
+        frame = pd.DataFrame(self.to_dict()["assessors"], columns=list(AnsweringAssessorDocument.__annotations__))
+        return frame.astype({"side": float, "side_lower": float, "side_upper": float})
+
+    def to_dict(self) -> AnswersDocument:
+        """The answers as plain data for JSON."""
+        assessors = [cast("AnsweringAssessorDocument", asdict(one)) for one in self.assessors]
+        return {"answers": sum(one.answers for one in self.assessors), "outside": self.outside, "assessors": assessors}
+
+    def views(self) -> tuple[View]:
+        """One row per assessor."""
+        return (View(self.to_frame(), "Assessors who answered", intervals=("slope", "slope_lower", "slope_upper")),)
+
+    def sentences(self) -> tuple[str, ...]:
+        """The number of answers and by whom, then a sentence on each assessor who is careless or reversed."""
+        if not self.used:
+            return ("The model does not use answers about documents: they change nothing here.",)
+        if not self.assessors:
+            return ()
+        n, many = sum(one.answers for one in self.assessors), len(self.assessors)
+        if many <= FEW:
+            names = ", ".join(f"{one.assessor or 'unnamed'} ({one.answers:,})" for one in self.assessors)
+        else:
+            names = f"{many:,} assessors"
+        return (f"{n:,} answers about documents by {names}.", *(f"{one}." for one in self.bad))
+
+
+def answers_used(evidence: AnswerEvidence | None) -> AnswersUsed:
+    """Return the answers behind a posterior and their assessors; none without answers."""
+    if evidence is None:
+        return AnswersUsed()
+    observations = evidence.observations
+    found = [_assessor(evidence, observations, j) for j in range(len(observations.assessors))]
+    return AnswersUsed(tuple(found), observations.outside)
+
+
+def _assessor(evidence: AnswerEvidence, observations: Observations, j: int) -> AnsweringAssessor:
+    own = others_say(evidence.field, evidence.sites, evidence.judged, evidence.found, observations, j)
+    kinds = evidence.assessors.kinds[:, j]
+    numbers = Counter(observations.question[observations.assessor == j].tolist())
+    most = numbers.most_common(1)[0][0] if numbers else 0
+    question = observations.questions[most]
+    likely = int(np.argmax(kinds))
+    parameters = evidence.assessors.parameters[likely, j]
+    slope = _slope(observations, own, parameters, most) if len(own.at) else (0.0, float(-np.inf), float(np.inf))
+    side: tuple[float | None, float | None, float | None] = (None, None, None)
+    if question.name in ("choice", "ratio"):
+        side = _side(observations, own, parameters, most, SIGNS[likely])
+    attentive, careless, reverse = kinds.tolist()
+    verdict = "attentive" if attentive >= SURE else "unclear"
+    if max(careless, reverse) > NAMED:
+        verdict = "careless" if careless > reverse else "reversed"
+    return AnsweringAssessor(
+        observations.assessors[j],
+        int(observations.given[j]),
+        question.name,
+        *slope,
+        *side,
+        attentive,
+        careless,
+        reverse,
+        verdict,
+    )
+
+
+def _slope(
+    observations: Observations, own: OwnAnswers, parameters: Floats, question: int
+) -> tuple[float, float, float]:
+    """Return the slope of a question and its interval, of either sign, with a wide prior around 0.
+
+    Slopes of the other questions are the same multiples of typical ones.
+    """
+    typical = np.array([q.log_slope.mean for q in observations.questions])
+    log = np.empty(len(GRID))
+    for i, times in enumerate(GRID):
+        there = parameters.copy()
+        there[:, LOG_SLOPE] = typical + (np.log(abs(times)) if times else 0.0)
+        log[i] = fitted(observations, own, there, float(np.sign(times))).log_evidence - (times / WIDE) ** 2 / 2
+    weight = np.exp(log - log.max())
+    steps = np.diff(GRID) * (weight[1:] + weight[:-1]) / 2
+    share = np.concatenate([[0.0], np.cumsum(steps)]) / steps.sum()
+    ends = np.interp([(1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2], share, GRID) * np.exp(typical[question])
+    return float(ends[1]), float(ends[0]), float(ends[2])
+
+
+def _side(
+    observations: Observations, own: OwnAnswers, parameters: Floats, question: int, sign: float
+) -> tuple[float, float, float]:
+    """Return the shift towards the left document and its interval, by the curvature of the evidence."""
+    values = []
+    for off in (-APART, 0.0, APART):
+        there = parameters.copy()
+        there[question, SHIFT] += off
+        values.append(fitted(observations, own, there, sign).log_evidence)
+    curve = max((2 * values[1] - values[0] - values[2]) / APART**2, 0.0)
+    sd = 1 / np.sqrt(curve + observations.questions[question].shift.sd ** -2.0)
+    centre, width = float(parameters[question, SHIFT]), float(NormalDist().inv_cdf((1 + LEVEL) / 2) * sd)
+    return centre, centre - width, centre + width
