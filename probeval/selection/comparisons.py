@@ -13,6 +13,7 @@ docs/theory/judging.md#question-gain.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -58,6 +59,8 @@ class Preference(Brief):
         :math:`\lambda`: how sharply assessors distinguish documents; by default that of a typical assessor.
     tie
         :math:`\tau`, from 0: how readily they call them equal.
+    attention
+        The probability that an answer depends on relevance at all: the information is this share of :math:`J`.
 
     Examples
     --------
@@ -67,6 +70,7 @@ class Preference(Brief):
 
     slope: float = 0.7
     tie: float = 0.5
+    attention: float = 1.0
     kind = "preference"
 
     def __post_init__(self) -> None:
@@ -89,7 +93,7 @@ class Preference(Brief):
         total = np.zeros(len(mean))
         for p, slope in ((left, left_slope), (right, right_slope), (equal, equal_slope)):
             total += np.divide(slope**2, p, out=np.zeros(len(p)), where=p > LEAST)
-        return total
+        return self.attention * total
 
 
 @dataclass(frozen=True, repr=False)
@@ -102,6 +106,8 @@ class Ratio(Brief):
         :math:`c`: the log ratio per unit of the difference.
     sd
         The standard deviation of its noise.
+    attention
+        The probability that an answer depends on relevance at all: the information is this share of :math:`J`.
 
     Examples
     --------
@@ -111,6 +117,7 @@ class Ratio(Brief):
 
     slope: float = 0.18
     sd: float = 0.6
+    attention: float = 1.0
     kind = "magnitude"
 
     def __post_init__(self) -> None:
@@ -121,14 +128,18 @@ class Ratio(Brief):
 
     def information(self, mean: Floats, variance: Floats) -> Floats:
         """Return :math:`J`, shape (question,)."""
-        return np.asarray(self.slope**2 / (self.slope**2 * variance + self.sd**2)) * np.ones(len(mean))
+        precision = self.slope**2 / (self.slope**2 * variance + self.sd**2)
+        return np.asarray(self.attention * precision * np.ones(len(mean)))
+
+
+COMPARED: Mapping[str, type[Preference | Ratio]] = {"choice": Preference, "ratio": Ratio}  # by question
 
 
 def typical_answers(evidence: AnswerEvidence | None) -> dict[str, PairQuestion]:
     """Return how the assessors of a campaign answer, by kind of question: as so far, or at first as is typical.
 
     The estimates of assessors are averaged, weighted by the number of their answers and the probability that they are
-    attentive.
+    attentive. The mean of that probability is the attention.
     """
     out: dict[str, PairQuestion] = {"preference": Preference(), "magnitude": Ratio()}
     if evidence is None:
@@ -136,10 +147,11 @@ def typical_answers(evidence: AnswerEvidence | None) -> dict[str, PairQuestion]:
     seen, assessors = evidence.observations, evidence.assessors
     for number, question in enumerate(seen.questions):
         given = np.bincount(seen.assessor[seen.question == number], minlength=len(seen.assessors))
-        weight = given * assessors.kinds[0]
-        if question.name in ("choice", "ratio") and weight.sum() > 0:
+        weight = given * np.maximum(assessors.kinds[0], LEAST)
+        if question.name in COMPARED and given.any():
             mean = weight @ assessors.parameters[0, :, number] / weight.sum()
-            slope, width = float(np.exp(mean[LOG_SLOPE])), float(np.exp(mean[LOG_WIDTH]))
-            made: PairQuestion = Preference(slope, width) if question.name == "choice" else Ratio(slope, width)
+            made = COMPARED[question.name](
+                float(np.exp(mean[LOG_SLOPE])), float(np.exp(mean[LOG_WIDTH])), float(weight.sum() / given.sum())
+            )
             out[made.kind] = made
     return out

@@ -47,6 +47,8 @@ def test_it_is_the_same_from_both_sides_and_more_from_sharper_assessors():
     assert np.argmax(sharp.information(mean, variance)) == 6  # documents that seem alike
     assert np.all(sharp.information(mean[4:9], variance[4:9]) > blunt.information(mean[4:9], variance[4:9]))
     assert not Preference(slope=0.0).information(mean, variance).any()  # answers at random
+    half = Preference(slope=2.0, tie=0.3, attention=0.5)
+    np.testing.assert_allclose(half.information(mean, variance), sharp.information(mean, variance) / 2)
     # At worst a certain answer: one that is better for sure.
     assert Preference(slope=40.0).information(np.array([30.0]), np.array([0.1]))[0] < 1e-6
 
