@@ -28,7 +28,7 @@ from probeval.relevance.answers.questions import LOG_SLOPE, LOG_WIDTH
 
 __all__ = ["PairQuestion", "Preference", "Ratio", "typical_answers"]
 
-# The logistic function as a mixture of normal distribution functions, right to .0005 (Monahan and Stefanski 1992).
+# The logistic function as a mixture of normal distribution functions, right to .0001 (Monahan and Stefanski 1992).
 MIXED = np.array([0.25220, 0.58522, 0.16257]) / 0.99999
 STEEP = np.array([0.90793, 0.57778, 0.36403])
 LEAST = 1e-12  # the least probability of an answer: rarer ones add no information

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.special import expit
 
 from probeval.errors import SelectionError
+from probeval.relevance.answers.assessors import Assessors
+from probeval.relevance.answers.questions import QUESTIONS
 from probeval.selection import Preference, Ratio
+from probeval.selection.comparisons import typical_answers
 
 GRID = np.linspace(-12, 12, 6001)
 
@@ -65,6 +70,23 @@ def test_a_ratio_is_a_normal_observation():
     told = answer.information(mean, variance)
     assert told[0] * 1.2**2 == pytest.approx(1.2 - left)
     assert told[1] == pytest.approx(0.25 / 0.64)
+
+
+def test_assessors_answer_as_they_did_so_far():
+    assert typical_answers(None) == {"preference": Preference(), "magnitude": Ratio()}
+    choice = next(i for i, question in enumerate(QUESTIONS) if question.name == "choice")
+    # Ann gave 3 answers and is attentive, Bob gave 1 and is careless.
+    parameters = np.zeros((3, 2, len(QUESTIONS), 3))
+    parameters[0, :, choice] = [[np.log(0.4), 0.0, np.log(1.5)], [np.log(0.1), 0.0, np.log(0.2)]]
+    kinds = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
+    seen = SimpleNamespace(
+        questions=QUESTIONS, question=np.full(4, choice), assessor=np.array([0, 0, 0, 1]), assessors=("ann", "bob")
+    )
+    found = typical_answers(SimpleNamespace(observations=seen, assessors=Assessors(parameters, kinds)))
+    assert found["magnitude"] == Ratio()  # none so far
+    assert found["preference"].slope == pytest.approx(0.4)
+    assert found["preference"].tie == pytest.approx(1.5)
+    assert found["preference"].attention == pytest.approx(0.75)
 
 
 @pytest.mark.parametrize(
