@@ -29,6 +29,9 @@ class Purpose(IntEnum):
     OUTSIDE = 13  # the number of relevant documents outside the pool
     LISTS = 14  # the pairs of lists that users compare
     COMPARISONS = 20  # the pairs of documents that a campaign compares
+    QUESTIONS = 24  # the documents of a question drawn at random
+    SIDES = 25  # the sides on which two documents are shown
+    ANSWERS = 26  # the answers of a simulated assessor about two documents
 
 
 def stream(seed: int, *keys: int | str) -> np.random.Generator:

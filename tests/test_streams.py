@@ -47,6 +47,9 @@ def test_what_a_seed_means_stays():
         "OUTSIDE": 13,
         "LISTS": 14,
         "COMPARISONS": 20,
+        "QUESTIONS": 24,
+        "SIDES": 25,
+        "ANSWERS": 26,
     }
     assert len(Purpose.__members__) == len(Purpose)  # no two names for one number
 

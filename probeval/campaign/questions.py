@@ -16,6 +16,7 @@ import numpy as np
 
 from probeval.campaign.events import Question, comparison
 from probeval.preferences.design import DocPair, pair_list
+from probeval.selection.pairs import SECONDS
 from probeval.selection.topics import Queue
 from probeval.streams import Purpose, stream
 
@@ -26,14 +27,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PER_DOCUMENT",
-    "PRIOR_SECONDS",
     "ComparisonDesign",
     "QuestionQueues",
     "next_questions",
     "seconds_per_answer",
 ]
 
-PRIOR_SECONDS = {"grade": 25.0, "preference": 18.0, "magnitude": 25.0}  # per answer, until the log tells
 FEWEST_TIMED = 10  # answers of a kind with a measured time, for their median to count
 SIZE, DEGREE, DIVISIONS = 8, 3, 11  # documents per group, others that each meets, and divisions, as published
 PER_DOCUMENT = DIVISIONS * (DEGREE + 1) // 2  # comparisons of the whole design per document of the pool, at most
@@ -131,10 +130,12 @@ def next_questions(state: State, candidates: Candidates, snapshot: ModelSnapshot
     ``grades``
         Documents, the most valuable first.
     ``preferences``, ``magnitudes``
-        The pairs of the design, the most valuable group first, division after division.
+        The comparisons that the snapshot proposes, by their gain (:func:`probeval.selection.next_questions`). Before
+        the first snapshot, or with a policy that does not choose comparisons, the pairs of the design, the most
+        valuable group first, division after division.
     ``mixed``
-        Documents and pairs of the design, by value per second: an answer takes as long as the median of the latest
-        ones of its kind (:func:`seconds_per_answer`), in whole seconds.
+        Documents and comparisons, by value per second: an answer takes as long as the median of the latest ones of its
+        kind (:func:`seconds_per_answer`), in whole seconds.
 
     Parameters
     ----------
@@ -152,9 +153,18 @@ def next_questions(state: State, candidates: Candidates, snapshot: ModelSnapshot
     best = popular if proposed is None else proposed
     is_valued = snapshot is None or bool(snapshot.values)
     design = candidates.design(setup.seed)
+    chosen = () if snapshot is None else tuple(map(_Asked, snapshot.comparisons, snapshot.comparison_values))
     if setup.ask != "mixed":
+        before = (_as_queue(chosen),) if chosen else ()
         return design.queues(
-            setup.ask, (best,), lambda: QuestionQueues(_Divisions(design, _worth(best, is_valued)), design)
+            setup.ask,
+            (best, chosen),
+            lambda: QuestionQueues(_Divisions(design, _worth(best, is_valued), before), design),
+        )
+    if snapshot is not None and chosen:
+        documents = [_Asked(*each) for each in zip(snapshot.queue, snapshot.values, snapshot.due, strict=True)]
+        return design.queues(
+            setup.ask, (best, chosen), lambda: QuestionQueues([_as_queue([*documents, *chosen]), popular], design)
         )
     seconds = {kind: max(1, round(each)) for kind, each in seconds_per_answer(state).items()}
     return design.queues(
@@ -175,6 +185,7 @@ def _mixed(
     seconds: Mapping[str, int],
     popular: Queue[Question, str],
 ) -> QuestionQueues:
+    """Documents, and pairs of the design, by value per second."""
     documents = [
         _Asked(question, worth[question] / seconds["grade"], due)
         for question, due in zip(best.pairs, best.due, strict=True)
@@ -193,13 +204,18 @@ class _Asked(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Divisions:
-    """The queue of each division of a design, made when it is needed; ``worth`` is the value of a document."""
+    """The queue of each division of a design, made when it is needed; ``worth`` is the value of a document.
+
+    Queues ``before`` come first.
+    """
 
     design: ComparisonDesign
     worth: Mapping[Question, float]
+    before: tuple[Queue[Question, str], ...] = ()
     made: dict[int, Queue[Question, str]] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[Queue[Question, str]]:
+        yield from self.before
         for number in range(DIVISIONS):
             if number not in self.made:
                 self.made[number] = _as_queue(_asked(self.design.division(number), self.worth))
@@ -236,5 +252,5 @@ def seconds_per_answer(state: State) -> dict[str, float]:
     timed = state.paces
     return {
         kind: median(timed[kind]) if len(timed.get(kind, ())) >= FEWEST_TIMED else prior
-        for kind, prior in PRIOR_SECONDS.items()
+        for kind, prior in SECONDS.items()
     }

@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from probeval.campaign.controls import PAIR
+from probeval.campaign.events import Question, comparison
+from probeval.campaign.questions import seconds_per_answer
 from probeval.campaign.setup import Setup
 from probeval.campaign.shares import tendencies
 from probeval.campaign.snapshot import ForecastDocument, ModelSnapshot, TendencyDocument, target_confidence
 from probeval.campaign.state import State
+from probeval.data.answers import PairAnswers
 from probeval.data.collection import Collection
 from probeval.data.judgments import Judgments
 from probeval.relevance import Card, Hierarchical, choose_model
@@ -23,8 +27,9 @@ from probeval.selection.topics import PER_TOPIC
 from probeval.streams import Purpose, stream
 
 if TYPE_CHECKING:
+    from probeval.arrays import Floats
     from probeval.relevance.models.base import Predicts
-    from probeval.selection import AuditReport, Judging, JudgingState
+    from probeval.selection import AuditReport, Judging, JudgingState, Questions
 
 __all__ = ["AHEAD", "ModelRunner", "forecast_is_due"]
 
@@ -53,17 +58,16 @@ class ModelRunner:
         self._collection, self._card = collection, card
         self._judging_state: JudgingState | None = None
         self._setup: Setup | None = None
-        self._answers: tuple[Any, Any] | None = None  # those that the judging state includes
         self._assessors: tuple[int, tuple[TendencyDocument, ...]] | None = None  # by the last change
 
     def judging_state(self, state: State) -> JudgingState:
         """Scores, ranking and the next pairs, given the judgments of this state."""
-        judgments, last, answers = state.evidence, self._judging_state, (state.compared, state.settled)
-        same = self._setup == state.settings and self._answers == answers
-        if last is not None and same and _grew(last.judgments, judgments):
-            self._judging_state = last.after(judgments)
+        judgments, last, answers = state.evidence, self._judging_state, _answers(state)
+        same = last is not None and self._setup == state.settings
+        if last is not None and same and _grew(last.judgments, judgments) and _more(last.answers, answers):
+            self._judging_state = last.after(judgments, answers=answers)
         else:
-            self._setup, self._answers = state.settings, answers
+            self._setup = state.settings
             self._judging_state = self._judging(state).begin()
         return self._judging_state
 
@@ -87,7 +91,12 @@ class ModelRunner:
         pool, ranking = judged.judging.pool, judged.ranking
         check = Stopping.parse(state.settings.stopping).check(judged)
         table = ranking.to_frame(level=LEVEL)
-        proposed = _propose(state, judged, min(ahead, len(pool) - judged.scores.judged), last=last, now=now)
+        asked = _questions(state, judged, ahead)
+        if state.settings.ask == "mixed" and asked is not None:
+            proposed = _grades(judged, asked)
+        else:
+            proposed = _propose(state, judged, min(ahead, len(pool) - judged.scores.judged), last=last, now=now)
+        compared = _compared(judged, asked)
         return ModelSnapshot(
             number=state.number,
             time=now,
@@ -104,6 +113,8 @@ class ModelRunner:
             picks=proposed.picks,
             values=proposed.values,
             due=proposed.due,
+            comparisons=tuple(compared),
+            comparison_values=tuple(compared.values()),
             forecast=self._forecast(judged, state) if forecast else None if last is None else last.forecast,
             uncertainty=_uncertainty(judged),
             tendencies=self._tendencies(state),
@@ -157,7 +168,7 @@ class ModelRunner:
         from probeval.selection import Judging
 
         setup = state.settings
-        collection = replace(self._collection, judgments=state.evidence, answers=state.pair_answers)
+        collection = replace(self._collection, judgments=state.evidence, answers=_answers(state))
         return Judging.of(
             collection,
             model=self._model(setup, collection),
@@ -205,6 +216,55 @@ def _propose(state: State, judged: JudgingState, ahead: int, *, last: ModelSnaps
     foreseen = foresee(judged, Batch(chosen, np.full(len(chosen), np.nan)))
     picks = (*waiting.values(), *foresee(judged, draws), *foreseen)
     return _Proposed(queue.pairs, picks, tuple(queue.values), tuple(queue.due))
+
+
+def _answers(state: State) -> PairAnswers | None:
+    """The answers about two documents that count; none at all only if they are not asked for."""
+    found = state.pair_answers
+    return PairAnswers.none() if found is None and state.settings.ask != "grades" else found
+
+
+def _questions(state: State, judged: JudgingState, ahead: int) -> Questions | None:
+    """The next questions by their gain per second, where comparisons are asked for and can be chosen by it."""
+    setup, pool = state.settings, judged.judging.pool
+    if setup.ask == "grades" or not judged.chooses_comparisons:
+        return None
+    asked = [question for question in state.compared if len(question) > PAIR]
+    queries = [query for query, _, _ in asked]
+    left, right = (pool.locate(queries, [question[at] for question in asked]).tolist() for at in (1, 2))
+    taken = [key for key in zip(left, right, strict=True) if min(key) >= 0]
+    return judged.questions(ahead, ask=setup.ask, seconds=seconds_per_answer(state), taken=taken)
+
+
+def _grades(judged: JudgingState, asked: Questions) -> _Proposed:
+    """The documents to grade among these questions, with their predictions."""
+    from probeval.selection import Batch, foresee
+
+    at = np.flatnonzero(~asked.compares)
+    batch = Batch(asked.left[at], asked.probability[at])
+    due = tuple(int(i) if drawn else None for i, drawn in zip(at, batch.drawn, strict=True))
+    return _Proposed(batch.pairs.tolist(), foresee(judged, batch), tuple(_worth(asked)[at].tolist()), due)
+
+
+def _compared(judged: JudgingState, asked: Questions | None) -> dict[Question, float]:
+    """The documents to compare among these questions, and the value of each answer per second."""
+    if asked is None:
+        return {}
+    pool, worth = judged.judging.pool, _worth(asked)
+    out: dict[Question, float] = {}
+    for at in np.flatnonzero(asked.compares).tolist():
+        query, left = pool.label(int(asked.left[at]))
+        out[comparison(query, left, pool.label(int(asked.right[at]))[1])] = float(worth[at])
+    return out
+
+
+def _worth(asked: Questions) -> Floats:
+    """The value of each question, those drawn at random as much as the one before them, shape (n,)."""
+    known = np.flatnonzero(~np.isnan(asked.value))
+    if not len(known):
+        return np.zeros(len(asked))
+    at = known[np.maximum(np.searchsorted(known, np.arange(len(asked)), "right") - 1, 0)]
+    return np.asarray(asked.value[at])
 
 
 def _waiting(state: State, judged: JudgingState, last: ModelSnapshot) -> dict[int, Pick]:
@@ -260,6 +320,13 @@ def forecast_is_due(snapshot: ModelSnapshot, setup: Setup) -> bool:
     if last is None or last["target"] != target:
         return True
     return snapshot.judged - last["judged"] >= max(FORECAST_FROM, FORECAST_AGAIN * last["judged"])
+
+
+def _more(before: PairAnswers | None, after: PairAnswers | None) -> bool:
+    """Whether answers were only added: none was withdrawn, changed or overruled."""
+    if before is None or after is None:
+        return before is after
+    return len(after) >= len(before) and after.take(slice(len(before))).to_frame().equals(before.to_frame())
 
 
 def _grew(before: Judgments, after: Judgments) -> bool:

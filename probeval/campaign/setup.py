@@ -12,11 +12,12 @@ from probeval.data.judgments import GRADE_RULES
 from probeval.data.scale import Scale
 from probeval.display import Brief
 from probeval.errors import CampaignError, did_you_mean
+from probeval.selection.pairs import ASK
 from probeval.selection.topics import check_stay, check_topics
 
 __all__ = ["ASKS", "LEASE", "Setup"]
 
-ASKS = ("grades", "preferences", "magnitudes", "mixed")
+ASKS = tuple(ASK)
 LEASE = 900.0  # seconds
 
 

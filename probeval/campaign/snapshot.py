@@ -144,6 +144,9 @@ class ModelSnapshot(Shown):
     values, due
         The value of each pair of the queue, and when it is due if it was drawn at random
         (:class:`probeval.selection.topics.Queue`). Without values, in order.
+    comparisons, comparison_values
+        Two documents to compare, and what each answer is worth per second, as are then the values of a mixed queue;
+        none if the model does not choose them.
     forecast
         The expected rise of confidence to the target; None before the first forecast. It is made again after every few
         dozen judgments.
@@ -172,6 +175,8 @@ class ModelSnapshot(Shown):
     picks: tuple[Pick, ...] = ()
     values: tuple[float, ...] = ()
     due: tuple[int | None, ...] = ()
+    comparisons: tuple[Question, ...] = ()
+    comparison_values: tuple[float, ...] = ()
     forecast: ForecastDocument | None = None
     uncertainty: Mapping[str, float] = field(default_factory=dict)
     tendencies: tuple[TendencyDocument, ...] = ()
@@ -247,6 +252,8 @@ class ModelSnapshot(Shown):
         rest |= {"values": tuple(rest.get("values", ())), "due": tuple(rest.get("due", ()))}
         rest["tendencies"] = tuple(rest.get("tendencies", ()))
         rest["answering"] = tuple(rest.get("answering", ()))
+        rest["comparisons"] = tuple(tuple(question) for question in rest.get("comparisons", ()))
+        rest["comparison_values"] = tuple(rest.get("comparison_values", ()))
         return cls(**{name: row[name] for name in HEAD}, **rest)
 
 

@@ -61,6 +61,12 @@ class PairAnswers:
     assessor: Ids
     seconds: Floats
 
+    @classmethod
+    def none(cls) -> PairAnswers:
+        """Return an empty table: no answers so far."""
+        empty, codes = objects([]), np.empty(0, dtype=np.int64)
+        return cls(empty, empty, empty, codes, codes, np.empty((0, 2)), empty, np.empty(0))
+
     def __post_init__(self) -> None:
         same = np.flatnonzero(self.left == self.right)
         if same.size:
@@ -97,6 +103,11 @@ class PairAnswers:
     def take(self, which: Any) -> PairAnswers:
         """These answers alone, by positions or by a mask."""
         return PairAnswers(*(getattr(self, name)[which] for name in self.__dataclass_fields__))
+
+    def with_more(self, more: PairAnswers) -> PairAnswers:
+        """These answers, and more after them."""
+        names = self.__dataclass_fields__
+        return PairAnswers(*(np.concatenate([getattr(self, name), getattr(more, name)]) for name in names))
 
     def by_query(self) -> Iterator[tuple[str, PairAnswers]]:
         """The answers of each query, in the order of the queries' first answers."""

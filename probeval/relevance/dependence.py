@@ -185,36 +185,39 @@ class Linearised:
             out -= pushed.T @ (self.to_local[query].T @ columns[_pairs(self.problem, query)])
         return out
 
-    def _times_block(self, block: QueryBlock, columns: Floats, campaign: Floats) -> Floats:
-        """Return a block's rows of the covariance matrix times the columns; ``campaign`` is the campaign-level term."""
+    def _times_block(self, block: QueryBlock, columns: Floats, campaign: Floats, of: Linearised) -> Floats:
+        """Return a block's rows of the covariance of another with this one, times the columns.
+
+        ``campaign`` is the campaign-level term.
+        """
         design, layout = self.problem.design, self.problem.layout
         query, n_queries = (
             design.pool.query[block.pairs] - block.queries.start,
             block.queries.stop - block.queries.start,
         )
-        slope, gaps = self.slope[block.pairs, None], campaign[layout["gaps"]]
+        gaps = campaign[layout["gaps"]]
         out = design.terms[block.pairs] @ campaign[layout["coefficients"]]
         out += campaign[layout["first_cut"]] + self._middle @ gaps
         for common in design.campaign_columns:
             out += common.columns.take(block.pairs).times(campaign[layout[common.name]])
-        scaled = slope * columns[block.pairs]
+        scaled = self.slope[block.pairs, None] * columns[block.pairs]
         for effect in design.of_query:
             inner = effect.columns.take(block.pairs).gram_by_query(scaled, query, n_queries)
             out += np.multiply(inner, self._variances[effect.name], out=inner)
         if self._measured is not None:
             out += self._measured.response(block.pairs) @ campaign[layout.columns]
             out += self._measured.times(block, scaled)
-        out *= slope
-        out += self.apart[block.pairs] @ gaps
+        out *= of.slope[block.pairs, None]
+        out += of.apart[block.pairs] @ gaps
         if self._scale_variance:
-            entries = (self.scale_slope[block.pairs], query, np.arange(len(query) + 1))
-            scales = csr_array(entries, shape=(len(query), n_queries))
-            out += self._scale_variance * np.asarray(scales @ np.asarray(scales.T @ columns[block.pairs]))
+            at, shape = (query, np.arange(len(query) + 1)), (len(query), n_queries)
+            mine_scales, of_scales = (csr_array((x.scale_slope[block.pairs], *at), shape=shape) for x in (self, of))
+            out += self._scale_variance * np.asarray(of_scales @ np.asarray(mine_scales.T @ columns[block.pairs]))
         for judged in self._judged(block):
-            mine, t = _pairs(self.problem, judged), self.to_local[judged]
-            known = self._resolvents[judged] @ (t.T @ columns[mine])
+            mine = _pairs(self.problem, judged)
+            known = self._resolvents[judged] @ (self.to_local[judged].T @ columns[mine])
             known += self.mode.pushed[self._coordinates[judged]] @ campaign
-            out[mine.start - block.pairs.start : mine.stop - block.pairs.start] -= t @ known
+            out[mine.start - block.pairs.start : mine.stop - block.pairs.start] -= of.to_local[judged] @ known
         return np.asarray(out)
 
     def _judged(self, block: QueryBlock) -> list[int]:
@@ -270,30 +273,59 @@ class Linearised:
 
     def times(self, columns: Floats) -> Floats:
         """Return the covariance matrix times some columns, shape (pair, column), by blocks of queries."""
+        return self.times_across(self, columns)
+
+    def times_across(self, of: Linearised, columns: Floats) -> Floats:
+        """Return the covariance of another's quantities with these, times some columns, shape (pair, column)."""
         _ = self._middle, self._variances, self._resolvents, self._coordinates  # compute once, before threads need them
         blocks = self._blocks(columns.shape[1])
         toward = np.asarray(sum(in_order(lambda block: self._toward_campaign(block, columns), blocks)))
         campaign = self._root.T @ (self._root @ toward)
-        return np.concatenate(list(in_order(lambda block: self._times_block(block, columns, campaign), blocks)))
+        return np.concatenate(list(in_order(lambda block: self._times_block(block, columns, campaign, of), blocks)))
 
     def between(self, pairs: Ints) -> Floats:
         """Return the covariance matrix of some pairs, shape (n, n)."""
-        moved = self._campaign_rows(pairs) @ self._root.T
-        out = moved @ moved.T
+        return self.between_across(self, pairs)
+
+    def between_across(self, of: Linearised, pairs: Ints) -> Floats:
+        """Return the covariance of another's quantities of some pairs with these, shape (n, n)."""
+        out = (of._campaign_rows(pairs) @ self._root.T) @ (self._campaign_rows(pairs) @ self._root.T).T
         rows = {e.name: e.columns.rows(pairs) for e in self.problem.design.of_query}
         query = self.problem.design.pool.query[pairs]
         for q in np.unique(query).tolist():
             at = np.flatnonzero(query == q)
-            slope, scale = self.slope[pairs[at]], self.scale_slope[pairs[at]]
+            mine, row = pairs[at], pairs[at] - _pairs(self.problem, q).start
             local = sum(self._variances[name] * r[at] @ r[at].T for name, r in rows.items())
             if self._measured is not None:
-                row = pairs[at] - _pairs(self.problem, q).start
                 local = local + self._measured.covariance(q, row, row)
-            local = slope[:, None] * local * slope + self._scale_variance * np.outer(scale, scale)
+            local = of.slope[mine, None] * local * self.slope[mine]
+            local = local + self._scale_variance * np.outer(of.scale_slope[mine], self.scale_slope[mine])
             if q in self.to_local:
-                t = self.to_local[q][pairs[at] - _pairs(self.problem, q).start]
-                local = local - t @ self._resolvents[q] @ t.T
+                local = local - of.to_local[q][row] @ self._resolvents[q] @ self.to_local[q][row].T
             out[np.ix_(at, at)] += local
+        return np.asarray(out)
+
+    @cached_property
+    def latent(self) -> Linearised:
+        r"""The same posterior for the latent relevance :math:`\theta` of pairs instead of their gains, judged ones too.
+
+        A shift common to all pairs is part of it; the difference of two pairs is free of cutpoints.
+        """
+        one, none = np.ones(len(self.slope)), np.zeros(len(self.slope))
+        to_local = _to_local(self.problem, self.mode, one, none)
+        return Linearised(self.problem, self.mode, one, none, np.zeros_like(self.apart), to_local)
+
+    @cached_property
+    def centre(self) -> Floats:
+        """The mean of each pair's latent relevance, cutpoints aside, shape (pair,)."""
+        design, campaign = self.problem.design, self.mode.campaign[self.problem.layout.columns]
+        out = design.terms @ campaign[: design.terms.shape[1]]
+        for common in design.campaign_columns:
+            out += common.columns.times(self.mode.campaign[self.problem.layout[common.name], None])[:, 0]
+        if self._measured is not None:
+            out += self._measured.offset + self._measured.response() @ campaign
+        for query, t in self.latent.to_local.items():
+            out[_pairs(self.problem, query)] += t @ self.mode.weight[self._coordinates[query]]
         return np.asarray(out)
 
 

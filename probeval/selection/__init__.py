@@ -3,10 +3,12 @@
 from probeval.selection.answers import answers_of
 from probeval.selection.audit import AuditDocument, AuditReport, Pick, audit, foresee
 from probeval.selection.batch import Batch, choose
+from probeval.selection.comparisons import PairQuestion, Preference, Ratio
 from probeval.selection.context import SelectionContext
 from probeval.selection.goals import GOALS, Goal
 from probeval.selection.judging import Judging, JudgingState
 from probeval.selection.labels import LabelsUsed, labels_of, labels_used
+from probeval.selection.pairs import ASK, Questions, next_questions
 from probeval.selection.policies import EXPLORE, POLICIES, Policy, PolicyFunction, register_policy
 from probeval.selection.reuse import (
     ClassicalScore,
@@ -24,6 +26,7 @@ from probeval.selection.two_systems import TwoSystems, decide, without_labels
 from probeval.selection.verdict import Verdict, fairness
 
 __all__ = [
+    "ASK",
     "EXPLORE",
     "GOALS",
     "POLICIES",
@@ -39,10 +42,14 @@ __all__ = [
     "LaterSystem",
     "ModelScore",
     "Narrowing",
+    "PairQuestion",
     "Pick",
     "Policy",
     "PolicyFunction",
+    "Preference",
+    "Questions",
     "Rate",
+    "Ratio",
     "SelectionContext",
     "Stopping",
     "StoppingCheck",
@@ -62,6 +69,7 @@ __all__ = [
     "labels_used",
     "measure_later",
     "narrowing",
+    "next_questions",
     "register_policy",
     "register_rule",
     "trust",

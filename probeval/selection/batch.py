@@ -22,8 +22,10 @@ __all__ = [
     "check_exploration",
     "choose",
     "choose_by_topic",
+    "draw_pair",
     "draw_pairs",
     "draw_probability",
+    "exploratory",
     "in_turn",
 ]
 
@@ -154,17 +156,26 @@ def draw_pairs(
 
     The pairs ``near``, of topics that assessors judge now, are drawn more often (:func:`draw_probability`).
     """
-    check_exploration(explore)
     start, open_ = len(context.judgments), offered & ~context.judged
-    # Judgment j explores when the running share passes a whole number: evenly spread for any batch size.
-    positions = np.flatnonzero(
-        np.floor((start + 1 + np.arange(n)) * explore) > np.floor((start + np.arange(n)) * explore)
-    )
+    positions = exploratory(start, n, explore)
     pairs, probability = np.empty(len(positions), dtype=np.int64), np.empty(len(positions))
     for i, at in enumerate(positions):
-        pairs[i], probability[i] = _draw(context, open_, start + int(at), near)
+        pairs[i], probability[i] = draw_pair(context, open_, start + int(at), near)
         open_[pairs[i]] = False
     return positions, Batch(frozen(pairs), frozen(probability))
+
+
+def exploratory(start: int, n: int, explore: float) -> Ints:
+    """Return which of the next ``n`` judgments explore, after ``start`` of them: evenly spread for any batch size.
+
+    Judgment :math:`j` explores when the running share passes a whole number.
+
+    >>> exploratory(5, 20, 0.1)
+    array([ 4, 14])
+    """
+    check_exploration(explore)
+    number = start + np.arange(n)
+    return np.flatnonzero(np.floor((number + 1) * explore) > np.floor(number * explore))
 
 
 def check_exploration(explore: float) -> None:
@@ -212,7 +223,9 @@ def _within(pairs: Ints, n: int, joint_value: JointValue, context: SelectionCont
     return np.asarray(pairs[at]), values
 
 
-def in_turn(covariance: Floats, variance: Floats, between: Floats, n: int, value: Floats) -> tuple[Ints, Floats]:
+def in_turn(
+    covariance: Floats, variance: Floats, between: Floats, n: int, value: Floats, *, cost: Floats | float = 1.0
+) -> tuple[Ints, Floats]:
     r"""Repeatedly take the pair of the highest value, and condition the others on it; return them and their values.
 
     With :math:`x` taken, :math:`g_d` falls by :math:`\text{Cov}(G_d, G_x)\, g_x / \text{Var}[G_x]` and
@@ -229,6 +242,8 @@ def in_turn(covariance: Floats, variance: Floats, between: Floats, n: int, value
         The number of pairs to take.
     value
         The matrix :math:`M` of the value :math:`g_d' M g_d / \text{Var}[G_d]` of a pair, shape (system, system).
+    cost
+        What each pair costs, shape (pair,): values are divided by it.
     """
     n = min(n, len(variance))
     covariance, variance = covariance.copy(), variance.copy()
@@ -239,7 +254,7 @@ def in_turn(covariance: Floats, variance: Floats, between: Floats, n: int, value
     for k in range(n):
         if k % EXACT == 0:
             total = ((covariance @ value) * covariance).sum(axis=1)
-        worth = np.divide(total, variance, out=np.zeros(len(total)), where=variance > TIE)
+        worth = np.divide(total, variance, out=np.zeros(len(total)), where=variance > TIE) / cost
         at = int(_best(worth, free, 1)[0])
         free[at] = False
         out[k], values[k] = at, worth[at]
@@ -274,7 +289,7 @@ def draw_probability(context: SelectionContext, open_: Bools, near: Bools | None
     return np.asarray(FAR * every + (1 - FAR) * np.where(near, every, 0.0) / every[near].sum())
 
 
-def _draw(context: SelectionContext, open_: Bools, number: int, near: Bools | None) -> tuple[int, float]:
+def draw_pair(context: SelectionContext, open_: Bools, number: int, near: Bools | None = None) -> tuple[int, float]:
     """Draw the pair of one judgment by its number; return it and its probability."""
     pairs = np.flatnonzero(open_)
     probability = draw_probability(context, open_, near)[pairs]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from probeval.arrays import Bools, Floats
+from probeval.data.answers import PairAnswers
 from probeval.data.collection import Collection
 from probeval.data.judgments import Judgments
 from probeval.data.pool import Pool
@@ -24,8 +25,10 @@ from probeval.scores.compare import check_rope
 from probeval.scores.evaluate import as_metric
 from probeval.scores.ideal import retrieved_pairs
 from probeval.selection.batch import Batch, choose, choose_by_topic, draw_pairs
+from probeval.selection.comparisons import PairQuestion
 from probeval.selection.context import SelectionContext
 from probeval.selection.goals import Goal
+from probeval.selection.pairs import Questions, next_questions
 from probeval.selection.policies import Policy, PolicyFunction, as_policy
 from probeval.selection.topics import Queue
 from probeval.streams import Purpose, stream
@@ -213,19 +216,26 @@ class Judging(Brief):
         return self.runs.pool
 
     def begin(self) -> JudgingState:
-        """Return the first state: the judgments of the collection."""
+        """Return the first state: the judgments and the answers of the collection."""
         judgments = self.collection.judgments
-        return self.state(Judgments.none(self.pool) if judgments is None else judgments)
+        return self.state(
+            Judgments.none(self.pool) if judgments is None else judgments, answers=self.collection.answers
+        )
 
-    def state(self, judgments: Judgments, *, last: Prediction | None = None) -> JudgingState:
-        """Return the state with these judgments; ``last`` is an earlier prediction, the start of the fit."""
+    def state(
+        self, judgments: Judgments, *, answers: PairAnswers | None = None, last: Prediction | None = None
+    ) -> JudgingState:
+        """Return the state with these judgments, and answers about two documents.
+
+        ``last`` is an earlier prediction, the start of the fit.
+        """
         now = judgments if len(judgments) else None
-        prediction = self.online.after(now, stream(self.seed, Purpose.PREDICTION), last=last)
+        prediction = self.online.after(now, stream(self.seed, Purpose.PREDICTION), answers=answers, last=last)
         if self.outside is not None:
             lists = self.collection.runs.top(self.depth)
             outside = self.outside.on(lists, self.scale, stream(self.seed, Purpose.OUTSIDE))
             prediction = replace(prediction, relevance=prediction.relevance.with_outside(outside))
-        return JudgingState(self, judgments, prediction, len(judgments))
+        return JudgingState(self, judgments, prediction, len(judgments) + _count(answers), answers)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -241,13 +251,16 @@ class JudgingState(Brief):
     prediction
         The current prediction.
     learned
-        The number of judgments at the last fit.
+        The number of judgments and answers at the last fit.
+    answers
+        All answers about two documents so far; None if they are not asked for.
     """
 
     judging: Judging
     judgments: Judgments
     prediction: Prediction
     learned: int
+    answers: PairAnswers | None = None
 
     @cached_property
     def context(self) -> SelectionContext:
@@ -268,8 +281,9 @@ class JudgingState(Brief):
 
     @property
     def collection(self) -> Collection:
-        """The collection with the judgments so far."""
-        return replace(self.judging.collection, judgments=self.judgments if len(self.judgments) else None)
+        """The collection with the judgments and the answers so far."""
+        judgments = self.judgments if len(self.judgments) else None
+        return replace(self.judging.collection, judgments=judgments, answers=self.answers)
 
     @property
     def goal(self) -> Goal:
@@ -301,6 +315,39 @@ class JudgingState(Brief):
         with one_thread():
             return choose(self.context, judging.policy, n, goal=self.goal, offered=offered, explore=judging.explore)
 
+    @property
+    def chooses_comparisons(self) -> bool:
+        """Whether two documents to compare can be chosen by their gain: by the policy, the goal and the model."""
+        chosen_by_gain = self.judging.policy.joint_value is not None and self.goal.about_scores
+        return chosen_by_gain and self.prediction.posterior is not None
+
+    def questions(
+        self,
+        n: int = 1,
+        *,
+        ask: str = "mixed",
+        answering: Mapping[str, PairQuestion] | None = None,
+        seconds: Mapping[str, float] | None = None,
+        taken: Iterable[tuple[int, int]] = (),
+    ) -> Questions:
+        """Return the next ``n`` questions, about one document or two (:func:`probeval.selection.next_questions`)."""
+        judging = self.judging
+        offered = np.ones(len(judging.pool), dtype=bool) if judging.offered is None else judging.offered
+        with one_thread():
+            return next_questions(
+                self.context,
+                n,
+                ask=ask,
+                goal=self.goal,
+                offered=offered,
+                policy=judging.policy,
+                explore=judging.explore,
+                answering=answering,
+                seconds=seconds,
+                asked=len(self.judgments) + _count(self.answers),
+                taken=taken,
+            )
+
     def by_topic(
         self, n: int, *, per_topic: int, waiting: Iterable[int] = (), current: Iterable[int] = ()
     ) -> tuple[Queue[int, int], Batch]:
@@ -331,11 +378,17 @@ class JudgingState(Brief):
         worth = [*[0.0] * (len(early) + len(draws)), *values.tolist()]
         return Queue(pairs, judging.pool.query[pairs].tolist(), worth, due), draws
 
-    def after(self, judgments: Judgments) -> JudgingState:
-        """Return the state with these judgments, old and new."""
-        if len(judgments) - self.learned < self.judging.refresh:
-            return replace(self, judgments=judgments, prediction=self.prediction.knowing(judgments))
-        return self.judging.state(judgments, last=self.prediction)
+    def after(self, judgments: Judgments, *, answers: PairAnswers | None = None) -> JudgingState:
+        """Return the state with these judgments and answers, old and new; without answers, with those of before."""
+        answers = self.answers if answers is None else answers
+        if len(judgments) + _count(answers) - self.learned < self.judging.refresh:
+            known = self.prediction.knowing(judgments)
+            return replace(self, judgments=judgments, answers=answers, prediction=known)
+        return self.judging.state(judgments, answers=answers, last=self.prediction)
+
+
+def _count(answers: PairAnswers | None) -> int:
+    return 0 if answers is None else len(answers)
 
 
 def _retrieved(collection: Collection, runs: Runs) -> Bools | None:

@@ -5,6 +5,7 @@ from probeval.simulation.heldout import HeldOut, restrict
 from probeval.simulation.plan import TARGETS, Plan, Planned, Prices, plan, resize
 from probeval.simulation.points import BINS, Bins, Point, measure_point, tau_and_accuracy
 from probeval.simulation.protocol import Contender, SimulationProtocol, label_baselines
+from probeval.simulation.questions import QuestionStep, QuestionTrajectory, SimulatedComparer, replay_questions
 from probeval.simulation.replay import SimulatedAssessor, replay
 from probeval.simulation.reuse import ReuseStudy, leave_teams_out
 from probeval.simulation.significance_rules import RuleDecisions, apply_rules
@@ -28,9 +29,12 @@ __all__ = [
     "Planned",
     "Point",
     "Prices",
+    "QuestionStep",
+    "QuestionTrajectory",
     "ReuseStudy",
     "RuleDecisions",
     "SimulatedAssessor",
+    "SimulatedComparer",
     "Simulation",
     "SimulationProtocol",
     "Trajectory",
@@ -45,6 +49,7 @@ __all__ = [
     "measure_point",
     "plan",
     "replay",
+    "replay_questions",
     "resize",
     "restrict",
     "simulate",

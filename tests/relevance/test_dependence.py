@@ -160,3 +160,25 @@ def test_a_model_that_looks_at_judgments_is_designed_anew():
     some = campaign(scale)
     assert follow(Hierarchical(prior), some, depth=DEPTH, scale=scale).design is None
     assert follow(Hierarchical(PRIOR), some, depth=DEPTH, scale=scale).design is not None
+
+
+@pytest.mark.parametrize("scale", [Scale.binary(), Scale.graded(3)], ids=str)
+def test_latent_relevance_and_gains_are_one_normal(scale):
+    found, fit, relevance = linearised(scale)
+    n, latent = len(relevance.pool), found.latent
+    across = found.times_across(latent, np.eye(n))
+    np.testing.assert_allclose(found.between_across(latent, np.arange(n)), across, atol=1e-12)
+    np.testing.assert_allclose(latent.times_across(found, np.eye(n)), across.T, atol=1e-12)
+    if len(scale) == 2:  # one cutpoint: a gain is its slope times the logit
+        np.testing.assert_allclose(across, latent.between(np.arange(n)) * found.slope, atol=1e-12)
+    whole = np.block([[found.between(np.arange(n)), across.T], [across, latent.between(np.arange(n))]])
+    assert np.linalg.eigvalsh(whole).min() > -1e-10
+    # The differences of two pairs, by many draws of the predictors.
+    draws = 20_000
+    eta, _ = fit.draw(draws, np.random.default_rng(8)).whole()
+    apart, formula = eta - eta[:, [3]], latent.between(np.arange(n))
+    formula = formula - formula[[3]] - formula[:, [3]] + formula[3, 3]
+    error = np.sqrt((formula**2 + np.outer(np.diag(formula), np.diag(formula))) / draws)
+    assert np.all(np.abs(np.cov(apart.T) - formula) <= 5 * error + 1e-9)
+    spread = np.sqrt(np.diag(formula) / draws)
+    np.testing.assert_array_less(np.abs(apart.mean(axis=0) - (found.centre - found.centre[3])), 5 * spread + 1e-9)

@@ -132,10 +132,10 @@ class Hierarchical(Brief):
         """
         judged = collection.codes_on(design.pool, design.scale)
         with one_thread():
-            if collection.has_answers:
+            # Without any so far, answers that are asked for are part of the model all the same.
+            if collection.answers is not None or collection.magnitudes is not None:
                 observations = observe(design.pool, collection.answers, collection.magnitudes)
-                if len(observations):
-                    return fit_with_answers(design, judged, observations, last=last)
+                return fit_with_answers(design, judged, observations, last=last)
             return fit_laplace(design, judged, start=None if last is None else last.start)
 
     def predict(
