@@ -44,15 +44,12 @@ from probeval.selection import Pick
 __all__ = ["KINDS", "decode", "encode"]
 
 HEAD = ("number", "time", "by", "token")
-KINDS: dict[str, type[Event]] = {
-    event.kind: event
-    for event in (
-        Created, Changed, GuidelineChanged, QueryGuidelinesChanged, QueriesChanged, GoldChanged, GoldOrdersChanged,
-        TopicsAssigned, Leased, Released, Judged, Compared, Withdrawn, Skipped, Flagged, Commented, Adjudicated,
-        ComparisonAdjudicated, Imported, Labelled, RunsAdded, PhaseChanged, Invited, Revoked, SignedIn, SignedOut,
-        *STUDY_EVENTS,
-    )
-}  # fmt: skip
+CAMPAIGN_EVENTS: tuple[type[Event], ...] = (
+    Created, Changed, GuidelineChanged, QueryGuidelinesChanged, QueriesChanged, GoldChanged, GoldOrdersChanged,
+    TopicsAssigned, Leased, Released, Judged, Compared, Withdrawn, Skipped, Flagged, Commented, Adjudicated,
+    ComparisonAdjudicated, Imported, Labelled, RunsAdded, PhaseChanged, Invited, Revoked, SignedIn, SignedOut,
+)  # fmt: skip
+KINDS = {event.kind: event for event in (*CAMPAIGN_EVENTS, *STUDY_EVENTS)}
 
 
 def encode(event: Event) -> dict[str, Any]:

@@ -125,7 +125,7 @@ def create(
         pairs=pairs,
         traps=traps,
         depth=depth,
-        scale=grades if gain is None else grades.with_gain(gain.value),
+        scale=grades if gain is None else grades.with_gain(gain),
         rng=stream(seed, Purpose.LISTS),
     )
     texts = None if queries is None else read_texts(queries, "query")
