@@ -240,7 +240,7 @@ def gold_of(state: State, retrieved: Collection[Pair]) -> GoldList:
         found.append(GoldPair(*pair, known, pair in retrieved, len(given), right, mean))
     orders = []
     for question, better in sorted(state.gold_orders.items()):
-        said = [a.better for a in state.checks(question).values() if isinstance(a, Compared)]
+        chosen = [a.better for a in state.checks(question).values() if isinstance(a, Compared)]
         (worse,) = (doc for doc in question[1:] if doc != better)
-        orders.append(GoldOrder(question[0], better, worse, len(said), said.count(better)))
+        orders.append(GoldOrder(question[0], better, worse, len(chosen), chosen.count(better)))
     return GoldList(state.settings.gold_share, state.settings.repeat_share, tuple(found), tuple(orders))
