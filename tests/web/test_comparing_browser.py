@@ -148,6 +148,7 @@ def _numbers_by_keys(page: Page, campaign: Campaign) -> None:
     page.keyboard.type("7")
     page.keyboard.press("Enter")  # 0 is refused, and stays in its field
     assert page.locator("#left-number").input_value() == "0"
+    assert page.evaluate("document.getElementById('left-number').validationMessage") == "Give a number above 0."
     page.locator("#left-number:focus").press("ArrowUp")
     page.keyboard.press("Control+A")
     page.keyboard.type("14")

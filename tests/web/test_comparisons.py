@@ -245,9 +245,9 @@ def test_contradicting_answers_are_settled_with_both_documents_on_screen(open_pa
     page = owner.get("/adjudicate")
     said = _said(page.text)
     assert "Disagreement 1 of 1." in said
-    assert "left is better upper is better dee" in said
-    assert "left is better upper is better , only the better one relevant bob" in said
-    assert "right is better lower is better cid" in said
+    assert "dee : left is better upper is better" in said
+    assert "bob : left is better upper is better , only the better one relevant" in said
+    assert "cid : right is better lower is better" in said
     assert "<script>window" not in page.text
     assert page.text.index(f"Text of {low}.") < page.text.index(f"Text of {high}.")
     shown = _said(owner.get("/overview").text)
@@ -290,9 +290,9 @@ def test_the_owner_sees_how_good_the_answers_are(open_page: Open, comparing: Cam
     sentences = [*comparer_sentences(comparing.status().comparers)]
     assert len(sentences) > 1
     assert all(sentence in said for sentence in sentences)
-    assert f"owner 12 now {owner.seconds:.1f} - - {owner.violated} {owner.contradictions:.0%} 1.00 biased" in said
+    assert f"owner - 12 now {owner.seconds:.1f} - - {owner.violated} {owner.contradictions:.0%} 1.00 biased" in said
     assert f"biased {owner.left_lower:.2f} to 1.00 1.00 generous {owner.relevant_lower:.2f} to 1.00" in said
-    assert "bob 1 now - - - - - 0.00" in said
+    assert "bob - 1 now - - - - - 0.00" in said
     assert "No grades yet." in said
     comparing.change("eve", ask="grades")
     assert "Comparisons" in open_page(board=Board(comparing)).get("/overview").text  # there are answers

@@ -140,6 +140,12 @@
     else if (chosen) chosen.checked = false;
   }
 
+  // The browser's own words for a number that is too small name the smallest one that fits.
+  page.addEventListener("invalid", ({ target }) => {
+    if (target.validity.rangeUnderflow && target.dataset.least) target.setCustomValidity(target.dataset.least);
+  }, true);
+  page.addEventListener("input", ({ target }) => target.setCustomValidity(""));
+
   page.addEventListener("change", (event) => {
     const follow = event.target.name === "choice" && page.querySelector(".follow-up");
     if (follow) status.textContent = follow.getAttribute("aria-label");
