@@ -89,7 +89,7 @@ class ListQuestions(Shown):
     Parameters
     ----------
     questions
-        Pairs of lists, then traps.
+        Pairs of lists and traps, in a random order.
     metric, scale
         The measure of the lists, and the scale of the grades, as text.
     depth
@@ -225,7 +225,9 @@ def choose_lists(
         chosen += _in_turn([inside[at] for at in rng.permutation(len(inside))], n, [q for q, _, _ in chosen])
     asked = [_question(query, lists[query][i], lists[query][j]) for query, i, j in chosen]
     trapped = _identical(lists, traps - traps // 2, rng) + _clear(lists, runs.top(depth), traps // 2, rng)
-    return ListQuestions((*asked, *trapped), str(metric), str(measured.scale), depth, available, pairs)
+    mixed = [*asked, *trapped]
+    order = rng.permutation(len(mixed))  # the number of a question does not tell whether it is a trap
+    return ListQuestions(tuple(mixed[at] for at in order), str(metric), str(measured.scale), depth, available, pairs)
 
 
 Listed = tuple[tuple[str, ...], float]  # the documents of a list, and its score

@@ -68,7 +68,9 @@ def test_answers_are_as_users_saw_the_lists(study):
         assert lists[found.query[i], found.docs_b[i]] == found.preferences.b[i]
     swapped = [event.swapped for event in study.state.compared.values()]
     assert 5 <= sum(swapped) <= 19
-    assert set(found.trap) == {"", "same", "a", "b"}  # clear traps are on either side
+    for event, trap in zip(study.state.compared.values(), found.trap, strict=True):
+        known = study.questions[event.question].trap
+        assert trap == ("b" if known == "a" and event.swapped else known)
     assert np.isnan(found.chosen_good[found.preferences.undecided]).all()
     assert not np.isnan(found.chosen_good[~found.preferences.undecided]).any()
 
@@ -102,6 +104,9 @@ def test_the_most_questions_of_a_user(tmp_path, chosen):
         assert len(answer_all(study, "ann")) == 7
         assert study.next("ann") is None
         assert study.next("bob").total == 7
+        left = next(i for i in range(24) if ("ann", i) not in study.state.compared)
+        with pytest.raises(CampaignError, match="All 7 questions of 'ann' are answered"):
+            study.record("ann", left, "same", good=True)
 
 
 def test_an_answer_can_be_withdrawn_by_its_user_alone(study):
