@@ -1,7 +1,7 @@
-"""Write docs/evidence-preferences.md: `python examples/preference_evidence.py DATA KEEP [SEEDS]`.
+"""Write docs/evidence-preferences.md: `python examples/preference_evidence.py DATA KEEP [SEEDS [CAMPAIGN ...]]`.
 
 Replays are kept in the folder KEEP, so that a broken run resumes where it stopped; the other scripts of evidence can
-share its models.
+share its models. Without names of campaigns, all of SETTINGS are judged.
 """
 
 import sys
@@ -19,8 +19,8 @@ from probeval.simulation import QuestionTrajectory, replay_questions
 SLOPES = (0.5, 1.5, 4.0)
 SEEDS = 1
 SETTINGS = {
-    "trec-dl2019-passage": {"batch": 50, "hours": 4.0},
-    "clef-ehealth2018-irtask1": {"batch": 200, "hours": 10.0},
+    "trec-dl2019-passage": {"batch": 75, "hours": 3.0},
+    "clef-ehealth2018-irtask1": {"batch": 400, "hours": 10.0},
 }
 GRADES = ("grades", "gain")
 WAYS = (("preferences", "gain"), ("mixed", "gain"), ("preferences", "random"))
@@ -92,16 +92,16 @@ def row(name: str, way: tuple[str, str], slope: float | None, runs: list[Questio
     }
 
 
-def page(work: Work, seeds: int) -> str:
+def page(work: Work, seeds: int, names: list[str]) -> str:
     cells = [
         (name, way, slope, seed)
         for seed in range(seeds)
-        for name in SETTINGS
+        for name in names
         for way, slope in ((GRADES, SLOPES[0]), *((way, slope) for slope in SLOPES for way in WAYS))
     ]
     do_all([partial(work.by_questions, *cell) for cell in cells])
     rows = []
-    for name in SETTINGS:
+    for name in names:
         for slope, way in ((None, GRADES), *((slope, way) for slope in SLOPES for way in WAYS)):
             runs = [work.by_questions(name, way, SLOPES[0] if slope is None else slope, seed) for seed in range(seeds)]
             rows.append(row(name, way, slope, runs))
@@ -115,13 +115,18 @@ def page(work: Work, seeds: int) -> str:
         grade=SECONDS["grade"],
         preference=SECONDS["preference"],
         seeds="seed 0" if seeds == 1 else f"seeds 0 to {seeds - 1}",
-        tried=", ".join(f"{s['hours']:g} hours of {name}, refitted every {s['batch']}" for name, s in SETTINGS.items()),
+        tried=", ".join(
+            "{hours:g} hours of {name}, with a fit every {batch} answers".format(name=name, **SETTINGS[name])
+            for name in names
+        ),
     )
     return f"{lead}{table(pd.DataFrame(rows))}\n"
 
 
 if __name__ == "__main__":
-    if len(sys.argv) not in (3, 4):
-        sys.exit("usage: python examples/preference_evidence.py DATA KEEP [SEEDS]")
-    found = page(Work(Path(sys.argv[1]), Path(sys.argv[2])), int(sys.argv[3]) if len(sys.argv) == 4 else SEEDS)
+    if len(sys.argv) < 3 or not set(sys.argv[4:]) <= set(SETTINGS):
+        sys.exit("usage: python examples/preference_evidence.py DATA KEEP [SEEDS [CAMPAIGN ...]]")
+    data, keep, *rest = sys.argv[1:]
+    seeds = int(rest[0]) if rest else SEEDS
+    found = page(Work(Path(data), Path(keep)), seeds, rest[1:] or list(SETTINGS))
     (DOCS / "evidence-preferences.md").write_text(found)
