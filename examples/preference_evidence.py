@@ -5,6 +5,7 @@ share its models. Without names of campaigns, all of SETTINGS are judged.
 """
 
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -13,8 +14,12 @@ import pandas as pd
 from evidence import CAMPAIGNS, DOCS, do_all, table
 from replays import Replays
 
+from probeval.data import PairAnswers
+from probeval.relevance.models.base import Predicts
+from probeval.selection import Judging, JudgingState
 from probeval.selection.pairs import SECONDS
-from probeval.simulation import QuestionTrajectory, replay_questions
+from probeval.selection.policies import comparison_weights
+from probeval.simulation import HeldOut, QuestionTrajectory, SimulatedAssessor, SimulatedComparer, replay_questions
 
 SLOPES = (0.5, 1.5, 4.0)
 SEEDS = 1
@@ -50,6 +55,15 @@ confidence of the comparisons of systems, and the share of them in the true orde
 
 """
 
+GRADED, COMPARED, BATCH = 60, 100, 40
+EXPECTED = """## Expected and realised falls
+
+The value of a question is the expected fall of a weighted sum of the variances of differences between systems. Is that
+what happens? On {name}, with {graded} documents drawn at random graded and {compared} preferences at
+$\\lambda$ = {slope:g}, a batch of each kind is answered, and the model fitted again.
+
+"""
+
 
 class Work(Replays):
     def by_questions(self, name: str, way: tuple[str, str], slope: float, seed: int) -> QuestionTrajectory:
@@ -69,6 +83,45 @@ class Work(Replays):
             )
 
         return self.kept(f"questions-{name}-{ask}-{policy}-{slope:g}-{seed}", judge)
+
+    def falls(self, name: str) -> list[dict]:
+        """Return the expected fall of uncertainty by a batch of each kind, and the fall once it is answered."""
+        return self.kept(f"falls-{name}", partial(falls, self.held(name), self.model(name), f"DCG@{CAMPAIGNS[name]}"))
+
+
+def falls(held: HeldOut, model: Predicts, metric: str) -> list[dict]:
+    """Return the expected and the realised fall of the sum of variances, weighted as in the gain, from one state."""
+    known = np.zeros(len(held.pool), dtype=bool)
+    known[held.known] = True
+    judging = Judging.of(
+        replace(held.collection, judgments=None), model, metric, scale=held.scale, depth=held.depth, offered=known,
+        explore=0.0,
+    )  # fmt: skip
+    grader, comparer = SimulatedAssessor.of(held), SimulatedComparer.of(held, slope=SLOPES[1])
+    graded = np.random.default_rng(0).permutation(held.known)[:GRADED].tolist()
+    state = judging.state(grader.judge(held, graded), answers=PairAnswers.none())
+    given = comparer.answer(held.pool, state.questions(COMPARED, ask="preferences"))
+    state = state.after(grader.judge(held, graded), answers=given)
+    weights = comparison_weights(state.context, state.goal)
+
+    def uncertainty(at: JudgingState) -> float:
+        return float((weights * at.scores.difference_moments()[1] ** 2).sum() / 2)
+
+    rows = []
+    for ask in ("grades", "preferences"):
+        asked = state.questions(BATCH, ask=ask)
+        more = graded + asked.left[~asked.compares].tolist()
+        answers = given.with_more(comparer.answer(held.pool, asked, asked=COMPARED))
+        after = state.after(grader.judge(held, more), answers=answers)
+        rows.append(
+            {
+                "questions": f"{BATCH} {ask}",
+                "uncertainty": uncertainty(state),
+                "expected fall": float((asked.value * asked.seconds).sum()),
+                "fall": uncertainty(state) - uncertainty(after),
+            }
+        )
+    return rows
 
 
 def mean(values: list[float]) -> float:
@@ -120,7 +173,8 @@ def page(work: Work, seeds: int, names: list[str]) -> str:
             for name in names
         ),
     )
-    return f"{lead}{table(pd.DataFrame(rows))}\n"
+    expected = EXPECTED.format(name=names[0], graded=GRADED, compared=COMPARED, slope=SLOPES[1])
+    return f"{lead}{table(pd.DataFrame(rows))}\n\n{expected}{table(pd.DataFrame(work.falls(names[0])))}\n"
 
 
 if __name__ == "__main__":
