@@ -270,8 +270,8 @@ def with_kinds(
     """Return the assessors with the probability of each kind, and whether all of them have it.
 
     Of those who no longer seem attentive only the clearest tenth, or one, loses its weight at a time: without it the
-    others may look better. Parameters of a kind that an assessor is hardly of, whose answers had little weight, are found from what the others
-    say alone.
+    others may look better. Parameters of a kind that an assessor is hardly of, whose answers had little weight, are
+    found from what the others say alone.
     """
     parameters, kinds = assessors.parameters.copy(), assessors.kinds.copy()
     shares, careless = np.log([kind.share for kind in KINDS]), SIGNS.index(0.0)
