@@ -50,7 +50,7 @@ class CompareLists(Action[ListsCompared]):
         if (self.by, self.question) in state.lists_compared:
             raise CampaignError("This question is answered already. Undo the answer first, or go on with the next one.")
         most = None if state.study is None else state.study.most
-        if most is not None and sum(user == self.by for user, _ in state.compared) >= most:
+        if most is not None and sum(user == self.by for user, _ in state.lists_compared) >= most:
             raise CampaignError(f"All {most} questions of {self.by!r} are answered.")
         return ListsCompared(
             **self._head(now),

@@ -382,7 +382,7 @@ def test_settings_change_and_the_log_says_so(campaign: Campaign):
         ({"policy": "gian"}, SelectionError, "gain"),
         ({"stopping": "confidence=2"}, SelectionError, "probability"),
         ({"goal": "pair:system-1,nobody"}, CampaignError, "among the runs"),
-        ({"goal": "success", "metric": "nDCG@5"}, SatisfactionError, "goal success: no mapping .* with --mapping"),
+        ({"goal": "success", "metric": "RR@5"}, SatisfactionError, "goal success: no mapping .* with --mapping"),
         ({"name": " "}, CampaignError, "The name of a campaign"),
     ],
 )

@@ -41,6 +41,7 @@ from probeval.campaign.events import (
     TopicsAssigned,
     Withdrawn,
 )
+from probeval.campaign.study_events import ListsCompared, ListsWithdrawn, StudyCreated, StudySetup
 from probeval.data import Scale
 from probeval.errors import CampaignError
 
@@ -163,6 +164,9 @@ def test_every_kind_comes_back_from_its_row():
         Leased(**about, other="e", until=9.0, purpose=TaskPurpose.repeat),
         SignedIn(by="ann", time=0.0, digest="d", until=9.0),
         SignedOut(by="ann", time=0.0, digest="d"),
+        StudyCreated(by="e", time=0.0, study=StudySetup(name="s", metric="P@2", scale="binary", depth=2)),
+        ListsCompared(by="ann", time=0.0, question=3, choice="same", good=False, swapped=True, seconds=2.5),
+        ListsWithdrawn(by="ann", time=0.0, question=3, answer=7),
     ]
     assert {event.kind for event in some} == set(KINDS)
     assert [decode(encode(event)) for event in some] == some

@@ -66,9 +66,9 @@ def test_answers_are_as_users_saw_the_lists(study):
     for i in range(len(found)):
         assert lists[found.query[i], found.docs_a[i]] == found.preferences.a[i]
         assert lists[found.query[i], found.docs_b[i]] == found.preferences.b[i]
-    swapped = [event.swapped for event in study.state.compared.values()]
+    swapped = [event.swapped for event in study.state.lists_compared.values()]
     assert 5 <= sum(swapped) <= 19
-    for event, trap in zip(study.state.compared.values(), found.trap, strict=True):
+    for event, trap in zip(study.state.lists_compared.values(), found.trap, strict=True):
         known = study.questions[event.question].trap
         assert trap == ("b" if known == "a" and event.swapped else known)
     assert np.isnan(found.chosen_good[found.preferences.undecided]).all()
@@ -82,7 +82,7 @@ def test_users_get_their_own_order_and_sides_which_stay(study, tmp_path):
         assert again.next("ann") == ann
     orders = {user: tuple(answer_all(study, user)) for user in ("bob", "eve", "max")}
     assert len(set(orders.values())) == 3
-    sides = Counter(event.swapped for event in study.state.compared.values())
+    sides = Counter(event.swapped for event in study.state.lists_compared.values())
     assert min(sides.values()) > 20  # of 72
 
 
@@ -104,7 +104,7 @@ def test_the_most_questions_of_a_user(tmp_path, chosen):
         assert len(answer_all(study, "ann")) == 7
         assert study.next("ann") is None
         assert study.next("bob").total == 7
-        left = next(i for i in range(24) if ("ann", i) not in study.state.compared)
+        left = next(i for i in range(24) if ("ann", i) not in study.state.lists_compared)
         with pytest.raises(CampaignError, match="All 7 questions of 'ann' are answered"):
             study.record("ann", left, "same", good=True)
 
@@ -140,7 +140,7 @@ def test_a_request_sent_twice_counts_once(study):
 def test_wrong_answers_are_refused(study, question, choice, message):
     with pytest.raises(CampaignError, match=message):
         study.record("ann", question, choice, good=True)
-    assert not study.state.compared
+    assert not study.state.lists_compared
 
 
 def test_a_study_is_no_campaign(study, tmp_path, small):
