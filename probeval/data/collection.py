@@ -138,7 +138,7 @@ class Collection(Described):
         ScaleError
             If there is neither.
         """
-        if named is not None and not named.real:
+        if named is not None and not named.is_open:
             return named
         if self.judgments is None or not len(self.judgments):
             raise ScaleError(
@@ -265,7 +265,7 @@ def read_judgments(
     queries
         Texts by id, for files that name queries by their text.
     """
-    scale = None if scale is None or scale.real else scale
+    scale = None if scale is None or scale.is_open else scale
     file, options = Path(path), ReadOptions(scale=scale, queries=queries)
     known: FileFormat[Judgments] | None = None if file_format else find_format(file, Judgments)
     kind = known or format_named(file_format or "table", Judgments)  # a table says which column it lacks

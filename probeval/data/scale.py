@@ -50,7 +50,7 @@ class Scale(Described):
     cuts
         For judgments on another scale: the lowest judged value of each grade but the first.
     top
-        The highest judged value, where judged values are cut; None for no limit.
+        The highest judged value, where judged values are cut or real; None for no limit.
     real
         Whether the grades are the real numbers that the judgments have.
 
@@ -157,7 +157,7 @@ class Scale(Described):
                 f"The scale real has at most {MOST_GRADES:,} values, got {known.size:,}. Round the judgments."
             )
         grades = (0.0, *known.tolist())
-        return cls(grades, bins=BINS if len(grades) > BINS else None, real=True)
+        return cls(grades, bins=BINS if len(grades) > BINS else None, top=grades[-1], real=True)
 
     @classmethod
     def parse(cls, text: str) -> Scale:
@@ -218,8 +218,13 @@ class Scale(Described):
         return replace(self, gain=gain if isinstance(gain, str) else tuple(map(float, gain)))
 
     def of(self, values: ArrayLike) -> Scale:
-        """Return the scale for judged values: itself, or for ``real`` the scale of these."""
-        return replace(Scale.of_values(values), gain=self.gain) if self.real else self
+        """Return the scale for judged values: itself, or the scale of these if it is open."""
+        return replace(Scale.of_values(values), gain=self.gain) if self.is_open else self
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its values are still to be taken from judgments: ``real``, by its name alone."""
+        return self.real and self.top is None
 
     def __len__(self) -> int:
         return len(self.grades)

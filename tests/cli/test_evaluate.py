@@ -234,3 +234,27 @@ def test_version_and_help(probeval):
         "--format",
     ):
         assert option in said.out
+
+
+FINE = "q1 0 d1 100\nq1 0 d2 51\nq1 0 d3 50\nq1 0 d4 25\n"
+FINE_RUN = "".join(f"q1 Q0 d{i} {i} {9 - i} x\n" for i in range(1, 5))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "metric", "scale", "mean"),
+    [
+        (["--scale", "fine:4"], "CG@4", "fine:4", (3 + 2 + 1 + 0) / 12),
+        (["--scale", "fine:4", "--gains", "0,.25,.5,1"], "CG@4", "fine:4", (1 + 0.5 + 0.25 + 0) / 4),
+        (["--scale", "binary:51"], "AP", "binary:51", 1.0),
+        (["--scale", "fine:4"], "GAP(p=(0, 1, 0), norm='perfect')@4", "fine:4", 2 / 4),
+        (["--scale", "fine:4"], "DCG(base=10, norm='none')@1", "fine:4", 3.0),
+        (["--scale", "real"], "CG@4", "real", (100 + 51 + 50 + 25) / 400),
+    ],
+)
+def test_scales_and_gains_of_every_kind(probeval, put, arguments, metric, scale, mean):
+    given = [put("run", FINE_RUN), "--qrels", put("qrels", FINE), "--metric", metric, "--format", "json"]
+    found = json.loads(probeval("evaluate", *given, *NONE, *arguments).out)
+    assert found["scale"] == scale
+    assert found["systems"][0]["mean"] == pytest.approx(mean)
+    modelled = json.loads(probeval("evaluate", *given, *arguments, "--model", "uniform", "-q").out)
+    assert modelled["systems"][0]["mean"] == pytest.approx(mean)  # everything is judged

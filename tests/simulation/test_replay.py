@@ -171,6 +171,16 @@ def test_the_assessor_answers_with_the_true_grades(held):
     np.testing.assert_array_equal(judged.grade, held.collection.judgments.grades()[pairs])
 
 
+def test_the_grades_of_a_cut_scale_come_back(held):
+    fine = replace(held.collection.judgments, grade=held.collection.judgments.grade * 40)
+    for text in ("fine:4", "binary:40", "real"):
+        cut = replace(held, collection=replace(held.collection, judgments=fine))
+        cut = replace(cut, scale=cut.collection.scale(Scale.parse(text)))
+        judged = SimulatedAssessor.of(cut).judge(cut, np.arange(len(cut.pool)))
+        np.testing.assert_array_equal(judged.codes(cut.scale), cut.codes)
+        assert run(cut, scale=text, gain="linear", batch=20, until=0.2, stop="").order
+
+
 def test_noise_is_the_share_of_wrong_grades(campaign):
     held = HeldOut.of(campaign("noisy", 2, queries=60), depth=5)
     true, n = held.scale.values[held.codes], len(held.pool)

@@ -166,7 +166,7 @@ def _scale(collection: Collection, scale: Scale | None, card: Card | None) -> tu
         return collection.scale(scale), "named"
     if collection.judgments is not None and len(collection.judgments):
         return collection.scale(), "inferred from the judgments"
-    if card is not None and card.scale != "any":
+    if card is not None and card.scale not in ("any", "real"):  # real values are those of judgments
         return Scale.parse(card.scale), f"that of {card.name}"
     top = 0 if collection.labels is None else int(np.nanmax(collection.labels.values, initial=0.0))
     hint = f"; labels go up to {top}: name graded:{top} if grades do" if BINARY < top <= MOST_GRADES else ""
