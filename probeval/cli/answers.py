@@ -166,7 +166,7 @@ class _Terminal:
         lines = [f"\nQuery {task.query}: {task.text or 'no text'}"]
         docs = [("Left", task.doc), ("Right", task.other)] if task.other else [("Document", task.doc)]
         for place, doc in docs:
-            text = self.texts.get(doc, "no text in this file")
+            text = self.texts.get(doc, "no text")
             shown = text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
             lines += [f"{place}: {doc}", textwrap.indent(textwrap.fill(shown, WIDTH), "  ")]
         return "\n".join(lines)
