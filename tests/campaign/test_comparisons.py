@@ -195,6 +195,17 @@ def test_magnitudes_ask_for_numbers_of_two_documents(make: Make):
 
 
 @in_a_file
+def test_numbers_from_0_to_100_are_grades_of_the_fine_scale(make: Make):
+    campaign = make(scale=Scale.fine(100))
+    (task,) = campaign.next("ann")
+    assert task.asks == "grade"
+    assert campaign.record("ann", task.query, task.doc, 37).grade == 37.0
+    with pytest.raises(CampaignError, match="The grades of the scale fine are 0 to 100; got 101"):
+        campaign.record("ann", task.query, task.doc, 101)
+    assert campaign.export().split()[3] == "37"
+
+
+@in_a_file
 def test_a_mixed_campaign_asks_for_grades_and_preferences_and_no_order_that_grades_tell(make: Make):
     campaign = make(ask="mixed")
     kinds = Counter()
