@@ -57,7 +57,7 @@ class ComparerDocument(TypedDict):
     manner
         ``generous`` or ``strict`` if that interval excludes the share of the others; otherwise empty.
     verdict, careless, reversed
-        What the model makes of their answers at its last run: ``attentive``, ``careless`` (the answers do not depend on
+        The verdict of the model at its last run: ``attentive``, ``careless`` (the answers do not depend on
         relevance), ``reversed`` or ``unclear``, with the probabilities; empty and null if the model does not use them.
     """
 
@@ -139,7 +139,7 @@ def comparers(state: State, verdicts: Sequence[AnsweringAssessorDocument]) -> tu
     state
         The state of the campaign.
     verdicts
-        What the model says of assessors.
+        The verdicts of the model on assessors.
     """
     found = {row["assessor"]: row for row in verdicts}
     own: dict[str, list[Compared]] = {}
@@ -256,8 +256,8 @@ def _gold(state: State, given: Sequence[Compared]) -> tuple[int, int]:
 
 def _called(given: Sequence[Compared]) -> tuple[int, int]:
     """The documents called relevant, and all for which this was asked."""
-    said = [RELEVANT[answer.relevant] for answer in given if answer.relevant]
-    return sum(said), 2 * len(said)
+    counts = [RELEVANT[answer.relevant] for answer in given if answer.relevant]
+    return sum(counts), 2 * len(counts)
 
 
 def _repeated(state: State, name: str, given: Sequence[Compared]) -> list[bool]:

@@ -239,7 +239,7 @@ def _trusted(judged: JudgingState, last: ModelSnapshot | None) -> tuple[Mapping[
 
 
 def _answering(judged: JudgingState) -> tuple[AnsweringAssessorDocument, ...]:
-    """What the model says of each assessor who answered about two documents."""
+    """The verdicts on the assessors who answered about two documents."""
     from probeval.selection import answers_of
 
     return tuple(answers_of(judged).to_dict()["assessors"])

@@ -152,7 +152,7 @@ class ModelSnapshot(Shown):
     tendencies
         How generous each assessor is, by the model of assessors; empty with few pairs that several judged.
     answering
-        What the model says of each assessor who answered about two documents; empty if it does not use answers.
+        The verdicts on the assessors who answered about two documents; empty if the model does not use answers.
     uses_answers
         Whether the model uses such answers.
     """

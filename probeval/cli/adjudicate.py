@@ -93,8 +93,8 @@ def _contested(opened: Campaign) -> list[ContestedDocument]:
     state, rows = opened.state, list[ContestedDocument]()
     for question in state.contested:
         query, left, right = question
-        said = {answer.by: getattr(answer, "better", "") or "equal" for answer in state.given(question)}
-        answers = ", ".join(f"{who} {better}" for who, better in sorted(said.items()))
+        latest = {answer.by: getattr(answer, "better", "") or "equal" for answer in state.given(question)}
+        answers = ", ".join(f"{who} {better}" for who, better in sorted(latest.items()))
         rows.append({"query": query, "left": left, "right": right, "answers": answers})
     return rows
 

@@ -126,39 +126,39 @@ class _Terminal:
         since = time.monotonic()
         while True:
             try:
-                said = input(f"{_question(task, self.campaign)} ({BESIDE}): ").strip().lower()
+                typed = input(f"{_question(task, self.campaign)} ({BESIDE}): ").strip().lower()
             except EOFError:
                 return False
-            if said == "q":
+            if typed == "q":
                 return False
             try:
-                self.take(task, said, time.monotonic() - since)
+                self.take(task, typed, time.monotonic() - since)
                 return True
             except CampaignError as error:
                 typer.echo(str(error))
 
-    def take(self, task: Task, said: str, seconds: float) -> None:
+    def take(self, task: Task, typed: str, seconds: float) -> None:
         """Take what was typed."""
         campaign, who = self.campaign, self.assessor
-        if said == "u":
+        if typed == "u":
             campaign.withdraw(who)
             what = "withdrawn"
-        elif said == "s":
+        elif typed == "s":
             campaign.skip(who, task.query, task.doc, task.other)
             what = "skipped"
         elif task.asks == "grade":
-            campaign.record(who, task.query, task.doc, _number(said), seconds=seconds)
+            campaign.record(who, task.query, task.doc, _number(typed), seconds=seconds)
             what = "graded"
         elif task.asks == "magnitude":
-            given = _numbers(said.split())
+            given = _numbers(typed.split())
             campaign.answer(who, task.query, task.doc, task.other, numbers=given, seconds=seconds)
             what = "compared"
-        elif said in KEYS:
-            choice, relevant = KEYS[said]
+        elif typed in KEYS:
+            choice, relevant = KEYS[typed]
             campaign.answer(who, task.query, task.doc, task.other, choice, relevant=relevant, seconds=seconds)
             what = "compared"
         else:
-            raise CampaignError(f"Expected one of the keys, got {said!r}.")
+            raise CampaignError(f"Expected one of the keys, got {typed!r}.")
         self.done[what] += 1
 
     def shown(self, task: Task) -> str:

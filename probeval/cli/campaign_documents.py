@@ -47,7 +47,7 @@ class TaskDocument(TypedDict):
     doc, other
         The document to grade, and empty text; or the documents to compare, on the left and on the right.
     asks
-        What is asked: grade, preference or magnitude.
+        The kind of question: grade, preference or magnitude.
     text
         The text of the query.
     until

@@ -380,9 +380,9 @@ def write_campaign(collection: Collection, folder: PathName) -> None:
         described = [astuple(observer) for observer in collection.labels.descriptions.values()]
         if described:
             _write_tsv(path / "observers.tsv", [("name", "kind", "family", "scale"), *described])
-    for name, rows in (("preferences.csv", collection.answers), ("magnitudes.csv", collection.magnitudes)):
-        if rows is not None and len(rows):
-            write_bytes(path / name, csv_text(rows.to_frame()).encode())
+    for name, answers in (("preferences.csv", collection.answers), ("magnitudes.csv", collection.magnitudes)):
+        if answers is not None and len(answers):
+            write_bytes(path / name, csv_text(answers.to_frame()).encode())
 
 
 def _write_tsv(path: Path, rows: Iterable[Iterable[str]]) -> None:

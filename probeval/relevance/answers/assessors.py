@@ -25,7 +25,7 @@ from probeval.arrays import Floats, Ints
 from probeval.relevance.aggregation.workers import KINDS
 from probeval.relevance.answers.field import Field, FieldPosterior, JudgedSites, Sites
 from probeval.relevance.answers.observations import Observations
-from probeval.relevance.answers.questions import LOG_SLOPE
+from probeval.relevance.answers.questions import LOG_SLOPE, LOG_WIDTH, NormalQuestion
 
 __all__ = [
     "LIKELY",
@@ -41,6 +41,8 @@ __all__ = [
 ]
 
 SIGNS = tuple(kind.sign for kind in KINDS)
+ENOUGH = 5  # numbers whose sd is the first estimate of their noise
+LEAST = 0.05  # of that sd
 LIKELY = 0.5  # the least probability of a kind whose parameters the fit to all answers finds
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(15)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
@@ -74,14 +76,17 @@ class Assessors:
 
     @classmethod
     def typical(cls, observations: Observations) -> Assessors:
-        """Return assessors of whom nothing is known."""
+        """Return assessors of whom nothing is known; numbers are as noisy as they differ."""
         means = np.array([question.prior[0] for question in observations.questions])
         n = len(observations.assessors)
         shares = np.array([kind.share for kind in KINDS])
-        return cls(
-            np.broadcast_to(means, (len(KINDS), n, *means.shape)).copy(),
-            np.broadcast_to(shares[:, None], (len(KINDS), n)).copy(),
-        )
+        parameters = np.broadcast_to(means, (len(KINDS), n, *means.shape)).copy()
+        for number, question in enumerate(observations.questions):
+            for j in range(n):
+                mine = (observations.question == number) & (observations.assessor == j)
+                if isinstance(question, NormalQuestion) and mine.sum() >= ENOUGH:
+                    parameters[:, j, number, LOG_WIDTH] = np.log(max(observations.answer[mine].std(), LEAST))
+        return cls(parameters, np.broadcast_to(shares[:, None], (len(KINDS), n)).copy())
 
     def joined(self, before: Assessors, names: tuple[str, ...], earlier: tuple[str, ...]) -> Assessors:
         """Return these assessors with the estimates of an earlier fit where it has the same ones."""
@@ -96,7 +101,9 @@ class Assessors:
 def parameter_scores(
     observations: Observations, number: int, mine: Ints, parameters: Floats, sign: float, relevance: Nodes
 ) -> tuple[Floats, Floats]:
-    """Return the expected scores of each assessor's parameters, and the mean of their squares, of one question.
+    r"""Return the slope of each assessor's log evidence in its parameters of one question, and the information.
+
+    The slope of an answer's log evidence is its mean score over the relevance in question.
 
     Parameters
     ----------
@@ -108,11 +115,12 @@ def parameter_scores(
         The relevance in question of these observations.
     """
     who = observations.assessor[mine]
-    curve = observations.questions[number].curve(observations.answer[mine], relevance.values, parameters[who], sign)
-    weighed = relevance.weights[..., None] * curve.score
+    question = observations.questions[number]
+    curve = question.curve(observations.answer[mine], relevance.values, parameters[who], sign)
+    mean = np.einsum("xn,xnp->np", relevance.weights, curve.score)
     gradient, information = np.zeros(parameters.shape), np.zeros((*parameters.shape, parameters.shape[1]))
-    np.add.at(gradient, who, weighed.sum(axis=0))
-    np.add.at(information, who, np.einsum("xnp,xnr->npr", weighed, curve.score))
+    np.add.at(gradient, who, mean)
+    np.add.at(information, who, question.information(mean, *relevance, parameters[who]))
     return gradient, information
 
 
@@ -258,14 +266,16 @@ def with_kinds(
     found: FieldPosterior,
     observations: Observations,
     assessors: Assessors,
-) -> Assessors:
-    """Return the assessors with the probability of each kind.
+) -> tuple[Assessors, bool]:
+    """Return the assessors with the probability of each kind, and whether all of them have it.
 
-    Parameters of a kind that an assessor is hardly of, whose answers had little weight, are found from what the others
-    say alone.
+    Of those who no longer seem attentive only the clearest tenth, or one, loses its weight at a time: without it the
+    others may look better. Parameters of a kind that an assessor is hardly of, whose answers had little weight, are
+    found from what the others say alone.
     """
     parameters, kinds = assessors.parameters.copy(), assessors.kinds.copy()
     shares, careless = np.log([kind.share for kind in KINDS]), SIGNS.index(0.0)
+    doubts: dict[int, float] = {}
     for j in range(len(observations.assessors)):
         own = others_say(field, sites, judged, found, observations, j)
         if not len(own.at):
@@ -277,7 +287,11 @@ def with_kinds(
             fit = fitted(observations, own, parameters[k, j], sign)
             log[k] += fit.log_evidence + _prior_mass(observations, fit, parameters[k, j], sign)
         kinds[:, j] = softmax(log)
-    return Assessors(parameters, kinds)
+        if kinds[0, j] < LIKELY <= assessors.kinds[0, j]:
+            doubts[j] = float(log[1:].max() - log[0])
+    waiting = sorted(doubts, key=doubts.__getitem__)[: -max(len(kinds[0]) // 10, 1)]
+    kinds[:, waiting], parameters[:, waiting] = assessors.kinds[:, waiting], assessors.parameters[:, waiting]
+    return Assessors(parameters, kinds), not waiting
 
 
 def _best_slope(observations: Observations, own: OwnAnswers, parameters: Floats, sign: float) -> Floats:

@@ -164,7 +164,7 @@ class Field:
             k = prior.covariance(one.query, one.docs, one.docs)
             k[np.diag_indices(len(k))] *= 1 + JITTER
             rows = campaign_rows[pairs] + prior.response(pairs)
-            self.relevance.append(QueryRelevance(np.linalg.cholesky(k), rows, prior.offset[pairs]))
+            self.relevance.append(QueryRelevance(np.asarray(np.linalg.cholesky(k)), rows, prior.offset[pairs]))
 
     def query_posterior(self, number: int, information: Floats, linear: Floats) -> QueryPosterior:
         """Return one query given the sum of its sites, :math:`Q` and :math:`q`."""
@@ -207,7 +207,7 @@ class Field:
         self, sites: Sites, queries: Sequence[QueryPosterior], information: Floats, right: Floats
     ) -> FieldPosterior:
         """Return relevance from its queries and the normal equations of the campaign's parameters."""
-        root = np.linalg.cholesky(information)
+        root = np.asarray(np.linalg.cholesky(information))
         mean = cho_solve((root, True), right)
         relevance = [one.centre + one.followed @ mean for one in queries]
         u, variance = np.zeros(len(sites.precision)), np.zeros(len(sites.precision))

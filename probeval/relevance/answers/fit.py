@@ -38,7 +38,7 @@ __all__ = ["AnswerEvidence", "fit_with_answers"]
 STEPS = 60  # of sites and assessors
 DAMPED = 0.5  # share of an update of sites: all at once, they would overshoot
 SETTLED = 0.05  # the largest change of a site at the end, in sds of the relevance in question
-SAME = 0.04  # the largest step of an assessor's parameter at the end
+SAME = 0.03  # the largest step of an assessor's parameter at the end
 KINDS_AT = 15  # the step at which the kinds of assessors are found, if they have not settled before
 FEW = 6  # steps of sites and assessors between two of the variances
 VARIANCES = 8  # steps of the variances
@@ -67,7 +67,7 @@ class AnswerEvidence:
     assessors
         The estimates of the assessors.
     field, sites, found, judged
-        Relevance before answers at the best setting, the sites of answers, relevance given them, and what judgments say.
+        Relevance before answers, the sites of answers, relevance given them, and what judgments say.
     centre, points
         The variances, and the points around them over which they are integrated.
     size
@@ -109,7 +109,7 @@ def fit_with_answers(
     if before is None or size > GROWN * before.size:
         start = last if before is None else before.plain
         plain = fit_laplace(design, judged, start=None if start is None else start.start)
-        centre, points = find_settings(campaign, plain, assessors, sites)
+        centre, points, assessors, sites = find_settings(campaign, plain, assessors, sites)
     else:
         plain, centre, points, size = before.plain, before.centre, before.points, before.size
     given = judged_sites(design, judged, centre.before)
@@ -234,8 +234,9 @@ def settle(
         assessors, stepped = updated_assessors(observations, assessors, sites, found)
         done = moved < SETTLED and stepped < SAME
         if kinds and (done or step in (KINDS_AT, steps)):
-            before, assessors = assessors, with_kinds(field, sites, judged, found, observations, assessors)
-            done = done and float(np.abs(assessors.kinds - before.kinds).max(initial=0.0)) < CERTAIN
+            before = assessors
+            assessors, complete = with_kinds(field, sites, judged, found, observations, assessors)
+            done = done and complete and float(np.abs(assessors.kinds - before.kinds).max(initial=0.0)) < CERTAIN
         if done:
             break
     return Settled(sites, assessors, found)
@@ -243,8 +244,8 @@ def settle(
 
 def find_settings(
     campaign: Campaign, plain: LaplacePosterior, assessors: Assessors, sites: Sites
-) -> tuple[Setting, tuple[Setting, ...]]:
-    """Return the variances that answers and judgments suggest together, and the points around them.
+) -> tuple[Setting, tuple[Setting, ...], Assessors, Sites]:
+    """Return the variances that answers and judgments suggest, the points around them, and assessors and sites there.
 
     Parameters
     ----------
@@ -277,7 +278,7 @@ def find_settings(
         off = [(value - e.log_sd.mean) / e.log_sd.sd for value, e in zip(at, campaign.effects, strict=True)]
         log_weight = float((z @ z - np.square(off).sum()) / 2) + (0.0 if measured is None else np.log(measured.weight))
         points.append(Setting(log_weight, campaign.before(measured, at)))
-    return Setting(0.0, before), tuple(points)
+    return Setting(0.0, before), tuple(points), assessors, sites
 
 
 def variance_slopes(campaign: Campaign, field: Field, sites: Sites, log_sd: Floats) -> tuple[Floats, Floats, Floats]:

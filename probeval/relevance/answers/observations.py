@@ -154,10 +154,10 @@ def _of_pairs(pool: Pool, answers: PairAnswers, left: Ints, right: Ints) -> list
         number = next(i for i, question in enumerate(QUESTIONS) if question.name == name)
         return Part(number, answers.assessor[which], answer[which], rows[which], pool.query[left[which]])
 
-    numbered = ~np.isnan(answers.number).any(axis=1)
+    numbered = np.asarray(~np.isnan(answers.number).any(axis=1))
     logs = np.log(np.where(np.isnan(answers.number), 0.0, answers.number) + SHIFTED)
     chosen = np.asarray(answers.choice, dtype=float)
-    asked = answers.relevant != NO_ANSWER
+    asked = np.asarray(answers.relevant != NO_ANSWER)
     open_ = np.flatnonzero((answers.relevant == 1) & (np.abs(answers.choice) != 1))
     if open_.size:
         row = int(open_[0])
@@ -168,7 +168,7 @@ def _of_pairs(pool: Pool, answers: PairAnswers, left: Ints, right: Ints) -> list
     both = answers.relevant == 2
     relevant = [both | ((answers.relevant == 1) & (answers.choice == side)) for side in (1, -1)]
     return [
-        part("choice", answers.is_preference & ~numbered, chosen, difference),
+        part("choice", np.asarray(answers.is_preference & ~numbered), chosen, difference),
         part("relevant", asked, np.where(relevant[0], 1.0, -1.0), at_left),
         part("relevant", asked, np.where(relevant[1], 1.0, -1.0), at_right),
         part("ratio", numbered, np.asarray(logs[:, 0] - logs[:, 1]), difference),

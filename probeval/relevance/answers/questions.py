@@ -25,7 +25,7 @@ from probeval.relevance.normal import Normal
 __all__ = ["LOG_SLOPE", "LOG_WIDTH", "QUESTIONS", "SHIFT", "Curve", "NormalQuestion", "OrdinalQuestion", "Question"]
 
 LOG_SLOPE, SHIFT, LOG_WIDTH = range(3)
-SLOPE = Normal(-0.35, 0.5)  # log slope: answers about as noisy as two grades; sd as of workers
+SLOPE = Normal(-1.2, 0.5)  # log slope, per logit of relevance, of which a grade of the usual scales is about five
 BIAS = Normal(0.0, 0.5)  # of a side, in logits
 THRESHOLD = Normal(0.0, 4.0)  # of relevance, in logits: its level is unknown
 TIES = Normal(-0.7, 0.8)  # log half-width of "equal", in logits
@@ -91,6 +91,20 @@ class Question(ABC):
         ``parameters`` has shape (n, parameter); ``sign`` is that of the slope, 0 if answers do not depend on relevance.
         """
 
+    @abstractmethod
+    def information(self, mean_score: Floats, relevance: Floats, weights: Floats, parameters: Floats) -> Floats:
+        """Return the information of answers on their assessors' parameters, shape (n, parameter, parameter).
+
+        Parameters
+        ----------
+        mean_score
+            The mean derivatives, shape (n, parameter).
+        relevance, weights
+            The nodes of the relevance in question and their weights, shapes (node, n).
+        parameters
+            Shape (n, parameter).
+        """
+
 
 class OrdinalQuestion(Question):
     """A question with the answers 1, 0 and -1, in order of relevance; 0 only if it has a width."""
@@ -112,6 +126,10 @@ class OrdinalQuestion(Question):
         score = np.stack([by_centre * (centre - parameters[:, SHIFT]), by_centre, by_width * width], axis=-1)
         return Curve(value, slope * by_centre, slope**2 * bend, score)
 
+    def information(self, mean_score: Floats, relevance: Floats, weights: Floats, parameters: Floats) -> Floats:
+        """Return the squares of the mean derivatives (Berndt, Hall, Hall and Hausman 1974)."""
+        return np.asarray(mean_score[:, :, None] * mean_score[:, None, :])
+
 
 class NormalQuestion(Question):
     """A question with a number as the answer."""
@@ -124,6 +142,17 @@ class NormalQuestion(Question):
         value = -(z**2) / 2 - np.log(sd) - np.log(2 * np.pi) / 2
         score = np.stack([z * part / sd, z / sd, z**2 - 1], axis=-1)
         return Curve(value, slope * z / sd, np.broadcast_to((slope / sd) ** 2, z.shape), score)
+
+    def information(self, mean_score: Floats, relevance: Floats, weights: Floats, parameters: Floats) -> Floats:
+        """Return the information if relevance were known: squares of residuals say nothing of it while they are off."""
+        part = np.exp(parameters[:, LOG_SLOPE]) * relevance
+        precision = np.exp(-2 * parameters[:, LOG_WIDTH])
+        out = np.zeros((len(mean_score), 3, 3))
+        out[:, LOG_SLOPE, LOG_SLOPE] = precision * (weights * part**2).sum(axis=0)
+        out[:, LOG_SLOPE, SHIFT] = out[:, SHIFT, LOG_SLOPE] = precision * (weights * part).sum(axis=0)
+        out[:, SHIFT, SHIFT] = precision
+        out[:, LOG_WIDTH, LOG_WIDTH] = 2.0
+        return out
 
 
 CHOICE = OrdinalQuestion("choice", SLOPE, BIAS, TIES)

@@ -153,8 +153,8 @@ def _best(collection: Collection, scale: Scale | None) -> tuple[dict[str, str], 
             return MUSIC, "there are artists and genres, and grades are fine."
         if len(known) == BROAD:
             return {**TEXT, "independent": "mirex-out-broad"}, "there are artists and genres, and grades are 0 to 2."
-    labelled = "the runs and labels" if collection.labels is not None else "the runs"
-    alone = " alone" if collection.labels is None else ""
+    beside = [*(["labels"] * (collection.labels is not None)), *(["answers"] * collection.has_answers)]
+    labelled, alone = " and ".join(["the runs", *beside]), "" if beside else " alone"
     basis = (
         f"it uses {labelled} and the judgments so far" if judged else f"no judgments yet, so it uses {labelled}{alone}"
     )
