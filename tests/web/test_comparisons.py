@@ -290,10 +290,7 @@ def test_the_owner_sees_how_good_the_answers_are(open_page: Open, comparing: Cam
     sentences = [*comparer_sentences(comparing.status().comparers)]
     assert len(sentences) > 1
     assert all(sentence in said for sentence in sentences)
-    assert (
-        f"owner - 12 now {owner.seconds:.1f} - - {owner.violated} {owner.contradictions:.0%} 1.00 biased"
-        in said
-    )
+    assert f"owner - 12 now {owner.seconds:.1f} - - {owner.violated} {owner.contradictions:.0%} 1.00 biased" in said
     assert f"biased {owner.left_lower:.2f} to 1.00 1.00 generous {owner.relevant_lower:.2f} to 1.00" in said
     assert "bob - 1 now - - - - - 0.00" in said
     assert "No grades yet." in said
