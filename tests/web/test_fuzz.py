@@ -23,8 +23,8 @@ from tests.web.conftest import ANN, EVE, HOST, invite
 
 pytestmark = pytest.mark.slow
 PATHS = [
-    *("/", "/judge", "/undo", "/skip", "/flag", "/comment", "/progress", "/overview", "/adjudicate", "/settle"),
-    *("/login", "/logout", "/join/{token}", "/export/{format}", "/media/{key}", "/static/{name}"),
+    *("/", "/judge", "/compare", "/undo", "/skip", "/flag", "/comment", "/progress", "/overview", "/adjudicate"),
+    *("/settle", "/login", "/logout", "/join/{token}", "/export/{format}", "/media/{key}", "/static/{name}"),
 ]
 EXAMPLES = 200
 REFUSED = {400, 401, 403, 404, 405, 408, 413, 415, 421, 422, 429}
@@ -111,17 +111,21 @@ def test_forms_of_ones_own_with_anything_in_them(clients: tuple[Campaign, list[C
 
     @settings(max_examples=EXAMPLES, deadline=None, derandomize=True, database=None)
     @given(
-        path=st.sampled_from(["/judge", "/skip", "/flag", "/comment", "/settle", "/undo"]),
+        path=st.sampled_from(["/judge", "/compare", "/skip", "/flag", "/comment", "/settle", "/undo"]),
         pair=st.one_of(st.sampled_from(pairs), st.tuples(words, words)),
         grade=st.one_of(st.sampled_from(["0", "1", "2"]), words),
         text=st.text(max_size=200),
         judgment=st.one_of(st.integers(0, 10**6).map(str), words),
         request=words,
+        other=st.one_of(st.sampled_from(pairs).map(lambda pair: pair[1]), words),
+        choice=st.one_of(st.sampled_from(["left", "right", "equal"]), words),
     )
-    def step(path, pair, grade, text, judgment, request) -> None:
+    def step(path, pair, grade, text, judgment, request, other, choice) -> None:
         before = campaign.state.number
         form = {"mark": EVE.mark, "query": pair[0], "doc": pair[1], "request": request}
         form |= {"grade": grade, "text": text, "judgment": judgment}
+        if path == "/compare":
+            form |= {"left": pair[1], "right": other, "choice": choice}
         answer = owner.post(path, form)
         assert answer.status in {200, 303, 400, 422}, answer.text
         if answer.status in (400, 422):
@@ -129,6 +133,10 @@ def test_forms_of_ones_own_with_anything_in_them(clients: tuple[Campaign, list[C
         elif path in ("/judge", "/settle"):
             assert pair in pairs
             assert grade in ("0", "1", "2")
+        elif path == "/compare":
+            assert pair in pairs
+            assert (pair[0], other) in campaign._candidates(campaign.state).retrieved
+            assert choice in ("left", "right", "equal")
 
     step()
     assert fold(State(), campaign.log()).number == campaign.state.number
