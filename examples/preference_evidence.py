@@ -24,7 +24,7 @@ from probeval.simulation import HeldOut, QuestionTrajectory, SimulatedAssessor, 
 SLOPES = (0.5, 1.5, 4.0)
 SEEDS = 1
 SETTINGS = {
-    "trec-dl2019-passage": {"batch": 75, "hours": 3.0},
+    "trec-dl2019-passage": {"batch": 100, "hours": 4.0},
     "clef-ehealth2018-irtask1": {"batch": 400, "hours": 10.0},
 }
 GRADES = ("grades", "gain")
