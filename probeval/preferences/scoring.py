@@ -14,11 +14,11 @@ from typing import Any, NotRequired, TypedDict
 import numpy as np
 import pandas as pd
 
-from probeval.arrays import objects
 from probeval.data.answers import PairAnswers, as_answers
 from probeval.data.files import suffix
 from probeval.data.judgments import Judgments
-from probeval.data.tables import column, ids, numbers, read_table
+from probeval.data.magnitudes import as_magnitudes
+from probeval.data.tables import read_table
 from probeval.data.votes import Votes, as_votes
 from probeval.display import Shown
 from probeval.errors import DataError, did_you_mean
@@ -136,9 +136,9 @@ def score_documents(
     ----------
     answers
         A path or a data frame. For ``win-shares``, ``relevance-shares`` and ``ratios``: answers about two documents
-        (see :func:`probeval.data.read_answers`). For ``magnitudes``: ``query``, ``doc``, ``number`` above 0, and
-        optionally ``unit`` (the documents judged together; by default those of an assessor) and ``assessor``. For
-        ``mean``: the same, or votes (see :func:`probeval.data.read_votes`), of which each assessor's latest counts.
+        (see :func:`probeval.data.read_answers`). For ``magnitudes``: numbers above 0 (see
+        :func:`probeval.data.read_magnitudes`; the unit is by default the documents of an assessor). For ``mean``:
+        numbers from 0 to 100, or votes (see :func:`probeval.data.read_votes`), of which each assessor's latest counts.
     methods
         One of :data:`SCORING`; or several of those for two documents, combined by a shifted geometric mean.
     bias
@@ -241,27 +241,16 @@ def _ratios(answers: PairAnswers, shift: float) -> pd.DataFrame:
     return pd.concat(parts[1:] or parts, ignore_index=True)
 
 
-def _numbers(table: pd.DataFrame, path: Path | None) -> pd.DataFrame:
-    """The columns query, doc, number and unit of a table."""
-    names = {str(name).strip().lower(): name for name in table.columns}
-    if "number" not in names:
-        raise DataError(f"no column 'number': expected query, doc, number.{did_you_mean('number', names)}", path=path)
-    query, doc = (column(table, name, path=path) for name in PAIR)
-    assert query is not None
-    assert doc is not None
-    unit = next((table[names[name]].astype(str) for name in ("unit", "assessor") if name in names), "")
-    return pd.DataFrame(
-        {
-            "query": objects(ids(query, "query", path=path)),
-            "doc": objects(ids(doc, "doc", path=path)),
-            "number": numbers(table[names["number"]], "number", path=path, finite=True),
-            "unit": unit,
-        }
-    )
+def _numbers(table: pd.DataFrame, kind: str, path: Path | None) -> pd.DataFrame:
+    """The columns query, doc, number and unit of a table; numbers are of this kind unless the table has another."""
+    kinds = {} if "kind" in {str(name).strip().lower() for name in table.columns} else {"kind": kind}
+    given = as_magnitudes(table.assign(**kinds), path=path)
+    unit = np.where(given.unit == "", given.assessor, given.unit)
+    return pd.DataFrame({"query": given.query, "doc": given.doc, "number": given.number, "unit": unit})
 
 
 def _magnitudes(answers: Any, path: Path | None) -> pd.DataFrame:
-    rows = normalised_magnitudes(_numbers(_table(answers, path), path))
+    rows = normalised_magnitudes(_numbers(_table(answers, path), "magnitude", path))
     logs = rows.assign(log=np.log(rows["magnitude"])).groupby(PAIR, as_index=False)
     found = logs.agg(score=("log", "mean"), answers=("log", "size"))
     return found.assign(score=np.exp(found["score"]))
@@ -272,7 +261,7 @@ def _means(answers: Any, path: Path | None) -> pd.DataFrame:
     if path is not None and suffix(path):
         table = read_table(path)
     if isinstance(table, pd.DataFrame) and "number" in {str(name).strip().lower() for name in table.columns}:
-        return mean_numbers(_numbers(table, path)).rename(columns={"number": "score"})
+        return mean_numbers(_numbers(table, "s100", path)).rename(columns={"number": "score"})
     votes: Votes = as_votes(answers)
     given = votes.judgments
     score = given.grades("mean")

@@ -102,7 +102,7 @@ def test_grades_have_their_shares_in_every_query() -> None:
         (ANSWERS, "wins", "No method 'wins'"),
         (ANSWERS, [], "No method"),
         (ANSWERS, ["mean", "ratios"], "mean cannot be combined with others"),
-        (ANSWERS, "magnitudes", "no column 'number'"),
+        (ANSWERS, "magnitudes", "no column 'doc': expected query, doc, number"),
         (ANSWERS.drop(columns="relevant"), "relevance-shares", "no answer gives relevance shares"),
         (ANSWERS.assign(right="d1"), "win-shares", "compares document 'd1' of query 'q1' with itself"),
         (ANSWERS.iloc[[0, 3]], "ratios", r"query 'q1': the comparisons are in 2 parts .*\(d1, d2; d3, d4\)"),
