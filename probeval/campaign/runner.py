@@ -91,7 +91,7 @@ class ModelRunner:
         return ModelSnapshot(
             number=state.number,
             time=now,
-            judged=judged.scores.judged,
+            judged=judged.scores.judged + len(state.counted_answers),
             confidence=ranking.confidence,
             expected_tau=ranking.expected_tau,
             reached=check.reached,

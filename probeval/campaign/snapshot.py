@@ -88,7 +88,7 @@ class SnapshotDocument(TypedDict):
     number, time
         The last event that it takes into account, and when it was computed.
     judged
-        Pairs of the pool that had a grade.
+        Pairs of the pool that had a grade, and answers about two documents.
     confidence, expected_tau
         The mean confidence over pairs of systems, and the expected tau.
     reached, reasons, progress
@@ -125,7 +125,7 @@ class ModelSnapshot(Shown):
     time
         The time of the computation, in seconds since 1970.
     judged
-        The number of pairs of the pool that had a grade.
+        The number of pairs of the pool that had a grade, and of answers about two documents.
     confidence, expected_tau
         The mean confidence over pairs of systems, and the expected Kendall's tau of the ranking.
     reached, reasons, progress
