@@ -354,6 +354,7 @@ def test_exported_answers_come_back_as_they_were(make: Make, tmp_path, file_form
     again = make(ask="preferences", name="second")
     incoming = again.import_file("eve", file)
     assert len(incoming.answers) == len(kept)
+    assert repr(again) == f"<Campaign: second, 0 pairs judged, {len(kept)} answers>"
     pd.testing.assert_frame_equal(again.collection.answers.to_frame(), kept)
     with pytest.raises(CampaignError, match="already imported"):
         again.import_file("eve", file)
@@ -380,6 +381,21 @@ def test_a_file_of_wrong_answers_is_refused_whole(make: Make, tmp_path, row: str
     with pytest.raises(DataError, match=message):
         campaign.import_file("eve", file)
     assert campaign.collection.answers is None
+
+
+@in_a_file
+def test_an_import_ends_the_lease_of_a_question_and_the_pace_is_that_of_answers(make: Make, tmp_path, clock):
+    campaign = make(ask="preferences", stay=1.0)
+    campaign.refresh()
+    first, second = campaign.next("ann", n=2)
+    assert first.left_in_topic > 2  # pairs of the design, not documents
+    file = tmp_path / "given.csv"
+    file.write_text(f"query,left,right,choice\n{first.query},{first.other},{first.doc},right\n")
+    campaign.import_file("eve", file, assessor="bob")
+    assert [(task.doc, task.other) for task in campaign.next("ann")] == [(second.doc, second.other)]
+    clock.now += 50
+    campaign.answer("ann", second.query, second.doc, second.other, "left", seconds=12.5)
+    assert campaign.status().seconds == 12.5
 
 
 @in_a_file
