@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+from probeval.campaign.advice import counted
 from probeval.campaign.creation import prepare_creation
 from probeval.campaign.events import (
     Event,
@@ -140,7 +141,8 @@ class Campaign(AssessorSteps, Described):
 
     def _headline(self) -> str:
         state = self.state
-        return f"{state.settings.name}, {len(state.judged):,} pairs judged"
+        answers = f", {counted(len(state.counted_answers), 'answer')}" if state.counted_answers else ""
+        return f"{state.settings.name}, {len(state.judged):,} pairs judged{answers}"
 
     def views(self) -> tuple[View, ...]:
         """The settings, the progress and the assessors."""
@@ -166,7 +168,7 @@ class Campaign(AssessorSteps, Described):
             now=self._log.clock(),
             snapshot=snapshot,
             behind=0 if snapshot is None else self._behind(snapshot),
-            curve=[(p["judged"] + state.answered(p["number"]), p["progress"]) for p in self.curve()],
+            curve=[(point["judged"], point["progress"]) for point in self.curve()],
         )
 
     def curve(self) -> list[dict[str, Any]]:

@@ -168,8 +168,7 @@ class _Draft:
                     self.count(event.by, 1)
                 self.release(event.pair, event.by)
                 self.update_waiting(event.pair)
-                if event.source and event.pair not in self.seen("waiting"):
-                    self.of("leases").pop(event.pair, None)  # judged in another tool, perhaps under another name
+                self.end_leases(event.pair, event.source)
             case Compared():
                 self.pace("preference" if event.choice else "magnitude", event.seconds)
                 self.append("compared", event.question, event)
@@ -178,6 +177,7 @@ class _Draft:
                     self.count(event.by, 1)
                 self.release(event.question, event.by)
                 self.update_waiting(event.question)
+                self.end_leases(event.question, event.source)
             case Withdrawn():
                 self.withdraw(event)
                 self.count(event.by, -1)
@@ -224,6 +224,11 @@ class _Draft:
             self.of("leases")[question] = left
         else:
             del self.of("leases")[question]
+
+    def end_leases(self, question: Question, source: str) -> None:
+        """End the leases of a question that was answered in another tool, perhaps under another name."""
+        if source and question not in self.seen("waiting"):
+            self.of("leases").pop(question, None)
 
     def withdraw(self, event: Withdrawn) -> None:
         answers = self.of(_place(event))

@@ -229,14 +229,6 @@ class State(Brief):
                 found.append(question)
         return sorted(found)
 
-    def answered(self, number: int) -> int:
-        """The current answers about two documents that count, given up to this event."""
-        return int(np.searchsorted(self._answer_numbers, number, side="right"))
-
-    @cached_property
-    def _answer_numbers(self) -> list[int]:
-        return sorted(answer.number for answer in self.counted_answers)
-
     @cached_property
     def counted_answers(self) -> list[Compared | ComparisonAdjudicated]:
         """The answers about two documents that count: each assessor's latest, or the settled one."""

@@ -175,7 +175,7 @@ class Status(Shown):
     behind
         Changes to the model's input since then.
     seconds, paces
-        The median time per judgment, and the seconds that an answer of each kind takes.
+        The median time per judgment or answer, and the seconds that an answer of each kind takes.
     way
         Progress to the target, from 0 at the first snapshot to 1; None before the first.
     left, left_lower, left_upper
@@ -384,6 +384,7 @@ def status_of(
     work, seconds = shares(state, who, grades, tendency)
     judged = sum(pair in graded for pair in pool)
     given = state.counted_answers
+    timed = [each for times in state.paces.values() for each in times] if setup.ask != "grades" else []
     left, lower, upper = _left(snapshot, setup, judged + len(given), curve, _questions_left(state, pool))
     return Status(
         setup=setup,
@@ -413,7 +414,7 @@ def status_of(
         comparers=comparers(state, () if snapshot is None else snapshot.answering),
         snapshot=snapshot,
         behind=behind,
-        seconds=seconds,
+        seconds=float(np.median(timed)) if timed else seconds,
         paces=seconds_per_answer(state),
         way=way_come(curve),
         left=left,

@@ -254,7 +254,10 @@ class AssessorSteps(CampaignBase):
     def _tasks(self, state: State, assessor: str, n: int) -> list[Task]:
         if state.phase is not Phase.open:
             return []
-        queue = None if self._snapshot is None else self._snapshot.topic_queue
+        queue = None
+        if self._snapshot is not None:
+            asked = next_questions(state, self._candidates(state), self._snapshot)
+            queue = next(iter(asked.queues), None)
         return tasks_of(state, assessor, self._log.clock(), n=n, queue=queue)
 
     def _question(self, query: str, doc: str, other: str = "") -> Question:

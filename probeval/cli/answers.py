@@ -95,7 +95,7 @@ def judge_here(
 
 @dataclass
 class _Terminal:
-    """An assessor at the terminal, and what they did so far."""
+    """An assessor at the terminal; questions go to stderr, so that stdout has the result alone."""
 
     campaign: Campaign
     assessor: str
@@ -110,7 +110,7 @@ class _Terminal:
             if not self.ask(tasks[0]):
                 break
         else:
-            typer.echo("Nothing is left for you.")
+            typer.echo("Nothing is left for you.", err=True)
         done = self.done
         return {
             "assessor": self.assessor,
@@ -122,11 +122,12 @@ class _Terminal:
 
     def ask(self, task: Task) -> bool:
         """Ask one question, until it has an answer; false to quit."""
-        typer.echo(_printable(self.shown(task)))
+        typer.echo(_printable(self.shown(task)), err=True)
         since = time.monotonic()
         while True:
             try:
-                typed = input(f"{_question(task, self.campaign)} ({BESIDE}): ").strip().lower()
+                typer.echo(f"{_question(task, self.campaign)} ({BESIDE}): ", nl=False, err=True)
+                typed = input().strip().lower()
             except EOFError:
                 return False
             if typed == "q":
@@ -135,7 +136,7 @@ class _Terminal:
                 self.take(task, typed, time.monotonic() - since)
                 return True
             except CampaignError as error:
-                typer.echo(str(error))
+                typer.echo(str(error), err=True)
 
     def take(self, task: Task, typed: str, seconds: float) -> None:
         """Take what was typed."""
@@ -166,7 +167,7 @@ class _Terminal:
         lines = [f"\nQuery {task.query}: {task.text or 'no text'}"]
         docs = [("Left", task.doc), ("Right", task.other)] if task.other else [("Document", task.doc)]
         for place, doc in docs:
-            text = self.texts.get(doc, "no text in this file")
+            text = self.texts.get(doc, "no text")
             shown = text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
             lines += [f"{place}: {doc}", textwrap.indent(textwrap.fill(shown, WIDTH), "  ")]
         return "\n".join(lines)

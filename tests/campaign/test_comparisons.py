@@ -195,6 +195,17 @@ def test_magnitudes_ask_for_numbers_of_two_documents(make: Make):
 
 
 @in_a_file
+def test_numbers_from_0_to_100_are_grades_of_the_fine_scale(make: Make):
+    campaign = make(scale=Scale.fine(100))
+    (task,) = campaign.next("ann")
+    assert task.asks == "grade"
+    assert campaign.record("ann", task.query, task.doc, 37).grade == 37.0
+    with pytest.raises(CampaignError, match="The grades of the scale fine are 0 to 100; got 101"):
+        campaign.record("ann", task.query, task.doc, 101)
+    assert campaign.export().split()[3] == "37"
+
+
+@in_a_file
 def test_a_mixed_campaign_asks_for_grades_and_preferences_and_no_order_that_grades_tell(make: Make):
     campaign = make(ask="mixed")
     kinds = Counter()
@@ -343,6 +354,7 @@ def test_exported_answers_come_back_as_they_were(make: Make, tmp_path, file_form
     again = make(ask="preferences", name="second")
     incoming = again.import_file("eve", file)
     assert len(incoming.answers) == len(kept)
+    assert repr(again) == f"<Campaign: second, 0 pairs judged, {len(kept)} answers>"
     pd.testing.assert_frame_equal(again.collection.answers.to_frame(), kept)
     with pytest.raises(CampaignError, match="already imported"):
         again.import_file("eve", file)
@@ -369,6 +381,21 @@ def test_a_file_of_wrong_answers_is_refused_whole(make: Make, tmp_path, row: str
     with pytest.raises(DataError, match=message):
         campaign.import_file("eve", file)
     assert campaign.collection.answers is None
+
+
+@in_a_file
+def test_an_import_ends_the_lease_of_a_question_and_the_pace_is_that_of_answers(make: Make, tmp_path, clock):
+    campaign = make(ask="preferences", stay=1.0)
+    campaign.refresh()
+    first, second = campaign.next("ann", n=2)
+    assert first.left_in_topic > 2  # pairs of the design, not documents
+    file = tmp_path / "given.csv"
+    file.write_text(f"query,left,right,choice\n{first.query},{first.other},{first.doc},right\n")
+    campaign.import_file("eve", file, assessor="bob")
+    assert [(task.doc, task.other) for task in campaign.next("ann")] == [(second.doc, second.other)]
+    clock.now += 50
+    campaign.answer("ann", second.query, second.doc, second.other, "left", seconds=12.5)
+    assert campaign.status().seconds == 12.5
 
 
 @in_a_file

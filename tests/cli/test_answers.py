@@ -6,11 +6,13 @@ import io
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from probeval.data import Collection, read_answers, write_campaign
 from tests.cli.conftest import Said
+from tests.cli.test_schema import check
 
 Run = Callable[..., Said]
 
@@ -75,9 +77,9 @@ def test_judging_on_the_terminal_by_keys(
     monkeypatch.setattr("sys.stdin", io.StringIO("x\nl\nr\n=\nb\nu\nr\ns\nq\n"))
     said = probeval("campaign", "judge", store, "--assessor", "ann", "--docs", docs, "--no-refresh")
     assert said.code == 0, said.err
-    assert "Expected one of the keys, got 'x'." in said.out
-    assert "trains" in said.out
-    assert "\x1b" not in said.out
+    assert "Expected one of the keys, got 'x'." in said.err
+    assert "trains" in said.err
+    assert "\x1b" not in said.err
     assert said.out.splitlines()[-1].split() == ["ann", "0", "5", "1", "1"]
     exported = probeval("campaign", "export", store, "--format", "answers", "-o", "answers.csv")
     assert exported.code == 0, exported.err
@@ -90,13 +92,13 @@ def test_magnitudes_and_grades_on_the_terminal(
     store = create("--ask", "magnitudes")
     monkeypatch.setattr("sys.stdin", io.StringIO("30\n30 ten\n30 10\n"))
     said = probeval("campaign", "judge", store, "--assessor", "ann", "--no-refresh", "--format", "json")
-    assert "Give two numbers, one for each document; got 1." in said.out
-    assert "Expected a number or one of the keys, got 'ten'." in said.out
+    assert "Give two numbers, one for each document; got 1." in said.err
+    assert "Expected a number or one of the keys, got 'ten'." in said.err
     changed = probeval("campaign", "change", store, "--ask", "grades", "--format", "csv")
     assert changed.out.splitlines()[1] == "ask,magnitudes,grades"
     monkeypatch.setattr("sys.stdin", io.StringIO("7\n2\n"))
     said = probeval("campaign", "judge", store, "--assessor", "bob", "--no-refresh")
-    assert "The grades of the scale graded:2 are 0, 1, 2; got 7.0." in said.out
+    assert "The grades of the scale graded:2 are 0, 1, 2; got 7.0." in said.err
     assert said.out.splitlines()[-1].split() == ["bob", "1", "0", "0", "0"]
     status = json.loads(probeval("campaign", "status", store, "--format", "json").out)
     assert (status["answers"], status["magnitudes"], status["judged"], status["ask"]) == (1, 1, 1, "grades")
@@ -126,3 +128,29 @@ def test_what_is_asked_must_be_known(probeval: Run, runs: Path):
     said = probeval("campaign", "create", "a.db", runs, "--metric", "nDCG@5", "--ask", "stars")
     assert said.code == 2
     assert "grades" in said.err
+
+
+def test_answers_print_what_the_schemas_say(
+    probeval: Run, create: Callable[..., str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    store = create("--ask", "preferences", "--overlap", 1)
+
+    def asked(verb: str, *arguments: object) -> Any:
+        printed = probeval("campaign", verb, store, *arguments, "--format", "json", "--quiet")
+        assert printed.code == 0, printed.err
+        document = json.loads(printed.out)
+        check(f"campaign {verb}", document)
+        return document
+
+    (task,) = asked("next", "--assessor", "ann", "--no-refresh")["next"]
+    about = (task["query"], task["doc"], task["other"])
+    asked("answer", *about, "left", "--assessor", "ann")
+    asked("answer", *about, "right", "--assessor", "bob")
+    asked("answer", *about, "--assessor", "cy", "--skip", "--reason", "too long")
+    assert len(asked("adjudicate")["comparisons"]) == 1
+    asked("adjudicate", *about[:2], "--other", about[2], "--choice", "left")
+    monkeypatch.setattr("sys.stdin", io.StringIO("l\n"))
+    assert asked("judge", "--assessor", "dee", "--no-refresh")["compared"] == 1
+    (tmp_path / "orders.csv").write_text("query,better,worse\n" + ",".join(about) + "\n")
+    assert len(asked("gold", tmp_path / "orders.csv")["orders"]) == 1
+    assert {row["assessor"] for row in asked("status")["comparers"]} == {"ann", "bob", "dee"}
