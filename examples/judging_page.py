@@ -30,7 +30,7 @@ except ImportError:
 
 DESK = {"viewport": {"width": 900, "height": 860}, "color_scheme": "light"}
 PHONE = {"viewport": {"width": 390, "height": 800}, "color_scheme": "dark", "is_mobile": True}
-WIDE = {"viewport": {"width": 1280, "height": 800}, "color_scheme": "light"}
+WIDE = {"viewport": {"width": 1000, "height": 640}, "color_scheme": "light"}
 VIEWS = {
     "judging-desktop.png": ("", DESK),
     "judging-phone.png": ("", PHONE),
@@ -38,9 +38,8 @@ VIEWS = {
     "overview-desktop.png": ("overview", DESK),
 }
 COMPARISONS = {
-    "comparison-desktop.png": ("", WIDE, "preferences"),
-    "comparers-desktop.png": ("overview", WIDE, "preferences"),
-    "comparison-phone.png": ("", PHONE, "magnitudes"),
+    "comparison-desktop.png": (WIDE, "preferences"),
+    "comparison-phone.png": (PHONE, "magnitudes"),
 }
 
 WIDE = {"viewport": {"width": 900, "height": 620}, "color_scheme": "light"}
@@ -194,15 +193,12 @@ def draw(folder: Path, program: str) -> list[Path]:
                 page.screenshot(path=folder / name)
         compare_some(two, np.random.default_rng(1))
         with served(two, "judge") as address, Campaign.open(two) as campaign:
-            for name, (path, view, ask) in COMPARISONS.items():
+            for name, (view, ask) in COMPARISONS.items():
                 if campaign.setup.ask != ask:
                     campaign.change("eve", ask=ask)
                 page = browser.new_page(**view)
-                page.goto(address + path)
-                if path:
-                    page.evaluate("document.getElementById('comparers').scrollIntoView()")
-                else:
-                    page.keyboard.press("ArrowLeft")
+                page.goto(address)
+                page.keyboard.press("ArrowLeft")
                 page.screenshot(path=folder / name)
         study = Path(place, "study.db")
         ask_users(study, np.random.default_rng(0))
