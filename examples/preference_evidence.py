@@ -25,7 +25,7 @@ SLOPES = (0.5, 1.5, 4.0)
 SEEDS = 1
 SETTINGS = {
     "trec-dl2019-passage": {"batch": 100, "hours": 4.0},
-    "clef-ehealth2018-irtask1": {"batch": 400, "hours": 10.0},
+    "clef-ehealth2018-irtask1": {"batch": 250, "hours": 12.0},
 }
 GRADES = ("grades", "gain")
 WAYS = (("preferences", "gain"), ("mixed", "gain"), ("preferences", "random"))
