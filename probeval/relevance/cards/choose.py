@@ -154,7 +154,8 @@ def _best(collection: Collection, scale: Scale | None) -> tuple[dict[str, str], 
         if len(known) == BROAD:
             return {**TEXT, "independent": "mirex-out-broad"}, "there are artists and genres, and grades are 0 to 2."
     beside = [*(["labels"] * (collection.labels is not None)), *(["answers"] * collection.has_answers)]
-    labelled, alone = " and ".join(["the runs", *beside]), "" if beside else " alone"
+    labelled = ", ".join(["the runs", *beside[:-1]]) + "".join(f" and {last}" for last in beside[-1:])
+    alone = "" if beside else " alone"
     basis = (
         f"it uses {labelled} and the judgments so far" if judged else f"no judgments yet, so it uses {labelled}{alone}"
     )
