@@ -267,7 +267,7 @@ def test_orders_rules_and_column_names_are_all_explained() -> None:
 
 def test_every_file_format_is_explained() -> None:
     known = (DOCS / "how-to" / "data.md").read_text(encoding="utf-8")
-    kinds = {"Runs": "runs", "Judgments": "judgments", "LabelTable": "labels"}
+    kinds = {"Runs": "runs", "Judgments": "judgments", "LabelTable": "labels", "PairAnswers": "answers"}
     assert [f.name for f in FORMATS if f"| `{f.name}` | {kinds[f.holds.__name__]} |" not in known] == []
 
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from probeval.campaign.shares import Share
     from probeval.campaign.status import Status
 
-__all__ = ["advice"]
+__all__ = ["advice", "counted"]
 
 DAY = 24 * 3600.0
 WEEK = 7 * DAY
@@ -34,15 +34,17 @@ def _sentences(status: Status, now: float) -> Iterator[str]:
     if snapshot is not None and snapshot.audit is not None and snapshot.audit.alarm is not None:
         yield "The audit raises an alarm: find the reason before you rely on the scores."
     if status.disagreements:
-        yield f"Adjudicate {_counted(status.disagreements, 'pair')} on which assessors differ."
+        yield f"Adjudicate {counted(status.disagreements, 'pair')} on which assessors differ."
     if status.contested:
-        yield f"Adjudicate {_counted(status.contested, 'comparison')} on which assessors differ."
+        yield f"Adjudicate {counted(status.contested, 'comparison')} on which assessors differ."
     for share in status.assessors:
         if share.is_worse:
             yield f"{share.assessor} answers gold pairs worse than the others: look at their judgments."
     for comparer in status.comparers:
         if comparer.is_worse:
             yield f"{comparer.assessor} answers gold comparisons worse than the others: look at their answers."
+        elif comparer.is_bad:
+            yield f"{comparer.assessor} is {comparer.verdict} by the model: look at their answers."
     if snapshot is None:
         yield "The model has not run yet: it needs a moment."
     elif snapshot.reached:
@@ -66,12 +68,12 @@ def _sentences(status: Status, now: float) -> Iterator[str]:
 def _remaining(status: Status, now: float) -> str:
     assert status.left is not None
     between = f" ({status.left_lower:,} to {status.left_upper:,})" if status.left_lower is not None else ""
-    work = f"About {_counted(status.left, 'judgment')} more{between}"
+    work = f"About {counted(status.left, 'judgment')} more{between}"
     hours = status.left * status.seconds / 3600
     if hours != hours:
         return f"{work}."
     active = max(1, len(_active(status.assessors, now)))
-    return f"{work}: {duration(hours / active)} with {_counted(active, 'assessor')}."
+    return f"{work}: {duration(hours / active)} with {counted(active, 'assessor')}."
 
 
 def _active(shares: tuple[Share, ...], now: float) -> list[Share]:
@@ -85,7 +87,7 @@ def duration(hours: float) -> str:
     ('1 minute', '30 minutes', '3.2 hours')
     """
     minutes = max(1, round(60 * hours))
-    return _counted(minutes, "minute") if minutes < 90 else f"{hours:.1f} hours"
+    return counted(minutes, "minute") if minutes < 90 else f"{hours:.1f} hours"
 
 
 def day_of(moment: float, now: float) -> str:
@@ -93,5 +95,10 @@ def day_of(moment: float, now: float) -> str:
     return time.strftime("%A" if now - moment < WEEK - DAY else "%d %B %Y", time.localtime(moment))
 
 
-def _counted(n: int, what: str) -> str:
+def counted(n: int, what: str) -> str:
+    """A number of things, in words.
+
+    >>> counted(1, "pair"), counted(1200, "pair")
+    ('1 pair', '1,200 pairs')
+    """
     return f"{n:,} {what}{'s' * (n != 1)}"

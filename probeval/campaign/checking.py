@@ -44,7 +44,7 @@ class CampaignCheck:
     campaign
         Its name.
     events, judgments, parts
-        How many of each were checked.
+        How many of each were checked; answers about two documents count as judgments.
     faults
         The number of faults.
     """
@@ -97,7 +97,7 @@ def check_store(store: Store) -> StoreCheck:
             CampaignCheck(
                 campaign=name,
                 events=len(rows),
-                judgments=sum(row["kind"] == Judged.kind for row in rows),
+                judgments=sum(row["kind"] in (Judged.kind, Compared.kind) for row in rows),
                 parts=len(store.part_names(key)),
                 faults=len(found),
             )

@@ -12,7 +12,9 @@ from statistics import median
 from typing import TypedDict
 
 import numpy as np
+from scipy.special import stdtrit
 
+from probeval.campaign.advice import counted
 from probeval.campaign.comparison_events import Compared
 from probeval.campaign.controls import COMPARISON, gold_left
 from probeval.campaign.events import TaskPurpose
@@ -20,8 +22,9 @@ from probeval.campaign.quality import ALARM, compare_on_gold, share_interval
 from probeval.campaign.state import State
 from probeval.data.answers import RELEVANT
 from probeval.preferences.quality import contradictions, wilson_interval
+from probeval.relevance.answers.verdicts import AnsweringAssessorDocument
 
-__all__ = ["Comparer", "ComparerDocument", "comparer_sentences", "comparers"]
+__all__ = ["Comparer", "ComparerDocument", "comparer_sentences", "comparers", "side_by_query"]
 
 NAN = float("nan")
 
@@ -48,11 +51,14 @@ class ComparerDocument(TypedDict):
         The fewest of their preferences that any order of the documents goes against, and the share of documents in
         such preferences, the mean over queries; null without a preference.
     left, left_lower, left_upper
-        The share of preferences for the document on the left, with its 95% interval; null without a preference.
+        The share of preferences for the document on the left, with its 95% interval over queries; null without one.
     relevant, relevant_lower, relevant_upper
         The share of documents that they called relevant, with its 95% interval; null if they were not asked.
     manner
         ``generous`` or ``strict`` if that interval excludes the share of the others; otherwise empty.
+    verdict, careless, reversed
+        The verdict of the model at its last run: ``attentive``, ``careless`` (the answers do not depend on
+        relevance), ``reversed`` or ``unclear``, with the probabilities; empty and null if the model does not use them.
     """
 
     assessor: str
@@ -78,6 +84,9 @@ class ComparerDocument(TypedDict):
     relevant_lower: float
     relevant_upper: float
     manner: str
+    verdict: str
+    careless: float
+    reversed: float
 
 
 @dataclass(frozen=True)
@@ -107,15 +116,32 @@ class Comparer:
     relevant_lower: float
     relevant_upper: float
     manner: str
+    verdict: str
+    careless: float
+    reversed: float
 
     @property
     def is_worse(self) -> bool:
         """Whether their answers to gold comparisons are significantly worse than those of the others."""
         return self.gold_p <= ALARM
 
+    @property
+    def is_bad(self) -> bool:
+        """Whether by the model their answers do not depend on relevance, or are reversed."""
+        return self.verdict in ("careless", "reversed")
 
-def comparers(state: State) -> tuple[Comparer, ...]:
-    """The answers of each assessor who compared documents here or in an imported file, by name."""
+
+def comparers(state: State, verdicts: Sequence[AnsweringAssessorDocument]) -> tuple[Comparer, ...]:
+    """The answers of each assessor who compared documents here or in an imported file, by name.
+
+    Parameters
+    ----------
+    state
+        The state of the campaign.
+    verdicts
+        The verdicts of the model on assessors.
+    """
+    found = {row["assessor"]: row for row in verdicts}
     own: dict[str, list[Compared]] = {}
     for answers in state.compared.values():
         for latest in {(answer.by, answer.purpose): answer for answer in answers}.values():
@@ -125,7 +151,7 @@ def comparers(state: State) -> tuple[Comparer, ...]:
     called = {name: _called(given) for name, given in own.items()}
     total = tuple(sum(each) for each in zip(*called.values(), strict=True)) if called else (0, 0)
     return tuple(
-        _comparer(state, name, own[name], checks[name], worse.get(name, NAN), called[name], total)
+        _comparer(state, name, own[name], checks[name], worse.get(name, NAN), called[name], total, found.get(name))
         for name in sorted(own)
     )
 
@@ -138,11 +164,11 @@ def _comparer(
     gold_p: float,
     called: tuple[int, int],
     called_by_all: tuple[int, ...],
+    verdict: AnsweringAssessorDocument | None,
 ) -> Comparer:
     counted = [answer for answer in given if answer.purpose is TaskPurpose.judgment]
     times = [answer.seconds for answer in given if answer.seconds is not None]
-    sided = [answer.choice for answer in given if answer.choice in ("left", "right")]
-    side = _share(sided.count("left"), len(sided))
+    side = side_by_query([(answer.query, answer.choice) for answer in given])
     relevant = _share(*called)
     others = (called_by_all[0] - called[0], called_by_all[1] - called[1])
     usual = others[0] / others[1] if others[1] else NAN
@@ -173,12 +199,53 @@ def _comparer(
         relevant_lower=relevant[1],
         relevant_upper=relevant[2],
         manner="generous" if relevant[1] > usual else "strict" if relevant[2] < usual else "",
+        verdict="" if verdict is None else verdict["verdict"],
+        careless=NAN if verdict is None else verdict["careless"],
+        reversed=NAN if verdict is None else verdict["reversed"],
     )
 
 
 def _share(count: int, n: int) -> tuple[float, float, float]:
     """A share with its 95% interval; NaN without any."""
     return wilson_interval(count, n)[:3] if n else (NAN, NAN, NAN)
+
+
+def side_by_query(choices: Sequence[tuple[str, str]]) -> tuple[float, float, float]:
+    r"""The share of preferences for the left document, with a 95% interval over queries; NaN without any.
+
+    In the design a document stays on its side for several questions, so answers of one query are not independent. With
+    k of n preferences for the left document in each of Q queries and p in all,
+
+    .. math:: \widehat{\operatorname{Var}}(p) = \frac{Q}{Q - 1} \sum_q (k_q - p\, n_q)^2 \Big/ \Big(\sum_q n_q\Big)^2,
+
+    and the interval is that of t with Q - 1 degrees of freedom, but never narrower than Wilson's.
+
+    Parameters
+    ----------
+    choices
+        The query and the choice of each answer; other choices than left and right do not count.
+
+    Examples
+    --------
+    >>> spread = [("q1", "left")] * 8 + [("q2", "right")] * 8
+    >>> [round(x, 2) for x in side_by_query(spread)], [round(x, 2) for x in side_by_query(spread[4:12])]
+    ([0.5, 0.0, 1.0], [0.5, 0.0, 1.0])
+    """
+    counts: dict[str, list[int]] = {}
+    for query, choice in choices:
+        if choice in ("left", "right"):
+            each = counts.setdefault(query, [0, 0])
+            each[0] += choice == "left"
+            each[1] += 1
+    if not counts:
+        return NAN, NAN, NAN
+    left, n = np.array(list(counts.values())).T
+    share, lower, upper = wilson_interval(int(left.sum()), int(n.sum()))[:3]
+    if len(n) > 1:
+        variance = len(n) / (len(n) - 1) * float(((left - share * n) ** 2).sum()) / int(n.sum()) ** 2
+        reach = float(stdtrit(len(n) - 1, 0.975)) * np.sqrt(variance)
+        lower, upper = max(0.0, min(lower, share - reach)), min(1.0, max(upper, share + reach))
+    return share, float(lower), float(upper)
 
 
 def _gold(state: State, given: Sequence[Compared]) -> tuple[int, int]:
@@ -189,8 +256,8 @@ def _gold(state: State, given: Sequence[Compared]) -> tuple[int, int]:
 
 def _called(given: Sequence[Compared]) -> tuple[int, int]:
     """The documents called relevant, and all for which this was asked."""
-    said = [RELEVANT[answer.relevant] for answer in given if answer.relevant]
-    return sum(said), 2 * len(said)
+    counts = [RELEVANT[answer.relevant] for answer in given if answer.relevant]
+    return sum(counts), 2 * len(counts)
 
 
 def _repeated(state: State, name: str, given: Sequence[Compared]) -> list[bool]:
@@ -224,12 +291,17 @@ def comparer_sentences(found: Sequence[Comparer]) -> Iterator[str]:
     for each in found:
         if each.violated:
             share = f"{each.contradictions:.0%} of the documents"
-            yield f"{each.assessor} contradicts themselves in {each.violated:,} preferences ({share})."
+            yield f"{each.assessor} contradicts themselves in {counted(each.violated, 'preference')} ({share})."
         if each.left_lower > 0.5 or each.left_upper < 0.5:
-            side, between = ("left", (each.left, each.left_lower, each.left_upper))
-            yield f"{each.assessor} favours a side: {side} in {between[0]:.0%} ({between[1]:.0%} to {between[2]:.0%})."
+            between = f"{each.left_lower:.0%} to {each.left_upper:.0%}"
+            yield f"{each.assessor} favours a side: the left document in {each.left:.0%} of preferences ({between})."
         if each.manner:
             yield f"{each.assessor} is {each.manner}: {each.relevant:.0%} of documents called relevant."
+        if each.verdict == "careless":
+            sure = f"P {each.careless:.2f}"
+            yield f"{each.assessor} is careless ({sure}): by the model, answers do not depend on relevance."
+        if each.verdict == "reversed":
+            yield f"{each.assessor} is reversed (P {each.reversed:.2f}): by the model, answers mean the opposite."
         if each.is_worse:
             others = f"the others {right - each.gold_right:,} of {gold - each.gold:,} (p {each.gold_p:.2g})"
             yield f"{each.assessor} is worse on gold comparisons: {each.gold_right} of {each.gold} right, {others}."

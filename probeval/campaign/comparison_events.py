@@ -2,7 +2,7 @@
 
 .. code-block:: text
 
-    Compared               an assessor said which of two documents is better, or gave both a number
+    Compared               an assessor answered which of two documents is better, or gave both a number
     ComparisonAdjudicated  the answer about two documents was settled, overriding all answers of assessors
     GoldOrdersChanged      the pairs of documents whose better one is known changed
 """
@@ -40,7 +40,7 @@ class Compared(ComparisonEvent):
     choice
         The better document: ``left``, ``right`` or ``equal``; empty if only numbers were given.
     relevant
-        Which documents are relevant: ``both``, ``chosen`` (only the better one) or ``neither``; empty if not said.
+        Which documents are relevant: ``both``, ``chosen`` (only the better one) or ``neither``; empty if not asked.
         ``equal`` and ``neither`` together mean that neither is any good.
     left_number, right_number
         The numbers that the assessor gave the documents (magnitudes), from 0; None without.

@@ -278,15 +278,17 @@ class Withdraw(Action[Withdrawn]):
 
     def event(self, state: State, now: float) -> Withdrawn:
         """The withdrawal; only the person's own judgments and answers made here can be withdrawn."""
-        given = chain(*state.judged.values(), *state.controls.values(), *state.compared.values())
-        own: list[Judged | Compared] = [each for each in given if each.by == self.by and not each.source]
+        given: list[Judged | Compared] = [*chain(*state.judged.values(), *state.controls.values())]
+        given += chain(*state.compared.values())
+        own = [each for each in given if each.by == self.by and not each.source]
         matching = [j for j in own if self.judgment in (None, j.number)]
         if not matching:
             which = "" if self.judgment is None else f" {self.judgment}"
             raise CampaignError(f"{self.by!r} has no judgment{which} to withdraw.")
         last = max(matching, key=lambda judgment: judgment.number)
-        docs = {"doc": last.left, "other": last.right} if isinstance(last, Compared) else {"doc": last.doc}
-        return Withdrawn(**self._head(now), query=last.query, **docs, judgment=last.number, purpose=last.purpose)
+        doc, other = (last.left, last.right) if isinstance(last, Compared) else (last.doc, "")
+        about = {"query": last.query, "doc": doc, "other": other}
+        return Withdrawn(**self._head(now) | about, judgment=last.number, purpose=last.purpose)
 
     def following(self, state: State, event: Withdrawn, now: float) -> Sequence[Event]:
         """A lease of the question; the person's other leases are renewed so that it comes before them."""

@@ -191,7 +191,7 @@ def checked_orders(
     orders: Mapping[str, Iterable[tuple[str, str]]], queries: Iterable[str]
 ) -> dict[str, tuple[tuple[str, str], ...]]:
     """The orders, if all are of these queries and no two contradict each other; otherwise an error."""
-    _check_queries(orders, queries)
+    _check_queries(orders, queries, "Gold comparisons")
     found: dict[str, tuple[tuple[str, str], ...]] = {}
     for query, pairs in orders.items():
         known: dict[Question, str] = {}
@@ -204,18 +204,18 @@ def checked_orders(
     return found
 
 
-def _check_queries(named: Iterable[str], queries: Iterable[str]) -> None:
+def _check_queries(named: Iterable[str], queries: Iterable[str], what: str) -> None:
     known = list(queries)
     for query in named:
         if query not in known:
-            raise CampaignError(f"Gold: no query {query!r} in this campaign.{did_you_mean(str(query), known)}")
+            raise CampaignError(f"{what}: no query {query!r} in this campaign.{did_you_mean(str(query), known)}")
 
 
 def checked_gold(
     grades: Mapping[str, Mapping[str, float]], queries: Iterable[str], scale: Scale
 ) -> dict[str, dict[str, float]]:
     """The grades, if all are of these queries and on the scale; otherwise an error."""
-    _check_queries(grades, queries)
+    _check_queries(grades, queries, "Gold pairs")
     return {query: {doc: as_grade(scale, grade) for doc, grade in docs.items()} for query, docs in grades.items()}
 
 
@@ -240,7 +240,7 @@ def gold_of(state: State, retrieved: Collection[Pair]) -> GoldList:
         found.append(GoldPair(*pair, known, pair in retrieved, len(given), right, mean))
     orders = []
     for question, better in sorted(state.gold_orders.items()):
-        said = [a.better for a in state.checks(question).values() if isinstance(a, Compared)]
+        chosen = [a.better for a in state.checks(question).values() if isinstance(a, Compared)]
         (worse,) = (doc for doc in question[1:] if doc != better)
-        orders.append(GoldOrder(question[0], better, worse, len(said), said.count(better)))
+        orders.append(GoldOrder(question[0], better, worse, len(chosen), chosen.count(better)))
     return GoldList(state.settings.gold_share, state.settings.repeat_share, tuple(found), tuple(orders))

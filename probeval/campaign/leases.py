@@ -38,7 +38,8 @@ class Task(Brief):
     other
         The document on the right; empty if one document is to be graded.
     asks
-        What is asked: ``"grade"`` of the document, ``"preference"`` between two, or the ``"magnitude"`` of each.
+        The kind of question: the ``"grade"`` of a document, a ``"preference"`` between two, or the ``"magnitude"`` of
+        each.
     """
 
     query: str
@@ -234,7 +235,7 @@ class _Search:
         return question not in self.taken and self.state.is_open(question, self.assessor, self.now)
 
     def _is_new(self, question: Question) -> bool:
-        """Whether nobody has answered it, and its answer is not known from grades."""
+        """Whether it has no answer yet, and grades do not tell it."""
         known = len(question) > 2 and all(self.state.has_grade((question[0], doc)) for doc in question[1:])
         return not known and not self.state.given(question) and self._is_open(question)
 

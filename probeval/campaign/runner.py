@@ -20,7 +20,8 @@ from probeval.campaign.state import State
 from probeval.data.answers import PairAnswers
 from probeval.data.collection import Collection
 from probeval.data.judgments import Judgments
-from probeval.relevance import Card, choose_model
+from probeval.relevance import Card, Hierarchical, choose_model
+from probeval.relevance.answers.verdicts import AnsweringAssessorDocument
 from probeval.selection import Pick
 from probeval.selection.topics import PER_TOPIC
 from probeval.streams import Purpose, stream
@@ -117,6 +118,8 @@ class ModelRunner:
             forecast=self._forecast(judged, state) if forecast else None if last is None else last.forecast,
             uncertainty=_uncertainty(judged),
             tendencies=self._tendencies(state),
+            answering=_answering(judged),
+            uses_answers=isinstance(judged.judging.model, Hierarchical),
         )
 
     def _forecast(self, judged: JudgingState, state: State) -> ForecastDocument | None:
@@ -274,7 +277,6 @@ def _waiting(state: State, judged: JudgingState, last: ModelSnapshot) -> dict[in
 
 def _trusted(judged: JudgingState, last: ModelSnapshot | None) -> tuple[Mapping[str, Any], ...]:
     """The trust in each source of labels, one row each; none without labels."""
-    from probeval.relevance import Hierarchical
     from probeval.selection.trust import examined
 
     if judged.judging.collection.labels is None or not isinstance(judged.judging.model, Hierarchical):
@@ -294,6 +296,13 @@ def _trusted(judged: JudgingState, last: ModelSnapshot | None) -> tuple[Mapping[
         }
         for o in examined(judged)
     )
+
+
+def _answering(judged: JudgingState) -> tuple[AnsweringAssessorDocument, ...]:
+    """The verdicts on the assessors who answered about two documents."""
+    from probeval.selection import answers_of
+
+    return tuple(answers_of(judged).to_dict()["assessors"])
 
 
 def _uncertainty(judged: JudgingState) -> dict[str, float]:

@@ -17,6 +17,7 @@ import pandas as pd
 
 from probeval.campaign.events import Pair, Question
 from probeval.display import Shown, View
+from probeval.relevance.answers.verdicts import AnsweringAssessorDocument
 from probeval.scores.documents import RankedSystem
 from probeval.selection import AuditDocument, AuditReport, Pick, Stopping
 from probeval.selection.rules import CONFIDENCE
@@ -153,6 +154,10 @@ class ModelSnapshot(Shown):
         For each query the standard deviation of a system's score on it (root mean square over systems).
     tendencies
         How generous each assessor is, by the model of assessors; empty with few pairs that several judged.
+    answering
+        The verdicts on the assessors who answered about two documents; empty if the model does not use answers.
+    uses_answers
+        Whether the model uses such answers.
     """
 
     number: int
@@ -175,6 +180,8 @@ class ModelSnapshot(Shown):
     forecast: ForecastDocument | None = None
     uncertainty: Mapping[str, float] = field(default_factory=dict)
     tendencies: tuple[TendencyDocument, ...] = ()
+    answering: tuple[AnsweringAssessorDocument, ...] = ()
+    uses_answers: bool = True
 
     @cached_property
     def topic_queue(self) -> Queue[Question, str]:
@@ -246,6 +253,7 @@ class ModelSnapshot(Shown):
         rest["tendencies"] = tuple(rest.get("tendencies", ()))
         rest["comparisons"] = tuple(tuple(question) for question in rest.get("comparisons", ()))
         rest["comparison_values"] = tuple(rest.get("comparison_values", ()))
+        rest["answering"] = tuple(rest.get("answering", ()))
         return cls(**{name: row[name] for name in HEAD}, **rest)
 
 

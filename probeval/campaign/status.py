@@ -9,7 +9,7 @@ from typing import TypedDict, cast
 import numpy as np
 import pandas as pd
 
-from probeval.campaign.advice import advice
+from probeval.campaign.advice import advice, counted
 from probeval.campaign.comparers import Comparer, ComparerDocument, comparer_sentences, comparers
 from probeval.campaign.comparison_events import Compared
 from probeval.campaign.events import Pair, Phase
@@ -234,8 +234,8 @@ class Status(Shown):
             yield f"The campaign is {self.phase}{why}: no pairs are given out, and no judgments are taken."
         yield f"{self.judged:,} of {self.pool:,} pairs judged, {self.leased:,} leased now."
         if self.answers or setup.ask != "grades":
-            kinds = f"{self.preferences:,} preferences, {self.magnitudes:,} with numbers"
-            yield f"Asked for {setup.ask}: {self.answers:,} answers about two documents ({kinds})."
+            kinds = f"{self.preferences:,} with a choice, {self.magnitudes:,} with numbers"
+            yield f"Asked for {setup.ask}: {counted(self.answers, 'answer')} about two documents ({kinds})."
         if self.overlap:
             yield f"Overlap: {self.overlap_done:,} of {self.overlap:,} pairs have all {setup.opinions} judgments."
         if self.shared:
@@ -253,6 +253,8 @@ class Status(Shown):
         if snapshot is None:
             yield "The model has not run yet."
             return
+        if self.answers and not snapshot.uses_answers:
+            yield f"The model {setup.model} does not use answers about two documents: they change no score."
         since = f", {self.behind:,} changes ago" if self.behind else ""
         yield f"Confidence {snapshot.confidence:.3f}, expected tau {snapshot.expected_tau:.3f}{since}."
         if snapshot.audit is not None:
@@ -408,7 +410,7 @@ def status_of(
         shared=int(several.sum()),
         alpha=krippendorff_alpha(grades, level=grade_level(setup.scale)) if several.any() else float("nan"),
         assessors=work,
-        comparers=comparers(state),
+        comparers=comparers(state, () if snapshot is None else snapshot.answering),
         snapshot=snapshot,
         behind=behind,
         seconds=seconds,

@@ -1,4 +1,4 @@
-"""``probeval campaign adjudicate``: the pairs on which assessors differ, and their final grades."""
+"""``probeval campaign adjudicate``: the pairs and comparisons on which assessors differ, and their final answers."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import pandas as pd
 import typer
 
-from probeval.cli.campaign_documents import DisagreementDocument, DisagreementsDocument
+from probeval.cli.campaign_documents import ContestedDocument, DisagreementDocument, DisagreementsDocument
 from probeval.cli.options import Format, OutputFormat, Quiet, Seed
-from probeval.cli.output import Talk, write
+from probeval.cli.output import Talk, write, write_table
 from probeval.cli.stores import By, DocId, Grade, Name, QueryId, StorePlace, Token, event_row, opened_campaign
 from probeval.data import read_texts
 from probeval.errors import ProbevalError
@@ -32,6 +32,12 @@ def adjudicate(
     query: QueryId = None,
     doc: DocId = None,
     grade: Grade = None,
+    other: Annotated[
+        str | None, typer.Option("--other", metavar="DOC", help="Settle which is better: DOC (left), or this (right).")
+    ] = None,
+    choice: Annotated[
+        str | None, typer.Option("--choice", metavar="CHOICE", help="The better one: left, right or equal.")
+    ] = None,
     docs: Annotated[
         Path | None,
         typer.Option("--docs", metavar="FILE", help="A table of doc and text: the list shows the documents too."),
@@ -44,7 +50,7 @@ def adjudicate(
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Settle the grade of a pair; without QUERY, DOC and GRADE list the disagreements.
+    """Settle the grade of a pair, or which of two documents is better; without QUERY list the disagreements.
 
     Example: probeval campaign adjudicate mine.db q01 d0007 1 --by eve
     """
@@ -52,13 +58,14 @@ def adjudicate(
     with opened_campaign(store, name, read_only=query is None) as opened:
         if query is None:
             rows = _disagreements(opened, {} if docs is None else read_texts(docs, "doc"))
-            if not rows:
+            if not rows and not opened.state.contested:
                 talk("No open disagreements.")
             if docs is not None and output_format is OutputFormat.table:
                 for each in rows:
                     typer.echo(_case(each))
                 return
-            waiting: DisagreementsDocument = {"disagreements": rows}
+            contested = _contested(opened)
+            waiting: DisagreementsDocument = {"disagreements": rows, "comparisons": contested}
             columns = [
                 "query",
                 "doc",
@@ -67,11 +74,29 @@ def adjudicate(
                 *([] if docs is None else ["query_text", "guideline", "text"]),
             ]
             write(pd.DataFrame(rows, columns=columns), waiting, output_format)
+            if contested and output_format not in (OutputFormat.json, OutputFormat.csv):
+                write_table(pd.DataFrame(contested), output_format, title="Comparisons in dispute")
             return
-        if doc is None or grade is None:
-            raise ProbevalError("Give QUERY, DOC and GRADE, or none of them to list the disagreements.")
-        row = event_row(opened.adjudicate(by, query, doc, grade, reason=reason, token=token))
+        if doc is not None and other is not None and choice is not None and grade is None:
+            settled = opened.adjudicate_comparison(by, query, doc, other, choice, reason=reason, token=token)
+            row = event_row(settled)
+        elif doc is None or grade is None or other is not None or choice is not None:
+            raise ProbevalError(
+                "Give QUERY, DOC and GRADE; QUERY and DOC with --other and --choice; or none to list the disagreements."
+            )
+        else:
+            row = event_row(opened.adjudicate(by, query, doc, grade, reason=reason, token=token))
         write(pd.DataFrame([row]), row, output_format)
+
+
+def _contested(opened: Campaign) -> list[ContestedDocument]:
+    state, rows = opened.state, list[ContestedDocument]()
+    for question in state.contested:
+        query, left, right = question
+        latest = {answer.by: getattr(answer, "better", "") or "equal" for answer in state.given(question)}
+        answers = ", ".join(f"{who} {better}" for who, better in sorted(latest.items()))
+        rows.append({"query": query, "left": left, "right": right, "answers": answers})
+    return rows
 
 
 def _disagreements(opened: Campaign, documents: dict[str, str]) -> list[DisagreementDocument]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +13,7 @@ import typer
 from probeval.api.inputs import as_collection, as_scale, note_texts, select_model
 from probeval.api.users import as_goal_metric, as_rope
 from probeval.cli.adjudicate import adjudicate
+from probeval.cli.answers import answer, judge_here
 from probeval.cli.assessor_texts import grade_words_of, guideline, guideline_text, queries, texts_known
 from probeval.cli.backups import backup, check, restore
 from probeval.cli.campaign_documents import TaskDocument, TasksDocument
@@ -50,7 +52,19 @@ from probeval.cli.options import (
     TopicsName,
 )
 from probeval.cli.output import Talk, check_tool, write, write_csv, write_json, write_table
-from probeval.cli.stores import By, DocId, Grade, Name, QueryId, StorePlace, Token, event_row, opened_campaign
+from probeval.cli.stores import (
+    AskName,
+    AssessorName,
+    By,
+    DocId,
+    Grade,
+    Name,
+    QueryId,
+    StorePlace,
+    Token,
+    event_row,
+    opened_campaign,
+)
 from probeval.cli.topics import topics as topics_command
 from probeval.data import read_texts
 from probeval.errors import ProbevalError
@@ -62,11 +76,9 @@ __all__ = ["campaign"]
 
 SHOWN = ["assessor", "judgments", "skipped", "flagged", "seconds", "shared", "bias", "bias_error"]  # in a terminal
 CHECKED = ["gold", "gold_right", "repeats", "repeats_same"]  # with gold or repeated pairs
+COMPARED = ["assessor", "answers", "seconds", *CHECKED, "violated", "contradictions", "left", "relevant"]
 
 campaign = typer.Typer(help="Judge alone or in a team: create a campaign, get pairs, record grades, export.")
-
-
-AssessorName = Annotated[str, typer.Option("--assessor", metavar="NAME", help="The name of the assessor.")]
 
 
 @campaign.command()
@@ -92,6 +104,13 @@ def create(
             help="What each grade means, lowest first, separated by commas; or a file, one line per grade.",
         ),
     ] = None,
+    ask: Annotated[
+        AskName,
+        typer.Option(
+            "--ask",
+            help="What assessors are asked: grades of documents, preferences between two, magnitudes of two, or mixed.",
+        ),
+    ] = AskName.grades,
     gain: Gain = None,
     model: ModelName = None,
     depth: Depth = None,
@@ -134,6 +153,7 @@ def create(
     Example: probeval campaign create mine.db runs/ --metric nDCG@10 --scale graded:3
     """
     from probeval.campaign import Campaign
+    from probeval.relevance import Hierarchical
 
     talk = Talk(quiet=quiet)
     if model == "none":
@@ -159,6 +179,7 @@ def create(
         guideline="" if guideline is None else guideline_text(guideline),
         queries=None if queries is None else read_texts(queries, "query"),
         by=by,
+        ask=ask.value,
         policy=policy,
         goal=goal,
         stopping=stop,
@@ -177,6 +198,8 @@ def create(
     ) as made:
         _write_status(made.status(), output_format)
         texts = made.queries
+    if ask is not AskName.grades and not isinstance(choice.model, Hierarchical):
+        talk(f"The model {choice.name} does not use answers about two documents: they will change no score.")
     talk(texts_known(texts, store))
     place = shlex.quote(store)
     if gold_share:
@@ -222,7 +245,7 @@ def next_tasks(
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Lease pairs to an assessor for judging.
+    """Lease questions to an assessor: documents to grade, or two to compare.
 
     Example: probeval campaign next mine.db --assessor ann -n 10 --format csv
     """
@@ -241,12 +264,16 @@ def next_tasks(
             waits = f"The campaign is {phase}: no pairs are given out."
             talk(f"No pairs are left for {assessor}." if phase == "open" else waits)
         elif tool is not None and folder is not None:
+            if any(task.other for task in tasks):
+                raise ProbevalError(f"{tool} takes single documents, and this campaign asks to compare two.")
             files = talk.warned(lambda: opened.hand_out(tasks, tool, folder, docs=texts))
             talk(f"For {tool}: {', '.join(map(str, files))}.")
         rows: list[TaskDocument] = [
             {
                 "query": task.query,
                 "doc": task.doc,
+                "other": task.other,
+                "asks": task.asks,
                 "text": task.text,
                 "until": task.until,
                 "switched": task.switched,
@@ -256,7 +283,8 @@ def next_tasks(
             for task in tasks
         ]
         document: TasksDocument = {"assessor": assessor, "next": rows}
-        frame = pd.DataFrame(rows, columns=["query", "doc", "text", "until"])
+        two = ["other", "asks"] if any(task.other for task in tasks) else []
+        frame = pd.DataFrame(rows, columns=["query", "doc", *two, "text", "until"])
         shown = frame.assign(until=pd.to_datetime(frame["until"].round(), unit="s").astype(str))
         write(frame if output_format is OutputFormat.csv else shown, document, output_format)
 
@@ -269,7 +297,8 @@ def record(
     doc: DocId = None,
     grade: Grade = None,
     withdraw: Annotated[
-        int | None, typer.Option("--withdraw", metavar="NUMBER", help="Withdraw this judgment (0: the latest).")
+        int | None,
+        typer.Option("--withdraw", metavar="NUMBER", help="Withdraw this judgment or answer (0: the latest)."),
     ] = None,
     skip: Annotated[bool, typer.Option("--skip", help="Leave the pair to others.")] = False,
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="The reason for skipping it.")] = "",
@@ -301,6 +330,8 @@ def record(
         write(pd.DataFrame(rows), rows[0] if len(rows) == 1 else rows, output_format)
 
 
+campaign.command()(answer)
+campaign.command("judge")(judge_here)
 campaign.command()(adjudicate)
 campaign.command()(guideline)
 campaign.command()(queries)
@@ -333,3 +364,6 @@ def _write_status(status: Status, output_format: OutputFormat) -> None:
         if len(table):
             checked = table[["gold", "repeats"]].to_numpy().any()
             write_table(table[[*SHOWN, *CHECKED] if checked else SHOWN], output_format)
+        if status.comparers:
+            compared = pd.DataFrame([asdict(each) for each in status.comparers])
+            write_table(compared[COMPARED], output_format, title="Answers about two documents")

@@ -6,8 +6,10 @@ from typing import Literal, NotRequired, TypedDict
 
 __all__ = [
     "AddressDocument",
+    "AnsweredDocument",
     "CampaignCheckDocument",
     "ChangeDocument",
+    "ContestedDocument",
     "DisagreementDocument",
     "DisagreementsDocument",
     "EventDocument",
@@ -38,22 +40,28 @@ class AddressDocument(TypedDict):
 
 
 class TaskDocument(TypedDict):
-    """A pair for an assessor.
+    """A question for an assessor.
 
     Parameters
     ----------
+    doc, other
+        The document to grade, and empty text; or the documents to compare, on the left and on the right.
+    asks
+        The kind of question: grade, preference or magnitude.
     text
         The text of the query.
     until
         The end of the lease, in seconds since 1970.
     switched
-        Whether the query differs from that of the assessor's last pair; true for their first.
+        Whether the query differs from that of the assessor's last question; true for their first.
     judged_in_topic, left_in_topic
-        The pairs of the query that the assessor has judged, and those that are worth staying for now.
+        The questions of the query that the assessor has answered, and those that are worth staying for now.
     """
 
     query: str
     doc: str
+    other: str
+    asks: str
     text: str
     until: float
     switched: bool
@@ -62,21 +70,41 @@ class TaskDocument(TypedDict):
 
 
 class TasksDocument(TypedDict):
-    """Pairs for an assessor."""
+    """Questions for an assessor."""
 
     assessor: str
     next: list[TaskDocument]
 
 
 class EventDocument(TypedDict):
-    """An event of the log."""
+    """An event of the log.
+
+    Parameters
+    ----------
+    doc, other
+        The document; of two, the one on the left and the one on the right.
+    grade, choice
+        The grade of the document; the better of two documents: left, right, equal, or empty with numbers alone.
+    """
 
     number: int
     event: str
     query: str
     doc: str
     by: str
+    other: NotRequired[str]
     grade: NotRequired[float]
+    choice: NotRequired[str]
+
+
+class AnsweredDocument(TypedDict):
+    """What an assessor did on the terminal: the numbers of grades, comparisons, skips and withdrawals."""
+
+    assessor: str
+    graded: int
+    compared: int
+    skipped: int
+    withdrawn: int
 
 
 class DisagreementDocument(TypedDict):
@@ -99,10 +127,20 @@ class DisagreementDocument(TypedDict):
     text: str
 
 
+class ContestedDocument(TypedDict):
+    """A comparison whose assessors prefer different documents, and the answer of each."""
+
+    query: str
+    left: str
+    right: str
+    answers: str
+
+
 class DisagreementsDocument(TypedDict):
-    """The pairs with open disagreements."""
+    """The pairs and the comparisons with open disagreements."""
 
     disagreements: list[DisagreementDocument]
+    comparisons: list[ContestedDocument]
 
 
 class GuidelineDocument(TypedDict):
@@ -140,9 +178,10 @@ class QueriesDocument(TypedDict):
 
 
 class ImportDocument(TypedDict):
-    """The imported judgments and their assessors, labelled pairs and their machines."""
+    """The imported judgments, answers about two documents, their assessors, labelled pairs and their machines."""
 
     judgments: int
+    answers: int
     assessors: str
     labelled: int
     machines: str

@@ -22,7 +22,7 @@ from probeval.cli.campaign_documents import (
 from probeval.cli.completion import complete_metric, complete_policy, complete_stop
 from probeval.cli.options import Format, Order, OrderName, OutputFormat, Quiet, RunPaths, Seed, TopicsName
 from probeval.cli.output import Talk, write
-from probeval.cli.stores import By, Name, StorePlace, opened_campaign
+from probeval.cli.stores import AskName, By, Name, StorePlace, opened_campaign
 from probeval.errors import ProbevalError
 from probeval.schema import records
 
@@ -40,6 +40,9 @@ def change(
         typer.Option("--metric", metavar="METRIC", help="Another measure.", autocompletion=complete_metric),
     ] = None,
     depth: Annotated[int | None, typer.Option("--depth", min=1, help="Another depth of the pool.")] = None,
+    ask: Annotated[
+        AskName | None, typer.Option("--ask", help="Ask for grades, preferences, magnitudes or mixed.")
+    ] = None,
     policy: Annotated[
         str | None,
         typer.Option("--policy", metavar="NAME", help="Another policy.", autocompletion=complete_policy),
@@ -101,6 +104,7 @@ def change(
 
         before = opened.setup
         settings: dict[str, Any] = {
+            "ask": None if ask is None else ask.value,
             "depth": depth, "policy": policy, "goal": goal, "stopping": stop, "explore": explore, "overlap": overlap,
             "opinions": opinions, "gold_share": gold_share, "repeat_share": repeat_share, "rule": rule,
             "lease": None if lease is None else lease * 60, "topics": None if topics is None else topics.value,

@@ -1,4 +1,4 @@
-"""``probeval campaign export`` and ``import``: judgments and labels as files."""
+"""``probeval campaign export`` and ``import``: judgments, answers and labels as files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def export(
         typer.Option(
             "--format",
             metavar="FORMAT",
-            help="qrels: one grade per pair; csv, jsonl: one row per judgment; log: every event; quepid: a book.",
+            help="qrels: one grade per pair; csv, jsonl: one row per judgment; answers, answers-jsonl: one row per "
+            "answer about two documents; log: every event; quepid: a book.",
             autocompletion=complete_export,
         ),
     ] = "qrels",
@@ -53,14 +54,14 @@ def export(
 
 def import_file(
     store: StorePlace,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Judgments, labels, or irds:ID.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Judgments, labels, answers, or irds:ID.")],
     kind: Annotated[
         str | None,
         typer.Option(
             "--as",
             metavar="FORMAT",
-            help="The format: qrels, table, quepid, label-studio, rank-eval, umbrela, ragelo, opensearch, labels or "
-            "irds; by default detected.",
+            help="The format: qrels, table, quepid, label-studio, rank-eval, umbrela, ragelo, opensearch, labels, "
+            "answers or irds; by default detected.",
             autocompletion=complete_import,
         ),
     ] = None,
@@ -83,9 +84,9 @@ def import_file(
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Import judgments (qrels, a table, a Quepid book, Label Studio annotations) or machine labels, all or nothing.
+    """Import judgments (qrels, a table, a Quepid book, Label Studio annotations), answers or labels.
 
-    Labels are evidence about relevance, never judgments. The same file cannot be imported twice.
+    A file is imported whole or not at all, and only once. Labels are evidence about relevance, never judgments.
 
     Example: probeval campaign import mine.db qrels.txt --assessor trec
     """
@@ -103,9 +104,12 @@ def import_file(
         )
     for what in incoming.left_out:
         talk(f"Left out: {what}.")
+    names = {incoming.judgments.assessors[i] for i in incoming.judgments.assessor}
+    answers = incoming.answers
     row: ImportDocument = {
         "judgments": len(incoming.judgments),
-        "assessors": ", ".join(sorted({incoming.judgments.assessors[i] for i in incoming.judgments.assessor})),
+        "answers": 0 if answers is None else len(answers),
+        "assessors": ", ".join(sorted(names if answers is None else set(answers.assessor))),
         "labelled": 0 if incoming.labels is None else len(incoming.labels.pool),
         "machines": "" if incoming.labels is None else ", ".join(incoming.labels.sources),
     }

@@ -1,4 +1,4 @@
-"""``probeval campaign gold``: pairs with known grades, to check the work of assessors."""
+"""``probeval campaign gold``: pairs with known grades and orders, to check the work of assessors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from probeval.cli.options import Format, OutputFormat, Quiet, Seed
-from probeval.cli.output import Talk, write
+from probeval.cli.output import Talk, write, write_table
 from probeval.cli.stores import By, Name, StorePlace, opened_campaign
 
 __all__ = ["gold"]
@@ -18,7 +18,10 @@ def gold(
     store: StorePlace,
     file: Annotated[
         Path | None,
-        typer.Argument(metavar="[FILE]", help="Known grades: qrels, or a table of query, doc and grade."),
+        typer.Argument(
+            metavar="[FILE]",
+            help="Known grades (qrels, or query, doc and grade), or a table of query, better and worse.",
+        ),
     ] = None,
     by: By = "owner",
     name: Name = None,
@@ -26,15 +29,23 @@ def gold(
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Show the gold pairs and how assessors answered them, or replace them by those of a file.
+    """Show the gold pairs and comparisons and how assessors answered them, or replace them by those of a file.
+
+    A table with the columns better and worse has comparisons; any other file has grades. Each replaces its own kind.
 
     Example: probeval campaign gold mine.db gold.txt
     """
+    from probeval.campaign.gold import names_orders
+
     talk = Talk(quiet=quiet)
     with opened_campaign(store, name, read_only=file is None) as opened:
-        if file is not None:
+        if file is not None and names_orders(file):
+            opened.change_gold_orders(by, file)
+        elif file is not None:
             opened.change_gold(by, file)
         shown = opened.gold()
     for sentence in shown.sentences():
         talk(sentence)
     write(shown.to_frame(), shown.to_dict(), output_format)
+    if shown.orders and output_format not in (OutputFormat.json, OutputFormat.csv):
+        write_table(shown.orders_frame(), output_format, title="Gold comparisons")

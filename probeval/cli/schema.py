@@ -97,10 +97,12 @@ def documents() -> dict[str, tuple[str, Any]]:
         "schema": ("the verbs whose output has a schema", list[printed.VerbDocument]),
         "campaign create": ("the status of the campaign", StatusDocument),
         "campaign status": ("the status of the campaign", StatusDocument),
-        "campaign next": ("pairs for an assessor", campaigns.TasksDocument),
+        "campaign next": ("questions for an assessor", campaigns.TasksDocument),
         "campaign record": ("the recorded events", campaigns.EventDocument | list[campaigns.EventDocument]),
+        "campaign answer": ("the recorded event", campaigns.EventDocument),
+        "campaign judge": ("what was judged on the terminal", campaigns.AnsweredDocument),
         "campaign adjudicate": (
-            "the settled grade, or the open disagreements",
+            "the settled grade or order, or the open disagreements",
             campaigns.EventDocument | campaigns.DisagreementsDocument,
         ),
         "campaign guideline": (
@@ -110,7 +112,7 @@ def documents() -> dict[str, tuple[str, Any]]:
         "campaign queries": ("the texts of the queries", campaigns.QueriesDocument),
         "campaign topics": ("the topics and their assessors", TopicsDocument),
         "campaign gold": ("the gold pairs and their answers", GoldDocument),
-        "campaign import": ("the imported judgments and labels", campaigns.ImportDocument),
+        "campaign import": ("the imported judgments, answers and labels", campaigns.ImportDocument),
         "campaign change": ("the changed settings", campaigns.ChangeDocument),
         "campaign pause": ("the phase of the campaign", campaigns.PhaseDocument),
         "campaign resume": ("the phase of the campaign", campaigns.PhaseDocument),

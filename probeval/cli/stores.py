@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,12 +14,35 @@ from probeval.errors import StoreError
 if TYPE_CHECKING:
     from probeval.campaign import Campaign
 
-__all__ = ["By", "DocId", "Grade", "Name", "QueryId", "StorePlace", "Token", "event_row", "opened_campaign"]
+__all__ = [
+    "AskName",
+    "AssessorName",
+    "By",
+    "DocId",
+    "Grade",
+    "Name",
+    "QueryId",
+    "StorePlace",
+    "Token",
+    "event_row",
+    "opened_campaign",
+]
+
+
+class AskName(StrEnum):
+    """What assessors are asked."""
+
+    grades = "grades"
+    preferences = "preferences"
+    magnitudes = "magnitudes"
+    mixed = "mixed"
+
 
 StorePlace = Annotated[
     str, typer.Argument(metavar="STORE", help="An SQLite file, or a PostgreSQL URL (postgresql://user@host/base).")
 ]
 Name = Annotated[str | None, typer.Option("--name", metavar="NAME", help="The campaign, if the store has several.")]
+AssessorName = Annotated[str, typer.Option("--assessor", metavar="NAME", help="The name of the assessor.")]
 By = Annotated[str, typer.Option("--by", metavar="NAME", help="Your name, for the log.")]
 QueryId = Annotated[str | None, typer.Argument(metavar="[QUERY]", help="The id of the query.")]
 DocId = Annotated[str | None, typer.Argument(metavar="[DOC]", help="The id of the document.")]
@@ -44,9 +68,14 @@ def event_row(event: Any) -> EventDocument:
         "number": event.number,
         "event": event.kind,
         "query": event.query,
-        "doc": event.doc,
+        "doc": event.left if hasattr(event, "left") else event.doc,
         "by": event.by,
     }
+    other = event.right if hasattr(event, "right") else getattr(event, "other", "")
+    if other:
+        row["other"] = other
     if hasattr(event, "grade"):
         row["grade"] = event.grade
+    if hasattr(event, "choice"):
+        row["choice"] = event.choice
     return row

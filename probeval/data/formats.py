@@ -344,7 +344,7 @@ def format_named(name: str, holds: type[T]) -> FileFormat[T]:
     return cast("FileFormat[T]", known[name])
 
 
-def find_format(path: Path, *holds: type[Runs | Judgments | LabelTable]) -> FileFormat[Any] | None:
+def find_format(path: Path, *holds: type[Runs | Judgments | LabelTable | PairAnswers]) -> FileFormat[Any] | None:
     """The format that a file is in, the latest registered first; None where none recognises it."""
     known = reversed(formats_of(*holds).values())
     return next((each for each in known if each.recognises(path)), None)

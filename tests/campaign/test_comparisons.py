@@ -4,16 +4,30 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from probeval.campaign import Campaign, Compared, Imported, Leased, State, Store, TaskPurpose, check_store, fold
+from probeval.campaign import (
+    Campaign,
+    Compared,
+    Imported,
+    Leased,
+    ModelSnapshot,
+    State,
+    Store,
+    TaskPurpose,
+    check_store,
+    fold,
+)
+from probeval.campaign.comparers import side_by_query
 from probeval.campaign.questions import ComparisonDesign, seconds_per_answer
 from probeval.data import Scale, read_answers
 from probeval.errors import CampaignError, DataError
-from probeval.preferences import pair_list_faults
+from probeval.preferences import pair_list_faults, wilson_interval
+from probeval.relevance.answers.verdicts import AnsweringAssessor
 
 Make = Callable[..., Campaign]
 in_a_file = pytest.mark.parametrize("store", ["sqlite"], indirect=True)
@@ -181,6 +195,17 @@ def test_magnitudes_ask_for_numbers_of_two_documents(make: Make):
 
 
 @in_a_file
+def test_numbers_from_0_to_100_are_grades_of_the_fine_scale(make: Make):
+    campaign = make(scale=Scale.fine(100))
+    (task,) = campaign.next("ann")
+    assert task.asks == "grade"
+    assert campaign.record("ann", task.query, task.doc, 37).grade == 37.0
+    with pytest.raises(CampaignError, match="The grades of the scale fine are 0 to 100; got 101"):
+        campaign.record("ann", task.query, task.doc, 101)
+    assert campaign.export().split()[3] == "37"
+
+
+@in_a_file
 def test_a_mixed_campaign_asks_for_grades_and_preferences_and_no_order_that_grades_tell(make: Make):
     campaign = make(ask="mixed")
     kinds = Counter()
@@ -303,8 +328,8 @@ def test_the_status_tells_contradictions_manner_and_pace(make: Make, clock):
     assert (bob.violated, bob.preferences) == (0, 4)
     assert (ann.relevant, ann.manner, bob.relevant, bob.manner) == (1.0, "generous", 0.0, "strict")
     shown = str(campaign.status())
-    assert "Asked for preferences: 8 answers about two documents (8 preferences, 0 with numbers)." in shown
-    assert "ann contradicts themselves in 1 preferences (50% of the documents)." in shown
+    assert "Asked for preferences: 8 answers about two documents (8 with a choice, 0 with numbers)." in shown
+    assert "ann contradicts themselves in 1 preference (50% of the documents)." in shown
     document = campaign.status().to_dict()
     assert [row["assessor"] for row in document["comparers"]] == ["ann", "bob"]
     assert {row["query"]: row["answers"] for row in document["queries"]}[query] == 8
@@ -392,3 +417,72 @@ def test_changing_what_is_asked_keeps_the_answers(make: Make):
         CampaignError, match="Assessors are asked for grades, preferences, magnitudes, mixed; got 'all'"
     ):
         campaign.change("eve", ask="all")
+
+
+@pytest.mark.validation
+def test_an_honest_assessor_is_not_said_to_favour_a_side_because_documents_stay_on_theirs():
+    wrong, by_answer = 0, 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        docs = {f"q{i}": [f"d{j}" for j in range(11)] for i in range(20)}
+        relevance = {query: dict(zip(own, rng.normal(0, 2, len(own)), strict=True)) for query, own in docs.items()}
+        groups = ComparisonDesign(docs, seed).division(0)
+        asked = [
+            (query, *pair) for at in rng.permutation(len(groups)) for query, pairs in [groups[at]] for pair in pairs
+        ]
+        given = []
+        for query, left, right in asked[:100]:
+            better = relevance[query][left] - relevance[query][right] > rng.logistic(0, 0.5)
+            given.append((query, "left" if better else "right"))
+        _, lower, upper = side_by_query(given)
+        wrong += not lower <= 0.5 <= upper
+        one = wilson_interval(sum(choice == "left" for _, choice in given), len(given))
+        by_answer += not one.lower <= 0.5 <= one.upper
+    assert wrong <= 9  # 3 expected; 10 or more have a probability of .001
+    assert wrong < by_answer
+
+
+def test_a_side_is_favoured_if_it_is_so_over_queries():
+    over_all = [(f"q{i % 20}", "left" if i % 5 else "right") for i in range(100)]
+    assert side_by_query(over_all)[1] > 0.5
+    in_some = [(f"q{i % 5}", "left" if i % 5 else "right") for i in range(100)]  # one query goes the other way
+    assert wilson_interval(80, 100).lower > 0.5 > side_by_query(in_some)[1]
+
+
+@in_a_file
+def test_an_assessor_whom_the_model_finds_careless_is_named(make: Make):
+    campaign = make(ask="preferences")
+    _answer(campaign, "cy", n=2)
+    snapshot = campaign.refresh()
+    assert not snapshot.uses_answers
+    assert "The model uniform does not use answers about two documents" in str(campaign.status())
+    found = AnsweringAssessor("cy", 2, "choice", 0.1, -1.0, 1.0, 0.0, -1.0, 1.0, 0.02, 0.95, 0.03, "careless")
+    later = replace(snapshot, time=snapshot.time + 1, answering=(asdict(found),), uses_answers=True)
+    campaign._log.store.add_snapshot(campaign._log.key, later.to_row())
+    status = campaign.status()
+    (cy,) = status.comparers
+    assert (cy.verdict, cy.careless, cy.reversed, cy.is_bad) == ("careless", 0.95, 0.03, True)
+    assert "cy is careless (P 0.95): by the model, answers do not depend on relevance." in str(status)
+    assert "cy is careless by the model: look at their answers." in status.advice
+
+
+@pytest.mark.validation
+@in_a_file
+def test_the_model_takes_answers_as_evidence_and_names_a_careless_assessor(make: Make, small):
+    campaign = make(ask="preferences", model="text-hierarchical")
+    known = {small.judgments.pool.label(i): grade for i, grade in enumerate(small.judgments.grades())}
+    rng = np.random.default_rng(1)
+    for name in ("ann", "cy", "bob"):
+        for task in campaign.next(name, n=50):
+            better = known.get((task.query, task.doc), 0) - known.get((task.query, task.other), 0)
+            honest = "left" if better > 0 else "right" if better < 0 else "equal"
+            choice = str(rng.choice(["left", "right"])) if name == "cy" else honest
+            campaign.answer(name, task.query, task.doc, task.other, choice)
+    snapshot = campaign.refresh()
+    assert snapshot.uses_answers
+    ann, bob, cy = campaign.status().comparers
+    assert (ann.is_bad, bob.is_bad, cy.verdict) == (False, False, "careless")
+    assert any(line.startswith("cy is careless (P ") for line in str(campaign.status()).splitlines())
+    assert any(line == "cy is careless by the model: look at their answers." for line in campaign.status().advice)
+    bare = ModelSnapshot.from_row(snapshot.to_row())
+    assert bare.answering == snapshot.answering

@@ -150,6 +150,7 @@ def test_imports_say_what_came_in(probeval: Run, store: str, small: Collection):
     said = probeval("campaign", "import", store, "data/qrels.txt", "--assessor", "trec", "--format", "json")
     assert json.loads(said.out) == {
         "judgments": len(small.judgments),
+        "answers": 0,
         "assessors": "trec",
         "labelled": 0,
         "machines": "",
@@ -192,7 +193,10 @@ def test_the_same_seed_gives_the_same_overlap_and_tables(probeval: Run, runs: Pa
         ),
         (("record", "mine.db", "q1", "--assessor", "a"), "Give QUERY, DOC and GRADE"),
         (("record", "mine.db", "q1", "nope", "1", "--assessor", "a"), "Query 'q1': no run retrieves document 'nope'."),
-        (("adjudicate", "mine.db", "q1"), "Give QUERY, DOC and GRADE, or none of them"),
+        (
+            ("adjudicate", "mine.db", "q1"),
+            "Give QUERY, DOC and GRADE; QUERY and DOC with --other and --choice; or none",
+        ),
         (("export", "mine.db", "-o", "no/such/../../mine.db/x"), "cannot be written"),
         (("status", "mine.db", "--name", "other"), "mine.db: no campaign 'other'."),
         (("status", "oracle://x/y"), "A store must be the path of an SQLite file or a postgresql:// URL; got neither."),

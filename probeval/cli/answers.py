@@ -1,0 +1,201 @@
+"""``probeval campaign answer`` and ``judge``: answers about two documents, and judging on the terminal."""
+
+from __future__ import annotations
+
+import textwrap
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import pandas as pd
+import typer
+
+from probeval.cli.adjudicate import UNPRINTABLE, WIDTH
+from probeval.cli.campaign_documents import AnsweredDocument
+from probeval.cli.options import Format, OutputFormat, Quiet, Seed
+from probeval.cli.output import Talk, write
+from probeval.cli.stores import AssessorName, Name, StorePlace, Token, event_row, opened_campaign
+from probeval.data import read_texts
+from probeval.errors import CampaignError
+
+if TYPE_CHECKING:
+    from probeval.campaign import Campaign, Task
+
+__all__ = ["answer", "judge_here"]
+
+KEYS = {"l": ("left", ""), "r": ("right", ""), "=": ("equal", ""), "b": ("equal", "neither")}
+BESIDE = "s skip, u undo, q quit"
+LONGEST = 1500  # characters of a document that the terminal shows
+
+
+def answer(
+    store: StorePlace,
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="The id of the query.")],
+    left: Annotated[str, typer.Argument(metavar="LEFT", help="The document on the left.")],
+    right: Annotated[str, typer.Argument(metavar="RIGHT", help="The document on the right.")],
+    assessor: AssessorName,
+    choice: Annotated[str, typer.Argument(metavar="[CHOICE]", help="The better document: left, right or equal.")] = "",
+    relevant: Annotated[
+        str, typer.Option("--relevant", metavar="WORD", help="Which are relevant: both, chosen or neither.")
+    ] = "",
+    numbers: Annotated[
+        str | None, typer.Option("--numbers", metavar="L,R", help="The numbers of both documents, such as 30,10.")
+    ] = None,
+    comment: Annotated[str, typer.Option("--comment", metavar="TEXT", help="A remark on the answer.")] = "",
+    skip: Annotated[bool, typer.Option("--skip", help="Leave the question to others.")] = False,
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="The reason for skipping it.")] = "",
+    token: Token = None,
+    name: Name = None,
+    output_format: Format = OutputFormat.table,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Answer which of two documents is better, or give both a number; or skip the question.
+
+    Example: probeval campaign answer mine.db q01 d0007 d0012 left --assessor ann
+    """
+    with opened_campaign(store, name) as opened:
+        if skip:
+            row = event_row(opened.skip(assessor, query, left, right, reason=reason, token=token))
+        else:
+            given = None if numbers is None else _numbers(numbers.split(","))
+            about = (assessor, query, left, right, choice)
+            row = event_row(opened.answer(*about, relevant=relevant, numbers=given, comment=comment, token=token))
+        write(pd.DataFrame([row]), row, output_format)
+
+
+def judge_here(
+    store: StorePlace,
+    assessor: AssessorName,
+    docs: Annotated[
+        Path | None, typer.Option("--docs", metavar="FILE", help="Document texts: a table of doc and text.")
+    ] = None,
+    name: Name = None,
+    refresh: Annotated[
+        bool, typer.Option("--refresh/--no-refresh", help="Run the model first if there are new judgments.")
+    ] = True,
+    output_format: Format = OutputFormat.table,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Judge on the terminal, question after question: grades, or l, r, = and b (both bad) for two documents.
+
+    Example: probeval campaign judge mine.db --assessor ann --docs documents.csv
+    """
+    talk = Talk(quiet=quiet)
+    texts = {} if docs is None else read_texts(docs, "doc")
+    with opened_campaign(store, name) as opened:
+        if refresh and opened.is_behind:
+            talk.warned(opened.refresh)
+        row = _Terminal(opened, assessor, texts).run()
+    write(pd.DataFrame([row]), row, output_format)
+
+
+@dataclass
+class _Terminal:
+    """An assessor at the terminal; questions go to stderr, so that stdout has the result alone."""
+
+    campaign: Campaign
+    assessor: str
+    texts: Mapping[str, str]
+    done: dict[str, int] = field(
+        default_factory=lambda: dict.fromkeys(("graded", "compared", "skipped", "withdrawn"), 0)
+    )
+
+    def run(self) -> AnsweredDocument:
+        """Ask until nothing is left, or the assessor quits."""
+        while tasks := self.campaign.next(self.assessor):
+            if not self.ask(tasks[0]):
+                break
+        else:
+            typer.echo("Nothing is left for you.", err=True)
+        done = self.done
+        return {
+            "assessor": self.assessor,
+            "graded": done["graded"],
+            "compared": done["compared"],
+            "skipped": done["skipped"],
+            "withdrawn": done["withdrawn"],
+        }
+
+    def ask(self, task: Task) -> bool:
+        """Ask one question, until it has an answer; false to quit."""
+        typer.echo(_printable(self.shown(task)), err=True)
+        since = time.monotonic()
+        while True:
+            try:
+                typer.echo(f"{_question(task, self.campaign)} ({BESIDE}): ", nl=False, err=True)
+                typed = input().strip().lower()
+            except EOFError:
+                return False
+            if typed == "q":
+                return False
+            try:
+                self.take(task, typed, time.monotonic() - since)
+                return True
+            except CampaignError as error:
+                typer.echo(str(error), err=True)
+
+    def take(self, task: Task, typed: str, seconds: float) -> None:
+        """Take what was typed."""
+        campaign, who = self.campaign, self.assessor
+        if typed == "u":
+            campaign.withdraw(who)
+            what = "withdrawn"
+        elif typed == "s":
+            campaign.skip(who, task.query, task.doc, task.other)
+            what = "skipped"
+        elif task.asks == "grade":
+            campaign.record(who, task.query, task.doc, _number(typed), seconds=seconds)
+            what = "graded"
+        elif task.asks == "magnitude":
+            given = _numbers(typed.split())
+            campaign.answer(who, task.query, task.doc, task.other, numbers=given, seconds=seconds)
+            what = "compared"
+        elif typed in KEYS:
+            choice, relevant = KEYS[typed]
+            campaign.answer(who, task.query, task.doc, task.other, choice, relevant=relevant, seconds=seconds)
+            what = "compared"
+        else:
+            raise CampaignError(f"Expected one of the keys, got {typed!r}.")
+        self.done[what] += 1
+
+    def shown(self, task: Task) -> str:
+        """A question in words: the query, and its documents."""
+        lines = [f"\nQuery {task.query}: {task.text or 'no text'}"]
+        docs = [("Left", task.doc), ("Right", task.other)] if task.other else [("Document", task.doc)]
+        for place, doc in docs:
+            text = self.texts.get(doc, "no text")
+            shown = text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+            lines += [f"{place}: {doc}", textwrap.indent(textwrap.fill(shown, WIDTH), "  ")]
+        return "\n".join(lines)
+
+
+def _question(task: Task, campaign: Campaign) -> str:
+    if task.asks == "preference":
+        return "Which is better? l left, r right, = equal, b both bad"
+    if task.asks == "magnitude":
+        return "A number for each, such as 30 10"
+    scale, words = campaign.scale, campaign.setup.grade_words
+    if words:
+        return "Grade? " + ", ".join(f"{grade:g} {word}" for grade, word in zip(scale.grades, words, strict=True))
+    return f"Grade? {scale.grades[0]:g} to {scale.grades[-1]:g}"
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise CampaignError(f"Expected a number or one of the keys, got {text!r}.") from None
+
+
+def _numbers(texts: list[str]) -> tuple[float, float]:
+    if len(texts) != 2:
+        raise CampaignError(f"Give two numbers, one for each document; got {len(texts)}.")
+    return _number(texts[0]), _number(texts[1])
+
+
+def _printable(text: str) -> str:
+    return UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
