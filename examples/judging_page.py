@@ -42,8 +42,10 @@ COMPARISONS = {
     "comparison-phone.png": (PHONE, "magnitudes"),
 }
 
-WIDE = {"viewport": {"width": 900, "height": 620}, "color_scheme": "light"}
-LISTS = {"lists-desktop.png": WIDE, "lists-phone.png": PHONE}
+LISTS = {
+    "lists-desktop.png": {"viewport": {"width": 900, "height": 620}, "color_scheme": "light"},
+    "lists-phone.png": PHONE,
+}
 
 QUERIES = ("how do migrating birds find their way", "why does bread rise", "what makes the tide turn")
 GUIDELINE = """2: it answers the query, all of it or in part.

@@ -36,7 +36,7 @@ class Prediction(Brief):
     posterior
         The posterior, if computed by Laplace's method: the start of the next refit.
     answers
-        What answers about documents say of their assessors; None without answers.
+        The answers about documents and the estimates of their assessors; None without answers.
     """
 
     relevance: RelevanceDistribution

@@ -15,8 +15,8 @@ from probeval.data import Judgments, PairAnswers, Pool, as_answers, as_magnitude
 from probeval.errors import DataError, ModelError, ProbevalWarning
 from probeval.relevance.answers.assessors import Assessors
 from probeval.relevance.answers.field import Field, FieldPosterior, Sites, by_query
-from probeval.relevance.answers.fit import Campaign
-from probeval.relevance.answers.observations import Observations, observe
+from probeval.relevance.answers.fit import AnsweredCampaign
+from probeval.relevance.answers.observations import AnswerRows, observe
 from probeval.relevance.answers.priors import relevance_after
 from probeval.relevance.answers.questions import LOG_SLOPE, LOG_WIDTH, NARROW, QUESTIONS, SHIFT
 from probeval.relevance.answers.sites import no_sites, updated_sites
@@ -43,7 +43,7 @@ MEAN = np.array([0.5, -0.3, 0.1])
 COVARIANCE = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, 0.0], [0.5, 0.0, 2.0]])
 
 
-def small_field(observations: Observations) -> Field:
+def small_field(observations: AnswerRows) -> Field:
     """Three documents of one query, of which the mean and the covariance are known; a parameter without effect."""
     stack = SeenStack(np.arange(3)[None], Covariances.whole(COVARIANCE[None].copy()))
     prior = MeasuredPrior(
@@ -52,7 +52,7 @@ def small_field(observations: Observations) -> Field:
     return Field(prior, np.zeros((3, 1)), POOL, by_query(POOL, observations, np.empty(0, dtype=int)))
 
 
-def certain(observations: Observations, slope: float, shift: float = 0.0, width: float | None = None) -> Assessors:
+def certain(observations: AnswerRows, slope: float, shift: float = 0.0, width: float | None = None) -> Assessors:
     """Assessors who are attentive, with these parameters."""
     typical = Assessors.typical(observations)
     parameters, kinds = typical.parameters.copy(), np.zeros(typical.kinds.shape)
@@ -62,7 +62,7 @@ def certain(observations: Observations, slope: float, shift: float = 0.0, width:
     return Assessors(parameters, kinds)
 
 
-def propagate(observations: Observations, assessors: Assessors) -> tuple[Field, Sites, FieldPosterior]:
+def propagate(observations: AnswerRows, assessors: Assessors) -> tuple[Field, Sites, FieldPosterior]:
     """Update sites until nothing moves."""
     field, sites = small_field(observations), no_sites(len(observations))
     found = field.posterior(sites)
@@ -141,7 +141,7 @@ def test_the_prior_after_answers_is_dense_normal_algebra() -> None:
     design = model.unlabelled(truth.collection, depth=DEPTH, scale=SCALE)
     answers = draw_choices(rng, truth, {"x": 0.5}, 12)
     observations = observe(design.pool, answers.take(answers.query != design.pool.queries[1]), None)
-    campaign = Campaign.of(design, np.full(len(design.pool), -1, dtype=np.int16), observations)
+    campaign = AnsweredCampaign.of(design, np.full(len(design.pool), -1, dtype=np.int16), observations)
     before = campaign.before(None, np.array([e.log_sd.mean for e in campaign.effects]))
     sites = Sites(rng.uniform(0.1, 1, len(observations)), rng.normal(size=len(observations)), np.zeros(0))
     field = campaign.field(before)

@@ -4,8 +4,8 @@ As workers of a crowd are (:mod:`probeval.relevance.aggregation.workers`), an as
 do not depend on relevance) or reversed, with the same prior shares. Given the kind, the slope, the shift and the width
 of each question have normal priors.
 
-The evidence for a kind is the probability of the assessor's answers given what all others (and judgments) say of
-relevance, so that no assessor confirms itself. Within a query it is Laplace's approximation of
+The evidence for a kind is the probability of the assessor's answers given relevance as all others, and judgments, leave
+it, so that no assessor confirms itself. Within a query it is Laplace's approximation of
 
 .. math:: \int N(u;\, m_{-j}, V_{-j}) \prod_i p(y_i \mid u_i, k)\, du,
 
@@ -24,7 +24,7 @@ from scipy.special import softmax
 from probeval.arrays import Floats, Ints
 from probeval.relevance.aggregation.workers import KINDS
 from probeval.relevance.answers.field import Field, FieldPosterior, JudgedSites, Sites
-from probeval.relevance.answers.observations import Observations
+from probeval.relevance.answers.observations import AnswerRows
 from probeval.relevance.answers.questions import LOG_SLOPE, LOG_WIDTH, NormalQuestion
 
 __all__ = [
@@ -75,7 +75,7 @@ class Assessors:
     kinds: Floats
 
     @classmethod
-    def typical(cls, observations: Observations) -> Assessors:
+    def typical(cls, observations: AnswerRows) -> Assessors:
         """Return assessors of whom nothing is known; numbers are as noisy as they differ."""
         means = np.array([question.prior[0] for question in observations.questions])
         n = len(observations.assessors)
@@ -99,7 +99,7 @@ class Assessors:
 
 
 def parameter_scores(
-    observations: Observations, number: int, mine: Ints, parameters: Floats, sign: float, relevance: Nodes
+    observations: AnswerRows, number: int, mine: Ints, parameters: Floats, sign: float, relevance: Nodes
 ) -> tuple[Floats, Floats]:
     r"""Return the slope of each assessor's log evidence in its parameters of one question, and the information.
 
@@ -131,7 +131,7 @@ def spread_around(mean: Floats, variance: Floats) -> Nodes:
 
 
 class OwnAnswers(NamedTuple):
-    """One assessor's answers, and what others say of the relevance in question.
+    """One assessor's answers, and the relevance in question given the answers of all others.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def others_say(
     sites: Sites,
     judged: JudgedSites | None,
     found: FieldPosterior,
-    observations: Observations,
+    observations: AnswerRows,
     assessor: int,
 ) -> OwnAnswers:
     """Return an assessor's answers, with relevance as all others see it."""
@@ -202,7 +202,7 @@ def others_say(
     )
 
 
-def fitted(observations: Observations, own: OwnAnswers, parameters: Floats, sign: float) -> Fitted:
+def fitted(observations: AnswerRows, own: OwnAnswers, parameters: Floats, sign: float) -> Fitted:
     """Return the evidence of an assessor's answers at some parameters, shape (question, parameter).
 
     Newton's method as for a Gaussian process (Rasmussen and Williams 2006, algorithm 3.1), all queries at once.
@@ -264,14 +264,14 @@ def with_kinds(
     sites: Sites,
     judged: JudgedSites | None,
     found: FieldPosterior,
-    observations: Observations,
+    observations: AnswerRows,
     assessors: Assessors,
 ) -> tuple[Assessors, bool]:
     """Return the assessors with the probability of each kind, and whether all of them have it.
 
     Of those who no longer seem attentive only the clearest tenth, or one, loses its weight at a time: without it the
     others may look better. Parameters of a kind that an assessor is hardly of, whose answers had little weight, are
-    found from what the others say alone.
+    found given the answers of the others alone.
     """
     parameters, kinds = assessors.parameters.copy(), assessors.kinds.copy()
     shares, careless = np.log([kind.share for kind in KINDS]), SIGNS.index(0.0)
@@ -294,7 +294,7 @@ def with_kinds(
     return Assessors(parameters, kinds), not waiting
 
 
-def _best_slope(observations: Observations, own: OwnAnswers, parameters: Floats, sign: float) -> Floats:
+def _best_slope(observations: AnswerRows, own: OwnAnswers, parameters: Floats, sign: float) -> Floats:
     """Return the parameters with the slope of the highest evidence and prior among a few, the same for all questions.
 
     Slopes are in standard deviations of their priors; shifts and widths are those without a slope.
@@ -310,7 +310,7 @@ def _best_slope(observations: Observations, own: OwnAnswers, parameters: Floats,
     return found
 
 
-def _prior_mass(observations: Observations, fit: Fitted, parameters: Floats, sign: float) -> float:
+def _prior_mass(observations: AnswerRows, fit: Fitted, parameters: Floats, sign: float) -> float:
     """Return the log of the prior mass around one assessor's parameters of the questions that it answered."""
     out = 0.0
     for q in np.unique(observations.question[fit.at]).tolist():

@@ -21,7 +21,7 @@ from scipy.linalg import cho_solve, solve_triangular
 
 from probeval.arrays import Floats, Ints
 from probeval.data.pool import Pool
-from probeval.relevance.answers.observations import Observations
+from probeval.relevance.answers.observations import AnswerRows
 from probeval.relevance.covariances import JITTER
 from probeval.relevance.inference.measured import MeasuredPrior
 
@@ -67,7 +67,7 @@ class Sites(NamedTuple):
 
 
 class JudgedSites(NamedTuple):
-    """What judgments say of relevance, to second order: precision and linear term of each pair, 0 where unjudged."""
+    """Judgments as sites of relevance, to second order: precision and linear term of each pair, 0 where unjudged."""
 
     precision: Floats
     linear: Floats
@@ -123,7 +123,7 @@ class FieldPosterior:
         return np.asarray(one.covariance + moved.T @ moved)
 
 
-def by_query(pool: Pool, observations: Observations, judged: Ints) -> list[QueryAnswers]:
+def by_query(pool: Pool, observations: AnswerRows, judged: Ints) -> list[QueryAnswers]:
     """Return the observations of each query that has answers; its judged pairs are among its documents."""
     out = []
     for query in np.unique(observations.query).tolist():

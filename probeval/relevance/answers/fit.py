@@ -23,7 +23,7 @@ from scipy.special import softmax
 from probeval.arrays import Codes, Floats
 from probeval.relevance.answers.assessors import Assessors, with_kinds
 from probeval.relevance.answers.field import Field, FieldPosterior, JudgedSites, QueryAnswers, Sites, by_query
-from probeval.relevance.answers.observations import Observations
+from probeval.relevance.answers.observations import AnswerRows
 from probeval.relevance.answers.priors import answered_design, relevance_after, relevance_before, rescaled
 from probeval.relevance.answers.sites import no_sites, updated_assessors, updated_sites
 from probeval.relevance.inference.blocks import Layout, ParameterPoint, Problem
@@ -49,7 +49,7 @@ CERTAIN = 0.1  # the largest change of the probability of a kind at the end
 GROWN = 1.5  # times the evidence, with which variances are found anew
 
 
-class Setting(NamedTuple):
+class VariancePoint(NamedTuple):
     """A point of the variances: the log of prior over proposal, and relevance before answers."""
 
     log_weight: float
@@ -58,7 +58,7 @@ class Setting(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class AnswerEvidence:
-    """The answers of a campaign, what they say of their assessors, and the parts that a refit starts from.
+    """The answers of a campaign, the estimates of their assessors, and the parts that a refit starts from.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class AnswerEvidence:
     assessors
         The estimates of the assessors.
     field, sites, found, judged
-        Relevance before answers, the sites of answers, relevance given them, and what judgments say.
+        Relevance before answers, the sites of answers, relevance given them, and judgments as sites.
     centre, points
         The variances, and the points around them over which they are integrated.
     size
@@ -76,20 +76,20 @@ class AnswerEvidence:
         The fit to judgments alone.
     """
 
-    observations: Observations
+    observations: AnswerRows
     assessors: Assessors
     field: Field
     sites: Sites
     found: FieldPosterior
     judged: JudgedSites | None
-    centre: Setting
-    points: tuple[Setting, ...]
+    centre: VariancePoint
+    points: tuple[VariancePoint, ...]
     size: int
     plain: LaplacePosterior
 
 
 def fit_with_answers(
-    design: ModelDesign, judged: Codes, observations: Observations, *, last: LaplacePosterior | None = None
+    design: ModelDesign, judged: Codes, observations: AnswerRows, *, last: LaplacePosterior | None = None
 ) -> LaplacePosterior:
     """Return the posterior given judgments and answers; ``last`` is that with fewer of them.
 
@@ -104,7 +104,7 @@ def fit_with_answers(
     """
     before = None if last is None else last.design.answers
     size = len(observations) + int((judged >= 0).sum())
-    campaign = Campaign.of(design, judged, observations)
+    campaign = AnsweredCampaign.of(design, judged, observations)
     assessors, sites = _begin(observations, before)
     if before is None or size > GROWN * before.size:
         start = last if before is None else before.plain
@@ -135,7 +135,7 @@ def fit_with_answers(
 
 
 @dataclass(frozen=True, eq=False)
-class Campaign:
+class AnsweredCampaign:
     """A campaign before its answers, and the answers by query.
 
     Parameters
@@ -151,11 +151,11 @@ class Campaign:
     stacks: Stacks
     rows: Floats
     judged: Codes
-    observations: Observations
+    observations: AnswerRows
     queries: list[QueryAnswers]
 
     @classmethod
-    def of(cls, design: ModelDesign, judged: Codes, observations: Observations) -> Campaign:
+    def of(cls, design: ModelDesign, judged: Codes, observations: AnswerRows) -> AnsweredCampaign:
         """Return the campaign of a design."""
         queries = by_query(design.pool, observations, np.flatnonzero(judged >= 0))
         return cls(Stacks(design), design.campaign_rows(np.arange(len(design.pool))), judged, observations, queries)
@@ -180,7 +180,7 @@ class Campaign:
         return relevance_before(self.stacks, measured, sds)
 
 
-def _begin(observations: Observations, before: AnswerEvidence | None) -> tuple[Assessors, Sites]:
+def _begin(observations: AnswerRows, before: AnswerEvidence | None) -> tuple[Assessors, Sites]:
     """Return the assessors and the sites from which a fit starts: those of an earlier one where it has them."""
     assessors, sites = Assessors.typical(observations), no_sites(len(observations))
     if before is None:
@@ -193,7 +193,7 @@ def _begin(observations: Observations, before: AnswerEvidence | None) -> tuple[A
 
 
 def judged_sites(design: ModelDesign, judged: Codes, before: MeasuredPrior) -> JudgedSites | None:
-    """Return what judgments say of relevance, to second order at the centre of the fit to them alone."""
+    """Return judgments as sites of relevance, to second order at the centre of the fit to them alone."""
     if not (judged >= 0).any():
         return None
     answered = answered_design(design, (before,))
@@ -218,7 +218,7 @@ class Settled:
 
 def settle(
     field: Field,
-    observations: Observations,
+    observations: AnswerRows,
     judged: JudgedSites | None,
     assessors: Assessors,
     sites: Sites,
@@ -243,8 +243,8 @@ def settle(
 
 
 def find_settings(
-    campaign: Campaign, plain: LaplacePosterior, assessors: Assessors, sites: Sites
-) -> tuple[Setting, tuple[Setting, ...], Assessors, Sites]:
+    campaign: AnsweredCampaign, plain: LaplacePosterior, assessors: Assessors, sites: Sites
+) -> tuple[VariancePoint, tuple[VariancePoint, ...], Assessors, Sites]:
     """Return the variances that answers and judgments suggest, the points around them, and assessors and sites there.
 
     Parameters
@@ -277,11 +277,13 @@ def find_settings(
         at = log_sd + errors * z
         off = [(value - e.log_sd.mean) / e.log_sd.sd for value, e in zip(at, campaign.effects, strict=True)]
         log_weight = float((z @ z - np.square(off).sum()) / 2) + (0.0 if measured is None else np.log(measured.weight))
-        points.append(Setting(log_weight, campaign.before(measured, at)))
-    return Setting(0.0, before), tuple(points), assessors, sites
+        points.append(VariancePoint(log_weight, campaign.before(measured, at)))
+    return VariancePoint(0.0, before), tuple(points), assessors, sites
 
 
-def variance_slopes(campaign: Campaign, field: Field, sites: Sites, log_sd: Floats) -> tuple[Floats, Floats, Floats]:
+def variance_slopes(
+    campaign: AnsweredCampaign, field: Field, sites: Sites, log_sd: Floats
+) -> tuple[Floats, Floats, Floats]:
     r"""Return the slope of the log evidence in each log standard deviation, and two measures of its information.
 
     As for judgments (:func:`probeval.relevance.inference.laplace.influence`): with :math:`a = q - Q\hat\theta` and

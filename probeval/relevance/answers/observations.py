@@ -26,14 +26,14 @@ from probeval.errors import DataError, ProbevalWarning
 from probeval.relevance.answers.questions import CHOICE, LOG_WIDTH, NARROW, QUESTIONS, OrdinalQuestion, Question
 from probeval.relevance.normal import Normal
 
-__all__ = ["Observations", "observe"]
+__all__ = ["AnswerRows", "observe"]
 
 MIDDLE, SPREAD = 50.0, 30.0  # of numbers from 0 to 100, to have a mean of about 0 and an sd of about 1
 SHIFTED = 1.0  # added to both numbers of a ratio, as published
 
 
 @dataclass(frozen=True, eq=False)
-class Observations:
+class AnswerRows:
     """Answers on one pool.
 
     Parameters
@@ -41,7 +41,7 @@ class Observations:
     assessors
         The names of the assessors.
     questions
-        The questions, with "equal" as an answer only if somebody gave it.
+        The questions; "equal" is a possible answer only if there is one.
     question, assessor, query
         Positions of each observation's question and assessor in these, and of its query in the pool, shape (n,).
     answer
@@ -90,7 +90,7 @@ class Part:
     query: Ints
 
 
-def observe(pool: Pool, answers: PairAnswers | None, magnitudes: Magnitudes | None) -> Observations:
+def observe(pool: Pool, answers: PairAnswers | None, magnitudes: Magnitudes | None) -> AnswerRows:
     """Return the answers about a pool's pairs as observations of their relevance.
 
     Answers about documents or queries outside the pool are counted, with a warning, and left out.
@@ -122,7 +122,7 @@ def observe(pool: Pool, answers: PairAnswers | None, magnitudes: Magnitudes | No
     answer = np.concatenate([np.empty(0), *(part.answer for part in parts)])
     question = np.concatenate([np.empty(0, dtype=np.int64), *(np.full(len(p.answer), p.question) for p in parts)])
     ties = bool(((question == QUESTIONS.index(CHOICE)) & (answer == 0)).any())
-    return Observations(
+    return AnswerRows(
         assessors=assessors,
         questions=QUESTIONS if ties else tuple(_without_ties(q) if q is CHOICE else q for q in QUESTIONS),
         question=question,
@@ -136,7 +136,7 @@ def observe(pool: Pool, answers: PairAnswers | None, magnitudes: Magnitudes | No
 
 
 def _without_ties(question: Question) -> Question:
-    """Return a question to which nobody answers "equal"."""
+    """Return a question without the answer "equal"."""
     return OrdinalQuestion(
         question.name, question.log_slope, question.shift, Normal(NARROW, 1.0), (*question.fixed, LOG_WIDTH)
     )

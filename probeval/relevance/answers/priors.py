@@ -5,7 +5,7 @@ within queries, and most of what is the pair's own. So before answers all of the
 
 .. math:: K = K' + \sum_k \sigma_k^2 F_k F_k' + \sigma_e^2 I,
 
-and what is left of a grade's noise is logistic. With the share :math:`s` of a grade's noise variance that answers see,
+and the rest of a grade's noise is logistic. With the share :math:`s` of a grade's noise variance that answers see,
 all logits are larger by :math:`1/\sqrt{1-s}`.
 
 Given sites (:mod:`.field`), with :math:`S = Q - QCQ` and :math:`D` the documents with answers, relevance of a whole
@@ -37,7 +37,7 @@ from probeval.relevance.observers.worth import LOGISTIC
 
 __all__ = ["answered_design", "relevance_after", "relevance_before", "rescaled"]
 
-OWN_SHARE = 0.8  # of the variance of a grade's noise: what is the pair's own, and seen again by whoever answers
+OWN_SHARE = 0.8  # of the variance of a grade's noise: the part that is the pair's own, seen again in an answer
 
 
 def rescaled(design: ModelDesign) -> tuple[float, float]:

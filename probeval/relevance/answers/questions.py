@@ -32,7 +32,7 @@ TIES = Normal(-0.7, 0.8)  # log half-width of "equal", in logits
 STEEP = Normal(-1.7, 0.6)  # log slope of numbers per logit: most of their sd of about 1, relevance having one of 5
 NOISE = Normal(-0.5, 0.7)  # log sd of the noise of numbers
 LEVEL = Normal(0.0, 1.0)  # of numbers from 0 to 100
-NARROW = -30.0  # the log width of "equal" where nobody may say so
+NARROW = -30.0  # the log width of "equal" where it is no answer
 LEAST = 1e-12  # the least probability of an answer
 
 

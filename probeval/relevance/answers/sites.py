@@ -26,7 +26,7 @@ from probeval.relevance.answers.assessors import (
     spread_around,
 )
 from probeval.relevance.answers.field import FieldPosterior, Sites
-from probeval.relevance.answers.observations import Observations
+from probeval.relevance.answers.observations import AnswerRows
 from probeval.relevance.answers.questions import LOG_SLOPE, LOG_WIDTH, SHIFT, NormalQuestion
 
 __all__ = ["no_sites", "updated_assessors", "updated_sites"]
@@ -42,7 +42,7 @@ def no_sites(n: int) -> Sites:
 
 
 def updated_sites(
-    observations: Observations, assessors: Assessors, sites: Sites, found: FieldPosterior, *, share: float
+    observations: AnswerRows, assessors: Assessors, sites: Sites, found: FieldPosterior, *, share: float
 ) -> tuple[Sites, float]:
     """Return the sites after one update, a ``share`` of the way, and the largest change of a posterior mean by it.
 
@@ -66,7 +66,7 @@ def updated_sites(
     return Sites(precision, linear, size), float(np.abs(moved * np.sqrt(found.variance)).max(initial=0.0))
 
 
-def _exact(observations: Observations, assessors: Assessors, number: int, mine: Ints) -> Sites:
+def _exact(observations: AnswerRows, assessors: Assessors, number: int, mine: Ints) -> Sites:
     """Return the sites of numbers."""
     who, answer = observations.assessor[mine], observations.answer[mine]
     out = np.zeros((3, len(mine)))
@@ -99,7 +99,7 @@ class Tilted(NamedTuple):
 
 
 def tilted(
-    observations: Observations, assessors: Assessors, number: int, mine: Ints, sites: Sites, found: FieldPosterior
+    observations: AnswerRows, assessors: Assessors, number: int, mine: Ints, sites: Sites, found: FieldPosterior
 ) -> Tilted:
     """Return cavity times probability of a question's answers, by quadrature around the present posterior."""
     mean, variance = found.u[mine], found.variance[mine]
@@ -130,7 +130,7 @@ def _matched(part: Tilted, variance: Floats) -> Sites:
 
 
 def updated_assessors(
-    observations: Observations, assessors: Assessors, sites: Sites, found: FieldPosterior
+    observations: AnswerRows, assessors: Assessors, sites: Sites, found: FieldPosterior
 ) -> tuple[Assessors, float]:
     """Return the assessors after one Newton step for each kind and question, and the largest step.
 
@@ -162,9 +162,7 @@ def updated_assessors(
     return Assessors(parameters, assessors.kinds), largest
 
 
-def expected_log(
-    observations: Observations, assessors: Assessors, number: int, mine: Ints, relevance: Floats
-) -> Floats:
+def expected_log(observations: AnswerRows, assessors: Assessors, number: int, mine: Ints, relevance: Floats) -> Floats:
     """Return the mean log-likelihood over the kinds that see relevance, shape as ``relevance``."""
     who, question = observations.assessor[mine], observations.questions[number]
     out = np.zeros(relevance.shape)

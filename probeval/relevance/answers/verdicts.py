@@ -1,4 +1,4 @@
-"""What answers say of those who gave them: slope, side, and the kind of assessor that each is."""
+"""Verdicts on the assessors behind answers: slope, side, and the kind of assessor that each is."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pandas as pd
 from probeval.arrays import Floats
 from probeval.display import Shown, View
 from probeval.relevance.answers.assessors import SIGNS, OwnAnswers, fitted, others_say
-from probeval.relevance.answers.observations import Observations
+from probeval.relevance.answers.observations import AnswerRows
 from probeval.relevance.answers.questions import LOG_SLOPE, SHIFT
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def answers_used(evidence: AnswerEvidence | None) -> AnswersUsed:
     return AnswersUsed(tuple(found), observations.outside)
 
 
-def _assessor(evidence: AnswerEvidence, observations: Observations, j: int) -> AnsweringAssessor:
+def _assessor(evidence: AnswerEvidence, observations: AnswerRows, j: int) -> AnsweringAssessor:
     own = others_say(evidence.field, evidence.sites, evidence.judged, evidence.found, observations, j)
     kinds = evidence.assessors.kinds[:, j]
     numbers = Counter(observations.question[observations.assessor == j].tolist())
@@ -213,9 +213,7 @@ def _assessor(evidence: AnswerEvidence, observations: Observations, j: int) -> A
     )
 
 
-def _slope(
-    observations: Observations, own: OwnAnswers, parameters: Floats, question: int
-) -> tuple[float, float, float]:
+def _slope(observations: AnswerRows, own: OwnAnswers, parameters: Floats, question: int) -> tuple[float, float, float]:
     """Return the slope of a question and its interval, of either sign, with a wide prior around 0.
 
     Slopes of the other questions are the same multiples of typical ones.
@@ -234,7 +232,7 @@ def _slope(
 
 
 def _side(
-    observations: Observations, own: OwnAnswers, parameters: Floats, question: int, sign: float
+    observations: AnswerRows, own: OwnAnswers, parameters: Floats, question: int, sign: float
 ) -> tuple[float, float, float]:
     """Return the shift towards the left document and its interval, by the curvature of the evidence."""
     values = []
