@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -51,6 +52,16 @@ if TYPE_CHECKING:
     from probeval.simulation import Simulation
 
 __all__ = ["simulate"]
+
+
+class SignificanceTest(StrEnum):
+    """Tests of true differences; the names of :data:`probeval.reliability.SIGNIFICANCE`."""
+
+    t = "t"
+    wilcoxon = "wilcoxon"
+    sign = "sign"
+    tukey = "tukey"
+    friedman = "friedman"
 
 
 def simulate(
@@ -106,6 +117,18 @@ def simulate(
     draws: Annotated[
         int, typer.Option("--draws", min=2, help="The number of joint draws, if the method uses draws.")
     ] = 1000,
+    test: Annotated[
+        SignificanceTest, typer.Option("--test", help='The test behind "significant" true differences.')
+    ] = SignificanceTest.t,
+    rules: Annotated[
+        str | None,
+        typer.Option(
+            "--rules",
+            metavar="gate=.95,sd=.248",
+            help="Show which differences the rules for incomplete judgments take as significant, and how rightly: the "
+            "least confidence (gate), the threshold or the sd behind it. Default: gate=.95, sd from the campaign.",
+        ),
+    ] = None,
     scale: ScaleName = None,
     gain: Gain = None,
     depth: Depth = None,
@@ -168,6 +191,8 @@ def simulate(
             stay=stay,
             family=family and family.value,
             draws=draws,
+            test=test.value,
+            rules=rules or "",
             seeds=seeds,
             seed=seed,
         )
@@ -182,6 +207,12 @@ def simulate(
         along, stops, *over_seeds = result.views()
         write_table(along.frame, output_format, title=along.title)
         write_table(stops.frame, output_format, title=f"\nAt the stop ({stop or 'none'}), or at the end")
+        if rules is not None:
+            settings = result.trajectories[0].rule_settings
+            title = (
+                f"\nSignificant differences by the rules ({settings}), against the {test.value} test of all judgments"
+            )
+            write_table(result.rule_decisions(), output_format, title=title)
         for view in over_seeds:
             write_table(view.frame, output_format, title=f"\n{view.title}", decimals=view.decimals)
 

@@ -16,12 +16,14 @@ from probeval.reliability.gstudy import INTERVALS, METHODS, GStudy, gstudy
 from probeval.reliability.incomplete import Decisions, difference_bounds, probability_significant, rules
 from probeval.reliability.multiple import (
     CORRECTIONS,
+    SIGNIFICANCE,
     Friedman,
     adjust,
     benjamini_hochberg,
     friedman,
     holm,
     randomised_tukey,
+    significant_signs,
     studentised_range,
     tukey_hsd,
 )
@@ -54,6 +56,7 @@ __all__ = [
     "MAPPINGS",
     "METHODS",
     "SAMPLES",
+    "SIGNIFICANCE",
     "TESTS",
     "WEIGHTS",
     "DStudy",
@@ -105,6 +108,7 @@ __all__ = [
     "run_test",
     "sign_test",
     "signed",
+    "significant_signs",
     "spearman",
     "split_half",
     "standardised_effect",

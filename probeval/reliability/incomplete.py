@@ -20,6 +20,7 @@ from probeval.metrics import Lists, Metric, bounds
 from probeval.metrics.lists import gather
 from probeval.reliability.paired import differences, pair_index, run_test
 from probeval.reliability.twoway import signed
+from probeval.ties import TIE
 
 __all__ = ["Decisions", "difference_bounds", "probability_significant", "rules"]
 
@@ -48,6 +49,8 @@ def rules(
     *,
     estimate: Floats | None = None,
     threshold: float | None = None,
+    confidence: Floats | None = None,
+    gate: float = 0.0,
     alpha: float = 0.05,
     test: str = "t",
 ) -> Decisions:
@@ -56,7 +59,8 @@ def rules(
     1. Even at its best, A is significantly worse than B: B is better.
     2. Even at B's best, B is significantly worse than A: A is better.
     3. Neither at its best is significantly better: they do not differ.
-    4. The estimated difference is beyond a threshold: they differ, in its direction.
+    4. The estimated difference is beyond a threshold, and the confidence in its sign is high: they differ, in its
+       direction.
 
     The first applicable rule decides. Rules 1 to 3 use the extremes of the possible scores. Scores in between can vary
     more over queries than either extreme, so even they are heuristics.
@@ -70,6 +74,9 @@ def rules(
     threshold
         The difference above which rule 4 decides: see :func:`~probeval.reliability.minimum_difference`.
         Without it rule 4 does not apply.
+    confidence, gate
+        The confidence in the sign of each estimate, shape (pair,), and the least confidence with which rule 4 decides.
+        Without ``confidence`` rule 4 decides by the size of the estimate alone.
     alpha, test
         The level and the test (``"t"``, ``"wilcoxon"`` or ``"sign"``).
 
@@ -80,6 +87,9 @@ def rules(
     >>> decided = rules(known - open_, known + open_, estimate=known.mean(axis=1), threshold=0.15)
     >>> decided.sign, decided.rule
     (array([1, 0, 1]), array([2, 3, 4]))
+    >>> sure = {"confidence": np.array([0.99, 0.6, 0.9]), "gate": 0.95}
+    >>> rules(known - open_, known + open_, estimate=known.mean(axis=1), threshold=0.15, **sure).rule
+    array([2, 3, 0])
     """
     if test not in ("t", "wilcoxon", "sign"):
         raise ReliabilityError(f"The rules take the tests t, wilcoxon or sign, got {test!r}.")
@@ -89,6 +99,8 @@ def rules(
         if estimate is None:
             raise ReliabilityError("Rule 4 compares an estimate with the threshold: give estimate= as well.")
         far = np.abs(estimate) > threshold
+        if confidence is not None:
+            far &= confidence >= gate - TIE
         sign[far], rule[far] = np.sign(estimate[far]), 4
     neither = (best <= 0) & (worst >= 0)
     sign[neither], rule[neither] = 0, 3

@@ -10,21 +10,24 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import chdtrc, chdtri, gammaln, ndtr
 
-from probeval.arrays import Floats
+from probeval.arrays import Floats, Ints
 from probeval.display import Brief
 from probeval.errors import ReliabilityError, did_you_mean
 from probeval.reliability.correlation import rank
-from probeval.reliability.paired import SAMPLES, pair_index
+from probeval.reliability.paired import SAMPLES, differences, pair_index, run_test
+from probeval.reliability.twoway import signed
 from probeval.ties import TIE
 
 __all__ = [
     "CORRECTIONS",
+    "SIGNIFICANCE",
     "Friedman",
     "adjust",
     "benjamini_hochberg",
     "friedman",
     "holm",
     "randomised_tukey",
+    "significant_signs",
     "studentised_range",
     "tukey_hsd",
 ]
@@ -33,6 +36,13 @@ CORRECTIONS = {
     "none": "each pair by itself",
     "holm": "Holm: probability of at most alpha of any false discovery",
     "bh": "Benjamini and Hochberg: at most a share alpha of false discoveries",
+}
+SIGNIFICANCE = {
+    "t": "paired t test",
+    "wilcoxon": "Wilcoxon's signed ranks",
+    "sign": "sign test",
+    "tukey": "Tukey's honestly significant differences",
+    "friedman": "Friedman's test, then Nemenyi's critical difference of mean ranks",
 }
 NODES, SPREADS = 192, 64  # quadrature nodes of the studentised range, over means and over their spread
 BATCH = 4_000_000  # most permuted scores in memory at once
@@ -202,6 +212,39 @@ def friedman(values: Floats) -> Friedman:
     sums = ranks.sum(axis=0)
     statistic = (12 * (sums @ sums) / (n_q * n_s * (n_s + 1)) - 3 * n_q * (n_s + 1)) / untied if untied > TIE else 0.0
     return Friedman(float(statistic), float(chdtrc(max(n_s - 1, 1), max(statistic, 0.0))), sums / n_q, n_q)
+
+
+def significant_signs(values: Floats, *, test: str = "t", alpha: float = 0.05) -> Ints:
+    """Return 1 or -1 where the first or the second system of a pair is significantly better, else 0, shape (pair,).
+
+    Parameters
+    ----------
+    values
+        The scores, shape (system, query).
+    test
+        One of :data:`SIGNIFICANCE`. ``tukey`` and ``friedman`` compare all systems together, ``friedman`` by their mean
+        ranks; the others test each pair by itself.
+    alpha
+        The level of significance.
+
+    Examples
+    --------
+    >>> values = np.array([[0.9, 0.8, 0.7, 0.9], [0.5, 0.6, 0.6, 0.4], [0.1, 0.3, 0.2, 0.5]])
+    >>> [significant_signs(values, test=test).tolist() for test in ("t", "tukey", "friedman")]
+    [[1, 1, 0], [0, 1, 0], [0, 1, 0]]
+    """
+    if test not in SIGNIFICANCE:
+        raise ReliabilityError(f"No test {test!r}: {', '.join(SIGNIFICANCE)}.{did_you_mean(test, SIGNIFICANCE)}")
+    a, b = pair_index(len(values))
+    gap = differences(values, a, b)
+    if test == "tukey":
+        return signed(gap.mean(axis=-1), tukey_hsd(values), alpha=alpha)
+    if test == "friedman":
+        found = friedman(values)
+        gap_of_ranks = found.ranks[b] - found.ranks[a]
+        beyond = (np.abs(gap_of_ranks) > found.critical_difference(alpha=alpha)) & (found.p < alpha)
+        return np.where(beyond, np.sign(gap_of_ranks), 0).astype(np.int64)
+    return signed(gap.mean(axis=-1), run_test(test, gap)[1], alpha=alpha)
 
 
 def _complete(values: Floats) -> Floats:

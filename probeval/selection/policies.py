@@ -43,6 +43,7 @@ PolicyFunction = Callable[[SelectionContext, Goal], Floats]
 JointValue = Callable[[SelectionContext, Goal], Floats]
 EXPLORE = 0.1  # share of judgments, for model-based policies; published policies do not explore
 SURE = 1 - 1e-6  # the highest confidence that draws can state
+DECIDED = 0.95  # confidence from which a comparison is decided, in mtc-undecided
 SLIP = 0.1  # the probability that a label is one level too low, and that it is one too high, before any judgment
 DISCOUNT = 0.9  # per document, of a run's earlier documents in the bandit
 
@@ -140,10 +141,30 @@ def mtc(context: SelectionContext, goal: Goal) -> Floats:
 
     These are the weights of Urbano and Schedl (2012).
     """
+    return _separating(context, _doubt(context, goal))
+
+
+def mtc_undecided(context: SelectionContext, goal: Goal) -> Floats:
+    r"""Minimal test collections over the undecided comparisons: the sum of :func:`mtc` over :math:`C_{ab} < .95`.
+
+    Equation (6) of Urbano and Schedl (2012) in full: comparisons whose sign is already known with high confidence no
+    longer attract judgments. With all of them decided, all count again.
+    """
+    doubt = _doubt(context, goal)
+    undecided = np.where(context.ranking.pair_confidence < DECIDED, doubt, 0.0)
+    return _separating(context, undecided if undecided.any() else doubt)
+
+
+def _doubt(context: SelectionContext, goal: Goal) -> Floats:
+    """Return 1 less the confidence of each comparison of the goal, shape (system, system)."""
     doubt = (1 - context.ranking.pair_confidence) * goal.comparisons(context.ranking)
     np.fill_diagonal(doubt, 0.0)
-    has = context.retrieved
-    return np.asarray(_quadratic(np.asarray(has.T.toarray()), laplacian(doubt)))
+    return np.asarray(doubt)
+
+
+def _separating(context: SelectionContext, weights: Floats) -> Floats:
+    """Return the weight of the comparisons in which one system alone retrieved the pair, shape (pair,)."""
+    return _quadratic(np.asarray(context.retrieved.T.toarray()), laplacian(weights))
 
 
 def mtc_thesis(context: SelectionContext, goal: Goal) -> Floats:
@@ -275,6 +296,12 @@ OWN = {
         Policy("mtf", "move to front: the next document of the run with the fewest irrelevant ones so far", mtf),
         Policy("bandit", "the next document of the run with the best recent record", bandit),
         Policy("mtc", "pairs that separate systems whose order is in doubt", mtc, default_model="independent"),
+        Policy(
+            "mtc-undecided",
+            "as mtc, but only for comparisons whose confidence is below .95",
+            mtc_undecided,
+            default_model="independent",
+        ),
         Policy(
             "mtc-thesis", "pairs whose weight differs most between systems", mtc_thesis, default_model="independent"
         ),

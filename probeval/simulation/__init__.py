@@ -8,7 +8,7 @@ from probeval.simulation.protocol import Contender, SimulationProtocol, label_ba
 from probeval.simulation.questions import QuestionStep, QuestionTrajectory, SimulatedComparer, replay_questions
 from probeval.simulation.replay import SimulatedAssessor, replay
 from probeval.simulation.reuse import ReuseStudy, leave_teams_out
-from probeval.simulation.significance_rules import RuleDecisions, apply_rules
+from probeval.simulation.significance_rules import RuleDecisions, RuleSettings, apply_rules
 from probeval.simulation.simulate import simulate
 from probeval.simulation.trajectory import Simulation, Trajectory, TrajectoryStep, lasting
 from probeval.simulation.validate import CHECKPOINTS, MODELS, FitFunction, validate
@@ -33,6 +33,7 @@ __all__ = [
     "QuestionTrajectory",
     "ReuseStudy",
     "RuleDecisions",
+    "RuleSettings",
     "SimulatedAssessor",
     "SimulatedComparer",
     "Simulation",

@@ -125,6 +125,8 @@ class SimulationDocument(TypedDict):
     stopping, until, noise
         The stopping rule, empty for none, the share of the pool at which trajectories end, and the probability that the
         assessor's grade is wrong.
+    test, rule_settings
+        The test behind "significant", and the settings of rule 4 of Urbano and Schedl (2012).
     topics, stay
         How topics are given to assessors, and the price of switching, in judgments.
     policies
@@ -142,6 +144,8 @@ class SimulationDocument(TypedDict):
     stopping: str
     until: float
     noise: float
+    test: str
+    rule_settings: str
     topics: str
     stay: float
     policies: list[TrajectoryDocument]

@@ -16,8 +16,7 @@ from probeval.arrays import Bools, Floats, Ints
 from probeval.display import Brief
 from probeval.errors import ScoreError
 from probeval.reliability.correlation import spearman
-from probeval.reliability.paired import differences, pair_index, t_test
-from probeval.reliability.twoway import signed
+from probeval.reliability.multiple import significant_signs
 from probeval.scores import Ranking, Scores
 from probeval.ties import TIE, signs
 
@@ -33,7 +32,7 @@ __all__ = [
 ]
 
 BINS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)  # of stated confidence; the last one is closed
-ALPHA = 0.05  # of the paired t test for significant true differences
+ALPHA = 0.05  # of the test for significant true differences
 LOW = 0.05  # the quantile of the null distribution of centred coverage
 
 
@@ -135,7 +134,7 @@ class Point(Brief):
         The probability that a perfectly calibrated model is right about no more pairs of systems, true ties left out:
         small if the accuracy is below the stated confidence by more than chance.
     accuracy_significant
-        The same, but pairs without a significant true difference (paired t test, .05) count as right.
+        The same, but pairs without a significant true difference (at .05) count as right.
     tau, rho
         Kendall's tau-a, and Spearman's correlation (Pearson's of the ranks, ties sharing theirs).
     rmse_difference, mae
@@ -204,6 +203,7 @@ def measure_point(
     query_truth: Floats | None = None,
     level: float = 0.95,
     rope: float = 0.0,
+    test: str = "t",
 ) -> Point:
     r"""Compare a distribution of scores with the true scores.
 
@@ -229,6 +229,8 @@ def measure_point(
         The level of intervals.
     rope
         The largest difference that does not matter.
+    test
+        The test behind ``accuracy_significant``: one of :data:`probeval.reliability.SIGNIFICANCE`.
 
     Examples
     --------
@@ -263,7 +265,7 @@ def measure_point(
         accuracy_p=_tail(_shares(drawn) <= right + TIE, right),
         accuracy_significant=float("nan")
         if query_truth is None
-        else _mean(np.where(significant_pairs(query_truth), agrees, 1.0)),
+        else _mean(np.where(significant_pairs(query_truth, test), agrees, 1.0)),
         tau=_mean(signs(estimated) * signs(true)),
         rho=spearman(scores.mean, truth),
         rmse_difference=float(np.sqrt(_mean((estimated - true) ** 2))),
@@ -347,10 +349,9 @@ def _tail(extreme: Bools, figure: float) -> float:
     return float("nan") if np.isnan(figure) else float((1 + extreme.sum()) / (1 + len(extreme)))
 
 
-def significant_pairs(query_truth: Floats) -> Bools:
-    """Return which true differences are significant by a paired t test, in the order of ``np.triu_indices``."""
-    gap = differences(query_truth, *pair_index(len(query_truth)))
-    return np.asarray(signed(gap.mean(axis=-1), t_test(gap)[1], alpha=ALPHA) != 0)
+def significant_pairs(query_truth: Floats, test: str = "t") -> Bools:
+    """Return which true differences are significant by a test, in the order of ``np.triu_indices``."""
+    return np.asarray(significant_signs(query_truth, test=test, alpha=ALPHA) != 0)
 
 
 def _centred_interval(scores: Scores, level: float) -> tuple[Floats, Floats]:

@@ -10,11 +10,12 @@ from typing import Any
 from probeval.data.collection import Collection
 from probeval.data.scale import Gain, Scale
 from probeval.display import Brief
-from probeval.errors import SelectionError
+from probeval.errors import SelectionError, did_you_mean
 from probeval.metrics import AnyMetric, Metric
 from probeval.relevance import Card
 from probeval.relevance.cards.added import as_predicting, model_name
 from probeval.relevance.models.base import Predicts
+from probeval.reliability.multiple import SIGNIFICANCE
 from probeval.scores.compare import check_rope
 from probeval.scores.evaluate import as_metric
 from probeval.scores.ppi import check_linear
@@ -23,6 +24,7 @@ from probeval.selection.batch import check_exploration
 from probeval.selection.policies import as_policy
 from probeval.selection.topics import check_stay, check_topics
 from probeval.simulation.heldout import HeldOut
+from probeval.simulation.significance_rules import RuleSettings
 
 __all__ = ["SIMULATION_CHECKPOINTS", "Contender", "SimulationProtocol", "check_noise", "label_baselines"]
 
@@ -157,6 +159,9 @@ class SimulationProtocol(Brief):
         switching to another topic (:mod:`probeval.selection.topics`).
     family, draws
         As in :class:`probeval.selection.Judging`.
+    test, rules
+        The test behind "significant" (:data:`probeval.reliability.SIGNIFICANCE`): of true differences, in
+        ``accuracy_significant`` and for the rules of Urbano and Schedl (2012); and the settings of rule 4.
     seeds, seed
         The number of seeds, and the first seed.
 
@@ -191,6 +196,8 @@ class SimulationProtocol(Brief):
     stay: float
     family: str | None
     draws: int
+    test: str
+    rules: RuleSettings
     seeds: int
     seed: int
 
@@ -209,6 +216,10 @@ class SimulationProtocol(Brief):
         check_topics(self.topics)
         check_stay(self.stay)
         check_rope(self.rope)
+        if self.test not in SIGNIFICANCE:
+            raise SelectionError(
+                f"No test {self.test!r}: {', '.join(SIGNIFICANCE)}.{did_you_mean(self.test, SIGNIFICANCE)}"
+            )
         for contender in self.policies:
             if any(c.model == contender.model and c.given is not contender.given for c in self.policies):
                 raise SelectionError(f"Two models are named {contender.model}. Give one of them another name.")
@@ -246,6 +257,8 @@ class SimulationProtocol(Brief):
         stay: float = 0.0,
         family: str | None = None,
         draws: int = 1000,
+        test: str = "t",
+        rules: RuleSettings | str = "",
         seeds: int = 1,
         seed: int = 0,
     ) -> SimulationProtocol:
@@ -253,7 +266,8 @@ class SimulationProtocol(Brief):
 
         Policies are ``POLICY``, ``POLICY:MODEL`` or, for models of labels, ``POLICY:MODEL:COLUMN``, or policies
         themselves; the default model is ``model`` (a name, a card or a model), or the policy's own. The model is
-        refitted after every batch unless ``refresh`` is given. The rest is as above.
+        refitted after every batch unless ``refresh`` is given. ``rules`` may be a text such as ``gate=.95,sd=.248``.
+        The rest is as above.
         """
         return cls(
             metric=as_metric(metric),
@@ -278,6 +292,8 @@ class SimulationProtocol(Brief):
             stay=stay,
             family=family,
             draws=draws,
+            test=test,
+            rules=RuleSettings.parse(rules),
             seeds=seeds,
             seed=seed,
         )
@@ -328,6 +344,8 @@ class SimulationProtocol(Brief):
             "stay": self.stay,
             "family": self.family,
             "draws": self.draws,
+            "test": self.test,
+            "rules": str(self.rules),
             "seeds": self.seeds,
             "seed": self.seed,
         }

@@ -114,7 +114,7 @@ def replay(
     team = SimulatedTeam(protocol.assessors, protocol.topics, protocol.stay, judging.pool.sizes)
     truth = held.truth(judging.metric)
     true = truth.mean(axis=1)
-    significant = significant_pairs(truth)
+    significant = significant_pairs(truth, protocol.test)
     judged: list[int] = []
     judged_by: list[int] = []
     chosen: list[tuple[int, Pick]] = []
@@ -134,14 +134,14 @@ def replay(
             step = _step(state, true, significant, len(judged))
             steps.append(step)
             while targets and len(judged) >= targets[0]:
-                points.append(_point(state, true, truth, seed))
-                decisions.append(apply_rules(state, truth))
+                points.append(_point(state, true, truth, seed, protocol.test))
+                decisions.append(apply_rules(state, truth, settings=protocol.rules, test=protocol.test))
                 targets.pop(0)
             if stopped is None:
                 check = stop.check(state)
                 if check.reached:
                     stopped = (step, check.reasons)
-                    at_stop = _point(state, true, truth, seed)
+                    at_stop = _point(state, true, truth, seed, protocol.test)
             if len(judged) >= most and not targets:
                 break
             past_stop = stopped is not None and len(judged) >= stopped[0].judged + LASTS
@@ -181,6 +181,8 @@ def replay(
         stopping=str(stop),
         until=protocol.until,
         noise=protocol.noise,
+        test=protocol.test,
+        rule_settings=protocol.rules,
         assessors=protocol.assessors,
         topics=protocol.topics,
         stay=protocol.stay,
@@ -194,11 +196,11 @@ def _step(state: JudgingState, true: Floats, significant: Bools, judged: int) ->
     return TrajectoryStep(judged, state.ranking.confidence, accuracy, tau, among)
 
 
-def _point(state: JudgingState, true: Floats, by_query: Floats, seed: int) -> Point:
+def _point(state: JudgingState, true: Floats, by_query: Floats, seed: int, test: str) -> Point:
     drawn = state.scores.joint.draws
     if drawn is None:
         drawn = state.scores.sample(NULL, stream(seed, len(state.judgments), Purpose.NULL))
-    return measure_point(state.scores, true, draws=drawn, query_truth=by_query, rope=state.judging.rope)
+    return measure_point(state.scores, true, draws=drawn, query_truth=by_query, rope=state.judging.rope, test=test)
 
 
 def _size(judged: int, batch: int, targets: Sequence[int], most: int, left: int | None) -> int:

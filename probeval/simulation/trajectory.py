@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import ne
 
 import pandas as pd
@@ -13,7 +13,7 @@ from probeval.selection import AuditReport
 from probeval.simulation.documents import AssessorDocument, Ending, SimulationDocument, TrajectoryDocument
 from probeval.simulation.points import Point
 from probeval.simulation.seeds import LEVEL, as_table, compare_policies, summarise_seeds
-from probeval.simulation.significance_rules import RuleDecisions
+from probeval.simulation.significance_rules import RuleDecisions, RuleSettings
 from probeval.ties import TIE
 
 __all__ = ["LASTS", "TAU", "Simulation", "Trajectory", "TrajectoryStep", "lasting"]
@@ -64,6 +64,8 @@ class Trajectory(Shown):
     stopping, until, noise
         The stopping rule, empty for none, the share of the pool at which trajectories end, and the probability that the
         assessor's grade is wrong.
+    test, rule_settings
+        The test behind "significant", and the settings of rule 4.
     steps
         One per batch.
     points, rules
@@ -103,6 +105,8 @@ class Trajectory(Shown):
     stopping: str = ""
     until: float = 1.0
     noise: float = 0.0
+    test: str = "t"
+    rule_settings: RuleSettings = field(default_factory=RuleSettings)
     assessors: int = 1
     topics: str = "free"
     stay: float = 0.0
@@ -237,6 +241,8 @@ class Simulation(Shown):
             "stopping": first.stopping,
             "until": first.until,
             "noise": first.noise,
+            "test": first.test,
+            "rule_settings": str(first.rule_settings),
             "topics": first.topics,
             "stay": first.stay,
             "policies": [trajectory.to_dict() for trajectory in self.trajectories],
@@ -276,6 +282,20 @@ class Simulation(Shown):
         # dtype object: counts stay integers if some are missing.
         frame.insert(3, "to tau .9", pd.Series([c.judgments_to_tau90 for c in self.trajectories], dtype=object))
         return frame
+
+    def rule_decisions(self) -> pd.DataFrame:
+        """Return one row per trajectory and checkpoint: what the rules of Urbano and Schedl (2012) decide.
+
+        The number of judgments, the share of pairs of systems decided, precision, recall and F of the differences
+        decided to be significant, and the threshold of rule 4.
+        """
+        return pd.DataFrame(
+            [
+                {"policy": t.policy, "model": t.model, "seed": t.seed, **decisions.to_dict()}
+                for t in self.trajectories
+                for decisions in t.rules
+            ]
+        )
 
     def work(self) -> pd.DataFrame:
         """Return one row per trajectory and assessor: their judgments, and the switches per 100 of them."""

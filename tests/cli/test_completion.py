@@ -27,7 +27,7 @@ def completed(line: str) -> list[str]:
         ("probeval plan runs --model text-hier", {"text-hierarchical"}),
         ("probeval next runs --policy g", {"gain"}),
         ("probeval simulate runs --policy mt", {"mtc"}),
-        ("probeval report runs --policy mt", {"mtc", "mtc-thesis"}),
+        ("probeval report runs --policy mt", {"mtc", "mtc-undecided", "mtc-thesis"}),
         ("probeval campaign create store runs --policy g", {"gain"}),
         ("probeval next runs --stop h", {"halfwidth=", "hours="}),
         ("probeval evaluate runs --scale gr", {"graded:2", "graded:3", "graded:4"}),

@@ -89,6 +89,14 @@ def test_two_tables_for_people(run):
     assert lines[at + 2].split()[:6] == ["mtc", "uniform", "0", "-", "stopped", "7"]
 
 
+def test_the_rules_as_a_table(run):
+    lines = run("--until", ".5", "--rules", "gate=.9", "--test", "tukey").out.splitlines()
+    title = "Significant differences by the rules (gate=0.9), against the tukey test of all judgments"
+    at = lines.index(title)
+    assert lines[at + 1].split()[3:] == ["judged", "decided", "precision", "recall", "f", "threshold"]
+    assert title not in run("--until", ".5").out.splitlines()
+
+
 def test_fitted_on_others(run, folders):
     fitted = ("--fit", folders[1], "--fit", folders[2])
     said = run("--policy", "mtc", "--model", "empirical", *fitted, "--format", "json")

@@ -50,6 +50,23 @@ def test_mtc_by_hand(tiny):
     assert state.ranking.pair_confidence[0, 1] == 1.0
 
 
+def test_mtc_undecided_leaves_out_what_is_decided(full):
+    few = full.judgments.take(np.arange(27))
+    judging = Judging.of(replace(full, judgments=few), FallbackModel([Uniform()]), "DCG@5", scale=Scale.graded(2))
+    context = judging.begin().context
+    confidence, has = context.ranking.pair_confidence, context.retrieved.toarray().astype(float)
+    a, b = np.triu_indices(len(confidence), k=1)
+    doubt = np.where(confidence[a, b] < 0.95, 1 - confidence[a, b], 0.0)
+    assert 0 < np.count_nonzero(doubt) < len(a)
+    expected = (doubt[:, None] * (has[a] - has[b]) ** 2).sum(axis=0)
+    np.testing.assert_allclose(POLICIES["mtc-undecided"](context, RANKING), expected, atol=1e-12)
+    assert not np.allclose(POLICIES["mtc"](context, RANKING), expected)
+    # With everything judged nothing is undecided, and it is mtc.
+    certain = Judging.of(full, FallbackModel([Uniform()]), "DCG@5", scale=Scale.graded(2)).begin().context
+    values = [POLICIES[name](certain, RANKING) for name in ("mtc-undecided", "mtc")]
+    np.testing.assert_array_equal(*values)
+
+
 def test_mtc_looks_within_the_cutoff_only(tiny):
     deep = at_tiny(tiny, "CG@1", depth=2)
     assert deep.scores.pool == 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -34,7 +35,7 @@ def run(collection, **options):
 
 def test_a_contender_is_a_policy_and_its_model():
     assert {name for name, policy in POLICIES.items() if policy.default_model == "independent"} == {
-        "mtc", "mtc-thesis", "variance",
+        "mtc", "mtc-undecided", "mtc-thesis", "variance",
     }  # fmt: skip
     assert {name for name, policy in POLICIES.items() if policy.default_model == "calibrated"} == {"lara"}
     assert {policy.default_model for policy in POLICIES.values()} == {"independent", "hierarchical", "calibrated"}
@@ -53,8 +54,8 @@ def test_the_document_has_the_fields_of_the_design(three):
     result = run(three[0], policies=["mtc:uniform", "random:uniform"], **QUICK)
     document = json.loads(json.dumps(result.to_dict()))
     assert set(document) == {
-        "metric", "pool", "offered", "systems", "stopping", "until", "noise", "topics", "stay", "policies",
-        "over_seeds", "comparisons",
+        "metric", "pool", "offered", "systems", "stopping", "until", "noise", "test", "rule_settings", "topics",
+        "stay", "policies", "over_seeds", "comparisons",
     }  # fmt: skip
     assert (document["metric"], document["systems"]) == ("DCG@5", 5)
     for trajectory in document["policies"]:
@@ -64,9 +65,39 @@ def test_the_document_has_the_fields_of_the_design(three):
         }  # fmt: skip
         assert set(trajectory["stop"]) == STOP | {"accuracy_p", "reasons"}
         assert len(trajectory["points"]) == len(trajectory["rules"]) == 2
-        assert set(trajectory["rules"][0]) == {"judged", "decided", "precision", "recall", "f"}
+        assert set(trajectory["rules"][0]) == {"judged", "decided", "precision", "recall", "f", "threshold"}
         for point in trajectory["points"]:
             assert POINT <= set(point) <= POINT | MORE_POINT
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"rules": "gaet=.9"}, "No setting 'gaet' of rule 4: gate, threshold, sd. Did you mean 'gate'?"),
+        ({"rules": "gate=high"}, "The gate of rule 4 is a number, got 'high'. Write for example gate=.95."),
+        ({"rules": "gate=95"}, "The gate of rule 4 is a confidence, from 0 to 1; got 95."),
+        ({"rules": "sd=0"}, "The sd of rule 4 is a standard deviation above 0; got 0."),
+        ({"rules": "threshold=-1"}, "The threshold of rule 4 is a difference of scores, at least 0; got -1."),
+        ({"rules": "threshold=.1,sd=.2"}, "a threshold, or the sd that it follows from, not both: leave one out."),
+        ({"test": "tuckey"}, "No test 'tuckey': t, wilcoxon, sign, tukey, friedman. Did you mean 'tukey'?"),
+    ],
+)
+def test_wrong_rules_and_tests_are_named(asked, message):
+    with pytest.raises(SelectionError, match=re.escape(message)):
+        SimulationProtocol.of("DCG@5", **asked)
+
+
+def test_the_gate_of_rule_4_and_its_threshold(three):
+    def decided(rules, test="t"):
+        return run(three[0], policies=["mtc:uniform"], rules=rules, test=test, **QUICK).rule_decisions()
+
+    open_, gated, large = (decided(text) for text in ("gate=0,threshold=0", "gate=.9999,threshold=0", "threshold=9"))
+    assert open_["decided"].iloc[-1] == 1
+    assert gated["decided"].iloc[-1] < 1
+    assert large["threshold"].tolist() == [9.0, 9.0]
+    assert decided("gate=.5")["threshold"].iloc[-1] == decided("gate=.7")["threshold"].iloc[-1] > 0
+    by_tukey = decided("gate=0,threshold=0", "tukey")
+    assert by_tukey["precision"].iloc[-1] <= open_["precision"].iloc[-1]  # fewer differences are significant
 
 
 def test_policies_models_and_seeds_in_order(three):
