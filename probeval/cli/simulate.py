@@ -23,6 +23,7 @@ from probeval.cli.options import (
     LabelsFrom,
     MappingName,
     MetadataFile,
+    Method,
     Metric,
     ObserversFile,
     Order,
@@ -102,6 +103,7 @@ def simulate(
     ] = 1,
     topics: Topics = TopicsName.free,
     stay: Stay = 0.0,
+    method: Method = None,
     family: Family = None,
     draws: Annotated[
         int, typer.Option("--draws", min=2, help="The number of joint draws, if the method uses draws.")
@@ -166,6 +168,7 @@ def simulate(
             assessors=assessors,
             topics=topics.value,
             stay=stay,
+            method=method and method.value,
             family=family and family.value,
             draws=draws,
             seeds=seeds,

@@ -16,7 +16,7 @@ from probeval.relevance import Card
 from probeval.relevance.cards.added import as_predicting, model_name
 from probeval.relevance.models.base import Predicts
 from probeval.scores.compare import check_rope
-from probeval.scores.evaluate import as_metric
+from probeval.scores.evaluate import as_metric, check_method
 from probeval.scores.ppi import check_linear
 from probeval.selection import Goal, Policy, PolicyFunction, Stopping, StoppingTarget
 from probeval.selection.batch import check_exploration
@@ -155,8 +155,8 @@ class SimulationProtocol(Brief):
         The number of assessors, who judge in parallel; how topics are given to them: ``"free"``, ``"in-turn"`` (one
         after another, each to one assessor at a time) or ``"owned"`` (dealt evenly at the start); and the price of
         switching to another topic (:mod:`probeval.selection.topics`).
-    family, draws
-        As in :class:`probeval.selection.Judging`.
+    method, family, draws
+        The computation of scores, as in :class:`probeval.selection.Judging`.
     seeds, seed
         The number of seeds, and the first seed.
 
@@ -189,6 +189,7 @@ class SimulationProtocol(Brief):
     assessors: int
     topics: str
     stay: float
+    method: str | None
     family: str | None
     draws: int
     seeds: int
@@ -209,6 +210,10 @@ class SimulationProtocol(Brief):
         check_topics(self.topics)
         check_stay(self.stay)
         check_rope(self.rope)
+        if self.method == "ppi":
+            raise SelectionError("ppi goes with policies, one by one: random:ppi, not the method ppi for all of them.")
+        if self.method is not None:
+            check_method(self.metric, self.method)
         for contender in self.policies:
             if any(c.model == contender.model and c.given is not contender.given for c in self.policies):
                 raise SelectionError(f"Two models are named {contender.model}. Give one of them another name.")
@@ -244,6 +249,7 @@ class SimulationProtocol(Brief):
         assessors: int = 1,
         topics: str = "free",
         stay: float = 0.0,
+        method: str | None = None,
         family: str | None = None,
         draws: int = 1000,
         seeds: int = 1,
@@ -276,6 +282,7 @@ class SimulationProtocol(Brief):
             assessors=assessors,
             topics=topics,
             stay=stay,
+            method=method,
             family=family,
             draws=draws,
             seeds=seeds,
@@ -326,6 +333,7 @@ class SimulationProtocol(Brief):
             "assessors": self.assessors,
             "topics": self.topics,
             "stay": self.stay,
+            "method": self.method,
             "family": self.family,
             "draws": self.draws,
             "seeds": self.seeds,
