@@ -271,9 +271,9 @@ def test_the_taylor_route_of_a_ratio(three):
 
 
 def test_a_method_that_does_not_fit_the_measure_is_refused_at_once():
-    with pytest.raises(ScoreError, match="No method 'moment'.*Did you mean 'moments'"):
+    with pytest.raises(ScoreError, match=r"No method 'moment'.*Did you mean 'moments'"):
         SimulationProtocol.of("DCG@5", method="moment")
-    with pytest.raises(MetricError, match="nDCG@5 is not a weighted sum of gains. Use method='draws'"):
+    with pytest.raises(MetricError, match=r"nDCG@5 is not a weighted sum of gains\. Use method='draws'"):
         SimulationProtocol.of("nDCG@5", method="moments")
     with pytest.raises(ScoreError, match="for ratios of weighted gains such as nDCG@10, not for DCG@5"):
         SimulationProtocol.of("DCG@5", method="taylor")
