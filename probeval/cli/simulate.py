@@ -24,6 +24,7 @@ from probeval.cli.options import (
     LabelsFrom,
     MappingName,
     MetadataFile,
+    Method,
     Metric,
     ObserversFile,
     Order,
@@ -113,6 +114,7 @@ def simulate(
     ] = 1,
     topics: Topics = TopicsName.free,
     stay: Stay = 0.0,
+    method: Method = None,
     family: Family = None,
     draws: Annotated[
         int, typer.Option("--draws", min=2, help="The number of joint draws, if the method uses draws.")
@@ -189,6 +191,7 @@ def simulate(
             assessors=assessors,
             topics=topics.value,
             stay=stay,
+            method=method and method.value,
             family=family and family.value,
             draws=draws,
             test=test.value,

@@ -6,7 +6,7 @@ import numpy as np
 
 from probeval.arrays import Floats
 from probeval.data.runs import Runs
-from probeval.errors import ScoreError, did_you_mean
+from probeval.errors import MetricError, ScoreError, did_you_mean
 from probeval.metrics import AnyMetric, Metric, metric_of
 from probeval.relevance.distribution import RelevanceDistribution
 from probeval.scores.draws import draw_scores
@@ -14,10 +14,10 @@ from probeval.scores.exact import exact
 from probeval.scores.ideal import Ideal, retrieved_pairs
 from probeval.scores.joint import Joint
 from probeval.scores.moments import moments, taylor
-from probeval.scores.ppi import prediction_powered
+from probeval.scores.ppi import check_linear, prediction_powered
 from probeval.scores.scores import Scores, usual_family
 
-__all__ = ["METHODS", "as_metric", "evaluate"]
+__all__ = ["METHODS", "as_metric", "check_method", "evaluate"]
 
 METHODS = {
     "moments": "exact means and covariances of a linear measure (the default for these)",
@@ -121,6 +121,18 @@ def as_metric(metric: AnyMetric) -> Metric:
     return metric_of(metric).checked()
 
 
+def check_method(metric: Metric, method: str) -> None:
+    """Raise an error unless this is a method of scores, for such a measure."""
+    if method not in METHODS:
+        raise ScoreError(f"No method {method!r}: {', '.join(METHODS)}.{did_you_mean(method, METHODS)}")
+    if method == "taylor" and (metric.is_linear or metric.definition.rank_weights is None):
+        raise ScoreError(f"The Taylor route is for ratios of weighted gains such as nDCG@10, not for {metric}.")
+    if method == "moments" and not metric.is_linear:
+        raise MetricError(f"{metric} is not a weighted sum of gains. Use method='draws'.")
+    if method == "ppi":
+        check_linear(metric)
+
+
 def _joint(
     runs: Runs,
     relevance: RelevanceDistribution,
@@ -132,6 +144,7 @@ def _joint(
     *,
     per_query: bool,
 ) -> Joint:
+    check_method(metric, method)
     if method == "draws":
         if n < 2:
             raise ScoreError(f"At least two draws are needed, got {n}.")
@@ -141,12 +154,8 @@ def _joint(
     if method == "exact":
         return exact(runs, relevance, metric)
     if method == "taylor":
-        if metric.is_linear or metric.definition.rank_weights is None:
-            raise ScoreError(f"The Taylor route is for ratios of weighted gains such as nDCG@10, not for {metric}.")
         return taylor(runs, relevance, metric)
-    if method == "ppi":
-        return prediction_powered(runs, relevance, metric)
-    raise ScoreError(f"No method {method!r}: {', '.join(METHODS)}.{did_you_mean(method, METHODS)}")
+    return prediction_powered(runs, relevance, metric)
 
 
 def _cut(runs: Runs, depth: int) -> Runs:

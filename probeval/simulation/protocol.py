@@ -17,7 +17,7 @@ from probeval.relevance.cards.added import as_predicting, model_name
 from probeval.relevance.models.base import Predicts
 from probeval.reliability.multiple import SIGNIFICANCE
 from probeval.scores.compare import check_rope
-from probeval.scores.evaluate import as_metric
+from probeval.scores.evaluate import as_metric, check_method
 from probeval.scores.ppi import check_linear
 from probeval.selection import Goal, Policy, PolicyFunction, Stopping, StoppingTarget
 from probeval.selection.batch import check_exploration
@@ -157,8 +157,8 @@ class SimulationProtocol(Brief):
         The number of assessors, who judge in parallel; how topics are given to them: ``"free"``, ``"in-turn"`` (one
         after another, each to one assessor at a time) or ``"owned"`` (dealt evenly at the start); and the price of
         switching to another topic (:mod:`probeval.selection.topics`).
-    family, draws
-        As in :class:`probeval.selection.Judging`.
+    method, family, draws
+        The computation of scores, as in :class:`probeval.selection.Judging`.
     test, rules
         The test behind "significant" (:data:`probeval.reliability.SIGNIFICANCE`): of true differences, in
         ``accuracy_significant`` and for the rules of Urbano and Schedl (2012); and the settings of rule 4.
@@ -194,6 +194,7 @@ class SimulationProtocol(Brief):
     assessors: int
     topics: str
     stay: float
+    method: str | None
     family: str | None
     draws: int
     test: str
@@ -220,6 +221,10 @@ class SimulationProtocol(Brief):
             raise SelectionError(
                 f"No test {self.test!r}: {', '.join(SIGNIFICANCE)}.{did_you_mean(self.test, SIGNIFICANCE)}"
             )
+        if self.method == "ppi":
+            raise SelectionError("ppi goes with policies, one by one: random:ppi, not the method ppi for all of them.")
+        if self.method is not None:
+            check_method(self.metric, self.method)
         for contender in self.policies:
             if any(c.model == contender.model and c.given is not contender.given for c in self.policies):
                 raise SelectionError(f"Two models are named {contender.model}. Give one of them another name.")
@@ -255,6 +260,7 @@ class SimulationProtocol(Brief):
         assessors: int = 1,
         topics: str = "free",
         stay: float = 0.0,
+        method: str | None = None,
         family: str | None = None,
         draws: int = 1000,
         test: str = "t",
@@ -290,6 +296,7 @@ class SimulationProtocol(Brief):
             assessors=assessors,
             topics=topics,
             stay=stay,
+            method=method,
             family=family,
             draws=draws,
             test=test,
@@ -342,6 +349,7 @@ class SimulationProtocol(Brief):
             "assessors": self.assessors,
             "topics": self.topics,
             "stay": self.stay,
+            "method": self.method,
             "family": self.family,
             "draws": self.draws,
             "test": self.test,

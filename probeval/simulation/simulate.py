@@ -80,7 +80,7 @@ def simulate(
         made = run(
             partial(
                 replay, held, models[c.relevance_model], protocol,
-                policy=c.policy, name=c.model, method=c.method, seed=s,
+                policy=c.policy, name=c.model, method=c.method or protocol.method, seed=s,
             )
             for c, s in work
         )  # fmt: skip

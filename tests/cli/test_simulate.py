@@ -63,6 +63,13 @@ def test_json_is_that_of_the_library(run, folders):
     assert second == "Model uniform: it was asked for."
 
 
+def test_the_method_of_scores(run):
+    settings = ("--policy", "random:uniform", "--checkpoints", ".1", "--until", ".1", "--format", "json")
+    moments, draws = (json.loads(run(*settings, *more).out) for more in ((), ("--method", "draws")))
+    normal, drawn = (document["policies"][0]["points"][0]["confidence"] for document in (moments, draws))
+    assert 0 < abs(normal - drawn) < 0.03
+
+
 def test_stop_is_never_null(run):
     for stop, reached in (("confidence=.8", True), ("budget=0", True), ("budget=100000", False), ("", False)):
         trajectory = json.loads(run("--stop", stop, "--format", "json").out)["policies"][0]
@@ -132,6 +139,7 @@ def test_a_picture(run, tmp_path):
         (("--policy", "mtc:nothing"), "lists those that ship; --import FILE adds your own."),
         (("--stop", "sure=.9"), "confidence, every, best, halfwidth, budget, hours, cost, seconds, price."),
         (("--goal", "pair:a,b"), "No system 'a' to compare."),
+        (("--method", "taylor"), "for ratios of weighted gains such as nDCG@10, not for DCG@5."),
         (("--noise", "2"), "Noise is the probability of a wrong grade, between 0 and 1; got 2."),
         (("--metric", "NDGC@5"), "Unknown metric 'NDGC@5'. Did you mean 'nDCG@5'?"),
     ],

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from probeval.data import Scale
-from probeval.errors import DataError, ModelError, ProbevalError, SelectionError
+from probeval.errors import DataError, MetricError, ModelError, ProbevalError, ScoreError, SelectionError
 from probeval.selection import POLICIES, RULES, Policy, StoppingRule, register_policy, register_rule
 from probeval.simulation import Contender, SimulationProtocol, simulate
 
@@ -285,3 +285,29 @@ def test_a_plain_function_is_a_policy(three):
     result = run(three[0], policies=[backwards], model="uniform", **{**QUICK, "checkpoints": ()})
     assert result.trajectories[0].policy == "backwards"
     assert "backwards" not in POLICIES
+
+
+def test_scores_by_draws_and_by_moments_tell_the_same(three):
+    settings = QUICK | {"policies": ["random:uniform"], "checkpoints": (), "until": 0.2}
+    default, moments, draws = (run(three[0], method=m, **settings).trajectories[0] for m in (None, "moments", "draws"))
+    assert default.steps == moments.steps  # a linear measure
+    for normal, drawn in zip(moments.steps[1:], draws.steps[1:], strict=True):
+        assert 0 < abs(normal.confidence - drawn.confidence) < 0.03  # ten comparisons, 1,000 draws, not quite normal
+
+
+def test_the_taylor_route_of_a_ratio(three):
+    settings = QUICK | {"metric": "nDCG@5", "policies": ["random:uniform"], "checkpoints": (), "until": 0.2}
+    by_taylor, by_draws = (run(three[0], method=m, **settings).trajectories[0] for m in ("taylor", "draws"))
+    assert 0 < abs(by_taylor.steps[-1].confidence - by_draws.steps[-1].confidence) < 0.1
+
+
+def test_a_method_that_does_not_fit_the_measure_is_refused_at_once():
+    with pytest.raises(ScoreError, match=r"No method 'moment'.*Did you mean 'moments'"):
+        SimulationProtocol.of("DCG@5", method="moment")
+    with pytest.raises(MetricError, match=r"nDCG@5 is not a weighted sum of gains\. Use method='draws'"):
+        SimulationProtocol.of("nDCG@5", method="moments")
+    with pytest.raises(ScoreError, match="for ratios of weighted gains such as nDCG@10, not for DCG@5"):
+        SimulationProtocol.of("DCG@5", method="taylor")
+    with pytest.raises(SelectionError, match="random:ppi, not the method ppi"):
+        SimulationProtocol.of("DCG@5", method="ppi")
+    assert SimulationProtocol.of("DCG@5", method="draws").to_dict()["method"] == "draws"
