@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from probeval.api.classical import judged_scores, note_left_out
+from probeval.api.effects import effect_columns, new_query_table, readable_effects, satisfaction_with
 from probeval.api.estimates import Expect, unannounced
 from probeval.api.evaluate import evaluate
 from probeval.api.inputs import (
@@ -35,6 +36,7 @@ from probeval.metrics import AnyMetric, Measured, Metric
 from probeval.relevance import Card
 from probeval.relevance.models.base import Predicts
 from probeval.relevance.outside import OutsideModel
+from probeval.reports.milestones import draw_queries
 from probeval.scores import score_collection
 from probeval.scores.evaluate import as_metric
 from probeval.streams import stream
@@ -42,11 +44,11 @@ from probeval.ties import TIE
 
 if TYPE_CHECKING:
     from probeval.reliability import Observed, Pairwise, ScorePosterior
-    from probeval.satisfaction import Agreement
+    from probeval.satisfaction import Agreement, Noticed, Satisfaction
 
 __all__ = ["SystemComparisons", "compare"]
 
-READ = ["adjusted", "verdict", "d", "won", "p_tost", "when_judged", "p_significant", "sat", "p_sat", "noticed"]
+READ = ["adjusted", "verdict", "d", "won", "p_tost", "when_judged", "p_significant"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -67,6 +69,10 @@ class SystemComparisons(Shown):
         Remarks on the data and the model.
     agreement
         The preferences of users by the difference in score, where they are known.
+    effects
+        Each pair in the eyes of users, where satisfaction is known for the measure.
+    new_query
+        What to expect of each system on one new query, if asked for.
     """
 
     result: ModelComparisons | Pairwise | ScorePosterior
@@ -75,6 +81,8 @@ class SystemComparisons(Shown):
     against: str | None = None
     notes: tuple[str, ...] = ()
     agreement: Agreement | None = None
+    effects: tuple[Noticed, ...] = ()
+    new_query: pd.DataFrame | None = None
 
     def _headline(self) -> str:
         return f"{len(self.result.systems)} systems{f' by {self.metric}' if self.metric else ''}"
@@ -99,17 +107,20 @@ class SystemComparisons(Shown):
         document["pairs"] = rows.to_dict(orient="records")
         if self.agreement is not None:
             document["noticeable"] = self.agreement.noticeable()
+        if self.new_query is not None:
+            document["new_query"] = self.new_query.to_dict(orient="records")
         return document if self.metric is None else {"metric": self.metric, **document}
 
     def readable(self) -> pd.DataFrame:
         """One row per pair, with the columns that people read; for one pair by a model, one per kind of queries."""
-        if isinstance(self.result, ModelComparisons):
-            return self.result.readable()
         pairs, reports = self.to_frame(), self._reports()
+        if isinstance(self.result, ModelComparisons):
+            table = self.result.readable()
+            return table if len(self.result.pairs) == 1 else table.join(readable_effects(pairs))
         if reports is None:
             return pairs
         left = pairs[["a", "b"]].assign(difference=reports[pairs.index])
-        return left.join(pairs[[c for c in READ if c in pairs.columns]])
+        return left.join(pairs[[c for c in READ if c in pairs.columns]]).join(readable_effects(pairs))
 
     def _reports(self) -> Any:
         from probeval.reliability import Pairwise
@@ -118,10 +129,16 @@ class SystemComparisons(Shown):
 
     def views(self) -> tuple[View, ...]:
         """The systems, their pairs with the columns that people read, and by a model the pairs to judge next."""
+        new = () if self.new_query is None else (self._new_query_view(self.new_query),)
         if isinstance(self.result, ModelComparisons):
-            return self.result.views()
+            systems, pairs, *judge = self.result.views()
+            return systems, *new, replace(pairs, frame=self.readable()), *judge
         systems = View(self.systems_frame(), self.metric, intervals=("mean", "lower", "upper"))
-        return systems, View(self.readable(), "Pairs")
+        return systems, *new, View(self.readable(), "Pairs")
+
+    def _new_query_view(self, table: pd.DataFrame) -> View:
+        shown = table[[c for c in table.columns if not c.endswith("below")]]
+        return View(shown, "One new query", intervals=("mean", "lower", "upper"))
 
     def sentences(self) -> list[str]:
         """The outcome, then notes on the data and the model."""
@@ -129,7 +146,17 @@ class SystemComparisons(Shown):
 
     def outcome(self) -> list[str]:
         """The test or the decision, the meaning of the intervals, and how many differences half of the users notice."""
-        return [*self.result.sentences(), *self._noticed()]
+        seen = [f"{self.effects[0]}."] if isinstance(self.result, ModelComparisons) and len(self.effects) == 1 else []
+        return [*self.result.sentences(), *seen, *self._noticed(), *self._on_a_new_query()]
+
+    def _on_a_new_query(self) -> list[str]:
+        if self.new_query is None:
+            return []
+        level = self.result.evaluation.level if isinstance(self.result, ModelComparisons) else self.result.level
+        return [
+            f"One new query of the same kind: lower and upper are a two-sided {level:.0%} interval; one-sided, "
+            f"{level:.0%} of new queries reach the value of the column above."
+        ]
 
     def _noticed(self) -> list[str]:
         if self.agreement is None:
@@ -155,6 +182,7 @@ def compare(
     model: str | Card | Predicts | None = None,
     draws: int = 1000,
     mapping: str | None = None,
+    new_query: bool = False,
     metadata: Any = None,
     labels: Any = None,
     observers: Any = None,
@@ -202,6 +230,9 @@ def compare(
     mapping
         The published users: a mapping to user satisfaction, and for a rope of users an agreement; by default those of
         the measure.
+    new_query
+        Predict also the score on one new query, and users' satisfaction with it where that is known: two-sided and
+        one-sided limits.
     seed, progress, say, expect
         As in :func:`probeval.evaluate`.
 
@@ -245,8 +276,7 @@ def compare(
             )  # fmt: skip
             note_texts(collection, docs, depth=evaluation.state.judging.depth, model=evaluation.choice.model, say=note)
             _check_system(against, evaluation.scores.systems)
-            users = _agreement(evaluation.scores.metric, evaluation.choice.scale, mapping)
-            return SystemComparisons(ModelComparisons(evaluation, against), name, extra, against, tuple(notes), users)
+            return _by_model(ModelComparisons(evaluation, against), mapping, tuple(notes), new_query=new_query)
         found = judged_scores(collection, as_metric(metric), scale=as_scale(scale), gain=gain, depth=depth)
         ties_up_to = as_rope(rope, found.metric, found.scale, mapping=mapping, say=note)
         note_left_out(collection, found, note)
@@ -265,18 +295,68 @@ def compare(
                 method="draws", per_query=True, n=draws,
             )  # fmt: skip
             extra["p_significant"] = _significant_by_draws(drawn.joint.query_draws, drawn.systems, systems, level)
-        extra = pd.concat([extra, _users(found, systems, mapping, level)], axis=1)
         scores = found
+    users, effects = None, ()
     if isinstance(scores, Measured):
-        users = _agreement(scores.metric, scores.scale, mapping)
+        agreement = _agreement(scores.metric, scores.scale, mapping)
+        users = satisfaction_with(scores, scores.metric, scores.scale, mapping)
+        if users is not None:
+            effects = tuple(users.compare(a, b, level=level) for a, b in combinations(systems, 2))
+            extra = pd.concat([extra, effect_columns(effects)], axis=1)
     else:
-        users = _agreement(None, None, mapping)
+        agreement = _agreement(None, None, mapping)
+    result = _compared(
+        scores, method or "t", correction, bayes, level, ties_up_to, samples, seed, against, draws, target_accept
+    )
+    ahead = _new_query(scores, result.systems, users, level) if new_query else None
+    return SystemComparisons(result, name, extra, against, tuple(notes), agreement, effects, ahead)
+
+
+def _by_model(
+    result: ModelComparisons, mapping: str | None, notes: tuple[str, ...], *, new_query: bool
+) -> SystemComparisons:
+    """Return the comparisons by a model, with their effect on users and the prediction for a new query."""
+    evaluation = result.evaluation
+    metric, scale, level = evaluation.scores.metric, evaluation.choice.scale, evaluation.level
+    users, effects, ahead = None, (), None
+    if new_query or mapping is not None or _is_mapped(metric, scale):
+        drawn = draw_queries(evaluation.state)
+        users = satisfaction_with(drawn, metric, scale, mapping)
+        if users is not None:
+            effects = tuple(users.compare(pair.here.a, pair.here.b, level=level) for pair in result.pairs)
+        if new_query:
+            values = drawn.joint.query_draws
+            assert values is not None
+            at = [drawn.systems.index(system) for system in result.systems]
+            ahead = new_query_table(result.systems, values[:, at], users=users, level=level, limits=metric.limits)
+    agreement = _agreement(metric, scale, mapping)
     return SystemComparisons(
-        _compared(
-            scores, method or "t", correction, bayes, level, ties_up_to, samples, seed, against, draws, target_accept
-        ),
-        name, extra, against, tuple(notes), users,
-    )  # fmt: skip
+        result, str(metric), effect_columns(effects), result.against, notes, agreement, effects, ahead
+    )
+
+
+def _new_query(
+    scores: Observed | Measured, systems: Sequence[str], users: Satisfaction | None, level: float
+) -> pd.DataFrame:
+    """Return the prediction for one new query by the scores of the tests."""
+    from probeval.reliability.significance import as_scores
+
+    values, names, _ = as_scores(scores)
+    ordered = values[[names.index(system) for system in systems]]
+    unit = bool(np.nanmin(ordered) >= 0 and np.nanmax(ordered) <= 1)
+    limits = scores.metric.limits if isinstance(scores, Measured) else (0.0, 1.0) if unit else (-np.inf, np.inf)
+    return new_query_table(systems, ordered, users=users, level=level, limits=limits)
+
+
+def _is_mapped(metric: Metric, scale: Scale) -> bool:
+    """Whether a mapping to satisfaction is published for the measure on this scale."""
+    from probeval.satisfaction import mapping_for
+
+    try:
+        mapping_for(metric, scale)
+    except SatisfactionError:
+        return False
+    return True
 
 
 def _is_complete(collection: Collection, metric: AnyMetric, scale: Scale | None, depth: int | None) -> bool:
@@ -350,27 +430,3 @@ def _agreement(metric: Metric | None, scale: Scale | None, mapping: str | None) 
     if mapping is not None:
         return published_agreements().get(mapping)
     return None if metric is None or scale is None else agreement_for(metric, scale)
-
-
-def _users(found: Measured, systems: Sequence[str], mapping: str | None, level: float) -> pd.DataFrame:
-    """The effect of each difference on users: the change in P(Sat), its probability, and the share who notice.
-
-    By the named mapping, or the published one of the measure; empty without a mapping or with missing judgments.
-    """
-    from probeval.satisfaction import Satisfaction, agreement_for, load_mapping, mapping_for
-
-    if len(found.queries) < 2:
-        return pd.DataFrame()
-    try:
-        mapped = mapping_for(found.metric, found.scale) if mapping is None else load_mapping(mapping)
-        users = Satisfaction.of(found, mapped, agreement=agreement_for(found.metric, found.scale))
-    except SatisfactionError:
-        if mapping is not None:
-            raise
-        return pd.DataFrame()
-    rows = []
-    for a, b in combinations(systems, 2):
-        seen = users.compare(a, b, level=level)
-        noticed = {} if seen.noticed is None else {"noticed": seen.noticed.mean}
-        rows.append({"sat": seen.sat.mean, "p_sat": seen.p_better, **noticed})
-    return pd.DataFrame(rows)

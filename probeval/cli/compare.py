@@ -115,6 +115,9 @@ def compare(
         typer.Option("--target-accept", metavar="RATE", help="With --bayes: the sampler's target acceptance rate."),
     ] = None,
     mapping: MappingName = None,
+    new_query: Annotated[
+        bool, typer.Option("--new-query", help="Predict also the score and the satisfaction of users on one new query.")
+    ] = False,
     metadata: MetadataFile = None,
     labels: Labels = None,
     observers: ObserversFile = None,
@@ -174,6 +177,7 @@ def compare(
             draws=draws,
             target_accept=target_accept,
             mapping=mapping,
+            new_query=new_query,
             metadata=metadata,
             labels=labels,
             observers=observers,

@@ -27,6 +27,7 @@ from probeval.reliability.observed import Observed, observe
 from probeval.reliability.paired import SAMPLES, TESTS, differences, pair_index, run_test
 from probeval.reliability.twoway import signed
 from probeval.schema import records
+from probeval.scores.documents import NewQuerySystem, UserEffects
 
 __all__ = ["COMPARISONS", "ComparedPair", "ComparedSystem", "Pairwise", "PairwiseDocument", "as_scores", "compare"]
 
@@ -58,7 +59,7 @@ class ComparedSystem(TypedDict):
     mean_rank: float
 
 
-class ComparedPair(TypedDict):
+class ComparedPair(UserEffects):
     """A pair of systems, tested.
 
     Parameters
@@ -81,9 +82,10 @@ class ComparedPair(TypedDict):
         Whether the difference will be significant when everything is judged: yes, no or open.
     p_significant
         The probability that it will be, with a model.
-    sat, p_sat, noticed
-        The change in the share of satisfied users, the probability that it is for the better, and the share of users
-        who notice, where satisfaction is known for the measure.
+    sat, sat_lower, sat_upper, p_sat, success, success_lower, success_upper, noticed
+        Where satisfaction is known for the measure: the change in the share of satisfied users with its interval, the
+        probability that it is for the better, the change in the share of queries that satisfy most users with its
+        interval, and the share of users who notice the difference.
     report
         The difference for a paper: value, half-width, p.
     """
@@ -107,9 +109,6 @@ class ComparedPair(TypedDict):
     p_tost: NotRequired[float]
     when_judged: NotRequired[str]
     p_significant: NotRequired[float]
-    sat: NotRequired[float]
-    p_sat: NotRequired[float]
-    noticed: NotRequired[float]
     report: str
 
 
@@ -136,6 +135,8 @@ class PairwiseDocument(TypedDict):
         The share of pairs that differ significantly.
     noticeable
         The least difference in score that half of the users notice, where it is known for the measure.
+    new_query
+        What to expect of each system on one new query, if asked for.
     """
 
     metric: NotRequired[str]
@@ -148,6 +149,7 @@ class PairwiseDocument(TypedDict):
     systems: list[ComparedSystem]
     pairs: list[ComparedPair]
     noticeable: NotRequired[float]
+    new_query: NotRequired[list[NewQuerySystem]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

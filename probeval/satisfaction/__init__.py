@@ -10,6 +10,7 @@ from probeval.metrics.mapping import (
     tenths,
 )
 from probeval.satisfaction.distributions import FAMILIES, Fit, fit_scores, goodness_of_fit, omega_squared
+from probeval.satisfaction.new_query import NewQuery, default_family, predict_query
 from probeval.satisfaction.preferences import (
     ANSWERS,
     Agreement,
@@ -27,12 +28,14 @@ __all__ = [
     "SHAPES",
     "Agreement",
     "Fit",
+    "NewQuery",
     "Noticed",
     "Preferences",
     "SatMapping",
     "Satisfaction",
     "UserEstimate",
     "agreement_for",
+    "default_family",
     "fit_mapping",
     "fit_scores",
     "goodness_of_fit",
@@ -40,6 +43,7 @@ __all__ = [
     "load_mapping",
     "mapping_for",
     "omega_squared",
+    "predict_query",
     "published_agreements",
     "published_mappings",
     "read_preferences",

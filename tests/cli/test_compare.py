@@ -263,9 +263,31 @@ def test_what_users_notice(probeval, tmp_path):
     # Satisfaction rises with the score, here and there by a crooked cubic: the best pair agrees in sign.
     first = max(mapped, key=lambda row: abs(row["sat"]))
     assert np.sign(first["sat"]) == np.sign(first["p_sat"] - 0.5)
+    for row in mapped:
+        assert row["sat_lower"] < row["sat"] < row["sat_upper"]
+        assert row["success_lower"] <= row["success"] <= row["success_upper"]
+    shown = probeval(*asked[:-2], "--metric", "DCG@5").out
+    assert f"{first['sat']:+.3f} [{first['sat_lower']:+.3f}, {first['sat_upper']:+.3f}]" in shown
+    assert f"{first['success']:+.3f} [{first['success_lower']:+.3f}, {first['success_upper']:+.3f}]" in shown
     assert "sat" not in json.loads(probeval(*asked, "--metric", "nDCG@10").out)["pairs"][0]
     borrowed = json.loads(probeval(*asked, "--metric", "nDCG@10", "--mapping", "DCGl@5/broad").out)["pairs"]
     assert "sat" in borrowed[0]
     refused = probeval(*asked, "--metric", "DCG@5", "--mapping", "DCGl@5/brood")
     assert refused.code == 1
     assert "No published mapping" in refused.err
+
+
+def test_one_new_query(probeval, put):
+    rows = "\n".join(f"q{i},{i / 100},{1 - i / 200}" for i in range(101))
+    table = put("scores.csv", f"query,low,high\n{rows}\n")
+    said = json.loads(probeval("compare", table, "--new-query", "--level", ".9", "--format", "json").out)
+    high, low = said["new_query"]
+    assert [high["system"], low["system"]] == ["high", "low"]
+    # The scores of low are spread evenly over [0, 1]: the quantiles are the limits.
+    assert [low[k] for k in ("mean", "lower", "upper", "above", "below")] == pytest.approx([0.5, 0.05, 0.95, 0.1, 0.9])
+    shown = probeval("compare", table, "--new-query", "--level", ".9")
+    assert "One new query" in shown.out
+    assert "90% of new queries reach the value of the column above" in shown.err
+    assert "new_query" not in json.loads(probeval("compare", table, "--format", "json").out)
+    wide = put("wide.csv", "query,a,b\nq1,3,1\nq2,5,2\nq3,4,9\n")  # no limits: the scores themselves
+    assert json.loads(probeval("compare", wide, "--new-query", "--format", "json").out)["new_query"][0]["upper"] < 5
