@@ -27,11 +27,11 @@ from probeval.api.inputs import (
 )
 from probeval.api.model_comparisons import ModelComparisons
 from probeval.api.studies import is_score_table
+from probeval.api.tested import ComparisonTests, check_system, significant_by_bounds, significant_by_draws, tested
 from probeval.api.users import as_rope
-from probeval.arrays import Floats
 from probeval.data import Collection, Scale
 from probeval.display import Shown, View
-from probeval.errors import ReliabilityError, SatisfactionError, did_you_mean
+from probeval.errors import ReliabilityError, SatisfactionError
 from probeval.metrics import AnyMetric, Measured, Metric
 from probeval.relevance import Card
 from probeval.relevance.models.base import Predicts
@@ -39,16 +39,15 @@ from probeval.relevance.outside import OutsideModel
 from probeval.reports.milestones import draw_queries
 from probeval.scores import score_collection
 from probeval.scores.evaluate import as_metric
-from probeval.streams import stream
 from probeval.ties import TIE
 
 if TYPE_CHECKING:
-    from probeval.reliability import Observed, Pairwise, ScorePosterior
+    from probeval.reliability import Observed, Pairwise, ScorePosterior, TargetTests
     from probeval.satisfaction import Agreement, Noticed, Satisfaction
 
 __all__ = ["SystemComparisons", "compare"]
 
-READ = ["adjusted", "verdict", "d", "won", "p_tost", "when_judged", "p_significant"]
+READ = ["adjusted", "verdict", "d", "won", "p_tost", "p_noninferior", "noninferior", "when_judged", "p_significant"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,6 +72,10 @@ class SystemComparisons(Shown):
         Each pair in the eyes of users, where satisfaction is known for the measure.
     new_query
         What to expect of each system on one new query, if asked for.
+    means
+        The tests of means against a target, if there is one.
+    margin
+        The margin of non-inferiority, if there is one.
     """
 
     result: ModelComparisons | Pairwise | ScorePosterior
@@ -83,6 +86,8 @@ class SystemComparisons(Shown):
     agreement: Agreement | None = None
     effects: tuple[Noticed, ...] = ()
     new_query: pd.DataFrame | None = None
+    means: TargetTests | None = None
+    margin: float | None = None
 
     def _headline(self) -> str:
         return f"{len(self.result.systems)} systems{f' by {self.metric}' if self.metric else ''}"
@@ -96,7 +101,12 @@ class SystemComparisons(Shown):
 
     def systems_frame(self) -> pd.DataFrame:
         """One row per system."""
-        return self.result.systems_frame()
+        frame = self.result.systems_frame()
+        if self.means is None:
+            return frame
+        found = self.means.to_frame().set_index("system").loc[frame["system"]]
+        columns = {"p_target": "p", "adjusted_target": "adjusted", "verdict_target": "verdict"}
+        return frame.assign(**{name: found[column].to_numpy() for name, column in columns.items()})
 
     def to_dict(self) -> dict[str, Any]:
         """The comparisons as plain data, as ``probeval compare --format json`` prints them."""
@@ -107,6 +117,10 @@ class SystemComparisons(Shown):
         document["pairs"] = rows.to_dict(orient="records")
         if self.agreement is not None:
             document["noticeable"] = self.agreement.noticeable()
+        if self.means is not None:
+            document |= {"target": self.means.target, "systems": self.systems_frame().to_dict(orient="records")}
+        if self.margin is not None:
+            document["margin"] = self.margin
         if self.new_query is not None:
             document["new_query"] = self.new_query.to_dict(orient="records")
         return document if self.metric is None else {"metric": self.metric, **document}
@@ -147,7 +161,19 @@ class SystemComparisons(Shown):
     def outcome(self) -> list[str]:
         """The test or the decision, the meaning of the intervals, and how many differences half of the users notice."""
         seen = [f"{self.effects[0]}."] if isinstance(self.result, ModelComparisons) and len(self.effects) == 1 else []
-        return [*self.result.sentences(), *seen, *self._noticed(), *self._on_a_new_query()]
+        means = () if self.means is None else self.means.sentences()
+        return [
+            *self.result.sentences(), *means, *self._noninferior(), *seen, *self._noticed(), *self._on_a_new_query()
+        ]  # fmt: skip
+
+    def _noninferior(self) -> list[str]:
+        if self.margin is None:
+            return []
+        shown = self.to_frame()["noninferior"]
+        return [
+            f"{int((shown == 'yes').sum())} of {int(shown.notna().sum())} systems are shown to have more than "
+            f"{1 - self.margin:g} of the score of {self.against}."
+        ]
 
     def _on_a_new_query(self) -> list[str]:
         if self.new_query is None:
@@ -179,6 +205,9 @@ def compare(
     against: str | None = None,
     level: float = 0.95,
     samples: int = 100_000,
+    alternative: str = "two-sided",
+    target: float | None = None,
+    noninferior: float | None = None,
     model: str | Card | Predicts | None = None,
     draws: int = 1000,
     mapping: str | None = None,
@@ -214,6 +243,10 @@ def compare(
         The measure, the grades and their gains, and how many ranks count.
     method, correction, samples
         As in :func:`probeval.reliability.compare`; any of the first two asks for tests, Student's t by default.
+    alternative, target, noninferior
+        Tests too: ``"greater"`` or ``"less"`` for one-tailed tests against the system ``against`` and against the
+        target; a score to test means against; the share of the score of ``against`` that a system may lose and still
+        count as not inferior.
     bayes, target_accept
         A hierarchical model of the scores (PyMC) in place of tests, and the target acceptance rate of its sampler: see
         :func:`probeval.reliability.compare_bayes`.
@@ -251,6 +284,10 @@ def compare(
     notes, note = collect_notes(say)
     scores: Observed | Measured
     extra = pd.DataFrame()
+    settings = ComparisonTests(
+        method, correction, samples, alternative, against, target, noninferior, level, rope=0.0, seed=seed
+    )
+    settings.check(bayes=bayes)
     if metric is None and is_score_table(source):
         from probeval.reliability import read_scores
 
@@ -264,18 +301,18 @@ def compare(
             scale=as_scale(scale), order=order, progress=progress,
         )  # fmt: skip
         name = str(as_metric(metric))
-        tested = method is not None or correction is not None or bayes or model == "none"
+        by_tests = settings.asked or bayes or model == "none"
         wider = pool is not None or bool(outside)
-        if tested and wider:
+        if by_tests and wider:
             raise ReliabilityError("A wider pool is for a comparison by a model, and tests have none. Leave out one.")
         complete = not wider and model is None and _is_complete(collection, metric, as_scale(scale), depth)
-        if not tested and not complete:
+        if not by_tests and not complete:
             evaluation = evaluate(
                 collection, metric, pool=pool, outside=outside, model=model, scale=scale, gain=gain, depth=depth,
                 draws=draws, level=level, rope=rope, mapping=mapping, seed=seed, say=note, expect=expect,
             )  # fmt: skip
             note_texts(collection, docs, depth=evaluation.state.judging.depth, model=evaluation.choice.model, say=note)
-            _check_system(against, evaluation.scores.systems)
+            check_system(against, evaluation.scores.systems)
             return _by_model(ModelComparisons(evaluation, against), mapping, tuple(notes), new_query=new_query)
         found = judged_scores(collection, as_metric(metric), scale=as_scale(scale), gain=gain, depth=depth)
         ties_up_to = as_rope(rope, found.metric, found.scale, mapping=mapping, say=note)
@@ -287,14 +324,14 @@ def compare(
             note(f"{found.pool - found.judged_pairs:,} of {found.pool:,} pairs are not judged: they count as 0.")
         systems = [found.systems[i] for i in np.argsort(-np.round(found.values.mean(axis=1), 12), kind="stable")]
         if found.judged_pairs < found.pool and not bayes:
-            extra["when_judged"] = _significant_by_bounds(collection, found, systems, level)
+            extra["when_judged"] = significant_by_bounds(collection, found, systems, level)
         if model not in (None, "none"):
             choice = select_model(collection, model, scale=scale, gain=gain, say=note)
             (drawn,) = score_collection(
                 choice.model, collection, [found.metric], depth=depth, scale=choice.scale, seed=seed,
                 method="draws", per_query=True, n=draws,
             )  # fmt: skip
-            extra["p_significant"] = _significant_by_draws(drawn.joint.query_draws, drawn.systems, systems, level)
+            extra["p_significant"] = significant_by_draws(drawn.joint.query_draws, drawn.systems, systems, level)
         scores = found
     users, effects = None, ()
     if isinstance(scores, Measured):
@@ -305,11 +342,12 @@ def compare(
             extra = pd.concat([extra, effect_columns(effects)], axis=1)
     else:
         agreement = _agreement(None, None, mapping)
-    result = _compared(
-        scores, method or "t", correction, bayes, level, ties_up_to, samples, seed, against, draws, target_accept
-    )
+    settings = replace(settings, rope=ties_up_to)
+    result = tested(scores, settings, bayes=bayes, draws=draws, target_accept=target_accept)
+    extra = pd.concat([settings.noninferior(scores, result.to_frame()), extra], axis=1)
     ahead = _new_query(scores, result.systems, users, level) if new_query else None
-    return SystemComparisons(result, name, extra, against, tuple(notes), agreement, effects, ahead)
+    means = settings.means(scores)
+    return SystemComparisons(result, name, extra, against, tuple(notes), agreement, effects, ahead, means, noninferior)
 
 
 def _by_model(
@@ -365,62 +403,6 @@ def _is_complete(collection: Collection, metric: AnyMetric, scale: Scale | None,
         return False
     found = judged_scores(collection, as_metric(metric), scale=scale, depth=depth)
     return found.judged_pairs == found.pool
-
-
-def _check_system(against: str | None, systems: Sequence[str]) -> None:
-    if against is not None and against not in systems:
-        raise ReliabilityError(f"No system {against!r} to compare with.{did_you_mean(against, systems)}")
-
-
-def _compared(
-    scores: Observed | Measured, method: str, correction: str | None, bayes: bool, level: float, rope: float,
-    samples: int, seed: int, against: str | None, draws: int, target_accept: float | None,
-) -> Pairwise | ScorePosterior:  # fmt: skip
-    from probeval.reliability import compare as test_pairs
-    from probeval.reliability import compare_bayes
-
-    result: Pairwise | ScorePosterior
-    if bayes:
-        result = compare_bayes(
-            scores, level=level, rope=rope, draws=draws, target_accept=target_accept, rng=stream(seed)
-        )
-        _ = result.diagnostics  # warns where sampling did not converge
-    else:
-        result = test_pairs(
-            scores, method=method, correction=correction, level=level, rope=rope, samples=samples, rng=stream(seed)
-        )
-    _check_system(against, result.systems)
-    return result
-
-
-def _significant_by_bounds(collection: Collection, found: Measured, systems: Sequence[str], level: float) -> list[str]:
-    """Whether each difference will be significant once all is judged, by its bounds: yes, no, or open."""
-    from probeval.reliability import difference_bounds, pair_index, rules
-
-    at = [found.systems.index(s) for s in systems]
-    if found.metric.is_linear:
-        runs = collection.runs.top(found.metric.cutoff or collection.runs.depth).select(systems)
-        codes = collection.codes_on(runs.pool, found.scale)
-        asked = np.isin(runs.queries, found.queries)
-        low, high = (end[:, asked] for end in difference_bounds(runs, codes, found.metric, found.scale))
-    else:
-        a, b = pair_index(len(at))
-        least, most = found.lower[at], found.upper[at]
-        low, high = least[a] - most[b], most[a] - least[b]
-    decided = rules(low, high, alpha=1 - level)
-    return [
-        "open" if rule == 0 else "yes" if sign else "no" for sign, rule in zip(decided.sign, decided.rule, strict=True)
-    ]
-
-
-def _significant_by_draws(draws: Floats | None, drawn: Sequence[str], systems: Sequence[str], level: float) -> Floats:
-    """P(significant once all is judged) of each pair, from joint draws of shape (draw, system, query)."""
-    from probeval.reliability import probability_significant
-
-    if draws is None:
-        raise ReliabilityError("P(significant) needs joint draws by query.")
-    better, worse = probability_significant([draws[:, [drawn.index(s) for s in systems]]], alpha=1 - level)
-    return np.asarray(better + worse)
 
 
 def _agreement(metric: Metric | None, scale: Scale | None, mapping: str | None) -> Agreement | None:

@@ -25,6 +25,7 @@ from probeval.data import Collection, Scale, with_reference
 from probeval.data.collection import JUDGED
 from probeval.errors import ModelError
 from probeval.metrics import AnyMetric
+from probeval.metrics.aggregates import check_aggregate
 from probeval.relevance import Card, Hierarchical
 from probeval.relevance.models.base import Predicts
 from probeval.relevance.models.hierarchical import Inference
@@ -58,6 +59,7 @@ def evaluate(
     method: str | None = None,
     family: str | None = None,
     draws: int = 1000,
+    aggregate: str = "mean",
     level: float = 0.95,
     rope: float | str = 0.0,
     mapping: str | None = None,
@@ -91,6 +93,8 @@ def evaluate(
         ``"collection"``: scores on these queries. ``"population"``: on the population that they are drawn from.
     method, family, draws
         The computation of scores: see :func:`probeval.scores.evaluate`.
+    aggregate
+        The mean over queries: ``"mean"``, or a geometric mean, ``"gm"``, ``"gm-eps"`` or ``"gm-trec"``.
     level
         The probability of intervals.
     rope, mapping
@@ -136,6 +140,7 @@ def evaluate(
     _note_disagreements(collection, choice.scale, note)
     if collection.consensus and not isinstance(choice.model, Hierarchical):
         raise ModelError("Only the hierarchical model has a consensus. Use --model hierarchical.")
+    check_aggregate(aggregate)
     expect(evaluation_estimate(collection, measured, depth=deep, method=method, draws=draws))
     judging = Judging.of(
         collection,
@@ -149,6 +154,7 @@ def evaluate(
         draws=draws,
         rope=as_rope(rope, measured, choice.scale, mapping=mapping, say=note),
         outside=load_outside() if outside is True else outside or None,
+        aggregate=aggregate,
         seed=seed,
     )
     evaluation = Evaluation(judging.begin(), choice, level)

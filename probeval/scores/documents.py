@@ -141,8 +141,8 @@ class RankingDocument(TypedDict):
 
     Parameters
     ----------
-    metric
-        The measure.
+    metric, aggregate
+        The measure, and the mean over queries if it is not the arithmetic one: ``gm``, ``gm-eps`` or ``gm-trec``.
     target
         ``collection``: these queries; ``population``: also other queries that could have been drawn.
     method
@@ -162,6 +162,7 @@ class RankingDocument(TypedDict):
     """
 
     metric: str
+    aggregate: NotRequired[str]
     target: str
     method: str
     pool: int
