@@ -10,6 +10,7 @@ from probeval import api
 from probeval.cli.options import (
     Depth,
     DocsFile,
+    Errors,
     Explore,
     Format,
     Gain,
@@ -37,6 +38,7 @@ from probeval.cli.options import (
     Seed,
     Stop,
     ToolName,
+    parse_stop,
 )
 from probeval.cli.output import Talk, check_tool, write
 from probeval.data import read_texts
@@ -52,6 +54,7 @@ def next_pairs(
     policy: PolicyName = "gain",
     goal: GoalName = "ranking",
     stop: Stop = "confidence=.95",
+    errors: Errors = None,
     rope: Rope = "0",
     mapping: MappingName = None,
     explore: Explore = None,
@@ -92,7 +95,7 @@ def next_pairs(
             n,
             policy=policy,
             goal=goal,
-            stop=stop,
+            stop=parse_stop(stop, errors),
             rope=rope,
             mapping=mapping,
             explore=explore,

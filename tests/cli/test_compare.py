@@ -291,3 +291,27 @@ def test_one_new_query(probeval, put):
     assert "new_query" not in json.loads(probeval("compare", table, "--format", "json").out)
     wide = put("wide.csv", "query,a,b\nq1,3,1\nq2,5,2\nq3,4,9\n")  # no limits: the scores themselves
     assert json.loads(probeval("compare", wide, "--new-query", "--format", "json").out)["new_query"][0]["upper"] < 5
+
+
+def test_baselines_and_targets(probeval, put):
+    rows = "\n".join(f"q{i},{0.5 + i / 100},{0.45 + i / 101},{0.3 + i / 90}" for i in range(20))
+    table = put("scores.csv", f"query,new,old,poor\n{rows}\n")
+    found = json.loads(
+        probeval("compare", table, "--against", "old", "--alternative", "greater", "--noninferior", ".05",
+                 "--target", ".5", "--format", "json").out
+    )  # fmt: skip
+    assert (found["alternative"], found["target"], found["margin"]) == ("greater", 0.5, 0.05)
+    assert [row["verdict_target"] for row in found["systems"]] == ["above", "above", "open"]
+    pairs = {(row["a"], row["b"]): row for row in found["pairs"]}
+    assert set(pairs) == {("new", "old"), ("old", "poor")}
+    assert pairs["new", "old"]["verdict"] == "better"
+    assert pairs["old", "poor"]["p"] > 0.99  # poor is not better than old
+    assert [pairs[p]["noninferior"] for p in pairs] == ["yes", "open"]
+    for arguments, message in (
+        (("--noninferior", ".05"), "Non-inferiority is relative to a baseline"),
+        (("--alternative", "less"), "against a baseline or a target"),
+        (("--bayes", "--target", ".5"), "replaces tests"),
+    ):
+        said = probeval("compare", table, *arguments)
+        assert said.code == 1
+        assert message in said.err
