@@ -20,13 +20,13 @@ def required_judgments(collection: Collection) -> Judgments:
 
 def judged_scores(
     collection: Collection, metric: Metric, *, scale: Scale | None = None, gain: Gain | None = None,
-    depth: int | None = None,
+    depth: int | None = None, aggregate: str = "mean",
 ) -> Measured:  # fmt: skip
     """Scores of a collection by its judgments alone, with the bounds that unjudged documents leave."""
     judgments = required_judgments(collection)
     grades = judgments.scale(scale)
     grades = grades if gain is None else grades.with_gain(gain)
-    return measure(collection.runs, judgments, metric, scale=grades, depth=depth)
+    return measure(collection.runs, judgments, metric, scale=grades, depth=depth, aggregate=aggregate)
 
 
 def note_left_out(collection: Collection, found: Measured, say: Note) -> None:

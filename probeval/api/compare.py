@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from probeval.api.classical import judged_scores, note_left_out
+from probeval.api.effects import effect_columns, new_query_table, readable_effects, satisfaction_with
 from probeval.api.estimates import Expect, unannounced
 from probeval.api.evaluate import evaluate
 from probeval.api.inputs import (
@@ -26,28 +27,28 @@ from probeval.api.inputs import (
 )
 from probeval.api.model_comparisons import ModelComparisons
 from probeval.api.studies import is_score_table
+from probeval.api.tested import ComparisonTests, check_system, significant_by_bounds, significant_by_draws, tested
 from probeval.api.users import agreement_named, as_rope
-from probeval.arrays import Floats
 from probeval.data import Collection, Scale
 from probeval.data.scale import Gain
 from probeval.display import Shown, View
-from probeval.errors import ReliabilityError, SatisfactionError, did_you_mean
+from probeval.errors import ReliabilityError, SatisfactionError
 from probeval.metrics import AnyMetric, Measured, Metric
 from probeval.relevance import Card
 from probeval.relevance.models.base import Predicts
 from probeval.relevance.outside import OutsideModel
+from probeval.reports.milestones import draw_queries
 from probeval.scores import score_collection
 from probeval.scores.evaluate import as_metric
-from probeval.streams import stream
 from probeval.ties import TIE
 
 if TYPE_CHECKING:
-    from probeval.reliability import Observed, Pairwise, ScorePosterior
-    from probeval.satisfaction import Agreement
+    from probeval.reliability import Observed, Pairwise, ScorePosterior, TargetTests
+    from probeval.satisfaction import Agreement, Noticed, Satisfaction
 
 __all__ = ["SystemComparisons", "compare"]
 
-READ = ["adjusted", "verdict", "d", "won", "p_tost", "when_judged", "p_significant", "sat", "p_sat", "noticed"]
+READ = ["adjusted", "verdict", "d", "won", "p_tost", "p_noninferior", "noninferior", "when_judged", "p_significant"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,6 +69,14 @@ class SystemComparisons(Shown):
         Remarks on the data and the model.
     agreement
         The preferences of users by the difference in score, where they are known.
+    effects
+        Each pair in the eyes of users, where satisfaction is known for the measure.
+    new_query
+        What to expect of each system on one new query, if asked for.
+    means
+        The tests of means against a target, if there is one.
+    margin
+        The margin of non-inferiority, if there is one.
     """
 
     result: ModelComparisons | Pairwise | ScorePosterior
@@ -76,6 +85,10 @@ class SystemComparisons(Shown):
     against: str | None = None
     notes: tuple[str, ...] = ()
     agreement: Agreement | None = None
+    effects: tuple[Noticed, ...] = ()
+    new_query: pd.DataFrame | None = None
+    means: TargetTests | None = None
+    margin: float | None = None
 
     def _headline(self) -> str:
         return f"{len(self.result.systems)} systems{f' by {self.metric}' if self.metric else ''}"
@@ -89,7 +102,12 @@ class SystemComparisons(Shown):
 
     def systems_frame(self) -> pd.DataFrame:
         """One row per system."""
-        return self.result.systems_frame()
+        frame = self.result.systems_frame()
+        if self.means is None:
+            return frame
+        found = self.means.to_frame().set_index("system").loc[frame["system"]]
+        columns = {"p_target": "p", "adjusted_target": "adjusted", "verdict_target": "verdict"}
+        return frame.assign(**{name: found[column].to_numpy() for name, column in columns.items()})
 
     def to_dict(self) -> dict[str, Any]:
         """The comparisons as plain data, as ``probeval compare --format json`` prints them."""
@@ -100,17 +118,24 @@ class SystemComparisons(Shown):
         document["pairs"] = rows.to_dict(orient="records")
         if self.agreement is not None:
             document["noticeable"] = self.agreement.noticeable()
+        if self.means is not None:
+            document |= {"target": self.means.target, "systems": self.systems_frame().to_dict(orient="records")}
+        if self.margin is not None:
+            document["margin"] = self.margin
+        if self.new_query is not None:
+            document["new_query"] = self.new_query.to_dict(orient="records")
         return document if self.metric is None else {"metric": self.metric, **document}
 
     def readable(self) -> pd.DataFrame:
         """One row per pair, with the columns that people read; for one pair by a model, one per kind of queries."""
-        if isinstance(self.result, ModelComparisons):
-            return self.result.readable()
         pairs, reports = self.to_frame(), self._reports()
+        if isinstance(self.result, ModelComparisons):
+            table = self.result.readable()
+            return table if len(self.result.pairs) == 1 else table.join(readable_effects(pairs))
         if reports is None:
             return pairs
         left = pairs[["a", "b"]].assign(difference=reports[pairs.index])
-        return left.join(pairs[[c for c in READ if c in pairs.columns]])
+        return left.join(pairs[[c for c in READ if c in pairs.columns]]).join(readable_effects(pairs))
 
     def _reports(self) -> Any:
         from probeval.reliability import Pairwise
@@ -119,10 +144,16 @@ class SystemComparisons(Shown):
 
     def views(self) -> tuple[View, ...]:
         """The systems, their pairs with the columns that people read, and by a model the pairs to judge next."""
+        new = () if self.new_query is None else (self._new_query_view(self.new_query),)
         if isinstance(self.result, ModelComparisons):
-            return self.result.views()
+            systems, pairs, *judge = self.result.views()
+            return systems, *new, replace(pairs, frame=self.readable()), *judge
         systems = View(self.systems_frame(), self.metric, intervals=("mean", "lower", "upper"))
-        return systems, View(self.readable(), "Pairs")
+        return systems, *new, View(self.readable(), "Pairs")
+
+    def _new_query_view(self, table: pd.DataFrame) -> View:
+        shown = table[[c for c in table.columns if not c.endswith("below")]]
+        return View(shown, "One new query", intervals=("mean", "lower", "upper"))
 
     def sentences(self) -> list[str]:
         """The outcome, then notes on the data and the model."""
@@ -130,7 +161,29 @@ class SystemComparisons(Shown):
 
     def outcome(self) -> list[str]:
         """The test or the decision, the meaning of the intervals, and how many differences half of the users notice."""
-        return [*self.result.sentences(), *self._noticed()]
+        seen = [f"{self.effects[0]}."] if isinstance(self.result, ModelComparisons) and len(self.effects) == 1 else []
+        means = () if self.means is None else self.means.sentences()
+        return [
+            *self.result.sentences(), *means, *self._noninferior(), *seen, *self._noticed(), *self._on_a_new_query()
+        ]  # fmt: skip
+
+    def _noninferior(self) -> list[str]:
+        if self.margin is None:
+            return []
+        shown = self.to_frame()["noninferior"]
+        return [
+            f"{int((shown == 'yes').sum())} of {int(shown.notna().sum())} systems are shown to have more than "
+            f"{1 - self.margin:g} of the score of {self.against}."
+        ]
+
+    def _on_a_new_query(self) -> list[str]:
+        if self.new_query is None:
+            return []
+        level = self.result.evaluation.level if isinstance(self.result, ModelComparisons) else self.result.level
+        return [
+            f"One new query of the same kind: lower and upper are a two-sided {level:.0%} interval; one-sided, "
+            f"{level:.0%} of new queries reach the value of the column above."
+        ]
 
     def _noticed(self) -> list[str]:
         if self.agreement is None:
@@ -153,9 +206,13 @@ def compare(
     against: str | None = None,
     level: float = 0.95,
     samples: int = 100_000,
+    alternative: str = "two-sided",
+    target: float | None = None,
+    noninferior: float | None = None,
     model: str | Card | Predicts | None = None,
     draws: int = 1000,
     mapping: str | None = None,
+    new_query: bool = False,
     metadata: Any = None,
     labels: Any = None,
     observers: Any = None,
@@ -189,6 +246,10 @@ def compare(
         The measure, the grades and their gains, and how many ranks count.
     method, correction, samples
         As in :func:`probeval.reliability.compare`; any of the first two asks for tests, Student's t by default.
+    alternative, target, noninferior
+        Tests too: ``"greater"`` or ``"less"`` for one-tailed tests against the system ``against`` and against the
+        target; a score to test means against; the share of the score of ``against`` that a system may lose and still
+        count as not inferior.
     bayes, target_accept
         A hierarchical model of the scores (PyMC) in place of tests, and the target acceptance rate of its sampler: see
         :func:`probeval.reliability.compare_bayes`.
@@ -205,6 +266,9 @@ def compare(
     mapping
         The users, by the published name of their mapping or a file of your own (``users.json``); by default those of
         the measure.
+    new_query
+        Predict also the score on one new query, and users' satisfaction with it where that is known: two-sided and
+        one-sided limits.
     seed, progress, say, expect
         As in :func:`probeval.evaluate`.
 
@@ -223,6 +287,10 @@ def compare(
     notes, note = collect_notes(say)
     scores: Observed | Measured
     extra = pd.DataFrame()
+    settings = ComparisonTests(
+        method, correction, samples, alternative, against, target, noninferior, level, rope=0.0, seed=seed
+    )
+    settings.check(bayes=bayes)
     if metric is None and is_score_table(source):
         from probeval.reliability import read_scores
 
@@ -236,20 +304,19 @@ def compare(
             magnitudes=magnitudes, docs=docs, scale=as_scale(scale), order=order, progress=progress,
         )  # fmt: skip
         name = str(as_metric(metric))
-        tested = method is not None or correction is not None or bayes or model == "none"
+        by_tests = settings.asked or bayes or model == "none"
         wider = pool is not None or bool(outside)
-        if tested and wider:
+        if by_tests and wider:
             raise ReliabilityError("A wider pool is for a comparison by a model, and tests have none. Leave out one.")
         complete = not wider and model is None and _is_complete(collection, metric, as_scale(scale), depth)
-        if not tested and not complete:
+        if not by_tests and not complete:
             evaluation = evaluate(
                 collection, metric, pool=pool, outside=outside, model=model, scale=scale, gain=gain, depth=depth,
                 draws=draws, level=level, rope=rope, mapping=mapping, seed=seed, say=note, expect=expect,
             )  # fmt: skip
             note_texts(collection, docs, depth=evaluation.state.judging.depth, model=evaluation.choice.model, say=note)
-            _check_system(against, evaluation.scores.systems)
-            users = _agreement(evaluation.scores.metric, evaluation.choice.scale, mapping)
-            return SystemComparisons(ModelComparisons(evaluation, against), name, extra, against, tuple(notes), users)
+            check_system(against, evaluation.scores.systems)
+            return _by_model(ModelComparisons(evaluation, against), mapping, tuple(notes), new_query=new_query)
         found = judged_scores(collection, as_metric(metric), scale=as_scale(scale), gain=gain, depth=depth)
         ties_up_to = as_rope(rope, found.metric, found.scale, mapping=mapping, say=note)
         note_left_out(collection, found, note)
@@ -262,26 +329,77 @@ def compare(
             note(f"{found.pool - found.judged_pairs:,} of {found.pool:,} pairs are not judged: they count as 0.")
         systems = [found.systems[i] for i in np.argsort(-np.round(found.values.mean(axis=1), 12), kind="stable")]
         if found.judged_pairs < found.pool and not bayes:
-            extra["when_judged"] = _significant_by_bounds(collection, found, systems, level)
+            extra["when_judged"] = significant_by_bounds(collection, found, systems, level)
         if model not in (None, "none"):
             choice = select_model(collection, model, scale=scale, gain=gain, say=note)
             (drawn,) = score_collection(
                 choice.model, collection, [found.metric], depth=depth, scale=choice.scale, seed=seed,
                 method="draws", per_query=True, n=draws,
             )  # fmt: skip
-            extra["p_significant"] = _significant_by_draws(drawn.joint.query_draws, drawn.systems, systems, level)
-        extra = pd.concat([extra, _users(found, systems, mapping, level)], axis=1)
+            extra["p_significant"] = significant_by_draws(drawn.joint.query_draws, drawn.systems, systems, level)
         scores = found
+    users, effects = None, ()
     if isinstance(scores, Measured):
-        users = _agreement(scores.metric, scores.scale, mapping)
+        agreement = _agreement(scores.metric, scores.scale, mapping)
+        users = satisfaction_with(scores, scores.metric, scores.scale, mapping)
+        if users is not None:
+            effects = tuple(users.compare(a, b, level=level) for a, b in combinations(systems, 2))
+            extra = pd.concat([extra, effect_columns(effects)], axis=1)
     else:
-        users = _agreement(None, None, mapping)
+        agreement = _agreement(None, None, mapping)
+    settings = replace(settings, rope=ties_up_to)
+    result = tested(scores, settings, bayes=bayes, draws=draws, target_accept=target_accept)
+    extra = pd.concat([settings.noninferior(scores, result.to_frame()), extra], axis=1)
+    ahead = _new_query(scores, result.systems, users, level) if new_query else None
+    means = settings.means(scores)
+    return SystemComparisons(result, name, extra, against, tuple(notes), agreement, effects, ahead, means, noninferior)
+
+
+def _by_model(
+    result: ModelComparisons, mapping: str | None, notes: tuple[str, ...], *, new_query: bool
+) -> SystemComparisons:
+    """Return the comparisons by a model, with their effect on users and the prediction for a new query."""
+    evaluation = result.evaluation
+    metric, scale, level = evaluation.scores.metric, evaluation.choice.scale, evaluation.level
+    users, effects, ahead = None, (), None
+    if new_query or mapping is not None or _is_mapped(metric, scale):
+        drawn = draw_queries(evaluation.state)
+        users = satisfaction_with(drawn, metric, scale, mapping)
+        if users is not None:
+            effects = tuple(users.compare(pair.here.a, pair.here.b, level=level) for pair in result.pairs)
+        if new_query:
+            values = drawn.joint.query_draws
+            assert values is not None
+            at = [drawn.systems.index(system) for system in result.systems]
+            ahead = new_query_table(result.systems, values[:, at], users=users, level=level, limits=metric.limits)
+    agreement = _agreement(metric, scale, mapping)
     return SystemComparisons(
-        _compared(
-            scores, method or "t", correction, bayes, level, ties_up_to, samples, seed, against, draws, target_accept
-        ),
-        name, extra, against, tuple(notes), users,
-    )  # fmt: skip
+        result, str(metric), effect_columns(effects), result.against, notes, agreement, effects, ahead
+    )
+
+
+def _new_query(
+    scores: Observed | Measured, systems: Sequence[str], users: Satisfaction | None, level: float
+) -> pd.DataFrame:
+    """Return the prediction for one new query by the scores of the tests."""
+    from probeval.reliability.significance import as_scores
+
+    values, names, _ = as_scores(scores)
+    ordered = values[[names.index(system) for system in systems]]
+    unit = bool(np.nanmin(ordered) >= 0 and np.nanmax(ordered) <= 1)
+    limits = scores.metric.limits if isinstance(scores, Measured) else (0.0, 1.0) if unit else (-np.inf, np.inf)
+    return new_query_table(systems, ordered, users=users, level=level, limits=limits)
+
+
+def _is_mapped(metric: Metric, scale: Scale) -> bool:
+    """Whether a mapping to satisfaction is published for the measure on this scale."""
+    from probeval.satisfaction import mapping_for
+
+    try:
+        mapping_for(metric, scale)
+    except SatisfactionError:
+        return False
+    return True
 
 
 def _is_complete(collection: Collection, metric: AnyMetric, scale: Scale | None, depth: int | None) -> bool:
@@ -292,62 +410,6 @@ def _is_complete(collection: Collection, metric: AnyMetric, scale: Scale | None,
     return found.judged_pairs == found.pool
 
 
-def _check_system(against: str | None, systems: Sequence[str]) -> None:
-    if against is not None and against not in systems:
-        raise ReliabilityError(f"No system {against!r} to compare with.{did_you_mean(against, systems)}")
-
-
-def _compared(
-    scores: Observed | Measured, method: str, correction: str | None, bayes: bool, level: float, rope: float,
-    samples: int, seed: int, against: str | None, draws: int, target_accept: float | None,
-) -> Pairwise | ScorePosterior:  # fmt: skip
-    from probeval.reliability import compare as test_pairs
-    from probeval.reliability import compare_bayes
-
-    result: Pairwise | ScorePosterior
-    if bayes:
-        result = compare_bayes(
-            scores, level=level, rope=rope, draws=draws, target_accept=target_accept, rng=stream(seed)
-        )
-        _ = result.diagnostics  # warns where sampling did not converge
-    else:
-        result = test_pairs(
-            scores, method=method, correction=correction, level=level, rope=rope, samples=samples, rng=stream(seed)
-        )
-    _check_system(against, result.systems)
-    return result
-
-
-def _significant_by_bounds(collection: Collection, found: Measured, systems: Sequence[str], level: float) -> list[str]:
-    """Whether each difference will be significant once all is judged, by its bounds: yes, no, or open."""
-    from probeval.reliability import difference_bounds, pair_index, rules
-
-    at = [found.systems.index(s) for s in systems]
-    if found.metric.is_linear:
-        runs = collection.runs.top(found.metric.cutoff or collection.runs.depth).select(systems)
-        codes = collection.codes_on(runs.pool, found.scale)
-        asked = np.isin(runs.queries, found.queries)
-        low, high = (end[:, asked] for end in difference_bounds(runs, codes, found.metric, found.scale))
-    else:
-        a, b = pair_index(len(at))
-        least, most = found.lower[at], found.upper[at]
-        low, high = least[a] - most[b], most[a] - least[b]
-    decided = rules(low, high, alpha=1 - level)
-    return [
-        "open" if rule == 0 else "yes" if sign else "no" for sign, rule in zip(decided.sign, decided.rule, strict=True)
-    ]
-
-
-def _significant_by_draws(draws: Floats | None, drawn: Sequence[str], systems: Sequence[str], level: float) -> Floats:
-    """P(significant once all is judged) of each pair, from joint draws of shape (draw, system, query)."""
-    from probeval.reliability import probability_significant
-
-    if draws is None:
-        raise ReliabilityError("P(significant) needs joint draws by query.")
-    better, worse = probability_significant([draws[:, [drawn.index(s) for s in systems]]], alpha=1 - level)
-    return np.asarray(better + worse)
-
-
 def _agreement(metric: Metric | None, scale: Scale | None, mapping: str | None) -> Agreement | None:
     """The preferences of users: those of the given mapping, or the published ones of the measure; None without any."""
     from probeval.satisfaction import agreement_for
@@ -355,27 +417,3 @@ def _agreement(metric: Metric | None, scale: Scale | None, mapping: str | None) 
     if mapping is not None:
         return agreement_named(mapping)
     return None if metric is None or scale is None else agreement_for(metric, scale)
-
-
-def _users(found: Measured, systems: Sequence[str], mapping: str | None, level: float) -> pd.DataFrame:
-    """The effect of each difference on users: the change in P(Sat), its probability, and the share who notice.
-
-    By the given mapping, or the published one of the measure; empty without a mapping or with missing judgments.
-    """
-    from probeval.satisfaction import Satisfaction, load_mapping, mapping_for
-
-    if len(found.queries) < 2:
-        return pd.DataFrame()
-    try:
-        mapped = mapping_for(found.metric, found.scale) if mapping is None else load_mapping(mapping)
-        users = Satisfaction.of(found, mapped, agreement=_agreement(found.metric, found.scale, mapping))
-    except SatisfactionError:
-        if mapping is not None:
-            raise
-        return pd.DataFrame()
-    rows = []
-    for a, b in combinations(systems, 2):
-        seen = users.compare(a, b, level=level)
-        noticed = {} if seen.noticed is None else {"noticed": seen.noticed.mean}
-        rows.append({"sat": seen.sat.mean, "p_sat": seen.p_better, **noticed})
-    return pd.DataFrame(rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, NotRequired, TypedDict
 
 from probeval.relevance.answers.verdicts import AnswersDocument
-from probeval.scores.documents import EvaluateDocument, RankedSystem
+from probeval.scores.documents import EvaluateDocument, NewQuerySystem, RankedSystem
 from probeval.selection.labels import LabelsDocument
 from probeval.selection.trust import TrustDocument
 from probeval.selection.two_systems import DecidedPair
@@ -313,6 +313,8 @@ class ModelComparisonsDocument(TypedDict):
         If a pair of systems is open: the goal of further judging, and the next pairs to judge.
     noticeable
         The least difference in score that half of the users notice, where it is known for the measure.
+    new_query
+        What to expect of each system on one new query, if asked for.
     """
 
     metric: NotRequired[str]
@@ -328,3 +330,4 @@ class ModelComparisonsDocument(TypedDict):
     goal: NotRequired[str]
     next: NotRequired[list[NextPair]]
     noticeable: NotRequired[float]
+    new_query: NotRequired[list[NewQuerySystem]]

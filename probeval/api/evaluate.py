@@ -26,6 +26,7 @@ from probeval.data.collection import JUDGED
 from probeval.data.scale import Gain
 from probeval.errors import ModelError
 from probeval.metrics import AnyMetric
+from probeval.metrics.aggregates import check_aggregate
 from probeval.relevance import Card, Hierarchical
 from probeval.relevance.models.base import Predicts
 from probeval.relevance.models.hierarchical import Inference
@@ -61,6 +62,7 @@ def evaluate(
     method: str | None = None,
     family: str | None = None,
     draws: int = 1000,
+    aggregate: str = "mean",
     level: float = 0.95,
     rope: float | str = 0.0,
     mapping: str | None = None,
@@ -94,6 +96,8 @@ def evaluate(
         ``"collection"``: scores on these queries. ``"population"``: on the population that they are drawn from.
     method, family, draws
         The computation of scores: see :func:`probeval.scores.evaluate`.
+    aggregate
+        The mean over queries: ``"mean"``, or a geometric mean, ``"gm"``, ``"gm-eps"`` or ``"gm-trec"``.
     level
         The probability of intervals.
     rope, mapping
@@ -141,6 +145,7 @@ def evaluate(
     _note_disagreements(collection, choice.scale, note)
     if collection.consensus and not isinstance(choice.model, Hierarchical):
         raise ModelError("Only the hierarchical model has a consensus. Use --model hierarchical.")
+    check_aggregate(aggregate)
     expect(evaluation_estimate(collection, measured, depth=deep, method=method, draws=draws))
     judging = Judging.of(
         collection,
@@ -154,6 +159,7 @@ def evaluate(
         draws=draws,
         rope=as_rope(rope, measured, choice.scale, mapping=mapping, say=note),
         outside=load_outside() if outside is True else outside or None,
+        aggregate=aggregate,
         seed=seed,
     )
     evaluation = Evaluation(judging.begin(), choice, level)

@@ -65,6 +65,14 @@ class CorrectionName(StrEnum):
     bh = "bh"
 
 
+class AlternativeName(StrEnum):
+    """Alternatives of tests; the names of :data:`probeval.reliability.ALTERNATIVES`."""
+
+    two_sided = "two-sided"
+    greater = "greater"
+    less = "less"
+
+
 ComparisonMethod = Annotated[
     ComparisonName | None,
     typer.Option("--method", help="Test each pair, or all by Tukey's test; default: t, if all is judged."),
@@ -100,6 +108,23 @@ def compare(
     samples: Annotated[
         int, typer.Option("--samples", min=1, help="The number of resamples of bootstrap and randomisation tests.")
     ] = 100_000,
+    alternative: Annotated[
+        AlternativeName,
+        typer.Option("--alternative", help="One-tailed: are systems better, or worse, than --against or --target."),
+    ] = AlternativeName.two_sided,
+    target: Annotated[
+        float | None,
+        typer.Option("--target", metavar="SCORE", help="Test the mean of each system against this score."),
+    ] = None,
+    noninferior: Annotated[
+        float | None,
+        typer.Option(
+            "--noninferior",
+            metavar="SHARE",
+            min=0,
+            help="Test whether systems lose less than this share of the score of --against.",
+        ),
+    ] = None,
     model: Annotated[
         str | None,
         typer.Option(
@@ -117,6 +142,9 @@ def compare(
         typer.Option("--target-accept", metavar="RATE", help="With --bayes: the sampler's target acceptance rate."),
     ] = None,
     mapping: MappingName = None,
+    new_query: Annotated[
+        bool, typer.Option("--new-query", help="Predict also the score and the satisfaction of users on one new query.")
+    ] = False,
     metadata: MetadataFile = None,
     labels: Labels = None,
     observers: ObserversFile = None,
@@ -148,19 +176,19 @@ def compare(
     """
     talk = Talk(quiet=quiet)
     check_picture(plot)
-    if bayes and (method or correction):
-        raise ProbevalError("--bayes takes no test and no correction: leave out --method and --correction.")
     if target_accept is not None and not bayes:
         raise ProbevalError("--target-accept is for the sampler of --bayes. Leave it out, or add --bayes.")
+    by_tests = method or correction or alternative != "two-sided" or target is not None or noninferior is not None
     if metric is None and is_score_table(source):
         if model is not None or qrels is not None:
             raise ProbevalError("--qrels and --model apply to runs with --metric, not to a table of scores.")
     elif metric is None:
         raise ProbevalError("Runs need --metric METRIC (nDCG@10); a single table (.csv) is read as scores.")
-    elif qrels is None and (method or correction or bayes or model == "none"):
+    elif qrels is None and (by_tests or bayes or model == "none"):
         raise ProbevalError(
-            "Tests need judgments: give --qrels FILE. Without any, leave out --method, --correction, --bayes and "
-            "--model none: a relevance model gives the probability that each system is better."
+            "Tests need judgments: give --qrels FILE. Without any, leave out --method, --correction, --alternative, "
+            "--target, --noninferior, --bayes and --model none: a relevance model gives the probability that each "
+            "system is better."
         )
     found = talk.warned(
         lambda: api.compare(
@@ -174,10 +202,14 @@ def compare(
             against=against,
             level=level,
             samples=samples,
+            alternative=alternative.value,
+            target=target,
+            noninferior=noninferior,
             model=model,
             draws=draws,
             target_accept=target_accept,
             mapping=mapping,
+            new_query=new_query,
             metadata=metadata,
             labels=labels,
             observers=observers,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -63,6 +64,15 @@ if TYPE_CHECKING:
 __all__ = ["evaluate"]
 
 
+class AggregateName(StrEnum):
+    """Means over queries; the names of :data:`probeval.metrics.AGGREGATES`."""
+
+    mean = "mean"
+    gm = "gm"
+    gm_eps = "gm-eps"
+    gm_trec = "gm-trec"
+
+
 def evaluate(
     runs: RunPaths,
     metric: Metrics,
@@ -88,6 +98,14 @@ def evaluate(
     draws: Annotated[
         int, typer.Option("--draws", min=2, help="The number of joint draws, if the method uses draws.")
     ] = 1000,
+    aggregate: Annotated[
+        AggregateName,
+        typer.Option("--aggregate", help="The mean over queries: arithmetic or geometric."),
+    ] = AggregateName.mean,
+    bands: Annotated[
+        float | None,
+        typer.Option("--bands", metavar="RATIO", help="With --model none: the loss if ranks are known up to bands."),
+    ] = None,
     scale: ScaleName = None,
     gain: Gain = None,
     depth: Depth = None,
@@ -132,8 +150,13 @@ def evaluate(
             raise ProbevalError("--preferences and --magnitudes are for a model; with --model none only grades count.")
         if teams is not None:
             raise ProbevalError("--teams is for a model; with --model none systems have no teams. Name a model.")
-        _classical(runs, metrics, qrels, scale, gain, depth, systems, order, per_query, output_format, talk)
+        if bands is not None:
+            _bands(runs, metrics, bands, qrels, scale, gain, depth, order, output_format, talk)
+            return
+        _classical(runs, metrics, aggregate, qrels, scale, gain, depth, systems, order, per_query, output_format, talk)
         return
+    if bands is not None:
+        raise ProbevalError("--bands is for judged documents alone. Add --model none.")
     if len(metrics) > 1 and rope.startswith("users="):
         raise ProbevalError("--rope users=SHARE is a difference of one measure. Give one --metric, or a number.")
     first = talk.warned(
@@ -161,6 +184,7 @@ def evaluate(
             method=method and method.value,
             family=family and family.value,
             draws=draws,
+            aggregate=aggregate.value,
             level=level,
             rope=rope,
             mapping=mapping,
@@ -233,6 +257,7 @@ def _plot(ranking: Ranking, path: Path, level: float, talk: Talk) -> None:
 def _classical(
     runs: list[str],
     metrics: list[Metric],
+    aggregate: AggregateName,
     qrels: Path | None,
     scale: str | None,
     gain: str | None,
@@ -249,7 +274,10 @@ def _classical(
     collection = as_collection(runs, qrels=qrels, scale=as_scale(scale), order=order.value, progress=talk.progress)
     if systems is Systems.judged:
         collection = judged_systems(collection, depth or metrics[0].cutoff or collection.runs.depth, talk)
-    results = [judged_scores(collection, metric, scale=as_scale(scale), gain=gain, depth=depth) for metric in metrics]
+    results = [
+        judged_scores(collection, metric, scale=as_scale(scale), gain=gain, depth=depth, aggregate=aggregate.value)
+        for metric in metrics
+    ]
     first = results[0]
     n, inferred = len(required_judgments(collection)), " (inferred)" if scale is None else ""
     talk(f"{len(first.systems)} systems, {len(first.queries)} queries, {n:,} judgments, scale {first.scale}{inferred}.")
@@ -264,3 +292,37 @@ def _classical(
         return
     for i, (result, frame) in enumerate(frames):
         write_table(frame, output_format, title=("\n" if i else "") + str(result.metric))
+
+
+def _bands(
+    runs: list[str],
+    metrics: list[Metric],
+    ratio: float,
+    qrels: Path | None,
+    scale: str | None,
+    gain: GainName | None,
+    depth: int | None,
+    order: OrderName,
+    output_format: OutputFormat,
+    talk: Talk,
+) -> None:
+    """What systems lose if documents are only placed in the right band of ranks."""
+    from probeval.reliability import band_study
+
+    if qrels is None:
+        raise ProbevalError("Bands are compared by judgments: give --qrels FILE.")
+    if len(metrics) > 1:
+        raise ProbevalError("--bands takes one --metric.")
+    collection = as_collection(runs, qrels=qrels, scale=as_scale(scale), order=order.value, progress=talk.progress)
+    judgments = required_judgments(collection)
+    grades = judgments.scale(as_scale(scale))
+    grades = grades if gain is None else grades.with_gain(gain.value)
+    study = band_study(collection.runs, judgments, metrics[0], ratio, scale=grades, depth=depth)
+    for sentence in study.sentences():
+        talk(sentence)
+    if output_format is OutputFormat.json:
+        write_json(study.to_dict())
+    elif output_format is OutputFormat.csv:
+        write_csv(study.to_frame())
+    else:
+        write_table(study.to_frame(), output_format, title=study.views()[0].title)

@@ -21,7 +21,7 @@ from probeval.cli.options import (
 )
 from probeval.cli.output import Talk, write
 from probeval.errors import FeatureError
-from probeval.features import DEFINITIONS, compute_features
+from probeval.features import DEFINITIONS, compute_features, multiplicity
 
 __all__ = ["features"]
 
@@ -33,6 +33,10 @@ def features(
     names: Annotated[
         list[str] | None, typer.Option("--feature", metavar="NAME", help="A feature such as fSYS; may be repeated.")
     ] = None,
+    by_multiplicity: Annotated[
+        bool,
+        typer.Option("--multiplicity", help="The share of relevant documents by the number of systems that have them."),
+    ] = False,
     qrels: Qrels = None,
     metadata: MetadataFile = None,
     labels: Labels = None,
@@ -44,7 +48,8 @@ def features(
 ) -> None:
     """Write the features of every pair in the top k of any system (--depth, by default 10).
 
-    Without --feature, all features that the files allow.
+    Without --feature, all features that the files allow. With --multiplicity: the share of relevant documents by the
+    number of systems that have them in their top k.
 
     Example: probeval features runs/ --feature fSYS --feature fSYS@100
     """
@@ -54,6 +59,12 @@ def features(
             runs, qrels=qrels, metadata=metadata, labels=labels, observers=observers, progress=talk.progress
         )
     )
+    if by_multiplicity:
+        found = multiplicity(collection, depth=depth or DEPTH)
+        for sentence in found.sentences():
+            talk(sentence)
+        write(found.to_frame(), found.to_dict(), output_format)
+        return
     table = talk.warned(lambda: compute_features(collection, names or _possible(collection.has), depth=depth or DEPTH))
     write(table.to_frame(), table.to_dict(), output_format)
 

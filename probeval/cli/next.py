@@ -10,6 +10,7 @@ from probeval import api
 from probeval.cli.options import (
     Depth,
     DocsFile,
+    Errors,
     Explore,
     Format,
     Gain,
@@ -39,6 +40,7 @@ from probeval.cli.options import (
     Seed,
     Stop,
     ToolName,
+    parse_stop,
 )
 from probeval.cli.output import Talk, check_tool, write
 from probeval.data import read_texts
@@ -54,6 +56,7 @@ def next_pairs(
     policy: PolicyName = "gain",
     goal: GoalName = "ranking",
     stop: Stop = "confidence=.95",
+    errors: Errors = None,
     rope: Rope = "0",
     mapping: MappingName = None,
     explore: Explore = None,
@@ -96,7 +99,7 @@ def next_pairs(
             n,
             policy=policy,
             goal=goal,
-            stop=stop,
+            stop=parse_stop(stop, errors),
             rope=rope,
             mapping=mapping,
             explore=explore,

@@ -18,12 +18,13 @@ from probeval.cli.completion import (
     complete_tool,
 )
 from probeval.errors import ProbevalError
-from probeval.selection import GOALS, POLICIES, RULES
+from probeval.selection import GOALS, POLICIES, RULES, Stopping, read_corrections
 
 __all__ = [
     "Checkpoints",
     "Depth",
     "DocsFile",
+    "Errors",
     "Explore",
     "Family",
     "Format",
@@ -71,6 +72,7 @@ __all__ = [
     "TopicsName",
     "parse_counts",
     "parse_shares",
+    "parse_stop",
 ]
 
 
@@ -383,6 +385,18 @@ PerQuery = Annotated[bool, typer.Option("--per-query", help="Add the score of ev
 Format = Annotated[OutputFormat, typer.Option("--format", help="The output format; latex needs the package booktabs.")]
 Seed = Annotated[int, typer.Option("--seed", help="The random seed; the same seed gives the same output.")]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print only errors on stderr.")]
+
+
+Errors = Annotated[
+    Path | None,
+    typer.Option("--errors", metavar="FILE", help="Corrections for --stop error=, written by simulate --learn-errors."),
+]
+
+
+def parse_stop(text: str, errors: Path | None) -> Stopping:
+    """The rules of ``--stop``, with the corrections of ``--errors``."""
+    stop = Stopping.parse(text)
+    return stop if errors is None else stop.with_corrections(read_corrections(errors))
 
 
 def parse_shares(option: str, text: str) -> list[float]:

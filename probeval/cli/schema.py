@@ -61,15 +61,17 @@ def documents() -> dict[str, tuple[str, Any]]:
     from probeval.campaign.topics import TopicsDocument
     from probeval.cli import campaign_documents as campaigns
     from probeval.cli import documents as printed
+    from probeval.features.multiplicity import MultiplicityDocument
     from probeval.metrics.classical import MeasuredDocument
     from probeval.metrics.curves import CurvesDocument
     from probeval.preferences.scoring import DocumentScoresDocument
     from probeval.relevance.aggregation.result import AggregationDocument
     from probeval.relevance.cards.card import CardDocument
+    from probeval.reliability.banding import BandStudyDocument
+    from probeval.reliability.documents import PairwiseDocument
     from probeval.reliability.dstudy import DStudies, DStudyDocument
     from probeval.reliability.gstudy import GStudies, GStudyDocument
     from probeval.reliability.posterior import ScorePosteriorDocument
-    from probeval.reliability.significance import PairwiseDocument
     from probeval.satisfaction.questions import ListQuestionsDocument
     from probeval.satisfaction.study_documents import UserStudyDocument
     from probeval.simulation.documents import SimulationDocument
@@ -79,7 +81,10 @@ def documents() -> dict[str, tuple[str, Any]]:
 
     return {
         "demo": ("the results of the demo", printed.DemoDocument),
-        "evaluate": ("a ranking, or several", EvaluationDocument | MeasuredDocument | printed.Evaluations),
+        "evaluate": (
+            "a ranking, or several; with bands a study of them",
+            EvaluationDocument | MeasuredDocument | printed.Evaluations | BandStudyDocument,
+        ),
         "plan": ("the options for a target", PlanDocument),
         "next": ("the pairs to judge next", NextDocument | printed.FairnessDocument),
         "simulate": ("trajectories of policies", SimulationDocument),
@@ -99,7 +104,10 @@ def documents() -> dict[str, tuple[str, Any]]:
         "fit": ("a fitted model", CardDocument),
         "models": ("the built-in models", list[printed.ModelDocument]),
         "models show": ("a fitted model", CardDocument),
-        "features": ("the features of every pair", list[dict[str, str | float]]),
+        "features": (
+            "the features of every pair, or relevance by multiplicity",
+            list[dict[str, str | float]] | MultiplicityDocument,
+        ),
         "validate": ("calibration on held-out campaigns", ValidationDocument),
         "doctor": ("the state of the installation", printed.DoctorDocument),
         "schema": ("the verbs whose output has a schema", list[printed.VerbDocument]),

@@ -14,6 +14,7 @@ from probeval.cli.options import (
     Checkpoints,
     Depth,
     DocsFile,
+    Errors,
     Explore,
     Family,
     Format,
@@ -44,6 +45,7 @@ from probeval.cli.options import (
     Topics,
     TopicsName,
     parse_shares,
+    parse_stop,
 )
 from probeval.cli.output import Talk, check_picture, write_csv, write_json, write_pictures, write_table
 from probeval.errors import ProbevalError
@@ -139,6 +141,11 @@ def simulate(
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="The number of seeds, starting at --seed.")] = 1,
     jobs: Jobs = 2,
     scheduler: Scheduler = None,
+    errors: Errors = None,
+    learn_errors: Annotated[
+        Path | None,
+        typer.Option("--learn-errors", metavar="FILE", help="Add the true errors of scores to this file."),
+    ] = None,
     plot: Annotated[
         Path | None,
         typer.Option("--plot", metavar="FILE", help="Plot accuracy, tau, calibration and error against judgments."),
@@ -178,7 +185,7 @@ def simulate(
             systems=systems.value,
             gain=gain,
             goal=goal,
-            stop=stop,
+            stop=parse_stop(stop, errors),
             rope=rope,
             mapping=mapping,
             batch=batch,
@@ -202,6 +209,15 @@ def simulate(
     )
     if plot is not None:
         _plot(result, plot, talk)
+    if learn_errors is not None:
+        from probeval.selection.errors import add_corrections
+        from probeval.simulation import learn_errors as learn
+
+        for one in add_corrections(learn(result.trajectories), learn_errors):
+            talk(
+                f"{learn_errors}: {one.metric} by {one.model}, {len(one.campaigns)} campaigns; the error is .05 at a "
+                f"stated sd of {one.sd_for(0.05):.4f}."
+            )
     if output_format is OutputFormat.json:
         write_json(result.to_dict())
     elif output_format is OutputFormat.csv:

@@ -1,5 +1,7 @@
 """Effectiveness measures as values, and their kernels over axes (draw, system, query, rank)."""
 
+from probeval.metrics.aggregates import AGGREGATES, aggregate_queries
+from probeval.metrics.bands import band_starts, banded, worst_case
 from probeval.metrics.bounds import bounds
 from probeval.metrics.cascade import EDCG, ERR, INST, RR, Success
 from probeval.metrics.classical import Measured, measure
@@ -23,6 +25,7 @@ from probeval.metrics.users import PSat, PSucc
 
 __all__ = [
     "ADR",
+    "AGGREGATES",
     "AP",
     "CG",
     "DCG",
@@ -55,6 +58,9 @@ __all__ = [
     "SetP",
     "SetR",
     "Success",
+    "aggregate_queries",
+    "band_starts",
+    "banded",
     "bounds",
     "confusion",
     "define",
@@ -67,4 +73,5 @@ __all__ = [
     "parse",
     "precision_recall",
     "roc",
+    "worst_case",
 ]

@@ -14,6 +14,7 @@ from probeval.data.judgments import Judgments
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
 from probeval.display import Shown, View
+from probeval.metrics.aggregates import AGGREGATES, aggregate_queries, check_aggregate
 from probeval.metrics.bounds import bounds
 from probeval.metrics.convert import AnyMetric, metric_of
 from probeval.metrics.lists import Lists
@@ -89,6 +90,8 @@ class MeasuredDocument(TypedDict):
     ----------
     metric, scale
         The measure, and the scale of the grades.
+    aggregate
+        The mean over queries, if it is not the arithmetic one: ``gm``, ``gm-eps`` or ``gm-trec``.
     pool, judged
         How many pairs the systems retrieved, and how many of them are judged.
     confidence
@@ -98,6 +101,7 @@ class MeasuredDocument(TypedDict):
     """
 
     metric: str
+    aggregate: NotRequired[str]
     model: Literal["none"]
     target: Literal["collection"]
     scale: str
@@ -127,6 +131,8 @@ class Measured(Shown):
         The judged share of each system's retrieved documents (to the evaluated depth), shape (system,).
     pool, judged_pairs
         The number of pairs retrieved to that depth for these queries, and the number of these that are judged.
+    aggregate
+        How the scores of queries make one score of a system: one of :data:`~probeval.metrics.AGGREGATES`.
     """
 
     metric: Metric
@@ -139,8 +145,10 @@ class Measured(Shown):
     judged: Floats
     pool: int
     judged_pairs: int
+    aggregate: str = "mean"
 
     def __post_init__(self) -> None:
+        check_aggregate(self.aggregate)
         for name in ("values", "lower", "upper", "judged"):
             object.__setattr__(self, name, frozen(getattr(self, name)))
 
@@ -161,10 +169,10 @@ class Measured(Shown):
         frame = pd.DataFrame(
             {
                 "system": self.systems,
-                "mean": self.values.mean(axis=1),
+                "mean": aggregate_queries(self.values, self.aggregate),
                 "judged": self.judged,
-                "lower": self.lower.mean(axis=1),
-                "upper": self.upper.mean(axis=1),
+                "lower": aggregate_queries(self.lower, self.aggregate),
+                "upper": aggregate_queries(self.upper, self.aggregate),
             }
         )
         frame.insert(1, "rank", (-frame["mean"].round(12)).rank(method="min").astype(int))
@@ -179,9 +187,11 @@ class Measured(Shown):
 
     def sentences(self) -> tuple[str, ...]:
         """The number of judged pairs, and the meaning of the bounds."""
+        how = () if self.aggregate == "mean" else (f"The mean over queries is {AGGREGATES[self.aggregate]}.",)
         return (
             f"{self.judged_pairs:,} of {self.pool:,} pairs judged, scale {self.scale}. The mean counts unjudged "
             "documents as 0; lower and upper are the bounds that their grades allow.",
+            *how,
         )
 
     def to_dict(self, *, per_query: bool = False) -> MeasuredDocument:
@@ -189,7 +199,7 @@ class Measured(Shown):
 
         Intervals are the bounds over unjudged documents; a probability is given only if they cannot change it.
         """
-        low, high, mean = (v.mean(axis=1) for v in (self.lower, self.upper, self.values))
+        low, high, mean = (aggregate_queries(v, self.aggregate) for v in (self.lower, self.upper, self.values))
         others = [np.delete(np.arange(len(mean)), i) for i in range(len(mean))]
         best = [
             _settled(low[i] - high[o].max(initial=-np.inf), high[i] - low[o].max(initial=-np.inf))
@@ -230,6 +240,8 @@ class Measured(Shown):
                 for i, j in combinations(range(len(mean)), 2)
             ],
         }
+        if self.aggregate != "mean":
+            result["aggregate"] = self.aggregate
         if per_query:
             rows = self.to_frame(per_query=True)[["system", "query", "value"]].itertuples(index=False)
             result["queries"] = [{"system": s, "query": q, "mean": v, "sd": 0.0} for s, q, v in rows]
@@ -251,6 +263,7 @@ def measure(
     scale: Scale | None = None,
     depth: int | None = None,
     rule: str = "median",
+    aggregate: str = "mean",
 ) -> Measured:
     """Measure every system on every query with both results and judgments.
 
@@ -266,6 +279,8 @@ def measure(
         The evaluation depth; by default the measure's cutoff, else the whole run.
     rule
         The rule that combines grades of several assessors (:data:`probeval.data.judgments.RULES`).
+    aggregate
+        The mean over queries, arithmetic or geometric: one of :data:`~probeval.metrics.AGGREGATES`.
 
     Examples
     --------
@@ -299,4 +314,5 @@ def measure(
         judged=judged,
         pool=pool,
         judged_pairs=pool - int(open_in_query.sum()),
+        aggregate=aggregate,
     )

@@ -1,6 +1,7 @@
 """The reliability of results: significance, effect sizes, agreement, variance components."""
 
 from probeval.reliability.agreement import LEVELS, WEIGHTS, krippendorff_alpha, pair_labels, weighted_kappa
+from probeval.reliability.banding import BandStudy, band_study
 from probeval.reliability.coefficients import COEFFICIENTS, Estimate
 from probeval.reliability.correlation import Overlap, agreements, ap_correlation, kendall, rank_biased_overlap, spearman
 from probeval.reliability.designs import Design
@@ -28,7 +29,9 @@ from probeval.reliability.multiple import (
     tukey_hsd,
 )
 from probeval.reliability.observed import Observed, observe, observe_assessors, read_scores
+from probeval.reliability.one_sided import TargetTests, compare_with_target, noninferiority_test
 from probeval.reliability.paired import (
+    ALTERNATIVES,
     SAMPLES,
     TESTS,
     bootstrap_test,
@@ -47,6 +50,7 @@ from probeval.reliability.splithalf import SplitHalf, split_half
 from probeval.reliability.twoway import TwoWay, compare_counts, signed, straddling, two_way
 
 __all__ = [
+    "ALTERNATIVES",
     "COEFFICIENTS",
     "COMPARISONS",
     "CORRECTIONS",
@@ -59,6 +63,7 @@ __all__ = [
     "SIGNIFICANCE",
     "TESTS",
     "WEIGHTS",
+    "BandStudy",
     "DStudy",
     "Decisions",
     "Design",
@@ -73,15 +78,18 @@ __all__ = [
     "ScorePosterior",
     "SplitHalf",
     "StudyPoint",
+    "TargetTests",
     "TwoWay",
     "adjust",
     "agreements",
     "ap_correlation",
+    "band_study",
     "benjamini_hochberg",
     "bootstrap_test",
     "compare",
     "compare_bayes",
     "compare_counts",
+    "compare_with_target",
     "difference_bounds",
     "differences",
     "dstudy",
@@ -93,6 +101,7 @@ __all__ = [
     "krippendorff_alpha",
     "mean_effect",
     "minimum_difference",
+    "noninferiority_test",
     "observe",
     "observe_assessors",
     "pair_index",

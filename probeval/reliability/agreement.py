@@ -20,6 +20,7 @@ LEVELS = {
     "nominal": "any two different values are equally far apart",
     "ordinal": "the distance is the number of given values between",
     "interval": "the distance is the difference, squared",
+    "ratio": "the distance is the difference over the sum, squared, for values from 0 such as magnitudes",
 }
 WEIGHTS = {
     "none": "Cohen's kappa: any disagreement counts alike",
@@ -73,6 +74,11 @@ def _distance(grades: Floats, margin: Floats, level: str) -> Floats:
     """Return the squared distance between values, shape (value, value)."""
     if level == "nominal":
         return 1.0 - np.eye(len(grades))
+    if level == "ratio":
+        if (grades < 0).any():
+            raise ReliabilityError(f"Alpha at ratio level needs values from 0, got {grades[0]:g}. Use interval.")
+        total = grades[:, None] + grades
+        return np.asarray(np.divide(grades[:, None] - grades, total, out=np.zeros_like(total), where=total > 0) ** 2)
     # Ordinal: the position of a value is the middle of its occurrences.
     place = grades if level == "interval" else np.cumsum(margin) - margin / 2
     return np.asarray((place[:, None] - place) ** 2)

@@ -1,8 +1,9 @@
 r"""Five tests of the difference between two systems on the population of queries, for all pairs of systems at once.
 
-Every test takes differences, shape (.., pair, query), and returns a statistic and a two-sided p-value per pair. A query
-on which a system has no score (NaN) is left out of its pairs. Differences below :data:`~probeval.ties.TIE` are
-zero. Two systems without any difference have p = 1; if there are too few queries for a test, p is NaN.
+Every test takes differences, shape (.., pair, query), and returns a statistic and a p-value per pair, two-sided or
+one-tailed (:data:`ALTERNATIVES`). A query on which a system has no score (NaN) is left out of its pairs. Differences
+below :data:`~probeval.ties.TIE` are zero. Two systems without any difference have p = 1; with too few queries for a
+test, p is NaN.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from probeval.reliability.correlation import rank
 from probeval.ties import TIE
 
 __all__ = [
+    "ALTERNATIVES",
     "SAMPLES",
     "TESTS",
     "bootstrap_test",
@@ -36,6 +38,11 @@ TESTS = {
     "sign": "the sign test",
     "bootstrap": "bootstrap, shifted to no difference",
     "permutation": "random swaps of the two systems' scores",
+}
+ALTERNATIVES = {
+    "two-sided": "the difference is not 0",
+    "greater": "the first is better: p is the upper tail",
+    "less": "the first is worse: p is the lower tail",
 }
 SAMPLES = 100_000  # resamples of bootstrap and permutation
 EXACT = 50  # most queries for Wilcoxon's exact distribution, without ties
@@ -63,7 +70,7 @@ def differences(values: Floats, a: Ints, b: Ints) -> Floats:
     return np.asarray(gap)
 
 
-def t_test(difference: Floats) -> Tested:
+def t_test(difference: Floats, *, alternative: str = "two-sided") -> Tested:
     r"""Student's paired t: :math:`t = \bar d / (s_d / \sqrt n)`, with n - 1 degrees of freedom.
 
     >>> d = np.array([[-4.13, -12.32, 1.49, 0.93, -0.89, -1.40, -4.98, 1.49, -5.61]])
@@ -74,10 +81,26 @@ def t_test(difference: Floats) -> Tested:
     error = sd / np.sqrt(np.maximum(n, 1))
     size = np.divide(mean, error, out=np.copysign(np.inf, mean), where=error > TIE)
     t = np.where((n > 1) & (mean != 0), size, np.where(n > 1, 0.0, np.nan))
-    return t, 2 * stdtr(np.maximum(n - 1, 1), -np.abs(t))
+    freedom = np.maximum(n - 1, 1)
+    return t, _tailed(stdtr(freedom, -t), stdtr(freedom, t), alternative, _moves(difference))
 
 
-def wilcoxon_test(difference: Floats) -> Tested:
+def _moves(difference: Floats) -> Bools:
+    """Return whether there is any difference, shape (pair,)."""
+    return np.asarray((np.nan_to_num(difference) != 0).any(axis=-1))
+
+
+def _tailed(upper: Floats, lower: Floats, alternative: str, moves: Bools) -> Floats:
+    """Return the p-values of the alternative from both tails; 1 where nothing differs."""
+    if alternative not in ALTERNATIVES:
+        raise ReliabilityError(
+            f"No alternative {alternative!r}: {', '.join(ALTERNATIVES)}.{did_you_mean(alternative, ALTERNATIVES)}"
+        )
+    tails = {"greater": upper, "less": lower, "two-sided": np.minimum(2 * np.minimum(upper, lower), 1.0)}
+    return np.where(moves | np.isnan(tails[alternative]), tails[alternative], 1.0)
+
+
+def wilcoxon_test(difference: Floats, *, alternative: str = "two-sided") -> Tested:
     r"""Wilcoxon's signed ranks, zeros left out, tied differences sharing their ranks.
 
     With :math:`W` the sum of the ranks of positive differences among n that are not 0,
@@ -97,15 +120,16 @@ def wilcoxon_test(difference: Floats) -> Tested:
     w = np.where(difference > 0, mean, 0.0).sum(axis=-1)
     off = w - n * (n + 1) / 4
     variance = n * (n + 1) * (2 * n + 1) / 24 - (tied**2 - 1).sum(axis=-1) / 48
-    z = np.divide(off - np.sign(off) / 2, np.sqrt(variance), out=np.zeros_like(off), where=variance > 0)
-    p = 2 * ndtr(-np.abs(z))
+    error = np.sqrt(np.where(variance > 0, variance, 1.0))
+    z = np.where(variance > 0, (off - np.sign(off) / 2) / error, 0.0)
+    upper, lower = ndtr(-(off - 0.5) / error), ndtr((off + 0.5) / error)
     exact = (n == there) & (n <= EXACT) & (n > 0) & (tied == 1).all(axis=-1)
     for count in np.unique(n[exact]):
         at = exact & (n == count)
-        below = np.cumsum(_signed_ranks(int(count)))
-        low = np.minimum(w[at], count * (count + 1) // 2 - w[at]).astype(np.int64)
-        p[at] = np.minimum(2 * below[low], 1.0)
-    return z, p
+        below, most = np.cumsum(_signed_ranks(int(count))), int(count * (count + 1) // 2)
+        low = w[at].astype(np.int64)
+        lower[at], upper[at] = below[low], below[most - low]
+    return z, _tailed(upper, lower, alternative, n > 0)
 
 
 def _signed_ranks(n: int) -> Floats:
@@ -116,14 +140,16 @@ def _signed_ranks(n: int) -> Floats:
     return chance
 
 
-def sign_test(difference: Floats) -> Tested:
+def sign_test(difference: Floats, *, alternative: str = "two-sided") -> Tested:
     r"""The sign test: of n differences that are not 0, k are positive; k is binomial with chance 1/2."""
     positive, negative = (difference > 0).sum(axis=-1), (difference < 0).sum(axis=-1)
-    tail = bdtr(np.minimum(positive, negative).astype(float), positive + negative, 0.5)
-    return positive.astype(float), np.minimum(2 * np.where(positive + negative > 0, tail, 0.5), 1.0)
+    upper, lower = (bdtr(tail.astype(float), positive + negative, 0.5) for tail in (negative, positive))
+    return positive.astype(float), _tailed(upper, lower, alternative, positive + negative > 0)
 
 
-def bootstrap_test(difference: Floats, *, samples: int = SAMPLES, rng: np.random.Generator) -> Tested:
+def bootstrap_test(
+    difference: Floats, *, alternative: str = "two-sided", samples: int = SAMPLES, rng: np.random.Generator
+) -> Tested:
     r"""The bootstrap test: resample queries, and count means as far from the observed one as that is from 0.
 
     .. math:: p = \frac{1 + |\{i : |\bar d^*_i - \bar d| \ge |\bar d|\}|}{1 + T}
@@ -136,10 +162,12 @@ def bootstrap_test(difference: Floats, *, samples: int = SAMPLES, rng: np.random
     def draw(size: int) -> Floats:
         return rng.multinomial(q, np.full(q, 1 / q), size=size).astype(float)
 
-    return mean, _beyond(draw, centred, np.abs(mean), samples, n, None if there.all() else there)
+    return mean, _beyond(draw, centred, mean, samples, n, None if there.all() else there, alternative)
 
 
-def permutation_test(difference: Floats, *, samples: int = SAMPLES, rng: np.random.Generator) -> Tested:
+def permutation_test(
+    difference: Floats, *, alternative: str = "two-sided", samples: int = SAMPLES, rng: np.random.Generator
+) -> Tested:
     r"""The permutation test: swap the two systems' scores on random queries, which flips signs of differences.
 
     .. math:: p = \frac{1 + |\{i : |\sum_q \pm d_q| \ge |\sum_q d_q|\}|}{1 + T}
@@ -150,25 +178,37 @@ def permutation_test(difference: Floats, *, samples: int = SAMPLES, rng: np.rand
     def draw(size: int) -> Floats:
         return np.asarray(rng.integers(0, 2, size=(size, q)) * 2.0 - 1.0)
 
-    return mean, _beyond(draw, np.where(np.isnan(difference), 0.0, difference), np.abs(mean), samples, n, None)
+    known = np.where(np.isnan(difference), 0.0, difference)
+    return mean, _beyond(draw, known, mean, samples, n, None, alternative)
 
 
 def _beyond(
-    draw: Callable[[int], Floats], terms: Floats, size: Floats, samples: int, n: Floats, there: Bools | None
+    draw: Callable[[int], Floats],
+    terms: Floats,
+    mean: Floats,
+    samples: int,
+    n: Floats,
+    there: Bools | None,
+    alternative: str,
 ) -> Floats:
-    """Return p-values from resampled sums, one matrix product per batch: the share of means that reach ``size``.
+    """Return p-values from resampled sums, one matrix product per batch: the share of means as far as ``mean``.
 
-    ``there`` marks the existing terms, if a resample may have more or fewer of them than n.
+    One-tailed, only means on the side of the alternative count. ``there`` marks the existing terms, if a resample may
+    have more or fewer of them than n.
     """
     _check(terms, samples)
     by_query, marks = np.ascontiguousarray(terms.T), None if there is None else there.T.astype(float)
     reached = np.zeros(len(terms), dtype=np.int64)
+    side = -1.0 if alternative == "less" else 1.0
+    size = np.abs(mean) if alternative == "two-sided" else side * mean
     for batch in _batches(samples, len(terms)):
         weights = draw(batch)
         total = weights @ by_query
         count = n if marks is None else weights @ marks
-        reached += np.count_nonzero(np.abs(total, out=total) >= size * count - TIE * n, axis=0)
-    return np.where(n > 0, (reached + 1) / (samples + 1), np.nan)
+        far = np.abs(total, out=total) if alternative == "two-sided" else side * total
+        reached += np.count_nonzero(far >= size * count - TIE * n, axis=0)
+    p = np.where(n > 0, (reached + 1) / (samples + 1), np.nan)
+    return _tailed(p, p, "greater" if alternative in ALTERNATIVES else alternative, _moves(terms) | (mean != 0))
 
 
 def _batches(samples: int, pairs: int) -> Iterator[int]:
@@ -178,20 +218,32 @@ def _batches(samples: int, pairs: int) -> Iterator[int]:
 
 
 def run_test(
-    test: str, difference: Floats, *, samples: int = SAMPLES, rng: np.random.Generator | None = None
+    test: str,
+    difference: Floats,
+    *,
+    alternative: str = "two-sided",
+    samples: int = SAMPLES,
+    rng: np.random.Generator | None = None,
 ) -> Tested:
-    """Return the statistic and the p-value of every pair by one of :data:`TESTS`; seed 0 without ``rng``."""
+    """Return the statistic and the p-value of every pair by one of :data:`TESTS`; seed 0 without ``rng``.
+
+    With an ``alternative`` of ``"greater"`` or ``"less"`` the test is one-tailed.
+
+    >>> d = np.array([[0.1, 0.3, 0.2, -0.1, 0.2]])
+    >>> [round(float(run_test("t", d, alternative=name)[1][0]), 4) for name in ALTERNATIVES]
+    [0.1135, 0.0568, 0.9432]
+    """
     if test == "t":
-        return t_test(difference)
+        return t_test(difference, alternative=alternative)
     if test == "wilcoxon":
-        return wilcoxon_test(difference)
+        return wilcoxon_test(difference, alternative=alternative)
     if test == "sign":
-        return sign_test(difference)
+        return sign_test(difference, alternative=alternative)
     rng = np.random.default_rng(0) if rng is None else rng
     if test == "bootstrap":
-        return bootstrap_test(difference, samples=samples, rng=rng)
+        return bootstrap_test(difference, alternative=alternative, samples=samples, rng=rng)
     if test == "permutation":
-        return permutation_test(difference, samples=samples, rng=rng)
+        return permutation_test(difference, alternative=alternative, samples=samples, rng=rng)
     raise ReliabilityError(f"No test {test!r}: {', '.join(TESTS)}.{did_you_mean(test, TESTS)}")
 
 

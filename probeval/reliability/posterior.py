@@ -30,6 +30,7 @@ from probeval.metrics import Measured
 from probeval.reliability.observed import Observed
 from probeval.reliability.significance import as_scores
 from probeval.schema import records
+from probeval.scores.documents import NewQuerySystem, UserEffects
 
 __all__ = ["FAMILIES", "ModelledPair", "ModelledSystem", "ScorePosterior", "ScorePosteriorDocument", "compare_bayes"]
 
@@ -66,7 +67,7 @@ class ModelledSystem(TypedDict):
     p_best: float
 
 
-class ModelledPair(TypedDict):
+class ModelledPair(UserEffects):
     """A pair of systems by the posterior.
 
     Parameters
@@ -81,9 +82,10 @@ class ModelledPair(TypedDict):
         ``better``, ``equal``, ``worse`` or ``open``.
     p_significant
         The probability that the difference will be significant when everything is judged, with a model.
-    sat, p_sat, noticed
-        The change in the share of satisfied users, the probability that it is for the better, and the share of users
-        who notice, where satisfaction is known for the measure.
+    sat, sat_lower, sat_upper, p_sat, success, success_lower, success_upper, noticed
+        Where satisfaction is known for the measure: the change in the share of satisfied users with its interval, the
+        probability that it is for the better, the change in the share of queries that satisfy most users with its
+        interval, and the share of users who notice the difference.
     """
 
     a: str
@@ -97,9 +99,6 @@ class ModelledPair(TypedDict):
     p_worse: float
     verdict: str
     p_significant: NotRequired[float]
-    sat: NotRequired[float]
-    p_sat: NotRequired[float]
-    noticed: NotRequired[float]
 
 
 class SamplerDocument(TypedDict):
@@ -123,6 +122,8 @@ class ScorePosteriorDocument(TypedDict):
         The probability that intervals hold, and the difference up to which systems count as equal.
     noticeable
         The least difference in score that half of the users notice, where it is known for the measure.
+    new_query
+        What to expect of each system on one new query, if asked for.
     """
 
     metric: NotRequired[str]
@@ -134,6 +135,7 @@ class ScorePosteriorDocument(TypedDict):
     systems: list[ModelledSystem]
     pairs: list[ModelledPair]
     noticeable: NotRequired[float]
+    new_query: NotRequired[list[NewQuerySystem]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NotRequired, TypedDict
 
 import numpy as np
 import pandas as pd
@@ -15,6 +14,7 @@ from probeval.arrays import Bools, Floats, Ints
 from probeval.display import Shown, View
 from probeval.errors import ProbevalWarning, ReliabilityError, did_you_mean
 from probeval.metrics import Measured
+from probeval.reliability.documents import ComparedPair, ComparedSystem, PairwiseDocument
 from probeval.reliability.effect_sizes import (
     EffectSizes,
     equivalence_test,
@@ -24,130 +24,17 @@ from probeval.reliability.effect_sizes import (
 )
 from probeval.reliability.multiple import CORRECTIONS, Friedman, adjust, friedman, randomised_tukey, tukey_hsd
 from probeval.reliability.observed import Observed, observe
-from probeval.reliability.paired import SAMPLES, TESTS, differences, pair_index, run_test
+from probeval.reliability.paired import ALTERNATIVES, SAMPLES, TESTS, differences, pair_index, run_test
 from probeval.reliability.twoway import signed
 from probeval.schema import records
 
-__all__ = ["COMPARISONS", "ComparedPair", "ComparedSystem", "Pairwise", "PairwiseDocument", "as_scores", "compare"]
+__all__ = ["COMPARISONS", "Pairwise", "as_scores", "compare"]
 
 TOGETHER = {
     "tukey": "Tukey's honestly significant differences",
     "randomised-tukey": "the same by random permutations of scores over systems",
 }
 COMPARISONS = TESTS | TOGETHER
-
-
-class ComparedSystem(TypedDict):
-    """A system and its mean score.
-
-    Parameters
-    ----------
-    system, rank
-        Its name, and its rank by mean; ties share one.
-    mean, lower, upper
-        The mean score over queries, and its interval.
-    mean_rank
-        The mean of its ranks on each query, 1 the best.
-    """
-
-    system: str
-    rank: int
-    mean: float
-    lower: float
-    upper: float
-    mean_rank: float
-
-
-class ComparedPair(TypedDict):
-    """A pair of systems, tested.
-
-    Parameters
-    ----------
-    a, b, queries
-        The systems, and how many queries they share.
-    difference, lower, upper
-        The mean score of a less that of b, and its interval.
-    statistic, p, adjusted
-        Of the test, and the p-value corrected for the number of pairs.
-    verdict
-        ``better``, ``worse``, ``equal`` (within the rope) or ``open``.
-    d, d_lower, d_upper
-        The difference over its standard deviation.
-    won, won_lower, won_upper
-        The share of queries on which a is better.
-    p_tost
-        With a rope: the p-value of the equivalence test, whose hypothesis is a difference beyond the rope.
-    when_judged
-        Whether the difference will be significant when everything is judged: yes, no or open.
-    p_significant
-        The probability that it will be, with a model.
-    sat, p_sat, noticed
-        The change in the share of satisfied users, the probability that it is for the better, and the share of users
-        who notice, where satisfaction is known for the measure.
-    report
-        The difference for a paper: value, half-width, p.
-    """
-
-    a: str
-    b: str
-    queries: int
-    difference: float
-    lower: float
-    upper: float
-    statistic: float
-    p: float
-    adjusted: float
-    verdict: str
-    d: float
-    d_lower: float
-    d_upper: float
-    won: float
-    won_lower: float
-    won_upper: float
-    p_tost: NotRequired[float]
-    when_judged: NotRequired[str]
-    p_significant: NotRequired[float]
-    sat: NotRequired[float]
-    p_sat: NotRequired[float]
-    noticed: NotRequired[float]
-    report: str
-
-
-class FriedmanDocument(TypedDict):
-    """The test of all systems by their ranks."""
-
-    statistic: float
-    p: float
-    critical_difference: float
-
-
-class PairwiseDocument(TypedDict):
-    """Every pair of systems, tested.
-
-    Parameters
-    ----------
-    metric
-        The measure, where the scores come from runs.
-    method, correction
-        The test, and how p-values were corrected for their number.
-    level, rope
-        The probability that intervals hold, and the difference up to which systems count as equal.
-    discrimination
-        The share of pairs that differ significantly.
-    noticeable
-        The least difference in score that half of the users notice, where it is known for the measure.
-    """
-
-    metric: NotRequired[str]
-    method: str
-    correction: str
-    level: float
-    rope: float
-    discrimination: float
-    friedman: FriedmanDocument | None
-    systems: list[ComparedSystem]
-    pairs: list[ComparedPair]
-    noticeable: NotRequired[float]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -177,6 +64,9 @@ class Pairwise(Shown):
         NaN without a rope, shape (pair,).
     friedman
         The test of all systems by their ranks, or None for a single system.
+    alternative
+        One of :data:`~probeval.reliability.ALTERNATIVES`. One-tailed tests are of the other systems against a baseline;
+        the p-values of other pairs are NaN.
     """
 
     systems: tuple[str, ...]
@@ -194,6 +84,7 @@ class Pairwise(Shown):
     adjusted: Floats
     p_tost: Floats
     friedman: Friedman | None
+    alternative: str = "two-sided"
 
     @property
     def alpha(self) -> float:
@@ -283,6 +174,7 @@ class Pairwise(Shown):
             "correction": self.correction,
             "level": self.level,
             "rope": self.rope,
+            "alternative": self.alternative,
             "discrimination": self.discrimination,
             "friedman": None
             if overall is None
@@ -311,6 +203,8 @@ class Pairwise(Shown):
     def sentences(self) -> tuple[str, ...]:
         """The test and its correction, the number of pairs that differ, and the target of the intervals."""
         test, n = COMPARISONS[self.method], int((self.decision != 0).sum())
+        tested = int((~np.isnan(self.p)).sum()) if self.alternative != "two-sided" else len(self.p)
+        tail = "" if self.alternative == "two-sided" else f", one-tailed ({self.alternative} than the baseline)"
         correction = f"; {CORRECTIONS[self.correction]}" if self.method in TESTS else ", all pairs together"
         overall = self.friedman
         friedman = (
@@ -322,8 +216,8 @@ class Pairwise(Shown):
             )
         )
         return (
-            f"{test[0].upper()}{test[1:]}{correction}.",
-            f"{n:,} of {len(self.p):,} pairs differ significantly (alpha {self.alpha:g}).",
+            f"{test[0].upper()}{test[1:]}{tail}{correction}.",
+            f"{n:,} of {tested:,} pairs differ significantly (alpha {self.alpha:g}).",
             *friedman,
             f"{self.level:.0%} intervals are for the population of queries.",
         )
@@ -337,6 +231,8 @@ def compare(
     correction: str | None = None,
     level: float = 0.95,
     rope: float = 0.0,
+    alternative: str = "two-sided",
+    against: str | None = None,
     samples: int = SAMPLES,
     rng: np.random.Generator | None = None,
 ) -> Pairwise:
@@ -357,6 +253,10 @@ def compare(
         The probability of intervals; a difference is significant if p is below 1 - ``level``.
     rope
         The difference up to which systems count as equal.
+    alternative, against
+        ``"greater"`` or ``"less"`` for one-tailed tests of whether the other systems are better, or worse, than the
+        baseline ``against``. The direction has to be chosen before the scores are seen, so other pairs, which stand by
+        falling mean, are not tested.
     samples, rng
         The number of resamples of bootstrap, permutation and randomised Tukey, and the generator (seed 0 by default).
 
@@ -380,15 +280,21 @@ def compare(
     limits = values.metric.limits if isinstance(values, Measured) else (-np.inf, np.inf)
     order = np.argsort(-np.round(mean_effect(scores, level=level).value, 12), kind="stable")
     scores = scores[order]
-    gap = differences(scores, *pair_index(len(scores)))
+    a, b = pair_index(len(scores))
+    gap = differences(scores, a, b)
     difference = mean_effect(gap, level=level)
+    forward, backward = _one_tailed([names[i] for i in order], a, b, alternative, against, method)
     rng = np.random.default_rng(0) if rng is None else rng
     if method == "tukey":
         statistic, p = difference.value, tukey_hsd(scores)
     elif method == "randomised-tukey":
         statistic, p = difference.value, randomised_tukey(scores, samples=samples, rng=rng)
     else:
-        statistic, p = run_test(method, gap, samples=samples, rng=rng)
+        # One-tailed, the baseline is the second of some pairs and the first of others: these are tested the other way.
+        statistic, p = run_test(method, gap, alternative=alternative, samples=samples, rng=rng)
+        if backward.any():
+            p[backward] = run_test(method, -gap[backward], alternative=alternative, samples=samples, rng=rng)[1]
+        p = np.where(forward | backward, p, np.nan)
         _warn_of_floor(method, correction, len(gap), samples, level)
     return Pairwise(
         systems=tuple(names[i] for i in order),
@@ -406,7 +312,29 @@ def compare(
         adjusted=adjust(p, correction),
         p_tost=equivalence_test(gap, rope=rope) if rope else np.full(len(gap), np.nan),
         friedman=friedman(scores) if len(scores) > 1 and (~np.isnan(scores).any(axis=0)).sum() > 1 else None,
+        alternative=alternative,
     )
+
+
+def _one_tailed(
+    systems: Sequence[str], a: Ints, b: Ints, alternative: str, against: str | None, method: str
+) -> tuple[Bools, Bools]:
+    """Return masks of the pairs that are tested as they stand, and of those whose other order is tested."""
+    if alternative not in ALTERNATIVES:
+        raise ReliabilityError(
+            f"No alternative {alternative!r}: {', '.join(ALTERNATIVES)}.{did_you_mean(alternative, ALTERNATIVES)}"
+        )
+    if alternative == "two-sided":
+        return np.ones(len(a), dtype=bool), np.zeros(len(a), dtype=bool)
+    if method in TOGETHER:
+        raise ReliabilityError(f"{method} is two-sided. Take another method for one-tailed tests, such as t.")
+    if against is None or against not in systems:
+        raise ReliabilityError(
+            f"One-tailed tests are against a baseline, one of the systems; got {against!r}. Name it with against."
+            f"{did_you_mean(against or '', systems)}"
+        )
+    at = list(systems).index(against)
+    return b == at, a == at
 
 
 def _warn_of_floor(method: str, correction: str, pairs: int, samples: int, level: float) -> None:

@@ -92,6 +92,7 @@ def report_evaluation(
         lambda: (sections.model(found.choice, seen),),
         lambda: (sections.reliability(found),),
         lambda: (satisfaction.users(found),),
+        lambda: satisfaction.new_query(found),
         *closing,
     ]
     done = tuple(section for make in progress(work) for section in make())
@@ -113,6 +114,7 @@ def _page_of_two(
         lambda: two.labels(found),
         lambda: (two.next_pairs(found), *more),
         *([] if found.mapping is None else [lambda: (satisfaction.users(found),)]),
+        lambda: satisfaction.new_query(found),
         lambda: (Section("model", "The model", sections.model(found.choice, seen).parts[: 2 if seen else 1]),),
         *closing,
     ]

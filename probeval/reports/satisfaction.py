@@ -1,4 +1,4 @@
-"""The section of a report on the satisfaction of users."""
+"""The sections of a report on the satisfaction of users, and on one new query."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from probeval.plots import plot_satisfaction
 from probeval.reports.page import Figure, Part, Prose, Section, Table, between
 from probeval.reports.pictures import draw
 from probeval.reports.results import ReportResults
+from probeval.satisfaction import Satisfaction, predict_query
 
-__all__ = ["users"]
+__all__ = ["new_query", "users"]
 
 
 def users(found: ReportResults) -> Section:
@@ -30,9 +31,6 @@ def users(found: ReportResults) -> Section:
             "interval of P(Succ)": [
                 between(a, b) for a, b in zip(table["success_lower"], table["success_upper"], strict=True)
             ],
-            "P(Sat) on a new query": [
-                between(a, b) for a, b in zip(table["new_lower"], table["new_upper"], strict=True)
-            ],
         }
     )
     parts: list[Part] = [
@@ -48,6 +46,40 @@ def users(found: ReportResults) -> Section:
     if len(order) > 1:
         parts.append(Prose(f"{satisfied.compare(order[0], order[1], level=found.level)}."))
     return Section("users", title, tuple(parts))
+
+
+def new_query(found: ReportResults) -> tuple[Section, ...]:
+    """Return the section on one new query: the score, and users' satisfaction where it is known; none for one query."""
+    draws = found.by_query.joint.query_draws
+    assert draws is not None
+    if draws.shape[2] < 2:
+        return ()
+    try:
+        users: Satisfaction | None = found.users
+    except ProbevalError:
+        users = None
+    level, metric = found.level, found.scores.metric
+    rows = []
+    for system in found.ranking.order:
+        at = found.by_query.systems.index(system)
+        score = predict_query(draws[:, at], level=level, limits=metric.limits)
+        row = {
+            "system": system,
+            str(metric): score.mean,
+            "interval": between(score.lower, score.upper),
+            f"{level:.0%} above": score.above,
+        }
+        if users is not None:
+            sat = users.new_query(system, level=level)
+            row |= {"P(Sat)": sat.mean, "interval of P(Sat)": between(sat.lower, sat.upper)}
+            row[f"P(Sat) {level:.0%} above"] = sat.above
+        rows.append(row)
+    table = Table.of(
+        pd.DataFrame(rows),
+        f"What to expect on one new query of the same kind: the mean, the two-sided {level:.0%} interval, and the "
+        f"value that {level:.0%} of new queries reach. These limits are for a single query, not for the mean.",
+    )
+    return (Section("new-query", "One new query", (table,)),)
 
 
 def _users_picture(found: ReportResults) -> Figure:

@@ -11,6 +11,7 @@ from probeval.metrics.mapping import (
 )
 from probeval.satisfaction.answers import ListAnswers, read_list_answers
 from probeval.satisfaction.distributions import FAMILIES, Fit, fit_scores, goodness_of_fit, omega_squared
+from probeval.satisfaction.new_query import NewQuery, default_family, predict_query
 from probeval.satisfaction.preferences import (
     ANSWERS,
     Agreement,
@@ -34,6 +35,7 @@ __all__ = [
     "ListQuestion",
     "ListQuestions",
     "ListUser",
+    "NewQuery",
     "Noticed",
     "Preferences",
     "SatMapping",
@@ -42,6 +44,7 @@ __all__ = [
     "UserStudy",
     "agreement_for",
     "choose_lists",
+    "default_family",
     "fit_mapping",
     "fit_scores",
     "goodness_of_fit",
@@ -49,6 +52,7 @@ __all__ = [
     "load_mapping",
     "mapping_for",
     "omega_squared",
+    "predict_query",
     "published_agreements",
     "published_mappings",
     "read_list_answers",

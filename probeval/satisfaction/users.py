@@ -17,7 +17,7 @@ from probeval.display import Shown, View
 from probeval.errors import SatisfactionError, did_you_mean
 from probeval.metrics import Measured
 from probeval.metrics.mapping import SatMapping
-from probeval.satisfaction.distributions import fit_scores
+from probeval.satisfaction.new_query import NewQuery, default_family, predict_query
 from probeval.satisfaction.preferences import Agreement
 from probeval.schema import records
 from probeval.scores import Scores
@@ -26,7 +26,6 @@ from probeval.ties import signs
 __all__ = ["Noticed", "NoticedDocument", "Satisfaction", "SatisfactionDocument", "UserEstimate", "satisfied_users"]
 
 TARGETS = ("collection", "population")
-MOST_FITS = 100  # most draws, evenly spaced, whose fits are mixed into one distribution for a new query
 
 
 class UserEstimateDocument(TypedDict):
@@ -46,8 +45,8 @@ class SatisfiedSystem(TypedDict):
         The share of satisfied users, and its interval.
     p_success, success_lower, success_upper
         The share of queries that satisfy most users, and its interval.
-    new_lower, new_upper
-        The interval of the share of satisfied users on a new query.
+    new_lower, new_upper, new_above
+        The interval of the share of satisfied users on a new query, and the share that it exceeds, one-sided.
     """
 
     system: str
@@ -59,6 +58,7 @@ class SatisfiedSystem(TypedDict):
     success_upper: float
     new_lower: float
     new_upper: float
+    new_above: float
 
 
 class SatisfactionDocument(TypedDict):
@@ -223,17 +223,9 @@ class Satisfaction(Shown):
         """Return P(k of n users are satisfied) on the query at this position, over all draws, shape (n + 1,)."""
         return np.asarray(satisfied_users(self.values[:, self._at(system), query], n).mean(axis=0))
 
-    def new_query(self, system: str, *, family: str = "empirical", level: float = 0.95) -> UserEstimate:
-        """Return P(Sat) on a new query: its mean, and its interval with probability ``level``.
-
-        The distribution of scores is fitted (one of :data:`FAMILIES`) and mapped point by point, because a mapping
-        that is not monotone does not map quantiles to quantiles. Fits to several draws are mixed.
-        """
-        draws = self.scores[:, self._at(system)]
-        some = draws[np.linspace(0, len(draws) - 1, min(len(draws), MOST_FITS)).astype(int)]
-        points = self.mapping(np.concatenate([fit_scores(draw, family).points() for draw in some]))
-        low, high = np.quantile(points, _tails(level))
-        return UserEstimate(float(points.mean()), float(low), float(high))
+    def new_query(self, system: str, *, family: str | None = None, level: float = 0.95) -> NewQuery:
+        """Return P(Sat) on one new query: its mean, its interval, and its one-sided limits (:func:`predict_query`)."""
+        return predict_query(self.scores[:, self._at(system)], mapping=self.mapping, family=family, level=level)
 
     def compare(self, a: str, b: str, *, level: float = 0.95) -> Noticed:
         """Compare two systems from the perspective of users, ``a`` minus ``b``."""
@@ -255,7 +247,7 @@ class Satisfaction(Shown):
             prefer_b=prefer[2],
         )
 
-    def to_frame(self, *, level: float = 0.95, family: str = "empirical") -> pd.DataFrame:
+    def to_frame(self, *, level: float = 0.95, family: str | None = None) -> pd.DataFrame:
         """One row per system, by falling P(Sat): p_sat, p_success, their intervals, and P(Sat) on a new query."""
         rows = []
         for system in self.systems:
@@ -272,6 +264,7 @@ class Satisfaction(Shown):
                     "success_upper": success.upper,
                     "new_lower": new.lower,
                     "new_upper": new.upper,
+                    "new_above": new.above,
                 }
             )
         return pd.DataFrame(rows).sort_values("p_sat", ascending=False, kind="stable", ignore_index=True)
@@ -289,8 +282,9 @@ class Satisfaction(Shown):
         origin = f" ({self.mapping.origin})" if self.mapping.origin else ""
         return (f"Mapping {self.mapping.name}{origin}; 95% intervals for {whose}.",)
 
-    def to_dict(self, *, level: float = 0.95, family: str = "empirical") -> SatisfactionDocument:
+    def to_dict(self, *, level: float = 0.95, family: str | None = None) -> SatisfactionDocument:
         """The table as plain data for JSON, with whose users these are."""
+        family = default_family(self.scores.shape[2]) if family is None else family
         return {
             "mapping": self.mapping.name,
             "origin": self.mapping.origin,
@@ -333,7 +327,10 @@ class Noticed(Shown):
         return self.prefer_a if self.sat.mean >= 0 else self.prefer_b
 
     def __str__(self) -> str:
-        sat = f"{self.a} - {self.b}: P(Sat) {self.sat.mean:+.4f} [{self.sat.lower:+.4f}, {self.sat.upper:+.4f}]"
+        sat = (
+            f"{self.a} - {self.b}: P(Sat) {self.sat.mean:+.4f} [{self.sat.lower:+.4f}, {self.sat.upper:+.4f}], "
+            f"P(Succ) {self.success.mean:+.4f} [{self.success.lower:+.4f}, {self.success.upper:+.4f}]"
+        )
         if self.prefer_a is None or self.prefer_b is None or self.neither is None:
             return sat
         return (

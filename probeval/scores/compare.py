@@ -295,6 +295,8 @@ class Ranking(Shown):
             "systems": [_ranked_system(row) for row in rows],
             "pairs": self._pairs(),
         }
+        if scores.aggregate != "mean":
+            result["aggregate"] = scores.aggregate
         if scores.ideal is not None:
             result["ideal"] = scores.ideal.to_dict()
         if self.rope:

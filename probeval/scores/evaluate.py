@@ -8,11 +8,12 @@ from probeval.arrays import Floats
 from probeval.data.runs import Runs
 from probeval.errors import MetricError, ScoreError, did_you_mean
 from probeval.metrics import AnyMetric, Metric, metric_of
+from probeval.metrics.aggregates import check_aggregate
 from probeval.relevance.distribution import RelevanceDistribution
 from probeval.scores.draws import draw_scores
 from probeval.scores.exact import exact
 from probeval.scores.ideal import Ideal, retrieved_pairs
-from probeval.scores.joint import Joint
+from probeval.scores.joint import Joint, with_aggregate
 from probeval.scores.moments import moments, taylor
 from probeval.scores.ppi import check_linear, prediction_powered
 from probeval.scores.scores import Scores, usual_family
@@ -41,6 +42,7 @@ def evaluate(
     rng: np.random.Generator | None = None,
     per_query: bool = False,
     query_weights: Floats | None = None,
+    aggregate: str = "mean",
 ) -> Scores:
     """Return the joint distribution of all systems' mean scores.
 
@@ -66,6 +68,9 @@ def evaluate(
         The weight of each query in the mean over queries, shape (query,), such as its share of the traffic; equal
         weights by default. Only their ratios count, and a query of weight 0 plays no part. For the methods moments and
         draws. See docs/theory/scores.md#weights.
+    aggregate
+        The mean over queries, arithmetic or geometric: one of :data:`~probeval.metrics.AGGREGATES`. Geometric means are
+        computed by draws.
 
     Examples
     --------
@@ -82,7 +87,11 @@ def evaluate(
     mine, ideal = retrieved_pairs(runs), Ideal.of(runs, relevance, metric)
     if metric.cutoff is not None and metric.cutoff < runs.depth:
         runs = _cut(runs, metric.cutoff)
-    method = ("moments" if metric.is_linear else "draws") if method is None else method
+    check_aggregate(aggregate)
+    by_draws = aggregate != "mean" or not metric.is_linear
+    method = ("draws" if by_draws else "moments") if method is None else method
+    if aggregate != "mean" and method != "draws":
+        raise ScoreError(f"Geometric means over queries are drawn: method='draws', not {method!r}.")
     if per_query and method != "draws":
         raise ScoreError(f"Draws by query are kept where draws are made: method='draws', not {method!r}.")
     if query_weights is not None and method not in WEIGHTED:
@@ -91,7 +100,9 @@ def evaluate(
         raise ScoreError(f"Documents outside the pool are drawn: method='draws', not {method!r}.")
     weights = _of_mean_one(query_weights, len(runs.queries))
     rng = np.random.default_rng(0) if rng is None else rng
-    joint = _joint(runs, relevance, metric, method, n, rng, weights, per_query=per_query)
+    joint = _joint(runs, relevance, metric, method, n, rng, weights, per_query=per_query or aggregate != "mean")
+    if aggregate != "mean":
+        joint = with_aggregate(joint, aggregate, weights, keep=per_query)
     return Scores(
         metric=metric,
         systems=runs.systems,
@@ -104,6 +115,7 @@ def evaluate(
         judged=int(relevance.certain[mine].sum()),
         query_weights=None if query_weights is None else weights,
         ideal=ideal,
+        aggregate=aggregate,
     )
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from probeval.arrays import Floats, frozen
 from probeval.display import Brief
+from probeval.metrics.aggregates import EPSILON, aggregate_queries
 
-__all__ = ["Joint", "between_queries", "expected_between"]
+__all__ = ["Joint", "between_queries", "expected_between", "with_aggregate"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -83,3 +84,48 @@ def expected_between(squares: Floats, cross: Floats, square: Floats, weights: Fl
     total = squares - n * (cross + cross.T - second * square)
     correction = n * second / (n * second + second**2 - 2 * third)
     return np.asarray(total * correction / n**2)
+
+
+def with_aggregate(joint: Joint, aggregate: str, weights: Floats, *, keep: bool) -> Joint:
+    r"""Return the joint distribution of geometric means over queries, from the draws of every query.
+
+    A geometric mean is :math:`g = h(\frac1Q\sum_q w_q l_q)` with logarithms :math:`l_q` of the scores. Its covariance
+    over samples of queries is that of the mean of logarithms times the derivative on both sides,
+    :math:`h' = g + \epsilon` (for ``gm-eps``) or :math:`g`, at the mean of the draws.
+
+    Parameters
+    ----------
+    joint
+        With the draws of every query.
+    aggregate
+        One of :data:`~probeval.metrics.AGGREGATES`.
+    weights
+        The weight of each query, of mean 1, shape (query,).
+    keep
+        Whether the draws of every query are kept.
+    """
+    values = joint.query_draws
+    assert values is not None
+    draws = aggregate_queries(values, aggregate, weights=weights)
+    centre = draws.mean(axis=0)
+    off = draws - centre
+    shift, floor = (EPSILON, 0.0) if aggregate == "gm-eps" else (0.0, EPSILON if aggregate == "gm-trec" else 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(np.maximum(values + shift, floor)) * (weights > 0)
+        n = logs.shape[2]
+        mean = (logs * weights).mean(axis=2)
+        weighted = logs * weights
+        squares = np.einsum("dsq,dtq->st", weighted, weighted) / len(logs)
+        cross = (weighted * weights).mean(axis=2).T @ mean / len(logs)
+        between = expected_between(squares, cross, mean.T @ mean / len(logs), weights)
+        between = np.outer(centre + shift, centre + shift) * between
+    if n > 1 and np.count_nonzero(weights) > 1:
+        between = np.where(np.isfinite(between), between, 0.0)  # a geometric mean of 0 stays 0 with other queries
+    return replace(
+        joint,
+        mean=centre,
+        covariance=off.T @ off / max(len(draws) - 1, 1),
+        between=between,
+        draws=draws if joint.draws is None or len(draws) == len(joint.draws) else np.tile(draws, (len(joint.draws), 1)),
+        query_draws=values if keep else None,
+    )

@@ -11,7 +11,7 @@ import pandas as pd
 from probeval.arrays import Floats, Ids, Ints
 from probeval.display import Shown, View
 from probeval.errors import ScoreError, did_you_mean
-from probeval.metrics import Metric
+from probeval.metrics import AGGREGATES, Metric
 from probeval.scores.compare import Comparison, Ranking
 from probeval.scores.documents import QueryScore, ScoresDocument, scored_system
 from probeval.scores.ideal import Ideal
@@ -49,6 +49,8 @@ class Scores(Shown):
         The weight of each query in the mean, of mean 1, shape (query,); None if all are equal.
     ideal
         What the ideal list is taken from, if the measure has one.
+    aggregate
+        The mean over queries: one of :data:`~probeval.metrics.AGGREGATES`.
 
     Examples
     --------
@@ -76,6 +78,7 @@ class Scores(Shown):
     judged: int
     query_weights: Floats | None = None
     ideal: Ideal | None = None
+    aggregate: str = "mean"
 
     def __post_init__(self) -> None:
         if self.target not in TARGETS:
@@ -234,7 +237,8 @@ class Scores(Shown):
         """The number of judged pairs, the target of the intervals, and what the ideal list is taken from."""
         whose = "these queries" if self.target == "collection" else "the population of queries"
         ideal = () if self.ideal is None else (self.ideal.sentence,)
-        return (f"{self.judged:,} of {self.pool:,} pairs judged; {level:.0%} intervals for {whose}.", *ideal)
+        how = () if self.aggregate == "mean" else (f"The mean over queries is {AGGREGATES[self.aggregate]}.",)
+        return (f"{self.judged:,} of {self.pool:,} pairs judged; {level:.0%} intervals for {whose}.", *how, *ideal)
 
     @property
     def _parts(self) -> tuple[Floats, Floats]:

@@ -5,6 +5,14 @@ from probeval.selection.audit import AuditDocument, AuditReport, Pick, audit, fo
 from probeval.selection.batch import Batch, choose
 from probeval.selection.comparisons import PairQuestion, Preference, Ratio
 from probeval.selection.context import SelectionContext
+from probeval.selection.errors import (
+    ErrorCorrection,
+    model_kind,
+    published_corrections,
+    read_corrections,
+    stated_sd,
+    write_corrections,
+)
 from probeval.selection.goals import GOALS, Goal
 from probeval.selection.judging import Judging, JudgingState
 from probeval.selection.labels import LabelsUsed, labels_of, labels_used
@@ -35,6 +43,7 @@ __all__ = [
     "AuditReport",
     "Batch",
     "ClassicalScore",
+    "ErrorCorrection",
     "Goal",
     "Judging",
     "JudgingState",
@@ -68,10 +77,15 @@ __all__ = [
     "labels_of",
     "labels_used",
     "measure_later",
+    "model_kind",
     "narrowing",
     "next_questions",
+    "published_corrections",
+    "read_corrections",
     "register_policy",
     "register_rule",
+    "stated_sd",
     "trust",
     "without_labels",
+    "write_corrections",
 ]

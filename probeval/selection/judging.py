@@ -67,6 +67,8 @@ class Judging(Brief):
         The weight of each query in the mean over queries, shape (query,); equal weights by default.
     outside
         The model of relevant documents outside the pool, to count them in the ideal list; None counts none.
+    aggregate
+        The mean over queries, arithmetic or geometric: one of :data:`~probeval.metrics.AGGREGATES`.
     seed
         The seed: the same seed gives the same order.
 
@@ -98,6 +100,7 @@ class Judging(Brief):
     rope: float = 0.0
     query_weights: Floats | None = None
     outside: OutsideModel | None = None
+    aggregate: str = "mean"
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -123,6 +126,7 @@ class Judging(Brief):
         draws: int = 1000,
         rope: float = 0.0,
         outside: OutsideModel | None = None,
+        aggregate: str = "mean",
         seed: int = 0,
     ) -> Judging:
         """Build from names, with defaults from the collection and the policy.
@@ -143,7 +147,7 @@ class Judging(Brief):
             whole runs without one.
         explore
             The share of exploratory judgments, by default the policy's own.
-        offered, refresh, method, target, family, draws, rope, outside, seed
+        offered, refresh, method, target, family, draws, rope, outside, aggregate, seed
             As above; where runs only widen the pool, the pairs of the others are offered.
         """
         chosen, measure, aim = as_policy(policy), as_metric(metric), Goal.parse(goal)
@@ -167,6 +171,7 @@ class Judging(Brief):
             draws=draws,
             rope=rope,
             outside=outside,
+            aggregate=aggregate,
             seed=seed,
         )
 
@@ -276,6 +281,7 @@ class JudgingState(Brief):
             n=judging.draws,
             rng=stream(judging.seed, Purpose.SCORES),
             query_weights=judging.query_weights,
+            aggregate=judging.aggregate,
         )
         return SelectionContext(judging.runs, self.judgments, self.prediction, scores, judging.seed, judging.rope)
 

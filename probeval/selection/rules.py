@@ -10,12 +10,23 @@ from scipy.special import ndtri
 
 from probeval.errors import SelectionError, did_you_mean
 from probeval.extensions import Registry
+from probeval.selection.errors import ErrorCorrection, model_kind, published_corrections, stated_sd
 from probeval.ties import TIE
 
 if TYPE_CHECKING:
     from probeval.selection.judging import JudgingState
 
-__all__ = ["CONFIDENCE", "RULES", "Quantity", "Rate", "StoppingRule", "find_quantity", "rates", "register_rule"]
+__all__ = [
+    "CONFIDENCE",
+    "RULES",
+    "Quantity",
+    "Rate",
+    "StoppingRule",
+    "TrueError",
+    "find_quantity",
+    "rates",
+    "register_rule",
+]
 
 LEVEL = 0.95  # of the intervals whose half-width is compared
 ALMOST_ONE = 1 - 1e-9  # the highest probability to take a normal quantile of
@@ -189,6 +200,53 @@ class HalfWidth(StoppingRule):
         return state.scores.halfwidth(LEVEL)
 
 
+class MeanSd(StoppingRule):
+    """The root of the mean variance of scores (Urbano 2013, section 8.4)."""
+
+    name = "sd"
+    summary = "the stated standard deviation of scores: the root of their mean variance over systems"
+    at_most = True
+
+    def value(self, state: JudgingState, rate: float) -> float:
+        """Return the root of the mean variance."""
+        return stated_sd(state.scores)
+
+
+class TrueError(StoppingRule):
+    """The true error of scores, by a correction learned from replays of past campaigns.
+
+    Parameters
+    ----------
+    corrections
+        Corrections of your own, which come before those shipped with probeval.
+    """
+
+    name = "error"
+    summary = "the mean absolute error of scores, as replays of past campaigns show it for the measure and the model"
+    at_most = True
+
+    def __init__(self, corrections: tuple[ErrorCorrection, ...] = ()) -> None:
+        self.corrections = corrections
+
+    def correction(self, state: JudgingState) -> ErrorCorrection:
+        """Return the correction for the measure and the kind of model of the judging."""
+        metric, kind = str(state.judging.metric), model_kind(state.judging.model)
+        known = (*self.corrections, *published_corrections())
+        for one in known:
+            if (one.metric, one.model) == (metric, kind):
+                return one
+        rest = ", ".join(sorted({f"{one.metric} by {one.model}" for one in known}))
+        raise SelectionError(
+            f"The stopping rule error= has no correction for {metric} by the model {kind}; there is one for: "
+            f"{rest}. Learn it from past campaigns (probeval simulate --learn-errors FILE) and give --errors FILE, or "
+            "stop by sd= or halfwidth=."
+        )
+
+    def value(self, state: JudgingState, rate: float) -> float:
+        """Return the error that past campaigns had at the stated standard deviation."""
+        return self.correction(state).error(stated_sd(state.scores))
+
+
 class Budget(StoppingRule):
     """A budget of judgments, answers about two documents included."""
 
@@ -224,7 +282,7 @@ class Cost(Budget):
 
 
 CONFIDENCE = MeanConfidence()
-OWN = (CONFIDENCE, LeastConfidence(), BestSystem(), HalfWidth(), Budget(), Hours(), Cost())
+OWN = (CONFIDENCE, LeastConfidence(), BestSystem(), HalfWidth(), MeanSd(), TrueError(), Budget(), Hours(), Cost())
 RULES: Registry[StoppingRule] = Registry(
     "stopping rule",
     __name__,

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from probeval.display import Brief
 from probeval.errors import SelectionError
-from probeval.selection.rules import RULES, StoppingRule, find_quantity, rates
+from probeval.selection.errors import ErrorCorrection
+from probeval.selection.rules import RULES, StoppingRule, TrueError, find_quantity, rates
 
 if TYPE_CHECKING:
     from probeval.selection.judging import JudgingState
@@ -111,6 +112,17 @@ class Stopping(Brief):
             if together:
                 alternatives.append(tuple(together.values()))
         return cls(tuple(alternatives), {name: given[name] for name in rates() if name in given})
+
+    def with_corrections(self, corrections: Iterable[ErrorCorrection]) -> Stopping:
+        """Return the same rules, with corrections of your own for the rule ``error=``."""
+        rule = TrueError(tuple(corrections))
+        return replace(
+            self,
+            alternatives=tuple(
+                tuple(replace(t, rule=rule) if isinstance(t.rule, TrueError) else t for t in together)
+                for together in self.alternatives
+            ),
+        )
 
     def __str__(self) -> str:
         targets = ["+".join(map(str, together)) for together in self.alternatives]

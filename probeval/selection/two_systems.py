@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NotRequired, TypedDict
+from typing import NotRequired
 
 import numpy as np
 import pandas as pd
@@ -11,6 +11,7 @@ import pandas as pd
 from probeval.display import Shown, View
 from probeval.relevance.models.hierarchical import Hierarchical
 from probeval.scores import Comparison, Scores
+from probeval.scores.documents import UserEffects
 from probeval.selection.judging import JudgingState
 from probeval.selection.trust import relabelled
 
@@ -19,7 +20,7 @@ __all__ = ["DecidedPair", "TwoSystems", "decide", "on_new_queries", "without_lab
 THREE = 0.0005  # the smallest probability that three decimals show
 
 
-class DecidedPair(TypedDict):
+class DecidedPair(UserEffects):
     """A pair of systems compared by a relevance model, on these queries and on new ones.
 
     Parameters
@@ -37,6 +38,10 @@ class DecidedPair(TypedDict):
         The same for new queries of the same kind; absent for a single query.
     difference_unlabelled, p_better_unlabelled
         On these queries, had there been no labels; absent without labels.
+    sat, sat_lower, sat_upper, p_sat, success, success_lower, success_upper, noticed
+        Where satisfaction is known for the measure: the change in the share of satisfied users with its interval, the
+        probability that it is for the better, the change in the share of queries that satisfy most users with its
+        interval, and the share of users who notice the difference.
     """
 
     a: str

@@ -1,5 +1,6 @@
 """Simulations: finished campaigns judged again in part and compared with their full judgments; forecasts and plans."""
 
+from probeval.simulation.errors import learn_errors
 from probeval.simulation.forecast import Forecast, forecast
 from probeval.simulation.heldout import HeldOut, restrict
 from probeval.simulation.plan import TARGETS, Plan, Planned, Prices, plan, resize
@@ -46,6 +47,7 @@ __all__ = [
     "forecast",
     "label_baselines",
     "lasting",
+    "learn_errors",
     "leave_teams_out",
     "measure_point",
     "plan",

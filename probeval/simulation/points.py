@@ -18,6 +18,7 @@ from probeval.errors import ScoreError
 from probeval.reliability.correlation import spearman
 from probeval.reliability.multiple import significant_signs
 from probeval.scores import Ranking, Scores
+from probeval.selection.errors import stated_sd
 from probeval.ties import TIE, signs
 
 __all__ = [
@@ -88,6 +89,8 @@ class PointDocument(TypedDict):
         Kendall's tau-a, and Spearman's correlation.
     rmse_difference, mae
         Root mean squared error of the differences, mean absolute error of the scores.
+    sd
+        The stated standard deviation of scores: the root of their mean variance over systems.
     calibration_error, calibration_excess, calibration_p
         The mean distance between accuracy and stated confidence; its excess over the mean of a perfectly calibrated
         model; and the probability that such a model has as large an error.
@@ -108,6 +111,7 @@ class PointDocument(TypedDict):
     rho: float
     rmse_difference: float
     mae: float
+    sd: float
     calibration_error: float
     calibration_excess: float
     calibration_p: float
@@ -139,6 +143,8 @@ class Point(Brief):
         Kendall's tau-a, and Spearman's correlation (Pearson's of the ranks, ties sharing theirs).
     rmse_difference, mae
         Root mean squared error of the differences, mean absolute error of the scores.
+    sd
+        The stated standard deviation of scores: the root of their mean variance over systems.
     calibration_error
         The mean distance between accuracy and mean confidence over :data:`BINS`; true ties are left out.
     calibration_excess, calibration_p
@@ -163,6 +169,7 @@ class Point(Brief):
     rho: float
     rmse_difference: float
     mae: float
+    sd: float
     calibration_error: float
     calibration_excess: float
     calibration_p: float
@@ -185,6 +192,7 @@ class Point(Brief):
             "rho": self.rho,
             "rmse_difference": self.rmse_difference,
             "mae": self.mae,
+            "sd": self.sd,
             "calibration_error": self.calibration_error,
             "calibration_excess": self.calibration_excess,
             "calibration_p": self.calibration_p,
@@ -270,6 +278,7 @@ def measure_point(
         rho=spearman(scores.mean, truth),
         rmse_difference=float(np.sqrt(_mean((estimated - true) ** 2))),
         mae=float(np.abs(scores.mean - truth).mean()),
+        sd=stated_sd(scores),
         calibration_error=error,
         calibration_excess=error - _mean(null[~np.isnan(null)]),
         calibration_p=_tail(null >= error - TIE, error),

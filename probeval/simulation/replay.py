@@ -14,7 +14,7 @@ from probeval.data.judgments import Judgments
 from probeval.display import Brief
 from probeval.errors import ProbevalWarning
 from probeval.relevance.models.base import Predicts
-from probeval.selection import Judging, JudgingState, Pick, Policy, PolicyFunction, audit
+from probeval.selection import Judging, JudgingState, Pick, Policy, PolicyFunction, audit, model_kind, stated_sd
 from probeval.selection.policies import as_policy
 from probeval.simulation.heldout import HeldOut
 from probeval.simulation.points import Point, measure_point, right_verdicts, significant_pairs, tau_and_accuracy
@@ -186,6 +186,8 @@ def replay(
         assessors=protocol.assessors,
         topics=protocol.topics,
         stay=protocol.stay,
+        campaign=held.collection.name,
+        kind=model_kind(model),
     )
 
 
@@ -193,7 +195,8 @@ def _step(state: JudgingState, true: Floats, significant: Bools, judged: int) ->
     tau, _ = tau_and_accuracy(state.scores.mean, true)
     right = right_verdicts(state.ranking, true)
     accuracy, among = (float(x.mean()) if len(x) else float("nan") for x in (right, right[significant]))
-    return TrajectoryStep(judged, state.ranking.confidence, accuracy, tau, among)
+    mae = float(np.abs(state.scores.mean - true).mean())
+    return TrajectoryStep(judged, state.ranking.confidence, accuracy, tau, among, stated_sd(state.scores), mae)
 
 
 def _point(state: JudgingState, true: Floats, by_query: Floats, seed: int, test: str) -> Point:

@@ -31,6 +31,8 @@ class TrajectoryStep:
     accuracy: float
     tau: float
     significant: float = float("nan")  # accuracy among the pairs whose true difference is significant
+    sd: float = float("nan")  # the stated standard deviation of scores, the root of their mean variance
+    mae: float = float("nan")  # the true mean absolute error of scores
 
 
 def lasting(
@@ -81,6 +83,8 @@ class Trajectory(Shown):
     audit, alarm
         The level and the systems by the model and by the pairs drawn at random, at the end; the number of judgments at
         which the alarm was raised, None if never. A pilot is not audited.
+    campaign, kind
+        The name of the campaign, and the kind of the model (:func:`probeval.selection.model_kind`).
     """
 
     policy: str
@@ -110,6 +114,8 @@ class Trajectory(Shown):
     assessors: int = 1
     topics: str = "free"
     stay: float = 0.0
+    campaign: str = ""
+    kind: str = ""
 
     @property
     def switches(self) -> float:

@@ -263,9 +263,55 @@ def test_what_users_notice(probeval, tmp_path):
     # Satisfaction rises with the score, here and there by a crooked cubic: the best pair agrees in sign.
     first = max(mapped, key=lambda row: abs(row["sat"]))
     assert np.sign(first["sat"]) == np.sign(first["p_sat"] - 0.5)
+    for row in mapped:
+        assert row["sat_lower"] < row["sat"] < row["sat_upper"]
+        assert row["success_lower"] <= row["success"] <= row["success_upper"]
+    shown = probeval(*asked[:-2], "--metric", "DCG@5").out
+    assert f"{first['sat']:+.3f} [{first['sat_lower']:+.3f}, {first['sat_upper']:+.3f}]" in shown
+    assert f"{first['success']:+.3f} [{first['success_lower']:+.3f}, {first['success_upper']:+.3f}]" in shown
     assert "sat" not in json.loads(probeval(*asked, "--metric", "nDCG@10").out)["pairs"][0]
     borrowed = json.loads(probeval(*asked, "--metric", "nDCG@10", "--mapping", "DCGl@5/broad").out)["pairs"]
     assert "sat" in borrowed[0]
     refused = probeval(*asked, "--metric", "DCG@5", "--mapping", "DCGl@5/brood")
     assert refused.code == 1
     assert "No published mapping" in refused.err
+
+
+def test_one_new_query(probeval, put):
+    rows = "\n".join(f"q{i},{i / 100},{1 - i / 200}" for i in range(101))
+    table = put("scores.csv", f"query,low,high\n{rows}\n")
+    said = json.loads(probeval("compare", table, "--new-query", "--level", ".9", "--format", "json").out)
+    high, low = said["new_query"]
+    assert [high["system"], low["system"]] == ["high", "low"]
+    # The scores of low are spread evenly over [0, 1]: the quantiles are the limits.
+    assert [low[k] for k in ("mean", "lower", "upper", "above", "below")] == pytest.approx([0.5, 0.05, 0.95, 0.1, 0.9])
+    shown = probeval("compare", table, "--new-query", "--level", ".9")
+    assert "One new query" in shown.out
+    assert "90% of new queries reach the value of the column above" in shown.err
+    assert "new_query" not in json.loads(probeval("compare", table, "--format", "json").out)
+    wide = put("wide.csv", "query,a,b\nq1,3,1\nq2,5,2\nq3,4,9\n")  # no limits: the scores themselves
+    assert json.loads(probeval("compare", wide, "--new-query", "--format", "json").out)["new_query"][0]["upper"] < 5
+
+
+def test_baselines_and_targets(probeval, put):
+    rows = "\n".join(f"q{i},{0.5 + i / 100},{0.45 + i / 101},{0.3 + i / 90}" for i in range(20))
+    table = put("scores.csv", f"query,new,old,poor\n{rows}\n")
+    found = json.loads(
+        probeval("compare", table, "--against", "old", "--alternative", "greater", "--noninferior", ".05",
+                 "--target", ".5", "--format", "json").out
+    )  # fmt: skip
+    assert (found["alternative"], found["target"], found["margin"]) == ("greater", 0.5, 0.05)
+    assert [row["verdict_target"] for row in found["systems"]] == ["above", "above", "open"]
+    pairs = {(row["a"], row["b"]): row for row in found["pairs"]}
+    assert set(pairs) == {("new", "old"), ("old", "poor")}
+    assert pairs["new", "old"]["verdict"] == "better"
+    assert pairs["old", "poor"]["p"] > 0.99  # poor is not better than old
+    assert [pairs[p]["noninferior"] for p in pairs] == ["yes", "open"]
+    for arguments, message in (
+        (("--noninferior", ".05"), "Non-inferiority is relative to a baseline"),
+        (("--alternative", "less"), "against a baseline or a target"),
+        (("--bayes", "--target", ".5"), "replaces tests"),
+    ):
+        said = probeval("compare", table, *arguments)
+        assert said.code == 1
+        assert message in said.err

@@ -253,3 +253,21 @@ def test_a_rope_ends_it_sooner(run):
     assert roped["judged"] < plain["judged"]
     by_users = json.loads(run("--rope", "users=.5", "--format", "json").out)["policies"][0]["stop"]
     assert by_users["judged"] == 0  # half of the users notice a difference of .4: none is that large
+
+
+def test_errors_are_learned_and_used(probeval, campaign, tmp_path):
+    file = tmp_path / "errors.json"
+    asked = (campaign / "runs", "--qrels", campaign / "qrels.txt", "--metric", "DCG@5", "--goal", "scores")
+    said = probeval("simulate", *asked, "--policy", "variance:uniform", "--stop", "sd=.001", "--batch", "20",
+                    "--learn-errors", file)  # fmt: skip
+    assert "DCG@5 by Uniform, 1 campaigns; the error is .05 at a stated sd of" in said.err
+    again = probeval("simulate", *asked, "--policy", "variance:uniform", "--stop", "sd=.001", "--batch", "20",
+                     "--learn-errors", file)  # fmt: skip
+    assert again.code == 1
+    assert "in both" in again.err
+    used = probeval("next", *asked, "--model", "uniform", "--stop", "error=.9", "--errors", file, "--format", "json")
+    stop = json.loads(used.out)["stop"]
+    assert stop["reached"]
+    assert set(stop["values"]) == {"error"}
+    unknown = probeval("next", *asked, "--model", "uniform", "--stop", "error=.05")
+    assert "no correction for DCG@5 by the model Uniform" in unknown.err

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import betaincinv
 
 from probeval.data import Scale, read_campaign
 from probeval.metrics import Lists, measure, parse
@@ -93,6 +94,18 @@ def test_the_interval_of_cl1(mean: float, sd: float, interval: tuple[float, floa
     values = mean + sd * (x - x.mean()) / x.std(ddof=1)
     found = Satisfaction(values[None], IDENTITY, ("CL1",)).p_sat("CL1")
     assert [found.mean, found.lower, found.upper] == pytest.approx([mean, *interval], abs=1e-4)
+
+
+def test_the_satisfaction_that_cl1_exceeds_on_a_new_query() -> None:
+    # Section 5.6: "95% of the future observations are expected to yield P(Sat) > 0.19", for CG@5 of CL1 on Fine grades,
+    # of mean .2525 and sd .2557. Its 100 scores are not published; a beta distribution with these moments is near.
+    mean, sd = 0.2525, 0.2557
+    size = mean * (1 - mean) / sd**2 - 1
+    scores = betaincinv(mean * size, (1 - mean) * size, (np.arange(100) + 0.5) / 100)
+    users = Satisfaction(scores[None], load_mapping("CGl@5/fine"), ("CL1",))
+    assert users.new_query("CL1").above == pytest.approx(0.19, abs=0.005)
+    assert users.p_sat("CL1").mean == pytest.approx(0.3526, abs=0.015)
+    assert users.p_success("CL1").mean == pytest.approx(0.24, abs=0.025)
 
 
 def test_the_shares_of_the_first_study(mirex: Path) -> None:

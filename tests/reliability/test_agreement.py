@@ -20,7 +20,9 @@ OBSERVERS = [
 ]
 
 
-@pytest.mark.parametrize(("level", "value"), [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849)])
+@pytest.mark.parametrize(
+    ("level", "value"), [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849), ("ratio", 0.797)]
+)
 def test_alpha_of_krippendorffs_example(level, value):
     assert krippendorff_alpha(OBSERVERS, level=level) == pytest.approx(value, abs=5e-4)
 
@@ -36,6 +38,8 @@ def by_definition(values, level):
             return float(a != b)
         if level == "interval":
             return (a - b) ** 2
+        if level == "ratio":
+            return ((a - b) / (a + b)) ** 2 if a + b else 0.0
         low, high = min(a, b), max(a, b)
         return (sum(low <= v <= high for v in pooled) - (pooled.count(a) + pooled.count(b)) / 2) ** 2
 
@@ -89,6 +93,8 @@ def test_pair_labels():
 def test_what_is_refused():
     with pytest.raises(ReliabilityError, match="Did you mean 'ordinal'"):
         krippendorff_alpha([[1, 2]], level="ordinl")
+    with pytest.raises(ReliabilityError, match="ratio level needs values from 0, got -1"):
+        krippendorff_alpha([[-1, 2], [1, 2]], level="ratio")
     with pytest.raises(ReliabilityError, match="assessors by units"):
         krippendorff_alpha([1, 2, 3])
     with pytest.raises(ReliabilityError, match="two grades for each unit"):

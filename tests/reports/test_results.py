@@ -24,7 +24,7 @@ from probeval.satisfaction import load_agreement, load_mapping
 from probeval.selection import Judging
 from probeval.selection.two_systems import probability
 
-ALL = ["ranking", "teams", "pairs", "queries", "judging", "model", "reliability", "users", "paper", "made"]
+ALL = ["ranking", "teams", "pairs", "queries", "judging", "model", "reliability", "users", "new-query", "paper", "made"]
 
 
 def text(part: Part) -> str:
@@ -277,6 +277,15 @@ def test_users_are_asked_where_a_mapping_applies(partial: ReportResults, page: P
     assert text(users(asked).parts[-1]) == text(lent.parts[-1])
 
 
+def test_a_new_query_is_predicted_from_both_sides_and_from_one(partial: ReportResults, page: Page) -> None:
+    shown = said(page, "new-query")
+    first = partial.users.new_query(partial.ranking.order[0], level=partial.level)
+    assert first.lower <= first.above <= first.mean <= first.upper
+    for figure in (first.mean, first.above):
+        assert f"{figure:.4f}" in shown
+    assert "95% above" in shown
+
+
 def test_the_model_shows_its_card(choice: Choice, page: Page) -> None:
     assert choice.card is not None
     shown = said(page, "model")
@@ -331,9 +340,9 @@ def test_small_evaluations_have_a_report_too(small: Collection, choice: Choice, 
     found = ReportResults.of(judging.begin(), choice)
     page = report_evaluation(found)
     assert [section.key for section in page.sections] == (
-        [key for key in ALL if key != "teams"]
+        [key for key in ALL if key != "teams" and (key != "new-query" or queries > 1)]
         if systems != 2
-        else ["difference", "queries", "next", "model", "paper", "made"]
+        else ["difference", "queries", "next", *["new-query"] * (queries > 1), "model", "paper", "made"]
     )
     assert paragraph(found)
     assert page.lead
@@ -366,7 +375,7 @@ def test_two_systems_have_one_page_on_their_difference(small: Collection, choice
     found = _results_of(pair, choice)
     page = report_evaluation(found, title="Two")
     assert [section.key for section in page.sections] == [
-        "difference", "queries", "labels", "next", "model", "paper", "made",
+        "difference", "queries", "labels", "next", "new-query", "model", "paper", "made",
     ]  # fmt: skip
     here, new = found.decision.here, found.decision.new
     assert page.lead == f"{found.decision.on_these} {found.decision.on_new}"

@@ -72,7 +72,7 @@ def test_these_queries_are_certain_where_all_is_judged():
 
 def test_a_new_query_under_the_identity_is_the_distribution_of_scores():
     users = Satisfaction(SCORES, IDENTITY, ("a", "b", "c"))
-    new = users.new_query("a", level=0.9)
+    new = users.new_query("a", family="empirical", level=0.9)
     np.testing.assert_allclose([new.lower, new.upper], np.quantile(SCORES[0], [0.05, 0.95]))
     for family in ("normal", "truncated", "beta"):
         close = users.new_query("a", family=family, level=0.9)

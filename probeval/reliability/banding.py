@@ -1,0 +1,180 @@
+"""A stress test of rankings: what systems lose if documents are only placed in the right band of ranks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypedDict
+
+import numpy as np
+import pandas as pd
+
+from probeval.arrays import Floats, Ints, frozen
+from probeval.data.judgments import Judgments
+from probeval.data.runs import Runs
+from probeval.data.scale import Scale
+from probeval.display import Shown, View
+from probeval.errors import MetricError
+from probeval.metrics import AnyMetric, Lists, Metric, metric_of
+from probeval.metrics.bands import band_starts, banded, worst_case
+from probeval.metrics.ties import expected
+from probeval.reliability.one_sided import noninferiority_test
+from probeval.schema import records
+
+__all__ = ["BandStudy", "BandStudyDocument", "BandedSystem", "band_study"]
+
+MARGINS = (0.01, 0.03, 0.05)  # shares of the score that may be lost; those of Yang (2019)
+ALPHA = 0.05
+
+
+class BandedSystem(TypedDict):
+    """A system with its order in bands alone.
+
+    Parameters
+    ----------
+    mean, banded, loss
+        The mean score of the order as it is, the mean over all orders within bands, and the difference.
+    p_99, p_97, p_95
+        The p-value of the one-tailed paired t test that the banded score is more than that percentage of the original.
+    """
+
+    system: str
+    mean: float
+    banded: float
+    loss: float
+    p_99: float
+    p_97: float
+    p_95: float
+
+
+class BandStudyDocument(TypedDict):
+    """What systems lose if documents are only placed in the right band of ranks.
+
+    Parameters
+    ----------
+    bands
+        The first rank of each band.
+    worst_case
+        The most that a score can lose; null for measures without such a bound.
+    """
+
+    metric: str
+    rho: float
+    bands: list[int]
+    worst_case: float | None
+    systems: list[BandedSystem]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BandStudy(Shown):
+    """The scores of systems with and without the order within bands.
+
+    Parameters
+    ----------
+    metric, rho
+        The measure, and the ratio of bands.
+    systems
+        The systems by falling mean.
+    original, banded
+        The scores of the order as it is, and the means over all orders within bands, shape (system, query).
+    starts
+        The first rank of each band, shape (band,).
+    """
+
+    metric: Metric
+    rho: float
+    systems: tuple[str, ...]
+    original: Floats
+    banded: Floats
+    starts: Ints
+
+    @property
+    def worst_case(self) -> float | None:
+        """The most that a score can lose; None for a measure without such a bound."""
+        try:
+            return worst_case(self.metric, self.rho)
+        except MetricError:
+            return None
+
+    def kept(self, margin: float, *, alpha: float = ALPHA) -> int:
+        """Return how many systems are shown to lose less than this share of their score."""
+        return int((noninferiority_test(self.banded, self.original, margin=margin)[1] <= alpha).sum())
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per system, by falling mean, the keys of :class:`BandedSystem` as columns."""
+        mean, after = self.original.mean(axis=1), self.banded.mean(axis=1)
+        tests = {
+            f"p_{round(100 * (1 - margin))}": noninferiority_test(self.banded, self.original, margin=margin)[1]
+            for margin in MARGINS
+        }
+        return pd.DataFrame({"system": self.systems, "mean": mean, "banded": after, "loss": mean - after, **tests})
+
+    def to_dict(self) -> BandStudyDocument:
+        """The study as plain data for JSON."""
+        return {
+            "metric": str(self.metric),
+            "rho": self.rho,
+            "bands": self.starts.tolist(),
+            "worst_case": self.worst_case,
+            "systems": records(self.to_frame(), BandedSystem),
+        }
+
+    def _headline(self) -> str:
+        return f"{self.metric} of {len(self.systems)} systems in bands of ratio {self.rho:g}"
+
+    def views(self) -> tuple[View, ...]:
+        """One row per system."""
+        return (View(self.to_frame(), f"{self.metric}, bands of ratio {self.rho:g}"),)
+
+    def sentences(self) -> tuple[str, ...]:
+        """The bands, the worst case, and how many systems are shown to keep most of their score."""
+        first = ", ".join(map(str, self.starts[:6].tolist()))
+        most = "" if self.worst_case is None else f" A score loses at most {self.worst_case:.4f}."
+        kept = ", ".join(f"{self.kept(margin)} keep more than {1 - margin:.0%}" for margin in MARGINS)
+        return (
+            f"Bands start at ranks {first}{', ..' if len(self.starts) > 6 else ''}; within a band any order is equally "
+            f"likely.{most}",
+            f"Of {len(self.systems)} systems, {kept} of the score (one-tailed paired t, alpha {ALPHA:g}).",
+        )
+
+
+def band_study(
+    runs: Runs,
+    judgments: Judgments,
+    metric: AnyMetric,
+    rho: float,
+    *,
+    scale: Scale | None = None,
+    depth: int | None = None,
+) -> BandStudy:
+    """Compare the scores of runs with those of the same runs known up to bands of ranks (Yang 2019, section 3.3).
+
+    Parameters
+    ----------
+    runs, judgments, metric, scale, depth
+        As in :func:`probeval.measure`.
+    rho
+        The ratio of the first ranks of neighbouring bands, above 1: with 2, the bands are 1, 2-3, 4-7, and so on.
+
+    Examples
+    --------
+    >>> from probeval.data import as_judgments, as_runs
+    >>> runs = as_runs({"a": {"q": {"d1": 3, "d2": 2, "d3": 1}, "r": {"d1": 1}}})
+    >>> study = band_study(runs, as_judgments({"q": {"d1": 0, "d2": 1, "d3": 0}, "r": {"d1": 1}}), "RR", 2)
+    >>> study.original.tolist(), study.banded.round(4).tolist()
+    ([[0.5, 1.0]], [[0.4167, 1.0]])
+    """
+    measure = metric_of(metric)
+    runs = runs.top(depth or measure.cutoff or runs.depth)
+    lists, queries = Lists.judged(runs, judgments, judgments.scale(scale))
+    rows = np.flatnonzero(np.isin(runs.queries, queries))
+    original = measure.scores(lists)
+    after = expected(measure, lists, banded(runs, rho).tie_starts[:, rows])
+    order = np.argsort(-np.round(original.mean(axis=1), 12), kind="stable")
+    return BandStudy(
+        measure,
+        rho,
+        tuple(runs.systems[i] for i in order),
+        frozen(original[order]),
+        frozen(after[order]),
+        band_starts(rho, runs.depth),
+    )
