@@ -28,7 +28,7 @@ from probeval.api.inputs import (
 from probeval.api.model_comparisons import ModelComparisons
 from probeval.api.studies import is_score_table
 from probeval.api.tested import ComparisonTests, check_system, significant_by_bounds, significant_by_draws, tested
-from probeval.api.users import agreement_named, as_rope
+from probeval.api.users import agreement_of, as_rope
 from probeval.data import Collection, Scale
 from probeval.data.scale import Gain
 from probeval.display import Shown, View
@@ -340,13 +340,13 @@ def compare(
         scores = found
     users, effects = None, ()
     if isinstance(scores, Measured):
-        agreement = _agreement(scores.metric, scores.scale, mapping)
+        agreement = agreement_of(scores.metric, scores.scale, mapping)
         users = satisfaction_with(scores, scores.metric, scores.scale, mapping)
         if users is not None:
             effects = tuple(users.compare(a, b, level=level) for a, b in combinations(systems, 2))
             extra = pd.concat([extra, effect_columns(effects)], axis=1)
     else:
-        agreement = _agreement(None, None, mapping)
+        agreement = agreement_of(None, None, mapping)
     settings = replace(settings, rope=ties_up_to)
     result = tested(scores, settings, bayes=bayes, draws=draws, target_accept=target_accept)
     extra = pd.concat([settings.noninferior(scores, result.to_frame()), extra], axis=1)
@@ -372,7 +372,7 @@ def _by_model(
             assert values is not None
             at = [drawn.systems.index(system) for system in result.systems]
             ahead = new_query_table(result.systems, values[:, at], users=users, level=level, limits=metric.limits)
-    agreement = _agreement(metric, scale, mapping)
+    agreement = agreement_of(metric, scale, mapping)
     return SystemComparisons(
         result, str(metric), effect_columns(effects), result.against, notes, agreement, effects, ahead
     )
@@ -408,12 +408,3 @@ def _is_complete(collection: Collection, metric: AnyMetric, scale: Scale | None,
         return False
     found = judged_scores(collection, as_metric(metric), scale=scale, depth=depth)
     return found.judged_pairs == found.pool
-
-
-def _agreement(metric: Metric | None, scale: Scale | None, mapping: str | None) -> Agreement | None:
-    """The preferences of users: those of the given mapping, or the published ones of the measure; None without any."""
-    from probeval.satisfaction import agreement_for
-
-    if mapping is not None:
-        return agreement_named(mapping)
-    return None if metric is None or scale is None else agreement_for(metric, scale)

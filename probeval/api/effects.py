@@ -7,11 +7,12 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pandas as pd
 
+from probeval.api.users import agreement_of
 from probeval.arrays import Floats
 from probeval.data import Scale
 from probeval.errors import SatisfactionError
 from probeval.metrics import Measured, Metric
-from probeval.satisfaction import Noticed, Satisfaction, agreement_for, load_mapping, mapping_for, predict_query
+from probeval.satisfaction import Noticed, Satisfaction, load_mapping, mapping_for, predict_query
 from probeval.scores import Scores
 
 __all__ = ["effect_columns", "new_query_table", "readable_effects", "satisfaction_with"]
@@ -30,7 +31,7 @@ def satisfaction_with(
         return None
     try:
         mapped = mapping_for(metric, scale) if mapping is None else load_mapping(mapping)
-        return Satisfaction.of(scores, mapped, agreement=agreement_for(metric, scale))
+        return Satisfaction.of(scores, mapped, agreement=agreement_of(metric, scale, mapping))
     except SatisfactionError:
         if mapping is not None:
             raise

@@ -16,7 +16,7 @@ from probeval.selection import Goal
 if TYPE_CHECKING:
     from probeval.satisfaction import Agreement
 
-__all__ = ["agreement_named", "as_goal_metric", "as_rope"]
+__all__ = ["agreement_named", "agreement_of", "as_goal_metric", "as_rope"]
 
 
 def as_goal_metric(
@@ -47,6 +47,15 @@ def agreement_named(mapping: str) -> Agreement | None:
     from probeval.satisfaction import load_agreement, published_agreements
 
     return load_agreement(mapping) if is_users_file(mapping) else published_agreements().get(mapping)
+
+
+def agreement_of(metric: Metric | None, scale: Scale | None, mapping: str | None) -> Agreement | None:
+    """The preferences of users: those of the given mapping, or the published ones of the measure; None without any."""
+    from probeval.satisfaction import agreement_for
+
+    if mapping is not None:
+        return agreement_named(mapping)
+    return None if metric is None or scale is None else agreement_for(metric, scale)
 
 
 def _not_of_lists(rope: str, measure: str) -> SatisfactionError:

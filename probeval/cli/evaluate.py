@@ -300,7 +300,7 @@ def _bands(
     ratio: float,
     qrels: Path | None,
     scale: str | None,
-    gain: GainName | None,
+    gain: str | None,
     depth: int | None,
     order: OrderName,
     output_format: OutputFormat,
@@ -316,7 +316,7 @@ def _bands(
     collection = as_collection(runs, qrels=qrels, scale=as_scale(scale), order=order.value, progress=talk.progress)
     judgments = required_judgments(collection)
     grades = judgments.scale(as_scale(scale))
-    grades = grades if gain is None else grades.with_gain(gain.value)
+    grades = grades if gain is None else grades.with_gain(gain)
     study = band_study(collection.runs, judgments, metrics[0], ratio, scale=grades, depth=depth)
     for sentence in study.sentences():
         talk(sentence)
