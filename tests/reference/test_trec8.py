@@ -1,7 +1,7 @@
 """Figures of Yang (2019) on TREC-8, as far as the stored data reach.
 
 The scores of the ad hoc tracks are complete; of the runs only the first 100 documents of a topic are stored, in
-trec_eval's order, where the thesis broke ties by the rank in the file. What differs for that is in docs/theory/errata.md.
+trec_eval's order, where the thesis broke ties by the rank in the file. docs/theory/errata.md has what differs.
 """
 
 from __future__ import annotations
