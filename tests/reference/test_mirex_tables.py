@@ -1,7 +1,7 @@
 """Tables of Urbano (2013), chapters 4 to 6, on the one edition of MIREX that is stored.
 
-Chapters 4 and 5 have figures over the editions 2007, 2009, 2010 and 2011, of 53 systems and 352 comparisons; the edition
-of 2011 has 18 and 153 of them. Tolerances are what one edition differs by; docs/theory/errata.md says more.
+Chapters 4 and 5 have figures over the editions 2007, 2009, 2010 and 2011, of 53 systems and 352 comparisons; that of
+2011 has 18 and 153 of them. Tolerances are what one edition differs by; docs/theory/errata.md says more.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def campaign(data):
 )
 def test_tables_4_4_and_4_5_distributions_of_scores(campaign, scale, metric):
     scores = measure(campaign.runs, campaign.judgments, metric, scale=campaign.scale(Scale.parse(scale)))
-    trials, off = (5, 0.2) if (scale, metric) in QUICK else (40, 0.15)
+    trials, off = (5, 0.2) if (scale, metric) in QUICK else (40, 0.16)
     for n, printed in zip((50, 20), OMEGA[scale, metric], strict=True):
         found = goodness_of_fit(scores.values, n=n, rng=np.random.default_rng(1), trials=trials)["omega"]
         np.testing.assert_allclose(found[FAMILIES], printed, rtol=off)
@@ -120,7 +120,7 @@ def test_table_5_4_measures_by_their_power(campaign):
         scores = measure(campaign.runs, campaign.judgments, metric).values
         found[metric] = rates = split_half(scores, splits=60, rng=np.random.default_rng(2)).rates()
         assert quiet - 0.075 < rates["nonsignificance"] < quiet
-        assert success < rates["success"] < success + 0.05
+        assert success < rates["success"] < success + 0.06
         assert rates["conflict"] < conflict
     power = sorted(found, key=lambda metric: found[metric]["nonsignificance"])
     assert power[:2] == ["CG@5", "GAP@5"]  # as published
