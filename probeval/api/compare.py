@@ -338,7 +338,8 @@ def compare(
             )  # fmt: skip
             extra["p_significant"] = significant_by_draws(drawn.joint.query_draws, drawn.systems, systems, level)
         scores = found
-    users, effects = None, ()
+    users: Satisfaction | None = None
+    effects: tuple[Noticed, ...] = ()
     if isinstance(scores, Measured):
         agreement = agreement_of(scores.metric, scores.scale, mapping)
         users = satisfaction_with(scores, scores.metric, scores.scale, mapping)
@@ -361,7 +362,8 @@ def _by_model(
     """Return the comparisons by a model, with their effect on users and the prediction for a new query."""
     evaluation = result.evaluation
     metric, scale, level = evaluation.scores.metric, evaluation.choice.scale, evaluation.level
-    users, effects, ahead = None, (), None
+    effects: tuple[Noticed, ...] = ()
+    ahead = None
     if new_query or mapping is not None or _is_mapped(metric, scale):
         drawn = draw_queries(evaluation.state)
         users = satisfaction_with(drawn, metric, scale, mapping)

@@ -123,7 +123,8 @@ class ComparisonTests:
                 values[kept], baseline, margin=self.margin, method=method, samples=self.samples, rng=stream(self.seed)
             )
         p = adjust(p, self.correction or "holm")
-        shown = np.where(with_baseline, np.where(p < 1 - self.level, "yes", "open"), None)
+        words = ["yes" if value < 1 - self.level else "open" for value in p]
+        shown = [word if tested else None for word, tested in zip(words, with_baseline, strict=True)]
         return pd.DataFrame({"p_noninferior": p, "noninferior": shown}, index=pairs.index)
 
 

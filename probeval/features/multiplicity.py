@@ -222,8 +222,8 @@ def multiplicity(collection: Collection, *, depth: int) -> Multiplicity:
         len(runs.systems),
         np.array(least),
         np.minimum(most, len(runs.systems)),
-        frozen(np.bincount(band, weights=pairs, minlength=len(most))),
-        frozen(np.bincount(band, weights=hits, minlength=len(most))),
+        frozen(np.bincount(band, weights=pairs, minlength=len(most)).astype(float)),
+        frozen(np.bincount(band, weights=hits, minlength=len(most)).astype(float)),
         intercept,
         slope,
     )

@@ -137,7 +137,7 @@ def test_a_picture(run, tmp_path):
         (("--policy", "gian:uniform"), "Did you mean 'gain'?"),
         (("--policy", "mtc:none"), "uniform, empirical, independent, hierarchical or a card."),
         (("--policy", "mtc:nothing"), "lists those that ship; --import FILE adds your own."),
-        (("--stop", "sure=.9"), "confidence, every, best, halfwidth, budget, hours, cost, seconds, price."),
+        (("--stop", "sure=.9"), "confidence, every, best, halfwidth, sd, error, budget, hours, cost, seconds, price."),
         (("--goal", "pair:a,b"), "No system 'a' to compare."),
         (("--method", "taylor"), "for ratios of weighted gains such as nDCG@10, not for DCG@5."),
         (("--noise", "2"), "Noise is the probability of a wrong grade, between 0 and 1; got 2."),
@@ -255,14 +255,14 @@ def test_a_rope_ends_it_sooner(run):
     assert by_users["judged"] == 0  # half of the users notice a difference of .4: none is that large
 
 
-def test_errors_are_learned_and_used(probeval, campaign, tmp_path):
+def test_errors_are_learned_and_used(probeval, folders, tmp_path):
     file = tmp_path / "errors.json"
-    asked = (campaign / "runs", "--qrels", campaign / "qrels.txt", "--metric", "DCG@5", "--goal", "scores")
-    said = probeval("simulate", *asked, "--policy", "variance:uniform", "--stop", "sd=.001", "--batch", "20",
-                    "--learn-errors", file)  # fmt: skip
+    first = folders[0]
+    asked = (first / "runs", "--qrels", first / "qrels.txt", "--metric", "DCG@5", "--goal", "scores")
+    learn = ("simulate", *asked, "--policy", "variance:uniform", "--stop", "sd=.001", "--batch", 20, "--jobs", 1)
+    said = probeval(*learn, "--learn-errors", file)
     assert "DCG@5 by Uniform, 1 campaigns; the error is .05 at a stated sd of" in said.err
-    again = probeval("simulate", *asked, "--policy", "variance:uniform", "--stop", "sd=.001", "--batch", "20",
-                     "--learn-errors", file)  # fmt: skip
+    again = probeval(*learn, "--learn-errors", file)
     assert again.code == 1
     assert "in both" in again.err
     used = probeval("next", *asked, "--model", "uniform", "--stop", "error=.9", "--errors", file, "--format", "json")
