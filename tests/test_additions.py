@@ -285,7 +285,7 @@ def test_formats_that_cannot_be_are_refused(outside):
     read = outside.read_judgments
     with pytest.raises(DataError, match="'qrels' is a format of probeval"):
         register_format(FileFormat("qrels", "mine", Judgments, read))
-    with pytest.raises(DataError, match="must hold Runs, Judgments or LabelTable"):
+    with pytest.raises(DataError, match="must hold Runs, Judgments, LabelTable or PairAnswers"):
         register_format(FileFormat("mine", "mine", dict, read))
     before = len(FORMATS)
     outside.formats[1] = register_format(replace(outside.formats[1], summary="again"))

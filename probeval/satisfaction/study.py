@@ -91,7 +91,7 @@ class UserStudy(Shown):
     >>> stated = Preferences(a, b, np.where(sees, np.where(a > b, "a", "b"), fine))
     >>> study = UserStudy(ListAnswers.of(stated))
     >>> study
-    <UserStudy: 2,000 answers, 660 preferences>
+    <UserStudy: 2,000 answers, 663 preferences>
     >>> study.noticeable
     0.5
     """

@@ -150,7 +150,7 @@ class Satisfaction(Shown):
     >>> users.p_success("new").mean
     0.75
     >>> print(users.compare("new", "old"))
-    new - old: P(Sat) +0.1668 [-0.0768, +0.4105]; of 100 users on one query 28 prefer new, 4 old, 68 neither
+    new - old: P(Sat) +0.1668 [-0.0768, +0.4105], ...; of 100 users on one query 28 prefer new, 4 old, 68 neither
     """
 
     scores: Floats

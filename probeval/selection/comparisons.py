@@ -65,7 +65,7 @@ class Preference(Brief):
     Examples
     --------
     >>> Preference(slope=1.0, tie=0.0).information(np.zeros(2), np.array([0.0, 100.0])).round(4)
-    array([0.25  , 0.0062])
+    array([0.2497, 0.0062])
     """
 
     slope: float = 0.7

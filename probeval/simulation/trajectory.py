@@ -171,7 +171,7 @@ class Trajectory(Shown):
         return next((s.judged for s in self.steps if s.confidence >= confidence), None)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per batch: judged, confidence, accuracy, tau, significant."""
+        """Return one row per batch: judged, confidence, accuracy, tau, significant, sd and mae of scores."""
         return pd.DataFrame([vars(step) for step in self.steps])
 
     def _headline(self) -> str:

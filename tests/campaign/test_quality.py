@@ -206,7 +206,7 @@ def test_exports_mark_answers_and_readers_leave_them_out(make: Make, put: Callab
 
 def test_bad_gold_gets_one_line(make: Make, put: Callable[[str, str], Path]):
     campaign = make()
-    with pytest.raises(CampaignError, match=r"Gold: no query 'q9' in this campaign\. Did you mean"):
+    with pytest.raises(CampaignError, match=r"Gold pairs: no query 'q9' in this campaign\. Did you mean"):
         campaign.change_gold("eve", {"q9": {"d": 1.0}})
     with pytest.raises(CampaignError, match="The grades of the scale graded:2 are 0, 1, 2; got 5"):
         campaign.change_gold("eve", {"q1": {"d": 5.0}})

@@ -201,7 +201,7 @@ def test_bayes(probeval, table, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--bayes", "--method", "t"), "leave out --method and --correction"),
+        (("--bayes", "--method", "t"), "leave out --method, --correction, --alternative, --target and --noninferior"),
         (("--method", "tukey", "--correction", "holm"), "takes no correction"),
         (("--model", "uniform"), "not to a table of scores"),
         (("--target-accept", ".9"), "for the sampler of --bayes"),

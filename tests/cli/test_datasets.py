@@ -21,7 +21,7 @@ def test_judgments_and_texts_by_id(dataset, probeval, put, tmp_path):
     )  # fmt: skip
     assert (said.code, "2 of 2 queries have a text." in said.err) == (0, True), said.err
     said = probeval("campaign", "import", store, dataset, "--format", "json")
-    assert json.loads(said.out) == {"judgments": 3, "assessors": dataset, "labelled": 0, "machines": ""}
+    assert json.loads(said.out) == {"judgments": 3, "assessors": dataset, "labelled": 0, "machines": "", "answers": 0}
     again = probeval("campaign", "import", store, dataset)
     assert (again.code, "irds:mine/test: already imported" in again.err) == (1, True)
     with Campaign.open(str(store)) as campaign:

@@ -202,12 +202,12 @@ def test_ties_within_the_rope_end_the_judging(asked):
     ("rope", "says"),
     [
         ("-1", "A rope is a difference of at least 0, or users=SHARE (users=.5), got '-1'."),
-        ("users=.5", "no preferences of users are published for DCG@5 on the scale fine. Borrow some with --mapping"),
+        ("users=.5", "no preferences of users are published for nDCG@5 on the scale fine. Borrow some with --mapping"),
     ],
 )
 def test_a_rope_that_means_nothing_is_one_line(probeval, folder, rope, says):
     said = probeval(
-        "next", folder / "runs", "--metric", "DCG@5", "--scale", "fine", "--model", "uniform", "--rope", rope
+        "next", folder / "runs", "--metric", "nDCG@5", "--scale", "fine", "--model", "uniform", "--rope", rope
     )
     assert said.code == 1
     assert says in said.err.splitlines()[-1]

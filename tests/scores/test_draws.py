@@ -87,7 +87,7 @@ def test_bad_questions(campaign, believe):
         evaluate(campaign.runs, relevance, "AP", method="drawz")
     with pytest.raises(MetricError, match="P needs a cutoff"):
         evaluate(campaign.runs, relevance, "P")
-    with pytest.raises(MetricError, match="not linear"):
+    with pytest.raises(MetricError, match="not a weighted sum of gains"):
         evaluate(campaign.runs, relevance, "AP", method="moments")
     with pytest.raises(DataError, match="all of their pairs"):
         evaluate(campaign.runs, believe(campaign.runs.top(2), Scale.graded(2), 1), "AP")

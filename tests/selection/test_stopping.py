@@ -114,13 +114,14 @@ def test_every_rule_against_the_scores(state):
         "every": ranking.pair_confidence[upper].min(),
         "best": ranking.p_near_best.max(),
         "halfwidth": max(np.ptp(some.scores[s].interval(0.95)) for s in some.scores.systems) / 2,
+        "sd": np.sqrt(np.mean(some.scores.variance)),
         "budget": 12,
         "hours": 12 * 30 / 3600,
         "cost": 12 * 0.5,
     }
-    assert set(expected) == set(RULES)
+    assert {*expected, "error"} == set(RULES)  # errors have a test of their own
     check = Stopping.parse(
-        "confidence=1,every=1,best=1,halfwidth=0,budget=99,hours=9,cost=99,seconds=30,price=.5"
+        "confidence=1,every=1,best=1,halfwidth=0,sd=0,budget=99,hours=9,cost=99,seconds=30,price=.5"
     ).check(some)
     assert check.values == pytest.approx(expected)
     assert not check.reached
@@ -131,7 +132,7 @@ def test_every_rule_against_the_scores(state):
         held = Stopping.parse(f"{name}={float(value)!r}{rates}").check(some)
         assert held.reached, name
         assert held.progress == 1.0
-        factor = 0.99 if name == "halfwidth" else 1.01
+        factor = 0.99 if name in ("halfwidth", "sd") else 1.01
         harder = min(value * factor, 1.0) if name in ("confidence", "every", "best") else value * factor
         assert not Stopping.parse(f"{name}={float(harder)!r}{rates}").check(some).reached, name
 
@@ -268,5 +269,5 @@ def test_names_that_no_rule_can_have(name, monkeypatch):
 
 def test_every_rule_says_what_it_is():
     assert all(name == rule.name and rule.summary and type(rule).__doc__ for name, rule in RULES.items())
-    assert {name for name, rule in RULES.items() if rule.at_most} == {"halfwidth"}
+    assert {name for name, rule in RULES.items() if rule.at_most} == {"halfwidth", "sd", "error"}
     assert {name: rule.rate.name for name, rule in RULES.items() if rule.rate} == {"hours": "seconds", "cost": "price"}

@@ -95,7 +95,9 @@ def test_tables_have_a_row_a_course_batch_or_checkpoint(small):
     one = made((0, 0.5, 0.0), (10, 0.9, 0.95), stop=1, points=[point, replace(point, judged=3)])
     two = made((0, 0.5, 0.0), seed=1, policy="random")
     result = Simulation((one, two))
-    assert one.to_frame().columns.tolist() == ["judged", "confidence", "accuracy", "tau", "significant"]
+    assert one.to_frame().columns.tolist() == [
+        "judged", "confidence", "accuracy", "tau", "significant", "sd", "mae",
+    ]  # fmt: skip
     assert one.to_frame()["judged"].tolist() == [0, 10]
     assert result.to_frame()[["policy", "model", "seed", "judged"]].to_numpy().tolist() == [
         ["gain", "uniform", 0, point.judged],

@@ -21,7 +21,7 @@ POINT = {
     "judged", "fraction", "confidence", "accuracy", "accuracy_significant", "tau", "rho", "rmse_difference", "mae",
     "calibration_error", "calibration_excess", "calibration_p", "coverage", "centred_coverage", "level_z",
 }  # fmt: skip
-MORE_POINT = {"accuracy_p", "centred_coverage_null05"}
+MORE_POINT = {"accuracy_p", "sd", "centred_coverage_null05"}
 STOP = {"reached", "judged", "fraction", "confidence", "accuracy", "tau"}
 
 

@@ -116,10 +116,10 @@ def test_a_form_sent_twice_counts_once(open_page, study):
     page = client.get("/")
     one, two = answered(client, page), answered(client, page)
     assert (one.status, two.status) == (200, 200)
-    assert len(study.state.compared) == 1
+    assert len(study.state.lists_compared) == 1
     assert answered(client, page, "right").status == 422
     assert answered(client, page, request="other").status == 422  # the question is answered
-    assert len(study.state.compared) == 1
+    assert len(study.state.lists_compared) == 1
 
 
 def test_undo_shows_the_question_again(open_page, study):
@@ -129,7 +129,7 @@ def test_undo_shows_the_question_again(open_page, study):
     undo = second.form("/undo")
     back = client.post("/undo", undo)
     assert fields(back)["question"] == fields(first)["question"]
-    assert not study.state.compared
+    assert not study.state.lists_compared
     assert 'action="/undo"' not in back.text
 
 
@@ -138,7 +138,7 @@ def test_without_the_script_steps_redirect(open_page, study):
     page = client.get("/")
     sent = client.post("/judge", {**fields(page), "choice": "same", "good": "no"}, {"x-part": ""})
     assert (sent.status, sent.headers["location"]) == (303, "/")
-    (event,) = study.state.compared.values()
+    (event,) = study.state.lists_compared.values()
     assert (event.choice, event.good, event.seconds) == ("same", False, None)
 
 
@@ -159,7 +159,7 @@ def test_without_the_script_steps_redirect(open_page, study):
 def test_wrong_forms_are_refused(open_page, study, change, status):
     client = open_page()
     assert answered(client, client.get("/"), **{"choice": "left", "good": "yes", **change}).status == status
-    assert not study.state.compared
+    assert not study.state.lists_compared
 
 
 def test_strangers_sign_in_first(open_page, study):
@@ -169,7 +169,7 @@ def test_strangers_sign_in_first(open_page, study):
     assert stranger.post("/judge", {"question": "0", "choice": "left", "good": "yes"}).status == 401
     ann, eve = open_page(ANN), open_page(EVE)
     answered(ann, ann.get("/"))
-    assert {event.by for event in study.state.compared.values()} == {"ann"}
+    assert {event.by for event in study.state.lists_compared.values()} == {"ann"}
     forged = {**fields(eve.get("/")), "choice": "left", "good": "yes"}
     assert ann.post("/judge", forged).status == 403
     assert ann.get("/", {"host": "evil.test"}).status == 421
@@ -232,7 +232,7 @@ def test_twenty_pairs_by_keys_alone(browser: Browser, served: str, study: Study)
     assert page.locator("h1").inner_text() == "Thank you, that was all"
     assert not wrong
     assert page.evaluate("window.stolen") is None
-    events = [event for event in study.state.compared.values() if isinstance(event, ListsCompared)]
+    events = [event for event in study.state.lists_compared.values() if isinstance(event, ListsCompared)]
     assert len(events) == 24
     assert all(event.seconds is not None for event in events)
     assert UserStudy(study.answers()).users[0].right >= 3
