@@ -44,8 +44,8 @@ OUT = {
 MOMENTS = {FINE: (43.41, 900.4), BROAD: (0.8959, 0.6338)}  # of the grades of past editions, section 7.2.1
 JUD = {FINE: (0.7954, 1.28, 20.78), BROAD: (0.9789, 2.3928, 14.3626)}
 PUBLISHED = (
-    "Coefficients of Table A.1 in J. Urbano, Evaluation in Audio Music Similarity, PhD thesis, 2013. The shares have the "
-    "means and variances of its section 7.2.1; on the Fine scale, their form is that of MIREX 2011."
+    "Coefficients of Table A.1 in J. Urbano, Evaluation in Audio Music Similarity, PhD thesis, 2013. The shares have "
+    "the means and variances of its section 7.2.1; on the Fine scale, their form is that of MIREX 2011."
 )
 MUSIC = "Fitted on MIREX Audio Music Similarity: short lists (top 5) of music clips with artist and genre known."
 INDEPENDENT = "Pairs are taken as independent, so confidence built on it is too high."
