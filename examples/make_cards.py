@@ -9,10 +9,13 @@ import sys
 from itertools import chain
 from pathlib import Path
 
+import numpy as np
 from evidence import CAMPAIGNS, LEARNED, past_campaigns
+from scipy.optimize import root
 
+from probeval.arrays import Floats
 from probeval.data import Judgments, LabelTable, read_campaign, read_graded_labels
-from probeval.relevance import Card, Empirical, FittedOrdinal, Uniform, fit_card, write_card
+from probeval.relevance import Card, Empirical, FittedOrdinal, fit_card, write_card
 from probeval.relevance.learning.fit import TEXT_JUD, TEXT_OUT, hierarchical_card
 from probeval.relevance.learning.outside import fit_outside
 
@@ -38,8 +41,12 @@ OUT = {
     FINE: (-17.4721, 0.1336, 26.4550, 2.9111, 2.0443, 5.4544, -3.4851),
     BROAD: (-19.7968, -0.3227, 29.6378, 3.2530, 1.8975, 5.4055, -2.9606),
 }
+MOMENTS = {FINE: (43.41, 900.4), BROAD: (0.8959, 0.6338)}  # of the grades of past editions, section 7.2.1
 JUD = {FINE: (0.7954, 1.28, 20.78), BROAD: (0.9789, 2.3928, 14.3626)}
-PUBLISHED = "Coefficients of Table A.1 in J. Urbano, Evaluation in Audio Music Similarity, PhD thesis, 2013."
+PUBLISHED = (
+    "Coefficients of Table A.1 in J. Urbano, Evaluation in Audio Music Similarity, PhD thesis, 2013. The shares have "
+    "the means and variances of its section 7.2.1; on the Fine scale, their form is that of MIREX 2011."
+)
 MUSIC = "Fitted on MIREX Audio Music Similarity: short lists (top 5) of music clips with artist and genre known."
 INDEPENDENT = "Pairs are taken as independent, so confidence built on it is too high."
 LEAK = (
@@ -55,20 +62,41 @@ def published(
     return FittedOrdinal(terms, zeros, ones, coefficients, {levels: cuts})
 
 
-def published_cards() -> list[Card]:
+def tilted(shares: Floats, grades: Floats, mean: float, variance: float) -> Floats:
+    """Return shares of this mean and variance, as close to the given ones as can be: q times exp(a g + b g^2)."""
+    centred = (grades - mean) / variance**0.5
+    columns = np.stack([centred, centred**2 - 1])
+
+    def moved(by: Floats) -> Floats:
+        weights = shares * np.exp(by @ columns)
+        return np.asarray(weights / weights.sum())
+
+    return moved(root(lambda by: columns @ moved(by), np.zeros(2), tol=1e-12).x)
+
+
+def music_shares(data: Path) -> Empirical:
+    """Return the shares of grades in past editions of MIREX: those of 2011, with the moments of all editions."""
+    past = Empirical.fit([read_campaign(data / "mirex2011")], depth=5).share(FINE)
+    fine = tilted(past, np.arange(5.0, 100.0, 10.0), *MOMENTS[FINE])
+    mean, variance = MOMENTS[BROAD]
+    top = (variance + mean**2 - mean) / 2  # three shares follow from two moments
+    return Empirical({BROAD: (1 - mean + top, mean - 2 * top, top), FINE: tuple(map(float, fine))})
+
+
+def published_cards(shares: Empirical) -> list[Card]:
     cards = []
     for levels, scale in ((FINE, "fine"), (BROAD, "broad")):
         out = published(OUT_TERMS, OUT[levels], levels, OUT_CUTS[levels])
         jud = published(JUD_TERMS, JUD[levels], levels, JUD_CUTS[levels])
         facts = {"scale": "fine" if levels == FINE else "graded:2", "depth": 5, "made": PUBLISHED}
         title = f"Relevance of music clips from outputs and metadata, {scale} grades, as published."
-        cards.append(Card(f"mirex-out-{scale}", title, [out, Uniform()], limits=(MUSIC,), **facts))
+        cards.append(Card(f"mirex-out-{scale}", title, [out, shares], limits=(MUSIC,), **facts))
         title = f"Relevance of music clips from judgments so far, {scale} grades, as published (with its leak)."
-        cards.append(Card(f"mirex-jud-{scale}-published", title, [jud, out, Uniform()], limits=(LEAK, MUSIC), **facts))
+        cards.append(Card(f"mirex-jud-{scale}-published", title, [jud, out, shares], limits=(LEAK, MUSIC), **facts))
     return cards
 
 
-def music_card(data: Path) -> Card:
+def music_card(data: Path, shares: Empirical) -> Card:
     fitted = fit_card(
         [read_campaign(data / "mirex2011")],
         name="mirex-jud-fine",
@@ -79,7 +107,7 @@ def music_card(data: Path) -> Card:
         limits=(MUSIC, INDEPENDENT),
         made=MADE,
     )
-    models = [*(m for m in fitted.models if not isinstance(m, Empirical)), Uniform()]
+    models = [*(m for m in fitted.models if not isinstance(m, Empirical)), shares]
     return Card(**{**{f: getattr(fitted, f) for f in fitted.__dataclass_fields__}, "models": models})
 
 
@@ -161,7 +189,9 @@ if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit("usage: python examples/make_cards.py DATA")
     folder = Path(sys.argv[1])
-    for card in chain(published_cards(), [music_card(folder)], text_cards(folder), hierarchical_cards(folder)):
+    shares = music_shares(folder)
+    music = [*published_cards(shares), music_card(folder, shares)]
+    for card in chain(music, text_cards(folder), hierarchical_cards(folder)):
         write_card(card, MODELS / card.name)
         print(card.name)
     campaigns = [read_campaign(folder / name) for name in CAMPAIGNS | LEARNED]

@@ -43,14 +43,22 @@ def expect_same(made: Card, shipped: Card) -> None:
 
 
 def test_published_cards_are_as_the_script_makes_them():
-    for made in script("make_cards").published_cards():
+    for made in script("make_cards").published_cards(load_card("mirex-jud-fine").models[-1]):
         expect_same(made, load_card(made.name))
+
+
+def test_music_shares_are_as_the_script_makes_them(data):
+    if not (data / "mirex2011").is_dir():
+        pytest.skip("mirex2011 is not in the data folder")
+    made, shipped = script("make_cards").music_shares(data), load_card("mirex-jud-fine").models[-1]
+    for levels in (3, 10):
+        np.testing.assert_allclose(made.share(levels), shipped.share(levels), atol=1e-8)
 
 
 @pytest.mark.validation
 def test_fitted_cards_are_as_the_script_makes_them(data):
     make = script("make_cards")
-    for made in [make.music_card(data), *make.text_cards(data)]:
+    for made in [make.music_card(data, make.music_shares(data)), *make.text_cards(data)]:
         expect_same(made, load_card(made.name))
 
 

@@ -114,7 +114,7 @@ def test_every_rule_against_the_scores(state):
         "every": ranking.pair_confidence[upper].min(),
         "best": ranking.p_near_best.max(),
         "halfwidth": max(np.ptp(some.scores[s].interval(0.95)) for s in some.scores.systems) / 2,
-        "sd": np.sqrt(np.mean(some.scores.variance)),
+        "sd": np.sqrt(np.mean([some.scores[s].variance() for s in some.scores.systems])),
         "budget": 12,
         "hours": 12 * 30 / 3600,
         "cost": 12 * 0.5,

@@ -108,10 +108,10 @@ def choose_model(
     elif name == "uniform":
         model = FallbackModel([Uniform()])
     elif name == "empirical":
-        card = load_card("text-jud")
+        card, why = _past(collection, scale)
         model = FallbackModel([_past_shares(card)])
     elif name is not None and is_label_model(name):
-        model = label_model(name, collection.labels, _past_shares(load_card("text-jud")))
+        model = label_model(name, collection.labels, _past_shares(_past(collection, scale)[0]))
     elif name is not None and name.partition(":")[0] == "ppi":
         raise ModelError("ppi is a method of scores, not a relevance model: use --model labels --method ppi.")
     elif name is not None and (added := find_added(name)) is not None:
@@ -134,6 +134,14 @@ def choose_model(
         why = describe_labels(name, collection.labels, known)
     label = name if name in ("uniform", "empirical") or card is None else card.name
     return Choice(str(label), model, why, known, source, card)
+
+
+def _past(collection: Collection, scale: Scale | None) -> tuple[Card, str]:
+    """Return the card with the shares of grades in past campaigns of this kind of material, and their origin."""
+    fine = _scale(collection, scale, None)[0].bins is not None
+    if fine or set(collection.has.get("metadata", ())) >= MUSIC_GROUPS:
+        return load_card(MUSIC["independent"]), "the shares of grades in past music campaigns (MIREX)."
+    return load_card(TEXT["independent"]), "the shares of grades in past text campaigns."
 
 
 def _past_shares(card: Card) -> Empirical:
