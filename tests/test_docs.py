@@ -373,7 +373,9 @@ def test_the_number_of_measures_is_right() -> None:
 def test_the_readme_has_ten_tasks_of_at_most_three_lines():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     section = text.split("## Ten tasks in Python")[1].split("\n## ")[0]
-    tasks = re.findall(r"^(\d+)\. [^\n]+\n\n(?:<!-- long[^\n]+\n)?```python\n(.*?)```", section, re.MULTILINE | re.DOTALL)
+    tasks = re.findall(
+        r"^(\d+)\. [^\n]+\n\n(?:<!-- long[^\n]+\n)?```python\n(.*?)```", section, re.MULTILINE | re.DOTALL
+    )
     assert [int(number) for number, _ in tasks] == list(range(1, 11))
     for number, code in tasks:
         assert len(code.strip().splitlines()) <= 3, number
