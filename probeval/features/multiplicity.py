@@ -157,7 +157,7 @@ def fit_multiplicity(number: ArrayLike, pairs: ArrayLike, relevant: ArrayLike) -
     --------
     >>> a, b = fit_multiplicity([1, 2, 4], [100, 100, 100], [10, 20, 40])
     >>> round(a, 3), round(b, 3)
-    (-2.228, 0.905)
+    (-2.245, 0.911)
     """
     x, n, k = (np.asarray(v, dtype=float) for v in (np.log2(np.asarray(number, dtype=float)), pairs, relevant))
     design = np.stack([np.ones_like(x), x], axis=1)

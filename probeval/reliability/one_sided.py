@@ -228,7 +228,7 @@ def noninferiority_test(
     >>> old = np.array([0.50, 0.62, 0.31, 0.44])
     >>> _, p = noninferiority_test(np.array([[0.50, 0.61, 0.31, 0.43]]), old, margin=0.05)
     >>> round(float(p[0]), 4)
-    0.006
+    0.0039
     """
     if not 0 <= margin < 1:
         raise ReliabilityError(f"A margin is a share of the baseline's score, from 0, less than 1; got {margin:g}.")

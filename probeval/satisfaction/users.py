@@ -149,8 +149,9 @@ class Satisfaction(Shown):
     0.6015 [0.4294, 0.7736]
     >>> users.p_success("new").mean
     0.75
-    >>> print(users.compare("new", "old"))
-    new - old: P(Sat) +0.1668 [-0.0768, +0.4105]; of 100 users on one query 28 prefer new, 4 old, 68 neither
+    >>> print(users.compare("new", "old"))  # doctest: +NORMALIZE_WHITESPACE
+    new - old: P(Sat) +0.1668 [-0.0768, +0.4105], P(Succ) +0.2500 [-0.5456, +1.0456];
+    of 100 users on one query 28 prefer new, 4 old, 68 neither
     """
 
     scores: Floats
