@@ -48,7 +48,7 @@ $$P(l) = F(\\lambda (g_l - g_r) - \\log 3), \\qquad P(r) = F(\\lambda (g_r - g_l
 and otherwise "equal", with $F$ the logistic function: half of the answers about documents of one grade are "equal". Of
 documents one grade apart the better one is preferred with probability {better}, and the other one with
 {worse}, if $\\lambda$ is {slopes}. A grade takes {grade:g} seconds, a preference {preference:g}. The model of relevance
-is fitted to all other campaigns, as in [the evidence of judging](evidence-judging.md); it does not know $\\lambda$.
+is fitted to all other campaigns, as in [the evidence of judging](evidence-judging.md).
 
 *hours*, *grades* and *preferences* are those after which Kendall's tau with the true ranking by DCG@10 stays at .9
 for 100 more answers, with {seeds}. *reached* is the number of seeds that got there within the time tried: {tried}.

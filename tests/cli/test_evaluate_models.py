@@ -318,7 +318,7 @@ def test_errors_are_one_line(probeval, folder, tmp_path, put):
     arguments = ["evaluate", folder / "runs", *INDEPENDENT, "--metric", "nDCG@5", "--quiet"]
     expect_refusal(probeval(*arguments, "--model", "text-owt"), "No model 'text-owt'. Did you mean 'text-out'?")
     expect_refusal(probeval(*arguments, "--model", put("card.json", "{}")), "not a model card: it names no schema.")
-    expect_refusal(probeval(*arguments, "--method", "moments"), "nDCG@5 is not linear")
+    expect_refusal(probeval(*arguments, "--method", "moments"), "nDCG@5 is not a weighted sum of gains")
     expect_refusal(probeval(*arguments, "--method", "exact", "--scale", "graded:2"), "has no exact form")
     marginal = [
         "evaluate",
