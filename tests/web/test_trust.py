@@ -315,7 +315,9 @@ def test_pages_that_are_open_while_the_campaign_changes(browser: Browser, campai
     _press(ann, "2")  # the page that was open goes on
 
     campaign.change("eve", stopping="confidence=.97")
+    ann.bring_to_front()  # a page in the background does not ask for news
     ann.get_by_text("target 0.97").first.wait_for(timeout=60_000)
+    olga.bring_to_front()
     olga.get_by_text("target 0.97").first.wait_for(timeout=60_000)
     _press(ann, "1")
 
