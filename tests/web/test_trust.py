@@ -289,7 +289,7 @@ def _press(page: Page, key: str) -> None:
     page.wait_for_function("n => Number(document.getElementById('page').dataset.turn || 0) > n", arg=turn)
 
 
-@pytest.mark.slow
+@pytest.mark.validation  # on two busy cores the news took more than a minute, twice
 def test_pages_that_are_open_while_the_campaign_changes(browser: Browser, campaign: Campaign, serve: Serve):
     """A late run, a higher target, a revocation: the pages tell, and no judgment is lost. Keys only."""
     campaign.change("eve", stopping="confidence=.5")
