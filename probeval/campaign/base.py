@@ -25,6 +25,7 @@ from probeval.campaign.events import (
 )
 from probeval.campaign.gold import GoldList, checked_gold, checked_orders, gold_of, read_gold, read_gold_orders
 from probeval.campaign.log import Log
+from probeval.campaign.opened import Opened
 from probeval.campaign.owner_decisions import (
     AddRuns,
     AssignTopics,
@@ -36,7 +37,6 @@ from probeval.campaign.owner_decisions import (
     ChangeSettings,
 )
 from probeval.campaign.parsing import as_name, as_owners, as_texts
-from probeval.campaign.people import People
 from probeval.campaign.setup import Setup
 from probeval.campaign.state import State
 from probeval.data.collection import Collection
@@ -47,7 +47,7 @@ from probeval.data.scale import Scale
 __all__ = ["CampaignBase"]
 
 
-class CampaignBase:
+class CampaignBase(Opened):
     """The state of a campaign, and its changes by the owner.
 
     Parameters
@@ -57,18 +57,8 @@ class CampaignBase:
     """
 
     def __init__(self, log: Log) -> None:
-        self._log = log
+        super().__init__(log)
         self._pairs: tuple[tuple[tuple[RunsAdded, ...], int], Candidates] | None = None
-
-    @property
-    def state(self) -> State:
-        """The current state, with the events that other processes added."""
-        return self._log.state
-
-    @property
-    def known_state(self) -> State:
-        """The state as this process read it last, without a look at the store."""
-        return self._log.known
 
     @property
     def setup(self) -> Setup:
@@ -103,11 +93,6 @@ class CampaignBase:
         if labels:
             collection = unpack(state.settings.name, self._part, labels=labels, late=late)
         return replace(collection, judgments=state.judgments, answers=state.pair_answers)
-
-    @property
-    def people(self) -> People:
-        """Those who may sign in to the judging page."""
-        return People(self._log)
 
     def change(self, by: str, **settings: Any) -> Changed:
         """Change settings from now on: measure, depth, policy, goal, stopping rule, exploration, overlap, leases.

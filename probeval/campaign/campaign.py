@@ -6,7 +6,6 @@ import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Collection as Names
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -118,28 +117,6 @@ class Campaign(AssessorSteps, Described):
         )
         return cls(Log.create(Store(store, create=True), creation, clock))
 
-    @classmethod
-    def open(
-        cls,
-        store: str | Path,
-        *,
-        name: str | None = None,
-        read_only: bool = False,
-        clock: Callable[[], float] = time.time,
-    ) -> Campaign:
-        """Open the campaign with this name, or the only one of the store."""
-        return cls(Log.open(Store(store, read_only=read_only), name, clock))
-
-    def close(self) -> None:
-        """Close the store."""
-        self._log.store.close()
-
-    def __enter__(self) -> Campaign:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def _headline(self) -> str:
         state = self.state
         answers = f", {counted(len(state.counted_answers), 'answer')}" if state.counted_answers else ""
@@ -175,10 +152,6 @@ class Campaign(AssessorSteps, Described):
     def curve(self) -> list[dict[str, Any]]:
         """Time, judged pairs, confidence and progress of every snapshot, in order."""
         return self._log.store.curve(self._log.key)
-
-    def log(self, after: int = 0) -> list[Event]:
-        """The events after this number."""
-        return self._log.store.events(self._log.key, after)
 
     def judging_state(self) -> JudgingState:
         """Relevance, scores and ranking given the judgments so far. Runs the model."""
@@ -262,10 +235,6 @@ class Campaign(AssessorSteps, Described):
         """The judgments, or the whole log, as text in one of :func:`probeval.campaign.export_formats`."""
         export = export_format(file_format)
         return export.text(self.state, self.log() if export.needs_log else ())
-
-    def serving(self) -> AbstractContextManager[None]:
-        """Hold the server lock of an SQLite store for the duration of the block; a second server is refused."""
-        return self._log.store.serving()
 
     def _behind(self, snapshot: ModelSnapshot) -> int:
         """The number of events after a snapshot that affect the model."""

@@ -7,7 +7,6 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,8 +17,8 @@ from probeval.arrays import objects
 from probeval.campaign.creation import Creation
 from probeval.campaign.events import Event, GuidelineChanged, QueriesChanged
 from probeval.campaign.log import Log
+from probeval.campaign.opened import Opened
 from probeval.campaign.parsing import as_name, as_text, as_texts
-from probeval.campaign.people import People
 from probeval.campaign.state import State
 from probeval.campaign.store import Store
 from probeval.campaign.study_decisions import CompareLists, WithdrawLists
@@ -58,7 +57,7 @@ class ListTask(Brief):
     total: int
 
 
-class Study(Described):
+class Study(Opened, Described):
     """A study with users: which of two lists is better, and is it good?
 
     Any number of threads and processes may use one study. :meth:`create` makes a new one, :meth:`open` opens an
@@ -71,7 +70,7 @@ class Study(Described):
     """
 
     def __init__(self, log: Log) -> None:
-        self._log = log
+        super().__init__(log)
         if self._log.state.study is None:
             self.close()
             raise StoreError(
@@ -133,28 +132,6 @@ class Study(Described):
         parts = {QUESTIONS: json.dumps([asdict(question) for question in chosen.questions]).encode()}
         return cls(Log.create(Store(store, create=True), Creation(setup, parts, tuple(events)), clock))
 
-    @classmethod
-    def open(
-        cls,
-        store: str | Path,
-        *,
-        name: str | None = None,
-        read_only: bool = False,
-        clock: Callable[[], float] = time.time,
-    ) -> Study:
-        """Open the study with this name, or the only one of the store."""
-        return cls(Log.open(Store(store, read_only=read_only), name, clock))
-
-    def close(self) -> None:
-        """Close the store."""
-        self._log.store.close()
-
-    def __enter__(self) -> Study:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def _headline(self) -> str:
         state = self.state
         return f"{self.setup.name}, {len(self.questions):,} questions, {len(state.lists_compared):,} answers"
@@ -162,16 +139,6 @@ class Study(Described):
     def views(self) -> tuple[View, ...]:
         """The settings."""
         return (View(fact_table(self.setup.to_dict()), self._headline()),)
-
-    @property
-    def state(self) -> State:
-        """The current state, with the events that other processes added."""
-        return self._log.state
-
-    @property
-    def known_state(self) -> State:
-        """The state as this process read it last, without a look at the store."""
-        return self._log.known
 
     @cached_property
     def setup(self) -> StudySetup:
@@ -192,15 +159,6 @@ class Study(Described):
     def docs(self) -> frozenset[str]:
         """The documents that users see."""
         return frozenset(doc for question in self.questions for doc in (*question.a, *question.b))
-
-    @property
-    def people(self) -> People:
-        """Those who may sign in to the page."""
-        return People(self._log)
-
-    def serving(self) -> AbstractContextManager[None]:
-        """Hold the server lock of the store for the duration of a block."""
-        return self._log.store.serving()
 
     def next(self, user: str, *, again: int | None = None) -> ListTask | None:
         """The next question of a user, or None if they have answered all.

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import pandas as pd
 import typer
 
 from probeval.cli.assessor_texts import no_texts
-from probeval.cli.campaign_documents import AddressDocument
 from probeval.cli.options import Format, OutputFormat, Quiet, Seed
-from probeval.cli.output import Talk, write
+from probeval.cli.output import Talk
 from probeval.cli.serving import (
     AssessorFile,
     Certificate,
@@ -19,7 +17,9 @@ from probeval.cli.serving import (
     Port,
     PrivateKey,
     PublicHosts,
+    announce,
     check_https,
+    page_documents,
     roster_of,
 )
 from probeval.cli.stores import Name, StorePlace, opened_campaign
@@ -54,7 +54,7 @@ def judge(
     Example: probeval judge mine.db --docs documents.jsonl
     """
     try:
-        from probeval.web import PoolDocuments, serve
+        from probeval.web import serve
     except ImportError as error:
         raise ProbevalError(f"The judging page needs {error.name}: pip install 'probeval[web]'.") from None
 
@@ -62,20 +62,16 @@ def judge(
     check_https(certificate, key)
     with opened_campaign(store, name) as campaign:
         roster = roster_of(campaign, assessor=assessor, assessor_file=assessor_file, host=host, say=talk)
-        documents = None if docs is None else PoolDocuments(docs, lambda: campaign.docs)
-        if documents is not None:
-            talk(f"{len(documents):,} of {len(campaign.docs):,} documents of the pool are in {docs}.")
+        documents = page_documents(docs, lambda: campaign.docs, "the pool", say=talk)
+        sign_in = "Everyone signs in with their link" if roster.alone is None else None
 
         def ready(address: str) -> None:
-            row: AddressDocument = {"url": address, "campaign": campaign.setup.name}
-            write(pd.DataFrame([row]), row, output_format)
+            hints = []
             if documents is None:
-                talk("No document texts: assessors will see ids only. Add them with --docs FILE")
+                hints.append("No document texts: assessors will see ids only. Add them with --docs FILE")
             if not campaign.state.texts:
-                talk(no_texts(store))
-            talk("Open this address in a browser. Ctrl+C stops the server.")
-            if roster.alone is None:
-                talk("Everyone signs in with their link: probeval campaign assessors add STORE NAME prints one.")
+                hints.append(no_texts(store))
+            announce(address, campaign.setup.name, output_format=output_format, say=talk, hints=hints, sign_in=sign_in)
 
         serve(
             campaign,

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import pandas as pd
 import typer
 
+from probeval.cli.campaign_documents import AddressDocument
+from probeval.cli.options import OutputFormat
+from probeval.cli.output import write
 from probeval.errors import ProbevalError
 
 if TYPE_CHECKING:
-    from probeval.web.assessors import Joined, Roster
+    from probeval.campaign.opened import Opened
+    from probeval.web import PoolDocuments
+    from probeval.web.assessors import Roster
 
 __all__ = [
     "AssessorFile",
@@ -21,7 +27,9 @@ __all__ = [
     "Port",
     "PrivateKey",
     "PublicHosts",
+    "announce",
     "check_https",
+    "page_documents",
     "roster_of",
 ]
 
@@ -54,6 +62,38 @@ Certificate = Annotated[Path | None, typer.Option("--certificate", metavar="FILE
 PrivateKey = Annotated[Path | None, typer.Option("--key", metavar="FILE", help="The private key of the certificate.")]
 
 
+def page_documents(
+    docs: Path | None, shown: Callable[[], frozenset[str]], place: str, *, say: Callable[[str], object]
+) -> PoolDocuments | None:
+    """The texts of the documents that a page shows, those of this place; None without a file."""
+    from probeval.web import PoolDocuments
+
+    if docs is None:
+        return None
+    documents = PoolDocuments(docs, shown)
+    say(f"{len(documents):,} of {len(shown()):,} documents of {place} are in {docs}.")
+    return documents
+
+
+def announce(
+    address: str,
+    name: str,
+    *,
+    output_format: OutputFormat,
+    say: Callable[[str], object],
+    hints: Iterable[str] = (),
+    sign_in: str | None = None,
+) -> None:
+    """Print the address of a page, then hints, and the way people sign in unless one person is alone."""
+    row: AddressDocument = {"url": address, "campaign": name}
+    write(pd.DataFrame([row]), row, output_format)
+    for hint in hints:
+        say(hint)
+    say("Open this address in a browser. Ctrl+C stops the server.")
+    if sign_in is not None:
+        say(f"{sign_in}: probeval campaign assessors add STORE NAME prints one.")
+
+
 def check_https(certificate: Path | None, key: Path | None) -> None:
     """Raise an error unless both files of HTTPS are given and exist, or neither is given."""
     if (certificate is None) != (key is None):
@@ -64,7 +104,7 @@ def check_https(certificate: Path | None, key: Path | None) -> None:
 
 
 def roster_of(
-    joined: Joined, *, assessor: str | None, assessor_file: Path | None, host: str, say: Callable[[str], object]
+    joined: Opened, *, assessor: str | None, assessor_file: Path | None, host: str, say: Callable[[str], object]
 ) -> Roster:
     """The people who may use a page: those invited, or one person on this machine.
 

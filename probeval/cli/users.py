@@ -7,13 +7,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import pandas as pd
 import typer
 
 from probeval.api.classical import required_judgments
 from probeval.api.inputs import as_collection, as_scale
 from probeval.cli.assessor_texts import guideline_text
-from probeval.cli.campaign_documents import AddressDocument
 from probeval.cli.options import (
     Format,
     Gain,
@@ -29,7 +27,7 @@ from probeval.cli.options import (
     ScaleName,
     Seed,
 )
-from probeval.cli.output import Talk, write, write_csv, write_json, write_table
+from probeval.cli.output import Talk, write_csv, write_json, write_table
 from probeval.cli.serving import (
     AssessorFile,
     Certificate,
@@ -38,7 +36,9 @@ from probeval.cli.serving import (
     Port,
     PrivateKey,
     PublicHosts,
+    announce,
     check_https,
+    page_documents,
     roster_of,
 )
 from probeval.cli.stores import By, StorePlace
@@ -163,7 +163,7 @@ def serve(
     Example: probeval users serve study.db --docs documents.jsonl
     """
     try:
-        from probeval.web import PoolDocuments, serve_study
+        from probeval.web import serve_study
     except ImportError as error:
         raise ProbevalError(f"The page needs {error.name}: pip install 'probeval[web]'.") from None
 
@@ -171,18 +171,14 @@ def serve(
     check_https(certificate, key)
     with _opened(store, name) as study:
         roster = roster_of(study, assessor=assessor, assessor_file=assessor_file, host=host, say=talk)
-        documents = None if docs is None else PoolDocuments(docs, lambda: study.docs)
-        if documents is not None:
-            talk(f"{len(documents):,} of {len(study.docs):,} documents of the lists are in {docs}.")
+        documents = page_documents(docs, lambda: study.docs, "the lists", say=talk)
+        sign_in = "Users sign in with their links" if roster.alone is None else None
 
         def ready(address: str) -> None:
-            row: AddressDocument = {"url": address, "campaign": study.setup.name}
-            write(pd.DataFrame([row]), row, output_format)
+            hints = []
             if documents is None:
-                talk("No document texts: users will see ids only. Add them with --docs FILE")
-            talk("Open this address in a browser. Ctrl+C stops the server.")
-            if roster.alone is None:
-                talk("Users sign in with their links: probeval campaign assessors add STORE NAME prints one.")
+                hints.append("No document texts: users will see ids only. Add them with --docs FILE")
+            announce(address, study.setup.name, output_format=output_format, say=talk, hints=hints, sign_in=sign_in)
 
         serve_study(
             study,

@@ -7,10 +7,10 @@ import hmac
 import secrets
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
-from probeval.campaign import People, Role, State
+from probeval.campaign import Role
 from probeval.campaign.access import as_token, digest_token
+from probeval.campaign.opened import Opened
 from probeval.campaign.parsing import as_name
 from probeval.data.tables import read_table
 from probeval.data.texts import cell_text
@@ -58,18 +58,6 @@ class Assessor(Brief):
         return hmac.compare_digest(self.mark.encode(), mark.encode())
 
 
-class Joined(Protocol):
-    """What people are invited to: a campaign, or a study with users."""
-
-    @property
-    def people(self) -> People:
-        """Those who may sign in."""
-
-    @property
-    def known_state(self) -> State:
-        """The state as this process read it last."""
-
-
 class Roster:
     """The people who may use the page of a campaign or study, by the secret of their session.
 
@@ -84,7 +72,7 @@ class Roster:
         The only user, who needs no session: for one person on their own machine.
     """
 
-    def __init__(self, campaign: Joined, *, alone: str | None = None) -> None:
+    def __init__(self, campaign: Opened, *, alone: str | None = None) -> None:
         self._campaign = campaign
         name = None if alone is None else as_name(alone, "an assessor")
         self.alone = None if name is None else Assessor(name, secrets.token_urlsafe(32), Role.owner)
