@@ -23,6 +23,11 @@ QUERIES = {"q1": "pets", "q2": "tax"}
 QRELS = {"q1": {"d1": 2, "d2": 1}, "q2": {"d3": 2}}
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the quick tests first."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is not None)
+
+
 def _folder(variable: str) -> Path:
     """The folder that an environment variable names, or a skip that says why."""
     name = os.environ.get(variable)

@@ -10,11 +10,12 @@ import numpy as np
 from probeval.arrays import Floats
 from probeval.errors import SatisfactionError
 from probeval.metrics.mapping import SatMapping
-from probeval.satisfaction.distributions import fit_scores
+from probeval.satisfaction.distributions import POINTS, fit_scores
 
 __all__ = ["NewQuery", "NewQueryDocument", "default_family", "predict_query"]
 
 MOST_FITS = 100  # most draws, evenly spaced, whose fits are mixed into one distribution
+LEAST_POINTS = 100  # of each fit in a mixture: the mixture has at least as many as one fit alone
 ENOUGH = 50  # queries from which on their own scores are the best prediction (Urbano 2013, section 4.2)
 
 
@@ -120,7 +121,8 @@ def predict_query(
         raise SatisfactionError(f"The family {family} needs scores with limits. Leave it out: empirical needs none.")
     width = (most - least) or 1.0
     some = draws[np.linspace(0, len(draws) - 1, min(len(draws), MOST_FITS)).astype(int)]
-    points = least + width * np.concatenate([fit_scores((draw - least) / width, family).points() for draw in some])
+    n = max(POINTS // len(some), LEAST_POINTS)
+    points = least + width * np.concatenate([fit_scores((draw - least) / width, family).points(n) for draw in some])
     if mapping is not None:
         points = mapping(points)
     tail = (1 - level) / 2
