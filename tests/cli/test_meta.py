@@ -43,6 +43,7 @@ def test_one_folder_is_enough(probeval, folders):
     assert "5 random halves of the queries" in said.err
 
 
+@pytest.mark.slow
 def test_json_is_that_of_the_library_with_any_number_of_processes(probeval, folders):
     how = ("--metric", "nDCG@5", "--scale", "graded:2", "--scale", "binary:2", "--test", "t", "--test", "permutation")
     alone, two = (
@@ -63,7 +64,10 @@ def test_json_is_that_of_the_library_with_any_number_of_processes(probeval, fold
 
 
 def test_csv_has_every_campaign_measure_test_and_level(probeval, folders):
-    said = probeval("meta", *folders, *QUICK, "--metric", "P@5", "--metric", "AP@5", "--alpha", ".01-.1:.03", "--jobs", 1, "--format", "csv")  # fmt: skip  # noqa: E501
+    said = probeval(
+        "meta", *folders, *QUICK, "--metric", "P@5", "--metric", "AP@5", "--alpha", ".01-.1:.03", "--jobs", 1,
+        "--format", "csv",
+    )  # fmt: skip
     rows = list(csv.DictReader(io.StringIO(said.out)))
     assert len(rows) == 2 * 2 * 5 * 4
     assert {(row["campaign"], row["metric"]) for row in rows} == {
@@ -83,6 +87,7 @@ def test_reliability_is_that_of_gstudy(probeval, folders):
     assert (measure["erho2"], measure["phi"]) == (study["erho2"], study["phi"])
 
 
+@pytest.mark.slow
 def test_a_picture_and_a_page(probeval, folders, tmp_path):
     said = probeval(
         "meta", *folders, *QUICK, "--metric", "nDCG@5", "--test", "t", "--test", "sign", "--jobs", 1, "--format",
