@@ -114,8 +114,7 @@ def meta_study(
 
     studied = over_campaigns(found, pieces, jobs=jobs, scheduler=scheduler, progress=progress)
     for collection, measures in zip(found, studied, strict=True):
-        for note in (note for measure in measures for note in measure.notes):
-            say(f"{collection.name}: {note}")
+        _tell(collection.name, measures, say)
     return MetaStudy(
         campaigns=tuple(MetaCampaign(c.name, tuple(m)) for c, m in zip(found, studied, strict=True)),
         alphas=levels, level=level, splits=splits, samples=samples, seed=seed,
@@ -160,6 +159,14 @@ def _scored(
             "as not relevant."
         )
     return found
+
+
+def _tell(campaign: str, measures: Sequence[StudiedMeasure], say: Note) -> None:
+    """Say each note once, with the measures that it is about if it is not about all."""
+    for note in dict.fromkeys(note for measure in measures for note in measure.notes):
+        about = [m for m in measures if note in m.notes]
+        named = "" if len(about) == len(measures) else f", {', '.join(f'{m.metric} on {m.scale}' for m in about)}"
+        say(f"{campaign}{named}: {note}")
 
 
 def _users(metric: Metric, scale: Scale) -> dict[str, float]:

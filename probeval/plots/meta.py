@@ -36,10 +36,11 @@ def plot_rates(part: MetaCampaign, rate: str = "discrimination", *, ax: Axes | N
     for colour, style, test in zip(colours(), STYLES, table.columns[1:], strict=False):
         ax.plot(table["alpha"], table[test], color=colour, ls=style, lw=1.6, label=literal(test))
     if rate == "conflict":
-        ax.plot(table["alpha"], table["alpha"], color=GREY, lw=1, ls=":", label="exact")
+        ax.plot(table["alpha"], table["alpha"], color=GREY, lw=1, ls=":")
+        top = float(table["alpha"].max())
+        ax.annotate("exact", (top, top), (-4, 0), textcoords="offset points", color=GREY, fontsize=8, ha="right")
         if len(table) > 1 and np.nanmin(table.to_numpy()) > 0:
-            ax.set_xscale("log")
-            ax.set_yscale("log")
+            _logarithmic(ax)
     ax.set_xlabel("alpha")
     ax.set_ylabel(RATES.get(rate, rate.replace("_", " ")))
     clean(ax)
@@ -48,6 +49,21 @@ def plot_rates(part: MetaCampaign, rate: str = "discrimination", *, ax: Axes | N
         entitle(ax, part.campaign)
         legend_below(ax, columns=6)
     return ax
+
+
+def _logarithmic(ax: Axes) -> None:
+    """Make both axes logarithmic, with plain numbers at 1, 2 and 5."""
+    limits = ax.get_xlim(), ax.get_ylim()
+    lines = [np.asarray(line.get_data()) for line in ax.lines]
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.minorticks_off()
+    for axis, i, (_, high) in ((ax.xaxis, 0, limits[0]), (ax.yaxis, 1, limits[1])):
+        low = min(float(np.nanmin(data[i])) for data in lines) / 1.1
+        decades = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
+        ticks = [t for k in decades for t in (10.0**k, 2 * 10.0**k, 5 * 10.0**k) if low <= t <= high]
+        axis.set_ticks(ticks, labels=[f"{t:g}" for t in ticks])
+    ax.set_xlim(min(float(np.nanmin(data[0])) for data in lines) / 1.1, limits[0][1])
 
 
 def plot_measures(part: MetaCampaign, *, ax: Axes | None = None) -> Axes:

@@ -211,7 +211,7 @@ def study_measure(
     seed, campaign
         The seed, and the name of the campaign: all its measures get the same halves and resamples.
     preference_distance, satisfaction_distance
-        What is known of its users.
+        The distances to its users: see :class:`StudiedMeasure`.
 
     Examples
     --------
@@ -245,7 +245,7 @@ def study_measure(
         tests=found,
         preference_distance=preference_distance,
         satisfaction_distance=satisfaction_distance,
-        notes=tuple(f"{scores.metric} on {scores.scale}: {warning.message}" for warning in caught),
+        notes=tuple(str(warning.message) for warning in caught),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -24,7 +24,7 @@ MEASURES = (
     "reliability of differences and of scores, with {level:.0%} intervals for other queries."
 )
 USERS = (
-    " Preference distance: how far users are from always preferring the list with the higher score, 0 at best. "
+    "Preference distance: how far users are from always preferring the list with the higher score, 0 at best. "
     "Satisfaction distance: how far the share of satisfied users is from the score. Both are of published studies "
     "with lists of music."
 )
@@ -33,6 +33,17 @@ TESTED = (
     "all levels, 0 at best, 1 for a test without conflicts. p rms: root mean square difference between the p-values "
     "of the same pair on two halves, less for a test that agrees with itself."
 )
+TEST = " test"  # marks tests among measures
+BESIDE = {
+    "discrimination": "Discrimination: pairs of systems that differ significantly.",
+    "conflict": "Conflicts: significant results on half of the queries that the other half contradicts.",
+    "erho2": "E rho^2: reliability of differences between systems.",
+    "exactness": "Exactness: relative distance of conflicts from alpha, over all levels; 0 at best.",
+}
+LEVELS = {
+    "discrimination": "discrimination of every test, all measures and scales together.",
+    "conflict": "significant results contradicted by the other half, minor and major; a test is exact at alpha.",
+}
 SHORT = {
     "nonsignificance": "not sig.",
     "lack_of_power": "lack of power",
@@ -49,8 +60,8 @@ def report_meta(study: MetaStudy, *, command: str = "") -> Page:
     """Return the report of a meta-evaluation."""
     sections = [
         *([_beside(study)] if len(study.campaigns) > 1 else []),
-        Section("measures", "Measures and scales", (*_measure_figures(study), _measures(study))),
-        Section("tests", "Tests", (*_test_figures(study), _tests(study))),
+        Section("measures", "Measures and scales", _measures(study)),
+        Section("tests", "Tests", _tests(study)),
         Section("levels", "Levels of significance", _levels(study)),
         Section("agreement", "Self-agreement of tests", _stability(study)),
     ]
@@ -104,7 +115,7 @@ def _findings(part: MetaCampaign, alpha: float) -> str:
     return (
         f"On {part.campaign}, {_name(best, part)} tells most pairs of systems apart ({share:.1%}), "
         f"{_name(reliable, part)} has the most reliable differences (E rho^2 {reliable.erho2.value:.3f}), and the "
-        f"conflicts of {exact.test} are nearest to the nominal level."
+        f"conflicts of the {exact.test} test are nearest to the nominal level."
     )
 
 
@@ -124,7 +135,7 @@ def _figures(study: MetaStudy) -> list[tuple[str, str, str]]:
         conflict = exact.rates()["conflict"][exact.alphas.index(study.alpha)]
         figures.append(
             (
-                f"conflicts of {exact.test}, {part.campaign}",
+                f"conflicts of the {exact.test} test, {part.campaign}",
                 f"{conflict:.2%}",
                 f"the most exact test; alpha {study.alpha:g}",
             )
@@ -133,129 +144,119 @@ def _figures(study: MetaStudy) -> list[tuple[str, str, str]]:
 
 
 def _beside(study: MetaStudy) -> Section:
-    """The campaigns side by side: measures and tests in rows, campaigns in columns."""
-    measures = _pivot(
-        study,
-        lambda part: part.measures_frame(study.alpha),
-        ["metric", "scale"],
-        ["discrimination", "conflict", "erho2"],
-    )
-    tests = _pivot(
-        study,
-        lambda part: part.tests_frame(study.alpha),
-        ["test"],
-        ["discrimination", "conflict", "exactness", "p_rms"],
-    )
+    """One table per figure: measures and tests in rows, campaigns in columns."""
+    several = any(len({m.scale for m in part.measures}) > 1 for part in study.campaigns)
+    columns: dict[str, dict[str, pd.Series[float]]] = {figure: {} for figure in BESIDE}
+    for part in study.campaigns:
+        measures = part.measures_frame(study.alpha)
+        names = [f"{m}, {s}" if several else m for m, s in zip(measures["metric"], measures["scale"], strict=True)]
+        measures = measures.set_axis(names)
+        tests = part.tests_frame(study.alpha)
+        tests = tests.set_axis([f"{name}{TEST}" for name in tests["test"]])
+        for figure in BESIDE:
+            shown = [table[figure] for table in (measures, tests) if figure in table.columns]
+            columns[figure][part.campaign] = pd.concat(shown)
     return Section(
         "campaigns",
         "Campaigns side by side",
         (
-            Table.of(
-                measures, f"Measures and scales at alpha {study.alpha:g}, by campaign; - where one was not studied."
+            Prose(
+                f"At alpha {study.alpha:g}. Measures are with all tests together, and tests with all measures and "
+                "scales together; - where a campaign has no such measure."
             ),
-            Table.of(tests, f"Tests at alpha {study.alpha:g}, by campaign."),
+            *(Table.of(_aligned(found), BESIDE[figure]) for figure, found in columns.items()),
         ),
     )
 
 
-def _pivot(
-    study: MetaStudy, rows: Callable[[MetaCampaign], pd.DataFrame], labels: Sequence[str], shown: Sequence[str]
-) -> pd.DataFrame:
-    """One row per label and one column per figure and campaign, in the order in which labels first appear."""
-    tables = {part.campaign: rows(part).set_index(list(labels))[list(shown)] for part in study.campaigns}
-    index = pd.Index(list(dict.fromkeys(key for table in tables.values() for key in table.index)))
-    columns = {
-        f"{SHORT.get(name, name)}, {campaign}": table[name].reindex(index).to_numpy()
-        for name in shown
-        for campaign, table in tables.items()
-    }
-    keys = pd.DataFrame([key if isinstance(key, tuple) else (key,) for key in index], columns=list(labels))
-    return keys.assign(**columns).rename(columns={"metric": "measure"})
+def _aligned(columns: Mapping[str, pd.Series[float]]) -> pd.DataFrame:
+    """One column per campaign and one row per label, in the order in which labels first appear."""
+    labels = dict.fromkeys(label for column in columns.values() for label in column.index)
+    order = sorted(labels, key=lambda label: str(label).endswith(TEST))
+    frame = pd.DataFrame({name: column.reindex(order).to_numpy() for name, column in columns.items()})
+    frame.insert(0, "measure or test", order)
+    return frame
 
 
-def _measure_figures(study: MetaStudy) -> list[Part]:
-    return [
-        draw(
+def _measures(study: MetaStudy) -> tuple[Part, ...]:
+    tables = {part.campaign: _measure_table(part, study.alpha) for part in study.campaigns}
+    users = any("preference_distance" in table.columns for table in tables.values())
+    parts: list[Part] = [
+        Prose(MEASURES.format(alpha=study.alpha, level=study.level)),
+        *([Prose(USERS)] if users else []),
+    ]
+    for i, part in enumerate(study.campaigns):
+        picture = draw(
             plot_measures(part),
             key=f"measures-{i}",
             alt=f"Reliability of measures on {part.campaign}",
             caption=f"{part.campaign}: reliability of differences (E rho^2) and of scores (Phi), with "
             f"{study.level:.0%} intervals.",
         )
-        for i, part in enumerate(study.campaigns)
-    ]
+        parts += [picture, Table.of(_titled(tables[part.campaign]), f"{part.campaign}: measures and scales.")]
+    return tuple(parts)
 
 
-def _measures(study: MetaStudy) -> Table:
-    frame = study.side_by_side(lambda part: part.measures_frame(study.alpha))
+def _measure_table(part: MetaCampaign, alpha: float) -> pd.DataFrame:
+    """The measures of a campaign, with intervals as text and without columns of users that are empty."""
+    frame = part.measures_frame(alpha)
     for name, title in (("erho2", "E rho^2"), ("phi", "Phi")):
         ends = zip(frame.pop(f"{name}_lower"), frame.pop(f"{name}_upper"), strict=True)
         frame.insert(list(frame.columns).index(name) + 1, f"{title} interval", [between(*pair, ".3f") for pair in ends])
         frame = frame.rename(columns={name: title})
-    users = [name for name in ("preference_distance", "satisfaction_distance") if frame[name].notna().any()]
-    frame = frame.drop(columns=[n for n in ("preference_distance", "satisfaction_distance") if n not in users])
-    caption = MEASURES.format(alpha=study.alpha, level=study.level) + (USERS if users else "")
-    return Table.of(_titled(study, frame), caption)
+    known = frame[["preference_distance", "satisfaction_distance"]].notna().any(axis=None)
+    return frame if known else frame.drop(columns=["preference_distance", "satisfaction_distance"])
 
 
-def _test_figures(study: MetaStudy) -> list[Part]:
-    return [
-        draw(
-            plot_rates(part, rate),
-            key=f"tests-{rate}-{i}",
-            alt=f"{words} by alpha on {part.campaign}",
-            caption=f"{part.campaign}: {caption}",
-        )
-        for i, part in enumerate(study.campaigns)
-        for rate, words, caption in (
-            ("discrimination", "Discrimination", "pairs of systems that differ significantly, by alpha."),
-            ("conflict", "Conflicts", "significant results that the other half of the queries contradicts, by alpha."),
-        )
-    ]
-
-
-def _tests(study: MetaStudy) -> Table:
-    frame = study.side_by_side(lambda part: part.tests_frame(study.alpha))
-    return Table.of(_titled(study, frame), TESTED.format(alpha=study.alpha))
+def _tests(study: MetaStudy) -> tuple[Part, ...]:
+    parts: list[Part] = [Prose(TESTED.format(alpha=study.alpha))]
+    for i, part in enumerate(study.campaigns):
+        parts += [
+            draw(
+                plot_rates(part, rate),
+                key=f"tests-{rate}-{i}",
+                alt=f"{words} by alpha on {part.campaign}",
+                caption=f"{part.campaign}: {caption}",
+            )
+            for rate, words, caption in (
+                ("discrimination", "Discrimination", "pairs of systems that differ significantly, by alpha."),
+                (
+                    "conflict",
+                    "Conflicts",
+                    "significant results that the other half of the queries contradicts, by alpha.",
+                ),
+            )
+        ]
+        parts.append(Table.of(_titled(part.tests_frame(study.alpha)), f"{part.campaign}: tests."))
+    return tuple(parts)
 
 
 def _levels(study: MetaStudy) -> tuple[Part, ...]:
-    return tuple(
-        Table.of(_titled(study, _levelled(study, rate)), caption)
-        for rate, caption in (
-            ("discrimination", "Discrimination of every test, all measures and scales together."),
-            ("nonsignificance", "Pairs not significant on the first half of the queries."),
-            ("success", "Significant results confirmed by the other half."),
-            (
-                "conflict",
-                "Significant results contradicted by the other half, minor and major; a test is exact at alpha.",
-            ),
-        )
-    )
-
-
-def _levelled(study: MetaStudy, rate: str) -> pd.DataFrame:
-    frame = study.side_by_side(lambda part: part.levels_frame(rate))
-    return frame.assign(alpha=[f"{alpha:g}" for alpha in frame["alpha"]])
+    found = []
+    for part in study.campaigns:
+        for rate, caption in LEVELS.items():
+            frame = part.levels_frame(rate)
+            shown = frame.assign(alpha=[f"{alpha:g}" for alpha in frame["alpha"]])
+            found.append(Table.of(shown, f"{part.campaign}: {caption}"))
+    return tuple(found)
 
 
 def _stability(study: MetaStudy) -> tuple[Part, ...]:
-    frame = study.side_by_side(lambda part: part.stability_frame())
-    shown = frame.assign(**{name: [f"{x:g}" for x in frame[name]] for name in ("p above", "up to")})
-    return (
+    parts: list[Part] = [
         Prose(
-            "A test agrees with itself if the same pair of systems has similar p-values on both halves of the queries."
-        ),
-        Table.of(
-            _titled(study, shown),
-            "Root mean square difference between the p-values of two halves, by bins of the first; - in an empty bin.",
-        ),
-    )
+            "A test agrees with itself if the same pair of systems has similar p-values on both halves of the queries. "
+            "Root mean square difference between the two, by bins of the first; - in an empty bin."
+        )
+    ]
+    for part in study.campaigns:
+        frame = part.stability_frame()
+        shown = frame.assign(**{name: [f"{x:g}" for x in frame[name]] for name in ("p above", "up to")})
+        parts.append(Table.of(shown, f"{part.campaign}: differences between two p-values of a test."))
+    return tuple(parts)
 
 
-def _titled(study: MetaStudy, frame: pd.DataFrame) -> pd.DataFrame:
-    """The table with column titles for people; a single campaign needs no column."""
-    frame = frame.drop(columns="campaign") if len(study.campaigns) == 1 else frame
+def _titled(frame: pd.DataFrame) -> pd.DataFrame:
+    """The table with column titles for people."""
     return frame.rename(columns={**SHORT, "metric": "measure"})
 
 

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import probeval
-from probeval.api.meta import default_measures
+from probeval.api.meta import _tell, default_measures
 from probeval.errors import DataError, MetricError, ReliabilityError
+from probeval.reliability import Estimate, StudiedMeasure
 from probeval.satisfaction import load_agreement
 
 QUICK = {"splits": 3, "samples": 20}
@@ -52,6 +53,16 @@ def test_unjudged_documents_are_announced(campaign):
     probeval.meta_study(partly, ["P@5"], tests=["t"], say=remarks.append, **QUICK)
     assert remarks[0].startswith("synthetic: ")
     assert remarks[0].endswith("pairs are not judged: they count as not relevant.")
+
+
+def test_notes_are_said_once_with_their_measures():
+    def studied(metric, *notes):
+        none = Estimate(0.0, 0.0, 0.0)
+        return StudiedMeasure(metric, "binary", 2, 4, none, none, (), notes=notes)
+
+    remarks: list[str] = []
+    _tell("made", [studied("P@5", "alike", "odd"), studied("AP@5", "alike")], remarks.append)
+    assert remarks == ["made: alike", "made, P@5 on binary: odd"]
 
 
 def test_what_is_refused(campaign):

@@ -122,7 +122,7 @@ def test_warnings_of_the_g_study_become_notes(scores):
     equal = np.random.default_rng(1).normal(size=scores.values.shape)
     equal -= equal.mean(axis=1, keepdims=True)  # less variance between systems than by chance: negative, hence 0
     found = study_measure(replace(scores, values=equal), tests=["t"], alphas=[0.05], splits=2)
-    assert any(note.startswith("nDCG@5 on graded:2: ") and "system" in note for note in found.notes)
+    assert any("system" in note for note in found.notes)
     assert found.erho2.value == 0
 
 
