@@ -47,7 +47,7 @@ from probeval.reliability.posterior import FAMILIES, ScorePosterior, compare_bay
 from probeval.reliability.power import minimum_difference, power_of, queries_needed
 from probeval.reliability.significance import COMPARISONS, Pairwise, compare
 from probeval.reliability.splithalf import SplitHalf, split_half
-from probeval.reliability.twoway import TwoWay, compare_counts, signed, straddling, two_way
+from probeval.reliability.twoway import TwoWay, compare_counts, p_trend, signed, straddling, two_way
 
 __all__ = [
     "ALTERNATIVES",
@@ -104,6 +104,7 @@ __all__ = [
     "noninferiority_test",
     "observe",
     "observe_assessors",
+    "p_trend",
     "pair_index",
     "pair_labels",
     "permutation_test",
