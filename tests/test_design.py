@@ -43,7 +43,19 @@ TOP_LEVEL = {
 }
 
 # What each part may import, itself aside. What stands below a part's neighbour is open to it too.
-BASE = {"errors", "arrays", "streams", "threads", "ties", "text_tables", "display", "schema", "extensions", "parallel"}
+BASE = {
+    "errors",
+    "arrays",
+    "streams",
+    "threads",
+    "ties",
+    "text_tables",
+    "display",
+    "schema",
+    "extensions",
+    "parallel",
+    "campaign_studies",
+}
 FEATURES = BASE | {"data"}
 RELEVANCE = FEATURES | {"features"}
 SCORES = RELEVANCE | {"relevance", "metrics"}
@@ -61,6 +73,7 @@ MAY_IMPORT = {
     "ties": {"arrays"},
     "extensions": {"errors"},
     "parallel": {"errors", "extensions"},
+    "campaign_studies": {"display", "errors", "parallel"},
     "bayes": BASE,
     "data": BASE,
     "metrics": BASE | {"data"},

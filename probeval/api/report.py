@@ -1,4 +1,4 @@
-"""An HTML report of an evaluation, a campaign or a simulation."""
+"""An HTML report of an evaluation, a campaign, a simulation or a study of campaigns."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from probeval.api.evaluation import Evaluation
 from probeval.api.inputs import Note, Progress, silent
 from probeval.api.simulate import simulate
 from probeval.api.users import agreement_named
+from probeval.campaign_studies import CampaignStudy
 from probeval.errors import DataError
 from probeval.metrics import AnyMetric
 
@@ -47,7 +48,8 @@ def report(
     ----------
     source
         An :class:`Evaluation`; runs, with a measure; the store of a campaign, or an open campaign; a simulation, or
-        the JSON file that ``probeval simulate`` wrote.
+        the JSON file that ``probeval simulate`` wrote; a study of campaigns, such as that of
+        :func:`probeval.meta_study`.
     path
         The file to write.
     metric
@@ -95,6 +97,7 @@ def _page(
         read_simulation,
         report_campaign,
         report_simulation,
+        report_study,
     )
     from probeval.satisfaction import load_mapping
     from probeval.simulation import Simulation
@@ -102,6 +105,8 @@ def _page(
     users = None if mapping is None else load_mapping(mapping)
     agreement = None if mapping is None else agreement_named(mapping)
     place = source[0] if isinstance(source, (list, tuple)) and len(source) == 1 else source
+    if isinstance(place, CampaignStudy):
+        return report_study(place, command=command)
     if isinstance(place, Simulation):
         return report_simulation(place, command=command)
     if isinstance(place, (str, PathLike)) and str(place).endswith(".json") and metric is None:

@@ -12,7 +12,7 @@ import typer
 
 from probeval import api
 from probeval.api.fit import DEPTH
-from probeval.cli.options import Depth, Format, LabelsFrom, ObserversFile, OutputFormat, Quiet, Seed
+from probeval.cli.options import CampaignFolders, Depth, Format, LabelsFrom, ObserversFile, OutputFormat, Quiet, Seed
 from probeval.cli.output import Talk, write, write_table
 from probeval.data import read_campaign
 from probeval.errors import DataError, ModelError, did_you_mean
@@ -29,7 +29,7 @@ class Kind(StrEnum):
 
 
 def fit(
-    campaigns: Annotated[list[Path], typer.Argument(metavar="CAMPAIGN...", help="Folders with runs/ and qrels.txt.")],
+    campaigns: CampaignFolders,
     out: Annotated[
         Path, typer.Option("-o", "--out", metavar="DIR", help="The output folder of the card, such as models/NAME.")
     ],

@@ -21,6 +21,7 @@ from probeval.errors import ProbevalError
 from probeval.selection import GOALS, POLICIES, RULES, Stopping, read_corrections
 
 __all__ = [
+    "CampaignFolders",
     "Checkpoints",
     "Depth",
     "DocsFile",
@@ -55,6 +56,7 @@ __all__ = [
     "QueriesFile",
     "Quiet",
     "Reference",
+    "ReportFile",
     "Rope",
     "RunPaths",
     "ScaleName",
@@ -156,6 +158,7 @@ Outside = Annotated[
         "--outside", help="Estimate also the relevant documents outside the pool, for nDCG, AP, recall and their like."
     ),
 ]
+CampaignFolders = Annotated[list[Path], typer.Argument(metavar="CAMPAIGN...", help="Folders with runs/ and qrels.txt.")]
 RunPaths = Annotated[
     list[str], typer.Argument(metavar="RUNS...", help="TREC run files (plain or gz), globs, or a directory.")
 ]
@@ -344,6 +347,9 @@ ModelName = Annotated[
         "your own or a card's path; default: the best applicable.",
         autocompletion=complete_model,
     ),
+]
+ReportFile = Annotated[
+    Path | None, typer.Option("--report", metavar="FILE", help="Write a report as one HTML file, too.")
 ]
 Level = Annotated[float, typer.Option("--level", min=0.01, max=0.9999, help="The probability level of intervals.")]
 Target = Annotated[TargetName, typer.Option("--target", help="Scores on these queries, or on their population.")]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import re
+import shlex
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,12 +26,26 @@ if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
 
     from probeval.api.estimates import TimeEstimate
+    from probeval.display import Shown
 
-__all__ = ["Talk", "check_picture", "check_tool", "write", "write_csv", "write_json", "write_pictures", "write_table"]
+__all__ = [
+    "Talk",
+    "check_picture",
+    "check_tool",
+    "command_line",
+    "write",
+    "write_csv",
+    "write_json",
+    "write_page",
+    "write_pictures",
+    "write_result",
+    "write_table",
+]
 
 T = TypeVar("T")
 PICTURES = (".png", ".svg", ".pdf")
 LONG = 10.0  # seconds from which work is announced
+PASSWORD = re.compile(r"(?<=://)([^:/@\s]+):[^@\s]+@")  # in the URL of a store; no report shows it
 TABLES = {OutputFormat.table: text_table, OutputFormat.markdown: markdown_table, OutputFormat.latex: latex_table}
 
 
@@ -148,6 +164,31 @@ def write(frame: pd.DataFrame, document: Any, output_format: OutputFormat, *, ti
         write_csv(frame)
     else:
         write_table(frame, output_format, title=title)
+
+
+def write_result(result: Shown, output_format: OutputFormat) -> None:
+    """Write a result in this format: its plain data, its rows, or the tables that people read."""
+    if output_format is OutputFormat.json:
+        write_json(result.to_dict())
+    elif output_format is OutputFormat.csv:
+        write_csv(result.to_frame())
+    else:
+        for i, view in enumerate(result.views()):
+            title = "\n" * (i > 0) + (view.title or "")
+            write_table(view.frame, output_format, title=title or None, decimals=view.decimals)
+
+
+def command_line() -> str:
+    """The command that is running, for a report; passwords in the URLs of stores are left out."""
+    return PASSWORD.sub(r"\1:***@", f"probeval {shlex.join(sys.argv[1:])}")
+
+
+def write_page(result: Shown, path: Path, talk: Talk) -> None:
+    """Write the report of a result as one HTML file, and print its path."""
+    from probeval.api import report
+
+    report(result, path, command=command_line())
+    talk(f"The report is in {path}: open it in a browser.")
 
 
 def check_picture(path: Path | None) -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -43,15 +40,13 @@ from probeval.cli.options import (
     Stop,
     TeamsFile,
 )
-from probeval.cli.output import Talk, write
+from probeval.cli.output import Talk, command_line, write
 from probeval.errors import ProbevalError
 
 if TYPE_CHECKING:
     from probeval.reports import Page
 
 __all__ = ["report"]
-
-PASSWORD = re.compile(r"(?<=://)([^:/@\s]+):[^@\s]+@")  # in the URL of a store; no report shows it
 
 Source = Annotated[
     list[str],
@@ -148,7 +143,7 @@ def report(
             mapping=mapping,
             level=level,
             rope=rope,
-            command=PASSWORD.sub(r"\1:***@", f"probeval {shlex.join(sys.argv[1:])}"),
+            command=command_line(),
             progress=lambda work: talk.track(work, "Reporting; the forecast takes longest"),
             say=talk,
             qrels=qrels,

@@ -9,6 +9,7 @@ import typer
 
 from probeval.api.inputs import with_observers
 from probeval.cli.options import (
+    CampaignFolders,
     Checkpoints,
     Depth,
     Format,
@@ -20,7 +21,7 @@ from probeval.cli.options import (
     Seed,
     parse_shares,
 )
-from probeval.cli.output import Talk, check_picture, write_csv, write_json, write_pictures, write_table
+from probeval.cli.output import Talk, check_picture, write_pictures, write_result
 from probeval.data import read_campaign
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ CHECKPOINTS = "0,.01,.02,.05,.1,.2,.4"
 
 
 def validate(
-    campaigns: Annotated[list[Path], typer.Argument(metavar="CAMPAIGN...", help="Folders with runs/ and qrels.txt.")],
+    campaigns: CampaignFolders,
     metric: Annotated[
         list[str] | None,
         typer.Option("--metric", metavar="METRIC", help="A measure; may be repeated. Default: DCG and nDCG."),
@@ -102,14 +103,7 @@ def validate(
     )
     if plot is not None:
         _plot(result, plot, talk)
-    if output_format is OutputFormat.json:
-        write_json(result.to_dict())
-        return
-    if output_format is OutputFormat.csv:
-        write_csv(result.to_frame())
-        return
-    for i, view in enumerate(result.views()):
-        write_table(view.frame, output_format, title="\n" * (i > 0) + str(view.title))
+    write_result(result, output_format)
 
 
 def _plot(result: Validation, path: Path, talk: Talk) -> None:

@@ -1,10 +1,11 @@
-"""Reports: one self-contained HTML file for an evaluation, a campaign or a simulation."""
+"""Reports: one self-contained HTML file for an evaluation, a campaign, a simulation or a study of campaigns."""
 
 from probeval.reports.milestones import Milestone, milestone, milestone_table
 from probeval.reports.page import Facts, Figure, Page, Prose, Quote, Section, Table, render, write_report
 from probeval.reports.pages import paragraph, report_campaign, report_evaluation
 from probeval.reports.results import EffectSize, ReportResults
 from probeval.reports.simulations import read_simulation, report_simulation
+from probeval.reports.studies import report_study, study_page
 
 __all__ = [
     "EffectSize",
@@ -25,5 +26,7 @@ __all__ = [
     "report_campaign",
     "report_evaluation",
     "report_simulation",
+    "report_study",
+    "study_page",
     "write_report",
 ]

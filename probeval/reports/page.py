@@ -121,7 +121,7 @@ class Page(Brief):
     sections
         The sections, in order.
     kind
-        ``"evaluation"``, ``"campaign"`` or ``"simulation"``.
+        ``"evaluation"``, ``"campaign"``, ``"simulation"`` or ``"study"``.
     """
 
     title: str

@@ -1,0 +1,34 @@
+"""Finished campaigns, as folders or as collections, for the studies that go through several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike
+
+from probeval.api.inputs import Progress
+from probeval.campaign_studies import check_names
+from probeval.data import Collection, read_campaign
+from probeval.errors import DataError
+
+__all__ = ["Campaigns", "as_campaigns"]
+
+Campaigns = Collection | str | PathLike[str] | Sequence[Collection | str | PathLike[str]]
+
+
+def as_campaigns(campaigns: Campaigns, *, progress: Progress = iter) -> list[Collection]:
+    """Return campaigns with judgments, each with a name of its own.
+
+    Parameters
+    ----------
+    campaigns
+        Folders with ``runs/`` and ``qrels.txt``, or collections; or a single one.
+    progress
+        Wraps the files as they are read.
+    """
+    given = [campaigns] if isinstance(campaigns, (Collection, str, PathLike)) else list(campaigns)
+    found = [c if isinstance(c, Collection) else read_campaign(c, progress=progress) for c in given]
+    check_names([c.name for c in found])
+    for collection in found:
+        if collection.judgments is None:
+            raise DataError(f"{collection.name}: has no judgments. A study of campaigns needs qrels.txt in the folder.")
+    return found
