@@ -13,6 +13,7 @@ from probeval.api.gate import gate
 from probeval.api.gated import Gate
 from probeval.api.inputs import as_collection, select_model
 from probeval.api.plan import plan
+from probeval.api.pools import pool_study
 from probeval.api.report import report
 from probeval.api.reuse import Reuse, reuse, reuse_study
 from probeval.api.simulate import simulate
@@ -35,6 +36,7 @@ __all__ = [
     "gstudy",
     "next_pairs",
     "plan",
+    "pool_study",
     "report",
     "reuse",
     "reuse_study",

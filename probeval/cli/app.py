@@ -36,6 +36,7 @@ from probeval.cli.judge import judge
 from probeval.cli.models import models
 from probeval.cli.next import next_pairs
 from probeval.cli.plan import plan
+from probeval.cli.pool import pool
 from probeval.cli.report import report
 from probeval.cli.reuse import reuse
 from probeval.cli.schema import schema
@@ -67,6 +68,7 @@ VERBS = {
     "curves": "Show precision-recall and ROC curves.",
     "gstudy": "Show the sources of variance in scores.",
     "dstudy": "Predict reliability with more queries or assessors.",
+    "pool": "Compare pools: the same campaigns with fewer judgments.",
     "fit": "Fit a relevance model on past campaigns.",
     "models": "List the built-in models, or show one.",
     "features": "Write the features of every pair.",
@@ -200,6 +202,7 @@ for verb in (
     gstudy,
     judge,
     plan,
+    pool,
     report,
     reuse,
     schema,

@@ -64,6 +64,7 @@ def documents() -> dict[str, tuple[str, Any]]:
     from probeval.features.multiplicity import MultiplicityDocument
     from probeval.metrics.classical import MeasuredDocument
     from probeval.metrics.curves import CurvesDocument
+    from probeval.pools.documents import PoolStudyDocument
     from probeval.preferences.scoring import DocumentScoresDocument
     from probeval.relevance.aggregation.result import AggregationDocument
     from probeval.relevance.cards.card import CardDocument
@@ -101,6 +102,7 @@ def documents() -> dict[str, tuple[str, Any]]:
         "curves": ("precision-recall and ROC curves, and counts", CurvesDocument),
         "gstudy": ("components of variance", GStudyDocument | GStudies),
         "dstudy": ("the reliability of other sizes", DStudyDocument | DStudies),
+        "pool": ("pools compared, by campaign", PoolStudyDocument),
         "fit": ("a fitted model", CardDocument),
         "models": ("the built-in models", list[printed.ModelDocument]),
         "models show": ("a fitted model", CardDocument),

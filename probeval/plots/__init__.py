@@ -4,6 +4,7 @@ from probeval.plots.calibration import plot_checkpoints, plot_reliability
 from probeval.plots.canvas import BLUE, GREEN, GREY, ORANGE, save
 from probeval.plots.curves import plot_forecast, plot_trajectories, plot_trajectory
 from probeval.plots.milestones import plot_milestones
+from probeval.plots.pools import plot_multiplicity, plot_pools, plot_trends
 from probeval.plots.reliability import plot_components, plot_dstudy, plot_posterior
 from probeval.plots.retrieval import plot_precision_recall, plot_roc
 from probeval.plots.satisfaction import plot_agreement, plot_mappings, plot_satisfaction
@@ -24,7 +25,9 @@ __all__ = [
     "plot_forecast",
     "plot_mappings",
     "plot_milestones",
+    "plot_multiplicity",
     "plot_pairs",
+    "plot_pools",
     "plot_posterior",
     "plot_precision_recall",
     "plot_ranking",
@@ -34,5 +37,6 @@ __all__ = [
     "plot_tests",
     "plot_trajectories",
     "plot_trajectory",
+    "plot_trends",
     "save",
 ]

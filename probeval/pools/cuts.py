@@ -65,7 +65,7 @@ def depth_cuts(pool: ReferencePool, depths: Iterable[int]) -> list[Cut]:
     >>> from probeval.pools import choose_pool
     >>> pool = choose_pool(synthetic_campaign(np.random.default_rng(1), systems=6, queries=5, depth=20))
     >>> [(cut.name, int(cut.kept.sum())) for cut in depth_cuts(pool, [5, 20])]
-    [('depth 5', 79), ('depth 20', 314)]
+    [('depth 5', 77), ('depth 20', 227)]
     """
     wanted = sorted({*depths, pool.depth})
     if not 1 <= wanted[0] <= wanted[-1] <= pool.depth:
@@ -88,7 +88,7 @@ def share_cuts(pool: ReferencePool, shares: Iterable[float], *, seed: int = 0) -
     >>> from probeval.pools import choose_pool
     >>> pool = choose_pool(synthetic_campaign(np.random.default_rng(1), systems=6, queries=5, depth=20))
     >>> [(cut.name, int(cut.kept.sum())) for cut in share_cuts(pool, [0.1, 0.5])]
-    [('share 0.1', 32), ('share 0.5', 157)]
+    [('share 0.1', 22), ('share 0.5', 113)]
     """
     wanted = sorted(set(shares))
     if wanted and not 0 < wanted[0] <= wanted[-1] < 1:
@@ -118,7 +118,7 @@ def team_cuts(pool: ReferencePool) -> list[Cut]:
     >>> from probeval.pools import choose_pool
     >>> pool = choose_pool(synthetic_campaign(np.random.default_rng(1), systems=6, queries=5, depth=20))
     >>> [(cut.name, int((pool.judged & ~cut.kept).sum())) for cut in team_cuts(pool)]
-    [('without team 1', 160), ('without team 2', 137)]
+    [('without team-1', 63), ('without team-2', 67)]
     """
     teams = np.array(pool.teams, dtype=object)
     names: list[str] = list(dict.fromkeys(pool.teams))

@@ -308,6 +308,10 @@ class PoolStudy(CampaignStudy[CampaignPool]):
         return View(wide, title, {name: 3 for name in wide.columns if name.startswith("depth")})
 
     def sentences(self) -> tuple[str, ...]:
+        """What the figures mean, then remarks on the campaigns."""
+        return (*self.findings(), *self.notes)
+
+    def findings(self) -> tuple[str, ...]:
         """The reference of each campaign, what rows assume, and what the residual is."""
         forms = [form for form in ASSUMPTIONS if form == "whole" or self.options.condensed]
         assumed = "; ".join(f"{form} lists: {ASSUMPTIONS[form]}" for form in forms)
@@ -317,7 +321,6 @@ class PoolStudy(CampaignStudy[CampaignPool]):
             f"{assumed[0].upper()}{assumed[1:]}. Unjudged documents could add the residual to a score: RBP "
             f"(p={self.options.persistence:g}), mean and largest over lists, ranks past the end of a list included.",
             f"Tests at {self.options.alpha:g} without a correction for many pairs; {pairs}.",
-            *self.notes,
         )
 
     @staticmethod
