@@ -14,7 +14,7 @@ from probeval.campaign_studies import over_campaigns
 from probeval.data import Collection, Scale, read_runs
 from probeval.data.runs import ContradictionReport
 from probeval.errors import DataError
-from probeval.metrics import AnyMetric, Metric
+from probeval.metrics import AnyMetric
 from probeval.pools import (
     CampaignPool,
     Cut,
@@ -116,7 +116,7 @@ def pool_study(
         samples=samples,
         seed=seed,
     )
-    named = [metrics] if isinstance(metrics, (str, Metric)) else list(metrics)  # type: ignore[list-item]
+    named: Any = metrics if isinstance(metrics, (list, tuple)) else [metrics]
     measures = list(dict.fromkeys(as_metric(metric) for metric in named))
     notes, note = collect_notes(say)
     given = [campaigns] if isinstance(campaigns, (Collection, str, PathLike)) else list(campaigns)

@@ -28,7 +28,7 @@ def _panels(n: int, height: float = HEIGHT) -> list[Axes]:
     first = new_axes(None, max(4.8, WIDTH * across), height * down + 0.4)
     figure = first.figure
     first.remove()
-    panels = [figure.add_subplot(down, across, i + 1) for i in range(n)]  # type: ignore[union-attr]
+    panels = [figure.add_subplot(down, across, i + 1) for i in range(n)]
     return list(panels)
 
 

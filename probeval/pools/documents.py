@@ -117,8 +117,8 @@ class PoolRow(DecisionOutcome, ScoreMovement):
     ----------
     metric, test
         The measure and the test of pairs of systems.
-    lists, assumes
-        ``whole`` or ``condensed``, and what is assumed of unjudged documents.
+    lists, unjudged_as
+        ``whole`` or ``condensed``, and what unjudged documents are taken for: ``not relevant`` or ``left out``.
     cut, kind, value
         The judgments that were kept.
     residual, largest_residual
@@ -145,7 +145,7 @@ class PoolRow(DecisionOutcome, ScoreMovement):
     metric: str
     test: str
     lists: str
-    assumes: str
+    unjudged_as: str
     cut: str
     kind: str
     value: float

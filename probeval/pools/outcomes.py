@@ -24,9 +24,9 @@ from probeval.ties import signs
 
 __all__ = ["ASSUMPTIONS", "PoolOptions", "PoolOutcomes", "compare_pools", "decision_outcome", "movement", "residuals"]
 
-ASSUMPTIONS = {
-    "whole": "unjudged documents are not relevant",
-    "condensed": "unjudged documents are left out of the lists",
+ASSUMPTIONS = {  # of unjudged documents, by kind of lists
+    "whole": "not relevant",
+    "condensed": "left out",
 }
 DECIMALS = 12  # of values whose order counts: smaller differences are ties
 SEQUENCES = ("depth", "share")  # kinds of cuts that follow one another
@@ -227,7 +227,7 @@ class _Scored:
             "metric": str(self.metric),
             "test": test,
             "lists": form,
-            "assumes": ASSUMPTIONS[form],
+            "unjudged_as": ASSUMPTIONS[form],
             "cut": cut.name,
             "kind": cut.kind,
             "value": cut.value,

@@ -196,8 +196,25 @@ class CampaignPool(Brief):
         }
 
 
-TESTED = ("cut", "pairs", "discrimination", "concordance", "tp", "fp", "fn", "tn", "opposite", "p_counts")
+TESTED = (
+    "unjudged_as",
+    "cut",
+    "pairs",
+    "discrimination",
+    "concordance",
+    "tp",
+    "fp",
+    "fn",
+    "tn",
+    "opposite",
+    "p_counts",
+)
 MOVED = ("cut", "tau", "rises", "stays", "falls", "change", "largest_change")
+LEFT = ("cut", "pairs", "discrimination", "concordance", "opposite", "tau", "change", "largest_change")
+TRENDS = (
+    *("kind", "cuts", "pairs", "straddling", "falling", "rising", "straddling_falling", "straddling_rising"),
+    *("tau_difference", "tau_ratio"),
+)
 RESIDUAL = ("residual", "largest_residual")
 FACTS = (
     *("systems", "counted", "teams", "queries", "depth", "judged", "relevant", "first_unjudged"),
@@ -217,10 +234,11 @@ THREE = dict.fromkeys(
             "largest_residual",
         ),
         *("kept", "relevant", "unjudged", "straddling", "falling", "rising", "straddling_falling", "straddling_rising"),
-        *("tau_difference", "tau_ratio", "tied_docs", "contradicting_docs"),
+        *("tau_difference", "tau_ratio"),
+        *(f"{what}_{unit}" for what in ("tied", "contradicting") for unit in ("docs", "lists", "systems")),
     ],
     3,
-) | dict.fromkeys(["first_unjudged", "first_tie"], 1)
+) | dict.fromkeys(["first_unjudged", "first_tie", "judged_per_query", "relevant_per_query"], 1)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -270,42 +288,44 @@ class PoolStudy(CampaignStudy[CampaignPool]):
         return self.side_by_side(CampaignPool.multiplicity_frame)
 
     def views(self) -> tuple[View, ...]:
-        """The campaigns; the tests; the scores; the judgments; trends; relevance by the number of systems."""
-        rows, cuts, trends = self.to_frame(), self.cut_frame(), self.trend_frame()
+        """The tables of :meth:`tables`."""
+        return tuple(self.tables().values())
+
+    def tables(self) -> dict[str, View]:
+        """The tables by name: facts, tests, scores, teams, cuts, trends, multiplicity; without those that are empty."""
+        rows, trends = self.to_frame(), self.trend_frame()
         names = self._named(rows)
-        teams = rows["kind"] == "team"
-        first = rows["test"] == self.options.tests[0]
-        found = [
-            View(self.facts_frame()[["campaign", *FACTS]], "Campaigns, and the reference", THREE),
-            View(rows.loc[~teams, [*names, *TESTED, *RESIDUAL]], "Tests of all pairs of systems", THREE),
-            View(
-                rows.loc[~teams & first, [*[n for n in names if n != "test"], *MOVED]],
-                "Scores by fewer judgments",
-                THREE,
+        teams, first = rows["kind"] == "team", rows["test"] == self.options.tests[0]
+        without_test = [name for name in names if name != "test"]
+        shown = {
+            "facts": (self.facts_frame()[["campaign", *FACTS]], "Campaigns, and the reference"),
+            "tests": (rows.loc[~teams, [*names, *TESTED, *RESIDUAL]], "Tests of all pairs of systems"),
+            "scores": (rows.loc[~teams & first, [*without_test, *MOVED]], "Scores by fewer judgments"),
+            "teams": (rows.loc[teams, [*names, *LEFT, *RESIDUAL]], "Without the judgments of one team"),
+            "cuts": (self.cut_frame().drop(columns=["kind", "value"]), "Judgments"),
+            "trends": (trends[[*names, *TRENDS]], "Trends from cut to cut"),
+            "multiplicity": (
+                self._by_systems(),
+                "Share of relevant documents, by the number of systems that have them",
             ),
-        ]
-        if teams.any():
-            shown = ["cut", "pairs", "discrimination", "concordance", "opposite", "tau", "change", "largest_change"]
-            found.append(View(rows.loc[teams, [*names, *shown, *RESIDUAL]], "Without the judgments of one team", THREE))
-        found.append(View(cuts.drop(columns=["kind", "value"]), "Judgments", THREE))
-        if len(trends):
-            shown = [c for c in trends.columns if c not in ("campaign", "metric", "test", "lists")]
-            found.append(View(trends[[*names, *shown]], "Trends from cut to cut", THREE))
-        return (*found, self._multiplicity_view())
+        }
+        return {
+            name: View(frame, title, THREE | {c: 3 for c in frame.columns if c.startswith("depth ")})
+            for name, (frame, title) in shown.items()
+            if len(frame)
+        }
 
     def _named(self, rows: pd.DataFrame) -> list[str]:
         """The columns that name a row, without those that have one value."""
         varied = [name for name in ("test", "lists") if len(set(rows[name])) > 1]
         return ["campaign", "metric", *varied]
 
-    def _multiplicity_view(self) -> View:
-        table = self.multiplicity_frame()
-        wide = table.pivot_table("relevant", ["campaign", "systems"], "depth", sort=False, dropna=False)
+    def _by_systems(self) -> pd.DataFrame:
+        """One row per campaign and number of systems: the share of relevant documents at each depth."""
+        table = self.multiplicity_frame().dropna(subset=["relevant"])
+        wide = table.pivot_table("relevant", ["campaign", "systems"], "depth", sort=False)
         wide = wide[sorted(wide.columns)]
-        wide.columns = [f"depth {depth}" for depth in wide.columns]
-        wide = wide.dropna(how="all").reset_index()
-        title = "Share of relevant documents, by the number of systems that have them in their top ranks"
-        return View(wide, title, {name: 3 for name in wide.columns if name.startswith("depth")})
+        return wide.set_axis([f"depth {depth}" for depth in wide.columns], axis=1).reset_index()
 
     def sentences(self) -> tuple[str, ...]:
         """What the figures mean, then remarks on the campaigns."""
@@ -314,11 +334,11 @@ class PoolStudy(CampaignStudy[CampaignPool]):
     def findings(self) -> tuple[str, ...]:
         """The reference of each campaign, what rows assume, and what the residual is."""
         forms = [form for form in ASSUMPTIONS if form == "whole" or self.options.condensed]
-        assumed = "; ".join(f"{form} lists: {ASSUMPTIONS[form]}" for form in forms)
+        assumed = "; ".join(f"{form} lists: unjudged documents are {ASSUMPTIONS[form]}" for form in forms)
         pairs = "systems of one team are not compared" if self.options.across_teams else "all pairs of systems"
         return (
             *(self._reference(part) for part in self.campaigns),
-            f"{assumed[0].upper()}{assumed[1:]}. Unjudged documents could add the residual to a score: RBP "
+            f"{assumed[0].upper()}{assumed[1:]}. They could add the residual to a score: RBP "
             f"(p={self.options.persistence:g}), mean and largest over lists, ranks past the end of a list included.",
             f"Tests at {self.options.alpha:g} without a correction for many pairs; {pairs}.",
         )

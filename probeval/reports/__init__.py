@@ -3,6 +3,7 @@
 from probeval.reports.milestones import Milestone, milestone, milestone_table
 from probeval.reports.page import Facts, Figure, Page, Prose, Quote, Section, Table, render, write_report
 from probeval.reports.pages import paragraph, report_campaign, report_evaluation
+from probeval.reports.pools import report_pools
 from probeval.reports.results import EffectSize, ReportResults
 from probeval.reports.simulations import read_simulation, report_simulation
 from probeval.reports.studies import report_study, study_page
@@ -25,6 +26,7 @@ __all__ = [
     "render",
     "report_campaign",
     "report_evaluation",
+    "report_pools",
     "report_simulation",
     "report_study",
     "study_page",

@@ -129,7 +129,7 @@ def test_rows_against_a_plain_calculation(pool):
         assert row["discrimination"] == pytest.approx(np.mean(np.array(tested) < 0.1))
         same = [(a < 0.1) == (b < 0.1) for a, b in zip(tested, truth, strict=True)]
         assert row["concordance"] == pytest.approx(np.mean(same) - row["opposite"] / len(pairs))
-        assert row["assumes"] == "unjudged documents are not relevant"
+        assert row["unjudged_as"] == "not relevant"
     below = np.stack([p[depth] for depth in (2.0, 5.0, 10.0)])
     trend = found.trends[0]
     assert trend["straddling"] == pytest.approx(np.mean((below.min(axis=0) < 0.1) & (below.max(axis=0) > 0.1)))
@@ -167,7 +167,7 @@ def test_condensed_lists_have_no_unjudged_documents(pool):
     metric, cuts = parse("P@5"), depth_cuts(pool, [2])
     rows = compare_pools(pool, cuts, metric, PoolOptions(condensed=True)).rows
     whole, condensed = ([row for row in rows if row["lists"] == form] for form in ("whole", "condensed"))
-    assert condensed[0]["assumes"] == "unjudged documents are left out of the lists"
+    assert condensed[0]["unjudged_as"] == "left out"
     assert condensed[0]["change"] > whole[0]["change"]  # judged documents move up
     expected = metric.scores(pool.lists(cuts[0].kept).condensed()) - metric.scores(pool.lists(pool.judged))
     assert condensed[0]["change"] == pytest.approx(expected.mean())
