@@ -119,8 +119,8 @@ def _table(view: View, caption: str) -> Table:
 def _facts(study: PoolStudy, view: View) -> Table:
     """Return one row per fact, and one column per campaign."""
     rows = [
-        (name.replace("_", " "), *(cell_text(value, view.decimals.get(name, DECIMALS)) for value in column))
-        for name, column in study.facts_frame().drop(columns="campaign").items()
+        (str(name).replace("_", " "), *(cell_text(value, view.decimals.get(str(name), DECIMALS)) for value in column))
+        for name, column in study.facts_frame().drop(columns=["campaign", "deep"]).items()
     ]
     return Table.of(pd.DataFrame(rows, columns=["what", *study.names], dtype=object), CAPTIONS["facts"])
 
