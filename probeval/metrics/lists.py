@@ -103,7 +103,7 @@ class Lists(Brief):
         return replace(self, codes=np.where(self.unjudged, np.int16(code), self.codes))
 
     def condensed(self) -> Lists:
-        """Return the lists without their unjudged documents, the judged ones moved up (Sakai 2007).
+        """Return the lists without their unjudged documents, the judged ones moved up (Sakai 2007b).
 
         >>> Lists.of_grades([[1, float("nan"), 0, float("nan"), 1]], Scale.binary()).condensed().codes.tolist()
         [[[1, 0, 1, -2, -2]]]
