@@ -159,15 +159,15 @@ def compare_pools(
     rows: list[PoolRow] = []
     trends: list[PoolTrend] = []
     bars: list[TrendBar] = []
-    for form in ASSUMPTIONS if options.condensed else ("whole",):
-        values = [study.values(i, form) for i in range(len(cuts))]
+    for list_kind in ASSUMPTIONS if options.condensed else ("whole",):
+        values = [study.values(i, list_kind) for i in range(len(cuts))]
         for test in options.tests:
             p = study.p_values(values, test)
-            rows += [study.row(i, form, test, values[i], p[i]) for i in range(len(cuts))]
+            rows += [study.row(i, list_kind, test, values[i], p[i]) for i in range(len(cuts))]
             for kind in SEQUENCES:
                 at = [i for i, cut in enumerate(cuts) if cut.kind == kind and not study.whole[i]]
                 if len(at) > 1:
-                    trend, found = study.trend(at, form, test, values, p)
+                    trend, found = study.trend(at, list_kind, test, values, p)
                     trends.append(trend)
                     bars += found
     return PoolOutcomes(tuple(rows), tuple(trends), tuple(bars))
@@ -191,10 +191,10 @@ class _Scored:
             self.a, self.b = self.a[others], self.b[others]
         self.reference_p = {test: self._tested(self.reference, test) for test in options.tests}
 
-    def values(self, i: int, form: str) -> Floats:
+    def values(self, i: int, list_kind: str) -> Floats:
         """Return the scores by a cut, shape (system, query)."""
         lists = self.lists[i]
-        return self.metric.scores(lists.condensed() if form == "condensed" else lists)
+        return self.metric.scores(lists.condensed() if list_kind == "condensed" else lists)
 
     def p_values(self, values: Sequence[Floats], test: str) -> list[Floats]:
         """Return the p-values of all pairs by each cut."""
@@ -218,7 +218,7 @@ class _Scored:
             return np.ones(len(self.a), dtype=bool)
         return np.asarray(cut.systems[self.a] != cut.systems[self.b])
 
-    def row(self, i: int, form: str, test: str, values: Floats, p: Floats) -> PoolRow:
+    def row(self, i: int, list_kind: str, test: str, values: Floats, p: Floats) -> PoolRow:
         """Return the outcome of one cut."""
         cut, residual = self.cuts[i], self.residuals[i][self.cuts[i].systems]
         at = self._pairs(cut)
@@ -226,8 +226,8 @@ class _Scored:
         outcome: PoolRow = {
             "metric": str(self.metric),
             "test": test,
-            "lists": form,
-            "unjudged_as": ASSUMPTIONS[form],
+            "lists": list_kind,
+            "unjudged_as": ASSUMPTIONS[list_kind],
             "cut": cut.name,
             "kind": cut.kind,
             "value": cut.value,
@@ -240,7 +240,7 @@ class _Scored:
         return outcome
 
     def trend(
-        self, at: Sequence[int], form: str, test: str, values: Sequence[Floats], p: Sequence[Floats]
+        self, at: Sequence[int], list_kind: str, test: str, values: Sequence[Floats], p: Sequence[Floats]
     ) -> tuple[PoolTrend, list[TrendBar]]:
         """Return how decisions and scores move over a sequence of cuts."""
         tested = np.stack([p[i] for i in at])
@@ -252,7 +252,12 @@ class _Scored:
         reference = np.tile(self.reference.ravel(), len(at))
         scores = np.concatenate([values[i].ravel() for i in at])
         positive = reference > 0
-        names: CutSequence = {"metric": str(self.metric), "test": test, "lists": form, "kind": self.cuts[at[0]].kind}
+        names: CutSequence = {
+            "metric": str(self.metric),
+            "test": test,
+            "lists": list_kind,
+            "kind": self.cuts[at[0]].kind,
+        }
         trend: PoolTrend = {
             **names,
             "cuts": len(at),

@@ -333,8 +333,8 @@ class PoolStudy(CampaignStudy[CampaignPool]):
 
     def findings(self) -> tuple[str, ...]:
         """The reference of each campaign, what rows assume, and what the residual is."""
-        forms = [form for form in ASSUMPTIONS if form == "whole" or self.options.condensed]
-        assumed = "; ".join(f"{form} lists: unjudged documents are {ASSUMPTIONS[form]}" for form in forms)
+        kinds = [kind for kind in ASSUMPTIONS if kind == "whole" or self.options.condensed]
+        assumed = "; ".join(f"{kind} lists: unjudged documents are {ASSUMPTIONS[kind]}" for kind in kinds)
         pairs = "systems of one team are not compared" if self.options.across_teams else "all pairs of systems"
         return (
             *(self._reference(part) for part in self.campaigns),
