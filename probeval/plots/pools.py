@@ -124,7 +124,7 @@ def plot_trends(study: PoolStudy, *, metric: str | None = None) -> Axes:
         bars = [bar for bar in bars if (bar["kind"], bar["test"]) == (bars[0]["kind"], bars[0]["test"])]
         total = sum(bar[name] for bar in bars for name in SHADES) or 1  # type: ignore[literal-required]
         x, below = np.array([bar["tau"] for bar in bars]), np.zeros(len(bars))
-        width = 0.8 * float(np.diff(x).min()) if len(x) > 1 else 0.2
+        width = min(0.16, 0.8 * float(np.diff(x).min())) if len(x) > 1 else 0.16
         for name, colour in SHADES.items():
             part_of = np.array([bar[name] for bar in bars]) / total  # type: ignore[literal-required]
             labels = {"significant": "always significant", "straddling": "by some cuts", "open": "never"}

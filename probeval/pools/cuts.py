@@ -123,7 +123,9 @@ def team_cuts(pool: ReferencePool) -> list[Cut]:
     teams = np.array(pool.teams, dtype=object)
     names: list[str] = list(dict.fromkeys(pool.teams))
     if len(names) < 2:
-        raise DataError(f"{pool.campaign}: all systems are of one team, {names[0]!r}, and none can be left out.")
+        raise DataError(
+            f"{pool.campaign}: all systems are of one team, {names[0]!r}. To leave teams out, name other campaigns."
+        )
     top = pool.runs.pairs[:, :, : pool.depth].reshape(len(teams), -1)
     has = np.zeros((len(teams), len(pool.runs.pool) + 1), dtype=bool)  # the last is past the end of a list
     np.put_along_axis(has, top, values=True, axis=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -41,6 +42,7 @@ CAPTIONS = {
     "top ranks. Unjudged documents do not count.",
 }
 
+CUT = re.compile(r"^(depth|share) ")  # names of cuts stay on one line
 COUNTS = ("tp", "fp", "fn", "tn", "opposite", "p_counts")
 
 
@@ -111,7 +113,7 @@ def _table(view: View, caption: str) -> Table:
     shown = {}
     for name in view.frame.columns:
         column, decimals = view.frame[name], view.decimals.get(str(name), DECIMALS)
-        text = [cell_text(value, decimals).replace("depth ", "depth\N{NO-BREAK SPACE}") for value in column]
+        text = [CUT.sub("\\1\N{NO-BREAK SPACE}", cell_text(value, decimals)) for value in column]
         shown[str(name).replace("_", " ")] = text
     return Table.of(pd.DataFrame(shown), caption)
 
@@ -129,6 +131,8 @@ def _by_campaign(study: PoolStudy, view: View, caption: str, leave: Sequence[str
     """Yield one table per campaign, without the columns that are empty for it."""
     for name in study.names:
         frame = view.frame[view.frame["campaign"] == name].drop(columns=["campaign", *leave])
+        last = [c for c in frame.columns if c == "unjudged_as"]  # figures first: a phone shows few columns
+        frame = frame[[*(c for c in frame.columns if c not in last), *last]]
         if len(frame):
             yield _table(replace(view, frame=frame.dropna(axis=1, how="all")), f"{name}. {caption}".strip())
             caption = ""  # the columns of the others mean the same
@@ -150,7 +154,7 @@ def _sections(study: PoolStudy) -> Iterator[Section]:
         caption=f"Decisions by fewer judgments, {several}the last point is the reference. The share of significant "
         "pairs can be flat while the pairs themselves change.",
     )
-    yield Section("tests", "Tests", (decisions, *of_each("tests", "tests", COUNTS)))
+    yield Section("tests", "Tests", (decisions, *of_each("tests", "tests", ("pairs", *COUNTS))))
     outcomes = of_each("tests", "decisions", ("discrimination", "concordance", "residual", "largest_residual"))
     yield Section("decisions", "Decisions, counted", tuple(outcomes))
     yield Section("scores", "Scores", tuple(of_each("scores", "scores")))
