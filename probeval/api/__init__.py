@@ -12,6 +12,7 @@ from probeval.api.fit import fit
 from probeval.api.gate import gate
 from probeval.api.gated import Gate
 from probeval.api.inputs import as_collection, select_model
+from probeval.api.meta import meta_study
 from probeval.api.plan import plan
 from probeval.api.pools import pool_study
 from probeval.api.report import report
@@ -34,6 +35,7 @@ __all__ = [
     "fit",
     "gate",
     "gstudy",
+    "meta_study",
     "next_pairs",
     "plan",
     "pool_study",

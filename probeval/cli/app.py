@@ -33,6 +33,7 @@ from probeval.cli.fit import fit
 from probeval.cli.gate import gate
 from probeval.cli.gstudy import gstudy
 from probeval.cli.judge import judge
+from probeval.cli.meta import meta
 from probeval.cli.models import models
 from probeval.cli.next import next_pairs
 from probeval.cli.plan import plan
@@ -68,6 +69,7 @@ VERBS = {
     "curves": "Show precision-recall and ROC curves.",
     "gstudy": "Show the sources of variance in scores.",
     "dstudy": "Predict reliability with more queries or assessors.",
+    "meta": "Compare measures, scales and tests on campaigns.",
     "pool": "Compare pools: the same campaigns with fewer judgments.",
     "fit": "Fit a relevance model on past campaigns.",
     "models": "List the built-in models, or show one.",
@@ -201,6 +203,7 @@ for verb in (
     gate,
     gstudy,
     judge,
+    meta,
     plan,
     pool,
     report,

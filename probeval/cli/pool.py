@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,21 +24,12 @@ from probeval.cli.options import (
     parse_shares,
 )
 from probeval.cli.output import Talk, check_picture, write_page, write_pictures, write_result
+from probeval.cli.studies import PairTestName
 
 if TYPE_CHECKING:
     from probeval.pools import PoolStudy
 
 __all__ = ["pool"]
-
-
-class PairTest(StrEnum):
-    """Tests of a pair of systems; the names of :data:`probeval.reliability.TESTS`."""
-
-    t = "t"
-    wilcoxon = "wilcoxon"
-    sign = "sign"
-    bootstrap = "bootstrap"
-    permutation = "permutation"
 
 
 def pool(
@@ -75,7 +65,7 @@ def pool(
         bool, typer.Option("--condensed", help="Score lists without their unjudged documents as well.")
     ] = False,
     test: Annotated[
-        list[PairTest] | None,
+        list[PairTestName] | None,
         typer.Option("--test", help="The test of each pair of systems; may be repeated. Default: t."),
     ] = None,
     alpha: Annotated[
@@ -123,7 +113,7 @@ def pool(
             leave_team_out=leave_team_out,
             every_system=all_systems,
             condensed=condensed,
-            tests=[name.value for name in test or [PairTest.t]],
+            tests=[name.value for name in test or [PairTestName.t]],
             alpha=alpha,
             persistence=persistence,
             across_teams=across_teams,

@@ -72,6 +72,7 @@ def documents() -> dict[str, tuple[str, Any]]:
     from probeval.reliability.documents import PairwiseDocument
     from probeval.reliability.dstudy import DStudies, DStudyDocument
     from probeval.reliability.gstudy import GStudies, GStudyDocument
+    from probeval.reliability.meta_study import MetaStudyDocument
     from probeval.reliability.posterior import ScorePosteriorDocument
     from probeval.satisfaction.questions import ListQuestionsDocument
     from probeval.satisfaction.study_documents import UserStudyDocument
@@ -102,6 +103,7 @@ def documents() -> dict[str, tuple[str, Any]]:
         "curves": ("precision-recall and ROC curves, and counts", CurvesDocument),
         "gstudy": ("components of variance", GStudyDocument | GStudies),
         "dstudy": ("the reliability of other sizes", DStudyDocument | DStudies),
+        "meta": ("measures, scales and tests compared", MetaStudyDocument),
         "pool": ("pools compared, by campaign", PoolStudyDocument),
         "fit": ("a fitted model", CardDocument),
         "models": ("the built-in models", list[printed.ModelDocument]),

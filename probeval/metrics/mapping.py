@@ -135,6 +135,17 @@ class SatMapping(Brief):
         values = self(self._turns)
         return float(values.min()), float(values.max())
 
+    @property
+    def distance_from_score(self) -> float:
+        """The distance of satisfaction from the score itself: the root mean of (P(Sat | x) - x)^2 over the tenths.
+
+        0 if the score is the share of satisfied users.
+
+        >>> round(load_mapping("CGl@5/broad").distance_from_score, 2)
+        0.06
+        """
+        return float(np.sqrt(np.mean((self(MIDPOINTS) - MIDPOINTS) ** 2)))
+
     def monotone(self) -> SatMapping:
         """Return the nearest increasing mapping within [0, 1]; this one if it is one already."""
         low, high = self.range

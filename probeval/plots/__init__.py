@@ -3,6 +3,7 @@
 from probeval.plots.calibration import plot_checkpoints, plot_reliability
 from probeval.plots.canvas import BLUE, GREEN, GREY, ORANGE, save
 from probeval.plots.curves import plot_forecast, plot_trajectories, plot_trajectory
+from probeval.plots.meta import plot_measures, plot_meta, plot_rates
 from probeval.plots.milestones import plot_milestones
 from probeval.plots.pools import plot_multiplicity, plot_pools, plot_trends
 from probeval.plots.reliability import plot_components, plot_dstudy, plot_posterior
@@ -24,6 +25,8 @@ __all__ = [
     "plot_dstudy",
     "plot_forecast",
     "plot_mappings",
+    "plot_measures",
+    "plot_meta",
     "plot_milestones",
     "plot_multiplicity",
     "plot_pairs",
@@ -31,6 +34,7 @@ __all__ = [
     "plot_posterior",
     "plot_precision_recall",
     "plot_ranking",
+    "plot_rates",
     "plot_reliability",
     "plot_roc",
     "plot_satisfaction",

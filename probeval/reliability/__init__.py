@@ -15,6 +15,8 @@ from probeval.reliability.effect_sizes import (
 )
 from probeval.reliability.gstudy import INTERVALS, METHODS, GStudy, gstudy
 from probeval.reliability.incomplete import Decisions, difference_bounds, probability_significant, rules
+from probeval.reliability.meta import ALPHAS, PairTests, StudiedMeasure, study_measure
+from probeval.reliability.meta_study import MetaCampaign, MetaStudy
 from probeval.reliability.multiple import (
     CORRECTIONS,
     SIGNIFICANCE,
@@ -45,12 +47,15 @@ from probeval.reliability.paired import (
 )
 from probeval.reliability.posterior import FAMILIES, ScorePosterior, compare_bayes
 from probeval.reliability.power import minimum_difference, power_of, queries_needed
+from probeval.reliability.resampling import Resamples
 from probeval.reliability.significance import COMPARISONS, Pairwise, compare
-from probeval.reliability.splithalf import SplitHalf, split_half
+from probeval.reliability.splithalf import BINS, OUTCOMES, SplitHalf, split_half, split_halves
 from probeval.reliability.twoway import TwoWay, compare_counts, p_trend, signed, straddling, two_way
 
 __all__ = [
+    "ALPHAS",
     "ALTERNATIVES",
+    "BINS",
     "COEFFICIENTS",
     "COMPARISONS",
     "CORRECTIONS",
@@ -59,6 +64,7 @@ __all__ = [
     "LEVELS",
     "MAPPINGS",
     "METHODS",
+    "OUTCOMES",
     "SAMPLES",
     "SIGNIFICANCE",
     "TESTS",
@@ -71,12 +77,17 @@ __all__ = [
     "Estimate",
     "Friedman",
     "GStudy",
+    "MetaCampaign",
+    "MetaStudy",
     "Needed",
     "Observed",
     "Overlap",
+    "PairTests",
     "Pairwise",
+    "Resamples",
     "ScorePosterior",
     "SplitHalf",
+    "StudiedMeasure",
     "StudyPoint",
     "TargetTests",
     "TwoWay",
@@ -121,9 +132,11 @@ __all__ = [
     "significant_signs",
     "spearman",
     "split_half",
+    "split_halves",
     "standardised_effect",
     "straddling",
     "studentised_range",
+    "study_measure",
     "superiority",
     "t_test",
     "tukey_hsd",

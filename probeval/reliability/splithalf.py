@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -11,11 +12,14 @@ from numpy.typing import ArrayLike
 
 from probeval.arrays import Floats
 from probeval.display import Brief
-from probeval.errors import ReliabilityError
-from probeval.reliability.paired import SAMPLES, describe, differences, pair_index, run_test
+from probeval.errors import ReliabilityError, did_you_mean
+from probeval.reliability.paired import SAMPLES, TESTS, describe, differences, pair_index, run_test
+from probeval.reliability.resampling import RESAMPLED, Resamples
 
-__all__ = ["BINS", "SplitHalf", "split_half"]
+__all__ = ["BINS", "OUTCOMES", "SplitHalf", "split_half", "split_halves"]
 
+OUTCOMES = ("success", "lack_of_power", "minor_conflict", "major_conflict")  # of a significant result
+AT_ONCE = 4_000_000  # differences in memory
 BINS = (0.0, 0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5)  # bins of p on the first half, right-closed
 
 
@@ -43,19 +47,24 @@ class SplitHalf(Brief):
         ``minor_conflict`` the other one, not significantly; ``major_conflict`` the other one, significantly. These four
         sum to 1. ``conflict`` is both conflicts together.
         """
+        counts = self.counts(alpha=alpha)
+        found = counts["significant"]
+        rates = {name: counts[name] / found if found else float("nan") for name in OUTCOMES}
+        quiet = 1 - found / counts["comparisons"] if counts["comparisons"] else float("nan")
+        return {"nonsignificance": quiet, **rates, "conflict": rates["minor_conflict"] + rates["major_conflict"]}
+
+    def counts(self, *, alpha: float = 0.05) -> dict[str, int]:
+        """Return the numbers behind :meth:`rates`: ``comparisons``, those ``significant``, and their outcomes."""
         first, second = self.p < alpha
         same = self.sign[0] * self.sign[1]
-        found = max(int(first.sum()), 1)
-        rates = {
-            "success": (first & (same > 0) & second).sum() / found,
-            "lack_of_power": (first & (same >= 0) & ~second).sum() / found,
-            "minor_conflict": (first & (same < 0) & ~second).sum() / found,
-            "major_conflict": (first & (same < 0) & second).sum() / found,
-        }
-        rates = rates if first.any() else dict.fromkeys(rates, float("nan"))
-        conflict = rates["minor_conflict"] + rates["major_conflict"]
-        out = {"nonsignificance": 1 - first.mean() if first.size else float("nan"), **rates, "conflict": conflict}
-        return {name: float(value) for name, value in out.items()}
+        outcomes = (
+            first & (same > 0) & second,
+            first & (same >= 0) & ~second,
+            first & (same < 0) & ~second,
+            first & (same < 0) & second,
+        )
+        counts = {name: int(np.count_nonzero(mask)) for name, mask in zip(OUTCOMES, outcomes, strict=True)}
+        return {"comparisons": first.size, "significant": int(np.count_nonzero(first)), **counts}
 
     def stability(self) -> pd.DataFrame:
         """Return the RMS difference of the two p-values of the test, by bins of the first."""
@@ -97,19 +106,53 @@ def split_half(
     >>> round(rates["success"] + rates["lack_of_power"] + rates["minor_conflict"] + rates["major_conflict"], 12)
     1.0
     """
+    return split_halves(values, tests=(test,), splits=splits, samples=samples, rng=rng)[0]
+
+
+def split_halves(
+    values: ArrayLike,
+    *,
+    tests: Sequence[str] = tuple(TESTS),
+    splits: int = 300,
+    samples: int = SAMPLES,
+    rng: np.random.Generator | None = None,
+) -> tuple[SplitHalf, ...]:
+    """Do several tests on the same halves; as :func:`split_half`, one result per test.
+
+    Bootstrap and permutation take the same resamples on all halves.
+    """
     scores = np.asarray(values, dtype=float)
     if scores.ndim != 2 or scores.shape[1] < 4:
         raise ReliabilityError(f"Halves of two queries or more are needed, got scores of shape {scores.shape}.")
     if splits < 1:
         raise ReliabilityError(f"At least one split is needed, got {splits}.")
+    for test in tests:
+        if test not in TESTS:
+            raise ReliabilityError(f"No test {test!r}: {', '.join(TESTS)}.{did_you_mean(test, TESTS)}")
     rng = np.random.default_rng(0) if rng is None else rng
-    gap = differences(scores, *pair_index(len(scores)))
     half = scores.shape[1] // 2
-    p, sign = np.empty((2, splits, len(gap))), np.empty((2, splits, len(gap)))
-    for i in range(splits):
-        order = rng.permutation(scores.shape[1])
-        for side, queries in enumerate((order[:half], order[half : 2 * half])):
-            part = gap[:, queries]
-            p[side, i] = run_test(test, part, samples=samples, rng=rng)[1]
-            sign[side, i] = np.sign(describe(part)[1])
-    return SplitHalf(test, p, sign)
+    orders = np.array([rng.permutation(scores.shape[1])[: 2 * half] for _ in range(splits)])
+    halves = orders.reshape(splits, 2, half)
+    gap = differences(scores, *pair_index(len(scores)))
+    whole = not np.isnan(scores).any()
+    resamples = {
+        test: Resamples.draw(test, half, samples=samples, rng=rng) for test in tests if test in RESAMPLED and whole
+    }
+    sign = np.empty((2, splits, len(gap)))
+    p = {test: np.empty_like(sign) for test in tests}
+    size = max(1, AT_ONCE // max(gap.shape[0] * 2 * half, 1))
+    for start in range(0, splits, size):
+        some = slice(start, start + size)
+        parts = np.moveaxis(gap[:, halves[some]], 0, 2)  # (split, half, pair, query)
+        sign[:, some] = np.sign(describe(parts)[1]).swapaxes(0, 1)
+        for test in tests:
+            if test not in RESAMPLED:
+                p[test][:, some] = run_test(test, parts)[1].swapaxes(0, 1)
+                continue
+            for i, side in np.ndindex(parts.shape[:2]):
+                p[test][side, start + i] = (
+                    resamples[test].p(scores[:, halves[start + i, side]])
+                    if whole
+                    else run_test(test, parts[i, side], samples=samples, rng=rng)[1]
+                )
+    return tuple(SplitHalf(test, p[test], sign) for test in tests)

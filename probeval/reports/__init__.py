@@ -1,5 +1,6 @@
 """Reports: one self-contained HTML file for an evaluation, a campaign, a simulation or a study of campaigns."""
 
+from probeval.reports.meta import report_meta
 from probeval.reports.milestones import Milestone, milestone, milestone_table
 from probeval.reports.page import Facts, Figure, Page, Prose, Quote, Section, Table, render, write_report
 from probeval.reports.pages import paragraph, report_campaign, report_evaluation
@@ -26,6 +27,7 @@ __all__ = [
     "render",
     "report_campaign",
     "report_evaluation",
+    "report_meta",
     "report_pools",
     "report_simulation",
     "report_study",

@@ -52,6 +52,10 @@ def two(place: Path) -> list[object]:
 
 UNIFORM = ("--model", "uniform")
 CASES: dict[str, tuple[str, Callable[[Path], list[object]]]] = {
+    "meta": (
+        "meta",
+        lambda f: [f / "first", f / "second", "--metric", "CG@5", "--splits", 3, "--samples", 50, "--jobs", 1],
+    ),
     "evaluate": ("evaluate", lambda f: [*runs(f, qrels="part.txt"), "--metric", "nDCG@5", *UNIFORM]),
     "evaluate for the population": (
         "evaluate",

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from probeval.errors import ReliabilityError
-from probeval.reliability.paired import TESTS
-from probeval.reliability.splithalf import SplitHalf, split_half
+from probeval.reliability.paired import TESTS, differences, pair_index, run_test
+from probeval.reliability.resampling import RESAMPLED
+from probeval.reliability.splithalf import SplitHalf, split_half, split_halves
 
 SCORES = np.random.default_rng(24).normal([[0.0], [0.0], [0.3], [1.0]], 0.4, size=(4, 40))
 
@@ -64,3 +65,37 @@ def test_what_is_refused():
         split_half(SCORES[:, :3])
     with pytest.raises(ReliabilityError, match="At least one split"):
         split_half(SCORES, splits=0)
+
+
+def test_tests_share_their_halves():
+    t, sign = split_halves(SCORES, tests=("t", "sign"), splits=10, rng=np.random.default_rng(3))
+    alone = split_half(SCORES, test="sign", splits=10, rng=np.random.default_rng(3))
+    np.testing.assert_array_equal(sign.p, alone.p)
+    np.testing.assert_array_equal(t.sign, sign.sign)
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_p_of_a_half_is_that_of_the_test_on_it(test, monkeypatch):
+    """Also where splits are taken in several blocks."""
+    monkeypatch.setattr("probeval.reliability.splithalf.AT_ONCE", 500)
+    found = split_half(SCORES, test=test, splits=5, samples=4000, rng=np.random.default_rng(6))
+    rng = np.random.default_rng(6)
+    gap = differences(SCORES, *pair_index(len(SCORES)))
+    for i in range(5):
+        order = rng.permutation(SCORES.shape[1])
+        for side, queries in enumerate((order[:20], order[20:])):
+            expected = run_test(test, gap[:, queries], samples=4000, rng=np.random.default_rng(7))[1]
+            np.testing.assert_allclose(found.p[side, i], expected, atol=0.04 if test in RESAMPLED else 1e-12)
+
+
+def test_gaps_leave_queries_out():
+    scores = SCORES.copy()
+    scores[0, :3] = np.nan
+    for test in ("t", "bootstrap", "permutation"):
+        found = split_half(scores, test=test, splits=4, samples=99)
+        assert not np.isnan(found.p).any()
+
+
+def test_an_unknown_test_is_refused():
+    with pytest.raises(ReliabilityError, match="No test 'wilcox'"):
+        split_half(SCORES, test="wilcox")
