@@ -105,7 +105,7 @@ def pool_study(
     >>> campaign = probeval.synthetic_campaign(np.random.default_rng(1), systems=6, queries=20, depth=20)
     >>> study = probeval.pool_study(campaign, "AP", depths=[5, 10, 20])
     >>> study.to_frame()[["cut", "discrimination", "concordance", "residual"]].round(2).values.tolist()
-    [['depth 5', 0.4, 0.87, 0.86], ['depth 10', 0.33, 0.93, 0.77], ['depth 20', 0.4, 1.0, 0.67]]
+    [['depth 5', 0.2, 0.87, 0.81], ['depth 10', 0.27, 0.93, 0.73], ['depth 20', 0.2, 1.0, 0.67]]
     """
     options = PoolOptions(
         tests=tuple(dict.fromkeys([tests] if isinstance(tests, str) else tests)),
