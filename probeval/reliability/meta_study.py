@@ -277,13 +277,14 @@ class MetaStudy(CampaignStudy[MetaCampaign]):
         }
 
     def views(self) -> tuple[View, ...]:
-        """Measures and scales; tests; then discrimination and conflicts by level."""
+        """Measures and scales; tests; then discrimination and conflicts by level, if there are several."""
         at = f"at alpha {self.alpha:g}"
         measures = self.side_by_side(lambda part: part.measures_frame(self.alpha))
         empty = [name for name in ("preference_distance", "satisfaction_distance") if measures[name].isna().all()]
+        by_level = LEVEL_TITLES if len(self.alphas) > 1 else {}
         return (
             View(
-                measures.drop(columns=empty),
+                measures.drop(columns=["minor_conflict", "major_conflict", *empty]),
                 f"Measures and scales, all tests together, {at}",
                 intervals=("erho2", "erho2_lower", "erho2_upper"),
             ),
@@ -293,7 +294,7 @@ class MetaStudy(CampaignStudy[MetaCampaign]):
             ),
             *(
                 View(self.side_by_side(lambda part, rate=rate: part.levels_frame(rate)), title, {"alpha": 3})  # type: ignore[misc]
-                for rate, title in LEVEL_TITLES.items()
+                for rate, title in by_level.items()
             ),
         )
 
