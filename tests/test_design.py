@@ -61,7 +61,7 @@ RELEVANCE = FEATURES | {"features"}
 SCORES = RELEVANCE | {"relevance", "metrics"}
 SELECTION = SCORES | {"scores"}
 ABOVE_SELECTION = SELECTION | {"selection"}
-RESULTS = ABOVE_SELECTION | {"simulation", "campaign", "reliability", "satisfaction", "preferences"}
+RESULTS = ABOVE_SELECTION | {"simulation", "campaign", "pools", "reliability", "satisfaction", "preferences"}
 MAY_IMPORT = {
     "errors": set(),
     "arrays": set(),
@@ -85,6 +85,7 @@ MAY_IMPORT = {
     "preferences": BASE | {"data"},
     "satisfaction": BASE | {"data", "metrics", "scores", "preferences"},
     "simulation": ABOVE_SELECTION | {"reliability"},
+    "pools": ABOVE_SELECTION | {"reliability", "simulation"},
     "campaign": ABOVE_SELECTION | {"reliability", "simulation", "preferences", "satisfaction"},
     "plots": RESULTS,
     "reports": RESULTS | {"plots"},

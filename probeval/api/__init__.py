@@ -14,6 +14,7 @@ from probeval.api.gated import Gate
 from probeval.api.inputs import as_collection, select_model
 from probeval.api.meta import meta_study
 from probeval.api.plan import plan
+from probeval.api.pools import pool_study
 from probeval.api.report import report
 from probeval.api.reuse import Reuse, reuse, reuse_study
 from probeval.api.simulate import simulate
@@ -37,6 +38,7 @@ __all__ = [
     "meta_study",
     "next_pairs",
     "plan",
+    "pool_study",
     "report",
     "reuse",
     "reuse_study",

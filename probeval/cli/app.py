@@ -37,6 +37,7 @@ from probeval.cli.meta import meta
 from probeval.cli.models import models
 from probeval.cli.next import next_pairs
 from probeval.cli.plan import plan
+from probeval.cli.pool import pool
 from probeval.cli.report import report
 from probeval.cli.reuse import reuse
 from probeval.cli.schema import schema
@@ -69,6 +70,7 @@ VERBS = {
     "gstudy": "Show the sources of variance in scores.",
     "dstudy": "Predict reliability with more queries or assessors.",
     "meta": "Compare measures, scales and tests on campaigns.",
+    "pool": "Compare pools: the same campaigns with fewer judgments.",
     "fit": "Fit a relevance model on past campaigns.",
     "models": "List the built-in models, or show one.",
     "features": "Write the features of every pair.",
@@ -203,6 +205,7 @@ for verb in (
     judge,
     meta,
     plan,
+    pool,
     report,
     reuse,
     schema,

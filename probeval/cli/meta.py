@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -23,21 +22,12 @@ from probeval.cli.options import (
     parse_shares,
 )
 from probeval.cli.output import Talk, check_picture, write_page, write_pictures, write_result
+from probeval.cli.studies import PairTestName
 from probeval.errors import ProbevalError
 
 __all__ = ["meta", "parse_levels"]
 
 MOST_LEVELS = 1000  # of a range
-
-
-class PairTestName(StrEnum):
-    """Tests of pairs; the names of :data:`probeval.reliability.TESTS`."""
-
-    t = "t"
-    wilcoxon = "wilcoxon"
-    sign = "sign"
-    bootstrap = "bootstrap"
-    permutation = "permutation"
 
 
 def meta(

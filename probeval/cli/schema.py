@@ -64,6 +64,7 @@ def documents() -> dict[str, tuple[str, Any]]:
     from probeval.features.multiplicity import MultiplicityDocument
     from probeval.metrics.classical import MeasuredDocument
     from probeval.metrics.curves import CurvesDocument
+    from probeval.pools.documents import PoolStudyDocument
     from probeval.preferences.scoring import DocumentScoresDocument
     from probeval.relevance.aggregation.result import AggregationDocument
     from probeval.relevance.cards.card import CardDocument
@@ -103,6 +104,7 @@ def documents() -> dict[str, tuple[str, Any]]:
         "gstudy": ("components of variance", GStudyDocument | GStudies),
         "dstudy": ("the reliability of other sizes", DStudyDocument | DStudies),
         "meta": ("measures, scales and tests compared", MetaStudyDocument),
+        "pool": ("pools compared, by campaign", PoolStudyDocument),
         "fit": ("a fitted model", CardDocument),
         "models": ("the built-in models", list[printed.ModelDocument]),
         "models show": ("a fitted model", CardDocument),

@@ -1,4 +1,4 @@
-"""Options and inputs that the studies of reliability share."""
+"""Options and inputs that studies share."""
 
 from __future__ import annotations
 
@@ -24,6 +24,16 @@ class StudyMethod(StrEnum):
     anova = "anova"
     reml = "reml"
     bayes = "bayes"
+
+
+class PairTestName(StrEnum):
+    """Tests of pairs; the names of :data:`probeval.reliability.TESTS`."""
+
+    t = "t"
+    wilcoxon = "wilcoxon"
+    sign = "sign"
+    bootstrap = "bootstrap"
+    permutation = "permutation"
 
 
 class IntervalName(StrEnum):

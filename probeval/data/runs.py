@@ -16,7 +16,7 @@ from probeval.data.pool import Pool, QueryBlock, is_text, number
 from probeval.display import Described, View
 from probeval.errors import DataError, did_you_mean
 
-__all__ = ["ORDERS", "Runs", "TieReport"]
+__all__ = ["ORDERS", "ContradictionReport", "Runs", "TieReport"]
 
 ORDERS = {
     "trec_eval": "32-bit score falling, then document id falling, as in trec_eval (the default)",
@@ -286,14 +286,48 @@ class Runs(Described):
         same = self.tie_starts[..., 1:] == self.tie_starts[..., :-1]
         tied[..., 1:] |= same
         tied[..., :-1] |= same
-        lists, systems = tied.any(axis=2), tied.any(axis=(1, 2))
+        first = np.argmax(tied, axis=2)[tied.any(axis=2)] + 1
+        mean = float(np.exp(np.log(first).mean())) if first.size else float("nan")
+        return TieReport(*self._shares(tied), first_rank=mean)
+
+    def contradictions(self, submitted: Runs) -> ContradictionReport:
+        """Return how often two neighbouring documents have opposite orders by score and by submitted rank.
+
+        Parameters
+        ----------
+        submitted
+            The same lists in the order of the submitted ranks (``order="rank"``).
+
+        Examples
+        --------
+        >>> columns = ["a"] * 3, ["q"] * 3, ["d1", "d2", "d3"], [3.0, 2.0, 1.0]
+        >>> by_rank = Runs.rows(*columns, ranks=[1, 3, 2], order="rank")
+        >>> Runs.rows(*columns).contradictions(by_rank)
+        ContradictionReport(docs=0.6666666666666666, lists=1.0, systems=1.0)
+        """
+        if submitted.systems != self.systems or submitted.retrieved.sum() != self.retrieved.sum():
+            raise DataError("Ranks and scores are compared on the same lists, read twice in two orders.")
+        others = submitted.on(self.pool)
+        at = np.empty_like(self.pairs)
+        for i, lists in enumerate(others.pairs):
+            place = np.full(len(self.pool) + 1, self.depth)  # the last is past the end of a list
+            query, rank = np.nonzero(lists >= 0)
+            place[lists[query, rank]] = rank
+            at[i] = place[self.pairs[i]]
+        lower = self.tie_starts[..., 1:] != self.tie_starts[..., :-1]
+        wrong = lower & (at[..., 1:] < at[..., :-1])
+        found = np.zeros(self.pairs.shape, dtype=bool)
+        found[..., 1:] |= wrong
+        found[..., :-1] |= wrong
+        return ContradictionReport(*self._shares(found))
+
+    def _shares(self, found: Bools) -> tuple[float, float, float]:
+        """Return the shares of retrieved documents, of lists and of systems with any of the marked ranks."""
         answered = self.retrieved.any(axis=2)
-        first = np.argmax(tied, axis=2)[lists] + 1
-        return TieReport(
-            docs=float(tied.sum() / max(self.retrieved.sum(), 1)),
-            lists=float(lists.sum() / max(answered.sum(), 1)),
-            systems=float(systems.mean()),
-            first_rank=float(np.exp(np.log(first).mean())) if first.size else float("nan"),
+        return (
+            float(found.sum() / max(self.retrieved.sum(), 1)),
+            float(found.any(axis=2).sum() / max(answered.sum(), 1)),
+            float(found.any(axis=(1, 2)).mean()),
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -319,6 +353,15 @@ class TieReport:
     lists: float
     systems: float
     first_rank: float
+
+
+@dataclass(frozen=True)
+class ContradictionReport:
+    """Shares of documents, lists and systems whose submitted ranks contradict the scores."""
+
+    docs: float
+    lists: float
+    systems: float
 
 
 def _deepened(lists: NDArray[Any], depth: int, empty: float) -> NDArray[Any]:

@@ -102,6 +102,16 @@ class Lists(Brief):
         """Return the lists with one grade for every unjudged document, and the same relevant_counts."""
         return replace(self, codes=np.where(self.unjudged, np.int16(code), self.codes))
 
+    def condensed(self) -> Lists:
+        """Return the lists without their unjudged documents, the judged ones moved up (Sakai 2007b).
+
+        >>> Lists.of_grades([[1, float("nan"), 0, float("nan"), 1]], Scale.binary()).condensed().codes.tolist()
+        [[[1, 0, 1, -2, -2]]]
+        """
+        order = np.argsort(~self.judged_docs, axis=-1, kind="stable")
+        codes = np.take_along_axis(self.codes, order, axis=-1)
+        return replace(self, codes=np.where(codes >= 0, codes, np.int16(ABSENT)))
+
     def values(self, per_grade: Floats) -> Floats:
         """Look up a value per grade at each rank (0 where there is no grade), shape of ``codes``."""
         return self.scale.lookup(per_grade)[self.codes]

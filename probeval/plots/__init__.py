@@ -5,6 +5,7 @@ from probeval.plots.canvas import BLUE, GREEN, GREY, ORANGE, save
 from probeval.plots.curves import plot_forecast, plot_trajectories, plot_trajectory
 from probeval.plots.meta import plot_measures, plot_meta, plot_rates
 from probeval.plots.milestones import plot_milestones
+from probeval.plots.pools import plot_multiplicity, plot_pools, plot_trends
 from probeval.plots.reliability import plot_components, plot_dstudy, plot_posterior
 from probeval.plots.retrieval import plot_precision_recall, plot_roc
 from probeval.plots.satisfaction import plot_agreement, plot_mappings, plot_satisfaction
@@ -27,7 +28,9 @@ __all__ = [
     "plot_measures",
     "plot_meta",
     "plot_milestones",
+    "plot_multiplicity",
     "plot_pairs",
+    "plot_pools",
     "plot_posterior",
     "plot_precision_recall",
     "plot_ranking",
@@ -38,5 +41,6 @@ __all__ = [
     "plot_tests",
     "plot_trajectories",
     "plot_trajectory",
+    "plot_trends",
     "save",
 ]

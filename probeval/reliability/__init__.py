@@ -50,7 +50,7 @@ from probeval.reliability.power import minimum_difference, power_of, queries_nee
 from probeval.reliability.resampling import Resamples
 from probeval.reliability.significance import COMPARISONS, Pairwise, compare
 from probeval.reliability.splithalf import BINS, OUTCOMES, SplitHalf, split_half, split_halves
-from probeval.reliability.twoway import TwoWay, compare_counts, signed, straddling, two_way
+from probeval.reliability.twoway import TwoWay, compare_counts, p_trend, signed, straddling, two_way
 
 __all__ = [
     "ALPHAS",
@@ -115,6 +115,7 @@ __all__ = [
     "noninferiority_test",
     "observe",
     "observe_assessors",
+    "p_trend",
     "pair_index",
     "pair_labels",
     "permutation_test",

@@ -8,12 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import chdtrc
 
 from probeval.arrays import Bools, Floats, Ints
 from probeval.errors import ReliabilityError
 
-__all__ = ["TwoWay", "compare_counts", "signed", "straddling", "two_way"]
+__all__ = ["TwoWay", "compare_counts", "p_trend", "signed", "straddling", "two_way"]
 
 
 def signed(difference: Floats, p: Floats, *, alpha: float = 0.05) -> Ints:
@@ -91,6 +92,35 @@ def two_way(found: Ints, reference: Ints) -> TwoWay:
 def straddling(p: Floats, *, alpha: float = 0.05) -> Bools:
     """Return the pairs significant under some conditions but not others; ``p`` has shape (condition, pair)."""
     return np.asarray((p.min(axis=0) < alpha) & (p.max(axis=0) > alpha))
+
+
+def p_trend(conditions: ArrayLike, p: Floats) -> Floats:
+    r"""Return Kendall's tau between conditions in order, such as depths of a pool, and the p-values of each pair.
+
+    -1 where every deeper pool separates the two systems more clearly, 1 where every deeper one does so less clearly.
+
+    .. math:: \tau = \frac{C - D}{n(n-1)/2}
+
+    Parameters
+    ----------
+    conditions
+        A number for each condition, shape (condition,).
+    p
+        The p-values, shape (condition, pair).
+
+    Examples
+    --------
+    >>> p = np.array([[0.0836, 0.0044], [0.0128, 0.0080], [0.0076, 0.0071], [0.0070, 0.0083], [0.0067, 0.0095]])
+    >>> p_trend([5, 10, 15, 20, 25], p).tolist()
+    [-1.0, 0.8]
+    """
+    number = np.asarray(conditions, dtype=float)
+    if number.shape != p.shape[:1] or len(number) < 2:
+        raise ReliabilityError(
+            f"A trend needs p-values of two conditions or more, got {number.size} and shape {p.shape}."
+        )
+    a, b = np.triu_indices(len(number), k=1)
+    return np.asarray((np.sign(number[b] - number[a])[:, None] * np.sign(p[b] - p[a])).sum(axis=0) / len(a))
 
 
 def compare_counts(first: int, second: int, *, n: int) -> tuple[float, float]:

@@ -4,6 +4,7 @@ from probeval.reports.meta import report_meta
 from probeval.reports.milestones import Milestone, milestone, milestone_table
 from probeval.reports.page import Facts, Figure, Page, Prose, Quote, Section, Table, render, write_report
 from probeval.reports.pages import paragraph, report_campaign, report_evaluation
+from probeval.reports.pools import report_pools
 from probeval.reports.results import EffectSize, ReportResults
 from probeval.reports.simulations import read_simulation, report_simulation
 from probeval.reports.studies import report_study, study_page
@@ -27,6 +28,7 @@ __all__ = [
     "report_campaign",
     "report_evaluation",
     "report_meta",
+    "report_pools",
     "report_simulation",
     "report_study",
     "study_page",

@@ -81,6 +81,7 @@ CASES: dict[str, tuple[str, Callable[[Path], list[object]]]] = {
         "next",
         lambda f: [*runs(f, qrels="part.txt"), "--metric", "DCG@5", "--fairness", *UNIFORM],
     ),
+    "pool": ("pool", lambda f: [f / "first", f / "second", "--metric", "AP", "--depth", "1,2,5", "--condensed"]),
     "reuse, systems left out": (  # without systems.tsv
         "reuse",
         lambda f: [f / "first" / "runs" / "*", *runs(f)[1:], "--metric", "DCG@5", *UNIFORM],

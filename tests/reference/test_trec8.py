@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from probeval.data import Judgments, read_campaign, read_judgments
-from probeval.metrics import measure
-from probeval.reliability import compare
+import probeval
+from probeval.data import read_campaign, read_judgments
 
+METRICS = ["AP", "nDCG", "RBP(p=0.98)"]
 TOPICS = [402, 403, 405, 407, 408, 415, 416, 431, 440]
 
 
@@ -57,13 +57,9 @@ def campaign(data):
 
 
 @pytest.fixture(scope="module")
-def deep(campaign):
-    """The systems with 50 documents or more for every topic, all of them judged: 67 in the thesis, 69 here."""
-    runs = campaign.runs
-    known = campaign.judgments.codes_on(runs.pool, campaign.judgments.scale()) >= 0
-    top = runs.pairs[:, :, :50]
-    judged = (top >= 0) & np.append(known, False)[top]
-    return runs.select([s for s, whole in zip(runs.systems, judged.all(axis=(1, 2)), strict=True) if whole])
+def study(campaign):
+    """The pools of section 4.6: the systems judged to rank 50 on every topic, and their judgments to lesser depths."""
+    return probeval.pool_study(campaign, METRICS, depths=[5, 10, 15, 20, 25, 50])["trec8-adhoc"]
 
 
 def nominated(runs, depth: int) -> np.ndarray:
@@ -73,9 +69,10 @@ def nominated(runs, depth: int) -> np.ndarray:
 
 
 @pytest.mark.slow
-def test_table_4_1_systems(campaign, deep):
-    assert len(campaign.runs.systems) == 129
-    assert len(deep.systems) == 69  # published: 67
+def test_table_4_1_systems(study):
+    assert (study.facts["systems"], study.facts["counted"]) == (129, 69)  # published: 129, 67
+    assert study.facts["judged_per_query"] == pytest.approx(1736.6)
+    assert study.facts["relevant_per_query"] == pytest.approx(94.6, abs=0.05)
 
 
 # Multiplicity 1, 2, 3-4, 5-8, 9-16, 17-32, 33 and more, then the total: documents, and the percentage relevant.
@@ -83,42 +80,57 @@ TABLE_4_4 = {
     20: ([10266, 2538, 1548, 1017, 732, 544, 416, 17061], [5.3, 11.7, 16.3, 26.6, 34.0, 43.6, 61.3, 12.3]),
     50: ([22685, 5510, 3587, 2406, 1724, 1317, 1123, 38352], [3.1, 6.2, 10.7, 15.5, 20.6, 30.9, 49.6, 8.1]),
 }
+FOUND_4_4 = {20: [5.2, 11.4, 16.0, 26.6, 33.7, 43.9, 60.5, 11.9]}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("depth", TABLE_4_4)
-def test_table_4_4_more_systems_more_relevant(campaign, deep, depth):
-    count, relevant = nominated(deep, depth), campaign.judgments.codes_on(deep.pool, campaign.judgments.scale()) > 0
-    groups = [(count >= low) & (count <= high) for low, high in [(1, 1), (2, 2), (3, 4), (5, 8), (9, 16), (17, 32)]]
-    groups += [count >= 33, count > 0]
+def test_table_4_4_more_systems_more_relevant(study, depth):
+    found = next(m for m in study.multiplicity if m.depth == depth)
+    assert found.least.tolist() == [1, 2, 3, 5, 9, 17, 33, 65]  # the last two are one band in the table
+    pairs, relevant = ([*v[:6], v[6:].sum(), v.sum()] for v in (found.pairs, found.relevant))
     documents, percent = TABLE_4_4[depth]
     # Two systems more bring up to 17% more documents that one system alone has.
-    np.testing.assert_allclose([g.sum() for g in groups], documents, rtol=0.17)
-    np.testing.assert_allclose([g.sum() for g in groups[1:7]], documents[1:7], rtol=0.07)
-    np.testing.assert_allclose([100 * relevant[g].mean() for g in groups], percent, atol=0.85)
+    np.testing.assert_allclose(pairs, documents, rtol=0.17)
+    np.testing.assert_allclose(pairs[1:7], documents[1:7], rtol=0.07)
+    shares = 100 * np.array(relevant) / pairs
+    np.testing.assert_allclose(shares, percent, atol=0.85)
+    np.testing.assert_allclose(shares, FOUND_4_4.get(depth, shares), atol=0.051)
 
 
+# Pools of depth 5, 10, 15, 20, 25 and 50: the percentage of pairs that differ, as printed, and from 100 ranks.
 TABLE_4_5 = {
-    "AP": [71.1, 72.6, 73.0, 73.6, 73.5, 73.8],
-    "nDCG": [68.7, 70.2, 70.2, 70.8, 71.3, 71.6],
-    "RBP(p=0.98)": [69.6, 71.2, 71.7, 72.1, 72.2, 72.5],
+    "AP": ([71.1, 72.6, 73.0, 73.6, 73.5, 73.8], [72.2, 73.0, 73.2, 73.2, 73.2, 72.0]),
+    "nDCG": ([68.7, 70.2, 70.2, 70.8, 71.3, 71.6], [70.7, 72.0, 72.5, 72.5, 72.4, 72.6]),
+    "RBP(p=0.98)": ([69.6, 71.2, 71.7, 72.1, 72.2, 72.5], [70.8, 72.3, 72.4, 72.8, 73.1, 72.9]),
 }
 
 
-@pytest.mark.validation
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", TABLE_4_5)
-def test_table_4_5_discrimination_by_the_depth_of_the_pool(campaign, deep, metric):
-    """Pairs of systems of two teams that differ by a t test, in per cent, from the first 100 ranks."""
-    codes, found = campaign.judgments.codes_on(deep.pool, campaign.judgments.scale()), []
-    team = dict(zip(deep.systems, deep.teams, strict=True))
-    for depth in (5, 10, 15, 20, 25, 50):
-        at = np.flatnonzero(nominated(deep, depth))
-        pairs = compare(
-            measure(deep, Judgments.coded(deep.pool, at, codes[at].astype(float)), metric), correction="none"
-        ).to_frame()
-        others = pairs["a"].map(team) != pairs["b"].map(team)
-        found.append(100 * (pairs.loc[others, "p"] < 0.05).mean())
-    np.testing.assert_allclose(found, TABLE_4_5[metric], atol=2.8)
+def test_table_4_5_discrimination_by_the_depth_of_the_pool(study, metric):
+    """All pairs of systems, as the counts of Table 4.6 have it; the text leaves out those of one team."""
+    rows = [row for row in study.rows if row["metric"] == metric]
+    assert [row["value"] for row in rows] == [5, 10, 15, 20, 25, 50]
+    printed, found = TABLE_4_5[metric]
+    shares = [100 * row["discrimination"] for row in rows]
+    np.testing.assert_allclose(shares, printed, atol=2.4)
+    np.testing.assert_allclose(shares, found, atol=0.051)
+    assert rows[0]["pairs"] == 69 * 68 // 2
+    assert [row["tp"] + row["fn"] + row["opposite"] for row in rows] == [rows[-1]["significant"]] * 6
+
+
+@pytest.mark.slow
+def test_section_4_6_to_4_9_of_pools(study):
+    """Recall-based scores fall and RBP never does; RBP at depth 5 has pairs with opposite winners, printed as 3."""
+    falls = {(row["metric"], row["value"]): row["falls"] for row in study.rows}
+    assert min(falls[metric, 5] for metric in ("AP", "nDCG")) > 0.8
+    assert max(falls["RBP(p=0.98)", depth] for depth in (5, 10, 15, 20, 25, 50)) == 0
+    opposite = {(row["metric"], row["value"]): row["opposite"] for row in study.rows if row["opposite"]}
+    assert opposite == {("RBP(p=0.98)", 5): 4}
+    residual = [row["residual"] for row in study.rows if row["metric"] == "AP"]
+    assert residual == sorted(residual, reverse=True)
+    assert study.rows[5]["largest_residual"] == pytest.approx(0.98**50)  # all lists are judged to rank 50
 
 
 @pytest.mark.slow

@@ -1,0 +1,74 @@
+"""``pool``: campaigns with fewer judgments, what is written and said, and how it fails."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from probeval.data import write_campaign
+from probeval.relevance import synthetic_campaign
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory) -> list[Path]:
+    place = tmp_path_factory.mktemp("pools")
+    for seed, name in enumerate(("first", "second")):
+        write_campaign(synthetic_campaign(np.random.default_rng(seed), systems=5, queries=8, depth=10), place / name)
+    return [place / "first", place / "second"]
+
+
+def test_a_plain_command_cuts_to_several_depths(probeval, folders):
+    said = probeval("pool", folders[0])
+    assert said.code == 0, said.err
+    for text in ("Tests of all pairs of systems", "RBP(p=0.98)", "depth 1", "depth 10", "largest_residual"):
+        assert text in said.out
+    assert "unjudged documents are not relevant" in said.err
+    assert "first: the reference is" in said.err
+
+
+def test_rows_as_csv_and_json(probeval, folders):
+    options = ("--metric", "AP", "--depth", "2,5,10", "--share", ".5", "--leave-team-out", "--condensed", "--quiet")
+    said = probeval("pool", *folders, *options, "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(said.out)))
+    assert {row["campaign"] for row in rows} == {"first", "second"}
+    assert {row["kind"] for row in rows} == {"depth", "share", "team"}
+    assert {row["unjudged_as"] for row in rows} == {"not relevant", "left out"}
+    document = json.loads(probeval("pool", *folders, *options, "--format", "json").out)
+    same = [str(row["tp"]) for part in document["campaigns"] for row in part["rows"]]
+    assert same == [row["tp"] for row in rows]
+    for part in document["campaigns"]:
+        for row in part["rows"]:
+            assert row["tp"] + row["fp"] + row["fn"] + row["tn"] == row["pairs"]
+            assert row["discrimination"] == pytest.approx((row["tp"] + row["fp"]) / row["pairs"])
+            assert row["concordance"] == pytest.approx((row["tp"] + row["tn"]) / row["pairs"])
+
+
+def test_a_report_and_pictures(probeval, folders, tmp_path):
+    picture, page = tmp_path / "pools.svg", tmp_path / "pools.html"
+    said = probeval("pool", *folders, "--metric", "AP", "--plot", picture, "--report", page, "--test", "sign")
+    assert said.code == 0, said.err
+    assert picture.is_file()
+    assert (tmp_path / "pools-trends.svg").is_file()
+    assert (tmp_path / "pools-multiplicity.svg").is_file()
+    assert "sign at 0.05" in page.read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--depth", "5,x"), "--depth takes comma-separated positive integers"),
+        (("--share", "2"), "between 0 and 1, got [2.0]"),
+        (("--metric", "nDGC"), "Did you mean"),
+        (("--plot", "x.txt"), "the name of a picture must end in"),
+    ],
+)
+def test_bad_input_gets_one_line(probeval, folders, options, message):
+    said = probeval("pool", folders[0], *options)
+    assert said.code == 1
+    assert message in said.err
+    assert len(said.err.strip().splitlines()) == 1
