@@ -43,7 +43,19 @@ TOP_LEVEL = {
 }
 
 # What each part may import, itself aside. What stands below a part's neighbour is open to it too.
-BASE = {"errors", "arrays", "streams", "threads", "ties", "text_tables", "display", "schema", "extensions", "parallel"}
+BASE = {
+    "characters",
+    "errors",
+    "arrays",
+    "streams",
+    "threads",
+    "ties",
+    "text_tables",
+    "display",
+    "schema",
+    "extensions",
+    "parallel",
+}
 FEATURES = BASE | {"data"}
 RELEVANCE = FEATURES | {"features"}
 SCORES = RELEVANCE | {"relevance", "metrics"}
@@ -51,12 +63,13 @@ SELECTION = SCORES | {"scores"}
 ABOVE_SELECTION = SELECTION | {"selection"}
 RESULTS = ABOVE_SELECTION | {"simulation", "campaign", "reliability", "satisfaction", "preferences"}
 MAY_IMPORT = {
-    "errors": set(),
+    "characters": set(),
+    "errors": {"characters"},
     "arrays": set(),
     "streams": set(),
     "threads": set(),
-    "text_tables": set(),
-    "display": {"text_tables"},
+    "text_tables": {"characters"},
+    "display": {"characters", "text_tables"},
     "schema": set(),
     "ties": {"arrays"},
     "extensions": {"errors"},

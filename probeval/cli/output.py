@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pandas as pd
 import typer
 
+from probeval.characters import json_safe, printable
 from probeval.cli.options import OutputFormat
 from probeval.data.spreadsheets import csv_text
 from probeval.errors import ProbevalError, ProbevalWarning, did_you_mean
@@ -25,12 +26,33 @@ if TYPE_CHECKING:
 
     from probeval.api.estimates import TimeEstimate
 
-__all__ = ["Talk", "check_picture", "check_tool", "write", "write_csv", "write_json", "write_pictures", "write_table"]
+__all__ = [
+    "Talk",
+    "check_picture",
+    "check_tool",
+    "echo",
+    "write",
+    "write_csv",
+    "write_data",
+    "write_json",
+    "write_pictures",
+    "write_table",
+]
 
 T = TypeVar("T")
 PICTURES = (".png", ".svg", ".pdf")
 LONG = 10.0  # seconds from which work is announced
 TABLES = {OutputFormat.table: text_table, OutputFormat.markdown: markdown_table, OutputFormat.latex: latex_table}
+
+
+def echo(text: str, *, err: bool = False, nl: bool = True) -> None:
+    """Print lines for people: what a name or a comment holds cannot move the cursor or change what stands before."""
+    typer.echo(printable(text, lines=True), err=err, nl=nl)
+
+
+def write_data(text: str) -> None:
+    """Print the content of a file: as it is to a pipe or a file, as :func:`echo` to a terminal."""
+    typer.echo(printable(text, lines=True) if sys.stdout.isatty() else text, nl=False)
 
 
 class Talk:
@@ -45,9 +67,9 @@ class Talk:
         if self.quiet:
             return
         if self._spinner is None:
-            typer.echo(message, err=True)
+            echo(message, err=True)
         else:
-            self._spinner.console.print(message, markup=False, highlight=False, soft_wrap=True)
+            self._spinner.console.print(printable(message, lines=True), markup=False, highlight=False, soft_wrap=True)
 
     @property
     def on_terminal(self) -> bool:
@@ -106,7 +128,7 @@ class Talk:
 
 def write_json(document: Any) -> None:
     """Write a JSON document to stdout; numbers that are not finite become null."""
-    typer.echo(json.dumps(_finite(document), indent=2, ensure_ascii=False))
+    typer.echo(json_safe(json.dumps(_finite(document), indent=2, ensure_ascii=False)))
 
 
 def _finite(value: Any) -> Any:
@@ -119,7 +141,7 @@ def _finite(value: Any) -> Any:
 
 def write_csv(frame: pd.DataFrame, *, header: bool = True) -> None:
     """Write a table as CSV to stdout, numbers in full precision; no cell of it is a formula to a spreadsheet."""
-    typer.echo(csv_text(frame, header=header), nl=False)
+    write_data(csv_text(frame, header=header))
 
 
 def write_table(
@@ -137,7 +159,7 @@ def write_table(
     plain = output_format is OutputFormat.table
     text = TABLES[output_format](frame, title=title if plain or title is None else title.strip(), decimals=decimals)
     if text:
-        typer.echo(text if plain else f"{text}\n")
+        echo(text if plain else f"{text}\n")
 
 
 def write(frame: pd.DataFrame, document: Any, output_format: OutputFormat, *, title: str | None = None) -> None:
