@@ -1,7 +1,7 @@
 """Mutated files for every reader and every format: each is read, or refused in one line.
 
-Run by itself, it prints what happened to so many files: ``python tests/data/hostile_files.py 100000 --seed 0``. A case
-is made from the seed and its number alone, so a fault comes back by ``--first NUMBER``.
+``python -m tests.data.hostile_files 100000 --seed 0`` prints what happened to so many files. A case is made from the
+seed and its number alone, so a fault comes back by ``--first NUMBER``.
 """
 
 from __future__ import annotations
@@ -70,13 +70,13 @@ TEXTS = {"q1": "star wars", "q2": "dogs"}
 
 # What stands in the place of a value: too large, of no number, of no text, of another type.
 WORDS = (
-    "", " ", "nan", "inf", "-inf", "1e999", "9" * 5000, "-1", "0x10", "1_0", "٣", "1e-400", "True", "null", "None", "#q1",
-    "=1+1", "'", '"', '""', "\\", "a,b", "a\tb", "{}", "[]", "{{7*7}}", "$\\foo$", "<script>", "\x00", "\x1b[2K", "\x85",
-    "\u2028", "\u202e", "\ufeff", "\ud83d", "x" * 70, "y" * 5000, "graded:99999999999", "2026-13-45", "irds:", "../..",
+    "", " ", "nan", "inf", "-inf", "1e999", "9" * 5000, "-1", "0x10", "1_0", "٣", "1e-400", "True", "null", "None",
+    "#q1", "=1+1", "'", '"', '""', "\\", "a,b", "a\tb", "{}", "[]", "{{7*7}}", "$\\foo$", "<script>", "\x00", "\x1b[2K",
+    "\x85", "\u2028", "\u202e", "\ufeff", "\ud83d", "x" * 70, "y" * 5000, "graded:99999999999", "2026-13-45", "irds:",
 )  # fmt: skip
 VALUES: tuple[Any, ...] = (
-    None, True, False, 0, -1, 1e308, float("nan"), float("inf"), 10**400, 2**63, [], {}, [[]], [None], {"a": {}}, "x", "",
-    "cut \ud83d", "\x1b[2K", [1, 2], {"": 0}, -0.0, 1e-320, "9" * 400,
+    None, True, False, 0, -1, 1e308, float("nan"), float("inf"), 10**400, 2**63, [], {}, [[]], [None], {"a": {}}, "x",
+    "", "cut \ud83d", "\x1b[2K", [1, 2], {"": 0}, -0.0, 1e-320, "9" * 400,
 )  # fmt: skip
 
 
@@ -104,7 +104,7 @@ def _json(content: Any) -> bytes:
 def _parquet(*records: dict[str, Any]) -> bytes:
     out = io.BytesIO()
     table = pd.DataFrame(list(records))
-    mixed = [name for name in table if table[name].map(type).nunique() > 1 or isinstance(table[name][0], dict)]
+    mixed = [name for name in table if len(set(map(type, table[name]))) > 1 or isinstance(table[name][0], dict)]
     table.astype(dict.fromkeys(mixed, str)).to_parquet(out)
     return out.getvalue()
 
@@ -121,7 +121,7 @@ RETRIEVED = [{"system": s, "query": "q1", "doc": d, "score": x, "rank": r} for s
 LABELS = [{"query": "q1", "doc": d, "gpt": g, "person": p, "llm:0": x, "llm:1": 1 - x, "why": "so"} for d, g, p, x in
           [("d1", 2, 1, 0.25), ("d2", 0, None, 0.5), ("d3", 1, 0, 1.0)]]  # fmt: skip
 ANSWERS = [{"query": "q1", "left": "d1", "right": "d2", "choice": "left", "relevant": "both", "assessor": "ann"},
-           {"query": "q1", "left": "d2", "right": "d3", "choice": "equal", "relevant": "", "assessor": "bob"}]  # fmt: skip
+           {"query": "q1", "left": "d2", "right": "d3", "choice": "equal", "assessor": "bob"}]  # fmt: skip
 NUMBERS = [{"query": "q1", "doc": d, "number": n, "unit": "u", "assessor": "ann", "seconds": 2.5} for d, n in
            [("d1", 30), ("d2", 10.5), ("d3", 1)]]  # fmt: skip
 UMBRELA = [{"model": "gpt", "qid": "q1", "docid": d, "query": "star wars", "passage": t, "prediction": "..",
@@ -153,7 +153,7 @@ def sources() -> list[Source]:
     found = [
         Source("run", _rows(" ", *RUN), read_runs),
         Source("run.txt", _rows("\t", *RUN), _one(read_runs, order="rank")),
-        Source("qrels.txt", _rows(" ", *[("q1", 0, "d1", 2), ("q1", 0, "d2", 0), ("q2", 1, "d1", "0.5")]), read_judgments),
+        Source("qrels.txt", _rows(" ", *[("q1", 0, "d1", 2), ("q1", 0, "d2", 0), ("q2", 1, "d1", 1)]), read_judgments),
         Source("prels.txt", _rows(" ", *[("q1", "d1", 2, 1, 0.5), ("q1", "d2", 0, 1, 1)]), read_judgments),
         Source("labels.qrels", _rows(" ", *[("q1", 0, "d1", 2), ("q1", 0, "d2", 0)]), read_umbrela),
         Source("votes.txt", _rows("\t", ("topicID", "docID", "workerID", "label"), ("1", "d", "w", "2")), read_votes),
@@ -176,7 +176,7 @@ def sources() -> list[Source]:
         ("judgments", GRADED, read_judgments),
         ("votes", [{**row, "gold": 1} for row in GRADED], read_votes),
         ("labels", LABELS, read_labels),
-        ("graded", LABELS, _with_grade),
+        ("graded", [{**row, "grade": 1} for row in LABELS], read_graded_labels),
         ("umbrela", UMBRELA, read_umbrela),
         ("umbrela", [{k: v for k, v in r.items() if k not in ("qid", "docid")} for r in UMBRELA],
          _one(read_labels, queries=TEXTS, docs={"d1": "one", "d2": "two"})),
@@ -185,7 +185,7 @@ def sources() -> list[Source]:
         ("answers", ANSWERS, read_answers),
         ("answers", ANSWERS, _one(score_documents)),
         ("magnitudes", NUMBERS, read_magnitudes),
-        ("metadata", [{"doc": "d1", "site": "a", "author": "x"}, {"doc": "d2", "site": "", "author": "y"}], read_metadata),
+        ("metadata", [{"doc": "d1", "site": "a", "author": "x"}, {"doc": "d2", "site": ""}], read_metadata),
         ("observers", [{"name": "gpt", "kind": "machine", "family": "f", "scale": "graded:2"}], read_observers),
         ("systems", [{"run": "a", "team": "x"}, {"run": "b", "team": "y"}], read_teams),
         ("texts", [{"doc": "d1", "text": "one", "title": "One"}, {"doc": "d2", "text": "two", "title": ""}],
@@ -216,10 +216,6 @@ def sources() -> list[Source]:
         for read in next((known[start] for start in known if path.name.startswith(start)), ()):
             found.append(Source(path.name, path.read_bytes(), read))
     return found
-
-
-def _with_grade(path: Path) -> Any:
-    return read_graded_labels(path)
 
 
 def mutated(source: Source, others: list[Source], rng: random.Random) -> tuple[str, bytes]:
@@ -300,7 +296,7 @@ def _tree(content: bytes, others: list[Source], rng: random.Random) -> bytes:
         tree = json.loads(lines[at])
     except (ValueError, RecursionError):
         return _put(content, others, rng)
-    places = list(_places(tree))
+    places = list(json_places(tree))
     if not places:
         return json.dumps(rng.choice(VALUES)).encode()
     holder, key = rng.choice(places)
@@ -315,11 +311,16 @@ def _tree(content: bytes, others: list[Source], rng: random.Random) -> bytes:
     return b"\n".join(lines)
 
 
-def _places(tree: Any) -> Iterator[tuple[Any, Any]]:
+def spoiled_bytes(content: bytes, rng: random.Random) -> bytes:
+    """The content with bytes changed, left out or repeated, whatever it is."""
+    return rng.choice((_flip, _cut, _put, _encode))(content, [], rng)
+
+
+def json_places(tree: Any) -> Iterator[tuple[Any, Any]]:
     inner = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
     for key, value in list(inner):
         yield tree, key
-        yield from _places(value)
+        yield from json_places(value)
 
 
 def _frame(content: bytes, others: list[Source], rng: random.Random) -> bytes:
@@ -384,7 +385,10 @@ def memory() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
-def attack(number: int, *, seed: int, first: int, attempt: Callable[[random.Random, Path], str]) -> Outcome:
+Attempt = Callable[[random.Random, Path], str]
+
+
+def attack(number: int, *, seed: int, first: int, attempt: Attempt) -> Outcome:
     """Attempt so many cases; an attempt says what it tried, and raises where that was refused."""
     outcome = Outcome()
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
@@ -414,7 +418,7 @@ def _where(error: Exception) -> str:
     return f"{type(error).__name__} at {Path(place.filename).name}:{place.lineno}: {str(error)[:100]!r}"
 
 
-def read_mutated(known: list[Source]) -> Callable[[random.Random, Path], str]:
+def read_mutated(known: list[Source]) -> Attempt:
     """Read one mutated file, and show what was read."""
 
     def attempt(rng: random.Random, folder: Path) -> str:
@@ -431,17 +435,17 @@ def read_mutated(known: list[Source]) -> Callable[[random.Random, Path], str]:
     return attempt
 
 
-def main() -> int:
-    """Attack the readers, print what happened, and fail if there is a fault."""
-    parser = argparse.ArgumentParser(description=__doc__)
+def run(attempts: Callable[[], Attempt], what: str | None) -> int:
+    """Run by itself: attack, print what happened, and fail if there is a fault or too much memory was taken."""
+    parser = argparse.ArgumentParser(description=what)
     parser.add_argument("number", type=int)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0)
     given = parser.parse_args()
-    outcome = attack(given.number, seed=given.seed, first=given.first, attempt=read_mutated(sources()))
+    outcome = attack(given.number, seed=given.seed, first=given.first, attempt=attempts())
     print(outcome.text)
     return bool(outcome.faults) or memory() > MOST_MEMORY
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(lambda: read_mutated(sources()), __doc__))
