@@ -6,6 +6,7 @@ read, and its texts are measured while each is still stored once.
 
 from __future__ import annotations
 
+import re
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["parquet_table"]
 
+UNNAMED = re.compile(r"__index_level_\d+__")  # the index of a data frame, where it has no name
 NUMBER = 8  # bytes of a number, or of the place of a text
 UNPACKS = "unpacks to"
 
@@ -43,7 +45,9 @@ def parquet_table(path: Path, data: bytes) -> pd.DataFrame:
         if _text_bytes(table) > most:
             raise refuse_size(UNPACKS, most, path=path)
         plain = pa.table([_dense(column) for column in table.columns], names=table.column_names)
-        return pd.DataFrame(plain.replace_schema_metadata(table.schema.metadata).to_pandas())
+        # What pandas noted about the frame is not needed: an index with a name is a column like any other.
+        frame = pd.DataFrame(plain.to_pandas(ignore_metadata=True))
+        return frame[[name for name in frame.columns if not UNNAMED.fullmatch(name)]]
     except DataError:
         raise
     except Exception as error:  # pyarrow's errors have no public base class

@@ -17,7 +17,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from probeval.arrays import Floats, Ints, objects
-from probeval.characters import CONTROL
 from probeval.data.files import read_bytes, stem, write_bytes
 from probeval.data.judgments import Judgments
 from probeval.data.pool import Pool
@@ -47,8 +46,9 @@ PRELS = "query doc grade method probability"
 Tokens = NDArray[Any]  # ids as bytes: of a fixed width in whole machine words, or objects if one is long
 WORD, WIDEST = 8, 64
 MIX = np.uint64(0x9E3779B97F4A7C15)  # an odd number of random bits
-UNWRITABLE = re.compile(r"[\x00-\x20\ud800-\udfff]|" + CONTROL.pattern)
-CONTROL_BYTES = re.compile(b"\x7f|\xc2[\x80-\x9f]|\xe2\x80[\xa8\xa9]")  # those of CONTROL beyond the first 32, in UTF-8
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+UNWRITABLE = re.compile(r"[\x00-\x20\x7f-\x9f\ud800-\udfff]")
+CONTROL_BYTES = re.compile(b"\x7f|\xc2[\x80-\x9f]")  # those beyond the first 32, in UTF-8
 
 
 @dataclass(frozen=True)
