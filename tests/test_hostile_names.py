@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 SCRIPT = "<script>window.stolen=1</script>"
 NAMES = (
     "$\\foo$",
+    "$x^2$",
     "=1+1",
     "@SUM(1)",
     "'=kept",

@@ -52,7 +52,8 @@ def echo(text: str, *, err: bool = False, nl: bool = True) -> None:
 
 def write_data(text: str) -> None:
     """Print the content of a file: as it is to a pipe or a file, as :func:`echo` to a terminal."""
-    typer.echo(printable(text, lines=True) if sys.stdout.isatty() else text, nl=False)
+    shown = printable(text, lines=True) if sys.stdout.isatty() else text
+    typer.echo(shown, nl=False, color=True)  # without color=True, click takes escapes out of what goes to a file
 
 
 class Talk:

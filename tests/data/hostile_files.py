@@ -66,7 +66,7 @@ PAYLOADS = Path(__file__).parent / "payloads"
 UNSEEN = ("Cc", "Cs", "Zl", "Zp")  # Unicode's categories of control characters, surrogates and line breaks
 MOST_CHARACTERS = 2500  # of an error
 MOST_MEMORY = 1 << 30  # bytes that a process takes at most, whatever small files it reads
-TEXTS = {"q1": "star wars", "q2": "dogs"}
+TEXTS = {"q1": "star wars", "q2": "dogs", "q3": "space films", "q4": "=sum"}
 
 # What stands in the place of a value: too large, of no number, of no text, of another type.
 WORDS = (
@@ -126,6 +126,7 @@ NUMBERS = [{"query": "q1", "doc": d, "number": n, "unit": "u", "assessor": "ann"
            [("d1", 30), ("d2", 10.5), ("d3", 1)]]  # fmt: skip
 UMBRELA = [{"model": "gpt", "qid": "q1", "docid": d, "query": "star wars", "passage": t, "prediction": "..",
             "judgment": g, "result_status": 1} for d, t, g in [("d1", "one", 3), ("d2", "two", 0)]]  # fmt: skip
+NAMELESS = [{k: v for k, v in row.items() if k not in ("qid", "docid")} for row in UMBRELA]
 RAGELO = [{"qid": "q1", "did": d, "raw_answer": "..", "answer": a, "exception": None, "evaluator_name": "e"} for d, a in
           [("d1", 2), ("d2", {"score": 1}), ("d3", '{"overall": 0}')]]  # fmt: skip
 OPENSEARCH = {"name": "list", "judgmentRatings": [
@@ -161,9 +162,13 @@ def sources() -> list[Source]:
         Source("guideline.txt", b"Be fair.\n0 is not relevant.\n", guideline_text),
         Source("triples.csv", b"a,q1,d1\na,q1,d2\nb,q1,d3\n", read_runs),
         Source("a_predictions.json", _json(MTEB), read_runs),
-        Source("b_predictions.json", _json(MTEB["default"]), read_mteb),
+        Source("b_predictions.json", _json(MTEB["default"]["test"]), read_mteb),
         Source("umbrela.json", _json(UMBRELA), read_umbrela),
+        Source("umbrela.jsonl", _lines(*UMBRELA), read_labels),
+        Source("texts.jsonl", _lines(*NAMELESS), _one(read_labels, queries=TEXTS, docs={"d1": "one", "d2": "two"})),
         Source("ragelo.json", _json(RAGELO), read_ragelo),
+        Source("ragelo.jsonl", _lines(*({"retrieval": row} for row in RAGELO)), read_labels),
+        Source("ragelo.csv", _table_of([{**row, "answer": 1} for row in RAGELO], "csv"), read_labels),
         Source("ratings.json", _json(OPENSEARCH), _one(read_labels, queries=TEXTS)),
         Source("ratings.json", _json(OPENSEARCH["judgmentRatings"]), _one(read_opensearch, queries=TEXTS)),
         Source("users.json", _json(USERS), read_users_file),
@@ -177,11 +182,6 @@ def sources() -> list[Source]:
         ("votes", [{**row, "gold": 1} for row in GRADED], read_votes),
         ("labels", LABELS, read_labels),
         ("graded", [{**row, "grade": 1} for row in LABELS], read_graded_labels),
-        ("umbrela", UMBRELA, read_umbrela),
-        ("umbrela", [{k: v for k, v in r.items() if k not in ("qid", "docid")} for r in UMBRELA],
-         _one(read_labels, queries=TEXTS, docs={"d1": "one", "d2": "two"})),
-        ("ragelo", RAGELO, read_labels),
-        ("ragelo", [{"retrieval": row} for row in RAGELO], read_ragelo),
         ("answers", ANSWERS, read_answers),
         ("answers", ANSWERS, _one(score_documents)),
         ("magnitudes", NUMBERS, read_magnitudes),
@@ -198,7 +198,7 @@ def sources() -> list[Source]:
         ("segments", [{"query": "q1", "segment": "head"}], _one(as_segments, ["q1", "q2"])),
         ("scores", [{"query": "q1", "a": 0.5, "b": 0.25}, {"query": "q2", "a": 0.1, "b": None}], read_scores),
         ("long", [{"system": s, "query": q, "score": 0.5} for s in "ab" for q in ("q1", "q2")], read_scores),
-        ("preferences", [{"a": 0.5, "b": 0.25, "answer": "a"}, {"a": 0.5, "b": 0.5, "answer": "neither"}],
+        ("preferences", [{"a": 0.5, "b": 0.25, "answer": "a"}, {"a": 0.5, "b": 0.5, "answer": "good"}],
          _one(read_preferences, a="a", b="b", answer="answer")),
         ("lists", [{"score_a": 0.5, "score_b": 0.25, "answer": "a", "query": "q1", "user": "u", "seconds": 1}],
          read_list_answers),
@@ -206,8 +206,9 @@ def sources() -> list[Source]:
     for name, records, read in tables:
         found += [Source(f"{name}.{end}", _table_of(records, end), read) for end in ("csv", "tsv", "jsonl", "parquet")]
     known: dict[str, tuple[Callable[[Path], Any], ...]] = {
-        "quepid": (read_judgments, _one(read_quepid, queries=TEXTS)),
-        "label": (read_judgments, read_label_studio),
+        "quepid": (_one(read_judgments, queries=TEXTS), _one(read_quepid, queries=TEXTS)),
+        "label_studio.csv": (read_judgments,),
+        "label_studio": (read_judgments, read_label_studio),
         "rank_eval_request": (read_judgments, read_rank_eval_ratings),
         "rank_eval_response": (read_runs, read_rank_eval_runs),
         "rank_eval_wrapped": (read_runs, read_rank_eval_runs),

@@ -165,7 +165,7 @@ def test_a_card_is_its_data(card):
 @pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[1]", b"null", b'"card"', b"\x80\x04\x95pickle"])
 def test_what_is_no_card_is_refused(put, content):
     path = put("bad/card.json", content)
-    with pytest.raises(ModelError, match="not a model card|the file is empty") as error:
+    with pytest.raises(ModelError, match=r"not a model card|the file is empty") as error:
         read_card(path)
     assert str(error.value).startswith(f"{path}: ")
     assert "\n" not in str(error.value)
