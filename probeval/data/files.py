@@ -63,7 +63,7 @@ def _unpacked(path: Path, data: bytes) -> bytes:
 
 
 def _all_of(path: Path, file: BinaryIO | gzip.GzipFile, what: str, most: int) -> bytes:
-    """What is left of an open file, which must not be more than ``most`` bytes."""
+    """The rest of an open file, which must not have more than ``most`` bytes."""
     parts, size = list[bytes](), 0
     while part := file.read(CHUNK):
         parts.append(part)

@@ -12,8 +12,9 @@ from probeval.errors import ModelError
 __all__ = ["LOG", "Normal"]
 
 # Parameters are on the scale of logits, where 1 is much and 10 is very much: those of a card are far below these.
-FARTHEST = 1e4
-LOG = 12.0  # of a logarithm
+FARTHEST = 100.0
+LOG = 8.0  # of a logarithm
+LEAST = 1e-3  # standard deviation
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,10 @@ class Normal:
     def from_list(cls, values: Sequence[float], *, most: float = FARTHEST) -> Normal:
         """Restore from the mean and the standard deviation, neither beyond ``most``; :data:`LOG` for a logarithm."""
         mean, sd = map(float, values)
-        if not (abs(mean) <= most and 1 / FARTHEST <= sd <= most):
-            raise ModelError(f"a damaged prior: its mean and sd are at most {most:g}, got {mean:g} and {sd:g}.")
+        if not (abs(mean) <= most and LEAST <= sd <= most):
+            raise ModelError(
+                f"a damaged prior: its mean is at most {most:g}, its sd from {LEAST:g} to {most:g}; got {mean:g}, {sd:g}."
+            )
         return cls(mean, sd)
 
     def times(self, factor: float) -> Normal:

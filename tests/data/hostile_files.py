@@ -18,6 +18,7 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -303,7 +304,7 @@ def _tree(content: bytes, others: list[Source], rng: random.Random) -> bytes:
     holder, key = rng.choice(places)
     way = rng.random()
     if way < 0.7:
-        holder[key] = rng.choice(VALUES)
+        holder[key] = deepcopy(rng.choice(VALUES))
     elif way < 0.85 or isinstance(holder, list):
         del holder[key]
     else:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import random
 import sys
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 
@@ -61,11 +62,12 @@ def spoiled(card: bytes, rng: random.Random) -> bytes:
         if way < 0.4 and isinstance(holder[key], (int, float)):
             holder[key] = rng.choice(NUMBERS)
         elif way < 0.6:
-            holder[key] = rng.choice(VALUES)
+            holder[key] = deepcopy(rng.choice(VALUES))
         elif way < 0.7:
             holder[key] = rng.choice(WORDS)
         elif way < 0.8 and isinstance(holder[key], list):
-            holder[key] = rng.choice((holder[key] * 2, holder[key][1:], [holder[key]], holder[key][::-1]))
+            old = holder[key]
+            holder[key] = rng.choice((deepcopy(old) + old, old[1:], [old], old[::-1]))
         elif way < 0.9 or isinstance(holder, list):
             del holder[key]
         else:

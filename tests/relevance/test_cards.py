@@ -122,7 +122,7 @@ CHANGES = {
     "no kind": (lambda d: d["models"][1].pop("kind"), "it lacks 'kind'"),
     "a coefficient too few": (lambda d: d["models"][0]["coefficients"].pop(), "as many numbers as terms"),
     "a spread too many": (lambda d: d["models"][0]["spread"].append(1), "as many numbers as terms"),
-    "a spread of 0": (lambda d: d["models"][0]["spread"].__setitem__(0, 0), "a spread is not 0"),
+    "a spread of 0": (lambda d: d["models"][0]["spread"].__setitem__(0, 0), "a spread is at least 1e-06"),
     "a word for a number": (lambda d: d["models"][0]["centre"].__setitem__(0, "x"), "could not convert"),
     "not a number": (lambda d: d["models"][0]["centre"].__setitem__(0, float("nan")), "not finite"),
     "a cutpoint too few": (lambda d: d["models"][0]["cutpoints"]["3"].pop(), "falling cutpoints"),

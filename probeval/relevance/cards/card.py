@@ -285,8 +285,8 @@ def _ordinal(data: Mapping[str, Any]) -> FittedOrdinal:
         columns["shrinkage"] = _numbers(data["shrinkage"])
     if any(len(c) != len(data["terms"]) for c in columns.values()):
         raise ValueError("as many numbers as terms are needed")
-    if 0 in columns["spread"]:
-        raise ValueError("a spread is not 0")
+    if min(columns["spread"], default=1.0) < 1 / LARGEST:
+        raise ValueError(f"a spread is at least {1 / LARGEST:g}")
     if min(columns.get("shrinkage", (0.0,))) < 0:
         raise ValueError("a shrinkage is a number of documents")
     for name in feature_names(data["terms"]):
@@ -303,9 +303,16 @@ def _ordinal(data: Mapping[str, Any]) -> FittedOrdinal:
         **columns,
         cutpoints=cutpoints,
         covariance=covariance,
-        log_likelihood=float("nan") if data["log_likelihood"] is None else float(data["log_likelihood"]),
-        notes=tuple(data["notes"]),
+        log_likelihood=_log_likelihood(data["log_likelihood"]),
+        notes=tuple(map(str, data["notes"])),
     )
+
+
+def _log_likelihood(value: Any) -> float:
+    number = float("nan") if value is None else float(value)
+    if math.isinf(number):
+        raise ValueError("a log-likelihood is finite")
+    return number
 
 
 def _numbers(values: Iterable[Any]) -> tuple[float, ...]:

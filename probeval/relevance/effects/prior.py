@@ -118,4 +118,6 @@ class HierarchicalPrior(Brief):
             raise ValueError("a centre is a finite number, and a spread is above 0")
         if any(len(gaps) != n - 2 for n, gaps in self.gaps.items()):
             raise ValueError("a scale needs two gaps fewer than its levels")
+        if not all(gap.mean > 0 for gaps in (*self.gaps.values(), (self.gap,)) for gap in gaps):
+            raise ValueError("a gap between cutpoints is above 0")
         effects_named(self.log_sds)
