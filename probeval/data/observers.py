@@ -132,7 +132,9 @@ def describe_observer(
 
 def _is_scale(text: str) -> bool:
     graded = GRADED.fullmatch(text)
-    return text in ("binary", "number", "probabilities") or (graded is not None and int(graded[1]) <= MOST_GRADE)
+    return text in ("binary", "number", "probabilities") or (
+        graded is not None and len(graded[1]) <= 3 and int(graded[1]) <= MOST_GRADE
+    )
 
 
 def _inferred_scale(values: Floats) -> str:

@@ -43,7 +43,7 @@ class Normal:
         mean, sd = map(float, values)
         if not (abs(mean) <= most and LEAST <= sd <= most):
             raise ModelError(
-                f"a damaged prior: its mean is at most {most:g}, its sd from {LEAST:g} to {most:g}; got {mean:g}, {sd:g}."
+                f"a damaged prior: its mean is at most {most:g}, its sd {LEAST:g} to {most:g}; got {mean:g}, {sd:g}."
             )
         return cls(mean, sd)
 

@@ -244,7 +244,7 @@ def _facts_of(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     parts = [facts, *(facts[name] for name in ("campaigns", "fingerprints") if name in facts)]
     if not all(isinstance(part, Mapping) for part in parts):
         raise TypeError(f"{key} must be objects, got {facts!r:.60}")
-    return _finite_facts(facts)
+    return {readable(key): _finite_facts(value) for key, value in facts.items()}
 
 
 def _finite_facts(value: Any) -> Any:
