@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 
+from probeval.characters import printable
 from probeval.text_tables import DECIMALS, NOTHING, cell_text, is_text_column, latex_table, markdown_table, text_table
 
 __all__ = ["Brief", "Described", "Shown", "View", "fact_table", "html_table", "summary_text"]
@@ -277,7 +278,7 @@ def _short(value: object, most: int = SHORT) -> str:
 
 def _one_line(text: str, most: int = WIDEST) -> str:
     """Text on one line of at most this many characters; what is cut is in its middle."""
-    text = " ".join(text.split())
+    text = printable(" ".join(text.split()))
     half = (most - 1) // 2
     return text if len(text) <= most else f"{text[: most - 1 - half]}\N{HORIZONTAL ELLIPSIS}{text[-half:]}"
 
@@ -285,4 +286,4 @@ def _one_line(text: str, most: int = WIDEST) -> str:
 def summary_text(views: Iterable[View], sentences: Iterable[str]) -> str:
     """Tables and sentences as one text."""
     tables = ["\n".join(filter(None, (view.text(), more))) for view, more in (view.head() for view in views)]
-    return "\n\n".join([*tables, *filter(None, ["\n".join(sentences)])])
+    return "\n\n".join([*tables, *filter(None, ["\n".join(map(printable, sentences))])])

@@ -25,6 +25,8 @@ import difflib
 from collections.abc import Iterable
 from os import PathLike
 
+from probeval.characters import printable
+
 __all__ = [
     "CampaignError",
     "DataError",
@@ -43,8 +45,14 @@ __all__ = [
 ]
 
 
+LONGEST = 2000  # characters of a message
+
+
 class ProbevalError(Exception):
-    """Base of every error that probeval raises on purpose."""
+    """Base of every error that probeval raises on purpose: one line, whatever names and values it quotes."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(_one_line(message))
 
 
 class CampaignError(ProbevalError):
@@ -102,6 +110,16 @@ class StoreError(ProbevalError):
 
 class ProbevalWarning(UserWarning):
     """Something is missing or was replaced; the result is valid but rests on less data."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(_one_line(message))
+
+
+def _one_line(message: str) -> str:
+    """A message as one line that a terminal shows as it is; the middle of a very long one is left out."""
+    text = printable(str(message))
+    half = LONGEST // 2
+    return text if len(text) <= LONGEST else f"{text[:half]}\N{HORIZONTAL ELLIPSIS}{text[-half:]}"
 
 
 def did_you_mean(word: str, known: Iterable[str], *, suffix: str = "") -> str:

@@ -1,7 +1,8 @@
 r"""Tables as text: aligned for terminals, Markdown, and LaTeX.
 
 Names may hold any characters. Those that mean something to Markdown or LaTeX are escaped, so ``$\foo$``, ``a|b`` and
-``run_1`` come out as they are.
+``run_1`` come out as they are. Line breaks and other control characters are shown as ``\n`` and the like, so that a
+name can neither forge a row nor move the cursor of a terminal.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
+
+from probeval.characters import printable
 
 __all__ = ["cell_text", "is_text_column", "latex_table", "markdown_cell", "markdown_table", "text_table"]
 
@@ -66,7 +69,7 @@ def text_table(frame: pd.DataFrame, *, title: str | None = None, decimals: Mappi
     """
     names, left, rows = _cells(frame, decimals)
     lines = ["  ".join(row).rstrip() for row in _padded([names, *rows], left)]
-    return "\n".join([title, *lines] if title else lines)
+    return "\n".join([printable(title, lines=True), *lines] if title else lines)
 
 
 def markdown_table(frame: pd.DataFrame, *, title: str | None = None, decimals: Mapping[str, int] = NOTHING) -> str:
@@ -150,10 +153,10 @@ def _latex_number(cell: str) -> str:
 
 def _cells(frame: pd.DataFrame, decimals: Mapping[str, int]) -> tuple[list[str], list[bool], list[list[str]]]:
     """Return the names of the columns, whether each is text, and the rows as text."""
-    names = [str(name) for name in frame.columns]
+    names = [printable(str(name)) for name in frame.columns]
     columns = [frame.iloc[:, i] for i in range(len(names))]
     cells = [
-        [cell_text(value, decimals.get(name, DECIMALS)) for value in column]
+        [printable(cell_text(value, decimals.get(name, DECIMALS))) for value in column]
         for name, column in zip(names, columns, strict=True)
     ]
     return names, [is_text_column(column) for column in columns], [list(row) for row in zip(*cells, strict=True)]

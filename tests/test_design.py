@@ -44,6 +44,7 @@ TOP_LEVEL = {
 
 # What each part may import, itself aside. What stands below a part's neighbour is open to it too.
 BASE = {
+    "characters",
     "errors",
     "arrays",
     "streams",
@@ -63,12 +64,13 @@ SELECTION = SCORES | {"scores"}
 ABOVE_SELECTION = SELECTION | {"selection"}
 RESULTS = ABOVE_SELECTION | {"simulation", "campaign", "pools", "reliability", "satisfaction", "preferences"}
 MAY_IMPORT = {
-    "errors": set(),
+    "characters": set(),
+    "errors": {"characters"},
     "arrays": set(),
     "streams": set(),
     "threads": set(),
-    "text_tables": set(),
-    "display": {"text_tables"},
+    "text_tables": {"characters"},
+    "display": {"characters", "text_tables"},
     "schema": set(),
     "ties": {"arrays"},
     "extensions": {"errors"},

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 SCRIPT = "<script>window.stolen=1</script>"
 NAMES = (
     "$\\foo$",
+    "$x^2$",
     "=1+1",
     "@SUM(1)",
     "'=kept",
@@ -121,7 +122,8 @@ def test_results_in_python(evaluation: probeval.Evaluation):
     systems = {*NAMES, BROKEN}
     assert {row["system"] for row in json.loads(json.dumps(evaluation.to_dict()))["systems"]} == systems
     assert SCRIPT not in evaluation._repr_html_()
-    assert all(name in evaluation.summary() for name in NAMES)
+    assert all(name.encode("unicode_escape").decode() in evaluation.summary() for name in ("\u202eelif\u2066", BROKEN))
+    assert all(name in evaluation.summary() for name in NAMES if name.isascii())
     table = _check_csv(csv_text(evaluation.to_frame()))
     assert {row[table[0].index("system")] for row in table[1:]} == systems
 

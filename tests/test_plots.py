@@ -7,18 +7,22 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from probeval.data import Scale, as_runs
+from probeval.data import Scale, as_judgments, as_runs
+from probeval.metrics.curves import measure_curves
 from probeval.plots import (
     ORANGE,
     plot_components,
     plot_critical,
     plot_dstudy,
     plot_pairs,
+    plot_precision_recall,
     plot_ranking,
+    plot_roc,
     plot_tests,
     plot_trajectory,
     save,
 )
+from probeval.plots.canvas import entitle, listed
 from probeval.relevance import RelevanceDistribution
 from probeval.reliability import Observed, compare, dstudy, gstudy
 from probeval.scores import Ranking, evaluate
@@ -242,6 +246,11 @@ def test_names_are_never_mathematics(tmp_path):
     assert {*HOSTILE[:2]} <= set(drawn(plot_components(dict.fromkeys(HOSTILE[:2], study)), tmp_path))
     shown = drawn(plot_dstudy(dict.fromkeys(HOSTILE[:2], dstudy(study))), tmp_path)
     assert {f"E ρ², {name}" for name in HOSTILE[:2]} <= set(shown)
+    curves = measure_curves(runs, as_judgments({"q": {f"d{i}": i % 2 for i in range(5)}}))
+    for ax in (plot_precision_recall(curves), plot_roc(curves)):
+        assert set(HOSTILE) <= set(drawn(ax, tmp_path))
+    entitle(ax, listed(HOSTILE[:4]))
+    assert ", ".join(HOSTILE[:4]) in drawn(ax, tmp_path)
 
 
 def test_names_of_policies_are_never_mathematics(tmp_path):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,9 +10,10 @@ from typing import Any
 from probeval.campaign.archive import pack
 from probeval.campaign.events import Created, Event, GuidelineChanged, QueriesChanged
 from probeval.campaign.exchange import Incoming, incoming_events
-from probeval.campaign.parsing import as_name, as_text, as_texts
+from probeval.campaign.parsing import as_id, as_name, as_text, as_texts
 from probeval.campaign.setup import Setup
 from probeval.campaign.study_events import StudySetup
+from probeval.characters import CONTROL
 from probeval.data.collection import Collection
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
@@ -26,8 +26,6 @@ from probeval.selection.batch import check_exploration
 from probeval.selection.policies import find_policy
 
 __all__ = ["Creation", "check_ids", "checked_settings", "prepare_creation"]
-
-SPACE = re.compile(r"[\s\x00-\x1f\x7f]")
 
 
 @dataclass(frozen=True)
@@ -96,10 +94,13 @@ def prepare_creation(
 
 
 def check_ids(runs: Runs) -> None:
-    """Raise an error if a qrels file could not represent an id of these runs."""
-    for each_id in (*runs.queries, *runs.pool.docs):
-        if not each_id or SPACE.search(each_id):
-            raise CampaignError(f"Ids of queries and documents must not contain white space, got {each_id!r}.")
+    """Raise an error if an id of these runs is too long for a page, or has white space or control characters."""
+    for what, known in (("query", runs.queries), ("document", runs.pool.docs)):
+        for each_id in known:
+            as_id(each_id, what)
+    broken = next((system for system in runs.systems if CONTROL.search(system)), None)
+    if broken is not None:
+        raise CampaignError(f"The name of a system must be one line of text, got {broken!r}. Rename its run.")
 
 
 def checked_settings(setup: Setup, collection: Collection) -> Setup:

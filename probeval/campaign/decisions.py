@@ -129,7 +129,7 @@ class Action(Decision[E]):
         if self.token is not None:
             self._set(token=as_name(self.token, "a request"))
         for name, what in self.text_fields.items():
-            as_text(getattr(self, name), what)
+            self._set(**{name: as_text(getattr(self, name), what)})
 
     @abstractmethod
     def event(self, state: State, now: float) -> E:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
@@ -28,6 +27,7 @@ from probeval.campaign.events import (
 )
 from probeval.campaign.setup import Setup
 from probeval.campaign.study_events import StudyCreated
+from probeval.characters import printable
 
 __all__ = ["HistoryEntry", "changed_settings", "history"]
 
@@ -37,7 +37,6 @@ CHANGES = (
     GoldOrdersChanged, Imported, Labelled, RunsAdded, PhaseChanged, Invited, Revoked, StudyCreated,
 )  # fmt: skip
 HIDDEN = {"number", "time", "by", "token", "query", "doc", "left", "right", "pick", "digest", "until", "part"}
-CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 LONGEST = 120
 
 
@@ -127,6 +126,6 @@ def _described(values: Mapping[str, Any]) -> list[str]:
 
 
 def _one_line(text: str) -> str:
-    """Text that a terminal shows as it is: control characters and direction marks are escaped."""
-    shown = CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    """Text on one short line, as a terminal shows it."""
+    shown = printable(text)
     return shown if len(shown) <= LONGEST else f"{shown[: LONGEST - 1]}…"

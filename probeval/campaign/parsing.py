@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 
+from probeval.characters import CONTROL, readable
 from probeval.data.answers import CHOICES, RELEVANT
 from probeval.data.judgments import on_scale
 from probeval.data.pool import is_text
@@ -14,6 +14,7 @@ from probeval.errors import CampaignError, did_you_mean
 __all__ = [
     "as_choice",
     "as_grade",
+    "as_id",
     "as_name",
     "as_number",
     "as_owners",
@@ -24,8 +25,7 @@ __all__ = [
     "as_words",
 ]
 
-CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]")
-LONGEST_NAME, LONGEST_TEXT, LONGEST_WORDS = 100, 10_000, 60
+LONGEST_ID, LONGEST_NAME, LONGEST_TEXT, LONGEST_WORDS = 4000, 100, 10_000, 60
 SHOWN = 10  # grades listed in an error message
 
 
@@ -75,6 +75,20 @@ def as_name(name: object, whose: str) -> str:
     return name.strip()
 
 
+def as_id(given: str, what: str) -> str:
+    """The id of a query or a document: neither empty nor long, without white space and control characters."""
+    if not given or given.split() != [given] or CONTROL.search(given):
+        raise CampaignError(
+            f"Ids of queries and documents must not contain white space or control characters, got {given!r:.60}."
+        )
+    if len(given) > LONGEST_ID:
+        raise CampaignError(
+            f"The id of a {what} has at most {LONGEST_ID:,} characters in a campaign, got {len(given):,}: "
+            f"{given[:40]!r}.. Rename it in the runs."
+        )
+    return given
+
+
 def as_words(words: object) -> str:
     """The words for a grade: a few, on one line."""
     if not isinstance(words, str) or not is_text(words) or not words.strip() or CONTROL.search(words):
@@ -93,8 +107,10 @@ def as_seconds(seconds: object) -> float:
 
 
 def as_text(text: object, what: str) -> str:
-    """A text that any store can keep: of limited length, without characters that a database refuses."""
-    if not isinstance(text, str) or not is_text(text) or "\x00" in text:
+    """A text of people: of limited length, without control characters other than line breaks and tabs."""
+    if isinstance(text, str):
+        text = text.replace("\r\n", "\n")
+    if not isinstance(text, str) or not is_text(text) or CONTROL.search(text.replace("\n", "").replace("\t", "")):
         raise CampaignError(f"{what} must be text without control characters, got {text!r:.60}.")
     if len(text) > LONGEST_TEXT:
         raise CampaignError(f"{what} has at most {LONGEST_TEXT:,} characters, got {len(text):,}.")
@@ -108,7 +124,7 @@ def as_texts(texts: Mapping[str, str], queries: Iterable[str], *, may_be_empty: 
     if not kept:
         got = next((f"one of {query!r}" for query in texts), "none")
         raise CampaignError(f"Expected texts of this campaign's queries, such as {next(iter(ours))!r}; got {got}.")
-    return {query: as_text(text, f"The text of query {query!r}") for query, text in kept.items()}
+    return {query: as_text(readable(text), f"The text of query {query!r}") for query, text in kept.items()}
 
 
 def as_owners(owners: Mapping[str, str], queries: Iterable[str]) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import pandas as pd
 import typer
 
+from probeval.characters import printable
 from probeval.cli.campaign_documents import ContestedDocument, DisagreementDocument, DisagreementsDocument
 from probeval.cli.options import Format, OutputFormat, Quiet, Seed
-from probeval.cli.output import Talk, write, write_table
+from probeval.cli.output import Talk, echo, write, write_table
 from probeval.cli.stores import By, DocId, Grade, Name, QueryId, StorePlace, Token, event_row, opened_campaign
 from probeval.data import read_texts
 from probeval.errors import ProbevalError
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["adjudicate"]
 
-# Control characters, and those that reorder text: in a terminal they could rewrite what was printed before.
-UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 WIDTH = 100
 
 
@@ -62,7 +60,7 @@ def adjudicate(
                 talk("No open disagreements.")
             if docs is not None and output_format is OutputFormat.table:
                 for each in rows:
-                    typer.echo(_case(each))
+                    echo(_case(each))
                 return
             contested = _contested(opened)
             waiting: DisagreementsDocument = {"disagreements": rows, "comparisons": contested}
@@ -122,14 +120,14 @@ def _disagreements(opened: Campaign, documents: dict[str, str]) -> list[Disagree
 def _case(row: DisagreementDocument) -> str:
     """A pair in words: the query and its guideline, the document, the grades, the comments."""
     parts = [
-        f"Query {row['query']}: {row['query_text'] or 'no text'}",
-        *([f"Guideline: {row['guideline']}"] if row["guideline"] else []),
-        f"Document {row['doc']}:",
+        printable(f"Query {row['query']}: {row['query_text'] or 'no text'}"),
+        *([printable(f"Guideline: {row['guideline']}")] if row["guideline"] else []),
+        printable(f"Document {row['doc']}:"),
         textwrap.indent(_filled(row["text"] or "no text in this file"), "  "),
-        f"Grades: {row['grades']}.",
-        *([f"Comments: {row['comments']}"] if row["comments"] else []),
+        printable(f"Grades: {row['grades']}."),
+        *([printable(f"Comments: {row['comments']}")] if row["comments"] else []),
     ]
-    return UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", "\n".join(parts)) + "\n"
+    return "\n".join(parts) + "\n"
 
 
 def _filled(text: str) -> str:

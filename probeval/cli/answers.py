@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Annotated
 import pandas as pd
 import typer
 
-from probeval.cli.adjudicate import UNPRINTABLE, WIDTH
+from probeval.characters import printable
+from probeval.cli.adjudicate import WIDTH
 from probeval.cli.campaign_documents import AnsweredDocument
 from probeval.cli.options import Format, OutputFormat, Quiet, Seed
-from probeval.cli.output import Talk, write
+from probeval.cli.output import Talk, echo, write
 from probeval.cli.stores import AssessorName, Name, StorePlace, Token, event_row, opened_campaign
 from probeval.data import read_texts
 from probeval.errors import CampaignError
@@ -110,7 +111,7 @@ class _Terminal:
             if not self.ask(tasks[0]):
                 break
         else:
-            typer.echo("Nothing is left for you.", err=True)
+            echo("Nothing is left for you.", err=True)
         done = self.done
         return {
             "assessor": self.assessor,
@@ -122,11 +123,11 @@ class _Terminal:
 
     def ask(self, task: Task) -> bool:
         """Ask one question, until it has an answer; false to quit."""
-        typer.echo(_printable(self.shown(task)), err=True)
+        echo(self.shown(task), err=True)
         since = time.monotonic()
         while True:
             try:
-                typer.echo(f"{_question(task, self.campaign)} ({BESIDE}): ", nl=False, err=True)
+                echo(f"{_question(task, self.campaign)} ({BESIDE}): ", nl=False, err=True)
                 typed = input().strip().lower()
             except EOFError:
                 return False
@@ -136,7 +137,7 @@ class _Terminal:
                 self.take(task, typed, time.monotonic() - since)
                 return True
             except CampaignError as error:
-                typer.echo(str(error), err=True)
+                echo(str(error), err=True)
 
     def take(self, task: Task, typed: str, seconds: float) -> None:
         """Take what was typed."""
@@ -164,12 +165,12 @@ class _Terminal:
 
     def shown(self, task: Task) -> str:
         """A question in words: the query, and its documents."""
-        lines = [f"\nQuery {task.query}: {task.text or 'no text'}"]
+        lines = ["", printable(f"Query {task.query}: {task.text or 'no text'}")]
         docs = [("Left", task.doc), ("Right", task.other)] if task.other else [("Document", task.doc)]
         for place, doc in docs:
             text = self.texts.get(doc, "no text")
             shown = text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
-            lines += [f"{place}: {doc}", textwrap.indent(textwrap.fill(shown, WIDTH), "  ")]
+            lines += [printable(f"{place}: {doc}"), textwrap.indent(textwrap.fill(shown, WIDTH), "  ")]
         return "\n".join(lines)
 
 
@@ -195,7 +196,3 @@ def _numbers(texts: list[str]) -> tuple[float, float]:
     if len(texts) != 2:
         raise CampaignError(f"Give two numbers, one for each document; got {len(texts)}.")
     return _number(texts[0]), _number(texts[1])
-
-
-def _printable(text: str) -> str:
-    return UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -17,6 +17,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from probeval import __version__
+from probeval.characters import printable
 from probeval.cli.aggregate import aggregate
 from probeval.cli.assessors import assessors
 from probeval.cli.campaign import campaign
@@ -36,6 +37,7 @@ from probeval.cli.judge import judge
 from probeval.cli.meta import meta
 from probeval.cli.models import models
 from probeval.cli.next import next_pairs
+from probeval.cli.output import echo
 from probeval.cli.plan import plan
 from probeval.cli.pool import pool
 from probeval.cli.report import report
@@ -126,7 +128,7 @@ class Verbs(VerbGroup):
         try:
             return super().invoke(ctx)
         except UsageError as error:
-            error.message += _advice(error)
+            error.message = printable(error.message + _advice(error), lines=True)
             raise
 
 
@@ -159,7 +161,7 @@ app = typer.Typer(
 
 def _version(show: bool) -> None:
     if show:
-        typer.echo(f"probeval {__version__}")
+        echo(f"probeval {__version__}")
         raise typer.Exit
 
 
@@ -231,7 +233,7 @@ def main() -> None:
     except ProbevalError as error:
         if "--debug" in sys.argv:
             raise
-        typer.echo(f"Error: {error}", err=True)
+        echo(f"Error: {error}", err=True)
         sys.exit(1)
     except BrokenPipeError:  # the reader closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

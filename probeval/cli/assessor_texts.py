@@ -18,7 +18,7 @@ from probeval.cli.campaign_documents import (
     QueryText,
 )
 from probeval.cli.options import Format, OutputFormat, Quiet, Seed
-from probeval.cli.output import Talk, write
+from probeval.cli.output import Talk, echo, write
 from probeval.cli.stores import By, Name, StorePlace, opened_campaign
 from probeval.data import read_texts
 from probeval.data.files import read_bytes
@@ -77,7 +77,7 @@ def guideline(
     if output_format is not OutputFormat.table:
         write(pd.DataFrame([row]), row, output_format)
     elif current is not None:
-        typer.echo(f"Version {current.version}\n{current.text}".rstrip())
+        echo(f"Version {current.version}\n{current.text}".rstrip())
 
 
 def _write_query_guidelines(state: State, asked: Iterable[str], output_format: OutputFormat, talk: Talk) -> None:

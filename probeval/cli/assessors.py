@@ -11,7 +11,7 @@ import typer
 
 from probeval.cli.campaign_documents import InvitationDocument, PersonDocument, RevokedDocument
 from probeval.cli.options import Format, OutputFormat, Quiet, Seed
-from probeval.cli.output import Talk, write
+from probeval.cli.output import Talk, echo, write
 from probeval.cli.stores import By, Name, StorePlace, opened_campaign
 from probeval.errors import ProbevalError, did_you_mean
 
@@ -64,7 +64,7 @@ def add(
         "link": link,
     }
     if output_format is OutputFormat.table:
-        typer.echo(link)
+        echo(link)
     else:
         write(pd.DataFrame([row]), row, output_format)
     lasts = "" if event.until is None else f", until {pd.to_datetime(round(event.until), unit='s')} UTC"

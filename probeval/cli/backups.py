@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import pandas as pd
 import typer
 
+from probeval.characters import printable
 from probeval.cli.campaign_documents import CampaignCheckDocument, StoreCheckDocument
 from probeval.cli.options import Format, OutputFormat, Quiet, Seed
-from probeval.cli.output import Talk, write
+from probeval.cli.output import Talk, echo, write
 from probeval.cli.stores import StorePlace
 from probeval.schema import records
 
@@ -79,7 +80,7 @@ def check(
         opened.close()
     _write(found, output_format)
     for fault in found.faults:
-        typer.echo(f"Fault: {fault}.", err=True)
+        echo(printable(f"Fault: {fault}."), err=True)
     if found.faults:
         raise typer.Exit(1)
     Talk(quiet=quiet)("No faults.")

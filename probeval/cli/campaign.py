@@ -51,7 +51,7 @@ from probeval.cli.options import (
     Topics,
     TopicsName,
 )
-from probeval.cli.output import Talk, check_tool, write, write_csv, write_json, write_table
+from probeval.cli.output import Talk, check_tool, echo, write, write_csv, write_json, write_table
 from probeval.cli.stores import (
     AskName,
     AssessorName,
@@ -368,7 +368,7 @@ def _write_status(status: Status, output_format: OutputFormat) -> None:
         for view in status.views():
             write_table(view.frame, output_format, title=view.title)
     else:
-        typer.echo(str(status))
+        echo(str(status))
         if len(table):
             checked = table[["gold", "repeats"]].to_numpy().any()
             write_table(table[[*SHOWN, *CHECKED] if checked else SHOWN], output_format)

@@ -18,7 +18,7 @@ import typer
 from probeval.arrays import Floats
 from probeval.cli.documents import DemoDocument, MilestoneDocument, TruthDocument
 from probeval.cli.options import Format, OutputFormat, Quiet, Seed
-from probeval.cli.output import Talk, write, write_table
+from probeval.cli.output import Talk, echo, write, write_table
 from probeval.data import Collection, Judgments, write_campaign, write_qrels
 from probeval.metrics import Measured, measure
 from probeval.relevance import Hierarchical, SyntheticObserver, load_card, synthetic_campaign
@@ -334,9 +334,9 @@ def _show(row: Mapping[str, float], first: bool) -> None:
     """Print a row of the table of milestones, as soon as it is computed."""
     widths = {name: max(len(name), len("0.000")) for name in MILESTONE}
     if first:
-        typer.echo("\n" + "  ".join(name.rjust(width) for name, width in widths.items()))
+        echo("\n" + "  ".join(name.rjust(width) for name, width in widths.items()))
     cells = {name: str(row[name]) if isinstance(row[name], int) else f"{row[name]:.3f}" for name in MILESTONE}
-    typer.echo("  ".join(cells[name].rjust(width) for name, width in widths.items()))
+    echo("  ".join(cells[name].rjust(width) for name, width in widths.items()))
 
 
 def _examine(story: Story, show: bool, talk: Talk) -> None:

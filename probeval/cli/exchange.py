@@ -11,7 +11,7 @@ import typer
 from probeval.cli.campaign_documents import ImportDocument
 from probeval.cli.completion import complete_export, complete_import
 from probeval.cli.options import Format, OutputFormat, Quiet, Seed
-from probeval.cli.output import Talk, write
+from probeval.cli.output import Talk, write, write_data
 from probeval.cli.stores import By, Name, StorePlace, opened_campaign
 from probeval.data import read_texts
 from probeval.data.files import write_bytes
@@ -45,7 +45,7 @@ def export(
     with opened_campaign(store, name, read_only=True) as opened:
         text = opened.export(export_format)
         if out is None:
-            typer.echo(text, nl=False)
+            write_data(text)
         else:
             write_bytes(out, text.encode())
             scale = opened.scale  # not in the file

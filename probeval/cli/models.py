@@ -9,7 +9,7 @@ import typer
 
 from probeval.cli.documents import ModelDocument
 from probeval.cli.options import Format, OutputFormat, Quiet, Seed
-from probeval.cli.output import write, write_json
+from probeval.cli.output import echo, write, write_json
 from probeval.relevance import card_names, load_card
 
 __all__ = ["models"]
@@ -56,7 +56,7 @@ def show(
     if output_format is OutputFormat.json:
         write_json(card.to_dict())
     elif output_format in (OutputFormat.table, OutputFormat.markdown):
-        typer.echo(card.summary(), nl=False)
+        echo(card.summary(), nl=False)
     else:
         (view,) = card.views()
         write(view.frame, None, output_format, title=view.title)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pandas as pd
 import typer
 
+from probeval.characters import json_safe, printable
 from probeval.cli.options import OutputFormat
 from probeval.data.spreadsheets import csv_text
 from probeval.errors import ProbevalError, ProbevalWarning, did_you_mean
@@ -33,8 +34,10 @@ __all__ = [
     "check_picture",
     "check_tool",
     "command_line",
+    "echo",
     "write",
     "write_csv",
+    "write_data",
     "write_json",
     "write_page",
     "write_pictures",
@@ -49,6 +52,17 @@ PASSWORD = re.compile(r"(?<=://)([^:/@\s]+):[^@\s]+@")  # in the URL of a store;
 TABLES = {OutputFormat.table: text_table, OutputFormat.markdown: markdown_table, OutputFormat.latex: latex_table}
 
 
+def echo(text: str, *, err: bool = False, nl: bool = True) -> None:
+    """Print lines for people: what a name or a comment holds cannot move the cursor or change what stands before."""
+    typer.echo(printable(text, lines=True), err=err, nl=nl)
+
+
+def write_data(text: str) -> None:
+    """Print the content of a file: as it is to a pipe or a file, as :func:`echo` to a terminal."""
+    shown = printable(text, lines=True) if sys.stdout.isatty() else text
+    typer.echo(shown, nl=False, color=True)  # without color=True, click takes escapes out of what goes to a file
+
+
 class Talk:
     """Messages on stderr: none with ``--quiet``; progress and estimates of time only on a terminal."""
 
@@ -61,9 +75,9 @@ class Talk:
         if self.quiet:
             return
         if self._spinner is None:
-            typer.echo(message, err=True)
+            echo(message, err=True)
         else:
-            self._spinner.console.print(message, markup=False, highlight=False, soft_wrap=True)
+            self._spinner.console.print(printable(message, lines=True), markup=False, highlight=False, soft_wrap=True)
 
     @property
     def on_terminal(self) -> bool:
@@ -122,7 +136,7 @@ class Talk:
 
 def write_json(document: Any) -> None:
     """Write a JSON document to stdout; numbers that are not finite become null."""
-    typer.echo(json.dumps(_finite(document), indent=2, ensure_ascii=False))
+    typer.echo(json_safe(json.dumps(_finite(document), indent=2, ensure_ascii=False)))
 
 
 def _finite(value: Any) -> Any:
@@ -135,7 +149,7 @@ def _finite(value: Any) -> Any:
 
 def write_csv(frame: pd.DataFrame, *, header: bool = True) -> None:
     """Write a table as CSV to stdout, numbers in full precision; no cell of it is a formula to a spreadsheet."""
-    typer.echo(csv_text(frame, header=header), nl=False)
+    write_data(csv_text(frame, header=header))
 
 
 def write_table(
@@ -153,7 +167,7 @@ def write_table(
     plain = output_format is OutputFormat.table
     text = TABLES[output_format](frame, title=title if plain or title is None else title.strip(), decimals=decimals)
     if text:
-        typer.echo(text if plain else f"{text}\n")
+        echo(text if plain else f"{text}\n")
 
 
 def write(frame: pd.DataFrame, document: Any, output_format: OutputFormat, *, title: str | None = None) -> None:

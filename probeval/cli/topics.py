@@ -10,8 +10,7 @@ import typer
 from probeval.cli.options import Format, OutputFormat, Quiet, Seed
 from probeval.cli.output import Talk, write
 from probeval.cli.stores import By, Name, StorePlace, opened_campaign
-from probeval.data.tables import column, ids, read_table
-from probeval.data.texts import cell_text
+from probeval.data.tables import cell_text, column, ids, read_table
 from probeval.errors import ProbevalError
 
 __all__ = ["topics"]

@@ -27,7 +27,7 @@ from probeval.cli.options import (
     ScaleName,
     Seed,
 )
-from probeval.cli.output import Talk, write_csv, write_json, write_table
+from probeval.cli.output import Talk, write_csv, write_data, write_json, write_table
 from probeval.cli.serving import (
     AssessorFile,
     Certificate,
@@ -293,7 +293,7 @@ def export(
     _check_any(given)
     text = given.export(answer_format.value)
     if out is None:
-        typer.echo(text, nl=False)
+        write_data(text)
     else:
         write_bytes(out, text.encode())
         Talk(quiet=quiet)(f"{len(given):,} answers in {out}. Report them with probeval users report --answers {out}")

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from probeval.arrays import Bools, Floats, Ids, Ints, frozen, objects
-from probeval.data.tables import CONTROLS, ids, numbers, read_table
+from probeval.data.tables import CONTROLS, cell_text, ids, numbers, read_table
 from probeval.errors import DataError, did_you_mean
 
 __all__ = ["CHOICES", "RELEVANT", "PairAnswers", "as_answers", "read_answers"]
@@ -186,7 +186,7 @@ def as_answers(table: pd.DataFrame, *, path: Path | None = None) -> PairAnswers:
         raise DataError(
             f"the numbers in row {row + 1} must be two numbers from 0, got {given[row].tolist()}.", path=path
         )
-    people = table[names["assessor"]].astype(str).tolist() if "assessor" in names else [""] * len(table)
+    people = [cell_text(name) for name in table[names["assessor"]]] if "assessor" in names else [""] * len(table)
     return PairAnswers(
         query,
         left,
@@ -202,7 +202,7 @@ def as_answers(table: pd.DataFrame, *, path: Path | None = None) -> PairAnswers:
 def _codes(values: Sequence[Any], name: str, words: dict[str, int], path: Path | None) -> Ints:
     out = np.full(len(values), NO_ANSWER)
     for row, value in enumerate(values):
-        word = "" if value is None or value != value else str(value).strip().lower()
+        word = cell_text(value).strip().lower()
         if word and word not in words:
             raise DataError(
                 f"the {name} in row {row + 1} must be one of {', '.join(words)}, or empty, got {value!r}.", path=path

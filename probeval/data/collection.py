@@ -25,7 +25,7 @@ from probeval.data.pool import Pool
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
 from probeval.data.spreadsheets import as_text, csv_text
-from probeval.data.tables import column_names, read_table
+from probeval.data.tables import cell_text, column_names, read_table
 from probeval.data.trec import write_qrels, write_run
 from probeval.display import Described, View, fact_table
 from probeval.errors import DataError, ScaleError
@@ -314,7 +314,7 @@ def teams_from_table(table: pd.DataFrame) -> dict[str, str]:
     if system is None or "team" not in table.columns:
         got = ", ".join(repr(str(c)) for c in table.columns)
         raise DataError(f"expected the columns 'run' (or 'system') and 'team', got {got}.")
-    return dict(zip(system, table["team"], strict=True))
+    return dict(zip(map(cell_text, system), map(cell_text, table["team"]), strict=True))
 
 
 def read_campaign(folder: PathName, *, order: str = "trec_eval", progress: Progress = iter) -> Collection:

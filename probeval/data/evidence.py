@@ -18,7 +18,7 @@ from probeval.arrays import Bools, Floats, Ids, Ints, frozen, objects
 from probeval.data.judgments import Judgments
 from probeval.data.observers import MOST_GRADE, ObserverSpec, describe_observer
 from probeval.data.pool import Pool
-from probeval.data.tables import column, ids, is_text_column, numbers, read_table
+from probeval.data.tables import cell_text, column, ids, is_text_column, numbers, read_table
 from probeval.display import Described, View, fact_table
 from probeval.errors import DataError, ProbevalWarning, did_you_mean
 
@@ -316,8 +316,7 @@ def metadata_from_table(table: pd.DataFrame, *, path: Path | None = None) -> Met
     """Metadata from a data frame with the columns that :func:`read_metadata` expects."""
     docs = column(table, "doc", path=path)
     assert docs is not None
-    known = table.astype(object).where(table.notna(), "")
-    groups = {str(c): objects([str(v) for v in known[c]]) for c in table.columns if c != docs.name}
+    groups = {str(c): objects([cell_text(v) for v in table[c]]) for c in table.columns if c != docs.name}
     if not groups:
         raise DataError("metadata need at least one column beside the document.", path=path)
     try:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import json
 import warnings
 from collections.abc import Mapping
-from io import StringIO
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -17,11 +15,12 @@ import pandas as pd
 
 from probeval.data.evidence import LabelTable
 from probeval.data.files import PREDICTIONS, read_bytes
-from probeval.data.payloads import decoded, ids_of_texts, json_records, parsed_json, query_ids
+from probeval.data.limits import check_array
+from probeval.data.payloads import csv_rows, ids_of_texts, json_records, parsed_json, query_ids
 from probeval.data.pool import Pool
 from probeval.data.runs import Runs
 from probeval.data.tables import ids, numbers
-from probeval.data.trec import read_qrels_rows
+from probeval.data.trec import read_qrels
 from probeval.errors import DataError, ProbevalWarning
 
 __all__ = ["read_mteb", "read_opensearch", "read_ragelo", "read_umbrela"]
@@ -46,9 +45,9 @@ def read_umbrela(
     file = Path(path)
     data = read_bytes(file)
     if data.lstrip()[:1] not in (b"{", b"["):
-        qrels = read_qrels_rows(file)
-        queried, listed = ([label.decode() for label in column] for column in (qrels.queries, qrels.docs))
-        return _labels(file, queried, listed, ["umbrela"] * len(qrels.grades), qrels.grades.tolist())
+        table = read_qrels(file).to_frame()
+        queried, listed, grades = (table[name].tolist() for name in ("query", "doc", "grade"))
+        return _labels(file, queried, listed, ["umbrela"] * len(table), grades)
     rows = json_records(file, data)
     lacking = next((i for i, row in enumerate(rows) if "judgment" not in row), None)
     if lacking is not None:
@@ -66,7 +65,7 @@ def read_umbrela(
         [str(row["qid"]) for row in rows] if named else query_ids([row["query"] for row in rows], queries, path=file),
         [str(row["docid"]) for row in rows]
         if named
-        else ids_of_texts([row["passage"] for row in rows], docs or {}, "docs", path=file),
+        else ids_of_texts([str(row["passage"]) for row in rows], docs or {}, "docs", path=file),
         [str(row.get("model", "umbrela")) for row in rows],
         [row["judgment"] if row.get("result_status", 1) else None for row in rows],
     )
@@ -85,7 +84,8 @@ def read_ragelo(path: PathName) -> LabelTable:
     if data.lstrip()[:1] in (b"{", b"["):
         records = [record.get("retrieval", record) for record in json_records(file, data)]
     else:
-        records = list(csv.DictReader(StringIO(decoded(file, data))))
+        names, *cells = csv_rows(file, data)
+        records = [dict(zip(names, row, strict=False)) for row in cells if row]
     rows = [record for record in records if isinstance(record, dict) and "did" in record]
     lacking = next(
         (i for i, row in enumerate(rows) if not ({"qid", "query_id"} & row.keys() and "answer" in row)), None
@@ -151,8 +151,10 @@ def read_opensearch(path: PathName, *, queries: Mapping[str, str] | None = None)
 def _labels(path: Path, queries: list[str], docs: list[str], sources: list[str], labels: list[Any]) -> LabelTable:
     pool = Pool.of(ids(queries, "query", path=path), ids(docs, "doc", path=path))
     names = tuple(dict.fromkeys(sources))
+    check_array((len(pool), len(names)), len(labels), path=path)
     values = np.full((len(pool), len(names)), np.nan)
-    at = pool.locate(queries, docs), np.array([names.index(source) for source in sources])
+    place = {name: at for at, name in enumerate(names)}
+    at = pool.locate(queries, docs), np.array([place[source] for source in sources])
     if len(np.unique(np.ravel_multi_index(at, values.shape))) != len(queries):
         raise DataError("two rows label one pair. Keep one.", path=path)
     values[at] = numbers(pd.Series(labels, dtype=object), "label", path=path, missing=True, finite=True)
@@ -191,7 +193,10 @@ def read_mteb(
         results = parsed_json(file, read_bytes(file))
         if not isinstance(results, dict):
             raise DataError(f"expected {NESTED}.", path=file)
-        system = str(results.pop(META, {}).get("model_name") or file.resolve().parent.name).replace("/", "__")
+        about = results.pop(META, {})
+        if not isinstance(about, dict):
+            raise DataError(f"{META!r} must be an object with the name of the model, got {about!r:.60}.", path=file)
+        system = str(about.get("model_name") or file.resolve().parent.name).replace("/", "__")
         if system in owner:
             raise DataError(
                 f"the model {system!r} is in {owner[system]} already. Name the files of one task.", path=file

@@ -5,11 +5,15 @@ from __future__ import annotations
 import glob
 import gzip
 import os
+import stat
 import tempfile
 import zlib
 from collections.abc import Iterable
+from io import BytesIO
 from pathlib import Path
+from typing import BinaryIO
 
+from probeval.data.limits import most_bytes, refuse_size
 from probeval.errors import DataError
 
 __all__ = ["find", "first_bytes", "read_bytes", "run_files", "stem", "write_bytes"]
@@ -18,14 +22,15 @@ GZIP = b"\x1f\x8b"
 TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
 PREDICTIONS = "_predictions.json"  # how MTEB names the lists of a task
 HEAD = 1 << 16  # bytes that tell what a file is
+CHUNK = 1 << 22  # bytes unpacked at once
 
 
 def read_bytes(path: Path) -> bytes:
     """Return the content of a text file, gzipped or plain (detected by its first bytes, not its name)."""
     try:
-        data = path.read_bytes()
+        data = _content(path)
         if data.startswith(GZIP):
-            data = gzip.decompress(data)
+            data = _unpacked(path, data)
     except EOFError:
         raise DataError("the gzip data ends too early; the file is cut short. Copy it again.", path=path) from None
     except (gzip.BadGzipFile, zlib.error) as error:
@@ -37,6 +42,35 @@ def read_bytes(path: Path) -> bytes:
     if not data.strip():
         raise DataError("the file is empty.", path=path)
     return data
+
+
+def _content(path: Path) -> bytes:
+    """The bytes of a file, or of a pipe."""
+    most = most_bytes()
+    with path.open("rb") as file:
+        about = os.fstat(file.fileno())
+        if not stat.S_ISREG(about.st_mode):
+            return _all_of(path, file, "has", most)
+        if about.st_size > most:
+            raise refuse_size("has", most, path=path)
+        return file.read()
+
+
+def _unpacked(path: Path, data: bytes) -> bytes:
+    """The content of gzip data."""
+    with gzip.GzipFile(fileobj=BytesIO(data)) as file:
+        return _all_of(path, file, "unpacks to", most_bytes(len(data)))
+
+
+def _all_of(path: Path, file: BinaryIO | gzip.GzipFile, what: str, most: int) -> bytes:
+    """The rest of an open file, which must not have more than ``most`` bytes."""
+    parts, size = list[bytes](), 0
+    while part := file.read(CHUNK):
+        parts.append(part)
+        size += len(part)
+        if size > most:
+            raise refuse_size(what, most, path=path)
+    return b"".join(parts)
 
 
 def first_bytes(path: Path, n: int = HEAD) -> bytes:

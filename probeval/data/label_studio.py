@@ -18,7 +18,7 @@ from probeval.data.files import read_bytes
 from probeval.data.judgments import Judgments
 from probeval.data.payloads import member, parsed_json
 from probeval.data.scale import Scale
-from probeval.data.tables import NAMES, ids
+from probeval.data.tables import NAMES, cell_text, ids
 from probeval.data.tasks import OpenPair, WriteOptions
 from probeval.errors import DataError, ProbevalWarning
 
@@ -155,7 +155,7 @@ def read_annotations(path: str | PathLike[str]) -> pd.DataFrame:
     rows = [row for place, task in enumerate(tasks, start=1) for row in _rows(task, f"task {place}", file)]
     if not rows:
         raise DataError(f"no task in it has an annotation. {EXPORTS} after annotating.", path=file)
-    table = pd.DataFrame(rows, columns=list(COLUMNS))
+    table = pd.DataFrame(rows, columns=list(COLUMNS), dtype=object)
     return table.assign(
         query=ids(table["query"].tolist(), "query", path=file),
         doc=ids(table["doc"].tolist(), "doc", path=file),
@@ -205,7 +205,7 @@ def _row(
     spent = annotation.get("lead_time")
     if spent is not None and (isinstance(spent, bool) or not isinstance(spent, (int, float))):
         raise DataError(f"{where}: 'lead_time' must be a number of seconds, got {spent!r}.", path=path)
-    return (*pair, grade, "" if who is None else str(who), _seconds(when, where, path), spent, skipped)
+    return (*pair, grade, cell_text(who), _seconds(when, where, path), spent, skipped)
 
 
 def _controls(results: Sequence[Any], where: str, path: Path) -> dict[str, list[Any]]:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from probeval.arrays import Bools, Floats, Ids, frozen, objects
-from probeval.data.tables import ids, numbers, read_table
+from probeval.data.tables import cell_text, ids, numbers, read_table
 from probeval.errors import DataError, did_you_mean
 
 __all__ = ["NUMBER_KINDS", "Magnitudes", "as_magnitudes", "read_magnitudes"]
@@ -140,4 +140,4 @@ def _words(table: pd.DataFrame, names: dict[str, Any], name: str) -> Ids:
     """The texts of an optional column, empty where it has none."""
     if name not in names:
         return objects([""] * len(table))
-    return objects(["" if value is None or value != value else str(value) for value in table[names[name]]])
+    return objects([cell_text(value) for value in table[names[name]]])

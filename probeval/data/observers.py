@@ -15,7 +15,7 @@ import pandas as pd
 
 from probeval.arrays import Bools, Floats
 from probeval.data.pool import Pool
-from probeval.data.tables import read_table
+from probeval.data.tables import cell_text, read_table
 from probeval.errors import DataError, ProbevalWarning, did_you_mean
 
 __all__ = ["KINDS", "MOST_GRADE", "ObserverSpec", "as_observers", "describe_observer", "read_observers"]
@@ -132,7 +132,9 @@ def describe_observer(
 
 def _is_scale(text: str) -> bool:
     graded = GRADED.fullmatch(text)
-    return text in ("binary", "number", "probabilities") or (graded is not None and int(graded[1]) <= MOST_GRADE)
+    return text in ("binary", "number", "probabilities") or (
+        graded is not None and len(graded[1]) <= 3 and int(graded[1]) <= MOST_GRADE
+    )
 
 
 def _inferred_scale(values: Floats) -> str:
@@ -171,8 +173,7 @@ def observers_from_table(table: pd.DataFrame, *, path: Path | None = None) -> di
         warnings.warn(
             f"{where}columns that describe no observer are not used: {', '.join(unknown)}.", ProbevalWarning, 3
         )
-    known = table.astype(object).where(table.notna(), "")
-    cells = {c: [str(v).strip() for v in known[by_name[c]]] for c in COLUMNS if c in by_name}
+    cells = {c: [cell_text(v).strip() for v in table[by_name[c]]] for c in COLUMNS if c in by_name}
     given: dict[str, dict[str, str]] = {}
     for row, name in enumerate(cells["name"]):
         if name in given:

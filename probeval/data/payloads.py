@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Mapping, Sequence
+from io import StringIO
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
+from probeval.data.limits import check_cells
 from probeval.errors import DataError
 
-__all__ = ["decoded", "ids_of_texts", "json_records", "member", "parsed_json", "query_ids"]
+__all__ = ["csv_rows", "decoded", "ids_of_texts", "json_records", "member", "parsed_json", "query_ids"]
 
 T = TypeVar("T")
 KINDS: dict[type, str] = {dict: "an object", list: "an array", str: "a text"}
@@ -28,8 +31,20 @@ def parsed_json(path: Path, data: bytes) -> Any:
     """The content of a JSON file."""
     try:
         return json.loads(data)
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # ValueError: also a number of thousands of digits
         raise DataError(f"not JSON: {error}.", path=path) from None
+
+
+def csv_rows(path: Path, data: bytes) -> list[list[str]]:
+    """The rows of a CSV file; none is an error."""
+    try:
+        rows = list(csv.reader(StringIO(decoded(path, data), newline="")))
+    except csv.Error as error:
+        raise DataError(f"not CSV: {error}.", path=path) from None
+    if not rows:
+        raise DataError("the table has no rows.", path=path)
+    check_cells(1, max(map(len, rows)), len(data), path=path)
+    return rows
 
 
 def json_records(path: Path, data: bytes) -> list[dict[str, Any]]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from io import StringIO
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,7 @@ import pandas as pd
 
 from probeval.data.files import read_bytes
 from probeval.data.judgments import NOT_JUDGED, Judgments
-from probeval.data.payloads import decoded, member, parsed_json, query_ids
+from probeval.data.payloads import csv_rows, member, parsed_json, query_ids
 from probeval.data.tables import ids, numbers
 from probeval.data.tasks import OpenPair, WriteOptions, query_texts
 from probeval.errors import DataError
@@ -53,7 +51,7 @@ def read_quepid(path: str | PathLike[str], *, queries: Mapping[str, str] | None 
 
 def _rated_rows(path: Path, data: bytes) -> Iterator[tuple[str, str, str, str]]:
     """Yield query text, document, rating and rater; a query without ratings has one row."""
-    header, *rows = csv.reader(StringIO(decoded(path, data)))
+    header, *rows = csv_rows(path, data)
     if [name.strip().lower() for name in header[:2]] != ["query", "docid"] or len(header) < 3:
         raise DataError(
             f"expected the columns query, docid and rating (or one per rater), got {', '.join(header)}.", path=path

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from probeval.arrays import Bools, Floats
-from probeval.data.tables import column, ids, numbers, read_table
+from probeval.data.tables import cell_text, column, ids, numbers, read_table
 from probeval.errors import DataError
 
 __all__ = ["as_query_weights", "as_segments"]
@@ -74,7 +74,7 @@ def as_segments(given: Any, queries: Sequence[str]) -> dict[str, Bools]:
     {'head': array([ True, False,  True]), 'tail': array([False,  True, False])}
     """
     table, path = _table(given, "segment")
-    named, segments = _queries(table, path), [str(value) for value in _column(table, "segment", path)]
+    named, segments = _queries(table, path), [cell_text(value) for value in _column(table, "segment", path)]
     position = {query: i for i, query in enumerate(queries)}
     if not position.keys() & set(named):
         raise DataError(

@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from probeval.arrays import Bools, Floats, Ids, Ints, frozen, objects
+from probeval.data.limits import check_array
 from probeval.data.pool import Pool, QueryBlock, is_text, number
 from probeval.display import Described, View
 from probeval.errors import DataError, did_you_mean
@@ -123,9 +124,11 @@ class Runs(Described):
         if not _sorted(keys):
             sequence = np.lexsort(keys)
             lists, pair, score = lists[sequence], pair[sequence], score[sequence]
+        check_array((len(systems), n_queries), len(lists))
         lengths = np.bincount(lists, minlength=len(systems) * n_queries)
         rank = np.arange(len(lists)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         shape = (len(systems) * n_queries, int(lengths.max(initial=0)))
+        check_array((len(systems), n_queries, shape[1]), len(lists))
         pairs, scores = np.full(shape, -1), np.full(shape, np.nan)
         pairs[lists, rank] = pair
         scores[lists, rank] = score

@@ -9,6 +9,7 @@ import csv
 import json
 import re
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
@@ -18,8 +19,11 @@ import numpy as np
 import pandas as pd
 
 from probeval.arrays import Bools, Floats
+from probeval.characters import HIDDEN, readable
 from probeval.data.files import first_bytes, read_bytes, suffix
 from probeval.data.judgments import Judgments, on_scale
+from probeval.data.limits import check_cells
+from probeval.data.parquet import parquet_table
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
 from probeval.data.spreadsheets import restored, restored_cell
@@ -28,6 +32,7 @@ from probeval.errors import DataError
 __all__ = [
     "as_judgments",
     "as_runs",
+    "cell_text",
     "column_names",
     "ids",
     "is_text_column",
@@ -62,8 +67,11 @@ NAMES = {
 }
 CONTROLS = ("gold", "repeat")  # purposes of answers that check an assessor, in exports of campaigns
 TRIPLES = ("system", "query", "doc")
+MOST_FLOAT = int(np.finfo(float).max)
 MOST_SHOWN = 60  # characters of a wrong value in an error
-NOT_IN_IDS = re.compile(r"[\s\x00-\x1f\ud800-\udfff]")
+NOT_IN_IDS = re.compile(r"[\s\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+# The first row of a text table: line breaks in quotes do not end it.
+FIRST_ROW = re.compile(rb'(?:[^"\r\n]++|"[^"]*+"?+)*+')
 
 
 def read_table(path: Path, *, triples: bool = False, separator: str | None = None) -> pd.DataFrame:
@@ -74,14 +82,25 @@ def read_table(path: Path, *, triples: bool = False, separator: str | None = Non
     """
     kind = suffix(path)
     if kind == ".parquet":
-        table = _read_parquet(path)
+        table = parquet_table(path, read_bytes(path))
     elif kind == ".jsonl":
         table = _read_jsonl(path, read_bytes(path))
     else:
         table = _read_csv(path, read_bytes(path), triples=triples, separator=separator or _separator(path))
     if table.empty:
         raise DataError("the table has no rows.", path=path)
+    _check_names(list(map(str, table.columns)), path)
     return table
+
+
+def _check_names(names: Sequence[str], path: Path) -> None:
+    """Refuse names of columns with control characters, and two columns of one name."""
+    for number, name in enumerate(names, start=1):
+        if HIDDEN.search(name):
+            raise DataError(f"the name of column {number} must be one line of text, got {name!r:.60}.", path=path)
+    if len(set(names)) < len(names):
+        twice = next(name for name, n in Counter(names).items() if n > 1)
+        raise DataError(f"two columns are called {twice!r:.60}. Rename one.", path=path)
 
 
 def column_names(path: Path) -> list[str]:
@@ -115,6 +134,9 @@ def _read_csv(path: Path, data: bytes, *, triples: bool, separator: str) -> pd.D
     kind = "tsv" if separator == "\t" else "csv"
     lines = data.removeprefix(b"\xef\xbb\xbf").lstrip(b"\r\n").splitlines() or [b""]
     first = lines[0].decode("utf-8", "replace").split(separator)
+    header = FIRST_ROW.match(data.removeprefix(b"\xef\xbb\xbf").lstrip(b"\r\n"))
+    assert header is not None
+    check_cells(len(lines), header[0].count(separator.encode()) + 1, len(data), path=path)
     headless = triples and len(first) == len(TRIPLES) and not names_pairs(first)
     try:
         with warnings.catch_warnings():
@@ -145,28 +167,21 @@ def names_pairs(header: Iterable[str]) -> bool:
 
 
 def _read_jsonl(path: Path, data: bytes) -> pd.DataFrame:
-    rows = []
+    rows, known = [], dict[str, None]()
     for number, line in enumerate(data.splitlines(), start=1):
         if not line.strip():
             continue
         try:
             row = json.loads(line, parse_int=str, parse_float=str)  # a number keeps its spelling
-        except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:
             raise DataError(f"not a JSON object: {error}.", path=path, line=number) from None
         if not isinstance(row, dict):
             raise DataError(f"expected a JSON object, got {type(row).__name__}.", path=path, line=number)
         rows.append(row)
+        known.update(dict.fromkeys(row))
+    check_cells(len(rows), len(known), len(data), path=path)
+    _check_names(list(known), path)
     return pd.DataFrame(rows, dtype=object)
-
-
-def _read_parquet(path: Path) -> pd.DataFrame:
-    data = read_bytes(path)
-    try:
-        return pd.read_parquet(BytesIO(data))
-    except ImportError:
-        raise DataError("reading parquet needs pyarrow: pip install 'probeval[parquet]'.", path=path) from None
-    except Exception as error:  # pyarrow's errors have no public base class
-        raise DataError(f"not a parquet file: {str(error).splitlines()[0].rstrip('.')}.", path=path) from None
 
 
 def column(table: pd.DataFrame, name: str, *, path: Path | None = None, required: bool = True) -> pd.Series | None:
@@ -180,6 +195,17 @@ def column(table: pd.DataFrame, name: str, *, path: Path | None = None, required
             path=path,
         )
     return None if found is None else table[found]
+
+
+def cell_text(value: Any) -> str:
+    r"""The content of a cell as text that can be encoded; empty for a missing value.
+
+    >>> cell_text(None), cell_text("cut \ud83d")
+    ('', 'cut \ufffd')
+    """
+    if isinstance(value, str):
+        return readable(value)
+    return "" if pd.api.types.is_scalar(value) and pd.isna(value) else readable(str(value))
 
 
 def ids(values: Iterable[Any], name: str, *, path: Path | None = None) -> list[str]:
@@ -229,8 +255,17 @@ def is_text_column(values: pd.Series) -> bool:
 
 def _parsed(values: pd.Series) -> tuple[Floats, Bools]:
     """The cells as numbers, NaN where they are none; and which cells are filled."""
-    text = values.astype(object).map(lambda v: np.nan if v is None or (isinstance(v, str) and v == "") else v)
-    return pd.to_numeric(text, errors="coerce").to_numpy(dtype=float), text.notna().to_numpy()
+    cells = values.astype(object).map(_cell)
+    return pd.to_numeric(cells, errors="coerce").to_numpy(dtype=float), cells.notna().to_numpy()
+
+
+def _cell(value: Any) -> Any:
+    """A cell with NaN for nothing, and infinity for a whole number beyond all floats."""
+    if value is None or (isinstance(value, str) and value == ""):
+        return np.nan
+    if isinstance(value, int) and abs(value) > MOST_FLOAT:
+        return np.inf
+    return readable(value) if isinstance(value, str) else value
 
 
 def runs_from_table(table: pd.DataFrame, *, system: str = "run", path: Path | None = None, order: str) -> Runs:
@@ -262,12 +297,11 @@ def judgments_from_table(table: pd.DataFrame, *, path: Path | None = None, scale
         row = int(np.argmax(wrong))
         what = f"{grades[row]:g} is not on the scale {scale}" if scale else "must be finite"
         raise DataError(f"the grade in row {row + 1}: {what}.", path=path)
-    absent: Iterable[bool] = [] if who is None else who.isna()
     events = Judgments.rows(
         ids(_required(table, "query", path), "query", path=path),
         ids(_required(table, "doc", path), "doc", path=path),
         grades,
-        assessors=None if who is None else ["" if none else str(w) for w, none in zip(who, absent, strict=True)],
+        assessors=None if who is None else [cell_text(name) for name in who],
         times=None if when is None else numbers(when, "time", path=path, missing=True),
     )
     return events if np.isnan(events.time).any() else events.take(np.argsort(events.time, kind="stable"))

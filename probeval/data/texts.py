@@ -15,13 +15,14 @@ import pandas as pd
 from scipy.sparse import csr_array
 
 from probeval.arrays import objects
+from probeval.characters import readable
 from probeval.data.evidence import Vectors
 from probeval.data.files import suffix
 from probeval.data.irds import is_dataset, read_dataset_texts
-from probeval.data.tables import column, ids, read_table
+from probeval.data.tables import cell_text, column, ids, read_table
 from probeval.errors import DataError
 
-__all__ = ["as_text_mapping", "cell_text", "read_text_table", "read_texts", "text_vectors", "texts_from_table"]
+__all__ = ["as_text_mapping", "read_text_table", "read_texts", "text_vectors", "texts_from_table"]
 
 TEXTS = ("text", "title", "contents", "segment", "passage", "description", "query_text")
 WORD = re.compile(r"\w+")
@@ -80,7 +81,7 @@ def as_text_mapping(given: Any, name: str, *, only: Names[str] | None = None) ->
     if isinstance(given, pd.DataFrame):
         return texts_from_table(given, name)
     if isinstance(given, Mapping) and all(isinstance(text, str) for text in given.values()):
-        return given
+        return {key: readable(text) for key, text in given.items()}
     raise DataError(
         f"texts are a path, a data frame, or a mapping from {name} ids to texts; got {type(given).__name__}."
     )
@@ -98,11 +99,6 @@ def _id_and_text(
         raise DataError(f"expected a column for the {name} and one of {', '.join(TEXTS)}.", path=path)
     texts = [""] * len(table) if text is None else [cell_text(value) for value in table[text]]
     return ids(keys, name, path=path), texts
-
-
-def cell_text(value: object) -> str:
-    """The content of a cell as text; empty for a missing value."""
-    return "" if value is None or value != value else str(value)
 
 
 def text_vectors(texts: Mapping[str, str]) -> Vectors:

@@ -46,7 +46,9 @@ PRELS = "query doc grade method probability"
 Tokens = NDArray[Any]  # ids as bytes: of a fixed width in whole machine words, or objects if one is long
 WORD, WIDEST = 8, 64
 MIX = np.uint64(0x9E3779B97F4A7C15)  # an odd number of random bits
-UNWRITABLE = re.compile(r"[\x00-\x20\ud800-\udfff]")
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+UNWRITABLE = re.compile(r"[\x00-\x20\x7f-\x9f\ud800-\udfff]")
+CONTROL_BYTES = re.compile(b"\x7f|\xc2[\x80-\x9f]")  # those beyond the first 32, in UTF-8
 
 
 @dataclass(frozen=True)
@@ -207,10 +209,10 @@ def check_writable(path: Path | None, **columns: Iterable[str]) -> None:
     """Refuse ids that would not come back from a TREC file."""
     for name, column in columns.items():
         for label in set(column):
-            if UNWRITABLE.search(label) or not label or (name == "queries" and label.startswith("#")):
+            if UNWRITABLE.search(label) or not label or (name == "queries" and label.startswith(("#", "\ufeff"))):
                 raise DataError(
                     f"a TREC file cannot hold {label!r} among its {name}: ids there are not empty, have no white space "
-                    "and no '#' at the start of a query.",
+                    "or control characters, and no '#' or byte order mark at the start of a query.",
                     path=path,
                 )
 
@@ -219,6 +221,8 @@ def _columns(data: bytes, layout: str, wanted: Sequence[str]) -> dict[str, Token
     """Return the wanted columns by name; ValueError for a wrong number of columns or a control character."""
     data = data.removeprefix(BOM)
     names = layout.split()
+    if CONTROL_BYTES.search(data):
+        raise ValueError
     if data.startswith(b"#") or b"\n#" in data or b"\r#" in data:
         data = b"\n".join(line for line in data.splitlines() if not line.startswith(b"#"))
     text = np.frombuffer(b"\n" + data + b"\n", dtype=np.uint8)
@@ -322,7 +326,7 @@ def _first_fault(path: Path, data: bytes, layout: str, faults: dict[str, Callabl
         if len(fields) != len(names):
             return DataError(f"expected {len(names)} columns ({layout}), got {len(fields)}.", path=path, line=number)
         for name, value in zip(names, fields, strict=True):
-            if min(value) < " ":
+            if CONTROL.search(value):
                 what = f"the {name} must have no control character, got {value!r}."
                 return DataError(what, path=path, line=number)
             expected = faults[name](value) if name in faults else None

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
+
+from probeval.characters import HIDDEN
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,8 +38,6 @@ BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#777777"
 PURPLE, SKY, YELLOW = "#CC79A7", "#56B4E9", "#E69F00"
 CROWDED = 40  # systems from which on rows are lower
 LONGEST = 40  # characters of a name beside an axis
-# Line breaks, other control characters and marks of direction: fonts have no picture of them.
-INVISIBLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 def new_axes(ax: Axes | None, width: float, height: float) -> Axes:
@@ -65,12 +64,12 @@ def literal(name: object) -> str:
     >>> print(literal("bm25"), literal("$k_1$"), literal("two\nlines"))
     bm25 \$k_1\$ two�lines
     """
-    return INVISIBLE.sub("\N{REPLACEMENT CHARACTER}", str(name)).replace("$", r"\$")
+    return HIDDEN.sub("\N{REPLACEMENT CHARACTER}", str(name)).replace("$", r"\$")
 
 
 def listed(names: Sequence[str]) -> str:
     """Return names for a title, or their number if there are many."""
-    return ", ".join(map(literal, names)) if len(names) <= 4 else f"{len(names)} campaigns"
+    return ", ".join(names) if len(names) <= 4 else f"{len(names)} campaigns"
 
 
 def shorten(names: Iterable[object]) -> list[str]:

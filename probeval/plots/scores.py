@@ -85,7 +85,7 @@ def plot_difference(decision: TwoSystems, *, ax: Axes | None = None) -> Axes:
     ax.axvline(0, color=GREY, lw=1)
     ax.hlines(y, table["lower"], table["upper"], color=BLUE, lw=3)
     ax.plot(table["difference"], y, "o", color=BLUE, ms=7)
-    ax.set_yticks(y, [name.replace(", ", ",\n") for name in table["queries"]], fontsize=9)
+    ax.set_yticks(y, [literal(name).replace(", ", ",\n") for name in table["queries"]], fontsize=9)
     ax.set_ylim(len(table) - 0.5, -0.5)
     ax.set_ylabel("queries", fontsize=9)
     metric = literal(here.difference.scores.metric)

@@ -9,7 +9,12 @@ import numpy as np
 
 from probeval.errors import ModelError
 
-__all__ = ["Normal"]
+__all__ = ["LOG", "Normal"]
+
+# Parameters are on the scale of logits, where 1 is much and 10 is very much: those of a card are far below these.
+FARTHEST = 100.0
+LOG = 8.0  # of a logarithm
+LEAST = 1e-3  # standard deviation
 
 
 @dataclass(frozen=True)
@@ -33,9 +38,13 @@ class Normal:
         return [self.mean, self.sd]
 
     @classmethod
-    def from_list(cls, values: Sequence[float]) -> Normal:
-        """Restore from the mean and the standard deviation."""
+    def from_list(cls, values: Sequence[float], *, most: float = FARTHEST) -> Normal:
+        """Restore from the mean and the standard deviation, neither beyond ``most``; :data:`LOG` for a logarithm."""
         mean, sd = map(float, values)
+        if not (abs(mean) <= most and LEAST <= sd <= most):
+            raise ModelError(
+                f"a damaged prior: its mean is at most {most:g}, its sd {LEAST:g} to {most:g}; got {mean:g}, {sd:g}."
+            )
         return cls(mean, sd)
 
     def times(self, factor: float) -> Normal:

@@ -51,7 +51,7 @@ def read_simulation(path: str | PathLike[str]) -> dict[str, Any]:
         document = json.loads(read_bytes(file))
         _ = [document[name] for name in ("metric", "systems", "pool", "offered", "stopping", "until", "noise")]
         _ = [(p["policy"], p["ending"], p["stop"]["accuracy_p"], p["points"]) for p in document["policies"]]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise DataError(
             "expected the JSON output of probeval simulate, of this version of probeval.", path=file
         ) from None

@@ -14,8 +14,7 @@ import pandas as pd
 
 from probeval.arrays import Bools, Floats, Ids, frozen, objects
 from probeval.data.spreadsheets import csv_text
-from probeval.data.tables import ids, numbers, read_table
-from probeval.data.texts import cell_text
+from probeval.data.tables import cell_text, ids, numbers, read_table
 from probeval.display import Described, View
 from probeval.errors import DataError, SatisfactionError, did_you_mean
 from probeval.satisfaction.preferences import Preferences

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from probeval.arrays import Bools, Floats, Ids, Ints, frozen, objects
 from probeval.data.scale import Scale
-from probeval.data.tables import numbers, read_table
+from probeval.data.tables import cell_text, numbers, read_table
 from probeval.display import Described, Shown, View
 from probeval.errors import DataError, SatisfactionError, did_you_mean
 from probeval.metrics import AnyMetric
@@ -299,7 +299,7 @@ def read_preferences(
     for name in (a, b, answer):
         if name not in table.columns:
             raise DataError(f"no column {name!r}.{did_you_mean(name, map(str, table.columns))}", path=file)
-    answers = [(words or {}).get(str(word), str(word)) for word in table[answer]]
+    answers = [(words or {}).get(word, word) for word in map(cell_text, table[answer])]
     try:
         first, second = (numbers(table[side], side, path=file) for side in (a, b))
         return Preferences(first, second, objects(answers), f"{a}, {b}")

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from probeval.arrays import Bools, Floats, Ints
-from probeval.data.texts import cell_text
+from probeval.data.tables import cell_text
 from probeval.display import Brief, Shown, View
 from probeval.errors import ProbevalWarning, SatisfactionError
 from probeval.metrics.mapping import MIDPOINTS, SHAPES, TENTHS, SatMapping, tenths

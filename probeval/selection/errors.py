@@ -163,7 +163,7 @@ def read_corrections(path: Path) -> tuple[ErrorCorrection, ...]:
         rows = json.loads(Path(path).read_text("utf-8"))
     except OSError as error:
         raise SelectionError(f"{path}: cannot be read: {error.strerror or error}.") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise SelectionError(f"{path}: not a file of corrections: {error}.") from None
     if not isinstance(rows, list):
         raise SelectionError(f"{path}: a file of corrections is a list, as probeval simulate --learn-errors writes it.")

@@ -12,8 +12,7 @@ from probeval.campaign import Role
 from probeval.campaign.access import as_token, digest_token
 from probeval.campaign.opened import Opened
 from probeval.campaign.parsing import as_name
-from probeval.data.tables import read_table
-from probeval.data.texts import cell_text
+from probeval.data.tables import cell_text, read_table
 from probeval.display import Brief
 from probeval.errors import CampaignError, DataError
 

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from probeval.data.texts import cell_text, read_text_table
+from probeval.data.tables import cell_text
+from probeval.data.texts import read_text_table
 from probeval.display import Brief
 from probeval.errors import DataError
 

@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
+from probeval.campaign.parsing import LONGEST_ID, LONGEST_TEXT
 from probeval.web.assessors import Assessor
 
 __all__ = ["Form", "own_form", "read_form"]
@@ -19,10 +20,10 @@ KIND = "application/x-www-form-urlencoded"
 FIELDS = {
     "mark": 64,
     "request": 64,
-    "query": 4000,
-    "doc": 4000,
-    "left": 4000,
-    "right": 4000,
+    "query": LONGEST_ID,
+    "doc": LONGEST_ID,
+    "left": LONGEST_ID,
+    "right": LONGEST_ID,
     "grade": 20,
     "choice": 10,
     "relevant": 10,
@@ -30,7 +31,7 @@ FIELDS = {
     "left_number": 20,
     "right_number": 20,
     "judgment": 15,
-    "text": 10_000,
+    "text": LONGEST_TEXT,
     "token": 500,
     "seconds": 20,
     "question": 15,

@@ -401,7 +401,7 @@ def test_ids_that_no_qrels_could_hold_are_refused(make, small: Collection, store
     from probeval.data import Runs
 
     odd = Collection("odd", Runs.rows(["a", "b"], ["q 1", "q 1"], ["d", "e"], [1.0, 2.0]))
-    with pytest.raises(CampaignError, match="must not contain white space, got 'q 1'"):
+    with pytest.raises(CampaignError, match="must not contain white space or control characters, got 'q 1'"):
         Campaign.create(store, odd, metric="P@5", model="uniform")
 
 

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
+from probeval.characters import readable
+from probeval.data.scale import Scale
 from probeval.display import Described, View, fact_table
-from probeval.errors import FeatureError, ModelError
+from probeval.errors import FeatureError, ModelError, ScaleError
 from probeval.features import FeatureName, feature_names
 from probeval.relevance.effects.prior import HierarchicalPrior
 from probeval.relevance.models.base import FallbackModel, FittedModel
@@ -22,6 +24,8 @@ __all__ = ["Card", "CardDocument"]
 # campaigns.
 SCHEMA = 3
 READABLE = (1, 2, 3)
+ANY = "any"  # scale
+LARGEST, DEEPEST = 1e6, 1_000_000  # number of a model, and depth of a pool
 
 
 class CardDocument(TypedDict):
@@ -148,19 +152,19 @@ class Card(Described):
             )
         try:
             return cls(
-                name=data["name"],
-                title=data["title"],
+                name=_text(data, "name"),
+                title=_text(data, "title"),
                 models=_models(data["models"]),
-                scale=data["scale"],
-                depth=int(data["depth"]),
-                training=data["training"],
-                evaluation=data["evaluation"],
-                limits=tuple(data["limits"]),
-                made=data["made"],
+                scale=_scale(data),
+                depth=_depth(data["depth"]),
+                training=_facts_of(data, "training"),
+                evaluation=_facts_of(data, "evaluation"),
+                limits=tuple(map(str, data["limits"])),
+                made=_text(data, "made"),
             )
         except KeyError as error:
             raise ModelError(f"a damaged model card: it lacks {error}. Get it again.") from None
-        except (TypeError, ValueError, AttributeError, FeatureError) as error:
+        except (TypeError, ValueError, AttributeError, ArithmeticError, FeatureError, ScaleError) as error:
             what = " ".join(str(error).rstrip(".").split())
             raise ModelError(f"a damaged model card: {what}. Get it again.") from None
 
@@ -215,6 +219,45 @@ class Card(Described):
         return "\n".join(lines)
 
 
+def _text(data: Mapping[str, Any], key: str) -> str:
+    if not isinstance(data[key], str):
+        raise TypeError(f"{key} must be text, got {data[key]!r:.60}")
+    return readable(data[key])
+
+
+def _scale(data: Mapping[str, Any]) -> str:
+    name = _text(data, "scale")
+    if name != ANY:
+        Scale.parse(name)
+    return name
+
+
+def _depth(depth: Any) -> int:
+    if isinstance(depth, bool) or not isinstance(depth, int) or not 1 <= depth <= DEEPEST:
+        raise ValueError(f"a depth is a whole number from 1, got {depth!r:.60}")
+    return depth
+
+
+def _facts_of(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """Facts for people: the campaigns and fingerprints among them are mappings."""
+    facts = data[key]
+    parts = [facts, *(facts[name] for name in ("campaigns", "fingerprints") if name in facts)]
+    if not all(isinstance(part, Mapping) for part in parts):
+        raise TypeError(f"{key} must be objects, got {facts!r:.60}")
+    return {readable(key): _finite_facts(value) for key, value in facts.items()}
+
+
+def _finite_facts(value: Any) -> Any:
+    """Facts as JSON can have them: numbers that are not finite are left out, and all texts can be encoded."""
+    if isinstance(value, Mapping):
+        return {readable(key): _finite_facts(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_finite_facts(each) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return readable(value) if isinstance(value, str) else value
+
+
 def _models(data: Sequence[Mapping[str, Any]]) -> list[FittedModel | Hierarchical]:
     if not data:
         raise ValueError("it has no model")
@@ -242,8 +285,8 @@ def _ordinal(data: Mapping[str, Any]) -> FittedOrdinal:
         columns["shrinkage"] = _numbers(data["shrinkage"])
     if any(len(c) != len(data["terms"]) for c in columns.values()):
         raise ValueError("as many numbers as terms are needed")
-    if 0 in columns["spread"]:
-        raise ValueError("a spread is not 0")
+    if min(columns["spread"], default=1.0) < 1 / LARGEST:
+        raise ValueError(f"a spread is at least {1 / LARGEST:g}")
     if min(columns.get("shrinkage", (0.0,))) < 0:
         raise ValueError("a shrinkage is a number of documents")
     for name in feature_names(data["terms"]):
@@ -260,15 +303,22 @@ def _ordinal(data: Mapping[str, Any]) -> FittedOrdinal:
         **columns,
         cutpoints=cutpoints,
         covariance=covariance,
-        log_likelihood=float("nan") if data["log_likelihood"] is None else float(data["log_likelihood"]),
-        notes=tuple(data["notes"]),
+        log_likelihood=_log_likelihood(data["log_likelihood"]),
+        notes=tuple(map(str, data["notes"])),
     )
+
+
+def _log_likelihood(value: Any) -> float:
+    number = float("nan") if value is None else float(value)
+    if math.isinf(number):
+        raise ValueError("a log-likelihood is finite")
+    return number
 
 
 def _numbers(values: Iterable[Any]) -> tuple[float, ...]:
     numbers = tuple(map(float, values))
-    if not all(map(math.isfinite, numbers)):
-        raise ValueError("a number is not finite")
+    if not all(abs(number) <= LARGEST for number in numbers):
+        raise ValueError(f"a number is not finite, or beyond {LARGEST:g}")
     return numbers
 
 

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from probeval.data.files import write_bytes
-from probeval.errors import ModelError, did_you_mean
+from probeval.data.files import read_bytes, write_bytes
+from probeval.errors import DataError, ModelError, did_you_mean
 from probeval.relevance.cards.card import Card
 
 __all__ = ["card_names", "load_card", "read_card", "write_card"]
@@ -27,10 +27,10 @@ def read_card(path: Path) -> Card:
     """Read a card from its folder or file."""
     file = path / FILE if path.is_dir() else path
     try:
-        return Card.from_dict(json.loads(file.read_bytes()))
-    except OSError as error:
-        raise ModelError(f"{file}: cannot be read: {error.strerror or error}.") from None
-    except ValueError as error:
+        return Card.from_dict(json.loads(read_bytes(file)))
+    except DataError as error:
+        raise ModelError(str(error)) from None
+    except (ValueError, RecursionError) as error:
         raise ModelError(f"{file}: not a model card: {error}.") from None
     except ModelError as error:
         raise ModelError(f"{file}: {error}") from None

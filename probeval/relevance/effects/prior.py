@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from probeval.display import Brief
+from probeval.features import FeatureName, feature_names
 from probeval.relevance.effects import added_effects, effects_named, receive_effects, stated_effects
 from probeval.relevance.effects.effect import Effect
-from probeval.relevance.normal import Normal
+from probeval.relevance.normal import LOG, Normal
 from probeval.relevance.observers.prior import ObserverPriors
 
 __all__ = ["HierarchicalPrior"]
@@ -92,14 +94,30 @@ class HierarchicalPrior(Brief):
     def from_dict(cls, data: Mapping[str, Any]) -> HierarchicalPrior:
         """Return the prior from plain data."""
         fixed = zip(data["centre"], data["spread"], strict=True) if "centre" in data else data["standard"]
-        return cls(
+        prior = cls(
             terms=tuple(data["terms"]),
             coefficients=tuple(Normal.from_list(c) for c in data["coefficients"]),
             first_cut=Normal.from_list(data["first_cut"]),
             gaps={int(n): tuple(Normal.from_list(g) for g in gaps) for n, gaps in data["gaps"].items()},
             gap=Normal.from_list(data["gap"]),
-            log_sds={RENAMED.get(k, k): Normal.from_list(n) for k, n in data["log_sds"].items()},
+            log_sds={RENAMED.get(k, k): Normal.from_list(n, most=LOG) for k, n in data["log_sds"].items()},
             observers=ObserverPriors.from_dict(data["observers"]) if "observers" in data else ObserverPriors(),
             standard=tuple((float(centre), float(spread)) for centre, spread in fixed),
             overlap=bool(data.get("overlap", False)),
         )
+        prior._check()
+        return prior
+
+    def _check(self) -> None:
+        """Raise an error if a term or an effect is unknown, or the parts do not fit together."""
+        for name in feature_names(self.terms):
+            FeatureName.parse(name)
+        if len(self.coefficients) != len(self.terms) or len(self.standard) not in (0, len(self.terms)):
+            raise ValueError(f"{len(self.terms)} terms need as many coefficients, centres and spreads")
+        if not all(math.isfinite(centre) and 0 < spread < math.inf for centre, spread in self.standard):
+            raise ValueError("a centre is a finite number, and a spread is above 0")
+        if any(len(gaps) != n - 2 for n, gaps in self.gaps.items()):
+            raise ValueError("a scale needs two gaps fewer than its levels")
+        if not all(gap.mean > 0 for gaps in (*self.gaps.values(), (self.gap,)) for gap in gaps):
+            raise ValueError("a gap between cutpoints is above 0")
+        effects_named(self.log_sds)

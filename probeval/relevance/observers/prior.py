@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from probeval.data.observers import ObserverSpec
-from probeval.relevance.normal import Normal
+from probeval.relevance.normal import LOG, Normal
 
 __all__ = ["PAIR", "ObserverPrior", "ObserverPriors"]
 
@@ -64,8 +64,8 @@ class ObserverPrior:
     def from_dict(cls, data: Mapping[str, Any]) -> ObserverPrior:
         """Restore from plain data."""
         return cls(
-            log_slope=Normal.from_list(data["log_slope"]),
-            log_own={str(k): Normal.from_list(n) for k, n in data["log_own"].items()},
+            log_slope=Normal.from_list(data["log_slope"], most=LOG),
+            log_own={str(k): Normal.from_list(n, most=LOG) for k, n in data["log_own"].items()},
             popularity=Normal.from_list(data["popularity"]),
             level=None if data["level"] is None else Normal.from_list(data["level"]),
         )
@@ -134,8 +134,11 @@ class ObserverPriors:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> ObserverPriors:
         """Restore from plain data."""
+        seen = {str(k): float(v) for k, v in data["seen"].items()}
+        if not all(0 <= share <= 1 for share in seen.values()):
+            raise ValueError("the share of an effect that others see is from 0 to 1")
         return cls(
             by_kind={str(k): ObserverPrior.from_dict(p) for k, p in data["by_kind"].items()},
             by_name={str(k): ObserverPrior.from_dict(p) for k, p in data["by_name"].items()},
-            seen={str(k): float(v) for k, v in data["seen"].items()},
+            seen=seen,
         )

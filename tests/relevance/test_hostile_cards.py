@@ -1,0 +1,56 @@
+"""Model cards that are wrong in every way: refused in one line, or used like any other."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from probeval.errors import ModelError
+from probeval.relevance.cards.store import read_card
+from tests.data.hostile_files import attack
+from tests.data.test_hostile_files import run_by_itself
+from tests.relevance.hostile_cards import attempts, cards
+
+
+def test_hostile_cards_are_refused_in_one_line_or_used():
+    """The first of the 10,000 cards of make validate."""
+    outcome = attack(100, seed=1, first=0, attempt=attempts())
+    print(outcome.text)
+    assert not outcome.faults, outcome.text
+    assert outcome.read > 5  # not all are refused
+
+
+@pytest.mark.validation
+def test_ten_thousand_hostile_cards():
+    """No traceback, no line that is not one line, no probabilities that are none, never more memory than stated."""
+    run_by_itself("tests.relevance.hostile_cards", 10_000)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"depth": 0}, "a depth is a whole number from 1, got 0"),
+        ({"scale": "graded:0"}, "A scale is 'binary'"),
+        ({"name": 7}, "name must be text, got 7"),
+        ({"training": {"fingerprints": 3}}, "training must be objects"),
+    ],
+)
+def test_each_part_of_a_card_is_checked(put, change, said):
+    card = json.loads(cards()[0]) | change
+    with pytest.raises(ModelError, match="a damaged model card") as error:
+        read_card(put("card.json", json.dumps(card)))
+    assert said in str(error.value)
+
+
+def test_a_prior_beyond_all_logits_is_refused(put):
+    card = next(card for card in map(json.loads, cards()) if card["kind"] == "hierarchical")
+    name = next(iter(card["models"][0]["prior"]["log_sds"]))
+    card["models"][0]["prior"]["log_sds"][name] = [710, 1]  # exp(710) is beyond all floats
+    with pytest.raises(ModelError, match=r"its mean is at most 8, .* got 710, 1"):
+        read_card(put("card.json", json.dumps(card)))
+
+
+def test_json_that_is_nested_deep_is_no_card(put):
+    with pytest.raises(ModelError, match="not a model card: maximum recursion depth exceeded"):
+        read_card(put("card.json", '{"a":' * 100_000))
