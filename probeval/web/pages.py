@@ -9,19 +9,21 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from probeval.errors import ProbevalError, StoreError
 from probeval.web.assessors import Assessor, Roster
-from probeval.web.documents import Document, Media
+from probeval.web.documents import Document
 from probeval.web.entry import COOKIE, Entry, Guesses, SignInPages, signed_in
 from probeval.web.forms import Form, own_form
 from probeval.web.guard import Guard, Limiter
+from probeval.web.media import Media, MediaResponse
 
 __all__ = ["Pages"]
 
@@ -118,10 +120,12 @@ class Pages:
         key = request.path_params["key"]
         if key not in self.files and len(self.documents) != self.counted:  # late runs brought documents
             self.files = self.media_files()
-        file = self.files.get(key)
-        if file is None:
-            raise HTTPException(404, "There is no such file.")
-        return FileResponse(file.path, media_type=file.type)
+        try:
+            found = self.files[key]
+            file = await run_in_threadpool(found.open)
+        except (KeyError, OSError):
+            raise HTTPException(404, "There is no such file.") from None
+        return MediaResponse(file, media_type=found.type, wanted=request.headers.get("range", ""))
 
     def media_files(self) -> dict[str, Media]:
         """The media files of all documents, by key."""

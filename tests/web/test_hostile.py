@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import socket
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -375,8 +376,6 @@ def test_a_newer_store_is_refused_at_the_start(campaign: Campaign, serve: Callab
 
 
 def test_a_port_that_is_taken_is_said(campaign: Campaign):
-    import socket
-
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -407,8 +406,6 @@ def test_over_the_wire(campaign: Campaign, serve: Callable[..., Served]):
         assert "longer than 256 KB; nothing was saved" in answer.read().decode()
         connection.close()
     judge.judge(2)  # the server goes on
-
-    import socket
 
     for garbage in (
         b"\x00\xff\x00\xff\r\n\r\n",
