@@ -72,7 +72,7 @@ def serve(
     ready
         Called with the address once the server accepts connections.
     tell
-        Called with messages about background failures and the end.
+        Called with messages about the store, background failures and the end.
     """
     tell = _without_repeats(tell)
 
@@ -80,7 +80,13 @@ def serve(
     def page(hosts: set[str]) -> Iterator[ASGIApp]:
         with campaign.serving(), Board(campaign, tell=tell) as board, Refresher(campaign, tell=tell):
             yield application(
-                campaign, roster=roster, board=board, hosts=hosts, documents=documents, show_ranking=show_ranking
+                campaign,
+                roster=roster,
+                board=board,
+                hosts=hosts,
+                documents=documents,
+                show_ranking=show_ranking,
+                tell=tell,
             )
 
     _serve(page, roster, host, port, names, certificate, key, ready)
@@ -109,11 +115,12 @@ def serve_study(
     host, port, names, certificate, key, ready, tell
         As in :func:`serve`.
     """
+    tell = _without_repeats(tell)
 
     @contextmanager
     def page(hosts: set[str]) -> Iterator[ASGIApp]:
         with study.serving():
-            yield study_application(study, roster=roster, hosts=hosts, documents=documents)
+            yield study_application(study, roster=roster, hosts=hosts, documents=documents, tell=tell)
 
     _serve(page, roster, host, port, names, certificate, key, ready)
     tell("Stopped. All saved answers are in the store.")

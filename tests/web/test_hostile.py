@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import socket
 import sqlite3
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import sqlalchemy as sa
 from starlette.exceptions import HTTPException
 
 from probeval.campaign import Campaign, Role
-from probeval.errors import CampaignError, DataError, StoreError
+from probeval.errors import CampaignError, DataError, StoreError, did_you_mean
 from probeval.web import Guesses, Limiter, Roster, read_assessors, read_documents, serve
 from probeval.web.guard import HEADERS
 from tests.web.asking import Client
@@ -174,6 +175,16 @@ def test_too_many_requests_are_refused_one_person_at_a_time(open_page: Open):
     assert stranger.get("/login").status == 200
     now[0] = 0.1
     assert ann.get("/progress").status == 200
+
+
+def test_a_query_that_is_not_there_costs_little():
+    known = [f"query-number-{i}-of-a-large-campaign" for i in range(20_000)]
+    began = time.process_time()
+    assert did_you_mean("query-number-17-of-a-large-campaing", known) != ""
+    for word in ("query-number-x" * 2, "q" * 4000, "query" * 800, known[7] + "x"):
+        did_you_mean(word, known)
+    assert time.process_time() - began < 1  # 10 s before there was a limit
+    assert did_you_mean("long" * 50, ["long" * 50 + "er"]) == ""
 
 
 def test_a_limiter_forgets_those_who_rest():
