@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -13,7 +14,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from probeval.errors import StoreError
 
-__all__ = ["PATIENCE", "FileIdentity", "open_postgres", "open_sqlite", "reason_of", "sqlite_file"]
+__all__ = ["PATIENCE", "FileIdentity", "claim_file", "open_postgres", "open_sqlite", "reason_of", "sqlite_file"]
 
 PATIENCE = 10.0  # seconds to wait for another process that writes
 
@@ -65,6 +66,8 @@ def open_sqlite(file: Path, *, create: bool, read_only: bool) -> sa.Engine:
     if not create and not file.exists():
         raise StoreError(f"{file}: no such store. Create one first.")
     modes = ["ro", "ro&immutable=1"] if read_only else ["rwc" if create else "rw"]
+    if create:
+        claim_file(file)
     fresh = create and (not file.exists() or file.stat().st_size == 0)
 
     def connect() -> sqlite3.Connection:
@@ -99,6 +102,12 @@ def open_sqlite(file: Path, *, create: bool, read_only: bool) -> sa.Engine:
         ),
     )
     return engine
+
+
+def claim_file(file: Path) -> None:
+    """Create a file that only this user can read and write, unless it exists; SQLite reports what is wrong with it."""
+    with suppress(OSError):
+        os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def _refuse_unread(file: Path) -> None:

@@ -24,7 +24,7 @@ except ImportError:
     raise StoreError("Campaigns need SQLAlchemy: pip install 'probeval[web]'.") from None
 
 from probeval.campaign.codec import KINDS, decode, encode
-from probeval.campaign.databases import FileIdentity, open_postgres, open_sqlite, reason_of, sqlite_file
+from probeval.campaign.databases import FileIdentity, claim_file, open_postgres, open_sqlite, reason_of, sqlite_file
 from probeval.campaign.events import Event
 from probeval.campaign.folding import fold
 from probeval.campaign.state import State
@@ -238,6 +238,7 @@ class Store:
         if self._file is None:
             yield
             return
+        claim_file(Path(f"{self._file.resolve()}-server"))
         lock = sqlite3.connect(f"{self._file.resolve()}-server", timeout=0, isolation_level=None)
         try:
             lock.execute("BEGIN EXCLUSIVE")

@@ -49,6 +49,7 @@ def study_application(
     documents: Mapping[str, Document] | None = None,
     requests: Limiter | None = None,
     guesses: Guesses | None = None,
+    tell: Callable[[str], object] = lambda _: None,
 ) -> ASGIApp:
     """The page of a study as an ASGI application.
 
@@ -64,8 +65,12 @@ def study_application(
         Documents by id; without them users see ids only.
     requests, guesses
         Limits of requests per person, and of wrong tokens.
+    tell
+        Called with the reasons why the store or a file cannot be used.
     """
-    pages = Pages(name=study.setup.name, roster=roster, documents=documents or {}, guesses=guesses or Guesses())
+    pages = Pages(
+        name=study.setup.name, roster=roster, documents=documents or {}, guesses=guesses or Guesses(), tell=tell
+    )
     page = ListPage(study, pages)
     routes = [
         Route("/", page.next_question, methods=["GET"]),
