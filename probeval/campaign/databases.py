@@ -14,7 +14,18 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from probeval.errors import StoreError
 
-__all__ = ["BUSY", "PATIENCE", "FileIdentity", "claim_file", "open_postgres", "open_sqlite", "reason_of", "sqlite_file"]
+__all__ = [
+    "BUSY",
+    "DAMAGED",
+    "PATIENCE",
+    "FileIdentity",
+    "claim_file",
+    "open_postgres",
+    "open_sqlite",
+    "reason_of",
+    "server_lock",
+    "sqlite_file",
+]
 
 PATIENCE = 10.0  # seconds to wait for another process that writes
 
@@ -110,6 +121,41 @@ def claim_file(file: Path) -> None:
         os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
+def server_lock(file: Path, name: str) -> sqlite3.Connection:
+    """A lock on a file, held until it is closed; an error if another server holds it.
+
+    The lock belongs to the file that was opened, so it is held only if a second one on the name is refused: otherwise
+    another file has the name by now.
+
+    Parameters
+    ----------
+    file
+        The file; it is made if there is none, and stays.
+    name
+        The name of the store, for the error.
+    """
+    while True:
+        claim_file(file)
+        lock = _locked(file, name)
+        try:
+            _locked(file, name).close()
+        except StoreError:
+            return lock
+        lock.close()
+
+
+def _locked(file: Path, name: str) -> sqlite3.Connection:
+    lock = sqlite3.connect(file, timeout=0, isolation_level=None)
+    try:
+        lock.execute("BEGIN EXCLUSIVE")
+    except sqlite3.OperationalError as error:
+        lock.close()
+        if "locked" in str(error):
+            raise StoreError(f"{name}: another server is using this store. Use it or stop it first.") from None
+        raise StoreError(f"{file}: {reason_of(error)}") from None
+    return lock
+
+
 def _refuse_unread(file: Path) -> None:
     """Refuse to read a file alone while its write-ahead log has events that are not in it yet."""
     wal = Path(f"{file}-wal")
@@ -156,7 +202,10 @@ def reason_of(error: DBAPIError | sqlite3.Error, *, opened: bool = False) -> str
     opened
         Whether the store was opened before, so that it was a store then.
     """
-    text = str(error.orig if isinstance(error, DBAPIError) else error).strip()
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    if getattr(cause, "sqlite_errorname", "") == "SQLITE_IOERR_SHMSIZE":  # the index of the write-ahead log cannot grow
+        return FULL
+    text = str(cause).strip()
     message = text.splitlines()[0].rstrip(".") if text else "no reason given"
     for part, known in (REASONS | (WHILE_OPEN if opened else {})).items():
         if part in message.lower():

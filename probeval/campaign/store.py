@@ -8,10 +8,9 @@ decide, add, commit. So event numbers have no gaps with any number of writers, a
 from __future__ import annotations
 
 import secrets
-import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,12 +27,13 @@ except ImportError:
 from probeval.campaign.codec import KINDS, decode, encode
 from probeval.campaign.databases import (
     BUSY,
+    DAMAGED,
     PATIENCE,
     FileIdentity,
-    claim_file,
     open_postgres,
     open_sqlite,
     reason_of,
+    server_lock,
     sqlite_file,
 )
 from probeval.campaign.events import Event
@@ -172,7 +172,7 @@ class Store:
         with self._reading() as connection:
             mine = (PART.c.campaign == campaign) & (PART.c.name == name)
             row = connection.execute(sa.select(PART.c.content, PART.c.digest).where(mine)).first()
-        if row is not None and digest_of(row.content) != row.digest:
+        if row is not None and (not isinstance(row.content, bytes) or digest_of(row.content) != row.digest):
             raise StoreError(f"{self.name}: the part {name!r} is damaged. Restore the store from a backup.")
         return None if row is None else row.content
 
@@ -215,7 +215,10 @@ class Store:
         figures = [column for column in SNAPSHOT.c if column.name not in ("campaign", "body")]
         mine = sa.select(*figures).where(SNAPSHOT.c.campaign == campaign).order_by(SNAPSHOT.c.number)
         with self._reading() as connection:
-            return [dict(row) for row in connection.execute(mine).mappings()]
+            rows = [dict(row) for row in connection.execute(mine).mappings()]
+        if not all(isinstance(value, (int, float)) for row in rows for value in row.values()):
+            raise StoreError(f"{self.name}: {DAMAGED}")
+        return rows
 
     def event_rows(self, campaign: int) -> list[Mapping[str, Any]]:
         """The rows of all events as they are in the database, not decoded."""
@@ -263,19 +266,8 @@ class Store:
         if self._file is None:
             yield
             return
-        claim_file(Path(f"{self._file.resolve()}-server"))
-        lock = sqlite3.connect(f"{self._file.resolve()}-server", timeout=0, isolation_level=None)
-        try:
-            lock.execute("BEGIN EXCLUSIVE")
-        except sqlite3.OperationalError as error:
-            lock.close()
-            if "locked" in str(error):
-                raise StoreError(f"{self.name}: another server is using this store. Use it or stop it first.") from None
-            raise StoreError(f"{self.name}-server: {reason_of(error)}") from None
-        try:
+        with closing(server_lock(Path(f"{self._file.resolve()}-server"), self.name)):
             yield
-        finally:
-            lock.close()
 
     def _set_up(self, *, create: bool) -> None:
         try:
@@ -289,8 +281,10 @@ class Store:
                     connection.execute(sa.insert(VERSION).values(version=SCHEMA))
             elif version is None:
                 raise StoreError(f"{self.name}: not a store of campaigns. Create one first.")
+            elif not isinstance(version, int) or version < 1:
+                raise StoreError(f"{self.name}: {DAMAGED}")
             elif version < SCHEMA:
-                self._migrate(int(version))
+                self._migrate(version)
             else:
                 self._check_version(version)
             if self._file is not None:
