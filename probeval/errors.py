@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from itertools import islice
 from os import PathLike
 
 from probeval.characters import printable
@@ -122,12 +123,25 @@ def _one_line(message: str) -> str:
     return text if len(text) <= LONGEST else f"{text[:half]}\N{HORIZONTAL ELLIPSIS}{text[-half:]}"
 
 
+# A suggestion takes milliseconds, whatever was asked for.
+MOST_COMPARED = 200  # words
+LONGEST_COMPARED = 40  # letters of a word
+
+
 def did_you_mean(word: str, known: Iterable[str], *, suffix: str = "") -> str:
     """`` Did you mean 'x'?`` for the nearest known word, or nothing.
+
+    Of many words, those with the same beginning or end are compared.
 
     >>> did_you_mean("NDGC", ["AP", "nDCG"])
     " Did you mean 'nDCG'?"
     """
-    folded = {k.lower(): k for k in known}
-    near = difflib.get_close_matches(word.lower(), folded, n=1, cutoff=0.5)
+    folded = {k.lower(): k for k in known if len(k) <= LONGEST_COMPARED}
+    lowered = word.lower()
+    if len(word) > LONGEST_COMPARED:
+        return ""
+    if len(folded) > MOST_COMPARED:
+        alike = (k for k in folded if k[:2] == lowered[:2] or k[-2:] == lowered[-2:])
+        folded = {k: folded[k] for k in islice(alike, MOST_COMPARED)}
+    near = difflib.get_close_matches(lowered, folded, n=1, cutoff=0.5)
     return f" Did you mean {folded[near[0]] + suffix!r}?" if near else ""

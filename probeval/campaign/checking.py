@@ -25,6 +25,7 @@ from probeval.campaign.events import (
     Withdrawn,
 )
 from probeval.campaign.folding import fold
+from probeval.campaign.snapshot import ModelSnapshot
 from probeval.campaign.state import State
 from probeval.campaign.store import Store
 from probeval.campaign.study_events import ListsCompared, ListsWithdrawn, StudyCreated
@@ -84,7 +85,7 @@ def check_store(store: Store) -> StoreCheck:
     - Grades are on the scale, and judgments of pairs that some run retrieves, unless they were imported or are gold.
     - A withdrawal names an earlier judgment of the same pair by the same person.
     - Every part that an event names is there, and its digest is right.
-    - No snapshot includes an event beyond the end of the log.
+    - The latest snapshot can be read, and none includes an event beyond the end of the log.
     """
     faults = store.integrity()
     campaigns = []
@@ -130,6 +131,9 @@ def _faults(store: Store, key: int, name: str) -> Iterator[str]:
         yield str(error)
         return
     yield from _wrong_events(events, state, retrieved)
+    snapshot = store.snapshot(key)
+    if snapshot is not None and ModelSnapshot.read(snapshot) is None:
+        yield "the latest snapshot cannot be read: the model computes it again"
     last = max((point["number"] for point in store.curve(key)), default=0)
     if last > state.number:
         yield f"the log ends at event {state.number}, but a snapshot includes event {last}: the end is missing"

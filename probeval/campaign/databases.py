@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -13,7 +14,18 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from probeval.errors import StoreError
 
-__all__ = ["PATIENCE", "FileIdentity", "open_postgres", "open_sqlite", "reason_of", "sqlite_file"]
+__all__ = [
+    "BUSY",
+    "DAMAGED",
+    "PATIENCE",
+    "FileIdentity",
+    "claim_file",
+    "open_postgres",
+    "open_sqlite",
+    "reason_of",
+    "server_lock",
+    "sqlite_file",
+]
 
 PATIENCE = 10.0  # seconds to wait for another process that writes
 
@@ -65,6 +77,8 @@ def open_sqlite(file: Path, *, create: bool, read_only: bool) -> sa.Engine:
     if not create and not file.exists():
         raise StoreError(f"{file}: no such store. Create one first.")
     modes = ["ro", "ro&immutable=1"] if read_only else ["rwc" if create else "rw"]
+    if create:
+        claim_file(file)
     fresh = create and (not file.exists() or file.stat().st_size == 0)
 
     def connect() -> sqlite3.Connection:
@@ -90,7 +104,7 @@ def open_sqlite(file: Path, *, create: bool, read_only: bool) -> sa.Engine:
                 return connection
         raise AssertionError
 
-    engine = sa.create_engine("sqlite://", creator=connect, poolclass=sa.QueuePool)
+    engine = sa.create_engine("sqlite://", creator=connect, poolclass=sa.QueuePool, pool_timeout=PATIENCE)
     sa.event.listen(
         engine,
         "begin",
@@ -99,6 +113,47 @@ def open_sqlite(file: Path, *, create: bool, read_only: bool) -> sa.Engine:
         ),
     )
     return engine
+
+
+def claim_file(file: Path) -> None:
+    """Create a file that only this user can read and write, unless it exists; SQLite reports what is wrong with it."""
+    with suppress(OSError):
+        os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+
+
+def server_lock(file: Path, name: str) -> sqlite3.Connection:
+    """A lock on a file, held until it is closed; an error if another server holds it.
+
+    The lock belongs to the file that was opened, so it is held only if a second one on the name is refused: otherwise
+    another file has the name by now.
+
+    Parameters
+    ----------
+    file
+        The file; it is made if there is none, and stays.
+    name
+        The name of the store, for the error.
+    """
+    while True:
+        claim_file(file)
+        lock = _locked(file, name)
+        try:
+            _locked(file, name).close()
+        except StoreError:
+            return lock
+        lock.close()
+
+
+def _locked(file: Path, name: str) -> sqlite3.Connection:
+    lock = sqlite3.connect(file, timeout=0, isolation_level=None)
+    try:
+        lock.execute("BEGIN EXCLUSIVE")
+    except sqlite3.OperationalError as error:
+        lock.close()
+        if "locked" in str(error):
+            raise StoreError(f"{name}: another server is using this store. Use it or stop it first.") from None
+        raise StoreError(f"{file}: {reason_of(error)}") from None
+    return lock
 
 
 def _refuse_unread(file: Path) -> None:
@@ -118,7 +173,8 @@ def open_postgres(text: str, *, read_only: bool) -> tuple[str, sa.Engine]:
         if url.drivername not in ("postgres", "postgresql", "postgresql+psycopg"):
             raise ValueError
         url = url.set(drivername="postgresql+psycopg")
-        engine = sa.create_engine(url, pool_pre_ping=True)
+        patience = {"connect_timeout": max(2, round(PATIENCE))}
+        engine = sa.create_engine(url, pool_pre_ping=True, pool_timeout=PATIENCE, connect_args=patience)
     except (ArgumentError, ValueError):
         raise StoreError("A store must be the path of an SQLite file or a postgresql:// URL; got neither.") from None
     except ImportError:
@@ -127,6 +183,7 @@ def open_postgres(text: str, *, read_only: bool) -> tuple[str, sa.Engine]:
     def prepare(connection: Any, _: object) -> None:
         with connection.cursor() as cursor:
             cursor.execute("SET synchronous_commit TO on")  # a commit that returned is on disk
+            cursor.execute(f"SET lock_timeout TO {round(1000 * PATIENCE)}")
             if read_only:
                 cursor.execute("SET default_transaction_read_only TO on")
         connection.commit()
@@ -145,7 +202,10 @@ def reason_of(error: DBAPIError | sqlite3.Error, *, opened: bool = False) -> str
     opened
         Whether the store was opened before, so that it was a store then.
     """
-    text = str(error.orig if isinstance(error, DBAPIError) else error).strip()
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    if getattr(cause, "sqlite_errorname", "") == "SQLITE_IOERR_SHMSIZE":  # the index of the write-ahead log cannot grow
+        return FULL
+    text = str(cause).strip()
     message = text.splitlines()[0].rstrip(".") if text else "no reason given"
     for part, known in (REASONS | (WHILE_OPEN if opened else {})).items():
         if part in message.lower():
@@ -155,10 +215,12 @@ def reason_of(error: DBAPIError | sqlite3.Error, *, opened: bool = False) -> str
 
 FULL = "the disk is full; this step was not saved, all earlier ones were. Free some space and try again."
 DAMAGED = "the file is damaged. Restore it from a backup."
+BUSY = f"another process has been writing for {PATIENCE:g} seconds; this step was not saved. Stop it, or try again."
 REASONS = {
     "disk is full": FULL,
     "no space left": FULL,
-    "database is locked": f"another process has been writing for {PATIENCE:g} seconds. Stop it, or try again.",
+    "database is locked": BUSY,
+    "due to lock timeout": BUSY,
     "readonly database": "cannot be written: the file or its folder is read-only here.",
     "read-only transaction": "open for reading only.",
     "file is not a database": "not a store of campaigns. Create one first.",

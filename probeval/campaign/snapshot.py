@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from probeval.campaign.events import Pair, Question
+from probeval.campaign.tables import digest_of
 from probeval.display import Shown, View
 from probeval.relevance.answers.verdicts import AnsweringAssessorDocument
 from probeval.scores.documents import RankedSystem
@@ -237,12 +238,23 @@ class ModelSnapshot(Shown):
         """As a row of the store."""
         head = {name: getattr(self, name) for name in HEAD}
         rest = {name: value for name, value in asdict(self).items() if name not in HEAD}
-        return head | {"body": json.dumps(rest)}
+        return head | {"body": json.dumps({**rest, "digest": _digest(head, rest)})}
+
+    @classmethod
+    def read(cls, row: Mapping[str, Any]) -> ModelSnapshot | None:
+        """From a row of the store; None if it is damaged."""
+        try:
+            return cls.from_row(row)
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            return None
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> ModelSnapshot:
         """From a row of the store."""
         rest = json.loads(row["body"])
+        written = rest.pop("digest", None)  # those of earlier versions have none
+        if written is not None and written != _digest({name: row[name] for name in HEAD}, rest):
+            raise ValueError("not what was written")
         rest |= {"reasons": tuple(rest["reasons"]), "systems": tuple(rest["systems"])}
         rest["labels"] = tuple(rest.get("labels", ()))  # snapshots of earlier versions have none
         rest["queue"] = tuple((query, doc) for query, doc in rest["queue"])
@@ -255,6 +267,10 @@ class ModelSnapshot(Shown):
         rest["comparisons"] = tuple(tuple(question) for question in rest.get("comparisons", ()))
         rest["comparison_values"] = tuple(rest.get("comparison_values", ()))
         return cls(**{name: row[name] for name in HEAD}, **rest)
+
+
+def _digest(head: Mapping[str, Any], rest: Mapping[str, Any]) -> str:
+    return digest_of(json.dumps([head, rest]).encode())
 
 
 def target_confidence(stopping: str | Stopping) -> float | None:

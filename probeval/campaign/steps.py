@@ -48,11 +48,14 @@ class AssessorSteps(CampaignBase):
 
     @property
     def snapshot(self) -> ModelSnapshot | None:
-        """The latest results of the model, from this or another process; None before the first."""
+        """The latest results of the model, from this or another process; None before the first.
+
+        Results that cannot be read count as none: they are computed again.
+        """
         last = self._snapshot
         row = self._log.store.snapshot(self._log.key, other_than=None if last is None else (last.number, last.time))
         if row is not None:
-            self._snapshot = ModelSnapshot.from_row(row)
+            self._snapshot = ModelSnapshot.read(row)
         return self._snapshot
 
     def next(self, assessor: str, *, n: int = 1) -> list[Task]:

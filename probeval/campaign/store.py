@@ -7,10 +7,10 @@ decide, add, commit. So event numbers have no gaps with any number of writers, a
 
 from __future__ import annotations
 
-import sqlite3
+import secrets
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,11 +20,22 @@ from probeval.errors import ProbevalError, StoreError, did_you_mean
 try:
     import sqlalchemy as sa
     from sqlalchemy.exc import DBAPIError
+    from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 except ImportError:
     raise StoreError("Campaigns need SQLAlchemy: pip install 'probeval[web]'.") from None
 
 from probeval.campaign.codec import KINDS, decode, encode
-from probeval.campaign.databases import FileIdentity, open_postgres, open_sqlite, reason_of, sqlite_file
+from probeval.campaign.databases import (
+    BUSY,
+    DAMAGED,
+    PATIENCE,
+    FileIdentity,
+    open_postgres,
+    open_sqlite,
+    reason_of,
+    server_lock,
+    sqlite_file,
+)
 from probeval.campaign.events import Event
 from probeval.campaign.folding import fold
 from probeval.campaign.state import State
@@ -48,6 +59,7 @@ if TYPE_CHECKING:
 __all__ = ["Store"]
 
 TRIES = 5
+FORM_SECRET = "form-secret"  # the name of a part
 ROLLED_BACK = {"40001", "40P01"}  # PostgreSQL: serialisation failure, deadlock
 
 
@@ -160,9 +172,22 @@ class Store:
         with self._reading() as connection:
             mine = (PART.c.campaign == campaign) & (PART.c.name == name)
             row = connection.execute(sa.select(PART.c.content, PART.c.digest).where(mine)).first()
-        if row is not None and digest_of(row.content) != row.digest:
+        if row is not None and (not isinstance(row.content, bytes) or digest_of(row.content) != row.digest):
             raise StoreError(f"{self.name}: the part {name!r} is damaged. Restore the store from a backup.")
         return None if row is None else row.content
+
+    def form_secret(self, campaign: int) -> str:
+        """A random secret, which is kept with the campaign; made when it is first asked for."""
+        kept = self.part(campaign, FORM_SECRET)
+        if kept is None:
+            with self._writing() as connection:
+                self._hold(connection, campaign)
+                mine = (PART.c.campaign == campaign) & (PART.c.name == FORM_SECRET)
+                kept = connection.execute(sa.select(PART.c.content).where(mine)).scalar()  # of another process
+                if kept is None:
+                    kept = secrets.token_urlsafe(32).encode()
+                    self._add_parts(connection, campaign, {FORM_SECRET: kept})
+        return kept.decode()
 
     def add_snapshot(self, campaign: int, row: Mapping[str, Any]) -> None:
         """Add a snapshot; older ones keep only their figures."""
@@ -190,7 +215,10 @@ class Store:
         figures = [column for column in SNAPSHOT.c if column.name not in ("campaign", "body")]
         mine = sa.select(*figures).where(SNAPSHOT.c.campaign == campaign).order_by(SNAPSHOT.c.number)
         with self._reading() as connection:
-            return [dict(row) for row in connection.execute(mine).mappings()]
+            rows = [dict(row) for row in connection.execute(mine).mappings()]
+        if not all(isinstance(value, (int, float)) for row in rows for value in row.values()):
+            raise StoreError(f"{self.name}: {DAMAGED}")
+        return rows
 
     def event_rows(self, campaign: int) -> list[Mapping[str, Any]]:
         """The rows of all events as they are in the database, not decoded."""
@@ -238,18 +266,8 @@ class Store:
         if self._file is None:
             yield
             return
-        lock = sqlite3.connect(f"{self._file.resolve()}-server", timeout=0, isolation_level=None)
-        try:
-            lock.execute("BEGIN EXCLUSIVE")
-        except sqlite3.OperationalError as error:
-            lock.close()
-            if "locked" in str(error):
-                raise StoreError(f"{self.name}: another server is using this store. Use it or stop it first.") from None
-            raise StoreError(f"{self.name}-server: {reason_of(error)}") from None
-        try:
+        with closing(server_lock(Path(f"{self._file.resolve()}-server"), self.name)):
             yield
-        finally:
-            lock.close()
 
     def _set_up(self, *, create: bool) -> None:
         try:
@@ -263,8 +281,10 @@ class Store:
                     connection.execute(sa.insert(VERSION).values(version=SCHEMA))
             elif version is None:
                 raise StoreError(f"{self.name}: not a store of campaigns. Create one first.")
+            elif not isinstance(version, int) or version < 1:
+                raise StoreError(f"{self.name}: {DAMAGED}")
             elif version < SCHEMA:
-                self._migrate(int(version))
+                self._migrate(version)
             else:
                 self._check_version(version)
             if self._file is not None:
@@ -319,8 +339,13 @@ class Store:
     def _transaction(self) -> Iterator[sa.Connection]:
         if self.read_only:
             raise StoreError(f"{self.name}: open for reading only.")
-        with self._lock, self._reported(), self._writer.begin() as connection:
-            yield connection
+        if not self._lock.acquire(timeout=PATIENCE):
+            raise StoreError(f"{self.name}: {BUSY}")
+        try:
+            with self._reported(), self._writer.begin() as connection:
+                yield connection
+        finally:
+            self._lock.release()
 
     def _check_file(self) -> None:
         if self._identity is not None:
@@ -330,6 +355,8 @@ class Store:
     def _reported(self) -> Iterator[None]:
         try:
             yield
+        except PoolTimeoutError:
+            raise StoreError(f"{self.name}: too many reads at once. Try again.") from None
         except DBAPIError as error:
             if getattr(error.orig, "sqlstate", None) in ROLLED_BACK:
                 raise _TryAgainError from None

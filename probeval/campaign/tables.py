@@ -97,7 +97,7 @@ def chained(before: str, rows: Iterable[Mapping[str, Any]]) -> list[str]:
     digests = []
     for row in rows:
         content = [before, *(row[name] for name in ("number", "time", "by", "token", "kind", "body"))]
-        before = hashlib.sha256(json.dumps(content, separators=(",", ":")).encode()).hexdigest()
+        before = hashlib.sha256(json.dumps(content, separators=(",", ":"), default=repr).encode()).hexdigest()
         digests.append(before)
     return digests
 

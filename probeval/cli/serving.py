@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -119,7 +120,7 @@ def roster_of(
     host
         The address to listen on.
     say
-        Receives the names of people whose tokens cannot be used.
+        Receives warnings: tokens that others can read, and the names of people whose tokens cannot be used.
     """
     from probeval.web import Roster, read_assessors
     from probeval.web.server import is_loopback
@@ -127,6 +128,8 @@ def roster_of(
     if assessor is not None and assessor_file is not None:
         raise ProbevalError("Give --assessor to judge alone, or --assessor-file for a team, not both.")
     people = [] if assessor_file is None else read_assessors(assessor_file)
+    if assessor_file is not None and os.name == "posix" and assessor_file.stat().st_mode & 0o044:
+        say(f"{assessor_file}: other users of this machine can read its tokens. Run chmod 600 {assessor_file}.")
     for revoked in joined.people.add("owner", people) if people else []:
         say(f"{revoked}: the token in {assessor_file} was revoked or belongs to another person. Give a new one.")
     team = assessor is None and bool(joined.people.access.tokens)

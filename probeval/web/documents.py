@@ -6,8 +6,6 @@ path.
 
 from __future__ import annotations
 
-import hashlib
-import os
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -18,39 +16,9 @@ from probeval.data.tables import cell_text
 from probeval.data.texts import read_text_table
 from probeval.display import Brief
 from probeval.errors import DataError
+from probeval.web.media import Media, find_media
 
-__all__ = ["MEDIA", "Document", "Media", "PoolDocuments", "read_documents"]
-
-# Formats that a browser shows or plays without running scripts in them: not SVG.
-MEDIA = {
-    "audio": {
-        ".aac": "audio/aac",
-        ".flac": "audio/flac",
-        ".m4a": "audio/mp4",
-        ".mp3": "audio/mpeg",
-        ".oga": "audio/ogg",
-        ".ogg": "audio/ogg",
-        ".opus": "audio/ogg",
-        ".wav": "audio/wav",
-    },
-    "image": {
-        ".avif": "image/avif",
-        ".gif": "image/gif",
-        ".jpeg": "image/jpeg",
-        ".jpg": "image/jpeg",
-        ".png": "image/png",
-        ".webp": "image/webp",
-    },
-}
-
-
-@dataclass(frozen=True)
-class Media:
-    """A media file, and the key by which a browser requests it."""
-
-    key: str
-    path: Path
-    type: str
+__all__ = ["Document", "PoolDocuments", "read_documents"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -102,8 +70,8 @@ def read_documents(path: Path, *, only: Collection[str] | None = None) -> dict[s
             text,
             "" if title == text else title,
             _checked_link(link, doc, path),
-            _media("audio", audio, doc, path),
-            _media("image", image, doc, path),
+            find_media("audio", audio, doc, path),
+            find_media("image", image, doc, path),
         )
         for doc, text, title, link, audio, image in rows
         if only is None or doc in only
@@ -155,21 +123,3 @@ def _checked_link(link: str, doc: str, path: Path) -> str:
     if not fits:
         raise DataError(f"the link of document {doc!r} must begin with http:// or https://, got {link!r}.", path=path)
     return link
-
-
-def _media(kind: str, name: str, doc: str, path: Path) -> Media | None:
-    """The media file named in a cell: it must exist below the table's folder and have a known format."""
-    if not name:
-        return None
-    folder = Path(os.path.abspath(path.parent))  # noqa: PTH100 (keeps symbolic links of the owner)
-    file = Path(os.path.normpath(folder / name))
-    if "\x00" in name or not file.is_relative_to(folder):
-        raise DataError(f"the {kind} of document {doc!r} must lie below the table's folder, got {name!r}.", path=path)
-    kinds = MEDIA[kind]
-    if file.suffix.lower() not in kinds:
-        known = ", ".join(kinds)
-        raise DataError(f"the {kind} of document {doc!r} must end in one of {known}, got {name!r}.", path=path)
-    if not file.is_file():
-        raise DataError(f"the {kind} of document {doc!r} does not exist: {name!r}.", path=path)
-    key = hashlib.sha256(f"{kind}\t{doc}".encode()).hexdigest()[:32]
-    return Media(key, file, kinds[file.suffix.lower()])

@@ -6,7 +6,6 @@ one in, and the cookie is set by a request of our own page. The cookie has the s
 
 from __future__ import annotations
 
-import ipaddress
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -23,9 +22,10 @@ from probeval.campaign.access import digest_token
 from probeval.errors import ProbevalError
 from probeval.web.assessors import Assessor, Roster
 from probeval.web.forms import own_form, read_form
-from probeval.web.guard import Limiter
+from probeval.web.guard import Limiter, network_of
+from probeval.web.threads import run_writing
 
-__all__ = ["COOKIE", "Entry", "Guesses", "SignInPages", "signed_in"]
+__all__ = ["COOKIE", "Entry", "Guesses", "SignInPages", "signed_in", "who_sent"]
 
 T = TypeVar("T")
 COOKIE = "probeval"
@@ -44,6 +44,12 @@ def signed_in(request: Request) -> Assessor:
         ended = COOKIE in request.cookies
         raise HTTPException(401, ENDED if ended else "Sign in with your token first.")
     return found
+
+
+def who_sent(scope: Scope) -> Assessor | None:
+    """The person who sent a request that was handled; None if they are not signed in."""
+    found = scope.get(PERSON)
+    return found if isinstance(found, Assessor) else None
 
 
 ENDED = "Your session has ended, or your token was revoked. Ask the owner for a new link."
@@ -142,17 +148,8 @@ class Entry:
 
 
 def address_of(request: Request) -> str:
-    """The address that a request comes from; of IPv6 the network, because one machine has as many as it likes.
-
-    >>> address_of(Request({"type": "http", "client": ("2001:db8::7", 80)}))
-    '2001:db8::/64'
-    """
-    host = "" if request.client is None else request.client.host
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return host
-    return host if address.version == 4 else str(ipaddress.ip_network((address, 64), strict=False))
+    """The address or network that a request comes from."""
+    return network_of("" if request.client is None else request.client.host)
 
 
 class SignInPages:
@@ -207,8 +204,9 @@ class SignInPages:
         response = RedirectResponse("/", 303)
         if self._roster.alone is not None:
             return response
-        look = partial(self._guesses.attempt, address_of(request), partial(self._roster.exchange, token))
-        found = await run_in_threadpool(look)
+        look = partial(self._guesses.attempt, address_of(request), lambda: self._roster.invites(token) or None)
+        known = await run_in_threadpool(look)
+        found = await run_writing(lambda: self._roster.exchange(token)) if known else None
         if found is None:
             wrong = "This token is unknown, has expired or was revoked. Ask the owner for another link."
             return self.sign_in(request, wrong=wrong, code=401)
@@ -220,7 +218,7 @@ class SignInPages:
         """End the session."""
         person = signed_in(request)
         await own_form(request, person)
-        await run_in_threadpool(self._roster.end, person)
+        await run_writing(lambda: self._roster.end(person))
         response = RedirectResponse("/login", 303)
         response.delete_cookie(COOKIE, **self._cookie(request))
         return response

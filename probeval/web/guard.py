@@ -12,6 +12,7 @@ Every response, including these, has headers against foreign scripts, frames and
 
 from __future__ import annotations
 
+import ipaddress
 import time
 from collections.abc import Callable, Collection
 from urllib.parse import urlsplit
@@ -21,7 +22,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["HEADERS", "Guard", "Limiter", "host_of"]
+__all__ = ["HEADERS", "Guard", "Limiter", "host_of", "network_of"]
 
 LONGEST_BODY = 256 * 1024
 PATIENCE = 20.0  # seconds to wait for a body
@@ -41,6 +42,7 @@ HEADERS = {
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
     "cache-control": "no-store",
 }
+HTTPS_ONLY = {"strict-transport-security": f"max-age={30 * 24 * 3600}"}  # as long as a session lasts
 
 
 class Limiter:
@@ -121,7 +123,7 @@ class Guard:
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
+                for name, value in (HEADERS | (HTTPS_ONLY if scope["scheme"] == "https" else {})).items():
                     headers.setdefault(name, value)
             await send(message)
 
@@ -141,10 +143,10 @@ class Guard:
         host = headers.get("host", "")
         if host_of(host) not in self._hosts:
             return 421, f"{host!r:.120} is not a name of this server. Add it to the server's public host names."
-        if scope["method"] not in SAFE and not _is_own(headers, host):
+        if scope["method"] not in SAFE and not _is_own(headers, host, scope["scheme"]):
             return 403, "This form comes from another site; nothing was saved. Open the judging page and try again."
         client = scope.get("client")
-        if not self._limiter.allows(self._who(headers) or f"address {client[0] if client else ''}"):
+        if not self._limiter.allows(self._who(headers) or f"address {network_of(client[0] if client else '')}"):
             return 429, "Too many requests. Wait a moment and try again."
         length = headers.get("content-length", "0")
         if not length.isdecimal() or len(length) > 15 or int(length) > LONGEST_BODY:
@@ -184,10 +186,26 @@ def host_of(netloc: str) -> str:
         return ""
 
 
-def _is_own(headers: Headers, host: str) -> bool:
-    """Whether a form comes from this server's own pages, by headers that pages cannot change."""
-    origin = headers.get("origin", "")
-    own = any(origin == f"{scheme}://{host}" for scheme in ("http", "https"))
+def network_of(host: str) -> str:
+    """The address that a limit is for; of IPv6 the network, because one machine has as many as it likes.
+
+    >>> network_of("192.0.2.7"), network_of("2001:db8::7")
+    ('192.0.2.7', '2001:db8::/64')
+    """
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host
+    return host if address.version == 4 else str(ipaddress.ip_network((address, 64), strict=False))
+
+
+def _is_own(headers: Headers, host: str, scheme: str) -> bool:
+    """Whether a form comes from this server's own pages, by headers that pages cannot change.
+
+    Over HTTP the browser may still use HTTPS, up to a proxy. Over HTTPS it uses nothing else.
+    """
+    schemes = ("https",) if scheme == "https" else ("http", "https")
+    own = headers.get("origin", "") in [f"{each}://{host}" for each in schemes]
     return own and headers.get("sec-fetch-site", "same-origin") in ("same-origin", "none")
 
 

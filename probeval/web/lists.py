@@ -23,6 +23,7 @@ from probeval.web.forms import Form
 from probeval.web.guard import Limiter
 from probeval.web.highlight import mark_terms
 from probeval.web.pages import Pages
+from probeval.web.threads import run_writing
 
 __all__ = ["ListPage", "study_application"]
 
@@ -49,6 +50,7 @@ def study_application(
     documents: Mapping[str, Document] | None = None,
     requests: Limiter | None = None,
     guesses: Guesses | None = None,
+    tell: Callable[[str], object] = lambda _: None,
 ) -> ASGIApp:
     """The page of a study as an ASGI application.
 
@@ -64,8 +66,12 @@ def study_application(
         Documents by id; without them users see ids only.
     requests, guesses
         Limits of requests per person, and of wrong tokens.
+    tell
+        Called with the reasons why the store or a file cannot be used.
     """
-    pages = Pages(name=study.setup.name, roster=roster, documents=documents or {}, guesses=guesses or Guesses())
+    pages = Pages(
+        name=study.setup.name, roster=roster, documents=documents or {}, guesses=guesses or Guesses(), tell=tell
+    )
     page = ListPage(study, pages)
     routes = [
         Route("/", page.next_question, methods=["GET"]),
@@ -133,7 +139,7 @@ class ListPage:
                 return RedirectResponse("/", 303)
             return self.page("list_task.html", person, self.study.next(person.name, again=again), notice)
 
-        return await run_in_threadpool(run)
+        return await run_writing(run)
 
     def page(self, template: str, person: Assessor, task: ListTask | None, notice: str = "") -> Response:
         """The page, or the part of it that changes."""

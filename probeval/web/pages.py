@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from probeval.errors import ProbevalError, StoreError
+from probeval.errors import DataError, ProbevalError, StoreError
 from probeval.web.assessors import Assessor, Roster
-from probeval.web.documents import Document, Media
-from probeval.web.entry import COOKIE, Entry, Guesses, SignInPages, signed_in
+from probeval.web.documents import Document
+from probeval.web.entry import COOKIE, Entry, Guesses, SignInPages, signed_in, who_sent
 from probeval.web.forms import Form, own_form
 from probeval.web.guard import Guard, Limiter
+from probeval.web.media import Media, MediaResponse
 
 __all__ = ["Pages"]
 
@@ -32,6 +34,10 @@ STATIC = {
     "overview.js": "text/javascript",
     "icon.svg": "image/svg+xml",
 }
+UNAVAILABLE = (
+    "The store cannot be used at the moment. The step that you just took was not saved; all earlier ones were. "
+    "Tell the owner: the reason is on the terminal of the server."
+)
 
 
 @dataclass(eq=False, kw_only=True)
@@ -48,12 +54,15 @@ class Pages:
         Documents by id.
     guesses
         The limit of wrong tokens.
+    tell
+        Called with the reasons why the store or a file cannot be used, which name their place. Only owners see them.
     """
 
     name: str
     roster: Roster
     documents: Mapping[str, Document]
     guesses: Guesses
+    tell: Callable[[str], object]
     files: dict[str, Media] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -118,10 +127,12 @@ class Pages:
         key = request.path_params["key"]
         if key not in self.files and len(self.documents) != self.counted:  # late runs brought documents
             self.files = self.media_files()
-        file = self.files.get(key)
-        if file is None:
-            raise HTTPException(404, "There is no such file.")
-        return FileResponse(file.path, media_type=file.type)
+        try:
+            found = self.files[key]
+            file = await run_in_threadpool(found.open)
+        except (KeyError, OSError):
+            raise HTTPException(404, "There is no such file.") from None
+        return MediaResponse(file, media_type=found.type, wanted=request.headers.get("range", ""))
 
     def media_files(self) -> dict[str, Media]:
         """The media files of all documents, by key."""
@@ -140,10 +151,12 @@ class Pages:
     async def refused(self, request: Request, error: Exception) -> Response:
         """The response to a request that is refused."""
         if isinstance(error, HTTPException):
-            status, why = error.status_code, str(error.detail)
-        else:
-            status, why = (503 if isinstance(error, StoreError) else 422), str(error)
-        return self.problem(request, status, why)
+            return self.problem(request, error.status_code, str(error.detail))
+        if not isinstance(error, StoreError) and not (isinstance(error, DataError) and error.path is not None):
+            return self.problem(request, 422, str(error))
+        self.tell(str(error))
+        person = who_sent(request.scope)
+        return self.problem(request, 503, str(error) if person is not None and person.owner else UNAVAILABLE)
 
     async def failed(self, request: Request, error: Exception) -> Response:
         """The response to an unexpected error."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ipaddress
 import signal
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 
 import uvicorn
@@ -17,6 +18,7 @@ from probeval.campaign import Campaign, Refresher, Study
 from probeval.errors import CampaignError
 from probeval.web.assessors import Roster
 from probeval.web.board import Board
+from probeval.web.connections import ConnectionConfig
 from probeval.web.documents import Document
 from probeval.web.lists import study_application
 from probeval.web.site import application
@@ -25,7 +27,7 @@ __all__ = ["LOOPBACK", "is_loopback", "serve", "serve_study"]
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 EVERYWHERE = ("0.0.0.0", "::", "")
-MOST_AT_ONCE = 256  # connections
+MOST_AT_ONCE = 512  # connections
 
 
 def is_loopback(host: str) -> bool:
@@ -70,7 +72,7 @@ def serve(
     ready
         Called with the address once the server accepts connections.
     tell
-        Called with messages about background failures and the end.
+        Called with messages about the store, background failures and the end.
     """
     tell = _without_repeats(tell)
 
@@ -78,7 +80,13 @@ def serve(
     def page(hosts: set[str]) -> Iterator[ASGIApp]:
         with campaign.serving(), Board(campaign, tell=tell) as board, Refresher(campaign, tell=tell):
             yield application(
-                campaign, roster=roster, board=board, hosts=hosts, documents=documents, show_ranking=show_ranking
+                campaign,
+                roster=roster,
+                board=board,
+                hosts=hosts,
+                documents=documents,
+                show_ranking=show_ranking,
+                tell=tell,
             )
 
     _serve(page, roster, host, port, names, certificate, key, ready)
@@ -107,11 +115,12 @@ def serve_study(
     host, port, names, certificate, key, ready, tell
         As in :func:`serve`.
     """
+    tell = _without_repeats(tell)
 
     @contextmanager
     def page(hosts: set[str]) -> Iterator[ASGIApp]:
         with study.serving():
-            yield study_application(study, roster=roster, hosts=hosts, documents=documents)
+            yield study_application(study, roster=roster, hosts=hosts, documents=documents, tell=tell)
 
     _serve(page, roster, host, port, names, certificate, key, ready)
     tell("Stopped. All saved answers are in the store.")
@@ -130,11 +139,11 @@ def _serve(
     """Listen, and serve a page for these host names until the process is stopped."""
     if roster.alone is not None and not is_loopback(host):
         raise CampaignError(f"{host}: every assessor outside this machine needs a token. Invite them.")
-    listener = _listen(host, port)
-    try:
+    tls = _https(certificate, key) if certificate and key else None
+    with _until_stopped(), closing(_listen(host, port)) as listener:
         hosts = {*LOOPBACK, *names, *(_own_names() if host in EVERYWHERE else [host])}
         with page(hosts) as app:
-            config = uvicorn.Config(
+            config = ConnectionConfig(
                 app,
                 log_level="warning",
                 access_log=False,
@@ -142,18 +151,13 @@ def _serve(
                 proxy_headers=False,
                 lifespan="off",
                 ws="none",
-                http="h11",
                 limit_concurrency=MOST_AT_ONCE,
                 timeout_graceful_shutdown=5,
-                ssl_certfile=certificate,
-                ssl_keyfile=key,
+                tls=tls,
             )
             shown = "127.0.0.1" if host in EVERYWHERE else f"[{host}]" if ":" in host else host
-            ready(f"{'https' if certificate else 'http'}://{shown}:{listener.getsockname()[1]}/")
-            with _until_stopped():
-                uvicorn.Server(config).run(sockets=[listener])
-    finally:
-        listener.close()
+            ready(f"{'https' if tls else 'http'}://{shown}:{listener.getsockname()[1]}/")
+            uvicorn.Server(config).run(sockets=[listener])
 
 
 def _without_repeats(tell: Callable[[str], object]) -> Callable[[str], object]:
@@ -180,6 +184,22 @@ def _until_stopped() -> Iterator[None]:
     finally:
         if here:
             signal.signal(signal.SIGTERM, before)
+
+
+def _https(certificate: Path, key: Path) -> ssl.SSLContext:
+    """The settings of HTTPS with a certificate and its private key."""
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        tls.load_cert_chain(certificate, key, _no_password)
+    except (OSError, ValueError) as error:
+        raise CampaignError(
+            f"{certificate}: expected a certificate, and its private key in {key}, both as PEM: {error}."
+        ) from None
+    return tls
+
+
+def _no_password() -> str:
+    raise ValueError("the key has a password, so the server cannot start by itself; use a key without one")
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +36,7 @@ def application(
     show_ranking: bool = False,
     requests: Limiter | None = None,
     guesses: Guesses | None = None,
+    tell: Callable[[str], object] = lambda _: None,
 ) -> ASGIApp:
     """The judging page as an ASGI application.
 
@@ -55,6 +56,8 @@ def application(
         Show the ranking to assessors too; it may bias their judgments.
     requests, guesses
         Limits of requests per person, and of wrong tokens.
+    tell
+        Called with the reasons why the store or a file cannot be used.
     """
     site = Site(
         campaign=campaign,
@@ -64,6 +67,7 @@ def application(
         documents=documents or {},
         show_ranking=show_ranking,
         guesses=guesses or Guesses(),
+        tell=tell,
     )
     judging, adjudication, overview = JudgingPage(site), AdjudicationPage(site), OverviewPage(site)
     routes = [

@@ -46,6 +46,18 @@ def test_a_worker_that_was_killed_is_replaced(campaign: Campaign):
     assert told == ["The model's process was killed. Another starts in 0 s."] * 2
 
 
+@pytest.mark.slow
+def test_a_process_that_is_killed_is_replaced(make: Callable[..., Campaign]):
+    campaign, told = make(clock=time.time, policy="depth"), list[str]()
+    with Refresher(campaign, pause=0.05, tell=told.append) as refresher:
+        assert _until(lambda: campaign.snapshot is not None, 60)
+        (worker,) = refresher._executor._processes.values()  # type: ignore[attr-defined]
+        worker.kill()
+        campaign.record("ann", *campaign.pool.label(0), 1)
+        assert _until(lambda: not campaign.is_behind, 60)
+    assert "The model's process was killed" in told[0]
+
+
 class Failing(ThreadPoolExecutor):
     """A worker with a fault."""
 

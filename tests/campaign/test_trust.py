@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from probeval.campaign import store as stores
 from probeval.errors import StoreError
 from tests.campaign.conftest import Clock
 from tests.campaign.test_store import _nobody, _only_sqlite
+from tests.cli.conftest import Said, probeval  # noqa: F401
 
 
 @pytest.fixture
@@ -168,7 +170,7 @@ def test_a_schema_raised_while_serving_stops_writes(make: Callable[..., Campaign
     assert len(campaign.log()) == 1
 
 
-def test_events_in_the_write_ahead_log_are_not_left_out(file: Path, tmp_path: Path):
+def test_events_in_the_write_ahead_log_are_not_left_out(file: Path, tmp_path: Path, request: pytest.FixtureRequest):
     """After a kill on a read-only mount, the file alone lacks the latest events."""
     folder = tmp_path / "mounted"
     folder.mkdir()
@@ -183,11 +185,13 @@ def test_events_in_the_write_ahead_log_are_not_left_out(file: Path, tmp_path: Pa
     for above in folder.parents:
         if above.stat().st_mode & 0o777 == 0o700:  # pytest's own
             above.chmod(0o755)
-    with (
-        _nobody(),
-        pytest.raises(StoreError, match=r"its latest events are in store.db-wal, which cannot"),
-    ):
-        Campaign.open(folder / "store.db", read_only=True)
+    run: Callable[..., Said] = request.getfixturevalue("probeval")
+    for words in (["campaign", "status"], ["campaign", "export"], ["report"]):
+        with _nobody():
+            done = run(*words, folder / "store.db")
+        assert done.code == 1
+        assert done.out == ""
+        assert "its latest events are in store.db-wal, which cannot" in done.err
     folder.chmod(0o755)
     with Campaign.open(folder / "store.db") as again:
         assert len(again.log()) == 3
@@ -218,9 +222,89 @@ def test_the_server_lock_outlives_its_file_and_says_what_is_wrong(file: Path, mo
             def close(self) -> None:
                 pass
 
-        monkeypatch.setattr(stores.sqlite3, "connect", lambda *_, **__: Full())
+        monkeypatch.setattr(opening.sqlite3, "connect", lambda *_, **__: Full())
         with pytest.raises(StoreError, match=r"store.db-server: the disk is full"), one.serving():
             pass
+
+
+def test_a_lock_whose_file_was_replaced_is_taken_again(file: Path, monkeypatch: pytest.MonkeyPatch):
+    """Between opening the file and locking it, another process removes it: the lock must be of the new one."""
+    lock, real, times = Path(f"{file}-server"), sqlite3.connect, []
+
+    def connect(place: Path, **options: object) -> sqlite3.Connection:
+        made: sqlite3.Connection = real(place, **options)
+        times.append(place)
+        if len(times) == 1:
+            lock.unlink()
+        return made
+
+    with Campaign.open(file) as one, Campaign.open(file) as two:
+        monkeypatch.setattr(opening.sqlite3, "connect", connect)
+        with one.serving(), pytest.raises(StoreError, match="another server is using this store"), two.serving():
+            pass
+    assert len(times) > 3
+
+
+SERVES = """
+import os, sys, time
+from probeval.campaign import Store
+from probeval.errors import StoreError
+store, mark, held = Store(sys.argv[1]), sys.argv[1] + "-held", 0
+end = time.monotonic() + 2
+while time.monotonic() < end:
+    try:
+        with store.serving():
+            os.close(os.open(mark, os.O_CREAT | os.O_EXCL))  # an error if another one serves
+            held += 1
+            os.unlink(mark)
+    except StoreError:
+        pass
+print(held)
+"""
+
+
+@pytest.mark.slow
+def test_servers_that_start_and_stop_never_serve_at_once(file: Path):
+    words = [sys.executable, "-c", SERVES, str(file)]
+    ours = [subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(3)]
+    for each in ours:
+        held, wrong = each.communicate()
+        assert wrong == ""
+        assert int(held) > 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["body = 'no json'", "body = '[]'", "body = '{}'", "body = x'fffe00'", "confidence = 2", "number = 1"],
+)
+def test_a_damaged_snapshot_is_computed_again(file: Path, change: str):
+    with Campaign.open(file) as campaign:
+        campaign.refresh()
+        before = campaign.status()
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute(f"UPDATE probeval_outlook SET {change}")
+    with Campaign.open(file) as again:
+        assert again.snapshot is None
+        assert again.next("ann")
+        assert again.refresh().confidence == before.snapshot.confidence
+        assert again.snapshot is not None
+
+
+@pytest.mark.parametrize("change", ["number = 'x'", "time = 'x'", "judged = x'ff'", "progress = 'much'"])
+def test_a_curve_that_is_damaged_is_a_store_error(file: Path, change: str):
+    with Campaign.open(file) as campaign:
+        campaign.refresh()
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute(f"UPDATE probeval_outlook SET {change}")
+    with Campaign.open(file) as again, pytest.raises(StoreError, match="the file is damaged"):
+        again.status()
+
+
+def test_a_version_that_is_no_number_is_a_damaged_store(file: Path):
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("UPDATE probeval_version SET version = 'two'")
+    with pytest.raises(StoreError, match="the file is damaged"):
+        Campaign.open(file)
 
 
 def test_a_clock_that_goes_backwards_loses_nothing(campaign: Campaign, clock: Clock):

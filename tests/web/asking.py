@@ -36,8 +36,8 @@ class Answer:
 class Client:
     """Somebody who asks; what they send is what they are told to send, but for a Host, an Origin and their token."""
 
-    def __init__(self, app: ASGIApp, host: str, *, token: str | None = None) -> None:
-        self.app, self.host, self.token = app, host, token
+    def __init__(self, app: ASGIApp, host: str, *, token: str | None = None, scheme: str = "http") -> None:
+        self.app, self.host, self.token, self.scheme = app, host, token, scheme
 
     def get(self, path: str, headers: Mapping[str, str] | None = None) -> Answer:
         return self.ask("GET", path, headers or {})
@@ -48,7 +48,11 @@ class Client:
         return self.ask("POST", path, given, urlencode(form).encode())
 
     def ask(self, method: str, path: str, headers: Mapping[str, str], body: bytes = b"") -> Answer:
-        own = {"host": self.host, "origin": f"http://{self.host}"}
+        return asyncio.run(self.answer(method, path, headers, body))
+
+    async def answer(self, method: str, path: str, headers: Mapping[str, str], body: bytes = b"") -> Answer:
+        """What comes back, for tests that send several requests at once."""
+        own = {"host": self.host, "origin": f"{self.scheme}://{self.host}"}
         own |= {} if self.token is None else {"cookie": f"probeval={self.token}"}
         sent = [(k.lower().encode("latin-1"), v.encode("latin-1")) for k, v in {**own, **headers}.items() if v]
         plain, _, query = path.partition("?")
@@ -57,7 +61,7 @@ class Client:
             "asgi": {"version": "3.0", "spec_version": "2.3"},
             "http_version": "1.1",
             "method": method,
-            "scheme": "http",
+            "scheme": self.scheme,
             "path": unquote_to_bytes(plain).decode("utf-8", "replace"),
             "raw_path": plain.encode(),
             "query_string": query.encode(),
@@ -75,6 +79,6 @@ class Client:
         async def send(message: Message) -> None:
             told.append(message)
 
-        asyncio.run(self.app(scope, receive, send))
+        await self.app(scope, receive, send)
         head = {k.decode("latin-1"): v.decode("latin-1") for k, v in told[0]["headers"]}
         return Answer(told[0]["status"], head, b"".join(message.get("body", b"") for message in told[1:]))

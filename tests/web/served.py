@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import time
@@ -114,9 +115,13 @@ class Nursery:
 class Judge:
     """An assessor with a connection of their own, who reads what the page says."""
 
-    def __init__(self, url: str, token: str | None = None) -> None:
-        self.host = urlsplit(url).netloc
-        self._connection = http.client.HTTPConnection(self.host, timeout=30)
+    def __init__(self, url: str, token: str | None = None, *, trusted: ssl.SSLContext | None = None) -> None:
+        self.url, self.host = url, urlsplit(url).netloc
+        self._connection = (
+            http.client.HTTPConnection(self.host, timeout=30)
+            if trusted is None
+            else http.client.HTTPSConnection(self.host, timeout=30, context=trusted)
+        )
         self.cookie = ""
         self.fields: dict[str, str] = {}
         self.seconds: list[float] = []
@@ -146,7 +151,7 @@ class Judge:
         self._connection.close()
 
     def _sign_in(self, token: str) -> None:
-        headers = {"Origin": f"http://{self.host}", "Content-Type": "application/x-www-form-urlencoded"}
+        headers = {"Origin": self.url, "Content-Type": "application/x-www-form-urlencoded"}
         self._connection.request("POST", "/login", urlencode({"token": token}), headers)
         answer = self._connection.getresponse()
         text = answer.read().decode()
@@ -154,7 +159,7 @@ class Judge:
         self.cookie = answer.headers["set-cookie"].partition(";")[0]
 
     def _ask(self, method: str, path: str, form: dict[str, str] | None) -> str:
-        headers = {"Cookie": self.cookie, "Origin": f"http://{self.host}", "X-Part": "1"}
+        headers = {"Cookie": self.cookie, "Origin": self.url, "X-Part": "1"}
         if form is not None:
             headers["Content-Type"] = "application/x-www-form-urlencoded"
         body = None if form is None else urlencode(form)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from probeval.campaign import Campaign
+from probeval.campaign.copying import copy_store
+from probeval.data import Collection
 from tests.cli.conftest import Said, probeval  # noqa: F401
 
 Run = Callable[..., Said]
@@ -67,3 +70,37 @@ def test_no_store_no_page(probeval: Run, tmp_path: Path):  # noqa: F811
     said = probeval("judge", tmp_path / "none.db")
     assert said.code == 1
     assert "no such store" in said.err
+
+
+@pytest.mark.skipif(os.name != "posix", reason="files have no modes here")
+@pytest.mark.parametrize(("mode", "open_to"), [(0o644, True), (0o640, True), (0o604, True), (0o600, False)])
+def test_tokens_that_others_can_read_are_said(
+    probeval: Run,  # noqa: F811
+    campaign: Campaign,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    mode: int,
+    open_to: bool,
+):
+    monkeypatch.setattr("probeval.web.serve", lambda *_, **__: None)
+    team = tmp_path / "team.csv"
+    team.write_text("assessor,token\nann,kX2vq0Zl9mJr5tYw8uBn\n")
+    team.chmod(mode)
+    line = f"{team}: other users of this machine can read its tokens. Run chmod 600 {team}."
+    assert (line in probeval("judge", campaign.address[0], "--assessor-file", team).err.splitlines()) == open_to
+
+
+@pytest.mark.skipif(os.name != "posix", reason="files have no modes here")
+def test_a_new_store_is_for_its_owner_only(tmp_path: Path, small: Collection):
+    before = os.umask(0o022)
+    try:
+        with Campaign.create(tmp_path / "new.db", small, metric="nDCG@5", model="uniform") as campaign:
+            with campaign.serving():
+                campaign.record("ann", *campaign.pool.label(0), 1)
+                modes = {file.name: file.stat().st_mode & 0o777 for file in tmp_path.glob("new.db*")}
+            copy_store(tmp_path / "new.db", tmp_path / "copy.db")
+    finally:
+        os.umask(before)
+    assert {"new.db", "new.db-wal", "new.db-shm", "new.db-server"} <= modes.keys()
+    assert set(modes.values()) == {0o600}
+    assert (tmp_path / "copy.db").stat().st_mode & 0o777 == 0o600

@@ -11,7 +11,9 @@ import pytest
 
 from probeval.campaign import Campaign
 from probeval.data import Runs
-from probeval.web import Board, Limiter, PoolDocuments, Roster, application
+from probeval.errors import DataError, StoreError
+from probeval.web import Assessor, Board, Limiter, PoolDocuments, Roster, application
+from probeval.web.pages import UNAVAILABLE
 from tests.web.asking import Answer, Client
 from tests.web.conftest import ANN, EVE, HOST
 from tests.web.served import Served
@@ -61,12 +63,26 @@ def test_a_link_signs_in_with_a_cookie_of_its_own(client: Client, campaign: Camp
     assert [judged.by for (judged,) in campaign.state.judged.values()] == ["ann"]
 
 
-def test_over_https_the_cookie_is_secure(client: Client, campaign: Campaign, monkeypatch: pytest.MonkeyPatch):
-    from starlette.datastructures import URL
-
+def test_over_https_everything_is(client: Client, campaign: Campaign):
+    """The cookie, the next visit, and the page that a form comes from."""
     _, token = campaign.people.invite("eve", "ann")
-    monkeypatch.setattr(URL, "scheme", "https")
-    assert "Secure" in sign_in(client, token).headers["set-cookie"]
+    assert "strict-transport-security" not in client.get("/login").headers
+    client.scheme = "https"
+    signed = sign_in(client, token)
+    assert "Secure" in signed.headers["set-cookie"]
+    page = client.get("/")
+    for answer in (signed, page, client.get("/nowhere"), client.get("/", {"host": "evil.example"})):
+        assert answer.headers["strict-transport-security"] == "max-age=2592000"
+    form = {**page.form("/judge"), "grade": "1"}
+    assert client.post("/judge", form, {"origin": f"http://{HOST}"}).status == 403
+    assert not campaign.state.judged
+    assert client.post("/judge", form).status == 200
+
+
+def test_a_proxy_may_add_https(open_page: Open):
+    client = open_page()
+    form = {**client.get("/").form("/judge"), "grade": "1"}
+    assert client.post("/judge", form, {"origin": f"https://{HOST}"}).status == 200
 
 
 @pytest.mark.parametrize("how", ["revoked", "expired"])
@@ -151,18 +167,45 @@ def test_late_runs_and_their_documents_reach_an_open_page(
 
 
 def test_a_store_that_is_gone_is_said_on_every_page(open_page: Open, campaign: Campaign):
-    client = open_page(who=EVE)
+    told: list[str] = []
+    client = open_page(who=EVE, tell=told.append)
     form = {**client.get("/").form("/judge"), "grade": "1"}
     file = Path(campaign.address[0])
     file.rename(file.with_name("elsewhere.db"))
-    for answer in (client.post("/judge", form), *(client.get(path, {"x-part": "1"}) for path in ("/", "/overview"))):
+    answers = [client.post("/judge", form), *(client.get(path, {"x-part": "1"}) for path in ("/", "/overview"))]
+    for answer in answers:
         assert answer.status == 503
-        assert "deleted or moved while it was open" in answer.text
-        assert len(answer.text.splitlines()) == 1
+        assert answer.text == f"{UNAVAILABLE}\n"
+    assert len(told) == len(answers)
+    assert all(line.startswith(f"{file}: deleted or moved while it was open") for line in told)
     assert client.get("/login").status == 200
     file.with_name("elsewhere.db").rename(file)
     assert client.post("/judge", form).status == 200
     assert len(campaign.state.judged) == 1
+
+
+@pytest.mark.parametrize("who", [ANN, EVE, None], ids=["an assessor", "the owner", "alone"])
+@pytest.mark.parametrize(
+    "error", [StoreError("/home/eve/mine.db: the disk is full."), DataError("no.", path="/home/eve/docs.csv")]
+)
+def test_only_owners_see_the_place_of_a_failure(
+    open_page: Open, campaign: Campaign, monkeypatch: pytest.MonkeyPatch, who: Assessor | None, error: Exception
+):
+    told: list[str] = []
+    client = open_page(who=who, tell=told.append)
+    form = {**client.get("/").form("/judge"), "grade": "1"}
+
+    def fails(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(campaign, "record_and_next", fails)
+    monkeypatch.setattr(campaign, "next", fails)
+    for answer in (client.post("/judge", form), client.get("/")):
+        assert answer.status == 503
+        assert (str(error) in answer.text) == (who is not ANN)
+        assert ("/home" in answer.text) == (who is not ANN)
+        assert (UNAVAILABLE in answer.text) == (who is ANN)
+    assert told == [str(error)] * 2
 
 
 @pytest.mark.slow

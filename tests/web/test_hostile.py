@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import http.client
+import socket
 import sqlite3
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +14,7 @@ import sqlalchemy as sa
 from starlette.exceptions import HTTPException
 
 from probeval.campaign import Campaign, Role
-from probeval.errors import CampaignError, DataError, StoreError
+from probeval.errors import CampaignError, DataError, StoreError, did_you_mean
 from probeval.web import Guesses, Limiter, Roster, read_assessors, read_documents, serve
 from probeval.web.guard import HEADERS
 from tests.web.asking import Client
@@ -173,6 +175,16 @@ def test_too_many_requests_are_refused_one_person_at_a_time(open_page: Open):
     assert stranger.get("/login").status == 200
     now[0] = 0.1
     assert ann.get("/progress").status == 200
+
+
+def test_a_query_that_is_not_there_costs_little():
+    known = [f"query-number-{i}-of-a-large-campaign" for i in range(20_000)]
+    began = time.process_time()
+    assert did_you_mean("query-number-17-of-a-large-campaing", known) != ""
+    for word in ("query-number-x" * 2, "q" * 4000, "query" * 800, known[7] + "x"):
+        did_you_mean(word, known)
+    assert time.process_time() - began < 1  # 10 s before there was a limit
+    assert did_you_mean("long" * 50, ["long" * 50 + "er"]) == ""
 
 
 def test_a_limiter_forgets_those_who_rest():
@@ -375,8 +387,6 @@ def test_a_newer_store_is_refused_at_the_start(campaign: Campaign, serve: Callab
 
 
 def test_a_port_that_is_taken_is_said(campaign: Campaign):
-    import socket
-
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -407,8 +417,6 @@ def test_over_the_wire(campaign: Campaign, serve: Callable[..., Served]):
         assert "longer than 256 KB; nothing was saved" in answer.read().decode()
         connection.close()
     judge.judge(2)  # the server goes on
-
-    import socket
 
     for garbage in (
         b"\x00\xff\x00\xff\r\n\r\n",

@@ -10,7 +10,7 @@ import sqlite3
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
@@ -164,6 +164,53 @@ def test_a_disk_that_fills_up_under_a_server(campaign: Campaign, serve: Serve, s
         assert sum(isinstance(event, Judged) for event in again.log()) == kept + 1
     with closing(Store(file, read_only=True)) as store:
         assert check_store(store).faults == ()
+
+
+@pytest.mark.slow
+def test_a_disk_that_is_full_at_the_start(campaign: Campaign, small_disk: Path):
+    """It is not taken for another server."""
+    campaign.close()
+    file = Path(shutil.copy(campaign.address[0], small_disk / "store.db"))
+    with (small_disk / "other").open("wb", buffering=0) as other, suppress(OSError):
+        while True:
+            other.write(b"x" * 512)
+    with pytest.raises(AssertionError) as refused:
+        Served.start(file, "--assessor", "ann")
+    assert "the disk is full" in str(refused.value)
+    assert str(refused.value).startswith("Error: ")
+    assert str(refused.value).count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "kind = 'danced'",
+        "body = 'no json'",
+        "body = '{\"mood\": 1}'",
+        "\"by\" = x'ff'",
+        "time = 'noon'",
+        "number = number + 1",
+        "digest = ''",
+    ],
+)
+def test_an_event_that_cannot_be_read_is_503_on_every_page(
+    open_page: Callable[..., Client], campaign: Campaign, change: str
+):
+    """It comes from another process while the page is served."""
+    client = open_page(who=EVE)
+    form = client.get("/").form("/judge")
+    with closing(sqlite3.connect(campaign.address[0])) as other, other:
+        other.execute(
+            "INSERT INTO probeval_event SELECT campaign, number + 1, time, by, NULL, kind, body, digest "
+            "FROM probeval_event ORDER BY number DESC LIMIT 1"
+        )
+        other.execute(f"UPDATE probeval_event SET {change} WHERE number = (SELECT MAX(number) FROM probeval_event)")
+    reads = {path: client.get(path).status for path in PATHS}
+    steps = {path: client.post(path, {**form, "grade": "1"}).status for path in ("/judge", "/skip", "/undo")}
+    assert max((reads | steps).values()) <= 503
+    assert 500 not in (reads | steps).values()
+    if change != "digest = ''":  # only check_store computes digests
+        assert set((reads | steps).values()) == {503}
 
 
 @pytest.mark.parametrize("how", ["revoked", "expired"])
