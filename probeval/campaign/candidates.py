@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,7 +15,12 @@ from probeval.data.pool import Pool
 from probeval.errors import CampaignError, did_you_mean
 from probeval.selection.topics import Queue
 
+if TYPE_CHECKING:
+    from probeval.campaign.state import State
+
 __all__ = ["Candidates"]
+
+AGAIN = 200  # judgments after which the pairs without a grade are looked for again
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +56,26 @@ class Candidates:
         order = np.argsort(-retrieved, kind="stable")
         pairs: list[Question] = [self.pairs[pair] for pair in order]
         return Queue(pairs, [pair[0] for pair in pairs], retrieved[order].tolist(), [None] * len(pairs))
+
+    def without_grade(self, state: State) -> Queue[Question, str]:
+        """The popular pairs that had no grade lately: some may have one by now, so the caller looks.
+
+        Made again after many judgments, or a withdrawal, so that no step goes through everything that is judged.
+        """
+        kept = self._open.get(state.withdrawn)
+        if kept is None or not 0 <= len(state.judged) - kept[0] < AGAIN:
+            popular = self.popular
+            at = [i for i, pair in enumerate(popular.pairs) if not state.has_grade((pair[0], pair[1]))]
+            pairs, values = [popular.pairs[i] for i in at], [popular.values[i] for i in at]
+            kept = len(state.judged), Queue(pairs, [pair[0] for pair in pairs], values, [None] * len(pairs))
+            self._open.clear()
+            self._open[state.withdrawn] = kept
+        return kept[1]
+
+    @cached_property
+    def _open(self) -> dict[int, tuple[int, Queue[Question, str]]]:
+        """By the last withdrawal: the number of judged pairs, and the queue."""
+        return {}
 
     def design(self, seed: int) -> ComparisonDesign:
         """The pairs of documents of the pool to compare."""

@@ -14,7 +14,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from probeval.errors import StoreError
 
-__all__ = ["PATIENCE", "FileIdentity", "claim_file", "open_postgres", "open_sqlite", "reason_of", "sqlite_file"]
+__all__ = ["BUSY", "PATIENCE", "FileIdentity", "claim_file", "open_postgres", "open_sqlite", "reason_of", "sqlite_file"]
 
 PATIENCE = 10.0  # seconds to wait for another process that writes
 
@@ -93,7 +93,7 @@ def open_sqlite(file: Path, *, create: bool, read_only: bool) -> sa.Engine:
                 return connection
         raise AssertionError
 
-    engine = sa.create_engine("sqlite://", creator=connect, poolclass=sa.QueuePool)
+    engine = sa.create_engine("sqlite://", creator=connect, poolclass=sa.QueuePool, pool_timeout=PATIENCE)
     sa.event.listen(
         engine,
         "begin",
@@ -127,7 +127,8 @@ def open_postgres(text: str, *, read_only: bool) -> tuple[str, sa.Engine]:
         if url.drivername not in ("postgres", "postgresql", "postgresql+psycopg"):
             raise ValueError
         url = url.set(drivername="postgresql+psycopg")
-        engine = sa.create_engine(url, pool_pre_ping=True)
+        patience = {"connect_timeout": max(2, round(PATIENCE))}
+        engine = sa.create_engine(url, pool_pre_ping=True, pool_timeout=PATIENCE, connect_args=patience)
     except (ArgumentError, ValueError):
         raise StoreError("A store must be the path of an SQLite file or a postgresql:// URL; got neither.") from None
     except ImportError:
@@ -136,6 +137,7 @@ def open_postgres(text: str, *, read_only: bool) -> tuple[str, sa.Engine]:
     def prepare(connection: Any, _: object) -> None:
         with connection.cursor() as cursor:
             cursor.execute("SET synchronous_commit TO on")  # a commit that returned is on disk
+            cursor.execute(f"SET lock_timeout TO {round(1000 * PATIENCE)}")
             if read_only:
                 cursor.execute("SET default_transaction_read_only TO on")
         connection.commit()
@@ -164,10 +166,12 @@ def reason_of(error: DBAPIError | sqlite3.Error, *, opened: bool = False) -> str
 
 FULL = "the disk is full; this step was not saved, all earlier ones were. Free some space and try again."
 DAMAGED = "the file is damaged. Restore it from a backup."
+BUSY = f"another process has been writing for {PATIENCE:g} seconds; this step was not saved. Stop it, or try again."
 REASONS = {
     "disk is full": FULL,
     "no space left": FULL,
-    "database is locked": f"another process has been writing for {PATIENCE:g} seconds. Stop it, or try again.",
+    "database is locked": BUSY,
+    "due to lock timeout": BUSY,
     "readonly database": "cannot be written: the file or its folder is read-only here.",
     "read-only transaction": "open for reading only.",
     "file is not a database": "not a store of campaigns. Create one first.",

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, MutableMapping
 from dataclasses import replace
 from typing import Any
 
@@ -39,6 +39,7 @@ from probeval.campaign.events import (
     Withdrawn,
     comparison,
 )
+from probeval.campaign.layers import Layers
 from probeval.campaign.state import State
 from probeval.campaign.study_events import ListsCompared, ListsWithdrawn, StudyCreated
 from probeval.errors import CampaignError
@@ -87,11 +88,14 @@ def fold(state: State, events: Iterable[Event]) -> State:
 
 
 class _Draft:
-    """A state under construction: each mapping is copied once per batch of events, on its first change."""
+    """A state under construction: each mapping is copied once per batch of events, on its first change.
+
+    A copy shares what did not change (:class:`Layers`), so a step takes as long late in a campaign as at its start.
+    """
 
     def __init__(self, before: State) -> None:
         self.before, self.now = before, before
-        self.copies: dict[str, dict[Any, Any]] = {}
+        self.copies: dict[str, MutableMapping[Any, Any]] = {}
 
     def state(self) -> State:
         changed: dict[str, Any] = self.copies
@@ -102,10 +106,11 @@ class _Draft:
         before: Mapping[Any, Any] = getattr(self.before, name)
         return self.copies.get(name, before)
 
-    def of(self, name: str) -> dict[Any, Any]:
+    def of(self, name: str) -> MutableMapping[Any, Any]:
         """The current value of a mapping, to write."""
         if name not in self.copies:
-            self.copies[name] = dict(getattr(self.before, name))
+            known = getattr(self.before, name)
+            self.copies[name] = known.copy() if isinstance(known, Layers) else Layers(known)
         return self.copies[name]
 
     def add(self, event: Event) -> None:
@@ -169,7 +174,7 @@ class _Draft:
                 self.release(event.question, event.by)
             case Judged():
                 self.pace("grade", event.seconds)
-                self.append(_place(event), event.pair, event)
+                self.answer(_place(event), event.pair, event)
                 if not event.source:
                     self.of("finished")[event.by] = event.pair
                     self.count(event.by, 1)
@@ -178,7 +183,7 @@ class _Draft:
                 self.end_leases(event.pair, event.source)
             case Compared():
                 self.pace("preference" if event.choice else "magnitude", event.seconds)
-                self.append("compared", event.question, event)
+                self.answer("compared", event.question, event)
                 if not event.source:
                     self.of("finished")[event.by] = event.question
                     self.count(event.by, 1)
@@ -213,6 +218,22 @@ class _Draft:
         lists = self.of(name)
         lists[key] = (*lists.get(key, ()), event)
 
+    def answer(self, name: str, question: Question, event: Judged | Compared) -> None:
+        """Add an answer, and count the question for its assessor if it is their first that counts."""
+        before = self.answered_by(question, event.by)
+        self.append(name, question, event)
+        self.count_answered(question, event.by, self.answered_by(question, event.by) - before)
+
+    def answered_by(self, question: Question, assessor: str) -> bool:
+        """Whether the assessor has given the question an answer that counts."""
+        given = (*self.seen("judged").get(question, ()), *self.seen("compared").get(question, ()))
+        return any(answer.by == assessor and answer.purpose is TaskPurpose.judgment for answer in given)
+
+    def count_answered(self, question: Question, assessor: str, change: int) -> None:
+        if change:
+            answered, key = self.of("answered"), (assessor, question[0])
+            answered[key] = answered.get(key, 0) + change
+
     def count(self, assessor: str, change: int) -> None:
         made = self.of("made")
         made[assessor] = made.get(assessor, 0) + change
@@ -238,12 +259,15 @@ class _Draft:
             self.of("leases").pop(question, None)
 
     def withdraw(self, event: Withdrawn) -> None:
+        before = self.answered_by(event.question, event.by)
         answers = self.of(_place(event))
         left = tuple(answer for answer in answers.get(event.question, ()) if answer.number != event.judgment)
         if left:
             answers[event.question] = left
         else:
             answers.pop(event.question, None)
+        self.count_answered(event.question, event.by, self.answered_by(event.question, event.by) - before)
+        self.now = replace(self.now, withdrawn=event.number)
 
     def is_answered(self, question: Question) -> bool:
         """Whether the question has an answer that counts."""

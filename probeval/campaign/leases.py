@@ -89,8 +89,6 @@ def tasks_of(state: State, assessor: str, now: float, *, n: int, queue: Queue[Qu
     before = None if last is None else last[0]
     held = state.held_by(assessor, now)
     mine = {event.question for event in held}
-    asked: tuple[Question, ...] = (*state.judged, *state.compared)
-    done = Counter(each[0] for each in asked if any(answer.by == assessor for answer in state.given(each)))
     two = "magnitude" if state.settings.ask == "magnitudes" else "preference"
     tasks = []
     for event in held[:n]:
@@ -110,7 +108,7 @@ def tasks_of(state: State, assessor: str, now: float, *, n: int, queue: Queue[Qu
                 text=state.texts.get(event.query, ""),
                 until=event.until,
                 switched=event.query != before,
-                judged_in_topic=done[event.query],
+                judged_in_topic=state.answered.get((assessor, event.query), 0),
                 left_in_topic=left,
                 other=event.other,
                 asks=two if event.other else "grade",

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
 from probeval.campaign.creation import Creation
+from probeval.campaign.databases import BUSY, PATIENCE
 from probeval.campaign.decisions import Decision, Outcome
 from probeval.campaign.events import Event
 from probeval.campaign.folding import fold
 from probeval.campaign.state import State
 from probeval.campaign.store import Store
-from probeval.errors import ProbevalError
+from probeval.errors import ProbevalError, StoreError
 
 __all__ = ["Log", "PendingDecision"]
 
@@ -115,13 +117,19 @@ class Log:
     def advance(self, decision: Decision[A]) -> Outcome[A]:
         """Take a decision on the current state and add its events, all or none.
 
-        Decisions of threads that arrive during a write are written together after it, in one transaction.
+        Decisions of threads that arrive during a write are written together after it, in one transaction. One
+        whose turn does not come, because another process holds the store, is refused after a few seconds.
         """
         pending = PendingDecision(decision, self.clock)
         with self._turn:
             self._waiting.append(pending)
+            until = time.monotonic() + PATIENCE
             while self._writing and not pending.is_done:
-                self._turn.wait()
+                is_queued, left = pending in self._waiting, until - time.monotonic()
+                if is_queued and left <= 0:
+                    self._waiting.remove(pending)
+                    raise StoreError(f"{self.store.name}: {BUSY}")
+                self._turn.wait(left if is_queued else None)
             batch = [] if pending.is_done else self._waiting
             if batch:
                 self._waiting, self._writing = [], True

@@ -149,7 +149,8 @@ def next_questions(state: State, candidates: Candidates, snapshot: ModelSnapshot
     setup, popular = state.settings, candidates.popular
     proposed = None if snapshot is None else snapshot.topic_queue
     if setup.ask == "grades":
-        return QuestionQueues([popular] if proposed is None else [proposed, popular])
+        left = candidates.without_grade(state)
+        return QuestionQueues([left] if proposed is None else [proposed, left])
     best = popular if proposed is None else proposed
     is_valued = snapshot is None or bool(snapshot.values)
     design = candidates.design(setup.seed)

@@ -71,6 +71,10 @@ class State(Brief):
         The seconds of the latest answers with a measured time, by kind: ``grade``, ``preference`` or ``magnitude``.
     made
         The number of questions that each assessor answered here, gold and repeated ones included.
+    answered
+        The number of questions of each query that each assessor has given an answer that counts, by assessor and query.
+    withdrawn
+        The number of the last withdrawal.
     waiting
         The questions that have an answer and need another, as keys.
     leases
@@ -121,6 +125,8 @@ class State(Brief):
     settled: Mapping[Question, ComparisonAdjudicated] = field(default_factory=dict)
     gold_orders: Mapping[Question, str] = field(default_factory=dict)
     made: Mapping[str, int] = field(default_factory=dict)
+    answered: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    withdrawn: int = 0
     paces: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     waiting: Mapping[Question, None] = field(default_factory=dict)
     leases: Mapping[Question, Mapping[str, Leased]] = field(default_factory=dict)

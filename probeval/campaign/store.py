@@ -7,6 +7,7 @@ decide, add, commit. So event numbers have no gaps with any number of writers, a
 
 from __future__ import annotations
 
+import secrets
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,11 +21,21 @@ from probeval.errors import ProbevalError, StoreError, did_you_mean
 try:
     import sqlalchemy as sa
     from sqlalchemy.exc import DBAPIError
+    from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 except ImportError:
     raise StoreError("Campaigns need SQLAlchemy: pip install 'probeval[web]'.") from None
 
 from probeval.campaign.codec import KINDS, decode, encode
-from probeval.campaign.databases import FileIdentity, claim_file, open_postgres, open_sqlite, reason_of, sqlite_file
+from probeval.campaign.databases import (
+    BUSY,
+    PATIENCE,
+    FileIdentity,
+    claim_file,
+    open_postgres,
+    open_sqlite,
+    reason_of,
+    sqlite_file,
+)
 from probeval.campaign.events import Event
 from probeval.campaign.folding import fold
 from probeval.campaign.state import State
@@ -48,6 +59,7 @@ if TYPE_CHECKING:
 __all__ = ["Store"]
 
 TRIES = 5
+FORM_SECRET = "form-secret"  # the name of a part
 ROLLED_BACK = {"40001", "40P01"}  # PostgreSQL: serialisation failure, deadlock
 
 
@@ -163,6 +175,19 @@ class Store:
         if row is not None and digest_of(row.content) != row.digest:
             raise StoreError(f"{self.name}: the part {name!r} is damaged. Restore the store from a backup.")
         return None if row is None else row.content
+
+    def form_secret(self, campaign: int) -> str:
+        """A random secret, which is kept with the campaign; made when it is first asked for."""
+        kept = self.part(campaign, FORM_SECRET)
+        if kept is None:
+            with self._writing() as connection:
+                self._hold(connection, campaign)
+                mine = (PART.c.campaign == campaign) & (PART.c.name == FORM_SECRET)
+                kept = connection.execute(sa.select(PART.c.content).where(mine)).scalar()  # of another process
+                if kept is None:
+                    kept = secrets.token_urlsafe(32).encode()
+                    self._add_parts(connection, campaign, {FORM_SECRET: kept})
+        return kept.decode()
 
     def add_snapshot(self, campaign: int, row: Mapping[str, Any]) -> None:
         """Add a snapshot; older ones keep only their figures."""
@@ -320,8 +345,13 @@ class Store:
     def _transaction(self) -> Iterator[sa.Connection]:
         if self.read_only:
             raise StoreError(f"{self.name}: open for reading only.")
-        with self._lock, self._reported(), self._writer.begin() as connection:
-            yield connection
+        if not self._lock.acquire(timeout=PATIENCE):
+            raise StoreError(f"{self.name}: {BUSY}")
+        try:
+            with self._reported(), self._writer.begin() as connection:
+                yield connection
+        finally:
+            self._lock.release()
 
     def _check_file(self) -> None:
         if self._identity is not None:
@@ -331,6 +361,8 @@ class Store:
     def _reported(self) -> Iterator[None]:
         try:
             yield
+        except PoolTimeoutError:
+            raise StoreError(f"{self.name}: too many reads at once. Try again.") from None
         except DBAPIError as error:
             if getattr(error.orig, "sqlstate", None) in ROLLED_BACK:
                 raise _TryAgainError from None

@@ -18,6 +18,7 @@ from probeval.campaign.events import Question, comparison
 from probeval.web.assessors import Assessor
 from probeval.web.comparisons import Words, answer_words, docs_of, relevant_words, shown_sides
 from probeval.web.judging import grade_buttons, shown_document
+from probeval.web.threads import run_writing
 
 if TYPE_CHECKING:
     from probeval.campaign import Adjudicated, ComparisonAdjudicated, State
@@ -70,7 +71,7 @@ class AdjudicationPage:
                 return self.page("case.html", person, following, notice="Settled.")
             return RedirectResponse("/adjudicate" if following is None else address(following), 303)
 
-        return await run_in_threadpool(run)
+        return await run_writing(run)
 
     def page(self, template: str, person: Assessor, asked: Question | None, notice: str = "") -> Response:
         """The page, or the part of it that changes."""

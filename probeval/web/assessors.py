@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import secrets
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -69,13 +68,14 @@ class Roster:
     campaign
         The campaign, or the study.
     alone
-        The only user, who needs no session: for one person on their own machine.
+        The only user, who needs no session: for one person on their own machine. Forms are marked by a secret of the
+        store, so a page that is open goes on after a restart.
     """
 
     def __init__(self, campaign: Opened, *, alone: str | None = None) -> None:
         self._campaign = campaign
         name = None if alone is None else as_name(alone, "an assessor")
-        self.alone = None if name is None else Assessor(name, secrets.token_urlsafe(32), Role.owner)
+        self.alone = None if name is None else Assessor(name, campaign.form_secret(), Role.owner)
 
     def find(self, secret: str) -> Assessor | None:
         """The person with this session, or None; always the only user, if there is one."""
@@ -95,12 +95,13 @@ class Roster:
         """Whether there was such a session, which may have ended since: then it is no guess."""
         return digest_token(secret) in self._campaign.known_state.access.sessions
 
-    def exchange(self, token: str) -> tuple[Assessor, float] | None:
-        """Sign in: the person with a session, and its length in seconds; None if the token is not valid."""
-        people = self._campaign.people
-        if not people.may_sign_in(token):  # a guess writes nothing
-            return None
-        session, secret = people.sign_in(token)
+    def invites(self, token: str) -> bool:
+        """Whether a token is valid now; a guess writes nothing."""
+        return self._campaign.people.may_sign_in(token)
+
+    def exchange(self, token: str) -> tuple[Assessor, float]:
+        """Sign in with a valid token: the person with a session, and its length in seconds."""
+        session, secret = self._campaign.people.sign_in(token)
         return Assessor(session.by, secret), session.until - session.time
 
     def end(self, person: Assessor) -> None:

@@ -181,6 +181,13 @@ class Connection(H11Protocol):
         if self.transport is not None:
             super().connection_lost(exc)
 
+    def shutdown(self) -> None:
+        """The server ends: a request that is not here yet, and a client that does not read, are not waited for."""
+        is_answered = self.cycle is None or self.cycle.response_complete
+        super().shutdown()
+        if self.waits and not is_answered:
+            self.abort()
+
     def _begin_limit(self) -> None:
         self._limit = self.loop.call_later(self._settings.patience, self.abort)
 

@@ -23,6 +23,7 @@ from probeval.errors import ProbevalError
 from probeval.web.assessors import Assessor, Roster
 from probeval.web.forms import own_form, read_form
 from probeval.web.guard import Limiter, network_of
+from probeval.web.threads import run_writing
 
 __all__ = ["COOKIE", "Entry", "Guesses", "SignInPages", "signed_in", "who_sent"]
 
@@ -203,8 +204,9 @@ class SignInPages:
         response = RedirectResponse("/", 303)
         if self._roster.alone is not None:
             return response
-        look = partial(self._guesses.attempt, address_of(request), partial(self._roster.exchange, token))
-        found = await run_in_threadpool(look)
+        look = partial(self._guesses.attempt, address_of(request), lambda: self._roster.invites(token) or None)
+        known = await run_in_threadpool(look)
+        found = await run_writing(lambda: self._roster.exchange(token)) if known else None
         if found is None:
             wrong = "This token is unknown, has expired or was revoked. Ask the owner for another link."
             return self.sign_in(request, wrong=wrong, code=401)
@@ -216,7 +218,7 @@ class SignInPages:
         """End the session."""
         person = signed_in(request)
         await own_form(request, person)
-        await run_in_threadpool(self._roster.end, person)
+        await run_writing(lambda: self._roster.end(person))
         response = RedirectResponse("/login", 303)
         response.delete_cookie(COOKIE, **self._cookie(request))
         return response

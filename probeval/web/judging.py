@@ -20,6 +20,7 @@ from probeval.web.comparisons import answer_words, docs_of, shown_sides
 from probeval.web.documents import Document
 from probeval.web.forms import Form
 from probeval.web.highlight import mark_terms
+from probeval.web.threads import run_writing
 
 if TYPE_CHECKING:
     from probeval.web.site import Site
@@ -48,7 +49,7 @@ class JudgingPage:
         person = self.site.person_or_sign_in(request)
         if isinstance(person, Response):
             return person
-        tasks = await run_in_threadpool(self.site.campaign.next, person.name)
+        tasks = await run_writing(lambda: self.site.campaign.next(person.name))
         return await run_in_threadpool(self.page, "judge.html", person, tasks)
 
     async def judge(self, request: Request) -> Response:
@@ -123,7 +124,7 @@ class JudgingPage:
             shown = self.site.campaign.next(person.name) if tasks is None else tasks
             return self.answer(request, person, shown, notice)
 
-        return await run_in_threadpool(run)
+        return await run_writing(run)
 
     def answer(self, request: Request, person: Assessor, tasks: list[Task], notice: str) -> Response:
         """The part of the page that changes; without the script, a redirect to the page."""

@@ -23,6 +23,7 @@ from probeval.web.forms import Form
 from probeval.web.guard import Limiter
 from probeval.web.highlight import mark_terms
 from probeval.web.pages import Pages
+from probeval.web.threads import run_writing
 
 __all__ = ["ListPage", "study_application"]
 
@@ -138,7 +139,7 @@ class ListPage:
                 return RedirectResponse("/", 303)
             return self.page("list_task.html", person, self.study.next(person.name, again=again), notice)
 
-        return await run_in_threadpool(run)
+        return await run_writing(run)
 
     def page(self, template: str, person: Assessor, task: ListTask | None, notice: str = "") -> Response:
         """The page, or the part of it that changes."""

@@ -8,7 +8,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 
 import uvicorn
@@ -140,8 +140,7 @@ def _serve(
     if roster.alone is not None and not is_loopback(host):
         raise CampaignError(f"{host}: every assessor outside this machine needs a token. Invite them.")
     tls = _https(certificate, key) if certificate and key else None
-    listener = _listen(host, port)
-    try:
+    with _until_stopped(), closing(_listen(host, port)) as listener:
         hosts = {*LOOPBACK, *names, *(_own_names() if host in EVERYWHERE else [host])}
         with page(hosts) as app:
             config = ConnectionConfig(
@@ -158,10 +157,7 @@ def _serve(
             )
             shown = "127.0.0.1" if host in EVERYWHERE else f"[{host}]" if ":" in host else host
             ready(f"{'https' if tls else 'http'}://{shown}:{listener.getsockname()[1]}/")
-            with _until_stopped():
-                uvicorn.Server(config).run(sockets=[listener])
-    finally:
-        listener.close()
+            uvicorn.Server(config).run(sockets=[listener])
 
 
 def _without_repeats(tell: Callable[[str], object]) -> Callable[[str], object]:
@@ -194,12 +190,16 @@ def _https(certificate: Path, key: Path) -> ssl.SSLContext:
     """The settings of HTTPS with a certificate and its private key."""
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     try:
-        tls.load_cert_chain(certificate, key)
+        tls.load_cert_chain(certificate, key, _no_password)
     except (OSError, ValueError) as error:
         raise CampaignError(
             f"{certificate}: expected a certificate, and its private key in {key}, both as PEM: {error}."
         ) from None
     return tls
+
+
+def _no_password() -> str:
+    raise ValueError("the key has a password, so the server cannot start by itself; use a key without one")
 
 
 def _listen(host: str, port: int) -> socket.socket:

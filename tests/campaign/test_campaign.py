@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from probeval.campaign import Campaign, Judged, Leased, Setup
+from probeval.campaign import Campaign, Judged, Leased, Setup, candidates
 from probeval.campaign.snapshot import judgments_left, way_come
 from probeval.data import Collection, Scale, read_judgments
 from probeval.errors import CampaignError, MetricError, SatisfactionError, SelectionError
@@ -460,3 +460,21 @@ def test_a_log_without_predictions_is_read_and_has_nothing_to_audit(campaign, sm
     assert (older.audit, older.picks) == (None, ())
     assert older.queue == snapshot.queue
     assert type(snapshot).from_row(row).picks == snapshot.picks
+
+
+def test_pairs_without_a_grade_are_found_again_after_many_judgments_and_after_a_withdrawal(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+):
+    """A queue that leaves out what is judged: no pair that is open is missing from it."""
+    monkeypatch.setattr(candidates, "AGAIN", 3)
+    known, sizes = campaign._candidates(campaign.state), []
+    for turn in range(8):
+        (task,) = campaign.next("ann")
+        campaign.record("ann", task.query, task.doc, 1)
+        if turn == 5:
+            campaign.withdraw("ann")
+        state, queue = campaign.state, known.without_grade(campaign.state)
+        left = [pair for pair in known.popular.pairs if not state.given(pair)]
+        assert [pair for pair in queue.pairs if not state.given(pair)] == left
+        sizes.append(len(queue.pairs))
+    assert sizes[0] > sizes[-1]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import fields
 
 import numpy as np
@@ -9,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probeval.campaign import KINDS, Setup, State, fold
+from probeval.campaign import KINDS, Setup, State, fold, layers
 from probeval.campaign.codec import decode, encode
 from probeval.campaign.comparison_events import Compared, ComparisonAdjudicated, GoldOrdersChanged
 from probeval.campaign.events import (
@@ -101,9 +103,40 @@ def test_a_fold_in_parts_is_the_fold_of_the_whole_and_leaves_its_input_alone(log
     cut = data.draw(st.integers(0, len(log)))
     before = fold(State(), log[:cut])
     kept = _plain(before)
-    kept = {name: dict(value) if isinstance(value, dict) else value for name, value in kept.items()}
+    kept = {name: dict(value) if isinstance(value, Mapping) else value for name, value in kept.items()}
     assert _plain(fold(before, log[cut:])) == _plain(fold(State(), log))
     assert _plain(before) == kept
+
+
+@given(logs())
+def test_questions_answered_are_counted_by_assessor_and_query(log: list[Event]):
+    state = fold(State(), log)
+    expected = Counter((who, pair[0]) for pair in state.judged for who in {given.by for given in state.given(pair)})
+    assert {key: n for key, n in state.answered.items() if n} == expected
+
+
+CHANGES = st.lists(st.tuples(st.sampled_from(["set", "remove", "copy", "look"]), st.integers(0, 9)), max_size=60)
+
+
+@given(CHANGES)
+def test_layers_are_dicts_whose_copies_are_independent(changes: list[tuple[str, int]]):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(layers, "MOST", 4)
+        ours, plain = layers.Layers({0: -1, 5: -1}), {0: -1, 5: -1}
+        kept: list[tuple[layers.Layers[int, int], dict[int, int]]] = []
+        for at, (what, key) in enumerate(changes):
+            if what == "set":
+                ours[key] = plain[key] = at
+            elif what == "remove":
+                assert ours.pop(key, None) == plain.pop(key, None)
+            elif what == "look":
+                assert list(ours.items()) == list(plain.items())
+            else:
+                kept.append((ours, plain))
+                ours, plain = ours.copy(), plain.copy()
+            assert (len(ours), key in ours, ours.get(key)) == (len(plain), key in plain, plain.get(key))
+        for one, other in [*kept, (ours, plain)]:
+            assert list(one.items()) == list(other.items())  # in the same order, and as they were
 
 
 @given(logs())

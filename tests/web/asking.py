@@ -48,6 +48,10 @@ class Client:
         return self.ask("POST", path, given, urlencode(form).encode())
 
     def ask(self, method: str, path: str, headers: Mapping[str, str], body: bytes = b"") -> Answer:
+        return asyncio.run(self.answer(method, path, headers, body))
+
+    async def answer(self, method: str, path: str, headers: Mapping[str, str], body: bytes = b"") -> Answer:
+        """What comes back, for tests that send several requests at once."""
         own = {"host": self.host, "origin": f"{self.scheme}://{self.host}"}
         own |= {} if self.token is None else {"cookie": f"probeval={self.token}"}
         sent = [(k.lower().encode("latin-1"), v.encode("latin-1")) for k, v in {**own, **headers}.items() if v]
@@ -75,6 +79,6 @@ class Client:
         async def send(message: Message) -> None:
             told.append(message)
 
-        asyncio.run(self.app(scope, receive, send))
+        await self.app(scope, receive, send)
         head = {k.decode("latin-1"): v.decode("latin-1") for k, v in told[0]["headers"]}
         return Answer(told[0]["status"], head, b"".join(message.get("body", b"") for message in told[1:]))

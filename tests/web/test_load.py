@@ -12,8 +12,8 @@ import os
 import signal
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -117,38 +117,46 @@ class Crowd:
             return self._left >= 0
 
 
-def _leased_twice(campaign: Campaign) -> list[tuple[str, str]]:
-    """The pairs that two assessors had at once."""
-    held: dict[tuple[str, str], dict[str, float]] = {}
-    twice = []
-    for event in campaign.log():
-        if isinstance(event, Leased):
-            others = {who for who, until in held.get(event.pair, {}).items() if who != event.by and until > event.time}
-            twice += [event.pair] if others else []
-            held.setdefault(event.pair, {})[event.by] = event.until
-        elif isinstance(event, (Judged, Released, Skipped, Withdrawn)):
-            held.get(event.pair, {}).pop(event.by, None)
-    return twice
+class Ledger:
+    """The log as it grows: each look checks what is new.
 
+    Every acknowledged judgment is there, once; events are numbered without gaps; no pair is two people's at once, or
+    judged twice.
+    """
 
-def _check(campaign: Campaign, acknowledged: list[str]) -> list[Judged]:
-    """Every acknowledged judgment is in the log, once; no pair was two people's at once, or judged twice."""
-    log = campaign.log()
-    judged = [event for event in log if isinstance(event, Judged)]
-    assert [event.number for event in log] == list(range(1, len(log) + 1))
-    assert set(acknowledged) <= {event.token for event in judged}
-    assert not [name for name, times in Counter(event.token for event in judged).items() if times > 1]
-    assert not [pair for pair, times in Counter(event.pair for event in judged).items() if times > 1]
-    assert _leased_twice(campaign) == []
-    return judged
+    def __init__(self, campaign: Campaign) -> None:
+        self._campaign = campaign
+        self._number = 0
+        self._tokens: set[str | None] = set()
+        self._held: dict[tuple[str, str], dict[str, float]] = {}
+        self.judged: dict[tuple[str, str], Judged] = {}
+
+    def check(self, acknowledged: list[str]) -> None:
+        """Check the events since the last look, and that these judgments are in the log."""
+        for event in self._campaign.log(self._number):
+            assert event.number == self._number + 1
+            self._number = event.number
+            if isinstance(event, Leased):
+                held = self._held.setdefault(event.pair, {})
+                assert not [who for who, until in held.items() if who != event.by and until > event.time], event
+                held[event.by] = event.until
+            elif isinstance(event, (Judged, Released, Skipped, Withdrawn)):
+                self._held.get(event.pair, {}).pop(event.by, None)
+            if isinstance(event, Judged):
+                assert event.token not in self._tokens, event
+                assert event.pair not in self.judged, event
+                self._tokens.add(event.token)
+                self.judged[event.pair] = event
+        assert set(acknowledged) <= self._tokens
 
 
 def _judge_together(campaign: Campaign, server: Served, team: list[Assessor], n: int, pause: float) -> np.ndarray:
     crowd = Crowd(server.url, team, at_most=n, pause=pause)
     crowd.join()
     assert crowd.errors == []
-    judged = _check(campaign, crowd.acknowledged)
-    assert len(judged) == len(crowd.acknowledged) == n  # none lost, none doubled
+    ledger = Ledger(campaign)
+    ledger.check(crowd.acknowledged)
+    assert len(ledger.judged) == len(crowd.acknowledged) == n  # none lost, none doubled
     return 1000 * np.array(crowd.seconds)
 
 
@@ -215,6 +223,7 @@ def _kill_again_and_again(store: str, put: Put, times: int) -> int:
     roster, acknowledged = _roster(put, team), list[str]()
     collection = synthetic_campaign(rng, systems=12, queries=20 + times, depth=20, docs=60)
     with _create(store, collection) as campaign, Nursery() as nursery:
+        ledger = Ledger(campaign)
         for _ in range(times):
             server = nursery.start(store, "--assessor-file", roster)
             crowd = Crowd(server.url, team, at_most=40, pause=0.01)
@@ -226,11 +235,48 @@ def _kill_again_and_again(store: str, put: Put, times: int) -> int:
                 crowd.join()
             assert crowd.errors == []
             acknowledged += crowd.acknowledged
-            judged = _check(campaign, acknowledged)
-        print(f"{times} kills, {len(acknowledged)} acknowledged, all of them among the {len(judged)} in the log")
+            ledger.check(crowd.acknowledged)
+        Ledger(campaign).check(acknowledged)  # all of it once more
+        print(f"{times} kills, {len(acknowledged)} acknowledged, all of them among the {len(ledger.judged)} in the log")
     with closing(Store(store, read_only=True)) as whole:
         assert check_store(whole).faults == ()
     return len(acknowledged)
+
+
+def _made(store: Path, collection: Collection, events: int) -> None:
+    """A campaign with so many events: what twenty assessors did."""
+    with _create(str(store), collection) as campaign, ThreadPoolExecutor(20) as pool:
+
+        def work(who: str) -> None:
+            (task,) = campaign.next(who)
+            while campaign.known_state.number < events:
+                _, (task,) = campaign.record_and_next(who, task.query, task.doc, 1, token=f"{who} {task.doc}")
+
+        list(pool.map(work, [f"b{i:02d}" for i in range(20)] if events else []))
+
+
+@pytest.mark.validation
+def test_the_throughput_after_thirty_thousand_events(tmp_path: Path, serve: Callable[..., Served], put: Put):
+    """Two servers by turns, one with a long log: judgments in a second, by the median over turns."""
+    turns, n, team = 12, 300, _team(8)
+    roster = _roster(put, team)
+    collection = synthetic_campaign(np.random.default_rng(1), systems=12, queries=200, depth=40, docs=200)
+    servers = {}
+    for events in (0, 30_000):
+        _made(tmp_path / f"{events}.db", collection, events)
+        servers[events] = serve(tmp_path / f"{events}.db", "--assessor-file", roster)
+    rates: dict[int, list[float]] = {events: [] for events in servers}
+    for _ in range(turns):
+        for events, server in servers.items():
+            crowd = Crowd(server.url, team, at_most=n, pause=0.0)
+            assert crowd.began.wait(60), crowd.errors
+            began = time.perf_counter()
+            crowd.join()
+            rates[events].append(n / (time.perf_counter() - began))
+            assert crowd.errors == []
+    start, late = (float(np.median(rates[events])) for events in servers)
+    print(f"judgments in a second: {start:.0f} at the start, {late:.0f} after 30,000 events, ratio {late / start:.2f}")
+    assert late > 0.8 * start
 
 
 def _children(pid: int) -> set[int]:
