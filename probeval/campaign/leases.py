@@ -231,8 +231,10 @@ class _Search:
 
     def _is_new(self, question: Question) -> bool:
         """Whether it has no answer yet, and grades do not tell it."""
+        if self.state.given(question) or question in self.taken:
+            return False
         known = len(question) > 2 and all(self.state.has_grade((question[0], doc)) for doc in question[1:])
-        return not known and not self.state.given(question) and self._is_open(question)
+        return not known and self._is_open(question)
 
 
 def open_pairs(tasks: Sequence[Task], state: JudgingState) -> list[OpenPair]:

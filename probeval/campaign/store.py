@@ -39,6 +39,7 @@ from probeval.campaign.databases import (
 from probeval.campaign.events import Event
 from probeval.campaign.folding import fold
 from probeval.campaign.state import State
+from probeval.campaign.statements import EVENTS_FROM, HELD_CAMPAIGN, LAST_DIGEST, OTHER_SNAPSHOT, SCHEMA_VERSION
 from probeval.campaign.tables import (
     CAMPAIGN,
     EVENT,
@@ -203,11 +204,10 @@ class Store:
 
     def snapshot(self, campaign: int, other_than: tuple[int, float] | None = None) -> Mapping[str, Any] | None:
         """The latest snapshot, unless it is the one with this number and time."""
-        mine = (SNAPSHOT.c.campaign == campaign) & SNAPSHOT.c.body.is_not(None)
-        if other_than is not None:
-            mine &= (SNAPSHOT.c.number != other_than[0]) | (SNAPSHOT.c.time != other_than[1])
+        number, time = other_than or (-1, -1.0)
         with self._reading() as connection:
-            row = connection.execute(sa.select(SNAPSHOT).where(mine)).mappings().first()
+            given = {"campaign": campaign, "number": number, "time": time}
+            row = connection.execute(OTHER_SNAPSHOT, given).mappings().first()
             return None if row is None else {**row}
 
     def curve(self, campaign: int) -> list[dict[str, Any]]:
@@ -331,7 +331,7 @@ class Store:
         """A transaction on the store as it was opened; one that is deleted, replaced or migrated is not written to."""
         with self._transaction() as connection:
             self._check_file()
-            self._check_version(connection.execute(sa.select(VERSION.c.version)).scalar())
+            self._check_version(connection.execute(SCHEMA_VERSION).scalar())
             yield connection
         self._check_file()  # it may have gone in between: then the step is not acknowledged
 
@@ -365,12 +365,11 @@ class Store:
     @staticmethod
     def _hold(connection: sa.Connection, campaign: int) -> None:
         """Lock the campaign for writing (in SQLite the transaction already has)."""
-        connection.execute(sa.select(CAMPAIGN.c.id).where(CAMPAIGN.c.id == campaign).with_for_update())
+        connection.execute(HELD_CAMPAIGN, {"campaign": campaign})
 
     def _events(self, connection: sa.Connection, campaign: int, after: int) -> list[Event]:
         """The events after this number; an error if the log does not continue the one that was read before."""
-        mine = (EVENT.c.campaign == campaign) & (EVENT.c.number >= after)
-        rows = connection.execute(sa.select(EVENT).where(mine).order_by(EVENT.c.number)).mappings().all()
+        rows = connection.execute(EVENTS_FROM, {"campaign": campaign, "number": after}).mappings().all()
         number, digest = self._ends.get(campaign, (0, ""))
         if after and (not rows or rows[0]["number"] != after or (number == after and rows[0]["digest"] != digest)):
             raise StoreError(
@@ -399,8 +398,7 @@ class Store:
     @staticmethod
     def _add_events(connection: sa.Connection, campaign: int, events: Sequence[Event]) -> str:
         """Add events; the digest of the last one in the log."""
-        mine = sa.select(EVENT.c.digest).where(EVENT.c.campaign == campaign).order_by(EVENT.c.number.desc()).limit(1)
-        last = str(connection.execute(mine).scalar() or "")
+        last = str(connection.execute(LAST_DIGEST, {"campaign": campaign}).scalar() or "")
         if not events:
             return last
         rows = [encode(event) for event in events]

@@ -94,10 +94,9 @@ class Queue(Generic[P, T]):
         taken
             The pairs of the queue that assessors have taken.
         """
-        visits = self._visits(is_open, allowed, current, stay)
+        best = self._best_visit(is_open, allowed, current, stay)
         due = [at for at in self._due(taken) if allowed(self.topics[at]) and is_open(self.pairs[at])]
         here = [at for at in due if self.topics[at] == current]
-        best = min(visits, key=lambda visit: (-visit.rate, visit.first), default=None)
         if stay > 0 and best is not None and self.topics[best.first] == current:
             due = []  # the draws of other topics wait
         for at in (*here, *due):
@@ -108,31 +107,41 @@ class Queue(Generic[P, T]):
         self, is_open: Callable[[P], bool], topic: T, *, allowed: Callable[[T], bool] = lambda _: True, stay: float
     ) -> int:
         """Return the number of open pairs of a topic that are worth staying for, by the values of now."""
-        others = self._visits(is_open, lambda each: allowed(each) and each != topic, None, stay)
-        elsewhere = max((visit.rate for visit in others), default=0.0)
+        other = self._best_visit(is_open, lambda each: allowed(each) and each != topic, None, stay)
+        elsewhere = 0.0 if other is None else other.rate
         return sum(is_open(self.pairs[at]) and self.values[at] >= elsewhere for at in self._chosen.get(topic, ()))
 
     def topic_of(self, pair: P) -> T:
         """Return the topic of a pair of the queue."""
         return self._topic[pair]
 
-    def _visits(
+    def _best_visit(
         self, is_open: Callable[[P], bool], allowed: Callable[[T], bool], current: T | None, stay: float
-    ) -> list[_Visit]:
-        """Return the best visit to each topic that has open pairs."""
-        visits = []
-        for topic, positions in self._chosen.items():
-            first, n, total, rate = None, 0.0 if topic == current else stay, 0.0, 0.0
-            for at in positions if allowed(topic) else ():
-                if first is not None and self.values[at] <= rate:
-                    break  # values fall, and so does the mean from here on
-                if is_open(self.pairs[at]):
-                    first = at if first is None else first
-                    n, total = n + 1, total + self.values[at]
-                    rate = max(rate, total / n)
-            if first is not None:
-                visits.append(_Visit(first, rate))
-        return visits
+    ) -> _Visit | None:
+        """Return the visit that is worth most, the first of several; None without an open pair.
+
+        No visit is worth more per judgment than the best pair of its topic, so the search ends before most topics.
+        """
+        best = None
+        for bound, topic, positions in self._by_bound:
+            if best is not None and (-bound, positions[0]) > (-best.rate, best.first):
+                break
+            visit = self._visit(positions, is_open, 0.0 if topic == current else stay) if allowed(topic) else None
+            if visit is not None and (best is None or (-visit.rate, visit.first) < (-best.rate, best.first)):
+                best = visit
+        return best
+
+    def _visit(self, positions: Sequence[int], is_open: Callable[[P], bool], price: float) -> _Visit | None:
+        """Return the best visit to a topic with pairs at these positions; None if none of them is open."""
+        first, n, total, rate = None, price, 0.0, 0.0
+        for at in positions:
+            if first is not None and self.values[at] <= rate:
+                break  # values fall, and so does the mean from here on
+            if is_open(self.pairs[at]):
+                first = at if first is None else first
+                n, total = n + 1, total + self.values[at]
+                rate = max(rate, total / n)
+        return None if first is None else _Visit(first, rate)
 
     def _due(self, taken: int) -> list[int]:
         return [at for at, due in self.draws.items() if due <= taken]
@@ -154,6 +163,12 @@ class Queue(Generic[P, T]):
             if self.due[at] is None:
                 out.setdefault(topic, []).append(at)
         return out
+
+    @cached_property
+    def _by_bound(self) -> list[tuple[float, T, list[int]]]:
+        """The value of the best pair of each topic, the topic and its positions; the best first."""
+        bounds = [(max(self.values[at] for at in own), topic, own) for topic, own in self._chosen.items()]
+        return sorted(bounds, key=lambda each: (-each[0], each[2][0]))
 
 
 def deal(sizes: Mapping[T, int], assessors: Sequence[str], owners: Mapping[T, str] | None = None) -> dict[T, str]:

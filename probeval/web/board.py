@@ -110,7 +110,8 @@ class Tally:
     def own(self, assessor: str) -> tuple[int, Judged | Compared | None]:
         """The number of an assessor's judgments and answers that were not withdrawn, and the last of them."""
         with self._lock:
-            for event in self._campaign.log(self._number):
+            new = self._campaign.log(self._number) if self._campaign.known_state.number > self._number else []
+            for event in new:
                 self._number = event.number
                 if isinstance(event, Judged | Compared) and not event.source:
                     self._own.setdefault(event.by, {})[event.number] = event

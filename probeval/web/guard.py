@@ -80,6 +80,8 @@ class Limiter:
             return False
         if len(self._left) >= self.MOST:
             self._left = {k: kept for k, kept in self._left.items() if self._room(k, now) < self._burst}
+            if len(self._left) >= self.MOST:
+                self._left.pop(next(iter(self._left)))
         self._left[key] = left - 1, now
         return True
 

@@ -134,7 +134,7 @@ class JudgingPage:
 
     def page(self, template: str, person: Assessor, tasks: list[Task], notice: str = "") -> Response:
         """The judging page, or the part of it that changes."""
-        state, task = self.site.campaign.state, tasks[0] if tasks else None
+        state, task = self.site.campaign.known_state, tasks[0] if tasks else None  # read for this request already
         mine, last = self.site.tally.own(person.name)
         docs = () if task is None else (task.doc, task.other) if task.other else (task.doc,)
         pairs = [] if task is None else [(task.query, doc) for doc in docs]
@@ -173,7 +173,7 @@ class JudgingPage:
         person = self.site.person(request)
 
         def strip() -> Response:
-            state, (mine, _) = self.site.campaign.state, self.site.tally.own(person.name)
+            state, (mine, _) = self.site.campaign.known_state, self.site.tally.own(person.name)
             return self.site.render("progress.html", person, **self.site.standing(person, state, mine))
 
         return await run_in_threadpool(strip)

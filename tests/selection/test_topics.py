@@ -46,6 +46,26 @@ def test_a_switch_must_pay_its_price():
     assert judged(queue, 4, 10) == ["a1", "a2", "a3", "b1"]
 
 
+@given(
+    st.dictionaries(st.sampled_from("abcdef"), st.lists(st.integers(0, 5), min_size=1, max_size=6), min_size=1),
+    st.sampled_from([0.0, 0.5, 1.0, 3.0]),
+    st.sampled_from([None, "a", "b"]),
+    st.data(),
+)
+def test_the_best_visit_is_the_best_of_all(values, stay, current, data):
+    """The search ends early; a look at every visit to every topic finds the same."""
+    queue = queue_of({topic: sorted(map(float, each), reverse=True) for topic, each in values.items()})
+    left = data.draw(st.sets(st.sampled_from(queue.pairs)))
+    found = queue.next(left.__contains__, current=current, stay=stay)
+    rates = []
+    for topic in values:
+        own = [at for at, pair in enumerate(queue.pairs) if pair[0] == topic and pair in left]
+        price = 0.0 if topic == current else stay
+        totals = np.cumsum([queue.values[at] for at in own])
+        rates += [(-max(totals / (price + 1 + np.arange(len(own)))), own[0])] if own else []
+    assert found == (queue.pairs[min(rates)[1]] if rates else None)
+
+
 def test_a_rich_topic_comes_before_one_with_a_single_good_pair():
     queue = queue_of({"a": [9, 1, 1], "b": [8, 8, 8]})
     assert judged(queue, 1, 0) == ["a1"]

@@ -195,6 +195,9 @@ def test_a_limiter_forgets_those_who_rest():
     now[0] = 10.0
     limiter.allows("one more")
     assert len(limiter._left) == 1
+    for i in range(limiter.MOST + 10):
+        limiter.allows(str(i))
+    assert len(limiter._left) == limiter.MOST
 
 
 @pytest.mark.parametrize("trick", TRICKS, ids=lambda t: t[:20].encode("ascii", "replace").decode())

@@ -8,6 +8,7 @@ it keeps is looked at.
 from __future__ import annotations
 
 import http.client
+import multiprocessing
 import os
 import signal
 import threading
@@ -194,6 +195,31 @@ def test_twenty_assessors_make_two_thousand_judgments(store: str, serve: Callabl
         _said("the owner's pages", watched)
         for times in (milliseconds, watched):
             assert not pause or np.percentile(times, 95) < 1000 * PATIENCE
+
+
+def _judge_apart(url: str, team: list[Assessor], n: int, pause: float) -> tuple[list[str], list[float], list[str]]:
+    """Judge together, in a process of its own that gives way to the server; requests, seconds and errors."""
+    os.nice(5)
+    crowd = Crowd(url, team, at_most=n, pause=pause)
+    crowd.join()
+    return crowd.acknowledged, crowd.seconds, [repr(error) for error in crowd.errors]
+
+
+@pytest.mark.validation
+@pytest.mark.parametrize("people", [20, 50])
+def test_assessors_who_take_half_a_second(tmp_path: Path, serve: Callable[..., Served], put: Put, people: int):
+    """The clients are in another process, so that the times are those of the server."""
+    team = _team(people)
+    collection = synthetic_campaign(np.random.default_rng(1), systems=12, queries=60, depth=20)
+    with _create(str(tmp_path / "store.db"), collection) as campaign:
+        server = serve(tmp_path / "store.db", "--assessor-file", _roster(put, team))
+        with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as apart:
+            acknowledged, seconds, errors = apart.submit(_judge_apart, server.url, team, 2000, PAUSE).result()
+        assert errors == []
+        assert len(_check(campaign, acknowledged)) == 2000
+        milliseconds = 1000 * np.array(seconds)
+        _said(f"{people} assessors, apart", milliseconds)
+        assert np.percentile(milliseconds, 95) < 1000 * PATIENCE
 
 
 @pytest.mark.validation
