@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from probeval.arrays import Ints
 from probeval.data.collection import Collection
 from probeval.data.scale import Scale
 from probeval.display import Brief
@@ -20,6 +21,7 @@ from probeval.relevance.answers.observations import observe
 from probeval.relevance.consensus import ConsensusDraws
 from probeval.relevance.distribution import Probabilities, RelevanceDistribution
 from probeval.relevance.effects.prior import HierarchicalPrior
+from probeval.relevance.effects.standards import Standards, sample_positions
 from probeval.relevance.inference.design import ModelDesign
 from probeval.relevance.inference.laplace import LaplacePosterior, fit_laplace
 from probeval.relevance.inference.posterior import Posterior
@@ -78,12 +80,34 @@ class Hierarchical(Brief):
         design = self.unlabelled(collection, depth=depth, scale=scale)
         if collection.labels is None or not distinguishes(collection.labels, design.pool):
             return design
+        at = sample_positions(len(design.pool.queries))
+        sample = design
+        if len(at) < len(design.pool.queries):
+            some = replace(collection, runs=collection.runs.at(at))
+            sample = self.unlabelled(some, depth=depth, scale=scale, standards=design.standards)
         with one_thread():
-            return with_labels(design, self.prior.observers, collection.labels, worth_factor=worth_factor)
+            return with_labels(
+                design, self.prior.observers, collection.labels, sample=sample, worth_factor=worth_factor
+            )
 
-    def unlabelled(self, collection: Collection, *, depth: int, scale: Scale | None = None) -> ModelDesign:
-        """Return the design of a campaign before its labels are seen."""
-        return ModelDesign.of(self.prior.with_stated(), collection, depth=depth, scale=collection.scale(scale))
+    def unlabelled(
+        self,
+        collection: Collection,
+        *,
+        depth: int,
+        scale: Scale | None = None,
+        standards: Standards | None = None,
+        positions: Ints | None = None,
+    ) -> ModelDesign:
+        """Return the design of a campaign, or of some of its queries, before its labels are seen."""
+        return ModelDesign.of(
+            self.prior.with_stated(),
+            collection,
+            depth=depth,
+            scale=collection.scale(scale),
+            standards=standards,
+            positions=positions,
+        )
 
     def infer(
         self,
