@@ -12,6 +12,7 @@ from probeval.api.fit import fit
 from probeval.api.gate import gate
 from probeval.api.gated import Gate
 from probeval.api.inputs import as_collection, select_model
+from probeval.api.partition import partition
 from probeval.api.plan import plan
 from probeval.api.report import report
 from probeval.api.reuse import Reuse, reuse, reuse_study
@@ -34,6 +35,7 @@ __all__ = [
     "gate",
     "gstudy",
     "next_pairs",
+    "partition",
     "plan",
     "report",
     "reuse",
