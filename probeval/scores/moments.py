@@ -109,9 +109,7 @@ def moments(
     return joint_of_moments(sum_moments(runs, relevance, metric, query_weights=query_weights), query_weights)
 
 
-def sum_moments(
-    runs: Runs, relevance: RelevanceDistribution, metric: Metric, *, query_weights: Floats
-) -> BlockMoments:
+def sum_moments(runs: Runs, relevance: RelevanceDistribution, metric: Metric, *, query_weights: Floats) -> BlockMoments:
     """Return the sums over some queries of the moments of their scores, computed by blocks."""
     weights, gains = metric.weights(relevance.scale, runs.depth), metric.gains(relevance.scale)
     # A block's scores, by draw, system and query, need less memory than its probabilities unless systems are many.

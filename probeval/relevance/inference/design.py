@@ -26,9 +26,9 @@ from probeval.features import FeatureName, feature_names
 from probeval.features.outputs import Retrievals
 from probeval.relevance.effects.effect import AUTHORITY, POPULARITY, CampaignView, Columns, Effect
 from probeval.relevance.effects.prior import HierarchicalPrior
-from probeval.relevance.effects.standards import Standards, TermUnits, sample_positions
 from probeval.relevance.inference.measured import MeasuredPrior
 from probeval.relevance.normal import Normal
+from probeval.relevance.standards import Standards, TermUnits, sample_positions
 
 if TYPE_CHECKING:
     from probeval.relevance.answers.fit import AnswerEvidence
@@ -45,7 +45,11 @@ def standards_of(prior: HierarchicalPrior, collection: Collection, *, depth: int
     view = CampaignView.of(some, depth=depth, scale=scale, correlated=prior.overlap)
     names = [FeatureName.parse(name) for name in feature_names((*prior.terms, POPULARITY, AUTHORITY))]
     depths = {name.depth or depth for name in names}
-    units = TermUnits.given(prior.standard) if prior.standard else TermUnits.of(view.features(prior.terms).design(prior.terms))
+    units = (
+        TermUnits.given(prior.standard)
+        if prior.standard
+        else TermUnits.of(view.features(prior.terms).design(prior.terms))
+    )
     return Standards(
         agreements={far: Retrievals(some.runs, view.runs.pool, far).agreement for far in depths},
         popularity=view.mean_popularity,

@@ -14,7 +14,7 @@ See Wilson et al. (2021) and docs/theory/hierarchical.md#matheron.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -68,6 +68,10 @@ class LaplaceDraws(Draws):
         for mode, mine in zip(modes, parts, strict=True):
             moved[:, mine] = solve_triangular(mode.schur.T, moved[:, mine], lower=False)
         return cls(problems, modes, parts, moved, rng.permutation(n), seed)
+
+    def of_campaign(self) -> LaplaceDraws:
+        """Return the draws of the campaign's parameters alone, for problems of queries without judgments."""
+        return replace(self, problems=(), modes=tuple(mode.of_campaign() for mode in self.modes))
 
     @property
     def n(self) -> int:

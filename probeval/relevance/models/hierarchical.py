@@ -21,13 +21,13 @@ from probeval.relevance.answers.observations import observe
 from probeval.relevance.consensus import ConsensusDraws
 from probeval.relevance.distribution import Probabilities, RelevanceDistribution
 from probeval.relevance.effects.prior import HierarchicalPrior
-from probeval.relevance.effects.standards import Standards, sample_positions
 from probeval.relevance.inference.design import ModelDesign
 from probeval.relevance.inference.laplace import LaplacePosterior, fit_laplace
 from probeval.relevance.inference.posterior import Posterior
 from probeval.relevance.models.base import Finding
 from probeval.relevance.observers.family import distinguishes
 from probeval.relevance.observers.measure import with_labels
+from probeval.relevance.standards import Standards, sample_positions
 from probeval.threads import one_thread
 
 __all__ = ["Hierarchical", "Inference"]
@@ -179,12 +179,16 @@ class Hierarchical(Brief):
     ) -> RelevanceDistribution:
         """Return the distribution of relevance under a posterior, from joint draws of its parameters."""
         design = posterior.design
-        n = min(self.draws, max(CELLS // max(len(design.pool), 1), LEAST_DRAWS))
+        n = self.number_of_draws(len(design.pool))
         with one_thread():
             draws: Probabilities = posterior.draw(n, rng)
             if collection.consensus:
                 draws = ConsensusDraws.of(posterior.draw(n, rng), collection.labels, design.scale)
             return RelevanceDistribution.of(design.pool, design.scale, draws, judgments=collection.judgments)
+
+    def number_of_draws(self, pairs: int) -> int:
+        """Return the number of posterior draws of a prediction for so many pairs."""
+        return min(self.draws, max(CELLS // max(pairs, 1), LEAST_DRAWS))
 
     def check(self) -> list[Finding]:
         """Return priors that are too wide to be informative."""

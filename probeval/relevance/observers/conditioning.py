@@ -21,7 +21,15 @@ from probeval.relevance.observers.levels import MISSING, Stacks
 from probeval.relevance.observers.prior import PAIR, ObserverPriors
 from probeval.relevance.observers.worth import LOGISTIC, TOGETHER, Worth
 
-__all__ = ["CampaignPrior", "LabelSums", "QueryLabels", "campaign_prior", "family_block", "measure_queries", "pair_scale"]
+__all__ = [
+    "CampaignPrior",
+    "LabelSums",
+    "QueryLabels",
+    "campaign_prior",
+    "family_block",
+    "measure_queries",
+    "pair_scale",
+]
 
 LEVEL = Normal(0.0, 3.0)  # the level of a family's labels, in their sds
 SUSPECTED = Normal(0.0, 0.5)  # a suspected bias, if there is one, in sds of the labels

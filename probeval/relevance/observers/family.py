@@ -122,9 +122,7 @@ class FamilyUnits:
         return Family(self.name, self.members, scores, extra, self.prior, self.level, self.unit)
 
 
-def family_units(
-    labels: LabelTable, pool: Pool, priors: ObserverPriors, *, counts: Floats
-) -> tuple[FamilyUnits, ...]:
+def family_units(labels: LabelTable, pool: Pool, priors: ObserverPriors, *, counts: Floats) -> tuple[FamilyUnits, ...]:
     """Return the families of observers with labels in a pool; columns without two different labels are left out.
 
     ``counts`` is the number of systems that retrieved each pair, shape (pair,).

@@ -144,9 +144,7 @@ class LabelledPart:
         These queries, the sample, tell at which mean logit grades have the level that labels suggest.
         """
         model = self.model
-        prior = campaign_prior(
-            self.stacks, self.reference, model.priors, self.families, setting, sums, model.direction
-        )
+        prior = campaign_prior(self.stacks, self.reference, model.priors, self.families, setting, sums, model.direction)
         level = suggested_level(self.families, setting)
         if level is None:
             return prior
