@@ -166,7 +166,9 @@ def check_model(model: Predicts) -> Hierarchical:
             "without partitions."
         )
     if model.inference != "laplace":
-        raise ModelError("A campaign in partitions is fitted by inference 'laplace': a sampler needs all pairs at once.")
+        raise ModelError(
+            "A campaign in partitions is fitted by inference 'laplace': a sampler needs all pairs at once."
+        )
     return model
 
 

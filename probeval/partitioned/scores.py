@@ -51,9 +51,7 @@ def kept_relevance(
     n = fit.model.model.number_of_draws(surveyed.pairs)
     with one_thread():
         drawn = fit.posterior.draw(n, stream(seed, Purpose.PREDICTION))
-        relevance = RelevanceDistribution.of(
-            design.pool, design.scale, drawn, judgments=surveyed.collection.judgments
-        )
+        relevance = RelevanceDistribution.of(design.pool, design.scale, drawn, judgments=surveyed.collection.judgments)
     plan = ScorePlan(
         drawn.of_campaign(),
         fit.campaigns,

@@ -99,7 +99,8 @@ class PartModel:
 
     def labelled(self, collection: Collection, design: ModelDesign) -> LabelledPart:
         """Return the labels of some queries."""
-        assert self.labels is not None and collection.labels is not None
+        assert self.labels is not None
+        assert collection.labels is not None
         return LabelledPart(self.labels, design, collection.labels.on(design.pool))
 
 

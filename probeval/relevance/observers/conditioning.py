@@ -1,7 +1,7 @@
 """Labels of any number of queries as information: on the campaign's parameters, and on each query's relevance.
 
-Labels of a query tell of no other query but through the campaign's parameters, so the information on these is a sum over
-queries (:class:`LabelSums`), in any order and in any parts. See docs/theory/observers.md#measured.
+Labels of a query tell of no other query but through the campaign's parameters, so the information on these is a sum
+over queries (:class:`LabelSums`), in any order and in any parts. See docs/theory/observers.md#measured.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def measure_queries(
             moved = labels.gain_times(a)
             width = rows.shape[2]
             t = np.concatenate([t - slope * moved[:, :, width:], -moved[:, :, :width]], axis=2)
-            k = labels.posterior()
+            k = labels.posterior(last=i == last)
         if not sums_only:
             offset[stack.pairs], response[stack.pairs] = m, t
             seen.append(SeenStack(stack.pairs, k))
