@@ -20,15 +20,16 @@ from probeval.api.inputs import (
     unanswered,
     unjudged,
 )
-from probeval.api.partitioned import Engine, as_partitions, evaluate_partitions, refuse_options, unfollowed
+from probeval.api.partitioned import as_partitions, check_engine, evaluate_partitions, refuse_options
 from probeval.api.users import as_goal_metric, as_rope
 from probeval.data import Collection, Scale, with_reference
 from probeval.data.collection import JUDGED
 from probeval.data.scale import Gain
-from probeval.errors import DataError, ModelError
+from probeval.errors import ModelError
 from probeval.metrics import AnyMetric
 from probeval.metrics.aggregates import check_aggregate
 from probeval.partitioned.fit import Follow
+from probeval.partitioned.state import Engine, unfollowed
 from probeval.relevance import Card, Hierarchical
 from probeval.relevance.models.base import Predicts
 from probeval.relevance.models.hierarchical import Inference
@@ -143,8 +144,7 @@ def evaluate(
             mapping=mapping, seed=seed, engine=Engine(jobs, scheduler, follow), note=note,
         )  # fmt: skip
         return replace(found, notes=tuple(notes))
-    if scheduler is not None:
-        raise DataError("A scheduler works on a campaign in partitions: make one by probeval convert --to partitions.")
+    check_engine(scheduler)
     collection = as_collection(
         runs,
         qrels=qrels,

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -17,49 +13,18 @@ from probeval.api.users import as_rope
 from probeval.data import Judgments, Scale, as_judgments, read_judgments
 from probeval.data.partitions import Partitions, is_partitioned, open_partitions
 from probeval.data.scale import Gain
-from probeval.errors import DataError, ScoreError
-from probeval.metrics import AnyMetric, Metric
-from probeval.parallel import Run, parallel
-from probeval.partitioned.fit import Follow, PartitionedFit, Surveyed, fit_parts, look
-from probeval.partitioned.scores import check_scoring, kept_relevance, score_parts
+from probeval.errors import DataError
+from probeval.metrics import Metric
+from probeval.partitioned.fit import Surveyed, fit_parts, look
+from probeval.partitioned.scores import check_scoring
+from probeval.partitioned.state import Engine, PartitionedState
 from probeval.relevance.models.hierarchical import Inference
-from probeval.relevance.online import OnlineModel, Prediction
-from probeval.scores import Scores
-from probeval.scores.evaluate import as_metric
-from probeval.selection import Judging, JudgingState, LabelsUsed, labels_of
+from probeval.relevance.online import OnlineModel
+from probeval.selection import Judging
 from probeval.selection.goals import Goal
 from probeval.selection.policies import as_policy
 
-__all__ = ["Engine", "PartitionedEvaluation", "as_partitions", "evaluate_partitions", "refuse_options", "unfollowed"]
-
-
-def unfollowed(work: Sequence[Any], _: str) -> Iterable[Any]:
-    """Return work as it is."""
-    return work
-
-
-@dataclass(frozen=True)
-class Engine:
-    """Where the work on partitions is done, and what wraps it while it goes on.
-
-    Parameters
-    ----------
-    jobs
-        The number of processes here; one per core by default.
-    scheduler
-        The address of a Dask scheduler, in place of local processes.
-    follow
-        Wraps the partitions while they are worked on, with a title.
-    """
-
-    jobs: int | None = None
-    scheduler: str | None = None
-    follow: Follow = unfollowed
-
-    def start(self) -> AbstractContextManager[Run[Any]]:
-        """Return a context in which work is done in parallel."""
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        return parallel(self.jobs or cores, self.scheduler)
+__all__ = ["as_partitions", "check_engine", "evaluate_partitions", "refuse_options"]
 
 
 def as_partitions(runs: Any) -> Partitions | None:
@@ -83,58 +48,10 @@ def refuse_options(given: Mapping[str, Any]) -> None:
             )
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class PartitionedEvaluation(Evaluation):
-    """The evaluation of a campaign in partitions.
-
-    Scores, ranking and comparisons are of all queries. The state holds the queries in memory, judged ones and a sample:
-    the next pairs to judge are chosen among theirs.
-
-    Parameters
-    ----------
-    whole
-        The scores over all queries.
-    fit
-        The model, with the partitions.
-    engine
-        Where partitions are worked on.
-    """
-
-    whole: Scores | None = None
-    fit: PartitionedFit | None = None
-    engine: Engine = Engine()
-
-    @property
-    def scores(self) -> Scores:
-        """The joint distribution of all systems' mean scores over all queries."""
-        assert self.whole is not None
-        return self.whole
-
-    @cached_property
-    def labels(self) -> LabelsUsed:
-        """The sources of labels: known to the model or new, their share of the pool, their agreement with people."""
-        used, surveyed = labels_of(self.state), self._fit.surveyed
-        shares = surveyed.labelled / max(surveyed.pairs, 1)
-        sources = (replace(s, labelled=float(share)) for s, share in zip(used.sources, shares, strict=True))
-        return replace(used, sources=tuple(sources))
-
-    @property
-    def _fit(self) -> PartitionedFit:
-        assert self.fit is not None
-        return self.fit
-
-    def by(self, metric: AnyMetric, *, depth: int | None = None) -> Evaluation:
-        """The same campaign evaluated by another measure, of the same depth."""
-        judging, measure = self.state.judging, as_metric(metric)
-        wanted = depth or measure.cutoff or self._fit.surveyed.parts.depth
-        if wanted != judging.depth:
-            raise ScoreError(
-                f"{measure} is of depth {wanted}, the campaign was read to depth {judging.depth}. Evaluate it apart."
-            )
-        state = replace(self.state, judging=replace(judging, metric=measure))
-        with self.engine.start() as run:
-            whole = _scores(self._fit, judging, measure, run, self.engine.follow)[0]
-        return replace(self, state=state, whole=whole)
+def check_engine(scheduler: str | None) -> None:
+    """Raise an error if a scheduler was named for runs that are not in partitions."""
+    if scheduler is not None:
+        raise DataError("A scheduler works on a campaign in partitions: make one by probeval convert --to partitions.")
 
 
 def evaluate_partitions(
@@ -158,7 +75,7 @@ def evaluate_partitions(
     seed: int = 0,
     engine: Engine,
     note: Note,
-) -> PartitionedEvaluation:
+) -> Evaluation:
     """Rank the systems of a campaign in partitions: see :func:`probeval.evaluate`."""
     found = check_scoring(metric, method=method, aggregate=aggregate, draws=draws)
     judgments = parts.read_judgments() if qrels is None else _judgments(qrels, scale)
@@ -182,23 +99,11 @@ def evaluate_partitions(
             rope=as_rope(rope, metric, choice.scale, mapping=mapping, say=note),
             seed=seed,
         )
-        whole, prediction = _scores(fit, judging, metric, run, engine.follow)
-    known = Judgments.none(judging.pool) if judgments is None else judgments
-    state = JudgingState(judging, known, prediction, len(known))
-    evaluation = PartitionedEvaluation(state, choice, level, whole=whole, fit=fit, engine=engine)
+        state = PartitionedState.of(judging, fit, engine, run)
+    evaluation = Evaluation(state, choice, level)
     for sentence in evaluation.labels.sentences():
         note(sentence)
     return evaluation
-
-
-def _scores(
-    fit: PartitionedFit, judging: Judging, metric: Metric, run: Run[Any], follow: Follow
-) -> tuple[Scores, Prediction]:
-    """Return the scores over all queries, and the prediction for those in memory."""
-    method = check_scoring(metric, method=judging.method, aggregate="mean", draws=judging.draws)
-    relevance, plan = kept_relevance(fit, metric, method=method, draws=judging.draws, seed=judging.seed)
-    scores = score_parts(fit, relevance, plan, target=judging.target, family=judging.family, run=run, follow=follow)
-    return scores, Prediction(relevance, fit.posterior)
 
 
 def _judgments(qrels: Any, scale: Scale | None) -> Judgments:

@@ -136,7 +136,7 @@ def fit_parts(
     some = some_queries(collection, surveyed.sample)
     with one_thread():
         standards = standards_of(prior, some, depth=depth, scale=scale)
-        common = PartModel(known, depth, scale, standards, None)
+        common = PartModel(known, depth, scale, standards, None, () if some.labels is None else some.labels.sources)
         sample = common.design(some, surveyed.kept[surveyed.sample])
         design = common.design(collection, surveyed.kept)
         if some.labels is not None and distinguishes(some.labels, sample.pool):

@@ -83,6 +83,8 @@ class PartModel:
         The constants of the campaign's design.
     labels
         The worth of labels; None without labels.
+    sources
+        The sources of labels that count.
     """
 
     model: Hierarchical
@@ -90,6 +92,7 @@ class PartModel:
     scale: Scale
     standards: Standards
     labels: LabelModel | None
+    sources: tuple[str, ...]
 
     def design(self, collection: Collection, positions: Ints) -> ModelDesign:
         """Return the design of some queries before their labels are seen."""
@@ -104,9 +107,9 @@ class PartModel:
         return LabelledPart(self.labels, design, collection.labels.on(design.pool))
 
 
-def chunks(parts: Partitions, i: int, depth: int, skip: Ints) -> Iterator[tuple[Collection, Ints]]:
+def chunks(parts: Partitions, i: int, model: PartModel, skip: Ints) -> Iterator[tuple[Collection, Ints]]:
     """Yield the queries of a partition in chunks, with their positions in the campaign, without those to skip."""
-    collection = parts.read(i, depth)
+    collection = parts.read(i, model.depth, sources=model.sources)
     start, n = int(parts.starts[i]), len(collection.runs.queries)
     positions = np.setdiff1d(np.arange(start, start + n), skip)
     for first in range(0, len(positions), CHUNK):
@@ -119,7 +122,7 @@ def add_labels(parts: Partitions, i: int, model: PartModel) -> list[LabelSums]:
     assert model.labels is not None
     out: list[LabelSums] = []
     with one_thread():
-        for collection, positions in chunks(parts, i, model.depth, np.empty(0, dtype=np.int64)):
+        for collection, positions in chunks(parts, i, model, np.empty(0, dtype=np.int64)):
             part = model.labelled(collection, model.design(collection, positions))
             sums = [part.measured(setting, sums_only=True).sums for setting in model.labels.settings]
             out = [a + b for a, b in zip(out, sums, strict=True)] if out else sums
@@ -166,7 +169,7 @@ def score_part(parts: Partitions, i: int, model: PartModel, plan: ScorePlan) -> 
     """Return the contribution of a partition's queries to the scores, from draws given labels; none is judged."""
     found, places = [], [np.empty(0, dtype=np.int64)]
     with one_thread():
-        for collection, positions in chunks(parts, i, model.depth, plan.done):
+        for collection, positions in chunks(parts, i, model, plan.done):
             relevance = unjudged_relevance(collection, positions, model, plan)
             found.append(score(collection, relevance, plan, positions))
             places.append(positions)
