@@ -89,7 +89,7 @@ def _version() -> str:
 
 
 def _on_dask(client: Any, work: Iterable[Callable[[], T]]) -> Iterator[T]:
-    """Yield the results of work on the workers of a scheduler, in order; what is left is cancelled at the end.
+    """Yield the results of work on the workers of a scheduler, in order; work that waits is cancelled at the end.
 
     The scheduler does the work of a worker that dies again on another one.
     """

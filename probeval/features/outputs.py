@@ -15,14 +15,14 @@ from probeval.data.pool import Pool
 from probeval.data.runs import Runs
 from probeval.errors import FeatureError
 
-__all__ = ["OUTPUTS", "Agreement", "Retrievals"]
+__all__ = ["OUTPUTS", "Retrievals", "SystemAgreement"]
 
 AGREED = 30  # steps of the power iteration
 EQUAL = 0.1  # the share of equal weights, so that a document that only odd systems retrieve has a finite logarithm
 
 
 @dataclass(frozen=True, eq=False)
-class Agreement:
+class SystemAgreement:
     """What features take from all queries at once.
 
     Parameters
@@ -56,7 +56,7 @@ class Retrievals:
     runs: Runs
     pool: Pool
     depth: int
-    common: Agreement | None = None
+    common: SystemAgreement | None = None
 
     @cached_property
     def rows(self) -> tuple[Ints, Ints, Ints, Ints]:
@@ -73,7 +73,7 @@ class Retrievals:
         return csr_array((np.ones(len(pair)), (pair, system)), shape=(len(self.pool), len(self.runs.systems)))
 
     @cached_property
-    def agreement(self) -> Agreement:
+    def agreement(self) -> SystemAgreement:
         """What features take from all queries."""
         if self.common is not None:
             return self.common
@@ -83,7 +83,7 @@ class Retrievals:
             weight = self.has.T @ (self.has @ weight)
             weight /= weight.sum()
         places = self.depth * n_systems * len(self.runs.queries)
-        return Agreement((1 - EQUAL) * weight + EQUAL / n_systems, len(self.pool) / places)
+        return SystemAgreement((1 - EQUAL) * weight + EQUAL / n_systems, len(self.pool) / places)
 
     def total(self, weight: Floats | None = None) -> Floats:
         """Return the sum of a weight over the retrievals of each pair (the count without a weight), shape (pair,)."""

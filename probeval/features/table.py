@@ -15,7 +15,7 @@ from probeval.data.scale import Scale
 from probeval.errors import FeatureError, ProbevalWarning
 from probeval.features.external import EXTERNAL, groups_in_queries
 from probeval.features.judged import JudgedFeatures, Neighbours
-from probeval.features.outputs import OUTPUTS, Agreement, Retrievals
+from probeval.features.outputs import OUTPUTS, Retrievals, SystemAgreement
 from probeval.features.spec import FeatureName, FeatureTable
 
 __all__ = ["compute_features", "judged_features", "mean_columns", "relevance_of"]
@@ -28,7 +28,7 @@ def compute_features(
     depth: int,
     scale: Scale | None = None,
     judged: JudgedFeatures | None = None,
-    common: Mapping[int, Agreement] | None = None,
+    common: Mapping[int, SystemAgreement] | None = None,
 ) -> FeatureTable:
     """Compute the named features of every pair in some system's top ``depth``.
 

@@ -21,6 +21,7 @@ from probeval.data.partitions import Partitions
 from probeval.data.scale import Scale
 from probeval.errors import ModelError
 from probeval.features import feature_names, needs
+from probeval.features.standards import sample_positions
 from probeval.parallel import Run
 from probeval.partitioned.joining import joined, some_queries
 from probeval.partitioned.tasks import PartModel, Survey, add_labels, survey
@@ -31,7 +32,6 @@ from probeval.relevance.models.hierarchical import Hierarchical
 from probeval.relevance.observers.conditioning import CampaignPrior, LabelSums
 from probeval.relevance.observers.family import distinguishes
 from probeval.relevance.observers.measure import LabelModel
-from probeval.relevance.standards import sample_positions
 from probeval.threads import in_order, one_thread
 
 __all__ = ["Follow", "PartitionedFit", "Surveyed", "fit_parts", "followed", "look"]

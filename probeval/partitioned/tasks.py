@@ -14,6 +14,7 @@ from probeval.arrays import Ids, Ints
 from probeval.data.collection import Collection
 from probeval.data.partitions import Partitions
 from probeval.data.scale import UNJUDGED, Scale
+from probeval.features.standards import Standards
 from probeval.metrics import Metric
 from probeval.partitioned.joining import some_queries
 from probeval.relevance.distribution import RelevanceDistribution
@@ -23,7 +24,6 @@ from probeval.relevance.inference.sampling import LaplaceDraws
 from probeval.relevance.models.hierarchical import Hierarchical
 from probeval.relevance.observers.conditioning import CampaignPrior, LabelSums
 from probeval.relevance.observers.measure import LabelledPart, LabelModel
-from probeval.relevance.standards import Standards
 from probeval.scores.draws import BlockScores, sum_draws
 from probeval.scores.evaluate import cut_lists
 from probeval.scores.moments import BlockMoments, sum_moments

@@ -11,8 +11,8 @@ import pytest
 import probeval
 from probeval.data import Collection, LabelTable, split, write_partitions
 from probeval.errors import ProbevalError
+from probeval.features import standards
 from probeval.partitioned import tasks
-from probeval.relevance import standards
 
 QUERIES, KEPT, JUDGED = 40, 12, 30
 SAME = {"rtol": 0, "atol": 1e-9}
@@ -95,9 +95,7 @@ def test_a_population_of_queries_and_a_second_measure(campaign, folders):
 
 
 def test_processes_give_the_same(folders):
-    same_scores(
-        probeval.evaluate(folders[3], "DCG@5", jobs=2), probeval.evaluate(folders[3], "DCG@5", jobs=1)
-    )
+    same_scores(probeval.evaluate(folders[3], "DCG@5", jobs=2), probeval.evaluate(folders[3], "DCG@5", jobs=1))
 
 
 def test_judgments_of_a_file_take_the_place_of_the_folder_s(campaign, folders):

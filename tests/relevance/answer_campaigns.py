@@ -9,8 +9,8 @@ import pandas as pd
 from scipy.special import expit
 
 from probeval.arrays import Floats
-from probeval.data.pool import QueryBlock
 from probeval.data import Collection, Judgments, Magnitudes, PairAnswers, Scale, as_answers, as_magnitudes
+from probeval.data.pool import QueryBlock
 from probeval.metrics import measure, parse
 from probeval.relevance import load_card, synthetic_campaign
 from probeval.relevance.answers.priors import relevance_before

@@ -19,11 +19,11 @@ from probeval.relevance.normal import Normal
 from probeval.relevance.nuts.label_gradient import JudgedLabels
 from probeval.relevance.nuts.label_normals import LabelledQueries, Setting
 from probeval.relevance.observers import conditioning
-from probeval.relevance.observers.levels import Stacks
 from probeval.relevance.observers.conditioning import LEVEL, LIKING, family_block, pair_scale
+from probeval.relevance.observers.levels import Stacks
 from probeval.relevance.observers.measure import LabelEvidence, measure_labels
-from probeval.relevance.observers.target import LevelTarget
 from probeval.relevance.observers.prior import PAIR
+from probeval.relevance.observers.target import LevelTarget
 from probeval.relevance.observers.worth import LOGISTIC, TOGETHER, Worth, joint_slope
 
 GRADED = Scale.graded(2)

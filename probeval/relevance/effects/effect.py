@@ -23,8 +23,8 @@ from probeval.data.runs import Runs
 from probeval.data.scale import Scale
 from probeval.display import Brief
 from probeval.features import FeatureTable, compute_features, feature_names
+from probeval.features.standards import Standards
 from probeval.relevance.normal import Normal
-from probeval.relevance.standards import Standards
 
 __all__ = ["CampaignView", "Columns", "Effect", "Scope", "Target"]
 

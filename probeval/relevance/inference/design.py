@@ -24,11 +24,11 @@ from probeval.data.scale import Scale
 from probeval.errors import ModelError
 from probeval.features import FeatureName, feature_names
 from probeval.features.outputs import Retrievals
+from probeval.features.standards import Standards, TermUnits, sample_positions
 from probeval.relevance.effects.effect import AUTHORITY, POPULARITY, CampaignView, Columns, Effect
 from probeval.relevance.effects.prior import HierarchicalPrior
 from probeval.relevance.inference.measured import MeasuredPrior
 from probeval.relevance.normal import Normal
-from probeval.relevance.standards import Standards, TermUnits, sample_positions
 
 if TYPE_CHECKING:
     from probeval.relevance.answers.fit import AnswerEvidence

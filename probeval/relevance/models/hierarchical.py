@@ -16,6 +16,7 @@ from probeval.data.collection import Collection
 from probeval.data.scale import Scale
 from probeval.display import Brief
 from probeval.errors import ModelError, did_you_mean
+from probeval.features.standards import Standards, sample_positions
 from probeval.relevance.answers.fit import fit_with_answers
 from probeval.relevance.answers.observations import observe
 from probeval.relevance.consensus import ConsensusDraws
@@ -27,7 +28,6 @@ from probeval.relevance.inference.posterior import Posterior
 from probeval.relevance.models.base import Finding
 from probeval.relevance.observers.family import distinguishes
 from probeval.relevance.observers.measure import with_labels
-from probeval.relevance.standards import Standards, sample_positions
 from probeval.threads import one_thread
 
 __all__ = ["Hierarchical", "Inference"]

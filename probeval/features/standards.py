@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from probeval.arrays import Floats, Ints, frozen
-from probeval.features.outputs import Agreement
+from probeval.features.outputs import SystemAgreement
 
 __all__ = ["SAMPLE", "Standards", "TermUnits", "sample_positions"]
 
@@ -43,7 +43,7 @@ class TermUnits:
     taken
         The coefficients of the earlier standardised terms that are subtracted from each, shape (term, term).
     size
-        The standard deviation of what is left, shape (term,); infinite for a term that tells no pair from another.
+        The standard deviation of the remainder, shape (term,); infinite for a term that tells no pair from another.
     """
 
     centre: Floats
@@ -113,7 +113,7 @@ class Standards:
         The units of the terms.
     """
 
-    agreements: Mapping[int, Agreement]
+    agreements: Mapping[int, SystemAgreement]
     popularity: float
     overlap: Floats | None
     units: TermUnits
