@@ -31,9 +31,7 @@ def main() -> int:
     asked = options()
     limits, found = Limits(asked.seconds, asked.gigabytes), []
     print(f"{growth.METRIC}, memory limit of a worker {asked.memory}")
-    print(
-        f"{'engine':<16}{'queries':>10}{'pairs':>12}{'partitions':>11}{'seconds':>10}{'client':>10}  workers (megabytes)"
-    )
+    print(f"{'engine':<16}{'queries':>10}{'pairs':>12}{'partitions':>11}{'seconds':>10}{'client':>10}  workers, MB")
     with tempfile.TemporaryDirectory() as home:
         for folder in [Path(folder) for folder in asked.folder] or [written(Path(home), n) for n in asked.sizes]:
             found += measured(open_partitions(folder), asked.workers, asked.memory, limits, local=not asked.no_local)
