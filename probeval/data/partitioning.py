@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +23,9 @@ from probeval.data.observers import MOST_GRADE, describe_observer
 from probeval.data.partitions import FORMAT, MANIFEST, VERSION, Partition, PathName, arrow, label_columns
 from probeval.data.pool import Pool, QueryBlock
 from probeval.data.runs import Runs
-from probeval.errors import DataError
+from probeval.errors import DataError, ProbevalWarning
 
-__all__ = ["split", "write_partitions"]
+__all__ = ["range_starts", "split", "split_judgments", "split_labels", "write_partitions"]
 
 LEFT_OUT = ("metadata", "vectors", "answers", "magnitudes")  # parts of a collection that partitions do not hold
 
@@ -39,47 +41,52 @@ def split(collection: Collection, n: int) -> Iterator[Collection]:
     >>> [part.runs.queries.tolist() for part in split(Collection("mine", runs), 2)]
     [['q1'], ['q2', 'q3']]
     """
-    queries = collection.runs.queries
+    runs, labels, judgments = collection.runs, collection.labels, collection.judgments
+    starts = range_starts(runs.queries, n)
+    parts = zip(
+        (_without_unused(runs.part(block)) for block in _blocks(runs.pool, starts)),
+        repeat(None, n) if labels is None else split_labels(labels, starts),
+        repeat(None, n) if judgments is None else split_judgments(judgments, starts),
+        strict=True,
+    )
+    for lists, labelled, judged in parts:
+        yield replace(collection, runs=lists, labels=labelled, judgments=judged)
+
+
+def range_starts(queries: Sequence[str] | Ids, n: int) -> Ids:
+    """The first query of each of ``n`` ranges of queries in rising order, as equal in number as can be."""
     if not 1 <= n <= len(queries):
         raise DataError(f"the number of partitions must be from 1 to the number of queries, {len(queries)}; got {n}.")
-    cuts = [len(queries) * i // n for i in range(n + 1)]
-    between = [queries[at] for at in cuts[1:-1]]  # the first query of every part but the first
-    labels = None if collection.labels is None else _blocks(collection.labels.pool, between)
-    judged = None if collection.judgments is None else _blocks(collection.judgments.pool, between)
-    own = _blocks(collection.runs.pool, between)
-    for i in range(n):
-        yield replace(
-            collection,
-            runs=_without_unused(collection.runs.part(own[i])),
-            labels=None if labels is None else _labels_of(collection.labels, labels[i]),
-            judgments=None if judged is None else _judgments_of(collection.judgments, judged[i]),
-        )
+    return objects([queries[len(queries) * i // n] for i in range(n)])
 
 
-def _blocks(pool: Pool, between: list[str]) -> list[QueryBlock]:
-    """The pairs before, between and after some queries."""
-    at = [0, *np.searchsorted(pool.queries, objects(between)).tolist(), len(pool.queries)]
+def split_labels(labels: LabelTable, starts: Ids) -> Iterator[LabelTable]:
+    """The labels of each range of queries; those before the first range go with it."""
+    for block in _blocks(labels.pool, starts):
+        yield labels.rearranged(labels.pool.part(block), np.arange(block.pairs.start, block.pairs.stop))
+
+
+def split_judgments(judgments: Judgments, starts: Ids) -> Iterator[Judgments]:
+    """The judgments of each range of queries; those before the first range go with it."""
+    for block in _blocks(judgments.pool, starts):
+        part = judgments.take((judgments.pair >= block.pairs.start) & (judgments.pair < block.pairs.stop))
+        yield replace(part, pool=judgments.pool.part(block), pair=part.pair - block.pairs.start)
+
+
+def _blocks(pool: Pool, starts: Ids) -> list[QueryBlock]:
+    """The pairs of each range of queries."""
+    at = [0, *np.searchsorted(pool.queries, starts[1:]).tolist(), len(pool.queries)]
     pair = np.searchsorted(pool.query, at).tolist()
-    return [QueryBlock(slice(*at[i : i + 2]), slice(*pair[i : i + 2])) for i in range(len(at) - 1)]
+    return [QueryBlock(slice(*at[i : i + 2]), slice(*pair[i : i + 2])) for i in range(len(starts))]
 
 
 def _without_unused(runs: Runs) -> Runs:
     return replace(runs, pool=runs.pool.take(np.ones(len(runs.pool), dtype=bool)))
 
 
-def _labels_of(labels: LabelTable | None, block: QueryBlock) -> LabelTable:
-    assert labels is not None
-    return labels.rearranged(labels.pool.part(block), np.arange(len(labels.pool))[block.pairs])
-
-
-def _judgments_of(judgments: Judgments | None, block: QueryBlock) -> Judgments:
-    assert judgments is not None
-    inside = (judgments.pair >= block.pairs.start) & (judgments.pair < block.pairs.stop)
-    part = judgments.take(inside)
-    return replace(part, pool=judgments.pool.part(block), pair=part.pair - block.pairs.start)
-
-
-def write_partitions(collections: Iterable[Collection], folder: PathName) -> None:
+def write_partitions(
+    collections: Iterable[Collection], folder: PathName, *, observers: Mapping[str, Mapping[str, str]] | None = None
+) -> None:
     """Write collections with the queries of one campaign as a folder of partitions, one partition per collection.
 
     Each collection is written before the next is asked for, so that a campaign need not fit in memory. The folder
@@ -92,6 +99,8 @@ def write_partitions(collections: Iterable[Collection], folder: PathName) -> Non
         strings. :func:`split` makes them from one collection.
     folder
         A new or empty folder.
+    observers
+        Descriptions of the sources of labels, complete or not; what they lack is inferred from all labels.
     """
     target = Path(folder)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
@@ -110,7 +119,7 @@ def write_partitions(collections: Iterable[Collection], folder: PathName) -> Non
             campaign = campaign.after(collection)
         if not campaign.parts:
             raise DataError("there is nothing to write: no partition.", path=target)
-        write_bytes(home / MANIFEST, (json.dumps(campaign.manifest(), indent=1) + "\n").encode())
+        write_bytes(home / MANIFEST, (json.dumps(campaign.manifest(observers or {}), indent=1) + "\n").encode())
         if target.exists():
             target.rmdir()
         home.rename(target)
@@ -211,16 +220,21 @@ class _Campaign:
         file.parent.mkdir(exist_ok=True)
         parquet.write_table(pa.table(arrays), file, compression="zstd")
 
-    def manifest(self) -> dict[str, Any]:
+    def manifest(self, given: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
         """The manifest as plain data."""
         assert self.first is not None
         runs, labels = self.first.runs, self.first.labels
+        if given and labels is None:
+            raise DataError("observers describe labels, and there are none. Give labels too.")
+        unheard = [name for name in given if labels is not None and name not in labels.sources]
+        if unheard:
+            warnings.warn(f"Observers without labels: {', '.join(unheard)}.", ProbevalWarning, 3)
         sources = []
         for at, source in enumerate(() if labels is None else labels.sources):
             assert labels is not None
             parts = labels.probabilities.get(source)
             values = np.array([self.shown[at]]) if parts is None else parts
-            observer = describe_observer(source, values, labels.descriptions.get(source))
+            observer = describe_observer(source, values, given.get(source) or labels.descriptions.get(source))
             sources.append({**asdict(observer), "levels": None if parts is None else parts.shape[1]})
         return {
             "format": FORMAT,
