@@ -6,6 +6,7 @@ See docs/theory/scores.md#total.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -74,14 +75,10 @@ class BlockMoments(NamedTuple):
     @classmethod
     def added(cls, parts: Iterable[BlockMoments]) -> BlockMoments:
         """Return the contribution of several blocks, in the order of their queries."""
-        first, *others = parts
-        sums = [np.array(part) for part in first[:5]]
-        for other in others:
-            for total, part in zip(sums, other[:5], strict=True):
-                total += part
-        every = [first, *others]
-        means, variances = (np.concatenate([part[at] for part in every], axis=1) for at in (5, 6))
-        return cls(*sums, means, variances)
+        columns = list(zip(*parts, strict=True))
+        total, squared, given, crossed, across = (reduce(np.add, column) for column in columns[:5])
+        query_mean, query_variance = (np.concatenate(column, axis=1) for column in columns[5:])
+        return cls(total, squared, given, crossed, across, query_mean, query_variance)
 
 
 def list_weights(runs: Runs, weights: Floats) -> csr_array:
