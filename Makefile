@@ -43,6 +43,7 @@ bench: .venv/dev
 	$(BIN)/python tests/bench/scores.py
 	$(BIN)/python tests/bench/relevance.py
 	$(BIN)/python tests/bench/growth.py
+	$(BIN)/python -m tests.bench.on_dask
 	$(BIN)/python tests/bench/first_answer.py
 
 validate: .venv/dev

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
+from itertools import islice
 from typing import Any, TypeVar
 
 from probeval.errors import DataError
@@ -14,6 +17,8 @@ __all__ = ["Run", "parallel"]
 
 T = TypeVar("T")
 Run = Callable[[Iterable[Callable[[], T]]], Iterator[T]]
+AHEAD = 3  # pieces of work per thread of the workers that are handed out before their results are needed
+VERSION = "__import__('probeval').__version__"
 
 
 @contextmanager
@@ -35,19 +40,20 @@ def parallel(n_jobs: int, scheduler: str | None = None) -> Iterator[Run[Any]]:
     ...     list(run([lambda: 1, lambda: 2]))
     [1, 2]
     """
-    from joblib import Parallel, delayed, parallel_config
-
-    def carried(work: Iterable[Callable[[], Any]]) -> Iterator[Any]:
-        added = additions()
-        return (delayed(_do)(carry(piece, added)) for piece in work)
-
-    if scheduler is None and n_jobs == 1:
+    if scheduler is not None:
+        with _client(scheduler) as client:
+            _check_workers(client, scheduler)
+            yield partial(_on_dask, client)
+    elif n_jobs == 1:
         yield lambda work: (piece() for piece in work)
-    elif scheduler is None:
-        yield lambda work: iter(Parallel(n_jobs=n_jobs, return_as="generator")(carried(work)))
     else:
-        with _client(scheduler), parallel_config(backend="dask"):
-            yield lambda work: iter(Parallel()(carried(work)))
+        from joblib import Parallel, delayed
+
+        def carried(work: Iterable[Callable[[], Any]]) -> Iterator[Any]:
+            added = additions()
+            return (delayed(_do)(carry(piece, added)) for piece in work)
+
+        yield lambda work: iter(Parallel(n_jobs=n_jobs, return_as="generator")(carried(work)))
 
 
 def _client(scheduler: str) -> Any:
@@ -57,9 +63,70 @@ def _client(scheduler: str) -> Any:
     except ImportError:
         raise DataError("A scheduler needs Dask: pip install 'probeval[distributed]'.") from None
     try:
-        return distributed.Client(scheduler)
+        return distributed.Client(scheduler, set_as_default=False)
     except (OSError, ValueError):
         raise DataError(f"No Dask scheduler answers at {scheduler}. Start one, or work without a scheduler.") from None
+
+
+def _check_workers(client: Any, scheduler: str) -> None:
+    """Raise an error unless there are workers, and all have this version of the package."""
+    mine = _version()
+    found = client.run(eval, VERSION, on_error="return")
+    if not found:
+        raise DataError(f"The scheduler at {scheduler} has no workers. Start some: dask worker {scheduler}")
+    for worker, version in sorted(found.items()):
+        if isinstance(version, Exception):
+            raise DataError(f"The Dask worker {worker} has no probeval: install version {mine} there.")
+        if version != mine:
+            raise DataError(
+                f"The Dask worker {worker} has probeval {version}, this is {mine}. Install one version everywhere, and "
+                "start the workers again."
+            )
+
+
+def _version() -> str:
+    return str(import_module("probeval").__version__)
+
+
+def _on_dask(client: Any, work: Iterable[Callable[[], T]]) -> Iterator[T]:
+    """Yield the results of work on the workers of a scheduler, in order; work that waits is cancelled at the end.
+
+    The scheduler does the work of a worker that dies again on another one.
+    """
+    added, mine = additions(), _version()
+    waiting: deque[Any] = deque()
+    pieces = iter(work)
+    try:
+        while True:
+            ahead = AHEAD * max(sum(client.nthreads().values()), 1)
+            for piece in islice(pieces, max(ahead - len(waiting), 0)):
+                waiting.append(client.submit(_do_there, carry(piece, added), mine, pure=False))
+            if not waiting:
+                return
+            yield _result(waiting.popleft())
+    finally:
+        client.cancel(list(waiting))
+
+
+def _result(future: Any) -> Any:
+    """Return the result of a future, with a clear error if workers died of it again and again."""
+    try:
+        return future.result()
+    except import_module("distributed").KilledWorker:
+        raise DataError(
+            "Several Dask workers died of the same piece of work, most likely for want of memory. Give workers more "
+            "(dask worker --memory-limit), or make smaller partitions."
+        ) from None
+    except BaseException:
+        future.cancel()
+        raise
+
+
+def _do_there(work: Carried[T], version: str) -> T:
+    """Do work on a worker, unless it joined later with another version of the package."""
+    if _version() != version:
+        raise DataError(f"A Dask worker has probeval {_version()}, the work is of {version}. Install one version.")
+    return work()
 
 
 def _do(work: Carried[T]) -> T:

@@ -6,6 +6,7 @@ import zlib
 from enum import IntEnum
 
 import numpy as np
+from numpy.typing import NDArray
 
 __all__ = ["Purpose", "query_streams", "stream"]
 
@@ -48,12 +49,15 @@ def stream(seed: int, *keys: int | str) -> np.random.Generator:
     return np.random.default_rng([seed, *(zlib.crc32(k.encode()) if isinstance(k, str) else int(k) for k in keys)])
 
 
-def query_streams(seed: int, queries: slice) -> list[np.random.Generator]:
+def query_streams(seed: int, queries: slice | NDArray[np.int64]) -> list[np.random.Generator]:
     """Return one generator per query, so that draws do not depend on the size of query blocks.
+
+    ``queries`` are positions among all queries of the campaign.
 
     Examples
     --------
     >>> [g.random() for g in query_streams(7, slice(1, 3))] == [g.random() for g in query_streams(7, slice(0, 3))][1:]
     True
     """
-    return [stream(seed, query) for query in range(queries.start, queries.stop)]
+    positions = range(queries.start, queries.stop) if isinstance(queries, slice) else queries.tolist()
+    return [stream(seed, query) for query in positions]

@@ -13,6 +13,7 @@ from probeval.api.gate import gate
 from probeval.api.gated import Gate
 from probeval.api.inputs import as_collection, select_model
 from probeval.api.meta import meta_study
+from probeval.api.partition import partition
 from probeval.api.plan import plan
 from probeval.api.pools import pool_study
 from probeval.api.report import report
@@ -37,6 +38,7 @@ __all__ = [
     "gstudy",
     "meta_study",
     "next_pairs",
+    "partition",
     "plan",
     "pool_study",
     "report",

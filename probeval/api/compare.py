@@ -26,6 +26,7 @@ from probeval.api.inputs import (
     silent,
 )
 from probeval.api.model_comparisons import ModelComparisons
+from probeval.api.partitioned import as_partitions, check_engine
 from probeval.api.studies import is_score_table
 from probeval.api.tested import ComparisonTests, check_system, significant_by_bounds, significant_by_draws, tested
 from probeval.api.users import agreement_of, as_rope
@@ -34,6 +35,8 @@ from probeval.data.scale import Gain
 from probeval.display import Shown, View
 from probeval.errors import ReliabilityError, SatisfactionError
 from probeval.metrics import AnyMetric, Measured, Metric
+from probeval.partitioned.fit import Follow
+from probeval.partitioned.state import unfollowed
 from probeval.relevance import Card
 from probeval.relevance.models.base import Predicts
 from probeval.relevance.outside import OutsideModel
@@ -227,7 +230,10 @@ def compare(
     order: str = "trec_eval",
     target_accept: float | None = None,
     seed: int = 0,
+    jobs: int | None = None,
+    scheduler: str | None = None,
     progress: Progress = iter,
+    follow: Follow = unfollowed,
     say: Note = silent,
     expect: Expect = unannounced,
 ) -> SystemComparisons:
@@ -269,8 +275,8 @@ def compare(
     new_query
         Predict also the score on one new query, and users' satisfaction with it where that is known: two-sided and
         one-sided limits.
-    seed, progress, say, expect
-        As in :func:`probeval.evaluate`.
+    seed, jobs, scheduler, progress, follow, say, expect
+        As in :func:`probeval.evaluate`. A campaign in partitions is compared by a model.
 
     Examples
     --------
@@ -298,7 +304,19 @@ def compare(
         ties_up_to = as_rope(rope, mapping=mapping, say=note)
     elif metric is None:
         raise ReliabilityError("Runs need a measure, such as nDCG@10; a single table (.csv) is read as scores.")
+    elif (parts := as_partitions(source)) is not None:
+        if settings.asked or bayes or model == "none":
+            raise ReliabilityError("Tests need the scores of all queries in memory: a campaign in partitions has none.")
+        evaluation = evaluate(
+            parts, metric, qrels=qrels, metadata=metadata, labels=labels, observers=observers, preferences=preferences,
+            magnitudes=magnitudes, docs=docs, pool=pool, outside=outside, model=model, scale=scale, gain=gain,
+            depth=depth, draws=draws, level=level, rope=rope, mapping=mapping, seed=seed, jobs=jobs,
+            scheduler=scheduler, follow=follow, say=note,
+        )  # fmt: skip
+        check_system(against, evaluation.scores.systems)
+        return _by_model(ModelComparisons(evaluation, against), mapping, tuple(notes), new_query=new_query)
     else:
+        check_engine(scheduler)
         collection = as_collection(
             source, qrels=qrels, metadata=metadata, labels=labels, observers=observers, preferences=preferences,
             magnitudes=magnitudes, docs=docs, scale=as_scale(scale), order=order, progress=progress,

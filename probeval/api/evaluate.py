@@ -20,6 +20,7 @@ from probeval.api.inputs import (
     unanswered,
     unjudged,
 )
+from probeval.api.partitioned import as_partitions, check_engine, evaluate_partitions, refuse_options
 from probeval.api.users import as_goal_metric, as_rope
 from probeval.data import Collection, Scale, with_reference
 from probeval.data.collection import JUDGED
@@ -27,6 +28,8 @@ from probeval.data.scale import Gain
 from probeval.errors import ModelError
 from probeval.metrics import AnyMetric
 from probeval.metrics.aggregates import check_aggregate
+from probeval.partitioned.fit import Follow
+from probeval.partitioned.state import Engine, unfollowed
 from probeval.relevance import Card, Hierarchical
 from probeval.relevance.models.base import Predicts
 from probeval.relevance.models.hierarchical import Inference
@@ -68,7 +71,10 @@ def evaluate(
     mapping: str | None = None,
     order: str = "trec_eval",
     seed: int = 0,
+    jobs: int | None = None,
+    scheduler: str | None = None,
     progress: Progress = iter,
+    follow: Follow = unfollowed,
     say: Note = silent,
     expect: Expect = unannounced,
 ) -> Evaluation:
@@ -77,7 +83,8 @@ def evaluate(
     Parameters
     ----------
     runs, qrels, labels, observers, preferences, magnitudes, metadata, docs, pool, teams, order
-        Paths, frames, dicts or objects of other packages: see :func:`probeval.as_collection`.
+        Paths, frames, dicts or objects of other packages: see :func:`probeval.as_collection`. Or, for ``runs``, the
+        folder of a campaign in partitions, which has its own labels and judgments and is worked on in parts.
     metric
         The measure, such as ``nDCG@10``.
     outside
@@ -105,9 +112,12 @@ def evaluate(
         notice, by the published agreement of the measure, or by that of this name.
     seed
         The random seed; the same seed gives the same result.
-    progress, say, expect
-        Wraps the run files while they are read; receives remarks while the work goes on; receives an estimate of its
-        time once the files are read.
+    jobs, scheduler
+        For a campaign in partitions: the number of processes, by default one per core, or the address of a Dask
+        scheduler. The result is the same.
+    progress, follow, say, expect
+        Wraps the run files while they are read; wraps partitions while they are worked on, with a title; receives
+        remarks while the work goes on; receives an estimate of its time once the files are read.
 
     Examples
     --------
@@ -119,6 +129,22 @@ def evaluate(
     """
     measured, grades = as_metric(metric), as_scale(scale)
     notes, note = collect_notes(say)
+    parts = as_partitions(runs)
+    if parts is not None:
+        refuse_options(
+            {
+                "labels": labels, "observers": observers, "preferences": preferences, "magnitudes": magnitudes,
+                "metadata": metadata, "docs": docs, "pool": pool, "teams": teams, "outside": outside,
+                "reference": reference, "systems": None if systems == "all" else systems,
+            }
+        )  # fmt: skip
+        found = evaluate_partitions(
+            parts, measured, qrels=qrels, model=model, inference=inference, scale=grades, gain=gain, depth=depth,
+            target=target, method=method, family=family, draws=draws, aggregate=aggregate, level=level, rope=rope,
+            mapping=mapping, seed=seed, engine=Engine(jobs, scheduler, follow), note=note,
+        )  # fmt: skip
+        return replace(found, notes=tuple(notes))
+    check_engine(scheduler)
     collection = as_collection(
         runs,
         qrels=qrels,

@@ -118,11 +118,9 @@ class Evaluation(Shown):
 
         ``depth`` is the depth of the pool; by default the measure's cutoff, or the whole runs.
         """
-        judging, measure = self.state.judging, as_metric(metric)
-        wanted = depth or measure.cutoff or judging.collection.runs.depth
-        if wanted == judging.depth:
-            return replace(self, state=replace(self.state, judging=replace(judging, metric=measure)))
-        return replace(self, state=judging.to_depth(wanted, metric=measure).begin())
+        measure = as_metric(metric)
+        wanted = depth or measure.cutoff or self.state.judging.collection.runs.depth
+        return replace(self, state=self.state.by(measure, depth=wanted))
 
     def compare(self, a: str, b: str, *, rope: float | None = None) -> Comparison:
         """System ``a`` against system ``b``; differences up to ``rope``, by default that of the ranking, are ties."""
@@ -163,6 +161,7 @@ class Evaluation(Shown):
         options
             As in :meth:`probeval.relevance.Hierarchical.infer`: ``draws``, ``tune``, ``chains`` and others.
         """
+        self.state.check_whole("A posterior of all effects needs")
         judging = self.state.judging
         if not isinstance(judging.model, Hierarchical):
             raise ModelError(f"Only a hierarchical model has a posterior, and {self.choice.name} is none.")
@@ -214,6 +213,7 @@ class Evaluation(Shown):
         """
         from probeval.reports import ReportResults, report_evaluation
 
+        self.state.check_whole("A report needs")
         collection = self.state.judging.collection
         return report_evaluation(
             ReportResults.of(self.state, self.choice, level=self.level, mapping=mapping, agreement=agreement),

@@ -53,6 +53,7 @@ from probeval.scores.ideal import Ideal
 __all__ = [
     "Note",
     "Progress",
+    "are_paths",
     "as_collection",
     "as_scale",
     "collect_notes",
@@ -62,9 +63,11 @@ __all__ = [
     "read_labelled",
     "select_model",
     "silent",
+    "teams_beside",
     "unanswered",
     "unjudged",
     "with_observers",
+    "with_teams",
 ]
 
 Note = Callable[[str], None]
@@ -148,7 +151,7 @@ def as_collection(
     if pool is not None:
         collection = _widened(collection, _runs(pool, order, progress).runs)
     if teams is not None:
-        collection = replace(collection, runs=_with_teams(collection.runs, teams))
+        collection = replace(collection, runs=with_teams(collection.runs, teams))
     given: dict[str, Any] = {
         "judgments": _judgments(qrels, scale),
         "metadata": _table(metadata, Metadata, read_metadata, metadata_from_table),
@@ -179,7 +182,7 @@ def _check_match(collection: Collection, qrels: Any, labels: Any) -> None:
                 "no document in common, for the queries that are in both: the runs retrieved (query and document) "
                 f"{mine}, the {what} are of {theirs}"
             )
-        files = [file for file in (given if isinstance(given, (list, tuple)) else [given]) if _are_paths(file)]
+        files = [file for file in (given if isinstance(given, (list, tuple)) else [given]) if are_paths(file)]
         raise DataError(
             f"{differ}. The ids must be the same in both.", path=Path(files[0]) if len(files) == 1 else None
         )
@@ -248,7 +251,8 @@ def read_labelled(paths: Any) -> list[GradedLabels]:
     return [read_graded_labels(path) for path in ([paths] if isinstance(paths, (str, PathLike)) else paths)]
 
 
-def _are_paths(runs: Any) -> bool:
+def are_paths(runs: Any) -> bool:
+    """Whether runs are given as a path or several."""
     if isinstance(runs, (str, PathLike)):
         return True
     return isinstance(runs, Sequence) and bool(runs) and all(isinstance(run, (str, PathLike)) for run in runs)
@@ -257,7 +261,7 @@ def _are_paths(runs: Any) -> bool:
 def _runs(runs: Any, order: str, progress: Progress) -> Collection:
     if isinstance(runs, Collection):
         return runs
-    if _are_paths(runs):
+    if are_paths(runs):
         return _from_paths([runs] if isinstance(runs, (str, PathLike)) else list(runs), order, progress)
     return Collection("runs", as_runs(runs, order=order))
 
@@ -281,17 +285,22 @@ def _from_paths(paths: Sequence[str | PathLike[str]], order: str, progress: Prog
         if first in map(Path, paths) or error.path not in (None, first):  # one was read before it, or named
             raise
         raise DataError(f"{error} Is {first.parent} a folder of runs?") from None
-    beside = Path(paths[0]) if len(paths) == 1 else None
-    teams = None
-    if beside is not None and beside.is_dir():
-        teams = find(beside, "systems.tsv") or find(beside.resolve().parent, "systems.tsv")
+    teams = teams_beside(paths)
     return Collection(
-        name=beside.resolve().name if beside else "runs",
+        name=Path(paths[0]).resolve().name if len(paths) == 1 else "runs",
         runs=lists if teams is None else lists.with_teams(read_teams(teams)),
     )
 
 
-def _with_teams(runs: Runs, given: Any) -> Runs:
+def teams_beside(paths: Sequence[str | PathLike[str]]) -> Path | None:
+    """The ``systems.tsv`` in or beside a single folder of runs."""
+    folder = Path(paths[0]) if len(paths) == 1 else None
+    if folder is None or not folder.is_dir():
+        return None
+    return find(folder, "systems.tsv") or find(folder.resolve().parent, "systems.tsv")
+
+
+def with_teams(runs: Runs, given: Any) -> Runs:
     """The runs with their teams; some of the systems must have one."""
     path = Path(given) if isinstance(given, (str, PathLike)) else None
     if path is not None:

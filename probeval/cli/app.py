@@ -63,7 +63,7 @@ VERBS = {
     "judge": "Serve the judging page.",
     "users": "Ask users which of two lists is better.",
     "aggregate": "Aggregate crowd votes into grades.",
-    "convert": "Convert judgments for another tool.",
+    "convert": "Convert judgments for another tool, or runs to partitions.",
     "report": "Write a report as one HTML file.",
     "reuse": "Evaluate later systems with the judgments of a campaign.",
     "gate": "Decide whether a new system may replace a baseline.",

@@ -26,12 +26,14 @@ from probeval.cli.options import (
     OrderName,
     OutputFormat,
     Outside,
+    PartJobs,
     PoolPaths,
     PreferencesFile,
     Qrels,
     Quiet,
     Rope,
     ScaleName,
+    Scheduler,
     Seed,
 )
 from probeval.cli.output import Talk, check_picture, write_csv, write_json, write_pictures, write_table
@@ -163,6 +165,8 @@ def compare(
     ] = None,
     output_format: Format = OutputFormat.table,
     seed: Seed = 0,
+    jobs: PartJobs = None,
+    scheduler: Scheduler = None,
     quiet: Quiet = False,
 ) -> None:
     """Compare every pair of systems: which is better, by how much, and how sure that is.
@@ -223,7 +227,10 @@ def compare(
             depth=depth,
             order=order.value,
             seed=seed,
+            jobs=jobs,
+            scheduler=scheduler,
             progress=talk.progress,
+            follow=talk.track,
             say=talk,
             expect=talk.expect,
         )

@@ -17,11 +17,11 @@ __all__ = [
 
 
 def complete_convert() -> list[str]:
-    """Every format in which judgments are written."""
+    """Every format in which judgments are written, and that of campaigns in partitions."""
     from probeval.data import Judgments
     from probeval.data.formats import formats_of
 
-    return [name for name, known in formats_of(Judgments).items() if known.write is not None]
+    return [*(name for name, known in formats_of(Judgments).items() if known.write is not None), "partitions"]
 
 
 def complete_export() -> list[str]:

@@ -1,4 +1,4 @@
-"""``probeval convert``: judgments from the file of one tool to that of another."""
+"""``probeval convert``: judgments from the file of one tool to that of another; campaigns as partitions."""
 
 from __future__ import annotations
 
@@ -12,24 +12,48 @@ from probeval import api
 from probeval.api.inputs import as_scale
 from probeval.cli.completion import complete_convert, complete_judgments, complete_metric
 from probeval.cli.documents import ConvertDocument
-from probeval.cli.options import Format, OutputFormat, QueriesFile, Quiet, ScaleName, Seed
+from probeval.cli.options import (
+    Format,
+    Labels,
+    ObserversFile,
+    Order,
+    OrderName,
+    OutputFormat,
+    Qrels,
+    QueriesFile,
+    Quiet,
+    ScaleName,
+    Seed,
+    TeamsFile,
+)
 from probeval.cli.output import Talk, write
 from probeval.data import read_judgments, read_texts
 from probeval.data.files import write_bytes
 from probeval.data.judgments import RULES
+from probeval.errors import DataError
 
 __all__ = ["convert"]
 
+PARTITIONS = "partitions"  # a folder, where the other formats are the text of a file
+
 
 def convert(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Judgments, in any format that --qrels reads.")],
-    out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The output file.")],
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILES...",
+            help="Judgments, in any format that --qrels reads; partitions: TREC run files, globs, or a directory.",
+        ),
+    ],
+    out: Annotated[
+        Path, typer.Option("-o", "--out", metavar="FILE", help="The output file; partitions: the output folder.")
+    ],
     to: Annotated[
         str,
         typer.Option(
             "--to",
             metavar="FORMAT",
-            help="The format to write: qrels, quepid (a book) or rank-eval (a request).",
+            help="The format to write: qrels, quepid (a book), rank-eval (a request) or partitions (parquet).",
             autocompletion=complete_convert,
         ),
     ] = "qrels",
@@ -72,15 +96,53 @@ def convert(
             autocompletion=complete_metric,
         ),
     ] = None,
+    n_partitions: Annotated[
+        int | None,
+        typer.Option(
+            "--partitions",
+            min=1,
+            metavar="N",
+            help="partitions: how many; default: one per 500,000 retrieved documents.",
+        ),
+    ] = None,
+    qrels: Qrels = None,
+    labels: Labels = None,
+    observers: ObserversFile = None,
+    teams: TeamsFile = None,
+    order: Order = OrderName.trec_eval,
+    depth: Annotated[
+        int | None, typer.Option("--depth", min=1, help="partitions: the number of ranks; default: the whole run.")
+    ] = None,
     output_format: Format = OutputFormat.table,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Convert judgments from the format of one tool to that of another: TREC, Quepid, Label Studio, rank_eval.
+    """Convert judgments from one tool to another: TREC, Quepid, Label Studio, rank_eval; runs to partitions.
 
     Example: probeval convert annotations.json -o qrels.txt
     """
     talk = Talk(quiet=quiet)
+    if to == PARTITIONS:
+        written = talk.warned(
+            lambda: api.partition(
+                files,
+                out,
+                n_partitions,
+                qrels=qrels,
+                labels=labels,
+                observers=observers,
+                teams=teams,
+                order=order.value,
+                depth=depth,
+                progress=talk.progress,
+            )
+        )
+        talk(f"{len(written)} partitions, {written.n_queries:,} queries, {written.n_pairs:,} pairs.")
+        _show(out, to, sum(part.judgments for part in written.parts), len(written.assessors or ()), output_format)
+        return
+    if len(files) > 1:
+        raise DataError(f"expected one file of judgments, got {len(files)}. Convert one at a time.")
+    file = Path(files[0])
     texts = None if queries is None else read_texts(queries, "query")
     judgments = talk.warned(
         lambda: read_judgments(file, scale=as_scale(scale), file_format=kind, queries=texts),
@@ -98,10 +160,9 @@ def convert(
         metric=metric,
     )
     write_bytes(out, text.encode())
-    row: ConvertDocument = {
-        "file": str(out),
-        "format": to,
-        "judgments": len(judgments),
-        "assessors": len(judgments.assessors),
-    }
+    _show(out, to, len(judgments), len(judgments.assessors), output_format)
+
+
+def _show(out: Path, to: str, judgments: int, assessors: int, output_format: OutputFormat) -> None:
+    row: ConvertDocument = {"file": str(out), "format": to, "judgments": judgments, "assessors": assessors}
     write(pd.DataFrame([row]), row, output_format)

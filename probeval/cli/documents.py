@@ -204,7 +204,7 @@ class DemoDocument(TypedDict):
 
 
 class ConvertDocument(TypedDict):
-    """The file that judgments are written to, its format, and how many judgments and assessors it has."""
+    """The file or folder that is written, its format, and how many judgments and assessors it has."""
 
     file: str
     format: str

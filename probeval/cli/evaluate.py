@@ -34,6 +34,7 @@ from probeval.cli.options import (
     OrderName,
     OutputFormat,
     Outside,
+    PartJobs,
     PerQuery,
     PoolPaths,
     PreferencesFile,
@@ -43,6 +44,7 @@ from probeval.cli.options import (
     Rope,
     RunPaths,
     ScaleName,
+    Scheduler,
     Seed,
     SystemChoice,
     Systems,
@@ -128,6 +130,8 @@ def evaluate(
     ] = None,
     output_format: Format = OutputFormat.table,
     seed: Seed = 0,
+    jobs: PartJobs = None,
+    scheduler: Scheduler = None,
     quiet: Quiet = False,
 ) -> None:
     """Rank systems with no judgments, some, or all, and quantify the uncertainty of the ranking.
@@ -190,7 +194,10 @@ def evaluate(
             mapping=mapping,
             order=order.value,
             seed=seed,
+            jobs=jobs,
+            scheduler=scheduler,
             progress=talk.progress,
+            follow=talk.track,
             say=talk,
             expect=talk.expect,
         )

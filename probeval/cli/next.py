@@ -27,6 +27,7 @@ from probeval.cli.options import (
     OutFolder,
     OutputFormat,
     Outside,
+    PartJobs,
     PolicyName,
     PoolPaths,
     PreferencesFile,
@@ -37,6 +38,7 @@ from probeval.cli.options import (
     Rope,
     RunPaths,
     ScaleName,
+    Scheduler,
     Seed,
     Stop,
     ToolName,
@@ -83,6 +85,8 @@ def next_pairs(
     queries: QueriesFile = None,
     output_format: Format = OutputFormat.table,
     seed: Seed = 0,
+    jobs: PartJobs = None,
+    scheduler: Scheduler = None,
     quiet: Quiet = False,
 ) -> None:
     """Choose the pairs of query and document to judge next, given the judgments so far; show whether to stop.
@@ -119,7 +123,10 @@ def next_pairs(
             depth=depth,
             order=order.value,
             seed=seed,
+            jobs=jobs,
+            scheduler=scheduler,
             progress=talk.progress,
+            follow=talk.track,
             say=talk,
         )
     )

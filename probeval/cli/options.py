@@ -49,6 +49,7 @@ __all__ = [
     "OutFolder",
     "OutputFormat",
     "Outside",
+    "PartJobs",
     "PerQuery",
     "PolicyName",
     "PoolPaths",
@@ -233,6 +234,10 @@ Checkpoints = Annotated[
     str, typer.Option("--checkpoints", metavar="F,F,..", help="Shares of the pool to judge, in ascending order.")
 ]
 Jobs = Annotated[int, typer.Option("--jobs", min=1, help="The number of processes.")]
+PartJobs = Annotated[
+    int | None,
+    typer.Option("--jobs", min=1, help="The number of processes for a campaign in partitions; one per core."),
+]
 Scheduler = Annotated[
     str | None, typer.Option("--scheduler", metavar="ADDRESS", help="A Dask scheduler that distributes the work.")
 ]

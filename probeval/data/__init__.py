@@ -17,6 +17,8 @@ from probeval.data.judgments import Judgments
 from probeval.data.label_studio import read_annotations, read_label_studio
 from probeval.data.magnitudes import NUMBER_KINDS, Magnitudes, as_magnitudes, read_magnitudes
 from probeval.data.observers import ObserverSpec, describe_observer, read_observers
+from probeval.data.partitioning import split, write_partitions
+from probeval.data.partitions import Partition, Partitions, is_partitioned, open_partitions
 from probeval.data.pool import Pool
 from probeval.data.quepid import read_quepid
 from probeval.data.queries import as_query_weights, as_segments
@@ -47,6 +49,8 @@ __all__ = [
     "ObserverSpec",
     "OpenPair",
     "PairAnswers",
+    "Partition",
+    "Partitions",
     "Pool",
     "ReadOptions",
     "Runs",
@@ -62,6 +66,8 @@ __all__ = [
     "as_segments",
     "as_votes",
     "describe_observer",
+    "is_partitioned",
+    "open_partitions",
     "rank_eval_request",
     "read_annotations",
     "read_answers",
@@ -85,10 +91,12 @@ __all__ = [
     "read_umbrela",
     "read_votes",
     "register_format",
+    "split",
     "task_formats",
     "text_vectors",
     "with_reference",
     "write_campaign",
+    "write_partitions",
     "write_qrels",
     "write_run",
     "write_tasks",

@@ -8,15 +8,16 @@ import os
 import stat
 import tempfile
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, BinaryIO, cast
 
 from probeval.data.limits import most_bytes, refuse_size
 from probeval.errors import DataError
 
-__all__ = ["find", "first_bytes", "read_bytes", "run_files", "stem", "write_bytes"]
+__all__ = ["find", "first_bytes", "line_chunks", "opened", "read_bytes", "run_files", "stem", "write_bytes"]
 
 GZIP = b"\x1f\x8b"
 TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
@@ -81,6 +82,34 @@ def first_bytes(path: Path, n: int = HEAD) -> bytes:
         return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(data, n) if data.startswith(GZIP) else data
     except (OSError, zlib.error):
         return read_bytes(path)[:n]  # raises with the reason
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[IO[bytes]]:
+    """A text file, gzipped or plain, to be read bit by bit; errors as in :func:`read_bytes`."""
+    try:
+        with path.open("rb") as file:
+            zipped = file.read(len(GZIP)) == GZIP
+        with path.open("rb") as file:
+            yield cast("IO[bytes]", gzip.GzipFile(fileobj=file)) if zipped else file
+    except (EOFError, OSError, zlib.error):
+        read_bytes(path)  # raises with the reason
+        raise
+
+
+def line_chunks(path: Path, size: int) -> Iterator[bytes]:
+    """The text of a file in chunks of whole lines, of about ``size`` bytes each."""
+    rest = b""
+    with opened(path) as file:
+        while data := file.read(size):
+            end = data.rfind(b"\n") + 1
+            if end:
+                yield rest + data[:end]
+                rest = data[end:]
+            else:
+                rest += data
+    if rest:
+        yield rest
 
 
 def write_bytes(path: Path, data: bytes) -> None:

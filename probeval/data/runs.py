@@ -243,6 +243,21 @@ class Runs(Described):
             teams = (*(self.teams or self.systems), *(parts[1].teams or new))
         return Runs((*self.systems, *new), pool, pairs, scores, teams)
 
+    def at(self, queries: Ints) -> Runs:
+        """Return the lists of the queries at these positions, in rising order, on the pool of only their pairs.
+
+        >>> runs = Runs.rows(["a", "a", "b"], ["q1", "q2", "q2"], ["d1", "d2", "d3"])
+        >>> runs.at(np.array([1])).pool.to_frame().values.tolist()
+        [['q2', 'd2'], ['q2', 'd3']]
+        """
+        place = np.full(len(self.queries), -1)
+        place[queries] = np.arange(len(queries))
+        keep = place[self.pool.query] >= 0
+        kept = self.pool.take(keep)
+        pool = Pool(self.queries[queries], kept.docs, place[kept.query], kept.doc)
+        pairs = _moved(self.pairs[:, queries], np.where(keep, np.cumsum(keep) - 1, -1))
+        return replace(self, pool=pool, pairs=pairs, scores=self.scores[:, queries])
+
     def on(self, pool: Pool) -> Runs:
         """Return the same lists on another pool that contains all of their pairs."""
         if pool is self.pool:

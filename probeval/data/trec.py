@@ -17,7 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from probeval.arrays import Floats, Ints, objects
-from probeval.data.files import read_bytes, stem, write_bytes
+from probeval.data.files import line_chunks, read_bytes, stem, write_bytes
 from probeval.data.judgments import Judgments
 from probeval.data.pool import Pool
 from probeval.data.runs import Runs
@@ -32,12 +32,17 @@ __all__ = [
     "qrels_text",
     "read_qrels",
     "read_qrels_rows",
+    "read_run_chunks",
     "read_run_rows",
     "read_trec_runs",
+    "runs_of_rows",
     "write_qrels",
     "write_run",
 ]
 
+BY_RANK = ("score", "rank")  # the orders that use the submitted ranks
+CHUNK = 1 << 25  # bytes of a run read at a time, where it may be larger than memory
+LINE = re.compile(rb"^[^\s#]", re.MULTILINE)  # the start of a line that holds something
 BOM = b"\xef\xbb\xbf"
 SQLITE = b"SQLite format 3\0"  # the first bytes of a campaign store
 RUN = "query Q0 doc rank score tag"
@@ -76,18 +81,42 @@ def read_run_rows(path: Path, *, with_ranks: bool = False) -> RunRows:
     """Read a TREC run: lines of ``query Q0 doc rank score tag``, tabs or spaces, ``#`` comments, gzipped or not."""
     data = read_bytes(path)
     try:
-        columns = _columns(data, RUN, ("query", "doc", "score", *(["rank"] if with_ranks else [])))
-        ranks = _numbers(columns["rank"]) if with_ranks else None
-        return RunRows(columns["query"], columns["doc"], _numbers(columns["score"]), ranks)
+        return _run_rows(data, with_ranks)
     except ValueError:
         raise _first_fault(path, data, RUN, {"score": _number, **({"rank": _number} if with_ranks else {})}) from None
+
+
+def read_run_chunks(path: Path, *, with_ranks: bool = False) -> Iterator[RunRows]:
+    """The rows of a TREC run, some at a time, for files that are larger than memory."""
+    found = False
+    for data in line_chunks(path, CHUNK):
+        if not LINE.search(data):
+            continue  # comments or nothing
+        try:
+            yield _run_rows(data, with_ranks)
+            found = True
+        except ValueError:
+            read_run_rows(path, with_ranks=with_ranks)  # raises with the line
+            raise
+    if not found:
+        read_run_rows(path)  # raises with the reason
+
+
+def _run_rows(data: bytes, with_ranks: bool) -> RunRows:
+    columns = _columns(data, RUN, ("query", "doc", "score", *(["rank"] if with_ranks else [])))
+    ranks = _numbers(columns["rank"]) if with_ranks else None
+    return RunRows(columns["query"], columns["doc"], _numbers(columns["score"]), ranks)
 
 
 def read_trec_runs(
     files: Sequence[Path], *, order: str = "trec_eval", progress: Callable[[Sequence[Path]], Iterable[Path]] = iter
 ) -> Runs:
     """The runs of TREC files, one system per file, named by it."""
-    parts = [read_run_rows(path, with_ranks=order in ("score", "rank")) for path in progress(files)]
+    return runs_of_rows([read_run_rows(path, with_ranks=order in BY_RANK) for path in progress(files)], files, order)
+
+
+def runs_of_rows(parts: Sequence[RunRows], files: Sequence[Path], order: str) -> Runs:
+    """The runs of the rows of each file, which name the systems."""
     query, queries = numbered([rows.queries for rows in parts])
     doc, docs = numbered([rows.docs for rows in parts])
     system = np.repeat(np.arange(len(files)), [len(rows.scores) for rows in parts])

@@ -15,10 +15,26 @@ from probeval.data.pool import Pool
 from probeval.data.runs import Runs
 from probeval.errors import FeatureError
 
-__all__ = ["OUTPUTS", "Retrievals"]
+__all__ = ["OUTPUTS", "Retrievals", "SystemAgreement"]
 
 AGREED = 30  # steps of the power iteration
 EQUAL = 0.1  # the share of equal weights, so that a document that only odd systems retrieve has a finite logarithm
+
+
+@dataclass(frozen=True, eq=False)
+class SystemAgreement:
+    """What features take from all queries at once.
+
+    Parameters
+    ----------
+    weights
+        The weight of each system: the leading eigenvector of their agreement, and in part equal, shape (system,).
+    overlap
+        The number of pairs over that of places in the lists.
+    """
+
+    weights: Floats
+    overlap: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,11 +49,14 @@ class Retrievals:
         The pairs of interest: the pool of the runs' top ranks.
     depth
         The number of ranks to search.
+    common
+        What features take from all queries; by default from those of the runs.
     """
 
     runs: Runs
     pool: Pool
     depth: int
+    common: SystemAgreement | None = None
 
     @cached_property
     def rows(self) -> tuple[Ints, Ints, Ints, Ints]:
@@ -46,6 +65,25 @@ class Retrievals:
         pair = self.runs.pool.within(self.pool)[self.runs.pairs[system, query, rank]]
         inside = pair >= 0
         return system[inside], query[inside], rank[inside], pair[inside]
+
+    @cached_property
+    def has(self) -> csr_array:
+        """1 where a system retrieved a pair, shape (pair, system)."""
+        system, _, _, pair = self.rows
+        return csr_array((np.ones(len(pair)), (pair, system)), shape=(len(self.pool), len(self.runs.systems)))
+
+    @cached_property
+    def agreement(self) -> SystemAgreement:
+        """What features take from all queries."""
+        if self.common is not None:
+            return self.common
+        n_systems = len(self.runs.systems)
+        weight = np.full(n_systems, 1 / n_systems)
+        for _ in range(AGREED):
+            weight = self.has.T @ (self.has @ weight)
+            weight /= weight.sum()
+        places = self.depth * n_systems * len(self.runs.queries)
+        return SystemAgreement((1 - EQUAL) * weight + EQUAL / n_systems, len(self.pool) / places)
 
     def total(self, weight: Floats | None = None) -> Floats:
         """Return the sum of a weight over the retrievals of each pair (the count without a weight), shape (pair,)."""
@@ -73,20 +111,12 @@ def share_of_teams(seen: Retrievals) -> Floats:
 
 def authority(seen: Retrievals) -> Floats:
     """WSYS: the systems' weights are the leading eigenvector of their agreement, and in part equal."""
-    system, _, _, pair = seen.rows
-    n_systems = len(seen.runs.systems)
-    has = csr_array((np.ones(len(pair)), (pair, system)), shape=(len(seen.pool), n_systems))
-    weight = np.full(n_systems, 1 / n_systems)
-    for _ in range(AGREED):
-        weight = has.T @ (has @ weight)
-        weight /= weight.sum()
-    return np.asarray(has @ ((1 - EQUAL) * weight + EQUAL / n_systems))
+    return np.asarray(seen.has @ seen.agreement.weights)
 
 
 def overlap(seen: Retrievals) -> Floats:
     """OV."""
-    places = seen.depth * len(seen.runs.systems) * len(seen.runs.queries)
-    return np.full(len(seen.pool), len(seen.pool) / places)
+    return np.full(len(seen.pool), seen.agreement.overlap)
 
 
 def mean_rank(seen: Retrievals) -> Floats:

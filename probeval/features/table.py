@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from probeval.data.scale import Scale
 from probeval.errors import FeatureError, ProbevalWarning
 from probeval.features.external import EXTERNAL, groups_in_queries
 from probeval.features.judged import JudgedFeatures, Neighbours
-from probeval.features.outputs import OUTPUTS, Retrievals
+from probeval.features.outputs import OUTPUTS, Retrievals, SystemAgreement
 from probeval.features.spec import FeatureName, FeatureTable
 
 __all__ = ["compute_features", "judged_features", "mean_columns", "relevance_of"]
@@ -28,6 +28,7 @@ def compute_features(
     depth: int,
     scale: Scale | None = None,
     judged: JudgedFeatures | None = None,
+    common: Mapping[int, SystemAgreement] | None = None,
 ) -> FeatureTable:
     """Compute the named features of every pair in some system's top ``depth``.
 
@@ -43,6 +44,8 @@ def compute_features(
         The scale of the judgments; inferred by default.
     judged
         Running totals for judgment features, if the caller maintains them; computed here by default.
+    common
+        What features take from all queries, by the depth of the lists, if the collection is part of a larger one.
 
     Examples
     --------
@@ -61,8 +64,10 @@ def compute_features(
 
     def column(name: FeatureName) -> Floats:
         if name.stem in OUTPUTS:
-            seen = deep.setdefault(name.depth or depth, Retrievals(collection.runs, pool, name.depth or depth))
-            return OUTPUTS[name.stem](seen)
+            far = name.depth or depth
+            if far not in deep:
+                deep[far] = Retrievals(collection.runs, pool, far, None if common is None else common[far])
+            return OUTPUTS[name.stem](deep[far])
         if name.stem in EXTERNAL:
             return EXTERNAL[name.stem](collection, str(name.column), pool)
         assert judged is not None

@@ -12,12 +12,10 @@ its Cholesky factor, and the diagonal is 0. See docs/theory/observers.md#low-ran
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from probeval.arrays import Floats, Ints
 
@@ -154,33 +152,37 @@ class Covariances:
         """
         return NoisyObservation(self, slope, diagonal, factor)
 
-    def root_times(self, query: int, values: Floats) -> Floats:
-        r"""Return the Cholesky factor of one matrix times some columns, shape (pair, column).
+    def root_times(self, queries: Ints, values: Floats) -> Floats:
+        r"""Return the Cholesky factors of some matrices times some columns of each, shape (query, pair, column).
 
         With :math:`P_j` the covariance of the coefficients given the pairs before block :math:`j`, the factor has the
         blocks :math:`L_{jj}L_{jj}' = D_j + U_j P_j U_j'` and below them :math:`L_{ij} = U_i Q_j` with
         :math:`Q_j = P_j U_j' L_{jj}^{-\prime}`; then :math:`P_{j+1} = P_j - Q_j Q_j'`.
         """
+        factor = self.factor[queries]
         if not self._narrow:
-            return np.asarray(self.factor[query] @ values)
+            return np.asarray(factor @ values)
         out = np.empty_like(values)
-        before = np.zeros((self.factor.shape[2], values.shape[1]))
-        for mine, root, onward in self._root_blocks(query):
-            out[mine] = root @ values[mine] + self.factor[query, mine] @ before
-            before += onward @ values[mine]
+        n_pairs, n_columns = factor.shape[1:]
+        diagonal = self.diagonal[queries] + JITTER * self.variances[queries]
+        left = np.broadcast_to(np.eye(n_columns), (len(factor), n_columns, n_columns))
+        before = np.zeros((len(factor), n_columns, values.shape[2]))
+        for start in range(0, n_pairs, ROOT_BLOCK):
+            mine = slice(start, min(start + ROOT_BLOCK, n_pairs))
+            u = factor[:, mine]
+            forward = u @ left
+            square = forward @ u.transpose(0, 2, 1)
+            at = np.arange(mine.stop - start)
+            square[:, at, at] += diagonal[:, mine]
+            root = np.asarray(np.linalg.cholesky(square))
+            out[:, mine] = root @ values[:, mine]
+            if start:
+                out[:, mine] += u @ before
+            if mine.stop < n_pairs:
+                onward = np.linalg.solve(root, forward).transpose(0, 2, 1)
+                before = before + onward @ values[:, mine]
+                left = left - onward @ onward.transpose(0, 2, 1)
         return out
-
-    def _root_blocks(self, query: int) -> Iterator[tuple[slice, Floats, Floats]]:
-        """Yield the pairs of each block, :math:`L_{jj}` and :math:`Q_j`."""
-        left = np.eye(self.factor.shape[2])
-        diagonal = self.diagonal[query] + JITTER * self.variances[query]
-        for start in range(0, self.factor.shape[1], ROOT_BLOCK):
-            mine = slice(start, min(start + ROOT_BLOCK, self.factor.shape[1]))
-            u = self.factor[query, mine]
-            root = np.asarray(np.linalg.cholesky(u @ left @ u.T + np.diag(diagonal[mine])))
-            onward = np.asarray(solve_triangular(root, u @ left, lower=True).T)
-            yield mine, root, onward
-            left = left - onward @ onward.T
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,8 +204,10 @@ class NoisyObservation:
         r"""Return :math:`\lambda K V^{-1}` times values of the observation, shape (query, pair, column)."""
         return self.slope * self.prior.times(self.covariances.inverse.times(values))
 
-    def posterior(self) -> Covariances:
+    def posterior(self, *, last: bool = False) -> Covariances:
         r"""Return the covariances :math:`K - \lambda^2 K V^{-1} K` of the variables given the observation.
+
+        Before the last observation dependent columns are left out of the factor, which saves more than it costs.
 
         With :math:`x = Uz + e` and :math:`\epsilon = Fw + \delta`, the own parts :math:`e` given the coefficients have
         the share :math:`c = \lambda\,\text{Var}[e]\,/\,(\lambda^2\text{Var}[e] + \text{Var}[\delta])` of what the
@@ -219,7 +223,9 @@ class NoisyObservation:
         share = (self.slope * k.diagonal / v.diagonal)[..., None]
         moved = np.concatenate([(1 - self.slope * share) * k.factor, -share * self.factor], axis=2)
         factor = moved @ v._small_root.transpose(0, 2, 1)
-        return Covariances(k.diagonal * self.diagonal / v.diagonal, _without_null_directions(factor))
+        if not last or factor.shape[2] >= factor.shape[1]:
+            factor = _without_null_directions(factor)
+        return Covariances(k.diagonal * self.diagonal / v.diagonal, factor)
 
 
 def _without_null_directions(factor: Floats) -> Floats:

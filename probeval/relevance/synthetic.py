@@ -30,7 +30,7 @@ from probeval.relevance.effects.effect import CampaignView, Effect
 from probeval.relevance.effects.prior import HierarchicalPrior
 from probeval.relevance.inference.design import ModelDesign
 from probeval.relevance.normal import Normal
-from probeval.relevance.observers.measure import pair_scale
+from probeval.relevance.observers.conditioning import pair_scale
 from probeval.relevance.observers.prior import PAIR, ObserverPriors
 from probeval.relevance.observers.worth import LOGISTIC
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from probeval.arrays import Codes, Floats
+from probeval.arrays import Codes, Floats, Ints
 from probeval.data.pool import QueryBlock
 from probeval.data.runs import Runs
 from probeval.metrics import Lists, Metric
@@ -18,7 +18,7 @@ from probeval.scores.joint import Joint, expected_between
 from probeval.streams import query_streams
 from probeval.threads import in_order
 
-__all__ = ["BATCH", "draw_scores", "drawn_lists", "score_blocks"]
+__all__ = ["BATCH", "BlockScores", "draw_scores", "drawn_lists", "joint_of_draws", "score_blocks", "sum_draws"]
 
 BATCH = 4_000_000  # most grades at ranks in memory at once
 
@@ -108,6 +108,26 @@ class BlockScores:
         variance = np.maximum(second - first**2 / n, 0.0) / max(n - 1, 1)
         return cls(total, squared, products, origin + first / n, variance, np.concatenate(kept) if keep else None)
 
+    @classmethod
+    def added(cls, parts: Iterable[BlockScores]) -> BlockScores:
+        """Return the contribution of several blocks, in the order of their queries."""
+        first, *others = parts
+        total, squared, products = first.total.copy(), first.squared.copy(), first.products.copy()
+        for part in others:
+            total += part.total
+            squared += part.squared
+            products += part.products
+        every = [first, *others]
+        kept = [part.draws for part in every if part.draws is not None]
+        return cls(
+            total,
+            squared,
+            products,
+            np.concatenate([part.mean for part in every], axis=1),
+            np.concatenate([part.variance for part in every], axis=1),
+            np.concatenate(kept, axis=2) if kept else None,
+        )
+
 
 def draw_scores(
     runs: Runs,
@@ -128,32 +148,47 @@ def draw_scores(
         one = draw_scores(runs, relevance, metric, 1, rng, query_weights=query_weights, per_query=per_query)
         assert one.draws is not None
         return replace(one, draws=np.tile(one.draws, (n, 1)))
-    n_queries, seed = len(runs.queries), int(rng.integers(2**63))
+    seed, every = int(rng.integers(2**63)), np.arange(len(runs.queries))
+    sums = sum_draws(runs, relevance, metric, n, seed, every, query_weights=query_weights, per_query=per_query)
+    return joint_of_draws(sums, query_weights)
+
+
+def sum_draws(
+    runs: Runs,
+    relevance: RelevanceDistribution,
+    metric: Metric,
+    n: int,
+    seed: int,
+    positions: Ints,
+    *,
+    query_weights: Floats,
+    per_query: bool = False,
+) -> BlockScores:
+    """Return the sums over some queries of scores under ``n`` draws, computed by blocks.
+
+    ``positions`` are those of the queries in the campaign, by which each has its random stream, shape (query,).
+    """
 
     def score(block: QueryBlock) -> BlockScores:
-        streams = query_streams(seed, block.queries)
+        streams = query_streams(seed, positions[block.queries])
         mine = query_weights[block.queries]
         return BlockScores.of(runs.part(block), relevance.part(block), metric, n, streams, mine, keep=per_query)
 
-    n_systems = len(runs.systems)
-    draws, squared, products = *np.zeros((2, n, n_systems)), np.zeros((n_systems, n_systems))
-    means, variances, kept = [], [], []
-    for part in in_order(score, score_blocks(runs, relevance, n)):
-        draws += part.total / n_queries
-        squared += part.squared / n_queries
-        products += part.products
-        means.append(part.mean)
-        variances.append(part.variance)
-        if part.draws is not None:
-            kept.append(part.draws)
+    return BlockScores.added(in_order(score, score_blocks(runs, relevance, n)))
+
+
+def joint_of_draws(sums: BlockScores, query_weights: Floats) -> Joint:
+    """Return the joint distribution from the sums over all queries."""
+    n, n_queries = len(sums.total), len(query_weights)
+    draws, squared = sums.total / n_queries, sums.squared / n_queries
     centre = draws[0] + (draws - draws[0]).mean(axis=0)
     off = draws - centre
     return Joint(
         mean=centre,
         covariance=off.T @ off / max(n - 1, 1),
-        between=expected_between(products / n, squared.T @ draws / n, draws.T @ draws / n, query_weights),
-        query_mean=np.concatenate(means, axis=1),
-        query_variance=np.concatenate(variances, axis=1),
+        between=expected_between(sums.products / n, squared.T @ draws / n, draws.T @ draws / n, query_weights),
+        query_mean=sums.mean,
+        query_variance=sums.variance,
         draws=draws,
-        query_draws=np.concatenate(kept, axis=2) if per_query else None,
+        query_draws=sums.draws,
     )

@@ -18,7 +18,7 @@ from probeval.scores.moments import moments, taylor
 from probeval.scores.ppi import check_linear, prediction_powered
 from probeval.scores.scores import Scores, usual_family
 
-__all__ = ["METHODS", "as_metric", "check_method", "evaluate"]
+__all__ = ["METHODS", "as_metric", "check_method", "cut_lists", "evaluate"]
 
 METHODS = {
     "moments": "exact means and covariances of a linear measure (the default for these)",
@@ -86,7 +86,7 @@ def evaluate(
         runs = runs.on(relevance.pool)
     mine, ideal = retrieved_pairs(runs), Ideal.of(runs, relevance, metric)
     if metric.cutoff is not None and metric.cutoff < runs.depth:
-        runs = _cut(runs, metric.cutoff)
+        runs = cut_lists(runs, metric.cutoff)
     check_aggregate(aggregate)
     by_draws = aggregate != "mean" or not metric.is_linear
     method = ("draws" if by_draws else "moments") if method is None else method
@@ -170,6 +170,6 @@ def _joint(
     return prediction_powered(runs, relevance, metric)
 
 
-def _cut(runs: Runs, depth: int) -> Runs:
+def cut_lists(runs: Runs, depth: int) -> Runs:
     """Return the first ranks on the same pool: deeper pairs still count in the ideal list."""
     return Runs(runs.systems, runs.pool, runs.pairs[:, :, :depth], runs.scores[:, :, :depth], runs.teams)

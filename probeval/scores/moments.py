@@ -5,6 +5,8 @@ See docs/theory/scores.md#total.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +20,7 @@ from probeval.relevance.distribution import RelevanceDistribution
 from probeval.scores.joint import Joint, between_queries, expected_between
 from probeval.threads import in_order
 
-__all__ = ["moments", "taylor", "weight_matrix"]
+__all__ = ["BlockMoments", "joint_of_moments", "moments", "sum_moments", "taylor", "weight_matrix"]
 
 
 def weight_matrix(runs: Runs, weights: Floats) -> csr_array:
@@ -70,6 +72,14 @@ class BlockMoments(NamedTuple):
         total, squared = weighted.sum(axis=1).T, squared.sum(axis=1).T
         return cls(total, squared, given, crossed, across, query_mean, query_variance)
 
+    @classmethod
+    def added(cls, parts: Iterable[BlockMoments]) -> BlockMoments:
+        """Return the contribution of several blocks, in the order of their queries."""
+        columns = list(zip(*parts, strict=True))
+        total, squared, given, crossed, across = (reduce(np.add, column) for column in columns[:5])
+        query_mean, query_variance = (np.concatenate(column, axis=1) for column in columns[5:])
+        return cls(total, squared, given, crossed, across, query_mean, query_variance)
+
 
 def list_weights(runs: Runs, weights: Floats) -> csr_array:
     """Return the weight of each pair's gain in each list, shape (system and query, pair)."""
@@ -92,41 +102,41 @@ def moments(
     the second term being 0 for a model without a posterior. The mean of ``query_weights``
     must be 1; they are equal by default.
     """
+    query_weights = np.ones(len(runs.queries)) if query_weights is None else query_weights
+    return joint_of_moments(sum_moments(runs, relevance, metric, query_weights=query_weights), query_weights)
+
+
+def sum_moments(runs: Runs, relevance: RelevanceDistribution, metric: Metric, *, query_weights: Floats) -> BlockMoments:
+    """Return the sums over some queries of the moments of their scores, computed by blocks."""
     weights, gains = metric.weights(relevance.scale, runs.depth), metric.gains(relevance.scale)
     # A block's scores, by draw, system and query, need less memory than its probabilities unless systems are many.
     per_pair = max(len(relevance.levels), -(-len(runs.systems) * len(runs.queries) // max(len(runs.pool), 1)))
-    n, n_systems = len(runs.queries), len(runs.systems)
-    query_weights = np.ones(n) if query_weights is None else query_weights
-    draws, squared = np.zeros((2, relevance.n_draws, n_systems))
-    given, crossed, across = np.zeros((3, n_systems, n_systems))
-    means, variances = [], []
-    for part in in_order(
+    parts = in_order(
         lambda b: BlockMoments.of(runs.part(b), relevance.part(b), gains, weights, query_weights[b.queries]),
         relevance.blocks(relevance.n_draws * per_pair),
-    ):
-        draws += part.total / n
-        squared += part.squared / n
-        given += part.given
-        crossed += part.crossed
-        across += part.across
-        means.append(part.query_mean)
-        variances.append(part.query_variance)
-    query_mean = np.concatenate(means, axis=1)
-    weighted = query_mean * query_weights
+    )
+    return BlockMoments.added(parts)
+
+
+def joint_of_moments(sums: BlockMoments, query_weights: Floats) -> Joint:
+    """Return the joint distribution from the sums over all queries."""
+    n = len(query_weights)
+    draws, squared = sums.total / n, sums.squared / n
+    weighted = sums.query_mean * query_weights
     mean, by_square = weighted.mean(axis=1), (weighted * query_weights).mean(axis=1)
-    covariance, crossed = given / n**2, crossed / n**2
+    covariance, crossed = sums.given / n**2, sums.crossed / n**2
     if len(draws) > 1:
         off = draws - mean
         covariance = covariance + off.T @ off / (len(draws) - 1)
         crossed = crossed + (squared - by_square).T @ off / (len(draws) - 1)
-    squares = weighted @ weighted.T + given + across
+    squares = weighted @ weighted.T + sums.given + sums.across
     cross, square = np.outer(by_square, mean) + crossed, np.outer(mean, mean) + covariance
     return Joint(
         mean=mean,
         covariance=covariance,
         between=expected_between(squares, cross, square, query_weights),
-        query_mean=query_mean,
-        query_variance=np.concatenate(variances, axis=1),
+        query_mean=sums.query_mean,
+        query_variance=sums.query_variance,
     )
 
 

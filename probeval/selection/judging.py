@@ -18,6 +18,7 @@ from probeval.data.scale import Scale
 from probeval.display import Brief
 from probeval.metrics import AnyMetric, Metric
 from probeval.relevance.models.base import Predicts
+from probeval.relevance.models.hierarchical import Hierarchical
 from probeval.relevance.online import OnlineModel, Prediction, follow
 from probeval.relevance.outside import OutsideModel
 from probeval.scores import Ranking, Scores, evaluate
@@ -383,6 +384,34 @@ class JudgingState(Brief):
         due = [*[0] * len(early), *at.tolist(), *[None] * len(chosen)]
         worth = [*[0.0] * (len(early) + len(draws)), *values.tolist()]
         return Queue(pairs, judging.pool.query[pairs].tolist(), worth, due), draws
+
+    def by(self, metric: Metric, *, depth: int) -> JudgingState:
+        """Return the state with another measure; measures of one depth share one prediction."""
+        if depth == self.judging.depth:
+            return replace(self, judging=replace(self.judging, metric=metric))
+        return self.judging.to_depth(depth, metric=metric).begin()
+
+    def relabelled(self, sources: tuple[str, ...], *, worth_factor: float = 1.0) -> JudgingState:
+        """Return the state with the labels of some sources alone, or of none, and their worth multiplied.
+
+        The model must be hierarchical, and there must be labels.
+        """
+        judging = self.judging
+        labels = judging.collection.labels
+        assert isinstance(judging.model, Hierarchical)
+        assert labels is not None
+        collection = replace(judging.collection, labels=labels.take(sources) if sources else None)
+        design = judging.model.design(collection, depth=judging.depth, scale=judging.scale, worth_factor=worth_factor)
+        online = replace(judging.online, collection=collection, design=design)
+        return replace(judging, online=online).state(self.judgments)
+
+    def check_whole(self, what: str) -> None:
+        """Raise an error if something needs all pairs of the campaign, and not all are in memory."""
+
+    @property
+    def labelled_shares(self) -> Floats | None:
+        """The share of the pairs with a label by each source, shape (source,), where not all pairs are in memory."""
+        return None
 
     def after(self, judgments: Judgments, *, answers: PairAnswers | None = None) -> JudgingState:
         """Return the state with these judgments and answers, old and new; without answers, with those of before."""

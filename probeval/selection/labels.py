@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TypedDict, cast
 
 import numpy as np
@@ -285,10 +285,15 @@ def _slopes(posterior: LaplacePosterior | None) -> Mapping[str, float]:
 def labels_of(state: JudgingState) -> LabelsUsed:
     """The sources of labels at a state of the judging."""
     judging = state.judging
-    return labels_used(
+    used = labels_used(
         state.collection,
         depth=judging.depth,
         scale=judging.scale,
         model=judging.model,
         posterior=state.prediction.posterior,
     )
+    shares = state.labelled_shares
+    if shares is None:
+        return used
+    sources = (replace(s, labelled=share) for s, share in zip(used.sources, shares.tolist(), strict=True))
+    return replace(used, sources=tuple(sources))

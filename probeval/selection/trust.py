@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any, TypedDict
 
 import numpy as np
@@ -211,23 +211,8 @@ def examined(state: JudgingState, *, margin: float = MARGIN) -> tuple[ObserverTr
     )
 
 
-def relabelled(state: JudgingState, sources: tuple[str, ...], *, worth_factor: float = 1.0) -> JudgingState:
-    """Return the state with the labels of some sources alone, or of none, and their worth multiplied.
-
-    The model must be hierarchical, and there must be labels.
-    """
-    judging = state.judging
-    labels = judging.collection.labels
-    assert isinstance(judging.model, Hierarchical)
-    assert labels is not None
-    collection = replace(judging.collection, labels=labels.take(sources) if sources else None)
-    design = judging.model.design(collection, depth=judging.depth, scale=judging.scale, worth_factor=worth_factor)
-    online = replace(judging.online, collection=collection, design=design)
-    return replace(judging, online=online).state(state.judgments)
-
-
 def _alternative(state: JudgingState, case: str, factor: float, sources: tuple[str, ...]) -> Alternative:
-    ranking = relabelled(state, sources, worth_factor=factor).ranking
+    ranking = state.relabelled(sources, worth_factor=factor).ranking
     return Alternative(case, _tau(ranking.scores.mean, state.scores.mean), ranking.confidence, ranking.order[0])
 
 

@@ -13,7 +13,6 @@ from probeval.relevance.models.hierarchical import Hierarchical
 from probeval.scores import Comparison, Scores
 from probeval.scores.documents import UserEffects
 from probeval.selection.judging import JudgingState
-from probeval.selection.trust import relabelled
 
 __all__ = ["DecidedPair", "TwoSystems", "decide", "on_new_queries", "without_labels"]
 
@@ -273,4 +272,4 @@ def without_labels(state: JudgingState) -> JudgingState | None:
     judging = state.judging
     if judging.collection.labels is None or judging.collection.consensus or not isinstance(judging.model, Hierarchical):
         return None
-    return relabelled(state, ())
+    return state.relabelled(())

@@ -131,6 +131,7 @@ def fairness(state: JudgingState, *, progress: Callable[[Sequence[Any]], Iterabl
     ``own_judged`` the judged share of these. ``score`` is the mean score of its systems, ``left_out`` the mean had the
     team not contributed to the pool (its own pairs not judged), and ``shift`` the ranks its best system would lose.
     """
+    state.check_whole("The share of each team needs")
     teams = np.array(team_names(state.judging.runs), dtype=object)
     certain, has = state.prediction.relevance.certain, state.context.retrieved.toarray() > 0
     mean, rows = state.scores.mean, []

@@ -212,3 +212,24 @@ def test_what_convert_refuses(probeval, tmp_path, given, expected):
     assert (said.code, said.out, (tmp_path / "out").exists()) == (1, "", False)
     assert expected in said.err
     assert len(said.err.splitlines()) == 1
+
+
+def test_runs_become_partitions(probeval, put, tmp_path):
+    pytest.importorskip("pyarrow")
+    put("runs/a", "q1 Q0 d1 1 2 a\nq2 Q0 d2 1 1 a\n")
+    qrels = put("qrels.txt", "q1 0 d1 1\n")
+    options = ("--to", "partitions", "--partitions", "2", "--qrels", qrels, "-o", tmp_path / "parts")
+    said = probeval("convert", tmp_path / "runs", *options, "--format", "json")
+    assert (said.code, said.err) == (0, "2 partitions, 2 queries, 2 pairs.\n")
+    assert json.loads(said.out)["judgments"] == 1
+    assert sorted(path.name for path in (tmp_path / "parts" / "runs").iterdir()) == [
+        "part-00000.parquet",
+        "part-00001.parquet",
+    ]
+    said = probeval("convert", tmp_path / "runs", *options)
+    assert (said.code, said.err) == (
+        1,
+        f"Error: {tmp_path / 'parts'}: exists already and is not empty. Name a new folder.\n",
+    )
+    said = probeval("convert", qrels, qrels, "-o", tmp_path / "out")
+    assert (said.code, said.err) == (1, "Error: expected one file of judgments, got 2. Convert one at a time.\n")

@@ -10,6 +10,7 @@ from scipy.special import expit
 
 from probeval.arrays import Floats
 from probeval.data import Collection, Judgments, Magnitudes, PairAnswers, Scale, as_answers, as_magnitudes
+from probeval.data.pool import QueryBlock
 from probeval.metrics import measure, parse
 from probeval.relevance import load_card, synthetic_campaign
 from probeval.relevance.answers.priors import relevance_before
@@ -58,7 +59,9 @@ def draw_truth(rng: np.random.Generator, *, queries: int = 20, systems: int = 5,
     relevance = design.campaign_rows(np.arange(len(design.pool))) @ g[layout.columns]
     for query in range(len(design.pool.queries)):
         pairs = design.pool.pairs_of(query)
-        relevance[pairs] += prior.root_times(query, rng.normal(size=(pairs.stop - pairs.start, 1)))[:, 0]
+        relevance[pairs] += prior.root_times(
+            QueryBlock(slice(query, query + 1), pairs), rng.normal(size=(pairs.stop - pairs.start, 1))
+        )[:, 0]
     scales = sds["cutpoint_scale"] * rng.normal(size=(1, len(design.pool.queries)))
     cuts = cutpoints(g[layout["first_cut"]], np.abs(g[layout["gaps"]])[None], scales)[0, design.pool.query]
     level = (relevance[:, None] + cuts + rng.logistic(size=(len(relevance), 1)) > 0).sum(axis=1)

@@ -18,18 +18,12 @@ from probeval.relevance.models.hierarchical import Hierarchical
 from probeval.relevance.normal import Normal
 from probeval.relevance.nuts.label_gradient import JudgedLabels
 from probeval.relevance.nuts.label_normals import LabelledQueries, Setting
-from probeval.relevance.observers import measure as measure_module
+from probeval.relevance.observers import conditioning
+from probeval.relevance.observers.conditioning import LEVEL, LIKING, family_block, pair_scale
 from probeval.relevance.observers.levels import Stacks
-from probeval.relevance.observers.measure import (
-    LEVEL,
-    LIKING,
-    LabelEvidence,
-    LevelTarget,
-    family_block,
-    measure_labels,
-    pair_scale,
-)
+from probeval.relevance.observers.measure import LabelEvidence, measure_labels
 from probeval.relevance.observers.prior import PAIR
+from probeval.relevance.observers.target import LevelTarget
 from probeval.relevance.observers.worth import LOGISTIC, TOGETHER, Worth, joint_slope
 
 GRADED = Scale.graded(2)
@@ -168,13 +162,13 @@ def given_labels(mean: Floats, covariance: Floats, labels: Floats) -> tuple[Floa
 @pytest.fixture
 def labels_alone(monkeypatch):
     """Nothing is known of the joint slope on the terms."""
-    monkeypatch.setattr(measure_module, "TOGETHER", 1e9)
+    monkeypatch.setattr(conditioning, "TOGETHER", 1e9)
 
 
 def test_the_joint_slope_on_the_terms_is_one_more_observation(design, evidence, worth, monkeypatch):
     arguments = Stacks(evidence.design), design, evidence.priors, evidence.families, worth
     known = measure_labels(*arguments).precision
-    monkeypatch.setattr(measure_module, "TOGETHER", 1e9)
+    monkeypatch.setattr(conditioning, "TOGETHER", 1e9)
     (row,) = joint_slope(evidence.design) / pair_scale(evidence.priors)
     where = Layout.of(design)["coefficients"]
     expected = np.zeros(known.shape)

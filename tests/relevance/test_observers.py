@@ -12,7 +12,7 @@ from probeval.data import LabelTable, Scale
 from probeval.data.observers import ObserverSpec
 from probeval.relevance import Hierarchical, HierarchicalPrior, load_card, synthetic_campaign
 from probeval.relevance.normal import Normal
-from probeval.relevance.observers.family import families
+from probeval.relevance.observers.family import family_units
 from probeval.relevance.observers.prior import UNSEEN, ObserverPrior, ObserverPriors
 from probeval.scores import evaluate
 
@@ -189,7 +189,7 @@ def test_blocks_of_any_size_give_the_same_draws(campaign):
 def test_members_without_two_labels_are_no_part_of_a_family(campaign):
     table = with_labels(campaign, bot_a=noisy(campaign), bot_b=np.zeros(len(campaign.runs.pool))).labels
     counts = np.ones(len(campaign.runs.pool))
-    (family,) = families(table, campaign.runs.pool, ObserverPriors(), counts=counts)
+    (family,) = family_units(table, campaign.runs.pool, ObserverPriors(), counts=counts)
     assert [member.name for member in family.members] == ["bot_a"]
 
 

@@ -22,7 +22,8 @@ from probeval.data.collection import Collection
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
 from probeval.display import Brief
-from probeval.features import compute_features, feature_names
+from probeval.features import FeatureTable, compute_features, feature_names
+from probeval.features.standards import Standards
 from probeval.relevance.normal import Normal
 
 __all__ = ["CampaignView", "Columns", "Effect", "Scope", "Target"]
@@ -153,19 +154,30 @@ class CampaignView(Brief):
         The depth of the pool, and the grades.
     correlated
         Whether systems that retrieve the same documents have like effects.
+    standards
+        The constants of the design; None if they are to be taken from these lists.
     """
 
     collection: Collection
     depth: int
     scale: Scale
     correlated: bool = True
+    standards: Standards | None = None
 
     @classmethod
-    def of(cls, collection: Collection, *, depth: int, scale: Scale, correlated: bool = True) -> CampaignView:
+    def of(
+        cls,
+        collection: Collection,
+        *,
+        depth: int,
+        scale: Scale,
+        correlated: bool = True,
+        standards: Standards | None = None,
+    ) -> CampaignView:
         """Return the view of a collection; a system without a team is a team of its own."""
         if collection.runs.teams is None:
             collection = replace(collection, runs=collection.runs.with_teams({}))
-        return cls(collection, depth, scale, correlated)
+        return cls(collection, depth, scale, correlated, standards)
 
     @cached_property
     def runs(self) -> Runs:
@@ -180,8 +192,15 @@ class CampaignView(Brief):
     @cached_property
     def popularity(self) -> Floats:
         """The log share of systems that retrieved each pair, centred, shape (pair,)."""
+        return frozen(np.asarray(self._term(POPULARITY) - self.mean_popularity))
+
+    @cached_property
+    def mean_popularity(self) -> float:
+        """The mean log share of systems that retrieved a pair."""
+        if self.standards is not None:
+            return self.standards.popularity
         popular = self._term(POPULARITY)
-        return frozen(np.asarray(popular - (popular.mean() if len(popular) else 0.0)))
+        return float(popular.mean()) if len(popular) else 0.0
 
     @cached_property
     def membership(self) -> Columns:
@@ -201,6 +220,8 @@ class CampaignView(Brief):
         the direction of the systems' mean authority, which is that of its coefficient too, the variance is 1 at most.
         None if systems are independent.
         """
+        if self.standards is not None:
+            return self.standards.overlap
         if not self.correlated:
             return None
         runs = self.runs
@@ -222,9 +243,13 @@ class CampaignView(Brief):
 
     def _term(self, term: str) -> Floats:
         """Return a term of outputs, shape (pair,)."""
-        return compute_features(self.collection, feature_names((term,)), depth=self.depth, scale=self.scale).design(
-            [term]
-        )[:, 0]
+        return self.features((term,)).design([term])[:, 0]
+
+    def features(self, terms: Sequence[str]) -> FeatureTable:
+        """Return the features of some terms."""
+        common = None if self.standards is None else self.standards.agreements
+        names = feature_names(terms)
+        return compute_features(self.collection, names, depth=self.depth, scale=self.scale, common=common)
 
 
 class Effect(ABC):

@@ -11,7 +11,7 @@ documents, which is stated; the judgments update them. See docs/theory/hierarchi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -22,8 +22,10 @@ from probeval.data.collection import Collection
 from probeval.data.pool import Pool
 from probeval.data.scale import Scale
 from probeval.errors import ModelError
-from probeval.features import compute_features, feature_names
-from probeval.relevance.effects.effect import CampaignView, Columns, Effect
+from probeval.features import FeatureName, feature_names
+from probeval.features.outputs import Retrievals
+from probeval.features.standards import Standards, TermUnits, sample_positions
+from probeval.relevance.effects.effect import AUTHORITY, POPULARITY, CampaignView, Columns, Effect
 from probeval.relevance.effects.prior import HierarchicalPrior
 from probeval.relevance.inference.measured import MeasuredPrior
 from probeval.relevance.normal import Normal
@@ -32,40 +34,28 @@ if TYPE_CHECKING:
     from probeval.relevance.answers.fit import AnswerEvidence
     from probeval.relevance.observers.measure import LabelEvidence
 
-__all__ = ["CampaignColumns", "DesignedEffect", "ModelDesign", "standardised"]
-
-SAME = 1e-6  # relative sd of a term below which it tells nothing
+__all__ = ["CampaignColumns", "DesignedEffect", "ModelDesign", "standards_of"]
 
 
-def standardised(values: Floats, standard: Sequence[tuple[float, float]] = ()) -> Floats:
-    """Return terms with mean 0 and standard deviation 1, each without what those before it tell, shape (pair, term).
-
-    Missing values become 0, the average, and so does a term that tells no pair from another. With ``standard``, terms
-    have these centres and spreads instead.
-
-    Examples
-    --------
-    >>> standardised(np.array([[1.0, 1.0, 5.0], [2.0, 2.0, 5.0], [3.0, 4.0, 5.0]])).round(3)
-    array([[-1.225,  0.707,  0.   ],
-           [ 0.   , -1.414,  0.   ],
-           [ 1.225,  0.707,  0.   ]])
-    """
-    if standard:
-        centre, spread = np.array(standard).T
-        return np.asarray(np.nan_to_num((values - centre) / spread))
-    out = np.zeros(values.shape)
-    known = ~np.isnan(values)
-    for i, column in enumerate(values.T):
-        if not known[:, i].any():
-            continue
-        x = np.where(known[:, i], column - column[known[:, i]].mean(), 0.0)
-        first = np.sqrt((x**2).mean())
-        for before in out.T[:i]:
-            x = x - before * (x @ before) / max(before @ before, 1.0)
-        size = np.sqrt((x**2).mean())
-        if size > SAME * max(first, SAME):
-            out[:, i] = x / size
-    return out
+def standards_of(prior: HierarchicalPrior, collection: Collection, *, depth: int, scale: Scale) -> Standards:
+    """Return the constants of a campaign's design, from a sample of its queries if they are many."""
+    runs = collection.runs
+    sample = sample_positions(len(runs.queries))
+    some = collection if len(sample) == len(runs.queries) else replace(collection, runs=runs.at(sample))
+    view = CampaignView.of(some, depth=depth, scale=scale, correlated=prior.overlap)
+    names = [FeatureName.parse(name) for name in feature_names((*prior.terms, POPULARITY, AUTHORITY))]
+    depths = {name.depth or depth for name in names}
+    units = (
+        TermUnits.given(prior.standard)
+        if prior.standard
+        else TermUnits.of(view.features(prior.terms).design(prior.terms))
+    )
+    return Standards(
+        agreements={far: Retrievals(some.runs, view.runs.pool, far).agreement for far in depths},
+        popularity=view.mean_popularity,
+        overlap=view.overlap,
+        units=units,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +99,10 @@ class ModelDesign:
         The names along each axis of their coefficients.
     counts
         The number of systems that retrieved each pair, shape (pair,).
+    standards
+        The constants of the design, the same for all parts of a campaign.
+    positions
+        The position of each query among those of the campaign, by which it has its random stream, shape (query,).
     common
         Given labels: parameters of the campaign whose prior labels give, such as effects of systems.
     measured
@@ -128,6 +122,8 @@ class ModelDesign:
     effects: tuple[DesignedEffect, ...]
     coords: Mapping[str, Sequence[str]]
     counts: Floats
+    standards: Standards
+    positions: Ints
     common: tuple[CampaignColumns, ...] = ()
     measured: tuple[MeasuredPrior, ...] = ()
     evidence: LabelEvidence | None = None
@@ -149,10 +145,16 @@ class ModelDesign:
         *,
         depth: int,
         scale: Scale,
+        standards: Standards | None = None,
+        positions: Ints | None = None,
     ) -> ModelDesign:
-        """Return the design of a campaign's pairs in the top ``depth``; a system without a team is one of its own."""
-        view = CampaignView.of(collection, depth=depth, scale=scale, correlated=prior.overlap)
-        table = compute_features(view.collection, feature_names(prior.terms), depth=depth, scale=scale)
+        """Return the design of a campaign's pairs in the top ``depth``; a system without a team is one of its own.
+
+        With ``standards`` the collection is part of a campaign, of which its queries have these ``positions``.
+        """
+        if standards is None:
+            standards = standards_of(prior, collection, depth=depth, scale=scale)
+        view = CampaignView.of(collection, depth=depth, scale=scale, correlated=prior.overlap, standards=standards)
         existing = [effect for effect in prior.effects if effect.exists(scale) and effect.applies(view)]
         coords: dict[str, Sequence[str]] = {"query": [str(q) for q in view.runs.queries]}
         for effect in existing:
@@ -160,13 +162,15 @@ class ModelDesign:
         return cls(
             pool=view.runs.pool,
             scale=scale,
-            terms=standardised(table.design(prior.terms), prior.standard),
+            terms=standards.units.standardised(view.features(prior.terms).design(prior.terms)),
             term_names=prior.terms,
             coefficients=prior.coefficients,
             cuts=prior.cut_priors(len(scale.levels)),
             effects=tuple(DesignedEffect(e, e.columns(view), prior.log_sds[e.name]) for e in existing),
             coords=coords,
             counts=view.membership.offset**2,
+            standards=standards,
+            positions=np.arange(len(view.runs.queries)) if positions is None else positions,
         )
 
     @property

@@ -71,10 +71,15 @@ class MeasuredPrior:
         i, j = self._where[query]
         return self.stacks[i].covariances.matrix(j, rows, columns)
 
-    def root_times(self, query: int, values: Floats) -> Floats:
-        """Return the Cholesky factor of :math:`K'` of one query times some columns, shape (pair, column)."""
-        i, j = self._where[query]
-        return self.stacks[i].covariances.root_times(j, values)
+    def root_times(self, block: QueryBlock, values: Floats) -> Floats:
+        """Return the Cholesky factors of :math:`K'` of a block's queries times columns of its pairs."""
+        out = np.empty_like(values)
+        for stack, queries in zip(self.stacks, self.queries, strict=True):
+            mine = np.flatnonzero((block.queries.start <= queries) & (queries < block.queries.stop))
+            if len(mine):
+                at = stack.pairs[mine] - block.pairs.start
+                out[at] = stack.covariances.root_times(mine, values[at])
+        return out
 
     @cached_property
     def variance(self) -> Floats:

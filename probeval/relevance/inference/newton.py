@@ -50,6 +50,13 @@ class Mode:
     schur: Floats  # the Cholesky factor of the information on g, x integrated out
     log_evidence: float
 
+    def of_campaign(self) -> Mode:
+        """Return the centre of the campaign's parameters alone, for queries without judgments."""
+        none = np.empty(0)
+        return Mode(
+            self.log_sd, self.campaign, none, none, Spread.none(0, 0), (), none, (), none, none, none, self.schur, 0.0
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Expansion:

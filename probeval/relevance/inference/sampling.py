@@ -14,7 +14,7 @@ See Wilson et al. (2021) and docs/theory/hierarchical.md#matheron.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -69,6 +69,10 @@ class LaplaceDraws(Draws):
             moved[:, mine] = solve_triangular(mode.schur.T, moved[:, mine], lower=False)
         return cls(problems, modes, parts, moved, rng.permutation(n), seed)
 
+    def of_campaign(self) -> LaplaceDraws:
+        """Return the draws of the campaign's parameters alone, for problems of queries without judgments."""
+        return replace(self, problems=(), modes=tuple(mode.of_campaign() for mode in self.modes))
+
     @property
     def n(self) -> int:
         """The number of draws."""
@@ -102,7 +106,7 @@ class LaplaceDraws(Draws):
         # Per query: normals for its effects, for the noise of its judged pairs and of its cutpoint scale, and given
         # labels for its pairs.
         n_judged = self.problem.n_coordinates[block.queries]
-        streams = query_streams(self.seed, block.queries)
+        streams = query_streams(self.seed, self.design.positions[block.queries])
         normals = [
             rng.standard_normal((sum(sizes) + judged, self.n))
             for rng, judged in zip(streams, n_judged.tolist(), strict=True)
@@ -137,14 +141,13 @@ class LaplaceDraws(Draws):
         """Return draws of each query's :math:`x'` from its prior, shapes (pair, draw); empty without labels."""
         if self.problem.measured is None:
             return []
-        out = []
-        for query, rng in zip(range(block.queries.start, block.queries.stop), streams, strict=True):
-            z = _centred(rng.standard_normal((self.design.pool.sizes[query], self.n)), self.parts)
-            for problem, mine in zip(self.problems, self.parts, strict=True):
-                if len(z) and problem.measured is not None and mine.start < mine.stop:
-                    z[:, mine] = problem.measured.root_times(query, z[:, mine])
-            out.append(z)
-        return out
+        sizes = self.design.pool.sizes[block.queries]
+        normals = [rng.standard_normal((size, self.n)) for size, rng in zip(sizes.tolist(), streams, strict=True)]
+        z = _centred(np.concatenate(normals), self.parts)
+        for problem, mine in zip(self.problems, self.parts, strict=True):
+            if problem.measured is not None and mine.start < mine.stop:
+                z[:, mine] = problem.measured.root_times(block, z[:, mine])
+        return np.split(z, np.cumsum(sizes)[:-1])
 
     def _measured(self, block: QueryBlock, field: Floats) -> Floats:
         """Return :math:`m + Bg + x'` of a block's pairs from :math:`x'`, shape (pair, draw)."""

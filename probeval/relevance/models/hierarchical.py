@@ -11,10 +11,12 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from probeval.arrays import Ints
 from probeval.data.collection import Collection
 from probeval.data.scale import Scale
 from probeval.display import Brief
 from probeval.errors import ModelError, did_you_mean
+from probeval.features.standards import Standards, sample_positions
 from probeval.relevance.answers.fit import fit_with_answers
 from probeval.relevance.answers.observations import observe
 from probeval.relevance.consensus import ConsensusDraws
@@ -78,12 +80,34 @@ class Hierarchical(Brief):
         design = self.unlabelled(collection, depth=depth, scale=scale)
         if collection.labels is None or not distinguishes(collection.labels, design.pool):
             return design
+        at = sample_positions(len(design.pool.queries))
+        sample = design
+        if len(at) < len(design.pool.queries):
+            some = replace(collection, runs=collection.runs.at(at))
+            sample = self.unlabelled(some, depth=depth, scale=scale, standards=design.standards)
         with one_thread():
-            return with_labels(design, self.prior.observers, collection.labels, worth_factor=worth_factor)
+            return with_labels(
+                design, self.prior.observers, collection.labels, sample=sample, worth_factor=worth_factor
+            )
 
-    def unlabelled(self, collection: Collection, *, depth: int, scale: Scale | None = None) -> ModelDesign:
-        """Return the design of a campaign before its labels are seen."""
-        return ModelDesign.of(self.prior.with_stated(), collection, depth=depth, scale=collection.scale(scale))
+    def unlabelled(
+        self,
+        collection: Collection,
+        *,
+        depth: int,
+        scale: Scale | None = None,
+        standards: Standards | None = None,
+        positions: Ints | None = None,
+    ) -> ModelDesign:
+        """Return the design of a campaign, or of some of its queries, before its labels are seen."""
+        return ModelDesign.of(
+            self.prior.with_stated(),
+            collection,
+            depth=depth,
+            scale=collection.scale(scale),
+            standards=standards,
+            positions=positions,
+        )
 
     def infer(
         self,
@@ -155,12 +179,16 @@ class Hierarchical(Brief):
     ) -> RelevanceDistribution:
         """Return the distribution of relevance under a posterior, from joint draws of its parameters."""
         design = posterior.design
-        n = min(self.draws, max(CELLS // max(len(design.pool), 1), LEAST_DRAWS))
+        n = self.number_of_draws(len(design.pool))
         with one_thread():
             draws: Probabilities = posterior.draw(n, rng)
             if collection.consensus:
                 draws = ConsensusDraws.of(posterior.draw(n, rng), collection.labels, design.scale)
             return RelevanceDistribution.of(design.pool, design.scale, draws, judgments=collection.judgments)
+
+    def number_of_draws(self, pairs: int) -> int:
+        """Return the number of posterior draws of a prediction for so many pairs."""
+        return min(self.draws, max(CELLS // max(pairs, 1), LEAST_DRAWS))
 
     def check(self) -> list[Finding]:
         """Return priors that are too wide to be informative."""

@@ -26,7 +26,9 @@ from scipy.linalg import solve_triangular
 from probeval.arrays import Floats, Ints
 from probeval.relevance.inference.blocks import Layout
 from probeval.relevance.inference.design import ModelDesign
-from probeval.relevance.observers.measure import LEVEL, LIKING, LevelTarget, family_block, level_target, pair_scale
+from probeval.relevance.observers.conditioning import LEVEL, LIKING, family_block, pair_scale
+from probeval.relevance.observers.measure import level_target
+from probeval.relevance.observers.target import LevelTarget
 from probeval.relevance.observers.worth import LOGISTIC, LeastSquares, Worth
 
 __all__ = ["CampaignGivenLabels", "LabelledQueries", "Products", "Setting", "Targets"]

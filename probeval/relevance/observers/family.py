@@ -21,7 +21,7 @@ from probeval.data.pool import Pool
 from probeval.relevance.normal import Normal
 from probeval.relevance.observers.prior import ObserverPrior, ObserverPriors
 
-__all__ = ["Family", "distinguishes", "families", "highest_label", "single_families"]
+__all__ = ["Family", "FamilyUnits", "distinguishes", "family_units", "highest_label", "single_families"]
 
 RIDGE = 0.1  # on the correlations of labels, so that copies share their weight
 FEWEST = 20  # pairs with two labels, from which their correlation is taken
@@ -82,7 +82,47 @@ def distinguishes(labels: LabelTable, pool: Pool) -> bool:
     return any(np.unique(column[~np.isnan(column)]).size > 1 for column in values.T)
 
 
-def families(labels: LabelTable, pool: Pool, priors: ObserverPriors, *, counts: Floats) -> tuple[Family, ...]:
+@dataclass(frozen=True, eq=False)
+class FamilyUnits:
+    """The constants by which the labels of a family become one measurement per pair.
+
+    Parameters
+    ----------
+    name, members, prior, level, unit
+        As in :class:`Family`.
+    columns
+        The columns of the members in the table of labels.
+    centres, sds
+        The mean of each member's labels and their standard deviation, shapes (member,).
+    weights, correlation
+        The weights of the members, and the correlations of their labels, shapes (member,) and (member, member).
+    centre, sd
+        The mean of the weighted means, and their standard deviation.
+    """
+
+    name: str
+    members: tuple[ObserverSpec, ...]
+    prior: ObserverPrior
+    level: Normal | None
+    unit: float | None
+    columns: tuple[int, ...]
+    centres: Floats
+    sds: Floats
+    weights: Floats
+    correlation: Floats
+    centre: float = 0.0
+    sd: float = 1.0
+
+    def on(self, labels: Floats) -> Family:
+        """Return the measurement of some pairs from their labels, shape (pair, source)."""
+        standard = (labels[:, self.columns] - self.centres) / self.sds
+        scores, extra = _combined(standard, self.weights, self.correlation)
+        labelled = np.isfinite(extra)
+        scores[labelled] = (scores[labelled] - self.centre) / self.sd
+        return Family(self.name, self.members, scores, extra, self.prior, self.level, self.unit)
+
+
+def family_units(labels: LabelTable, pool: Pool, priors: ObserverPriors, *, counts: Floats) -> tuple[FamilyUnits, ...]:
     """Return the families of observers with labels in a pool; columns without two different labels are left out.
 
     ``counts`` is the number of systems that retrieved each pair, shape (pair,).
@@ -90,40 +130,46 @@ def families(labels: LabelTable, pool: Pool, priors: ObserverPriors, *, counts: 
     by_family: dict[tuple[str, str], list[int]] = {}
     for i, spec in enumerate(labels.observers):
         by_family.setdefault((spec.kind, spec.family), []).append(i)
-    out = (_family(name, labels, columns, pool, priors, counts) for (_, name), columns in by_family.items())
+    values = labels.on(pool)
+    out = (_units(name, labels, columns, values, priors, counts) for (_, name), columns in by_family.items())
     return tuple(family for family in out if family is not None)
 
 
 def single_families(labels: LabelTable, pool: Pool, priors: ObserverPriors, *, counts: Floats) -> tuple[Family, ...]:
     """Return each observer as a family of its own, as the trust report and learning need them."""
-    out = (_family(s, labels, [i], pool, priors, counts) for i, s in enumerate(labels.sources))
-    return tuple(family for family in out if family is not None)
+    values = labels.on(pool)
+    out = (_units(s, labels, [i], values, priors, counts) for i, s in enumerate(labels.sources))
+    return tuple(units.on(values) for units in out if units is not None)
 
 
-def _family(
-    name: str, labels: LabelTable, columns: Sequence[int], pool: Pool, priors: ObserverPriors, counts: Floats
-) -> Family | None:
-    values = labels.on(pool)[:, columns]
-    given = [i for i in range(len(columns)) if np.unique(values[~np.isnan(values[:, i]), i]).size > 1]
-    if not given:
+def _units(
+    name: str, labels: LabelTable, columns: Sequence[int], values: Floats, priors: ObserverPriors, counts: Floats
+) -> FamilyUnits | None:
+    columns = [i for i in columns if np.unique(values[~np.isnan(values[:, i]), i]).size > 1]
+    if not columns:
         return None
-    members = tuple(labels.observers[columns[i]] for i in given)
-    values = values[:, given]
-    unit = np.nanstd(values, axis=0)
-    standard = (values - np.nanmean(values, axis=0)) / unit
+    members = tuple(labels.observers[i] for i in columns)
+    mine = values[:, columns]
+    centres, sds = np.nanmean(mine, axis=0), np.nanstd(mine, axis=0)
     known = [priors.of(member) for member in members]
-    weights, correlation = _weights(standard, np.exp([p.log_slope.mean for p in known]))
-    scores, extra = _combined(standard, weights, correlation)
-    ranges = [highest_label(member, column) for member, column in zip(members, values.T, strict=True)]
-    return Family(
+    weights, correlation = _weights((mine - centres) / sds, np.exp([p.log_slope.mean for p in known]))
+    ranges = [highest_label(member, column) for member, column in zip(members, mine.T, strict=True)]
+    units = FamilyUnits(
         name=name,
         members=members,
-        scores=scores,
-        extra=extra,
         prior=_prior(known, weights, correlation),
-        level=_level(values, counts, ranges, known),
-        unit=float(unit[0]) / ranges[0] if len(members) == 1 and ranges[0] else None,
+        level=_level(mine, counts, ranges, known),
+        unit=float(sds[0]) / ranges[0] if len(members) == 1 and ranges[0] else None,
+        columns=tuple(columns),
+        centres=centres,
+        sds=sds,
+        weights=weights,
+        correlation=correlation,
     )
+    combined = units.on(values)
+    scores = combined.scores[combined.labelled]
+    centre = float(scores.mean())
+    return replace(units, centre=centre, sd=float((scores - centre).std()) or 1.0)
 
 
 def _weights(standard: Floats, slopes: Floats) -> tuple[Floats, Floats]:
@@ -139,7 +185,7 @@ def _weights(standard: Floats, slopes: Floats) -> tuple[Floats, Floats]:
 
 
 def _combined(standard: Floats, weights: Floats, correlation: Floats) -> tuple[Floats, Floats]:
-    """Return the weighted mean label of each pair with standard deviation 1, and its additional noise variance."""
+    """Return the weighted mean label of each pair, and its additional noise variance."""
     scores, extra = np.zeros(len(standard)), np.full(len(standard), np.inf)
     here = ~np.isnan(standard)
     patterns, which = np.unique(here, axis=0, return_inverse=True)
@@ -151,9 +197,6 @@ def _combined(standard: Floats, weights: Floats, correlation: Floats) -> tuple[F
             continue
         scores[rows] = np.nan_to_num(standard[rows]) @ w / np.abs(w).sum()
         extra[rows] = max(_variance(w, correlation) / whole - 1.0, 0.0)
-    labelled = np.isfinite(extra)
-    centred = scores[labelled] - scores[labelled].mean()
-    scores[labelled] = centred / (centred.std() or 1.0)
     return scores, extra
 
 

@@ -26,9 +26,10 @@ from probeval.data.runs import Runs
 from probeval.relevance.inference.design import ModelDesign
 from probeval.relevance.inference.laplace import LaplacePosterior, fit_laplace
 from probeval.relevance.normal import Normal
+from probeval.relevance.observers.conditioning import SUSPECTED, family_block
 from probeval.relevance.observers.family import Family, single_families
 from probeval.relevance.observers.levels import Stacks, level_variances
-from probeval.relevance.observers.measure import SUSPECTED, family_block, measure, reference_design
+from probeval.relevance.observers.measure import measure, reference_design
 from probeval.relevance.observers.prior import PAIR, ObserverPriors
 from probeval.relevance.observers.worth import Worth, find_worth
 from probeval.threads import one_thread

@@ -1,0 +1,178 @@
+"""The campaign's parameters from all partitions: sums over the labels of all queries, judgments of the judged ones.
+
+The queries in memory, the *kept* ones, are the judged ones and the sample that gives the constants of the design. They
+determine everything but the information of all labels on the campaign's parameters, which partitions add up. See
+docs/theory/partitions.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from probeval.arrays import Ids, Ints, objects
+from probeval.data.collection import Collection
+from probeval.data.judgments import Judgments
+from probeval.data.partitions import Partitions
+from probeval.data.scale import Scale
+from probeval.errors import ModelError
+from probeval.features import feature_names, needs
+from probeval.features.standards import sample_positions
+from probeval.parallel import Run
+from probeval.partitioned.joining import joined, some_queries
+from probeval.partitioned.tasks import PartModel, Survey, add_labels, survey
+from probeval.relevance.inference.design import ModelDesign, standards_of
+from probeval.relevance.inference.laplace import LaplacePosterior
+from probeval.relevance.models.base import Predicts
+from probeval.relevance.models.hierarchical import Hierarchical
+from probeval.relevance.observers.conditioning import CampaignPrior, LabelSums
+from probeval.relevance.observers.family import distinguishes
+from probeval.relevance.observers.measure import LabelModel
+from probeval.threads import in_order, one_thread
+
+__all__ = ["Follow", "PartitionedFit", "Surveyed", "fit_parts", "followed", "look"]
+
+Follow = Callable[[Sequence[Any], str], Iterable[Any]]  # wraps the partitions while they are worked on, with a title
+
+
+@dataclass(frozen=True, eq=False)
+class Surveyed:
+    """A campaign in partitions after the first look at each.
+
+    Parameters
+    ----------
+    parts, depth
+        The partitions, and the depth of the pool.
+    queries
+        The ids of all queries, shape (query,).
+    pairs, labelled
+        The number of pairs, and of those with a label by each source, shape (source,).
+    kept
+        The positions of the queries in memory: judged ones, and a sample, shape (kept,).
+    sample
+        Those of the sample among them, as positions in ``collection``.
+    collection
+        The queries in memory, with all judgments.
+    """
+
+    parts: Partitions
+    depth: int
+    queries: Ids
+    pairs: int
+    labelled: Ints
+    kept: Ints
+    sample: Ints
+    collection: Collection
+
+
+def look(
+    parts: Partitions, judgments: Judgments | None, *, depth: int | None, run: Run[Any], follow: Follow
+) -> Surveyed:
+    """Take the first look at every partition, and keep the queries of the sample and the judged ones."""
+    far = depth or parts.depth
+    sample = sample_positions(parts.n_queries)
+    judged = frozenset(() if judgments is None else judgments.pool.queries[np.unique(judgments.pool.query)].tolist())
+    work = [partial(survey, parts, i, far, sample, judged) for i in range(len(parts))]
+    found: list[Survey] = list(followed(run(work), len(work), follow, "Queries"))
+    kept = np.concatenate([part.kept + start for part, start in zip(found, parts.starts, strict=True)])
+    return Surveyed(
+        parts=parts,
+        depth=far,
+        queries=np.concatenate([objects([]), *(part.queries for part in found)]),
+        pairs=sum(part.pairs for part in found),
+        labelled=np.sum([part.labelled for part in found], axis=0),
+        kept=kept,
+        sample=np.searchsorted(kept, sample),
+        collection=joined([part.collection for part in found], judgments),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class PartitionedFit:
+    """The model of a campaign in partitions given its labels and judgments.
+
+    Parameters
+    ----------
+    surveyed
+        The campaign, with its kept queries.
+    model
+        What any query is modelled with.
+    campaigns
+        The prior of the campaign's parameters at each setting of the worth of labels; empty without labels.
+    design
+        The kept queries, given labels.
+    posterior
+        The posterior given their judgments.
+    """
+
+    surveyed: Surveyed
+    model: PartModel
+    campaigns: tuple[CampaignPrior, ...]
+    design: ModelDesign
+    posterior: LaplacePosterior
+
+
+def fit_parts(
+    surveyed: Surveyed, model: Predicts, *, scale: Scale, run: Run[Any], follow: Follow, worth_factor: float = 1.0
+) -> PartitionedFit:
+    """Fit the hierarchical model to a campaign in partitions.
+
+    Parameters
+    ----------
+    surveyed, model, scale
+        The campaign, the model and the grades.
+    run, follow
+        Does work on partitions in parallel; wraps them while this goes on.
+    worth_factor
+        As in :func:`probeval.relevance.observers.measure.with_labels`.
+    """
+    known = check_model(model)
+    collection, depth = surveyed.collection, surveyed.depth
+    prior = known.prior.with_stated()
+    some = some_queries(collection, surveyed.sample)
+    with one_thread():
+        standards = standards_of(prior, some, depth=depth, scale=scale)
+        common = PartModel(known, depth, scale, standards, None, () if some.labels is None else some.labels.sources)
+        sample = common.design(some, surveyed.kept[surveyed.sample])
+        design = common.design(collection, surveyed.kept)
+        if some.labels is not None and distinguishes(some.labels, sample.pool):
+            worth = LabelModel.of(sample, known.prior.observers, some.labels, worth_factor=worth_factor)
+            common = replace(common, labels=worth)
+    campaigns: tuple[CampaignPrior, ...] = ()
+    if common.labels is not None:
+        parts = surveyed.parts
+        work = [partial(add_labels, parts, i, common) for i in range(len(parts))]
+        sums: list[LabelSums] = []
+        for found in followed(run(work), len(work), follow, "Labels"):
+            sums = [a + b for a, b in zip(sums, found, strict=True)] if sums else found
+        with one_thread():
+            part, whole = common.labelled(some, sample), common.labelled(collection, design)
+            settings = common.labels.settings
+            campaigns = tuple(in_order(lambda pair: part.campaign(*pair), list(zip(settings, sums, strict=True))))
+            pairs = list(zip(settings, campaigns, strict=True))
+            design = whole.given(tuple(in_order(lambda p: whole.measured(p[0]).prior(p[1], p[0].weight), pairs)))
+    return PartitionedFit(surveyed, common, campaigns, design, known.refit(collection, design))
+
+
+def check_model(model: Predicts) -> Hierarchical:
+    """Return the model if it can be fitted in parts."""
+    if not isinstance(model, Hierarchical) or "judgments" in needs(feature_names(model.terms)):
+        raise ModelError(
+            "A campaign in partitions is evaluated by the hierarchical model. Leave --model out, or evaluate the runs "
+            "without partitions."
+        )
+    if model.inference != "laplace":
+        raise ModelError(
+            "A campaign in partitions is fitted by inference 'laplace': a sampler needs all pairs at once."
+        )
+    return model
+
+
+def followed(results: Iterator[Any], n: int, follow: Follow, title: str) -> Iterator[Any]:
+    """Yield results while their number is followed."""
+    for _ in follow(range(n), title):
+        yield next(results)

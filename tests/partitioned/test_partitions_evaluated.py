@@ -1,0 +1,161 @@
+"""A campaign in partitions gives the same answer as in memory, however it is cut and wherever the work is done."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import probeval
+from probeval.data import Collection, LabelTable, split, write_partitions
+from probeval.errors import ProbevalError
+from probeval.features import standards
+from probeval.partitioned import tasks
+
+QUERIES, KEPT, JUDGED = 40, 12, 30
+SAME = {"rtol": 0, "atol": 1e-9}
+
+
+@pytest.fixture(scope="module")
+def campaign() -> Collection:
+    """A campaign with labels of all pairs, of which one source leaves some out, and some judgments."""
+    rng = np.random.default_rng(3)
+    full = probeval.synthetic_campaign(rng, systems=4, queries=QUERIES, depth=5, docs=30)
+    full = replace(full, metadata=None)
+    assert full.judgments is not None
+    grades = full.judgments.on(full.runs.pool).grades()
+    labels = np.column_stack([np.clip(np.round(grades + rng.normal(0, sd, len(grades))), 0, 2) for sd in (0.6, 0.9)])
+    labels[rng.random(len(grades)) < 0.2, 1] = np.nan
+    judged = full.judgments.take(rng.permutation(len(full.judgments))[:JUDGED])
+    return replace(full, judgments=judged, labels=LabelTable(full.runs.pool, ("bot", "other"), labels))
+
+
+@pytest.fixture(autouse=True)
+def few_in_memory(monkeypatch):
+    """Constants are from few queries, and work is done in small chunks: most queries are in no one's memory."""
+    monkeypatch.setattr(standards, "SAMPLE", KEPT)
+    monkeypatch.setattr(tasks, "CHUNK", 7)
+
+
+@pytest.fixture(scope="module")
+def folders(campaign, tmp_path_factory) -> dict[int, Path]:
+    """The campaign in one partition, in 3 and in 11."""
+    home = tmp_path_factory.mktemp("partitions")
+    found = {n: home / f"in-{n}" for n in (1, 3, 11)}
+    for n, folder in found.items():
+        write_partitions(split(campaign, n), folder)
+    return found
+
+
+def same_scores(a: probeval.Evaluation, b: probeval.Evaluation) -> None:
+    """All that follows from the scores of two evaluations is the same."""
+    for part in ("mean", "covariance", "between", "query_mean", "query_variance", "draws"):
+        one, other = getattr(a.scores.joint, part), getattr(b.scores.joint, part)
+        assert (one is None) == (other is None)
+        if one is not None:
+            np.testing.assert_allclose(one, other, **SAME)
+    assert (a.scores.pool, a.scores.judged, a.scores.ideal) == (b.scores.pool, b.scores.judged, b.scores.ideal)
+    assert a.scores.queries.tolist() == b.scores.queries.tolist()
+    assert a.ranking.order == b.ranking.order
+
+
+@pytest.mark.parametrize("metric", ["DCG@5", "nDCG@5"])
+def test_partitions_give_what_memory_gives(campaign, folders, metric):
+    whole = probeval.evaluate(campaign, metric, draws=50)
+    parts = [probeval.evaluate(folder, metric, draws=50, jobs=1) for folder in folders.values()]
+    assert len(parts[0].state.judging.pool.queries) < QUERIES
+    for part in parts:
+        same_scores(part, whole)
+        assert part.labels.to_dict()["sources"][0]["labelled"] == 1.0
+        np.testing.assert_allclose(
+            part.labels.to_frame()[["labelled", "correlation", "slope"]].astype(float),
+            whole.labels.to_frame()[["labelled", "correlation", "slope"]].astype(float),
+            **SAME,
+        )
+
+
+def test_without_labels_and_without_judgments(campaign, folders, tmp_path):
+    bare = replace(campaign, labels=None, judgments=None)
+    write_partitions(split(bare, 4), tmp_path / "bare")
+    options = {"draws": 50, "scale": "graded:2"}
+    same_scores(
+        probeval.evaluate(tmp_path / "bare", "DCG@5", jobs=1, **options), probeval.evaluate(bare, "DCG@5", **options)
+    )
+
+
+def test_a_population_of_queries_and_a_second_measure(campaign, folders):
+    whole = probeval.evaluate(campaign, "DCG@5", target="population")
+    part = probeval.evaluate(folders[3], "DCG@5", target="population", jobs=1)
+    same_scores(part, whole)
+    same_scores(part.by("P@5"), whole.by("P@5"))
+    with pytest.raises(ProbevalError, match="depth 3, the partitions were read to depth 5"):
+        part.by("P@3")
+
+
+def test_processes_give_the_same(folders):
+    same_scores(probeval.evaluate(folders[3], "DCG@5", jobs=2), probeval.evaluate(folders[3], "DCG@5", jobs=1))
+
+
+def test_judgments_of_a_file_take_the_place_of_the_folder_s(campaign, folders):
+    few = campaign.judgments.take(np.arange(10))
+    same_scores(
+        probeval.evaluate(folders[3], "DCG@5", qrels=few, scale="graded:2", jobs=1),
+        probeval.evaluate(replace(campaign, judgments=few), "DCG@5", scale="graded:2"),
+    )
+
+
+def test_comparisons_next_pairs_and_trust_do_not_depend_on_partitions(campaign, folders):
+    found = []
+    for n in (1, 11):
+        evaluation = probeval.evaluate(folders[n], "DCG@5", jobs=1)
+        trust = evaluation.trust()
+        nexts = evaluation.next(5).to_frame()
+        compared = probeval.compare(folders[n], "DCG@5", jobs=1).to_frame()
+        found.append((trust, nexts, compared))
+    (trust, nexts, compared), (trust_, nexts_, compared_) = found
+    assert nexts[["query", "doc"]].equals(nexts_[["query", "doc"]])
+    kept = set(standards.sample_positions(QUERIES).tolist())
+    assert {int(np.searchsorted(campaign.runs.queries, q)) for q in nexts["query"]} & kept
+    np.testing.assert_allclose(trust.rankings()["confidence"], trust_.rankings()["confidence"], **SAME)
+    np.testing.assert_allclose(trust.to_frame()["slope"], trust_.to_frame()["slope"], **SAME)
+    whole = probeval.compare(campaign, "DCG@5").to_frame()
+    for column in ("difference", "p_better", "p_better_unlabelled"):
+        np.testing.assert_allclose(compared[column], compared_[column], **SAME)
+        np.testing.assert_allclose(compared[column], whole[column], **SAME)
+    confidence = campaign_trust(campaign)
+    np.testing.assert_allclose(trust.rankings()["confidence"], confidence, **SAME)
+
+
+def campaign_trust(campaign: Collection) -> np.ndarray:
+    """The confidence of the alternative rankings in memory."""
+    return probeval.evaluate(campaign, "DCG@5").trust().rankings()["confidence"].to_numpy()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"labels": "more.tsv"}, "--labels does not go with a campaign in partitions"),
+        ({"systems": "judged"}, "--systems does not go"),
+        ({"inference": "nuts"}, "a sampler needs all pairs"),
+        ({"model": "uniform"}, "evaluated by the hierarchical model"),
+        ({"aggregate": "gm-eps"}, "Geometric means need the draws of every query"),
+        ({"method": "exact"}, "scored by moments or draws, not by exact"),
+        ({"method": "draws", "draws": 1}, "At least two draws"),
+    ],
+)
+def test_what_cannot_be_done_in_parts_is_refused(folders, options, message):
+    with pytest.raises(ProbevalError, match=message):
+        probeval.evaluate(folders[3], "DCG@5", **{"jobs": 1, **options})
+
+
+def test_what_needs_all_pairs_is_refused(campaign, folders):
+    evaluation = probeval.evaluate(folders[3], "DCG@5", jobs=1)
+    for work in (evaluation.fairness, evaluation.posterior, evaluation.page):
+        with pytest.raises(ProbevalError, match="all pairs in memory"):
+            work()
+    with pytest.raises(ProbevalError, match="Tests need the scores of all queries"):
+        probeval.compare(folders[3], "DCG@5", method="t")
+    with pytest.raises(ProbevalError, match="convert --to partitions"):
+        probeval.evaluate(campaign, "DCG@5", scheduler="tcp://127.0.0.1:1")
