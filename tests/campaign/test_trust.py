@@ -239,7 +239,7 @@ def test_a_lock_on_a_file_that_lost_its_name_is_not_held(file: Path, monkeypatch
     with Campaign.open(file) as one:
         with monkeypatch.context() as patch:
             patch.setattr(opening.sqlite3, "connect", connect)
-            with pytest.raises(StoreError, match="store.db-server: "), one.serving():
+            with pytest.raises(StoreError, match=r"store.db-server: "), one.serving():
                 pass
         with one.serving():
             assert lock.exists()
