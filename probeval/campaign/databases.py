@@ -124,8 +124,7 @@ def claim_file(file: Path) -> None:
 def server_lock(file: Path, name: str) -> sqlite3.Connection:
     """A lock on a file, held until it is closed; an error if another server holds it.
 
-    The lock belongs to the file that was opened, so it is held only if a second one on the name is refused: otherwise
-    another file has the name by now.
+    SQLite refuses to lock a file that was opened and has lost its name since.
 
     Parameters
     ----------
@@ -134,17 +133,7 @@ def server_lock(file: Path, name: str) -> sqlite3.Connection:
     name
         The name of the store, for the error.
     """
-    while True:
-        claim_file(file)
-        lock = _locked(file, name)
-        try:
-            _locked(file, name).close()
-        except StoreError:
-            return lock
-        lock.close()
-
-
-def _locked(file: Path, name: str) -> sqlite3.Connection:
+    claim_file(file)
     lock = sqlite3.connect(file, timeout=0, isolation_level=None)
     try:
         lock.execute("BEGIN EXCLUSIVE")

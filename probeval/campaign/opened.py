@@ -70,9 +70,9 @@ class Opened:
         """The events after this number."""
         return self._log.store.events(self._log.key, after)
 
-    def form_secret(self) -> str:
-        """The secret that marks the forms of a person who needs no session; it lasts as long as the store."""
-        return self._log.store.form_secret(self._log.key)
+    def page_secret(self) -> str:
+        """The secret of the page of a person who needs no session; it lasts as long as the store."""
+        return self._log.store.page_secret(self._log.key)
 
     def serving(self) -> AbstractContextManager[None]:
         """Hold the server lock of an SQLite store for the duration of the block; a second server is refused."""

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 __all__ = ["Store"]
 
 TRIES = 5
-FORM_SECRET = "form-secret"  # the name of a part
+PAGE_SECRET = "page-secret"  # the name of a part
 ROLLED_BACK = {"40001", "40P01"}  # PostgreSQL: serialisation failure, deadlock
 
 
@@ -177,17 +177,17 @@ class Store:
             raise StoreError(f"{self.name}: the part {name!r} is damaged. Restore the store from a backup.")
         return None if row is None else row.content
 
-    def form_secret(self, campaign: int) -> str:
+    def page_secret(self, campaign: int) -> str:
         """A random secret, which is kept with the campaign; made when it is first asked for."""
-        kept = self.part(campaign, FORM_SECRET)
+        kept = self.part(campaign, PAGE_SECRET)
         if kept is None:
             with self._writing() as connection:
                 self._hold(connection, campaign)
-                mine = (PART.c.campaign == campaign) & (PART.c.name == FORM_SECRET)
+                mine = (PART.c.campaign == campaign) & (PART.c.name == PAGE_SECRET)
                 kept = connection.execute(sa.select(PART.c.content).where(mine)).scalar()  # of another process
                 if kept is None:
                     kept = secrets.token_urlsafe(32).encode()
-                    self._add_parts(connection, campaign, {FORM_SECRET: kept})
+                    self._add_parts(connection, campaign, {PAGE_SECRET: kept})
         return kept.decode()
 
     def add_snapshot(self, campaign: int, row: Mapping[str, Any]) -> None:

@@ -74,7 +74,7 @@ class Roster:
     def __init__(self, campaign: Opened, *, alone: str | None = None) -> None:
         self._campaign = campaign
         name = None if alone is None else as_name(alone, "an assessor")
-        self.alone = None if name is None else Assessor(name, campaign.form_secret(), Role.owner)
+        self.alone = None if name is None else Assessor(name, campaign.page_secret(), Role.owner)
 
     def find(self, secret: str) -> Assessor | None:
         """The person with this session, or None; always the only user, if there is one."""
