@@ -14,7 +14,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -216,7 +216,9 @@ def test_assessors_who_take_half_a_second(tmp_path: Path, serve: Callable[..., S
         with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as apart:
             acknowledged, seconds, errors = apart.submit(_judge_apart, server.url, team, 2000, PAUSE).result()
         assert errors == []
-        assert len(_check(campaign, acknowledged)) == 2000
+        ledger = Ledger(campaign)
+        ledger.check(acknowledged)
+        assert len(ledger.judged) == len(acknowledged) == 2000
         milliseconds = 1000 * np.array(seconds)
         _said(f"{people} assessors, apart", milliseconds)
         assert np.percentile(milliseconds, 95) < 1000 * PATIENCE
