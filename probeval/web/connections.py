@@ -1,6 +1,6 @@
 """Open connections: how many a person and an address may have, and how long a client may take to send its request.
 
-A client that opens connections and sends nothing, or one byte at a time, keeps nobody out: when there are too many, the
+A client that opens connections and sends nothing, or one byte at a time, keeps no one out: when there are too many, the
 connection that has waited longest for its client is closed, and one whose request arrives at once stays. This holds
 from the first byte on, so over HTTPS for the handshake too.
 """
