@@ -100,7 +100,7 @@ class HierarchicalPrior(Brief):
             first_cut=Normal.from_list(data["first_cut"]),
             gaps={int(n): tuple(Normal.from_list(g) for g in gaps) for n, gaps in data["gaps"].items()},
             gap=Normal.from_list(data["gap"]),
-            log_sds={RENAMED.get(k, k): Normal.from_list(n, most=LOG) for k, n in data["log_sds"].items()},
+            log_sds={RENAMED.get(k, k): Normal.from_list(n, within=LOG) for k, n in data["log_sds"].items()},
             observers=ObserverPriors.from_dict(data["observers"]) if "observers" in data else ObserverPriors(),
             standard=tuple((float(centre), float(spread)) for centre, spread in fixed),
             overlap=bool(data.get("overlap", False)),
