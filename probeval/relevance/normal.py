@@ -44,7 +44,7 @@ class Normal:
         low, high, widest = within
         if not (low <= mean <= high and LEAST <= sd <= widest):
             raise ModelError(
-                f"a damaged prior: its mean must be from {low:g} to {high:g} and its standard deviation from {LEAST:g} to "
+                f"a damaged prior: its mean must be from {low:g} to {high:g}, its standard deviation from {LEAST:g} to "
                 f"{widest:g}, got {mean:g} and {sd:g}."
             )
         return cls(mean, sd)
