@@ -12,7 +12,7 @@ from probeval.errors import ModelError
 __all__ = ["LOG", "Normal"]
 
 # Parameters are on the scale of logits, where 1 is much and 10 is very much: those of a card are far below these.
-LOGIT = (-100.0, 100.0, 100.0)  # the least and the largest mean, and the largest standard deviation
+LOGIT = (-20.0, 20.0, 20.0)  # the least and the largest mean, and the largest standard deviation
 LOG = (-10.0, 3.0, 3.0)  # those of a logarithm
 LEAST = 1e-3  # standard deviation
 
