@@ -26,6 +26,7 @@ __all__ = ["label_studio_tasks", "read_annotations", "read_label_studio"]
 
 GRADE = "grade"  # the name of the control in the labeling configuration
 MOST_BUTTONS = 10  # grades that are shown as choices; more are a number field
+MOST_SECONDS = 1e12  # of an annotation
 VALUES = ("choices", "number", "rating")  # where a result keeps its value
 COLUMNS = ("query", "doc", "grade", "assessor", "time", "lead_time", "skipped")
 EXPORTS = "Export the project as JSON or JSON_MIN"
@@ -203,8 +204,9 @@ def _row(
         who = who.get("email") or who.get("id")
     when = annotation.get("updated_at") or annotation.get("created_at")
     spent = annotation.get("lead_time")
-    if spent is not None and (isinstance(spent, bool) or not isinstance(spent, (int, float))):
-        raise DataError(f"{where}: 'lead_time' must be a number of seconds, got {spent!r}.", path=path)
+    known = isinstance(spent, (int, float)) and not isinstance(spent, bool)
+    if spent is not None and not (known and abs(spent) < MOST_SECONDS):
+        raise DataError(f"{where}: 'lead_time' must be a number of seconds, got {spent!r:.60}.", path=path)
     return (*pair, grade, cell_text(who), _seconds(when, where, path), spent, skipped)
 
 
@@ -242,7 +244,7 @@ def _grade(controls: Mapping[str, list[Any]], where: str, path: Path) -> float |
         raise DataError(f"{where} has {len(values)} values of {named[0]!r} in one annotation; expected one.", path=path)
     try:
         grade = float(values[0])
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         grade = math.nan
     if isinstance(values[0], bool) or not math.isfinite(grade):
         raise DataError(

@@ -12,8 +12,8 @@ from probeval.errors import ModelError
 __all__ = ["LOG", "Normal"]
 
 # Parameters are on the scale of logits, where 1 is much and 10 is very much: those of a card are far below these.
-FARTHEST = 100.0
-LOG = 8.0  # of a logarithm
+LOGIT = (-20.0, 20.0, 20.0)  # the least and the largest mean, and the largest standard deviation
+LOG = (-10.0, 3.0, 3.0)  # those of a logarithm
 LEAST = 1e-3  # standard deviation
 
 
@@ -38,12 +38,14 @@ class Normal:
         return [self.mean, self.sd]
 
     @classmethod
-    def from_list(cls, values: Sequence[float], *, most: float = FARTHEST) -> Normal:
-        """Restore from the mean and the standard deviation, neither beyond ``most``; :data:`LOG` for a logarithm."""
+    def from_list(cls, values: Sequence[float], *, within: tuple[float, float, float] = LOGIT) -> Normal:
+        """Restore from the mean and the standard deviation, both within bounds: :data:`LOG` for a logarithm."""
         mean, sd = map(float, values)
-        if not (abs(mean) <= most and LEAST <= sd <= most):
+        low, high, widest = within
+        if not (low <= mean <= high and LEAST <= sd <= widest):
             raise ModelError(
-                f"a damaged prior: its mean is at most {most:g}, its sd {LEAST:g} to {most:g}; got {mean:g}, {sd:g}."
+                f"a damaged prior: its mean must be from {low:g} to {high:g}, its standard deviation from {LEAST:g} to "
+                f"{widest:g}, got {mean:g} and {sd:g}."
             )
         return cls(mean, sd)
 

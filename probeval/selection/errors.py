@@ -153,7 +153,7 @@ class ErrorCorrection(Brief):
         try:
             sd, errors = (tuple(float(v) for v in document[name]) for name in ("sd", "error"))
             return cls(document["metric"], document["model"], tuple(document["campaigns"]), sd, errors)
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise SelectionError(f"A correction has metric, model, campaigns, sd and error; got {error!r}.") from None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,6 +16,7 @@ from probeval.relevance.observers.prior import ObserverPriors
 __all__ = ["HierarchicalPrior"]
 
 ADDED = "effects from outside"  # in a pickled prior
+FARTHEST = 1e3  # centre of a term, and its spread
 RENAMED = {"stretch": "cutpoint_scale"}  # effects that older cards call otherwise
 
 
@@ -100,7 +100,7 @@ class HierarchicalPrior(Brief):
             first_cut=Normal.from_list(data["first_cut"]),
             gaps={int(n): tuple(Normal.from_list(g) for g in gaps) for n, gaps in data["gaps"].items()},
             gap=Normal.from_list(data["gap"]),
-            log_sds={RENAMED.get(k, k): Normal.from_list(n, most=LOG) for k, n in data["log_sds"].items()},
+            log_sds={RENAMED.get(k, k): Normal.from_list(n, within=LOG) for k, n in data["log_sds"].items()},
             observers=ObserverPriors.from_dict(data["observers"]) if "observers" in data else ObserverPriors(),
             standard=tuple((float(centre), float(spread)) for centre, spread in fixed),
             overlap=bool(data.get("overlap", False)),
@@ -114,8 +114,8 @@ class HierarchicalPrior(Brief):
             FeatureName.parse(name)
         if len(self.coefficients) != len(self.terms) or len(self.standard) not in (0, len(self.terms)):
             raise ValueError(f"{len(self.terms)} terms need as many coefficients, centres and spreads")
-        if not all(math.isfinite(centre) and 0 < spread < math.inf for centre, spread in self.standard):
-            raise ValueError("a centre is a finite number, and a spread is above 0")
+        if not all(abs(centre) <= FARTHEST and 1 / FARTHEST <= spread <= FARTHEST for centre, spread in self.standard):
+            raise ValueError(f"a centre is at most {FARTHEST:g}, and a spread from {1 / FARTHEST:g} to that")
         if any(len(gaps) != n - 2 for n, gaps in self.gaps.items()):
             raise ValueError("a scale needs two gaps fewer than its levels")
         if not all(gap.mean > 0 for gaps in (*self.gaps.values(), (self.gap,)) for gap in gaps):

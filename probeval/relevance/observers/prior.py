@@ -64,8 +64,8 @@ class ObserverPrior:
     def from_dict(cls, data: Mapping[str, Any]) -> ObserverPrior:
         """Restore from plain data."""
         return cls(
-            log_slope=Normal.from_list(data["log_slope"], most=LOG),
-            log_own={str(k): Normal.from_list(n, most=LOG) for k, n in data["log_own"].items()},
+            log_slope=Normal.from_list(data["log_slope"], within=LOG),
+            log_own={str(k): Normal.from_list(n, within=LOG) for k, n in data["log_own"].items()},
             popularity=Normal.from_list(data["popularity"]),
             level=None if data["level"] is None else Normal.from_list(data["level"]),
         )
