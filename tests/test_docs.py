@@ -246,6 +246,7 @@ PARTS = (
     "relevance",
     "scores",
     "selection",
+    "pools",
     "simulation",
     "campaign",
     "web",

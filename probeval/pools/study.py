@@ -346,8 +346,10 @@ class PoolStudy(CampaignStudy[CampaignPool]):
     @staticmethod
     def _reference(part: CampaignPool) -> str:
         facts = part.facts
-        which = "deeply judged systems" if facts["deep"] else "systems, not all deeply judged"
+        which = f"{facts['counted']} of {facts['systems']} systems, not all deeply judged"
+        if facts["deep"]:
+            which = f"the {facts['counted']} deeply judged systems of {facts['systems']}"
         return (
             f"{part.campaign}: the reference is {facts['judged']:,} of {facts['all_judged']:,} judgments, the pool of "
-            f"the top {facts['depth']} of {facts['counted']} of {facts['systems']} systems ({which})."
+            f"the top {facts['depth']} of {which}."
         )
