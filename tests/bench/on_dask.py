@@ -14,7 +14,7 @@ import argparse
 import subprocess
 import sys
 import tempfile
-from itertools import pairwise
+from itertools import combinations
 from pathlib import Path
 
 from probeval.data import Partitions, open_partitions
@@ -40,7 +40,7 @@ def main() -> int:
 
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Time and memory of an evaluation in partitions, here and on Dask.")
-    parser.add_argument("--sizes", type=int, nargs="+", default=[20_000], help="queries of the campaigns")
+    parser.add_argument("--sizes", type=int, nargs="+", default=[100_000], help="queries of the campaigns")
     parser.add_argument("--folder", nargs="+", default=[], help="campaigns in partitions, in place of synthetic ones")
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2], help="numbers of workers, %(default)s")
     parser.add_argument("--memory", default="2GB", help="the memory limit of a worker, %(default)s")
@@ -75,8 +75,7 @@ def measured(campaign: Partitions, workers: list[int], memory: str, limits: Limi
         with cluster(n, memory=memory) as started:
             cost = growth.probeval(limits, *command, "--scheduler", started.address)
             show(f"Dask, {n} worker{'s' * (n > 1)}", cost, started.peak_memory())
-    engines = list(found)
-    for before, after in pairwise(engines):
+    for before, after in combinations(found, 2):
         if not found[before].trouble and not found[after].trouble:
             print(f"  {after} / {before}: {found[after].seconds / found[before].seconds:.2f}", flush=True)
     return list(found.values())
