@@ -116,6 +116,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         probeval.gate(new, old, "P@4", model="uniform", scale="graded:2"),
         study,
         probeval.dstudy(study),
+        probeval.meta_study(collection, ["P@4"], tests=["t"], splits=2),
         probeval.aggregate(pd.DataFrame({"query": "q1", "doc": ["d1", "d1"], "grade": [0, 1], "worker": ["a", "b"]})),
         probeval.simulate(collection, "P@4", ["random:uniform"], batch=20, stop="budget=20", draws=20),
         probeval.plan(some, "P@4", model="uniform", target="confidence=.6"),
@@ -123,7 +124,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         probeval.load_card("text-jud"),
         probeval.reuse(runs.select(names[:3]), runs.select(names[3:]), "P@4", qrels=judgments, model="uniform"),
         probeval.reuse_study(collection, "P@4", model="uniform"),
-        probeval.meta_study(collection, ["P@4"], tests=["t"], splits=2),
         probeval.pool_study(collection, "P@4"),
     ]
     store = probeval.Campaign.create(folder / "c.db", some, metric="P@4", model="uniform", name="c" * 100)

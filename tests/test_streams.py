@@ -50,6 +50,7 @@ def test_what_a_seed_means_stays():
         "QUESTIONS": 24,
         "SIDES": 25,
         "ANSWERS": 26,
+        "SPLITS": 27,
     }
     assert len(Purpose.__members__) == len(Purpose)  # no two names for one number
 

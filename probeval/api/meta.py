@@ -98,7 +98,7 @@ def meta_study(
     if not chosen or (metrics is not None and not metrics) or (scales is not None and not scales):
         raise ReliabilityError("A meta-evaluation needs at least one measure, one scale and one test.")
     splits, samples = SPLITS if splits is None else splits, SAMPLES if samples is None else samples
-    found = as_campaigns(campaigns, progress=progress)
+    found = as_campaigns(campaigns)
 
     def pieces(collection: Collection) -> list[partial[StudiedMeasure]]:
         """The work of a campaign: one piece per measure and scale."""

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from probeval import api
+from probeval.api.campaigns import as_campaigns
 from probeval.cli.completion import complete_metric, complete_scale
 from probeval.cli.options import (
     CampaignFolders,
@@ -91,7 +92,7 @@ def meta(
     alphas = parse_levels("--alpha", alpha)
     found = talk.warned(
         lambda: api.meta_study(
-            campaigns,
+            as_campaigns(campaigns, progress=talk.progress),
             metric,
             scales=scale,
             tests=[name.value for name in test] if test else None,

@@ -142,7 +142,7 @@ class SatMapping(Brief):
         0 if the score is the share of satisfied users.
 
         >>> round(load_mapping("CGl@5/broad").distance_from_score, 2)
-        0.06
+        0.07
         """
         return float(np.sqrt(np.mean((self(MIDPOINTS) - MIDPOINTS) ** 2)))
 

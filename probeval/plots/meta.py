@@ -80,7 +80,7 @@ def plot_measures(part: MetaCampaign, *, ax: Axes | None = None) -> Axes:
         ax.plot([e.value for e in found], rows + shift, "o", color=colour, ms=4.5, label=symbol)
     ax.set_yticks(rows, shorten(names), fontsize=8)
     ax.set_ylim(len(names) - 0.4, -0.6)
-    ax.set_xlabel("reliability of differences (E ρ²) and of scores (Φ)")
+    ax.set_xlabel("reliability: differences E ρ², scores Φ")
     clean(ax)
     if given is None:
         entitle(ax, part.campaign)
