@@ -124,7 +124,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         probeval.load_card("text-jud"),
         probeval.reuse(runs.select(names[:3]), runs.select(names[3:]), "P@4", qrels=judgments, model="uniform"),
         probeval.reuse_study(collection, "P@4", model="uniform"),
-        probeval.meta_study(collection, ["P@4"], tests=["t"], splits=2),
         probeval.pool_study(collection, "P@4"),
     ]
     store = probeval.Campaign.create(folder / "c.db", some, metric="P@4", model="uniform", name="c" * 100)
