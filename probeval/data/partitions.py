@@ -21,6 +21,7 @@ from probeval.data.collection import Collection
 from probeval.data.evidence import LabelTable
 from probeval.data.files import read_bytes
 from probeval.data.judgments import Judgments
+from probeval.data.limits import check_cells, most_bytes
 from probeval.data.observers import ObserverSpec
 from probeval.data.payloads import parsed_json
 from probeval.data.pool import Pool
@@ -224,7 +225,10 @@ class Partitions(Described):
         expected = getattr(self.parts[i], "rows" if kind == "runs" else kind)
         try:
             with parquet.ParquetFile(path) as file:
+                check_cells(file.metadata.num_rows, len(columns), most_bytes(path.stat().st_size), path=path)
                 table = file.read(list(columns), use_threads=False).select(list(columns))
+        except DataError:
+            raise
         except FileNotFoundError:
             raise DataError("the partition is missing. Copy or convert the campaign again.", path=path) from None
         except Exception as error:  # pyarrow's errors have no public base class
