@@ -17,6 +17,7 @@ import pandas as pd
 import pytest
 
 import probeval
+from probeval.data import open_partitions, split, write_partitions
 from probeval.display import Brief, Described, Shown, View
 
 MOST_LINES, MOST_COLUMNS = 20, 100
@@ -96,6 +97,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     runs = collection.runs
     new, old = (probeval.as_runs(runs.select([name])) for name in names[:2])
     study = probeval.gstudy(collection, "P@4")
+    write_partitions(split(dataclasses.replace(start, metadata=None), 2), folder / "parts")
     made = [
         collection,
         runs,
@@ -125,6 +127,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         probeval.reuse(runs.select(names[:3]), runs.select(names[3:]), "P@4", qrels=judgments, model="uniform"),
         probeval.reuse_study(collection, "P@4", model="uniform"),
         probeval.pool_study(collection, "P@4"),
+        open_partitions(folder / "parts"),
     ]
     store = probeval.Campaign.create(folder / "c.db", some, metric="P@4", model="uniform", name="c" * 100)
     made += [store, store.status(), store.setup, store.state, store.judging_state(), *store.log()]

@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import sqlalchemy as sa
-from sqlalchemy.exc import ArgumentError, DBAPIError
-
 from probeval.errors import StoreError
+
+try:  # the first module of campaigns that needs it
+    import sqlalchemy as sa
+    from sqlalchemy.exc import ArgumentError, DBAPIError
+except ImportError:
+    raise StoreError("Campaigns need SQLAlchemy: pip install 'probeval[web]'.") from None
 
 __all__ = [
     "BUSY",

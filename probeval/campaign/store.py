@@ -15,14 +15,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from probeval.errors import ProbevalError, StoreError, did_you_mean
-
-try:
-    import sqlalchemy as sa
-    from sqlalchemy.exc import DBAPIError
-    from sqlalchemy.exc import TimeoutError as PoolTimeoutError
-except ImportError:
-    raise StoreError("Campaigns need SQLAlchemy: pip install 'probeval[web]'.") from None
+import sqlalchemy as sa
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from probeval.campaign.codec import KINDS, decode, encode
 from probeval.campaign.databases import (
@@ -52,6 +47,7 @@ from probeval.campaign.tables import (
     chained,
     digest_of,
 )
+from probeval.errors import ProbevalError, StoreError, did_you_mean
 
 if TYPE_CHECKING:
     from probeval.campaign.creation import Creation

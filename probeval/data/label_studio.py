@@ -161,6 +161,7 @@ def read_annotations(path: str | PathLike[str]) -> pd.DataFrame:
         query=ids(table["query"].tolist(), "query", path=file),
         doc=ids(table["doc"].tolist(), "doc", path=file),
         **{name: table[name].astype(float) for name in ("grade", "time", "lead_time")},
+        skipped=table["skipped"].astype(bool),
     )
 
 

@@ -283,7 +283,10 @@ class Partitions(Described):
 
 def is_partitioned(path: PathName) -> bool:
     """Whether this is a folder of a campaign in partitions."""
-    return (Path(path) / MANIFEST).is_file()
+    try:
+        return (Path(path) / MANIFEST).is_file()
+    except OSError:  # a name too long
+        return False
 
 
 def open_partitions(path: PathName) -> Partitions:

@@ -19,6 +19,7 @@ from probeval.data.collection import Collection
 from probeval.data.judgments import Judgments
 from probeval.data.partitions import Partitions
 from probeval.data.scale import Scale
+from probeval.display import Brief
 from probeval.errors import ModelError
 from probeval.features import feature_names, needs
 from probeval.features.standards import sample_positions
@@ -39,8 +40,8 @@ __all__ = ["Follow", "PartitionedFit", "Surveyed", "fit_parts", "followed", "loo
 Follow = Callable[[Sequence[Any], str], Iterable[Any]]  # wraps the partitions while they are worked on, with a title
 
 
-@dataclass(frozen=True, eq=False)
-class Surveyed:
+@dataclass(frozen=True, eq=False, repr=False)
+class Surveyed(Brief):
     """A campaign in partitions after the first look at each.
 
     Parameters
@@ -91,8 +92,8 @@ def look(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class PartitionedFit:
+@dataclass(frozen=True, eq=False, repr=False)
+class PartitionedFit(Brief):
     """The model of a campaign in partitions given its labels and judgments.
 
     Parameters

@@ -11,6 +11,7 @@ from typing import Any
 
 from probeval.arrays import Floats
 from probeval.data.judgments import Judgments
+from probeval.display import Brief
 from probeval.errors import ModelError, ScoreError
 from probeval.metrics import Metric
 from probeval.parallel import Run, parallel
@@ -30,8 +31,8 @@ def unfollowed(work: Sequence[Any], _: str) -> Iterable[Any]:
     return work
 
 
-@dataclass(frozen=True)
-class Engine:
+@dataclass(frozen=True, repr=False)
+class Engine(Brief):
     """Where the work on partitions is done, and what wraps it while it goes on.
 
     Parameters

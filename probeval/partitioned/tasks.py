@@ -14,6 +14,7 @@ from probeval.arrays import Ids, Ints
 from probeval.data.collection import Collection
 from probeval.data.partitions import Partitions
 from probeval.data.scale import UNJUDGED, Scale
+from probeval.display import Brief
 from probeval.features.standards import Standards
 from probeval.metrics import Metric
 from probeval.partitioned.joining import some_queries
@@ -34,8 +35,8 @@ __all__ = ["PartModel", "PartScores", "ScorePlan", "Survey", "add_labels", "scor
 CHUNK = 1024  # queries that are worked on at once
 
 
-@dataclass(frozen=True, eq=False)
-class Survey:
+@dataclass(frozen=True, eq=False, repr=False)
+class Survey(Brief):
     """What the first look at a partition gives.
 
     Parameters
@@ -71,8 +72,8 @@ def survey(parts: Partitions, i: int, depth: int, positions: Ints, judged: froze
     return Survey(queries, len(pool), labelled, kept, some_queries(collection, kept))
 
 
-@dataclass(frozen=True, eq=False)
-class PartModel:
+@dataclass(frozen=True, eq=False, repr=False)
+class PartModel(Brief):
     """What a partition's queries are modelled with: the same for all.
 
     Parameters
@@ -129,8 +130,8 @@ def add_labels(parts: Partitions, i: int, model: PartModel) -> list[LabelSums]:
     return out
 
 
-@dataclass(frozen=True, eq=False)
-class ScorePlan:
+@dataclass(frozen=True, eq=False, repr=False)
+class ScorePlan(Brief):
     """How a partition's queries are scored.
 
     Parameters
@@ -157,8 +158,8 @@ class ScorePlan:
     done: Ints
 
 
-@dataclass(frozen=True, eq=False)
-class PartScores:
+@dataclass(frozen=True, eq=False, repr=False)
+class PartScores(Brief):
     """The contribution of some queries, and their positions in the campaign, in rising order; None without any."""
 
     positions: Ints

@@ -20,6 +20,7 @@ from probeval.pools.reference import ReferencePool
 from probeval.reliability.correlation import kendall
 from probeval.reliability.paired import SAMPLES, TESTS, differences, pair_index, run_test
 from probeval.reliability.twoway import compare_counts, p_trend, signed, straddling, two_way
+from probeval.streams import Purpose, stream
 from probeval.ties import signs
 
 __all__ = ["ASSUMPTIONS", "PoolOptions", "PoolOutcomes", "compare_pools", "decision_outcome", "movement", "residuals"]
@@ -205,7 +206,7 @@ class _Scored:
 
     def _tested(self, values: Floats, test: str) -> Floats:
         gap = differences(values, self.a, self.b)
-        rng = np.random.default_rng(self.options.seed)
+        rng = stream(self.options.seed, Purpose.SPLITS)
         return run_test(test, gap, samples=self.options.samples, rng=rng)[1]
 
     def _decided(self, values: Floats, p: Floats) -> Ints:

@@ -272,7 +272,7 @@ def _runs(
     own = rng.normal(size=(len(names), queries, docs))
     weight = apart[:, None, None]
     score = np.round(1.0 * shared + weight * by_team[team] + weight * own, 4)
-    best = np.argsort(-score, axis=-1)[..., :depth]
+    best = np.argsort(-score, axis=-1, kind="stable")[..., :depth]
     system, query, _ = np.indices(best.shape)
     query_ids, doc_ids = _ids("q", queries), _ids("d", queries * docs)
     pool, pair = Pool.coded(query_ids, doc_ids, query.ravel(), (query * docs + best).ravel())

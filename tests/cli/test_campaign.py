@@ -346,7 +346,7 @@ def test_disagreements_with_their_documents(probeval: Run, store: str):
         f"Query {query}: birds",
         "Guideline: birds",
         f"Document {doc}:",
-        "  A text \ufffd[2J\ufffd of birds.",  # nothing that a terminal obeys
+        r"  A text \x1b[2J\u202e of birds.",  # nothing that a terminal obeys
         "Grades: ann 0, bob 2.",
         "Comments: ann: ann is sure; bob: bob is sure",
         "",

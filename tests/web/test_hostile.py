@@ -228,7 +228,7 @@ def test_tricks_in_free_text_are_text(open_page: Open, campaign: Campaign, trick
     client = open_page()
     form = client.get("/").form("/comment")
     answer = client.post("/comment", {**form, "text": trick, "request": trick[:60] or "x"})
-    if "\x00" in trick:
+    if trick in ("\x00", "\u202e\u2028"):  # control characters
         assert answer.status == 422
         return
     assert answer.status == 200
