@@ -92,9 +92,9 @@ class Crowd:
             thread.join()
 
     def _work(self, who: Assessor, seed: int) -> None:
-        rng = np.random.default_rng(seed)
-        judge = Judge(self._url, who.secret)
+        rng, judge = np.random.default_rng(seed), None
         try:
+            judge = Judge(self._url, who.secret)
             judge.look()
             while judge.fields and self._take():
                 time.sleep(self._pause * rng.uniform(0.5, 1.5))
@@ -110,7 +110,8 @@ class Crowd:
         except BaseException as error:
             self.errors.append(error)
         finally:
-            judge.close()
+            if judge is not None:
+                judge.close()
 
     def _take(self) -> bool:
         with self._lock:
@@ -288,7 +289,7 @@ def test_the_throughput_after_thirty_thousand_events(tmp_path: Path, serve: Call
     """Two servers by turns, one with a long log: judgments in a second, by the median over turns."""
     turns, n, team = 12, 300, _team(8)
     roster = _roster(put, team)
-    collection = synthetic_campaign(np.random.default_rng(1), systems=12, queries=200, depth=40, docs=200)
+    collection = synthetic_campaign(np.random.default_rng(1), systems=12, queries=400, depth=40, docs=200)
     servers = {}
     for events in (0, 30_000):
         _made(tmp_path / f"{events}.db", collection, events)
