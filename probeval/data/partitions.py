@@ -19,7 +19,7 @@ import pandas as pd
 from probeval.arrays import Floats, Ids, Ints, objects
 from probeval.data.collection import Collection
 from probeval.data.evidence import LabelTable
-from probeval.data.files import read_bytes
+from probeval.data.files import MANIFEST, read_bytes
 from probeval.data.judgments import Judgments
 from probeval.data.limits import check_cells, most_bytes
 from probeval.data.observers import ObserverSpec
@@ -31,17 +31,14 @@ from probeval.errors import DataError, did_you_mean
 
 __all__ = [
     "FORMAT",
-    "MANIFEST",
     "VERSION",
     "Partition",
     "Partitions",
     "arrow",
-    "is_partitioned",
     "label_columns",
     "open_partitions",
 ]
 
-MANIFEST = "partitions.json"
 FORMAT = "probeval partitions"
 VERSION = 1
 RUNS = ("system", "query", "doc", "rank", "score")
@@ -230,7 +227,7 @@ class Partitions(Described):
         except DataError:
             raise
         except FileNotFoundError:
-            raise DataError("the partition is missing. Copy or convert the campaign again.", path=path) from None
+            raise DataError("a file is missing. Copy or convert the campaign again.", path=path) from None
         except Exception as error:  # pyarrow's errors have no public base class
             reason = str(error).splitlines()[0].rstrip(".")
             raise DataError(f"cannot be read: {reason}. Copy or convert the campaign again.", path=path) from None
@@ -275,15 +272,10 @@ class Partitions(Described):
         at = compute.index_in(column.cast(pa.large_string()), value_set=pa.array(names, type=pa.large_string()))
         if at.null_count:
             raise DataError(
-                f"the files have a name of the {what}s that {MANIFEST} lacks. Convert the campaign again.",
+                f"the files name {what}s that {MANIFEST} does not list. Copy or convert the campaign again.",
                 path=self.path,
             )
         return np.asarray(at.to_numpy().astype(np.int64))
-
-
-def is_partitioned(path: PathName) -> bool:
-    """Whether this is a folder of a campaign in partitions."""
-    return (Path(path) / MANIFEST).is_file()
 
 
 def open_partitions(path: PathName) -> Partitions:
@@ -297,7 +289,10 @@ def open_partitions(path: PathName) -> Partitions:
     folder = Path(path).resolve()
     file = folder / MANIFEST
     if not file.is_file():
-        raise DataError(f"not a campaign in partitions: it has no {MANIFEST}. Make one by probeval convert.", path=path)
+        raise DataError(
+            f"not a campaign in partitions: it has no {MANIFEST}. Make one by probeval convert --to partitions.",
+            path=path,
+        )
     known = parsed_json(file, read_bytes(file))
     if not isinstance(known, dict) or known.get("format") != FORMAT:
         raise DataError(f"expected a manifest with the format {FORMAT!r}.", path=file)

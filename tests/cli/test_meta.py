@@ -106,8 +106,8 @@ def test_a_picture_and_a_page(probeval, folders, tmp_path):
     ("options", "message"),
     [
         (("--alpha", ".05-.01"), "--alpha takes numbers such as .01,.05 or a range such as .01-.1:.01, got '.05-.01'."),
-        (("--alpha", "high"), "--alpha takes comma-separated numbers, got 'high'."),
-        (("--alpha", ".1,.05"), "Levels of significance rise between 0 and 1, got 0.1, 0.05."),
+        (("--alpha", "high"), "--alpha takes numbers such as .01,.05 or a range such as .01-.1:.01, got 'high'."),
+        (("--alpha", ".1,.05"), "Levels of significance must be between 0 and 1, in ascending order; got 0.1, 0.05."),
         (("--metric", "NDGC@5"), "Did you mean 'nDCG@5'?"),
         (("--scale", "0-2"), "For 0 to 2: graded:2."),
         (("--plot", "meta.gif"), "the name of a picture must end in"),

@@ -62,7 +62,7 @@ def test_a_report_and_pictures(probeval, folders, tmp_path):
     ("options", "message"),
     [
         (("--depth", "5,x"), "--depth takes comma-separated positive integers"),
-        (("--share", "2"), "between 0 and 1, got [2.0]"),
+        (("--share", "2"), "between 0 and 1, got 2."),
         (("--metric", "nDGC"), "Did you mean"),
         (("--plot", "x.txt"), "the name of a picture must end in"),
     ],

@@ -197,7 +197,7 @@ def test_wrong_tools_are_refused_before_any_work(probeval, folder, given, expect
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        (("--to", "quepit"), "No format 'quepit' to write: qrels, quepid, rank-eval. Did you mean 'quepid'?"),
+        (("--to", "quepit"), "No format 'quepit' to write: qrels, quepid, rank-eval, partitions. Did you mean 'quepid'?"),
         (("--to", "label-studio"), "No format 'label-studio' to write"),
         (("--as", "qrls"), "No format 'qrls'"),
         (("--to", "rank-eval"), "rank_eval needs the index of the documents"),

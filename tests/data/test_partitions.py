@@ -224,7 +224,7 @@ def test_a_damaged_folder_is_named(put, tmp_path):
     with pytest.raises(DataError, match=r"runs/part-00000.parquet: cannot be read: .*convert the campaign again"):
         found.read(0)
     (folder / "queries" / "part-00001.parquet").replace(folder / "queries" / "part-00000.parquet")
-    with pytest.raises(DataError, match=r"queries/part-00001.parquet: the partition is missing"):
+    with pytest.raises(DataError, match=r"queries/part-00001.parquet: a file is missing"):
         found.read(1)
     for change, expected in (
         ({"version": 2}, r"are of version 2, this probeval reads 1. Update"),
