@@ -72,6 +72,8 @@ def _client(scheduler: str) -> Any:
         raise DataError(
             f"The address of a Dask scheduler has a host and a port, such as tcp://127.0.0.1:8786; got {scheduler!r}."
         ) from None
+    if protocol == "tls" and distributed.Security().get_connection_args("client")["ssl_context"] is None:
+        raise DataError(f"{scheduler} needs certificates: set distributed.comm.tls in the configuration of Dask.")
     try:
         return distributed.Client(scheduler, set_as_default=False)
     except (OSError, ValueError):

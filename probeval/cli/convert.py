@@ -118,7 +118,9 @@ def convert(
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Convert judgments from one tool to another: TREC, Quepid, Label Studio, rank_eval; runs to partitions.
+    """Convert judgments from one tool to another: TREC, Quepid, Label Studio, rank_eval.
+
+    With --to partitions: a whole campaign as parquet files, for one that is larger than memory or for several machines.
 
     Example: probeval convert annotations.json -o qrels.txt
     """

@@ -35,7 +35,7 @@ def test_one_folder_is_enough(probeval, folders):
         "Measures and scales, all tests together, at alpha 0.05",
         "Tests, all measures and scales together, at alpha 0.05",
         "Discrimination by alpha",
-        "Conflicts by alpha (exact where equal to it)",
+        "Conflicts by alpha (exact where they equal alpha)",
     ]
     assert [line.split()[1] for line in said.out.splitlines() if line.startswith("first  ")][:8] == [
         "CG@5", "DCG@5", "nDCG@5", "Q@5", "RBP@5", "GAP@5", "ERR@5", "AP@5"

@@ -72,3 +72,23 @@ def test_bad_input_gets_one_line(probeval, folders, options, message):
     assert said.code == 1
     assert message in said.err
     assert len(said.err.strip().splitlines()) == 1
+
+
+def test_folders_that_are_no_campaigns_are_named(probeval, folders, tmp_path):
+    (tmp_path / "parts" / "runs").mkdir(parents=True)
+    (tmp_path / "parts" / "partitions.json").write_text("{}")
+    said = probeval("pool", folders[0], tmp_path / "missing")
+    assert (said.code, said.err) == (
+        1,
+        f"Error: {tmp_path / 'missing'}: no such folder. Expected a campaign folder, with its runs in 'runs/'.\n",
+    )
+    for command in (("pool",), ("evaluate", "--model", "none", "--metric", "P@5"), ("features", "--depth", "5")):
+        said = probeval(command[0], tmp_path / "parts", *command[1:])
+        assert said.code == 1
+        assert "parts: a campaign in partitions is read by evaluate (with a model), compare and next alone." in said.err
+
+
+def test_a_wrong_value_is_shown(probeval, folders):
+    said = probeval("pool", folders[0], "--alpha", "2")
+    assert said.code == 2
+    assert said.err.endswith("'--alpha': Input should be less than or equal to 0.9999, got '2'.\n")

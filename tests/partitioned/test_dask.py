@@ -153,3 +153,5 @@ def test_a_scheduler_without_workers_and_none_at_all(folders, tmp_path):
         empty.stop()
     with pytest.raises(probeval.ProbevalError, match=r"has a host and a port, .*; got 'nonsense'"):
         evaluated(folders[1], "nonsense")
+    with pytest.raises(probeval.ProbevalError, match=r"tls://127\.0\.0\.1:9 needs certificates"):
+        evaluated(folders[1], "tls://127.0.0.1:9")
