@@ -326,7 +326,11 @@ def read_campaign(folder: PathName, *, order: str = "trec_eval", progress: Progr
     :func:`probeval.satisfaction.read_preferences`.
     """
     path = Path(folder)
-    if not path.is_dir():
+    try:
+        is_folder = path.is_dir()
+    except OSError as error:  # no permission, or a name too long
+        raise DataError(f"cannot be read: {error.strerror or error}.", path=path) from None
+    if not is_folder:
         raise DataError("no such folder. Expected a campaign folder, with its runs in 'runs/'.", path=path)
     if not (path / "runs").is_dir():
         raise DataError("a campaign folder has its runs in 'runs/', and there is none.", path=path)

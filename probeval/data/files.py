@@ -172,7 +172,10 @@ def find(folder: Path, *names: str) -> Path | None:
 
 def is_partitioned(path: str | os.PathLike[str]) -> bool:
     """Whether this is a folder of a campaign in partitions."""
-    return (Path(path) / MANIFEST).is_file()
+    try:
+        return (Path(path) / MANIFEST).is_file()
+    except OSError:  # no permission, or a name too long
+        return False
 
 
 def refuse_partitions(path: str | os.PathLike[str]) -> None:

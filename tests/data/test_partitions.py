@@ -236,5 +236,5 @@ def test_a_damaged_folder_is_named(put, tmp_path):
             open_partitions(folder)
     write_partitions(split(campaign(), 1), tmp_path / "other")
     put("other/partitions.json", (tmp_path / "other" / "partitions.json").read_text().replace('"s1"', '"s7"'))
-    with pytest.raises(DataError, match=r"name of the systems that partitions.json lacks"):
+    with pytest.raises(DataError, match=r"the files name systems that partitions.json does not list"):
         open_partitions(tmp_path / "other").read(0)
