@@ -182,8 +182,8 @@ def refuse_partitions(path: str | os.PathLike[str]) -> None:
     """Raise an error if this is a campaign in partitions, where all of a campaign is read at once."""
     if is_partitioned(path):
         raise DataError(
-            "a campaign in partitions is read by evaluate (with a model), compare and next alone. Name the runs, or "
-            "the campaign folder, that it was made from.",
+            "this is a campaign in partitions: only evaluate, compare and next take one, and only with a model. Name "
+            "the runs, or the campaign folder, that it was made from.",
             path=path,
         )
 

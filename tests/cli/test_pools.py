@@ -85,7 +85,7 @@ def test_folders_that_are_no_campaigns_are_named(probeval, folders, tmp_path):
     for command in (("pool",), ("evaluate", "--model", "none", "--metric", "P@5"), ("features", "--depth", "5")):
         said = probeval(command[0], tmp_path / "parts", *command[1:])
         assert said.code == 1
-        assert "parts: a campaign in partitions is read by evaluate (with a model), compare and next alone." in said.err
+        assert "parts: this is a campaign in partitions: only evaluate, compare and next take one" in said.err
 
 
 def test_a_wrong_value_is_shown(probeval, folders):
