@@ -96,10 +96,10 @@ def pool(
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Cut the judgments of finished campaigns, and compare tests and scores with those by all judgments.
+    """Cut the judgments of finished campaigns, and compare tests and scores with those by the whole pool.
 
-    Judgments are cut to a depth of the pool (--depth), to random shares (--share), or lose those that one team alone
-    contributed (--leave-team-out); by default they are cut to several depths. A system is deeply judged if the top
+    The judgments that stay are those of a shallower pool (--depth), a random share (--share), or all but those that one
+    team alone contributed (--leave-team-out); by default, those of several depths. A system is deeply judged if the top
     ranks of all its lists are judged. The RBP residual beside every test is what unjudged documents could add to a
     score.
 

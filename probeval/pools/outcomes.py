@@ -47,7 +47,7 @@ class PoolOptions(Brief):
     condensed
         Whether lists without their unjudged documents are scored as well.
     across_teams
-        Whether only systems of two teams are compared; by default every pair is.
+        Whether only systems of different teams are compared; by default every pair is.
     samples, seed
         The number of resamples of bootstrap and permutation, and their seed.
     """

@@ -115,8 +115,8 @@ def choose_pool(
     collection
         Runs and judgments. Queries without a judgment are left out.
     depth
-        The depth of the reference. By default the first of 50, 20, 10 and 5 to which a quarter of the systems is deeply
-        judged; if there is none, the longest list, 50 at most.
+        The depth of the reference. By default the first of 50, 20, 10 and 5 to which a quarter of the systems are
+        deeply judged; if there is none, the longest list, 50 at most.
     scale
         The scale of the grades; inferred by default.
     every_system
