@@ -91,4 +91,7 @@ def test_folders_that_are_no_campaigns_are_named(probeval, folders, tmp_path):
 def test_a_wrong_value_is_shown(probeval, folders):
     said = probeval("pool", folders[0], "--alpha", "2")
     assert said.code == 2
-    assert said.err.endswith("'--alpha': Input should be less than or equal to 0.9999, got '2'.\n")
+    last = said.err.splitlines()[-1]
+    assert "'--alpha'" in last
+    assert "0.9999" in last
+    assert "2" in last.rpartition("0.9999")[2] or ": 2" in last  # in the words of this version of typer
