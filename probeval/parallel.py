@@ -18,7 +18,7 @@ __all__ = ["Run", "parallel"]
 T = TypeVar("T")
 Run = Callable[[Iterable[Callable[[], T]]], Iterator[T]]
 AHEAD = 3  # pieces of work per thread of the workers that are handed out before their results are needed
-VERSION = "__import__('probeval').__version__"
+VERSION_OF_WORKER = "__import__('probeval').__version__"  # text: a worker without probeval could not unpickle _version
 
 
 @contextmanager
@@ -62,6 +62,18 @@ def _client(scheduler: str) -> Any:
         distributed = import_module("distributed")
     except ImportError:
         raise DataError("A scheduler needs Dask: pip install 'probeval[distributed]'.") from None
+    comm = import_module("distributed.comm")
+    try:
+        protocol, place = comm.parse_address(scheduler)
+        comm.registry.get_backend(protocol)  # raises if there is none of this name
+        if protocol != "inproc":
+            comm.parse_host_port(place)
+    except ValueError:
+        raise DataError(
+            f"The address of a Dask scheduler has a host and a port, such as tcp://127.0.0.1:8786; got {scheduler!r}."
+        ) from None
+    if protocol == "tls" and distributed.Security().get_connection_args("client")["ssl_context"] is None:
+        raise DataError(f"{scheduler} needs certificates: set distributed.comm.tls in the configuration of Dask.")
     try:
         return distributed.Client(scheduler, set_as_default=False)
     except (OSError, ValueError):
@@ -71,7 +83,7 @@ def _client(scheduler: str) -> Any:
 def _check_workers(client: Any, scheduler: str) -> None:
     """Raise an error unless there are workers, and all have this version of the package."""
     mine = _version()
-    found = client.run(eval, VERSION, on_error="return")
+    found = client.run(eval, VERSION_OF_WORKER, on_error="return")
     if not found:
         raise DataError(f"The scheduler at {scheduler} has no workers. Start some: dask worker {scheduler}")
     for worker, version in sorted(found.items()):

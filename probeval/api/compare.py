@@ -306,7 +306,10 @@ def compare(
         raise ReliabilityError("Runs need a measure, such as nDCG@10; a single table (.csv) is read as scores.")
     elif (parts := as_partitions(source)) is not None:
         if settings.asked or bayes or model == "none":
-            raise ReliabilityError("Tests need the scores of all queries in memory: a campaign in partitions has none.")
+            raise ReliabilityError(
+                "Tests need the scores of all queries, and a campaign in partitions is compared by a model. Name the "
+                "runs that it was made from, or no test."
+            )
         evaluation = evaluate(
             parts, metric, qrels=qrels, metadata=metadata, labels=labels, observers=observers, preferences=preferences,
             magnitudes=magnitudes, docs=docs, pool=pool, outside=outside, model=model, scale=scale, gain=gain,

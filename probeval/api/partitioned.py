@@ -11,7 +11,8 @@ from probeval.api.evaluation import Evaluation
 from probeval.api.inputs import Note, select_model
 from probeval.api.users import as_rope
 from probeval.data import Judgments, Scale, as_judgments, read_judgments
-from probeval.data.partitions import Partitions, is_partitioned, open_partitions
+from probeval.data.files import is_partitioned
+from probeval.data.partitions import Partitions, open_partitions
 from probeval.data.scale import Gain
 from probeval.errors import DataError
 from probeval.metrics import Metric
@@ -43,15 +44,17 @@ def refuse_options(given: Mapping[str, Any]) -> None:
     for name, value in given.items():
         if value is not None and value is not False:
             raise DataError(
-                f"--{name} does not go with a campaign in partitions, which has its own runs and labels. Leave it out, "
-                "or evaluate without partitions."
+                f"--{name} does not go with a campaign in partitions, which holds its runs and labels itself. Leave it "
+                f"out, or evaluate the runs without partitions."
             )
 
 
 def check_engine(scheduler: str | None) -> None:
     """Raise an error if a scheduler was named for runs that are not in partitions."""
     if scheduler is not None:
-        raise DataError("A scheduler works on a campaign in partitions: make one by probeval convert --to partitions.")
+        raise DataError(
+            "A scheduler works on a campaign in partitions, got runs. Convert them: probeval convert --to partitions."
+        )
 
 
 def evaluate_partitions(

@@ -60,9 +60,9 @@ def pool_study(
     track: Progress = iter,
     say: Note = silent,
 ) -> PoolStudy:
-    """Cut the judgments of finished campaigns, and compare tests and scores with those by all of them.
+    """Cut the judgments of finished campaigns, and compare tests and scores with those by the whole pool.
 
-    The reference are the judgments of the pool of the deeply judged systems; every cut is a part of these. See
+    The reference is the judgments of the pool of the deeply judged systems; every cut is a part of these. See
     docs/theory/pools.md.
 
     Parameters
@@ -73,8 +73,8 @@ def pool_study(
         The measures; those of the published tables by default.
     depths
         Depths of pools. The deepest is that of the reference. By default the reference is the first of 50, 20, 10 and 5
-        to which a quarter of the systems is deeply judged, with a tenth, two, three, four tenths and half of it beside,
-        unless other cuts are named.
+        to which a quarter of the systems are deeply judged, and pools are cut to a tenth, two, three and four tenths
+        and half of it, unless other cuts are named.
     shares
         Random shares of the reference's judgments, of each query alike.
     leave_team_out
@@ -89,7 +89,7 @@ def pool_study(
     persistence
         The persistence p of the RBP residual, which is beside every test.
     across_teams
-        Whether only systems of two teams are compared.
+        Whether only systems of different teams are compared.
     scale
         The scale of the grades; inferred by default.
     seed

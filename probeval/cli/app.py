@@ -145,6 +145,10 @@ def _advice(error: Any) -> str:
         return f" Commands: {', '.join(error.ctx.command.list_commands(error.ctx))}."
     if getattr(error, "option_name", "") in WRITES:
         return ". Data goes to stdout; redirect it to a file: --format csv > FILE"
+    wrong = getattr(error.__cause__, "errors", None)  # of the value, if that is what is wrong
+    if wrong is not None:
+        got = repr(wrong()[0]["input"])
+        return "" if got in error.message else f", got {got}."
     missing = getattr(error, "param", None)
     return "For example: --metric nDCG@10" if missing is not None and "--metric" in missing.opts else ""
 

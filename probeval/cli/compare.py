@@ -38,6 +38,7 @@ from probeval.cli.options import (
 )
 from probeval.cli.output import Talk, check_picture, write_csv, write_json, write_pictures, write_table
 from probeval.cli.studies import Sources
+from probeval.data.files import is_partitioned
 from probeval.errors import ProbevalError
 
 if TYPE_CHECKING:
@@ -174,7 +175,7 @@ def compare(
     With unjudged documents, a relevance model gives the probability that a system is better, on these queries and on
     new ones, what labels contributed, and the pairs to judge next if it is open. With complete judgments or a table of
     scores, or with --method: tests, corrected for multiple comparisons, with effect sizes; unjudged documents count as
-    not relevant.
+    not relevant. A campaign in partitions is compared by a model.
 
     Example: probeval compare new.txt old.txt --qrels qrels.txt --labels labels.tsv --metric nDCG@10 --rope .01
     """
@@ -188,7 +189,7 @@ def compare(
             raise ProbevalError("--qrels and --model apply to runs with --metric, not to a table of scores.")
     elif metric is None:
         raise ProbevalError("Runs need --metric METRIC (nDCG@10); a single table (.csv) is read as scores.")
-    elif qrels is None and (by_tests or bayes or model == "none"):
+    elif qrels is None and (by_tests or bayes or model == "none") and not any(map(is_partitioned, source)):
         raise ProbevalError(
             "Tests need judgments: give --qrels FILE. Without any, leave out --method, --correction, --alternative, "
             "--target, --noninferior, --bayes and --model none: a relevance model gives the probability that each "

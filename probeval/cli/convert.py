@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import pandas as pd
 import typer
@@ -30,7 +31,7 @@ from probeval.cli.output import Talk, write
 from probeval.data import read_judgments, read_texts
 from probeval.data.files import write_bytes
 from probeval.data.judgments import RULES
-from probeval.errors import DataError
+from probeval.errors import DataError, did_you_mean
 
 __all__ = ["convert"]
 
@@ -117,11 +118,22 @@ def convert(
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Convert judgments from one tool to another: TREC, Quepid, Label Studio, rank_eval; runs to partitions.
+    """Convert judgments from one tool to another: TREC, Quepid, Label Studio, rank_eval.
+
+    With --to partitions: a whole campaign as parquet files, for one that is larger than memory or for several machines.
 
     Example: probeval convert annotations.json -o qrels.txt
     """
     talk = Talk(quiet=quiet)
+    of_judgments = {
+        "--as": kind, "--rule": rule, "--queries": queries, "--docs": docs, "--scale": scale, "--index": index,
+        "--search": search, "--metric": metric,
+    }  # fmt: skip
+    of_partitions = {
+        "--partitions": n_partitions, "--qrels": qrels, "--labels": labels, "--observers": observers, "--teams": teams,
+        "--depth": depth,
+    }  # fmt: skip
+    _check(to, of_judgments if to == PARTITIONS else of_partitions)
     if to == PARTITIONS:
         written = talk.warned(
             lambda: api.partition(
@@ -161,6 +173,16 @@ def convert(
     )
     write_bytes(out, text.encode())
     _show(out, to, len(judgments), len(judgments.assessors), output_format)
+
+
+def _check(to: str, others: Mapping[str, Any]) -> None:
+    """Raise an error for an unknown format, and for an option that is of other formats alone."""
+    known = complete_convert()
+    if to not in known:
+        raise DataError(f"No format {to!r} to write: {', '.join(known)}.{did_you_mean(to, known)}")
+    given = next((option for option, value in others.items() if value is not None), None)
+    if given is not None:
+        raise DataError(f"{given} does not go with --to {to}. Leave it out.")
 
 
 def _show(out: Path, to: str, judgments: int, assessors: int, output_format: OutputFormat) -> None:

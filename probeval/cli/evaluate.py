@@ -42,7 +42,7 @@ from probeval.cli.options import (
     Quiet,
     Reference,
     Rope,
-    RunPaths,
+    RunPathsOrPartitions,
     ScaleName,
     Scheduler,
     Seed,
@@ -53,6 +53,7 @@ from probeval.cli.options import (
     TeamsFile,
 )
 from probeval.cli.output import Talk, check_picture, write_csv, write_json, write_pictures, write_table
+from probeval.data.files import refuse_partitions
 from probeval.errors import ProbevalError
 from probeval.metrics import Metric
 from probeval.scores import Ranking
@@ -76,7 +77,7 @@ class AggregateName(StrEnum):
 
 
 def evaluate(
-    runs: RunPaths,
+    runs: RunPathsOrPartitions,
     metric: Metrics,
     qrels: Qrels = None,
     metadata: MetadataFile = None,
@@ -144,6 +145,8 @@ def evaluate(
     check_picture(plot)
     metrics = [as_metric(text) for text in metric]
     if model == "none":
+        for path in runs:
+            refuse_partitions(path)
         if plot is not None:
             raise ProbevalError("--plot shows probabilities, and --model none has none. Name a model.")
         if rope != "0":

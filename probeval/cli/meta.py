@@ -20,7 +20,6 @@ from probeval.cli.options import (
     ReportFile,
     Scheduler,
     Seed,
-    parse_shares,
 )
 from probeval.cli.output import Talk, check_picture, write_page, write_pictures, write_result
 from probeval.cli.studies import PairTestName
@@ -53,7 +52,7 @@ def meta(
     ] = None,
     test: Annotated[
         list[PairTestName] | None,
-        typer.Option("--test", help="A test of pairs; may be repeated. Default: all."),
+        typer.Option("--test", help="A test of the difference between two systems; may be repeated. Default: all."),
     ] = None,
     alpha: Annotated[
         str,
@@ -83,7 +82,8 @@ def meta(
 
     For each measure and scale: how many pairs of systems tests tell apart, how often a result on half of the queries
     is contradicted by the other half, the reliability of differences (erho2) and of scores (phi), and the distance to
-    users where it is published. For each test: the same, its exactness, and its agreement with itself.
+    users where it is published. For each test: the same shares, its exactness (conflicts beside alpha) and
+    its agreement with itself.
 
     Example: probeval meta campaigns/* --metric nDCG@10 --metric AP@10 --test t --test wilcoxon --report meta.html
     """
@@ -124,14 +124,15 @@ def parse_levels(option: str, text: str) -> list[float]:
     >>> parse_levels("--alpha", ".01,.05"), parse_levels("--alpha", ".02-.1:.04")
     ([0.01, 0.05], [0.02, 0.06, 0.1])
     """
-    if "-" not in text:
-        return parse_shares(option, text)
+    wrong = ProbevalError(f"{option} takes numbers such as .01,.05 or a range such as .01-.1:.01, got {text!r}.")
     ends, _, step = text.partition(":")
     try:
+        if "-" not in text:
+            return [float(part) for part in text.split(",")]
         low, high = map(float, ends.split("-"))
         width = float(step or low)
     except ValueError:
-        low, high, width = 0.0, 0.0, 0.0
+        raise wrong from None
     if not (width > 0 and low <= high and (high - low) / width < MOST_LEVELS):
-        raise ProbevalError(f"{option} takes numbers such as .01,.05 or a range such as .01-.1:.01, got {text!r}.")
+        raise wrong
     return [round(low + i * width, 12) for i in range(int((high - low) / width + 1e-9) + 1)]

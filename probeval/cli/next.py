@@ -36,7 +36,7 @@ from probeval.cli.options import (
     Quiet,
     Reference,
     Rope,
-    RunPaths,
+    RunPathsOrPartitions,
     ScaleName,
     Scheduler,
     Seed,
@@ -52,7 +52,7 @@ __all__ = ["next_pairs"]
 
 
 def next_pairs(
-    runs: RunPaths,
+    runs: RunPathsOrPartitions,
     metric: Metric,
     n: Annotated[int, typer.Option("-n", "--number", min=0, help="The number of pairs.")] = 20,
     policy: PolicyName = "gain",

@@ -60,6 +60,7 @@ __all__ = [
     "ReportFile",
     "Rope",
     "RunPaths",
+    "RunPathsOrPartitions",
     "ScaleName",
     "Scheduler",
     "Seed",
@@ -163,6 +164,13 @@ CampaignFolders = Annotated[list[Path], typer.Argument(metavar="CAMPAIGN...", he
 RunPaths = Annotated[
     list[str], typer.Argument(metavar="RUNS...", help="TREC run files (plain or gz), globs, or a directory.")
 ]
+RunPathsOrPartitions = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="RUNS...",
+        help="TREC run files (plain or gz), globs, a directory, or a campaign in partitions.",
+    ),
+]
 Qrels = Annotated[
     Path | None,
     typer.Option(
@@ -236,7 +244,7 @@ Checkpoints = Annotated[
 Jobs = Annotated[int, typer.Option("--jobs", min=1, help="The number of processes.")]
 PartJobs = Annotated[
     int | None,
-    typer.Option("--jobs", min=1, help="The number of processes for a campaign in partitions; one per core."),
+    typer.Option("--jobs", min=1, help="For a campaign in partitions: the number of processes; default: one per core."),
 ]
 Scheduler = Annotated[
     str | None, typer.Option("--scheduler", metavar="ADDRESS", help="A Dask scheduler that distributes the work.")

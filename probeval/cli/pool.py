@@ -48,7 +48,7 @@ def pool(
         typer.Option(
             "--depth",
             metavar="N,N,..",
-            help="Depths of pools; the deepest is the reference. Default: as deep as judged.",
+            help="Depths of pools; the deepest is the reference. Default: as deep as judged, and parts of that.",
         ),
     ] = None,
     share: Annotated[
@@ -56,7 +56,7 @@ def pool(
         typer.Option("--share", metavar="F,F,..", help="Random shares of the reference's judgments, such as .1,.5."),
     ] = None,
     leave_team_out: Annotated[
-        bool, typer.Option("--leave-team-out", help="Leave out the judgments of one team alone, each team in turn.")
+        bool, typer.Option("--leave-team-out", help="Leave out what one team alone contributed, each team in turn.")
     ] = False,
     all_systems: Annotated[
         bool, typer.Option("--all-systems", help="Count all systems, not only those that are deeply judged.")
@@ -74,7 +74,9 @@ def pool(
     persistence: Annotated[
         float, typer.Option("--persistence", min=0.01, max=0.9999, help="The persistence p of the RBP residual.")
     ] = 0.98,
-    across_teams: Annotated[bool, typer.Option("--across-teams", help="Compare only systems of two teams.")] = False,
+    across_teams: Annotated[
+        bool, typer.Option("--across-teams", help="Compare only systems of different teams.")
+    ] = False,
     scale: ScaleName = None,
     samples: Annotated[
         int, typer.Option("--samples", min=1, help="The number of resamples of bootstrap and permutation tests.")
@@ -94,11 +96,12 @@ def pool(
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Cut the judgments of finished campaigns, and compare tests and scores with those by all judgments.
+    """Cut the judgments of finished campaigns, and compare tests and scores with those by the whole pool.
 
-    Judgments are cut to the top ranks of the deeply judged systems, to random shares, or to the teams without one.
-    Without any of these options, to several depths. The RBP residual beside every test is what unjudged documents could
-    add to a score.
+    The judgments that stay are those of a shallower pool (--depth), a random share (--share), or all but those that one
+    team alone contributed (--leave-team-out); by default, those of several depths. A system is deeply judged if the top
+    ranks of all its lists are judged. The RBP residual beside every test is what unjudged documents could add to a
+    score.
 
     Example: probeval pool trec8 clef2018 --depth 1,2,5,10 --metric AP --report pools.html
     """

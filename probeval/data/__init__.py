@@ -12,13 +12,14 @@ from probeval.data.collection import (
 )
 from probeval.data.evidence import LabelTable, Metadata, Vectors, read_graded_labels, read_metadata
 from probeval.data.exchange import read_mteb, read_opensearch, read_ragelo, read_umbrela
+from probeval.data.files import is_partitioned
 from probeval.data.formats import FORMATS, FileFormat, ReadOptions, register_format, task_formats, write_tasks
 from probeval.data.judgments import Judgments
 from probeval.data.label_studio import read_annotations, read_label_studio
 from probeval.data.magnitudes import NUMBER_KINDS, Magnitudes, as_magnitudes, read_magnitudes
 from probeval.data.observers import ObserverSpec, describe_observer, read_observers
 from probeval.data.partitioning import split, write_partitions
-from probeval.data.partitions import Partition, Partitions, is_partitioned, open_partitions
+from probeval.data.partitions import Partition, Partitions, open_partitions
 from probeval.data.pool import Pool
 from probeval.data.quepid import read_quepid
 from probeval.data.queries import as_query_weights, as_segments

@@ -16,7 +16,7 @@ import pandas as pd
 from probeval.arrays import Codes, Floats
 from probeval.data.answers import PairAnswers, read_answers
 from probeval.data.evidence import LabelTable, Metadata, Vectors, read_metadata
-from probeval.data.files import find, run_files, stem, write_bytes
+from probeval.data.files import find, refuse_partitions, run_files, stem, write_bytes
 from probeval.data.formats import FileFormat, Progress, ReadOptions, find_format, format_named
 from probeval.data.judgments import Judgments, on_scale
 from probeval.data.magnitudes import Magnitudes, read_magnitudes
@@ -326,8 +326,15 @@ def read_campaign(folder: PathName, *, order: str = "trec_eval", progress: Progr
     :func:`probeval.satisfaction.read_preferences`.
     """
     path = Path(folder)
+    try:
+        is_folder = path.is_dir()
+    except OSError as error:  # no permission, or a name too long
+        raise DataError(f"cannot be read: {error.strerror or error}.", path=path) from None
+    if not is_folder:
+        raise DataError("no such folder. Expected a campaign folder, with its runs in 'runs/'.", path=path)
     if not (path / "runs").is_dir():
         raise DataError("a campaign folder has its runs in 'runs/', and there is none.", path=path)
+    refuse_partitions(path)
     runs = read_runs(path / "runs", order=order, progress=progress)
     teams, qrels = find(path, "systems.tsv"), find(path, "qrels.txt", "qrels.tsv", "qrels.csv")
     metadata = find(path, "metadata.tsv")

@@ -17,11 +17,24 @@ from typing import IO, BinaryIO, cast
 from probeval.data.limits import most_bytes, refuse_size
 from probeval.errors import DataError
 
-__all__ = ["find", "first_bytes", "line_chunks", "opened", "read_bytes", "run_files", "stem", "write_bytes"]
+__all__ = [
+    "MANIFEST",
+    "find",
+    "first_bytes",
+    "is_partitioned",
+    "line_chunks",
+    "opened",
+    "read_bytes",
+    "refuse_partitions",
+    "run_files",
+    "stem",
+    "write_bytes",
+]
 
 GZIP = b"\x1f\x8b"
 TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
 PREDICTIONS = "_predictions.json"  # how MTEB names the lists of a task
+MANIFEST = "partitions.json"  # of a campaign in partitions
 HEAD = 1 << 16  # bytes that tell what a file is
 CHUNK = 1 << 22  # bytes unpacked at once
 
@@ -157,6 +170,24 @@ def find(folder: Path, *names: str) -> Path | None:
     return next((path for path in candidates if path.is_file()), None)
 
 
+def is_partitioned(path: str | os.PathLike[str]) -> bool:
+    """Whether this is a folder of a campaign in partitions."""
+    try:
+        return (Path(path) / MANIFEST).is_file()
+    except OSError:  # no permission, or a name too long
+        return False
+
+
+def refuse_partitions(path: str | os.PathLike[str]) -> None:
+    """Raise an error if this is a campaign in partitions, where all of a campaign is read at once."""
+    if is_partitioned(path):
+        raise DataError(
+            "this is a campaign in partitions: only evaluate, compare and next take one, and only with a model. Name "
+            "the runs, or the campaign folder, that it was made from.",
+            path=path,
+        )
+
+
 def run_files(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
     """Return the run files of paths, globs and directories, sorted within each; of a campaign folder, its ``runs/``.
 
@@ -173,6 +204,7 @@ def run_files(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
 
 def _run_files(path: Path) -> list[Path]:
     if path.is_dir():
+        refuse_partitions(path)
         folder = path / "runs" if (path / "runs").is_dir() else path
         inside = sorted(p for p in folder.iterdir() if p.is_file() and not p.name.startswith("."))
         inside = inside or sorted(folder.rglob(f"*{PREDICTIONS}"))

@@ -17,10 +17,10 @@ import numpy as np
 from probeval.arrays import Floats, Ids, objects
 from probeval.data.collection import Collection
 from probeval.data.evidence import LabelTable
-from probeval.data.files import write_bytes
+from probeval.data.files import MANIFEST, write_bytes
 from probeval.data.judgments import Judgments
 from probeval.data.observers import MOST_GRADE, describe_observer
-from probeval.data.partitions import FORMAT, MANIFEST, VERSION, Partition, PathName, arrow, label_columns
+from probeval.data.partitions import FORMAT, VERSION, Partition, PathName, arrow, label_columns
 from probeval.data.pool import Pool, QueryBlock
 from probeval.data.runs import Runs
 from probeval.errors import DataError, ProbevalWarning
@@ -114,12 +114,12 @@ def write_partitions(
     home = aside / target.name
     try:
         home.mkdir()
-        campaign = _Campaign(target, home)
+        written = _Written(target, home)
         for collection in collections:
-            campaign = campaign.after(collection)
-        if not campaign.parts:
+            written = written.with_next(collection)
+        if not written.parts:
             raise DataError("there is nothing to write: no partition.", path=target)
-        write_bytes(home / MANIFEST, (json.dumps(campaign.manifest(observers or {}), indent=1) + "\n").encode())
+        write_bytes(home / MANIFEST, (json.dumps(written.manifest(observers or {}), indent=1) + "\n").encode())
         if target.exists():
             target.rmdir()
         home.rename(target)
@@ -130,8 +130,22 @@ def write_partitions(
 
 
 @dataclass(frozen=True)
-class _Campaign:
-    """The partitions written so far, and what they have in common."""
+class _Written:
+    """The partitions written so far, and what they have in common.
+
+    Parameters
+    ----------
+    target, home
+        The folder as it will be, and where it is until then.
+    first
+        The first partition without its pairs: its systems and sources are those of all.
+    last
+        The last query so far, of runs, labels or judgments.
+    depth, assessors, parts
+        Of the manifest, so far.
+    shown
+        The label of each source that tells most about its scale, so far.
+    """
 
     target: Path
     home: Path
@@ -142,8 +156,8 @@ class _Campaign:
     assessors: tuple[str, ...] | None = None
     parts: tuple[Partition, ...] = ()
 
-    def after(self, collection: Collection) -> _Campaign:
-        """Write one more partition."""
+    def with_next(self, collection: Collection) -> _Written:
+        """Write one more partition, and return all of them so far."""
         i, runs = len(self.parts), collection.runs
         self._check(collection)
         queries = runs.queries

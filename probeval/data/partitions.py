@@ -19,9 +19,9 @@ import pandas as pd
 from probeval.arrays import Floats, Ids, Ints, objects
 from probeval.data.collection import Collection
 from probeval.data.evidence import LabelTable
-from probeval.data.files import read_bytes
+from probeval.data.files import MANIFEST, read_bytes
 from probeval.data.judgments import Judgments
-from probeval.data.limits import check_cells, most_bytes
+from probeval.data.limits import MOST_COLUMNS, check_array, check_cells, most_bytes
 from probeval.data.observers import ObserverSpec
 from probeval.data.payloads import parsed_json
 from probeval.data.pool import Pool
@@ -31,21 +31,19 @@ from probeval.errors import DataError, did_you_mean
 
 __all__ = [
     "FORMAT",
-    "MANIFEST",
     "VERSION",
     "Partition",
     "Partitions",
     "arrow",
-    "is_partitioned",
     "label_columns",
     "open_partitions",
 ]
 
-MANIFEST = "partitions.json"
 FORMAT = "probeval partitions"
 VERSION = 1
 RUNS = ("system", "query", "doc", "rank", "score")
 JUDGMENTS = ("query", "doc", "grade", "assessor", "time")
+IDS = ("query", "doc", "system", "rank", "assessor")  # columns without empty cells
 PathName = str | os.PathLike[str]
 
 
@@ -171,6 +169,11 @@ class Partitions(Described):
         if self.assessors is not None and self.parts[i].judgments:
             tables["judgments"] = self._table("judgments", i, JUDGMENTS)
         queries, query = _numbered({kind: table["query"] for kind, table in tables.items()})
+        if np.any(np.diff(query["queries"]) <= 0) or not np.isin(query["runs"], query["queries"]).all():
+            raise DataError(
+                "expected each query once, in rising order, and those of its runs. Copy or convert the campaign again.",
+                path=self.file("queries", i),
+            )
         docs, doc = _numbered({kind: table["doc"] for kind, table in tables.items() if kind != "queries"})
         pools = {
             kind: _pool(queries, docs, query[kind], doc[kind]) for kind in tables if kind not in ("queries", "runs")
@@ -223,14 +226,17 @@ class Partitions(Described):
             raise DataError(f"partitions are numbered from 0 to {len(self) - 1}, got {i}.", path=self.path)
         path, parquet = self.file(kind, i), arrow("pyarrow.parquet")
         expected = getattr(self.parts[i], "rows" if kind == "runs" else kind)
+        ids = IDS[:2] if kind == "labels" else IDS  # a source of labels may have any name
         try:
             with parquet.ParquetFile(path) as file:
                 check_cells(file.metadata.num_rows, len(columns), most_bytes(path.stat().st_size), path=path)
                 table = file.read(list(columns), use_threads=False).select(list(columns))
+            if table.column_names == list(columns):
+                table = table.cast(_schema(columns, ids))
         except DataError:
             raise
         except FileNotFoundError:
-            raise DataError("the partition is missing. Copy or convert the campaign again.", path=path) from None
+            raise DataError("a file is missing. Copy or convert the campaign again.", path=path) from None
         except Exception as error:  # pyarrow's errors have no public base class
             reason = str(error).splitlines()[0].rstrip(".")
             raise DataError(f"cannot be read: {reason}. Copy or convert the campaign again.", path=path) from None
@@ -240,13 +246,20 @@ class Partitions(Described):
                 f"{table.num_rows:,} of {', '.join(table.column_names)}. Copy or convert the campaign again.",
                 path=path,
             )
+        empty = next((name for name in columns if name in ids and table[name].null_count), None)
+        if empty is not None:
+            raise DataError(f"the column {empty!r} has empty cells. Copy or convert the campaign again.", path=path)
         return table
 
     def _runs(self, table: Any, pool: Pool, pair: Ints, depth: int | None) -> Runs:
         system = self._positions(table["system"], self.systems, "system")
         shape = (len(self.systems), len(pool.queries), min(self.depth, depth or self.depth))
+        check_array(shape, len(pair), path=self.path)
         pairs, scores = np.full(shape, -1), np.full(shape, np.nan)
-        at = (system, pool.query[pair], table["rank"].to_numpy() - 1)
+        rank = table["rank"].to_numpy() - 1
+        if np.any((rank < 0) | (rank >= shape[2])):
+            raise DataError(f"ranks must be from 1 to {shape[2]}. Copy or convert the campaign again.", path=self.path)
+        at = (system, pool.query[pair], rank)
         pairs[at], scores[at] = pair, table["score"].to_numpy()
         return Runs(self.systems, pool, pairs, scores, self.teams)
 
@@ -275,18 +288,10 @@ class Partitions(Described):
         at = compute.index_in(column.cast(pa.large_string()), value_set=pa.array(names, type=pa.large_string()))
         if at.null_count:
             raise DataError(
-                f"the files have a name of the {what}s that {MANIFEST} lacks. Convert the campaign again.",
+                f"the files name {what}s that {MANIFEST} does not list. Copy or convert the campaign again.",
                 path=self.path,
             )
         return np.asarray(at.to_numpy().astype(np.int64))
-
-
-def is_partitioned(path: PathName) -> bool:
-    """Whether this is a folder of a campaign in partitions."""
-    try:
-        return (Path(path) / MANIFEST).is_file()
-    except OSError:  # a name too long
-        return False
 
 
 def open_partitions(path: PathName) -> Partitions:
@@ -300,7 +305,10 @@ def open_partitions(path: PathName) -> Partitions:
     folder = Path(path).resolve()
     file = folder / MANIFEST
     if not file.is_file():
-        raise DataError(f"not a campaign in partitions: it has no {MANIFEST}. Make one by probeval convert.", path=path)
+        raise DataError(
+            f"not a campaign in partitions: it has no {MANIFEST}. Make one by probeval convert --to partitions.",
+            path=path,
+        )
     known = parsed_json(file, read_bytes(file))
     if not isinstance(known, dict) or known.get("format") != FORMAT:
         raise DataError(f"expected a manifest with the format {FORMAT!r}.", path=file)
@@ -312,7 +320,7 @@ def open_partitions(path: PathName) -> Partitions:
         )
     try:
         observers = [ObserverSpec(**{k: v for k, v in s.items() if k != "levels"}) for s in known["sources"]]
-        return Partitions(
+        found = Partitions(
             path=folder,
             systems=tuple(map(str, known["systems"])),
             teams=None if known["teams"] is None else tuple(map(str, known["teams"])),
@@ -322,8 +330,28 @@ def open_partitions(path: PathName) -> Partitions:
             assessors=None if known["assessors"] is None else tuple(map(str, known["assessors"])),
             parts=tuple(Partition(**part) for part in known["partitions"]),
         )
+        wrong = _wrong(found)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise DataError(f"not a whole manifest ({error}). Convert the campaign again.", path=file) from None
+        wrong = str(error)
+    if wrong:
+        raise DataError(f"not a whole manifest ({wrong}). Convert the campaign again.", path=file)
+    return found
+
+
+def _wrong(found: Partitions) -> str:
+    """What is wrong with the numbers and names of a manifest, or nothing."""
+    numbers = [n for p in found.parts for n in (p.queries, p.pairs, p.rows, p.labels, p.judgments)]
+    if not found.parts or any(type(n) is not int or n < 0 for n in numbers):
+        return "its partitions need numbers from 0"
+    if found.depth < 0:
+        return f"the depth is a number of ranks, got {found.depth}"
+    if not found.systems or len(set(found.systems)) < len(found.systems):
+        return "systems need names of their own"
+    if found.teams is not None and len(found.teams) != len(found.systems):
+        return f"{len(found.systems)} systems need as many teams, got {len(found.teams)}"
+    if any(not 2 <= n <= MOST_COLUMNS for n in found.levels.values()):
+        return "probabilities are of 2 grades or more"
+    return ""
 
 
 def label_columns(source: str, levels: int | None) -> tuple[str, ...]:
@@ -341,6 +369,13 @@ def arrow(module: str) -> Any:
         return import_module(module)
     except ImportError:
         raise DataError("campaigns in partitions need pyarrow: pip install 'probeval[parquet]'.") from None
+
+
+def _schema(columns: Sequence[str], ids: Sequence[str]) -> Any:
+    """The types of columns: ids are text, but ranks whole numbers; all else numbers."""
+    pa = arrow("pyarrow")
+    types = {name: pa.int32() if name == "rank" else pa.large_string() for name in ids}
+    return pa.schema([(name, types.get(name, pa.float64())) for name in columns])
 
 
 def _top(table: Any, depth: int | None) -> Any:

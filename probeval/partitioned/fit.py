@@ -25,7 +25,7 @@ from probeval.features import feature_names, needs
 from probeval.features.standards import sample_positions
 from probeval.parallel import Run
 from probeval.partitioned.joining import joined, some_queries
-from probeval.partitioned.tasks import PartModel, Survey, add_labels, survey
+from probeval.partitioned.tasks import PartModel, PartSurvey, add_labels, survey
 from probeval.relevance.inference.design import ModelDesign, standards_of
 from probeval.relevance.inference.laplace import LaplacePosterior
 from probeval.relevance.models.base import Predicts
@@ -78,7 +78,7 @@ def look(
     sample = sample_positions(parts.n_queries)
     judged = frozenset(() if judgments is None else judgments.pool.queries[np.unique(judgments.pool.query)].tolist())
     work = [partial(survey, parts, i, far, sample, judged) for i in range(len(parts))]
-    found: list[Survey] = list(followed(run(work), len(work), follow, "Queries"))
+    found: list[PartSurvey] = list(followed(run(work), len(work), follow, "Queries"))
     kept = np.concatenate([part.kept + start for part, start in zip(found, parts.starts, strict=True)])
     return Surveyed(
         parts=parts,

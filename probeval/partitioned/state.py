@@ -124,7 +124,8 @@ class PartitionedState(JudgingState):
         judging = self.judging
         if depth != judging.depth:
             raise ScoreError(
-                f"{metric} is of depth {depth}, the partitions were read to depth {judging.depth}. Evaluate it apart."
+                f"{metric} is of depth {depth}, the partitions were read to depth {judging.depth}. Name one --depth "
+                "for all measures, or evaluate it alone."
             )
         with self.engine.start() as run:
             return PartitionedState.of(replace(judging, metric=metric, method=None), self._fit, self.engine, run)

@@ -30,13 +30,13 @@ from probeval.scores.evaluate import cut_lists
 from probeval.scores.moments import BlockMoments, sum_moments
 from probeval.threads import one_thread
 
-__all__ = ["PartModel", "PartScores", "ScorePlan", "Survey", "add_labels", "score_part", "survey"]
+__all__ = ["PartModel", "PartScores", "PartSurvey", "ScorePlan", "add_labels", "added", "score", "score_part", "survey"]
 
 CHUNK = 1024  # queries that are worked on at once
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Survey(Brief):
+class PartSurvey(Brief):
     """What the first look at a partition gives.
 
     Parameters
@@ -58,7 +58,7 @@ class Survey(Brief):
     collection: Collection
 
 
-def survey(parts: Partitions, i: int, depth: int, positions: Ints, judged: frozenset[str]) -> Survey:
+def survey(parts: Partitions, i: int, depth: int, positions: Ints, judged: frozenset[str]) -> PartSurvey:
     """Return the first look at a partition; queries at some positions of the campaign, or judged, are kept."""
     collection = parts.read(i, depth)
     queries, start = collection.runs.queries, int(parts.starts[i])
@@ -69,7 +69,7 @@ def survey(parts: Partitions, i: int, depth: int, positions: Ints, judged: froze
     pool = collection.runs.top(depth).pool
     labels = collection.labels
     labelled = np.zeros(0, dtype=np.int64) if labels is None else (~np.isnan(labels.on(pool))).sum(axis=0)
-    return Survey(queries, len(pool), labelled, kept, some_queries(collection, kept))
+    return PartSurvey(queries, len(pool), labelled, kept, some_queries(collection, kept))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -1,4 +1,4 @@
-"""Fewer judgments than the reference has: pools cut to a depth, to a share, to the teams without one."""
+"""Fewer judgments than the reference has: pools cut to a depth or to a share, or without those of one team."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from probeval.arrays import Bools, frozen
 from probeval.display import Brief
 from probeval.errors import DataError
-from probeval.pools.reference import ReferencePool
+from probeval.pools.reference import ReferencePool, pooled_pairs
 from probeval.selection.reuse import contributed
 from probeval.streams import Purpose, stream
 
@@ -69,13 +69,12 @@ def depth_cuts(pool: ReferencePool, depths: Iterable[int]) -> list[Cut]:
     """
     wanted = sorted({*depths, pool.depth})
     if not 1 <= wanted[0] <= wanted[-1] <= pool.depth:
-        raise DataError(f"Pools are cut to depths from 1 to that of the reference, {pool.depth}; got {wanted}.")
+        shown = ", ".join(map(str, wanted))
+        raise DataError(f"Pools are cut to depths from 1 to that of the reference, {pool.depth}; got {shown}.")
     cuts = []
     for depth in wanted:
-        top = pool.runs.pairs[:, :, :depth]
-        inside = np.zeros(len(pool.runs.pool), dtype=bool)
-        inside[top[top >= 0]] = True
-        cuts.append(Cut("depth", f"depth {depth}", float(depth), inside & pool.judged, _all(pool)))
+        kept = pooled_pairs(pool.runs, depth) & pool.judged
+        cuts.append(Cut("depth", f"depth {depth}", float(depth), kept, _all(pool)))
     return cuts
 
 
@@ -92,7 +91,8 @@ def share_cuts(pool: ReferencePool, shares: Iterable[float], *, seed: int = 0) -
     """
     wanted = sorted(set(shares))
     if wanted and not 0 < wanted[0] <= wanted[-1] < 1:
-        raise DataError(f"A share of the judgments is a number between 0 and 1, got {wanted}.")
+        shown = ", ".join(f"{share:g}" for share in wanted)
+        raise DataError(f"Shares of the judgments are numbers between 0 and 1, got {shown}.")
     judged, query = pool.judged, pool.runs.pool.query
     random = stream(seed, pool.campaign, Purpose.ORDER).random(len(judged))
     order = np.lexsort((random, ~judged, query))  # the judged pairs of each query first, in random order

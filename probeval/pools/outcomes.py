@@ -48,7 +48,7 @@ class PoolOptions(Brief):
     condensed
         Whether lists without their unjudged documents are scored as well.
     across_teams
-        Whether only systems of two teams are compared; by default every pair is.
+        Whether only systems of different teams are compared; by default every pair is.
     samples, seed
         The number of resamples of bootstrap and permutation, and their seed.
     """
@@ -63,8 +63,10 @@ class PoolOptions(Brief):
 
     def __post_init__(self) -> None:
         unknown = next((test for test in self.tests if test not in TESTS), None)
-        if unknown is not None or not self.tests:
-            raise ReliabilityError(f"No test {unknown!r}: {', '.join(TESTS)}.{did_you_mean(unknown or '', TESTS)}")
+        if unknown is not None:
+            raise ReliabilityError(f"No test {unknown!r}: {', '.join(TESTS)}.{did_you_mean(unknown, TESTS)}")
+        if not self.tests:
+            raise ReliabilityError(f"A study of pools needs a test: {', '.join(TESTS)}.")
         if not 0 < self.alpha < 1:
             raise ReliabilityError(f"The level of significance is between 0 and 1, got {self.alpha:g}.")
         if not 0 < self.persistence < 1:

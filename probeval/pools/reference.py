@@ -20,7 +20,7 @@ from probeval.metrics.lists import Lists, gather
 from probeval.selection.reuse import team_names
 from probeval.simulation import restrict
 
-__all__ = ["DEPTHS", "ReferencePool", "choose_pool", "first_unjudged"]
+__all__ = ["DEPTHS", "ReferencePool", "choose_pool", "first_unjudged", "pooled_pairs"]
 
 DEPTHS = (50, 20, 10, 5)  # depths of the reference that are tried in turn, if none is named
 
@@ -93,6 +93,14 @@ def first_unjudged(judged: Bools) -> Ints:
     return np.asarray(np.cumprod(judged, axis=-1).sum(axis=-1) + 1)
 
 
+def pooled_pairs(runs: Runs, depth: int) -> Bools:
+    """Return the mask of the pairs in the top ``depth`` of some system, shape (pair,)."""
+    top = runs.pairs[:, :, :depth]
+    inside = np.zeros(len(runs.pool), dtype=bool)
+    inside[top[top >= 0]] = True
+    return inside
+
+
 def choose_pool(
     collection: Collection, *, depth: int | None = None, scale: Scale | None = None, every_system: bool = False
 ) -> ReferencePool:
@@ -107,8 +115,8 @@ def choose_pool(
     collection
         Runs and judgments. Queries without a judgment are left out.
     depth
-        The depth of the reference. By default the first of 50, 20, 10 and 5 to which a quarter of the systems is deeply
-        judged; if there is none, the longest list, 50 at most.
+        The depth of the reference. By default the first of 50, 20, 10 and 5 to which a quarter of the systems are
+        deeply judged; if there is none, the longest list, 50 at most.
     scale
         The scale of the grades; inferred by default.
     every_system
@@ -139,9 +147,7 @@ def choose_pool(
     if len(runs.systems) < 2:
         raise DataError(f"{collection.name}: systems are compared in pairs, and there is one alone.")
     chosen = runs.select(kept) if deep else runs
-    top = chosen.pairs[:, :, :depth]
-    inside = np.zeros(len(chosen.pool), dtype=bool)
-    inside[top[top >= 0]] = True
+    inside = pooled_pairs(chosen, depth)
     known = judgments.codes_on(chosen.pool, exact)
     return ReferencePool(
         campaign=collection.name,

@@ -210,7 +210,7 @@ TESTED = (
     "p_counts",
 )
 MOVED = ("cut", "tau", "rises", "stays", "falls", "change", "largest_change")
-LEFT = ("cut", "pairs", "discrimination", "concordance", "opposite", "tau", "change", "largest_change")
+WITHOUT_TEAM = ("cut", "pairs", "discrimination", "concordance", "opposite", "tau", "change", "largest_change")
 TRENDS = (
     *("kind", "cuts", "pairs", "straddling", "falling", "rising", "straddling_falling", "straddling_rising"),
     *("tau_difference", "tau_ratio"),
@@ -220,7 +220,7 @@ FACTS = (
     *("systems", "counted", "teams", "queries", "depth", "judged", "relevant", "first_unjudged"),
     *("tied_docs", "first_tie", "contradicting_docs"),
 )
-THREE = dict.fromkeys(
+DECIMALS = dict.fromkeys(
     [
         *(
             "discrimination",
@@ -301,7 +301,7 @@ class PoolStudy(CampaignStudy[CampaignPool]):
             "facts": (self.facts_frame()[["campaign", *FACTS]], "Campaigns, and the reference"),
             "tests": (rows.loc[~teams, [*names, *TESTED, *RESIDUAL]], "Tests of all pairs of systems"),
             "scores": (rows.loc[~teams & first, [*without_test, *MOVED]], "Scores by fewer judgments"),
-            "teams": (rows.loc[teams, [*names, *LEFT, *RESIDUAL]], "Without the judgments of one team"),
+            "teams": (rows.loc[teams, [*names, *WITHOUT_TEAM, *RESIDUAL]], "Without the judgments of one team"),
             "cuts": (self.cut_frame().drop(columns=["kind", "value"]), "Judgments"),
             "trends": (trends[[*names, *TRENDS]], "Trends from cut to cut"),
             "multiplicity": (
@@ -310,7 +310,7 @@ class PoolStudy(CampaignStudy[CampaignPool]):
             ),
         }
         return {
-            name: View(frame, title, THREE | {c: 3 for c in frame.columns if c.startswith("depth ")})
+            name: View(frame, title, DECIMALS | {c: 3 for c in frame.columns if c.startswith("depth ")})
             for name, (frame, title) in shown.items()
             if len(frame)
         }

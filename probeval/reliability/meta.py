@@ -116,8 +116,8 @@ class PairTests(Brief):
 
         .. math:: \sqrt{\frac{1}{n} \sum_\alpha \left(\frac{c_\alpha - \alpha}{\alpha}\right)^2}
 
-        with :math:`c_\alpha` the conflict rate at level :math:`\alpha`. 0 for a test as wrong as it states; 1 for one
-        without a conflict. NaN if a level has no significant pair.
+        with :math:`c_\alpha` the conflict rate at level :math:`\alpha`. 0 for a test that is contradicted as often as
+        its level states; 1 for one that never is. NaN if a level has no significant pair.
         """
         off = self.rates()["conflict"].to_numpy() / np.array(self.alphas) - 1
         return float(np.sqrt(np.mean(off**2)))
@@ -178,7 +178,7 @@ def check_alphas(alphas: Sequence[float]) -> tuple[float, ...]:
     levels = tuple(map(float, alphas))
     if not levels or min(levels) <= 0 or max(levels) >= 1 or any(a >= b for a, b in pairwise(levels)):
         shown = ", ".join(f"{a:g}" for a in levels) or "none"
-        raise ReliabilityError(f"Levels of significance rise between 0 and 1, got {shown}.")
+        raise ReliabilityError(f"Levels of significance must be between 0 and 1, in ascending order; got {shown}.")
     return levels
 
 

@@ -313,7 +313,7 @@ class MetaStudy(CampaignStudy[MetaCampaign]):
 
 LEVEL_TITLES = {
     "discrimination": "Discrimination by alpha",
-    "conflict": "Conflicts by alpha (exact where equal to it)",
+    "conflict": "Conflicts by alpha (exact where they equal alpha)",
 }
 
 

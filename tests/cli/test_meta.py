@@ -35,7 +35,7 @@ def test_one_folder_is_enough(probeval, folders):
         "Measures and scales, all tests together, at alpha 0.05",
         "Tests, all measures and scales together, at alpha 0.05",
         "Discrimination by alpha",
-        "Conflicts by alpha (exact where equal to it)",
+        "Conflicts by alpha (exact where they equal alpha)",
     ]
     assert [line.split()[1] for line in said.out.splitlines() if line.startswith("first  ")][:8] == [
         "CG@5", "DCG@5", "nDCG@5", "Q@5", "RBP@5", "GAP@5", "ERR@5", "AP@5"
@@ -106,8 +106,8 @@ def test_a_picture_and_a_page(probeval, folders, tmp_path):
     ("options", "message"),
     [
         (("--alpha", ".05-.01"), "--alpha takes numbers such as .01,.05 or a range such as .01-.1:.01, got '.05-.01'."),
-        (("--alpha", "high"), "--alpha takes comma-separated numbers, got 'high'."),
-        (("--alpha", ".1,.05"), "Levels of significance rise between 0 and 1, got 0.1, 0.05."),
+        (("--alpha", "high"), "--alpha takes numbers such as .01,.05 or a range such as .01-.1:.01, got 'high'."),
+        (("--alpha", ".1,.05"), "Levels of significance must be between 0 and 1, in ascending order; got 0.1, 0.05."),
         (("--metric", "NDGC@5"), "Did you mean 'nDCG@5'?"),
         (("--scale", "0-2"), "For 0 to 2: graded:2."),
         (("--plot", "meta.gif"), "the name of a picture must end in"),

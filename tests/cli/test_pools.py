@@ -62,7 +62,7 @@ def test_a_report_and_pictures(probeval, folders, tmp_path):
     ("options", "message"),
     [
         (("--depth", "5,x"), "--depth takes comma-separated positive integers"),
-        (("--share", "2"), "between 0 and 1, got [2.0]"),
+        (("--share", "2"), "between 0 and 1, got 2."),
         (("--metric", "nDGC"), "Did you mean"),
         (("--plot", "x.txt"), "the name of a picture must end in"),
     ],
@@ -72,3 +72,26 @@ def test_bad_input_gets_one_line(probeval, folders, options, message):
     assert said.code == 1
     assert message in said.err
     assert len(said.err.strip().splitlines()) == 1
+
+
+def test_folders_that_are_no_campaigns_are_named(probeval, folders, tmp_path):
+    (tmp_path / "parts" / "runs").mkdir(parents=True)
+    (tmp_path / "parts" / "partitions.json").write_text("{}")
+    said = probeval("pool", folders[0], tmp_path / "missing")
+    assert (said.code, said.err) == (
+        1,
+        f"Error: {tmp_path / 'missing'}: no such folder. Expected a campaign folder, with its runs in 'runs/'.\n",
+    )
+    for command in (("pool",), ("evaluate", "--model", "none", "--metric", "P@5"), ("features", "--depth", "5")):
+        said = probeval(command[0], tmp_path / "parts", *command[1:])
+        assert said.code == 1
+        assert "parts: this is a campaign in partitions: only evaluate, compare and next take one" in said.err
+
+
+def test_a_wrong_value_is_shown(probeval, folders):
+    said = probeval("pool", folders[0], "--alpha", "2")
+    assert said.code == 2
+    last = said.err.splitlines()[-1]
+    assert "'--alpha'" in last
+    assert "0.9999" in last
+    assert "2" in last.rpartition("0.9999")[2] or ": 2" in last  # in the words of this version of typer

@@ -197,13 +197,15 @@ def test_wrong_tools_are_refused_before_any_work(probeval, folder, given, expect
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        (("--to", "quepit"), "No format 'quepit' to write: qrels, quepid, rank-eval. Did you mean 'quepid'?"),
+        (("--to", "quepit"), "to write: qrels, quepid, rank-eval, partitions. Did you mean 'quepid'?"),
         (("--to", "label-studio"), "No format 'label-studio' to write"),
         (("--as", "qrls"), "No format 'qrls'"),
         (("--to", "rank-eval"), "rank_eval needs the index of the documents"),
         (("--to", "rank-eval", "--index", "i", "--metric", "AP"), "rank_eval needs a cutoff: AP@10"),
         (("--to", "rank-eval", "--index", "i", "--metric", "AP@10"), "rank_eval has no AP@10: nDCG@k, "),
         (("--scale", "binary"), "on the scale binary"),
+        (("--partitions", "2"), "--partitions does not go with --to qrels. Leave it out."),
+        (("--to", "partitions", "--rule", "median"), "--rule does not go with --to partitions. Leave it out."),
     ],
 )
 def test_what_convert_refuses(probeval, tmp_path, given, expected):

@@ -224,7 +224,7 @@ def test_a_damaged_folder_is_named(put, tmp_path):
     with pytest.raises(DataError, match=r"runs/part-00000.parquet: cannot be read: .*convert the campaign again"):
         found.read(0)
     (folder / "queries" / "part-00001.parquet").replace(folder / "queries" / "part-00000.parquet")
-    with pytest.raises(DataError, match=r"queries/part-00001.parquet: the partition is missing"):
+    with pytest.raises(DataError, match=r"queries/part-00001.parquet: a file is missing"):
         found.read(1)
     for change, expected in (
         ({"version": 2}, r"are of version 2, this probeval reads 1. Update"),
@@ -236,5 +236,43 @@ def test_a_damaged_folder_is_named(put, tmp_path):
             open_partitions(folder)
     write_partitions(split(campaign(), 1), tmp_path / "other")
     put("other/partitions.json", (tmp_path / "other" / "partitions.json").read_text().replace('"s1"', '"s7"'))
-    with pytest.raises(DataError, match=r"name of the systems that partitions.json lacks"):
+    with pytest.raises(DataError, match=r"the files name systems that partitions.json does not list"):
         open_partitions(tmp_path / "other").read(0)
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"depth": -1}, "the depth is a number of ranks, got -1"),
+        ({"depth": 1}, "ranks must be from 1 to 1"),
+        ({"depth": 10**12}, "nearly all empty"),
+        ({"systems": ["a", "a"], "teams": None}, "systems need names of their own"),
+        ({"systems": ["a", "b"], "teams": ["x"]}, "2 systems need as many teams, got 1"),
+        ({"partitions": []}, "its partitions need numbers from 0"),
+    ],
+)
+def test_a_hostile_manifest_is_refused_before_it_takes_memory(put, tmp_path, change, expected):
+    write_partitions(split(campaign(), 1), tmp_path / "mine")
+    manifest = json.loads((tmp_path / "mine" / "partitions.json").read_text())
+    put("mine/partitions.json", json.dumps(manifest | change))
+    with pytest.raises(DataError, match=expected):
+        open_partitions(tmp_path / "mine").read(0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "column", "value", "expected"),
+    [
+        ("runs", "rank", 0, "ranks must be from 1 to"),
+        ("runs", "rank", None, "the column 'rank' has empty cells"),
+        ("runs", "rank", "first", "cannot be read: "),
+        ("runs", "query", "q99", "expected each query once, in rising order, and those of its runs"),
+        ("judgments", "grade", "good", "cannot be read: "),
+    ],
+)
+def test_hostile_cells_are_refused_in_one_line(tmp_path, kind, column, value, expected):
+    write_partitions(split(campaign(), 1), tmp_path / "mine")
+    file = tmp_path / "mine" / kind / "part-00000.parquet"
+    pd.read_parquet(file).assign(**{column: value}).to_parquet(file)
+    with pytest.raises(DataError, match=expected) as refused:
+        open_partitions(tmp_path / "mine").read(0)
+    assert len(str(refused.value).splitlines()) == 1

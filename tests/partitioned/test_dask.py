@@ -151,5 +151,7 @@ def test_a_scheduler_without_workers_and_none_at_all(folders, tmp_path):
             evaluated(folders[1], empty.address)
     finally:
         empty.stop()
-    with pytest.raises(probeval.ProbevalError, match="No Dask scheduler answers at nonsense"):
+    with pytest.raises(probeval.ProbevalError, match=r"has a host and a port, .*; got 'nonsense'"):
         evaluated(folders[1], "nonsense")
+    with pytest.raises(probeval.ProbevalError, match=r"tls://127\.0\.0\.1:9 needs certificates"):
+        evaluated(folders[1], "tls://127.0.0.1:9")

@@ -128,7 +128,7 @@ def test_warnings_of_the_g_study_become_notes(scores):
 
 @pytest.mark.parametrize("wrong", [[], [0.05, 0.01], [0.0, 0.1], [0.5, 1.0], [0.05, 0.05]])
 def test_levels_rise_between_0_and_1(wrong):
-    with pytest.raises(ReliabilityError, match="Levels of significance rise between 0 and 1, got"):
+    with pytest.raises(ReliabilityError, match="must be between 0 and 1, in ascending order; got"):
         check_alphas(wrong)
 
 
