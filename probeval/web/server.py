@@ -155,9 +155,11 @@ def _serve(
                 timeout_graceful_shutdown=5,
                 tls=tls,
             )
+            server = uvicorn.Server(config)
             shown = "127.0.0.1" if host in EVERYWHERE else f"[{host}]" if ":" in host else host
-            ready(f"{'https' if tls else 'http'}://{shown}:{listener.getsockname()[1]}/")
-            uvicorn.Server(config).run(sockets=[listener])
+            with _stopping(server):
+                ready(f"{'https' if tls else 'http'}://{shown}:{listener.getsockname()[1]}/")
+                server.run(sockets=[listener])
 
 
 def _without_repeats(tell: Callable[[str], object]) -> Callable[[str], object]:
@@ -176,14 +178,31 @@ def _without_repeats(tell: Callable[[str], object]) -> Callable[[str], object]:
 @contextmanager
 def _until_stopped() -> Iterator[None]:
     """End the block on Ctrl+C or SIGTERM, without an exception, so that the code around it can clean up."""
+    with suppress(KeyboardInterrupt), _handled(signal.default_int_handler, signal.SIGTERM):
+        yield
+
+
+@contextmanager
+def _stopping(server: uvicorn.Server) -> Iterator[None]:
+    """End the server on Ctrl+C or SIGTERM, also before it runs; an exception could be lost in a callback."""
+
+    def stop(*_: object) -> None:
+        server.should_exit = True
+
+    with _handled(stop, signal.SIGTERM, signal.SIGINT):
+        yield
+
+
+@contextmanager
+def _handled(handler: Callable[..., object], *signals: signal.Signals) -> Iterator[None]:
+    """Handle some signals of the process; only its main thread can."""
     here = threading.current_thread() is threading.main_thread()
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler) if here else None
+    before = {each: signal.signal(each, handler) for each in signals} if here else {}
     try:
-        with suppress(KeyboardInterrupt):
-            yield
+        yield
     finally:
-        if here:
-            signal.signal(signal.SIGTERM, before)
+        for each, handled in before.items():
+            signal.signal(each, handled)
 
 
 def _https(certificate: Path, key: Path) -> ssl.SSLContext:

@@ -196,9 +196,11 @@
     }
   });
 
-  // Refresh the progress strip: others judge, and the model is updated.
+  // Refresh the progress strip: others judge, and the model is updated. A slow server is not asked twice at once.
+  let asking = false;
   setInterval(async () => {
-    if (busy || document.hidden || !document.getElementById("progress")) return;
+    if (asking || busy || document.hidden || !document.getElementById("progress")) return;
+    asking = true;
     try {
       const response = await fetch("/progress", { headers: { "X-Part": "1" } });
       const strip = document.getElementById("progress");
@@ -210,6 +212,8 @@
       if (curve) curve.open = open;
     } catch {
       // the next step reports the problem
+    } finally {
+      asking = false;
     }
   }, 3000);
 })();

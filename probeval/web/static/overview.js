@@ -27,8 +27,10 @@
 
   const selecting = () => page.contains(getSelection().anchorNode) && !getSelection().isCollapsed;
 
+  let asking = false; // a slow server is not asked twice at once
   setInterval(async () => {
-    if (document.hidden || selecting()) return;
+    if (asking || document.hidden || selecting()) return;
+    asking = true;
     try {
       const response = await fetch("/overview", { headers: { "X-Part": "1" } });
       if (response.status === 401) location.assign("/"); // which gives the reason
@@ -40,6 +42,8 @@
       }
     } catch {
       // the server is away; the page shows the last moment
+    } finally {
+      asking = false;
     }
   }, 3000);
 })();
