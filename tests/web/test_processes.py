@@ -87,7 +87,7 @@ def _end(server: Served) -> tuple[int, str, float]:
 @pytest.mark.slow
 def test_a_server_that_is_stopped_right_after_its_address(campaign: Campaign, serve: Serve):
     campaign.close()
-    for how in (signal.SIGTERM, signal.SIGINT) * 3:
+    for how in (signal.SIGTERM, signal.SIGINT):
         server = serve(campaign.address[0], "--assessor", "ann", quiet=False)
         server.process.send_signal(how)
         code, shown, _ = _end(server)
