@@ -411,7 +411,7 @@ def _what_next(talk: Talk, folder: Path, page: Path) -> None:
 
 def _head(talk: Talk, text: str) -> None:
     """Print the heading of a step, bold on a terminal."""
-    talk("\n" + typer.style(text, bold=True))
+    talk("\n" + text, bold=True)
 
 
 def _say(talk: Talk, text: str) -> None:

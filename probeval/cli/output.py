@@ -52,9 +52,13 @@ PASSWORD = re.compile(r"(?<=://)([^:/@\s]+):[^@\s]+@")  # in the URL of a store;
 TABLES = {OutputFormat.table: text_table, OutputFormat.markdown: markdown_table, OutputFormat.latex: latex_table}
 
 
-def echo(text: str, *, err: bool = False, nl: bool = True) -> None:
-    """Print lines for people: what a name or a comment holds cannot move the cursor or change what stands before."""
-    typer.echo(printable(text, lines=True), err=err, nl=nl)
+def echo(text: str, *, err: bool = False, nl: bool = True, bold: bool = False) -> None:
+    """Print lines for people: what a name or a comment holds cannot move the cursor or change what stands before.
+
+    Bold text is bold on a terminal, and plain elsewhere.
+    """
+    shown = printable(text, lines=True)
+    typer.echo(typer.style(shown, bold=True) if bold else shown, err=err, nl=nl)
 
 
 def write_data(text: str) -> None:
@@ -70,12 +74,12 @@ class Talk:
         self.quiet = quiet
         self._spinner: RichProgress | None = None
 
-    def __call__(self, message: str) -> None:
+    def __call__(self, message: str, *, bold: bool = False) -> None:
         """Print a message."""
         if self.quiet:
             return
         if self._spinner is None:
-            echo(message, err=True)
+            echo(message, err=True, bold=bold)
         else:
             self._spinner.console.print(printable(message, lines=True), markup=False, highlight=False, soft_wrap=True)
 

@@ -58,6 +58,7 @@ def test_judging_narrows_and_is_calibrated(told):
     assert truth["right"] >= 0.95 * truth["decided"] > 30
     assert len((here / "probeval-demo" / "judged.txt").read_text().splitlines()) == 60
     assert "Stop: budget 60 >= 60" in said
+    assert "\n2. Judge a few pairs.\n" in said  # bold on a terminal only
 
 
 @pytest.mark.slow
