@@ -49,7 +49,7 @@ def folders(campaign, tmp_path_factory) -> dict[int, Path]:
     return found
 
 
-def same_scores(a: probeval.Evaluation, b: probeval.Evaluation) -> None:
+def assert_same_scores(a: probeval.Evaluation, b: probeval.Evaluation) -> None:
     """All that follows from the scores of two evaluations is the same."""
     for part in ("mean", "covariance", "between", "query_mean", "query_variance", "draws"):
         one, other = getattr(a.scores.joint, part), getattr(b.scores.joint, part)
@@ -67,7 +67,7 @@ def test_partitions_give_what_memory_gives(campaign, folders, metric):
     parts = [probeval.evaluate(folder, metric, draws=50, jobs=1) for folder in folders.values()]
     assert len(parts[0].state.judging.pool.queries) < QUERIES
     for part in parts:
-        same_scores(part, whole)
+        assert_same_scores(part, whole)
         assert part.labels.to_dict()["sources"][0]["labelled"] == 1.0
         np.testing.assert_allclose(
             part.labels.to_frame()[["labelled", "correlation", "slope"]].astype(float),
@@ -80,7 +80,7 @@ def test_without_labels_and_without_judgments(campaign, folders, tmp_path):
     bare = replace(campaign, labels=None, judgments=None)
     write_partitions(split(bare, 4), tmp_path / "bare")
     options = {"draws": 50, "scale": "graded:2"}
-    same_scores(
+    assert_same_scores(
         probeval.evaluate(tmp_path / "bare", "DCG@5", jobs=1, **options), probeval.evaluate(bare, "DCG@5", **options)
     )
 
@@ -88,19 +88,19 @@ def test_without_labels_and_without_judgments(campaign, folders, tmp_path):
 def test_a_population_of_queries_and_a_second_measure(campaign, folders):
     whole = probeval.evaluate(campaign, "DCG@5", target="population")
     part = probeval.evaluate(folders[3], "DCG@5", target="population", jobs=1)
-    same_scores(part, whole)
-    same_scores(part.by("P@5"), whole.by("P@5"))
+    assert_same_scores(part, whole)
+    assert_same_scores(part.by("P@5"), whole.by("P@5"))
     with pytest.raises(ProbevalError, match="depth 3, the partitions were read to depth 5"):
         part.by("P@3")
 
 
 def test_processes_give_the_same(folders):
-    same_scores(probeval.evaluate(folders[3], "DCG@5", jobs=2), probeval.evaluate(folders[3], "DCG@5", jobs=1))
+    assert_same_scores(probeval.evaluate(folders[3], "DCG@5", jobs=2), probeval.evaluate(folders[3], "DCG@5", jobs=1))
 
 
 def test_judgments_of_a_file_take_the_place_of_the_folder_s(campaign, folders):
     few = campaign.judgments.take(np.arange(10))
-    same_scores(
+    assert_same_scores(
         probeval.evaluate(folders[3], "DCG@5", qrels=few, scale="graded:2", jobs=1),
         probeval.evaluate(replace(campaign, judgments=few), "DCG@5", scale="graded:2"),
     )

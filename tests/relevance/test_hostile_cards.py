@@ -9,7 +9,7 @@ import pytest
 from probeval.errors import ModelError
 from probeval.relevance.cards.store import read_card
 from tests.data.hostile_files import attack
-from tests.data.test_hostile_files import run_by_itself
+from tests.data.test_hostile_files import check_by_itself
 from tests.relevance.hostile_cards import attempts, cards
 
 
@@ -24,7 +24,7 @@ def test_hostile_cards_are_refused_in_one_line_or_used():
 @pytest.mark.validation
 def test_ten_thousand_hostile_cards():
     """No traceback, no line that is not one line, no probabilities that are none, never more memory than stated."""
-    run_by_itself("tests.relevance.hostile_cards", 10_000)
+    check_by_itself("tests.relevance.hostile_cards", 10_000)
 
 
 @pytest.mark.parametrize(
