@@ -17,7 +17,7 @@ from typer.models import ArgumentInfo, OptionInfo
 from probeval.cli.app import app, root
 from probeval.metrics import REGISTRY, Metric
 from probeval.metrics.metric import MetricDefinition, Parameter
-from probeval.selection import GOALS, POLICIES, RULES
+from probeval.selection import EXPLORE_SIDES, GOALS, POLICIES, RULES
 
 __all__ = ["commands", "options", "pages"]
 
@@ -81,7 +81,8 @@ def _judging() -> Iterator[str]:
     yield ""
     yield "## Policies"
     yield ""
-    yield "The model is that of a simulation that names none, the exploration that of judging that names none."
+    yield "The model is that of a simulation that names none, the exploration that of judging that names none;"
+    yield f"where there is any, it is at least {EXPLORE_SIDES:g} if the goal compares two sides."
     yield ""
     yield "| policy | what it chooses | model | exploration |"
     yield "|---|---|---|---|"

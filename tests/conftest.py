@@ -1,21 +1,37 @@
-"""Fixtures that several tests share: real campaigns where they are at hand, a small synthetic one, files, a browser."""
+"""Fixtures that tests share: real campaigns where they are at hand, a synthetic one, files, a database, a browser."""
 
 from __future__ import annotations
 
 import os
+import pickle
+import re
 import shutil
+import subprocess
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import quote
 
+import cloudpickle
 import numpy as np
 import pytest
+from filelock import FileLock
+from hypothesis import HealthCheck, settings
 
 from probeval.data import Collection
 from probeval.relevance import synthetic_campaign
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
+
+T = TypeVar("T")
+
+# A few examples, always the same, for make test; many, other ones each time, for make validate.
+CALM = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("few", CALM, max_examples=50, derandomize=True, database=None)
+settings.register_profile("many", CALM, max_examples=1000)
+settings.load_profile("few")
 
 # The dataset below.
 DOCS = {"d1": "Cats and dogs", "d2": "Dogs bark", "d3": "A tax on cats"}
@@ -48,6 +64,48 @@ def data() -> Path:
 def oracles() -> Path:
     """The folder of published values."""
     return _folder("PROBEVAL_ORACLES")
+
+
+@pytest.fixture(scope="session")
+def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[Path], object]], Path]:
+    """A folder made once per run of pytest, for all workers: ``shared_folder("a store", make)`` after ``make(folder)``.
+
+    The workers of a run share it, so tests read it, and copy what they change. A maker that fails or skips is tried
+    again by the next test.
+    """
+    run = tmp_path_factory.getbasetemp()
+    place = (run.parent if "PYTEST_XDIST_WORKER" in os.environ else run) / "shared"
+    place.mkdir(exist_ok=True)
+
+    def folder(name: str, make: Callable[[Path], object]) -> Path:
+        made = place / re.sub(r"\W+", "-", name)
+        with FileLock(f"{made}.lock"):
+            if not made.exists():
+                unfinished = Path(f"{made}.unfinished")
+                shutil.rmtree(unfinished, ignore_errors=True)
+                unfinished.mkdir()
+                make(unfinished)
+                unfinished.rename(made)
+        return made
+
+    return folder
+
+
+@pytest.fixture(scope="session")
+def shared(shared_folder: Callable[[str, Callable[[Path], object]], Path]) -> Callable[[str, Callable[[], T]], T]:
+    """A value made once per run of pytest, for all workers: ``shared("a fitted model", make)`` is ``make()``, pickled.
+
+    A name has one value, so a value that depends on something says so in its name.
+    """
+    here: dict[str, object] = {}
+
+    def value(name: str, make: Callable[[], T]) -> T:
+        if name not in here:
+            place = shared_folder(name, lambda folder: (folder / "value").write_bytes(cloudpickle.dumps(make())))
+            here[name] = pickle.loads((place / "value").read_bytes())
+        return here[name]
+
+    return value
 
 
 @pytest.fixture(scope="session")
@@ -90,9 +148,41 @@ def put(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
     return write
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """A PostgreSQL server of our own, by the URL of its database; it listens on a socket in its own folder."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    if not found:
+        pytest.skip("PostgreSQL's server is not installed")
+    folder = Path(tempfile.mkdtemp(prefix="pg-"))
+    user: dict[str, object] = {}
+    if os.geteuid() == 0:  # the server does not run as root, but as its own user
+        shutil.chown(folder, "postgres", "postgres")
+        user = {"user": "postgres", "group": "postgres", "extra_groups": []}
+    programs, data = found[-1].parent, folder / "data"
+
+    def run(program: str, *arguments: str) -> None:
+        done = subprocess.run(
+            [programs / program, *arguments], cwd=folder, capture_output=True, text=True, check=False, **user
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    options = f"-k {folder} -c listen_addresses='' -c fsync=off"
+    try:
+        run("initdb", "-D", str(data), "-U", "postgres", "-A", "trust", "--no-sync", "-E", "UTF8")
+        run("pg_ctl", "-D", str(data), "-w", "-s", "-l", str(folder / "log"), "-o", options, "start")
+        yield f"postgresql://postgres@/postgres?host={quote(str(folder))}"
+        run("pg_ctl", "-D", str(data), "-w", "-s", "-m", "immediate", "stop")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """Debian's chromium, driven by Playwright."""
+    """Debian's chromium, driven by Playwright: one per worker, so a test closes the pages that it opens.
+
+    Playwright's event loop runs in this thread from here on: a test that needs a loop of its own runs it in a thread.
+    """
     program = shutil.which("chromium")
     if program is None:
         pytest.skip("chromium is not installed")

@@ -66,15 +66,19 @@ def late() -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("kind", sorted(public_classes(), key=lambda k: k.__name__), ids=lambda kind: kind.__name__)
-def test_every_public_class_has_a_short_repr(kind: type):
-    if kind.__name__ in PROCESSES or issubclass(kind, (Described, Brief)):
-        return
-    assert kind.__repr__ is not object.__repr__, f"{kind.__name__} needs a repr: see probeval.display"
-    written = not dataclasses.is_dataclass(kind) or not hasattr(kind.__repr__, "__wrapped__")
-    fields = [] if written else [f for f in dataclasses.fields(kind) if f.repr]
-    long = [f"{f.name}: {f.type}" for f in fields if not SHORT_FIELDS.fullmatch(str(f.type))]
-    assert not long, f"{kind.__name__} can be long ({', '.join(long)}): make it a Brief with repr=False"
+def test_every_public_class_has_a_short_repr():
+    wrong = []
+    for kind in public_classes():
+        if kind.__name__ in PROCESSES or issubclass(kind, (Described, Brief)):
+            continue
+        if kind.__repr__ is object.__repr__:
+            wrong.append(f"{kind.__name__} needs a repr: see probeval.display")
+        written = not dataclasses.is_dataclass(kind) or not hasattr(kind.__repr__, "__wrapped__")
+        fields = [] if written else [f for f in dataclasses.fields(kind) if f.repr]
+        long = [f"{f.name}: {f.type}" for f in fields if not SHORT_FIELDS.fullmatch(str(f.type))]
+        if long:
+            wrong.append(f"{kind.__name__} can be long ({', '.join(long)}): make it a Brief with repr=False")
+    assert not wrong, "\n".join(wrong)
 
 
 @pytest.fixture(scope="module")

@@ -146,7 +146,7 @@ class Evaluation(Shown):
         stop
             A stopping rule such as ``confidence=.95,budget=500``.
         explore
-            The share of judgments spent on random pairs; by default that of the policy.
+            The share of judgments spent on random pairs; by default that of the policy for the goal.
         """
         judging = self.state.judging.choosing(policy, goal=goal, explore=explore)
         return NextPairs(replace(self, state=replace(self.state, judging=judging)), n, Stopping.parse(stop))
@@ -400,6 +400,11 @@ class NextPairs(Shown):
         if state.goal.kind == "success":
             lines.insert(
                 0, f"Systems are compared by P(success), the share of queries that satisfy most users: {scores.metric}."
+            )
+        if not check.reached and state.open.any() and state.draws_from_sides:
+            lines.append(
+                f"{state.judging.explore:.0%} of the pairs are drawn at random, mostly half from the documents of each "
+                "side: their probability is shown."
             )
         if check.reached:
             lines.append(f"The target is met ({'; '.join(check.reasons)}): no more judgments are needed.")

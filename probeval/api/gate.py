@@ -171,7 +171,7 @@ def _forecast(found: Gate, seed: int) -> GateForecastDocument:
     for evaluation, check in zip(found.evaluations, found.checks, strict=True):
         if check.verdict != "undecided":
             continue
-        state = evaluation.next(1, explore=0).state
+        state = evaluation.next(1).state
         ahead = forecast_judging(
             state,
             target=found.rule.level,

@@ -254,15 +254,15 @@ class Gate(Shown):
     def pairs(self, n: int) -> pd.DataFrame:
         """The next ``n`` pairs to judge, in turn from each undecided measure: the columns of :class:`NextPair`.
 
-        No pair if none is undecided.
+        A quarter of them is drawn at random from both sides. No pair if no measure is undecided.
         """
         undecided = [
-            evaluation.next(n, explore=0).to_frame()
+            evaluation.next(n).to_frame()
             for evaluation, check in zip(self.evaluations, self.checks, strict=True)
             if check.verdict == "undecided"
         ]
         if not undecided:
-            return self.evaluations[0].next(0, explore=0).to_frame()
+            return self.evaluations[0].next(0).to_frame()
         in_turn = pd.concat(undecided).sort_index(kind="stable")
         return in_turn.drop_duplicates(["query", "doc"]).head(n).reset_index(drop=True)
 

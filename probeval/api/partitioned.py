@@ -87,14 +87,14 @@ def evaluate_partitions(
         choice = select_model(surveyed.collection, model, scale=scale, gain=gain, inference=inference, say=note)
         _note_queries(surveyed, note)
         fit = fit_parts(surveyed, choice.model, scale=choice.scale, run=run, follow=engine.follow)
-        collection, policy = surveyed.collection, as_policy("gain")
+        collection, policy, goal = surveyed.collection, as_policy("gain"), Goal.parse("ranking")
         judging = Judging(
             online=OnlineModel(choice.model, collection, surveyed.depth, choice.scale, fit.design),
             runs=collection.lists(surveyed.depth),
             metric=metric,
             policy=policy,
-            goal=Goal.parse("ranking"),
-            explore=policy.explores,
+            goal=goal,
+            explore=policy.exploration(goal, len(collection.runs.systems)),
             method=found,
             target=target,
             family=family,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from contextlib import suppress
+import time
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -14,6 +15,7 @@ from probeval.errors import StoreError
 try:  # the first module of campaigns that needs it
     import sqlalchemy as sa
     from sqlalchemy.exc import ArgumentError, DBAPIError
+    from sqlalchemy.pool import PoolProxiedConnection
 except ImportError:
     raise StoreError("Campaigns need SQLAlchemy: pip install 'probeval[web]'.") from None
 
@@ -34,31 +36,59 @@ PATIENCE = 10.0  # seconds to wait for another process that writes
 
 
 class FileIdentity:
-    """The file that was opened, to notice that another one has its name.
+    """The files that were opened, to notice that others have their names: the database, its log and the log's index.
 
-    A connection stays with the file that it opened, so a store that is deleted, moved or replaced would take judgments
-    that are lost at the end.
+    A connection stays with the files that it opened, so a store whose file or write-ahead log (``-wal``) is deleted,
+    moved or replaced would take judgments that are lost at the end. Processes lock the index (``-shm``): with two of
+    them they would write over each other.
 
     Parameters
     ----------
     file
-        The file, which exists.
+        The database, which exists.
+    connection
+        A connection that has read it. It is kept until the end, because SQLite removes the log with the last one.
     """
 
-    def __init__(self, file: Path) -> None:
-        self._file = file
-        self._opened = _place(os.stat(file))  # noqa: PTH116
+    def __init__(self, file: Path, connection: PoolProxiedConnection) -> None:
+        self._file, self._connection = str(file), connection
+        self._real = os.path.realpath(file)  # SQLite follows links too: the log lies beside this name
+        self._opened = _place(os.lstat(self._real))
+        self._beside = {name: _place_if_any(name) for name in (f"{self._real}-wal", f"{self._real}-shm")}
 
     def check(self) -> None:
-        """Raise an error if the name no longer leads to the file, or the file has another name too."""
+        """Raise an error if a name no longer leads to its file, or the database has another name too."""
         try:
-            now = os.stat(self._file)  # noqa: PTH116
+            named, real = os.stat(self._file), os.lstat(self._real)  # noqa: PTH116
         except OSError:
             raise StoreError(f"{self._file}: deleted or moved while it was open. {UNSAVED}") from None
-        if _place(now) != self._opened:
+        if _place(named) != self._opened:
             raise StoreError(f"{self._file}: replaced by another file while it was open. {UNSAVED}")
-        if now.st_nlink > 1:  # the write-ahead log lies beside the name, so each name would have its own
-            raise StoreError(f"{self._file}: the file has {now.st_nlink} names (hard links). Remove all but one.")
+        if _place(real) != self._opened:
+            raise StoreError(f"{self._file}: moved while it was open, and linked. {UNSAVED}")
+        if named.st_nlink > 1:  # the write-ahead log lies beside the name, so each name would have its own
+            raise StoreError(f"{self._file}: the file has {named.st_nlink} names (hard links). Remove all but one.")
+        for name, opened in self._beside.items():
+            now = _place_if_any(name)
+            if now != opened:
+                if now is None:
+                    self._rescue()
+                raise StoreError(
+                    f"{name}: deleted, moved or replaced while the store was open. Nothing was saved since. Stop the "
+                    "server by Ctrl+C or SIGTERM, not by kill -9, and start it again."
+                )
+
+    def close(self) -> None:
+        """Give the connection back."""
+        self._connection.close()
+
+    def _rescue(self) -> None:
+        """Copy the log, which only open connections still have, into the database.
+
+        No other process has opened the store since, or there would be a new log.
+        """
+        with suppress(sqlite3.Error):
+            self._connection.cursor().execute("PRAGMA wal_checkpoint(PASSIVE)")
 
 
 UNSAVED = "Nothing was saved since. Put the file back, or restore a backup, and start again."
@@ -66,6 +96,13 @@ UNSAVED = "Nothing was saved since. Put the file back, or restore a backup, and 
 
 def _place(found: os.stat_result) -> tuple[int, int]:
     return found.st_dev, found.st_ino
+
+
+def _place_if_any(name: str) -> tuple[int, int] | None:
+    try:
+        return _place(os.stat(name))  # noqa: PTH116
+    except OSError:
+        return None
 
 
 def sqlite_file(text: str) -> Path | None:
@@ -79,6 +116,8 @@ def open_sqlite(file: Path, *, create: bool, read_only: bool) -> sa.Engine:
     """Connections to an SQLite file, whose commits are on disk when they return."""
     if not create and not file.exists():
         raise StoreError(f"{file}: no such store. Create one first.")
+    _refuse_without_log(file)
+    _refuse_another_log(file, read_only=read_only)
     modes = ["ro", "ro&immutable=1"] if read_only else ["rwc" if create else "rw"]
     if create:
         claim_file(file)
@@ -148,9 +187,53 @@ def server_lock(file: Path, name: str) -> sqlite3.Connection:
     return lock
 
 
+def _refuse_without_log(file: Path) -> None:
+    """Refuse a file whose write-ahead log was deleted, or lies beside a link that has taken the file's name.
+
+    SQLite would open it without the events in that log, and nothing would show that there were any.
+    """
+    real = os.path.realpath(file)
+    wal, index, other = f"{real}-wal", f"{real}-shm", f"{file}-wal"
+    # The log is made before its index and removed after it. Looking twice leaves out a store that opens or closes now.
+    if not _place_if_any(wal) and _place_if_any(index) and not _place_if_any(wal):
+        raise StoreError(
+            f"{wal}: deleted while the store was open, so the latest events may be lost. Put it back, or restore a "
+            f"backup. To go on with the events that are left, stop all that use the store and delete {index}."
+        )
+    if file.is_symlink() and _place_if_any(other) not in (None, _place_if_any(wal)) and os.stat(other).st_size:  # noqa: PTH116
+        raise StoreError(
+            f"{other}: has events of a store that was moved to {real} and linked. Stop all that use the store, and put "
+            "the file back in the place of the link. To go on without these events, delete their file."
+        )
+
+
+def _refuse_another_log(file: Path, *, read_only: bool) -> None:
+    """Refuse a store that another process has open, and whose log or index was deleted: SQLite would make new ones.
+
+    With two logs or two indexes, each process would write over the events of the other.
+    """
+    real = os.path.realpath(file)
+    until = time.monotonic() + PATIENCE
+    while not (_place_if_any(f"{real}-wal") and (read_only or _place_if_any(f"{real}-shm"))):
+        try:  # a lock that is only had if no other connection is open; reading takes it
+            with closing(sqlite3.connect(f"file:{quote(real)}?mode=rw", uri=True, timeout=0)) as alone:
+                alone.execute("PRAGMA locking_mode = EXCLUSIVE")
+                alone.execute("SELECT name FROM sqlite_master").fetchall()
+            return
+        except sqlite3.Error as error:
+            if "locked" not in str(error):
+                return  # opening it says what is wrong
+        if time.monotonic() > until:
+            raise StoreError(
+                f"{file}: its -wal or -shm file is gone, and another process still has the store open. Stop that "
+                "process by Ctrl+C or SIGTERM, not by kill -9, and try again."
+            )
+        time.sleep(0.01)  # it is just being opened or closed
+
+
 def _refuse_unread(file: Path) -> None:
     """Refuse to read a file alone while its write-ahead log has events that are not in it yet."""
-    wal = Path(f"{file}-wal")
+    wal = Path(f"{file.resolve()}-wal")
     if wal.exists() and wal.stat().st_size:
         raise StoreError(
             f"{file}: its latest events are in {wal.name}, which cannot be read here. Copy both files to a folder that "

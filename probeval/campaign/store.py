@@ -92,6 +92,9 @@ class Store:
 
     def close(self) -> None:
         """Close all connections."""
+        if self._identity is not None:
+            self._identity.close()
+            self._identity = None
         self._engine.dispose()
 
     def campaigns(self) -> dict[str, int]:
@@ -267,7 +270,7 @@ class Store:
 
     def _set_up(self, *, create: bool) -> None:
         try:
-            with self._reading() as connection:
+            with self._reported(), self._engine.connect() as connection:
                 there = sa.inspect(connection).has_table(VERSION.name)
                 version = connection.execute(sa.select(VERSION.c.version)).scalar() if there else None
                 foreign = self._file is not None and not there and bool(sa.inspect(connection).get_table_names())
@@ -283,9 +286,7 @@ class Store:
                 self._migrate(version)
             else:
                 self._check_version(version)
-            if self._file is not None:
-                self._identity = FileIdentity(self._file)
-                self._identity.check()
+            self._check_file()
         except BaseException:
             self.close()
             raise
@@ -344,8 +345,11 @@ class Store:
             self._lock.release()
 
     def _check_file(self) -> None:
-        if self._identity is not None:
-            self._identity.check()
+        if self._file is None:
+            return
+        if self._identity is None:  # just opened, or used again after it was closed
+            self._identity = FileIdentity(self._file, self._engine.raw_connection())
+        self._identity.check()
 
     @contextmanager
     def _reported(self) -> Iterator[None]:

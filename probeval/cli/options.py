@@ -18,7 +18,7 @@ from probeval.cli.completion import (
     complete_tool,
 )
 from probeval.errors import ProbevalError
-from probeval.selection import GOALS, POLICIES, RULES, Stopping, read_corrections
+from probeval.selection import EXPLORE_SIDES, GOALS, POLICIES, RULES, Stopping, read_corrections
 
 __all__ = [
     "CampaignFolders",
@@ -200,7 +200,12 @@ def _listed(names: Iterable[str]) -> str:
 
 def _explored() -> str:
     """The default share of exploration, by policy."""
-    shares = [f"{p.explores:g}".lstrip("0") + f" for {name}" for name, p in POLICIES.items() if p.explores]
+    sides = f"{EXPLORE_SIDES:g}".lstrip("0")
+    shares = [
+        f"{p.explores:g}".lstrip("0") + f" for {name} ({sides}, from both sides, to compare two)"
+        for name, p in POLICIES.items()
+        if p.explores
+    ]
     return f"{', '.join(shares)} and 0 for others" if shares else "0"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import gzip
 import os
+import select
 import stat
 import tempfile
 import zlib
@@ -37,6 +38,8 @@ PREDICTIONS = "_predictions.json"  # how MTEB names the lists of a task
 MANIFEST = "partitions.json"  # of a campaign in partitions
 HEAD = 1 << 16  # bytes that tell what a file is
 CHUNK = 1 << 22  # bytes unpacked at once
+DEVICES = "/dev"
+PATIENCE = 60.0  # seconds that a pipe may be silent
 
 
 def read_bytes(path: Path) -> bytes:
@@ -61,13 +64,43 @@ def read_bytes(path: Path) -> bytes:
 def _content(path: Path) -> bytes:
     """The bytes of a file, or of a pipe."""
     most = most_bytes()
+    mode = path.stat().st_mode
+    if stat.S_ISFIFO(mode):
+        return _piped(path, most)
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise DataError("expected a file or a pipe, got a device or a socket.", path=path)
     with path.open("rb") as file:
-        about = os.fstat(file.fileno())
-        if not stat.S_ISREG(about.st_mode):
-            return _all_of(path, file, "has", most)
-        if about.st_size > most:
+        if os.fstat(file.fileno()).st_size > most:
             raise refuse_size("has", most, path=path)
         return file.read()
+
+
+_pipes: dict[tuple[int, int], bytes] = {}  # a pipe can be read once, and is asked for its format and its content
+
+
+def _piped(path: Path, most: int) -> bytes:
+    """All that comes through a pipe, such as ``<(zcat run.gz)``; an error if nothing comes for a while."""
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # without a writer, opening would wait for ever
+    try:
+        about = os.fstat(handle)
+        key = about.st_dev, about.st_ino
+        if key in _pipes:
+            return _pipes[key]
+        parts, size = list[bytes](), 0
+        while True:
+            if not select.select([handle], [], [], PATIENCE)[0]:
+                raise DataError(f"nothing came through the pipe for {PATIENCE:g} s. Is its writer running?", path=path)
+            part = os.read(handle, CHUNK)
+            if not part:
+                break
+            parts.append(part)
+            size += len(part)
+            if size > most:
+                raise refuse_size("has", most, path=path)
+    finally:
+        os.close(handle)
+    _pipes[key] = b"".join(parts)
+    return _pipes[key]
 
 
 def _unpacked(path: Path, data: bytes) -> bytes:
@@ -90,6 +123,8 @@ def _all_of(path: Path, file: BinaryIO | gzip.GzipFile, what: str, most: int) ->
 def first_bytes(path: Path, n: int = HEAD) -> bytes:
     """The first bytes of a text file, gzipped or plain: to detect its format."""
     try:
+        if not path.is_file():
+            return read_bytes(path)[:n]
         with path.open("rb") as file:
             data = file.read(n)
         return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(data, n) if data.startswith(GZIP) else data
@@ -100,6 +135,9 @@ def first_bytes(path: Path, n: int = HEAD) -> bytes:
 @contextmanager
 def opened(path: Path) -> Iterator[IO[bytes]]:
     """A text file, gzipped or plain, to be read bit by bit; errors as in :func:`read_bytes`."""
+    if not path.is_file():
+        yield BytesIO(read_bytes(path))
+        return
     try:
         with path.open("rb") as file:
             zipped = file.read(len(GZIP)) == GZIP
@@ -126,10 +164,18 @@ def line_chunks(path: Path, size: int) -> Iterator[bytes]:
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Write the whole file or leave the old one unchanged; gzip if the name ends in ``.gz``."""
+    """Write the whole file or leave the old one unchanged; gzip if the name ends in ``.gz``.
+
+    The target of a link is replaced, and a device or a pipe is written into.
+    """
     if path.name.endswith(".gz"):
         data = gzip.compress(data, mtime=0)
     try:
+        if path.exists() and (path.is_relative_to(DEVICES) or not (path.is_file() or path.is_dir())):
+            with path.open("ab") as device:  # /dev/stdout may be a file, of which no byte is lost
+                device.write(data)
+            return
+        path = path.resolve() if path.is_symlink() else path
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     except OSError as error:

@@ -28,7 +28,8 @@ class SystemAgreement:
     Parameters
     ----------
     weights
-        The weight of each system: the leading eigenvector of their agreement, and in part equal, shape (system,).
+        The weight of each system: the leading eigenvector of the cosines of the systems' sets of pairs, and in part
+        equal, shape (system,). Cosines and not counts: long lists would agree with everything.
     overlap
         The number of pairs over that of places in the lists.
     """
@@ -79,8 +80,9 @@ class Retrievals:
             return self.common
         n_systems = len(self.runs.systems)
         weight = np.full(n_systems, 1 / n_systems)
+        root = np.sqrt(np.maximum(self.has.sum(axis=0), 1.0))  # of the lengths of the lists, D in D^-1/2 H'H D^-1/2
         for _ in range(AGREED):
-            weight = self.has.T @ (self.has @ weight)
+            weight = self.has.T @ (self.has @ (weight / root)) / root
             weight /= weight.sum()
         places = self.depth * n_systems * len(self.runs.queries)
         return SystemAgreement((1 - EQUAL) * weight + EQUAL / n_systems, len(self.pool) / places)
@@ -110,7 +112,7 @@ def share_of_teams(seen: Retrievals) -> Floats:
 
 
 def authority(seen: Retrievals) -> Floats:
-    """WSYS: the systems' weights are the leading eigenvector of their agreement, and in part equal."""
+    """WSYS: the systems' weights are the leading eigenvector of their cosines, and in part equal."""
     return np.asarray(seen.has @ seen.agreement.weights)
 
 

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import pandas as pd
 
-from probeval.errors import ModelError, ProbevalWarning
+from probeval.errors import ModelError, ProbevalError, ProbevalWarning
 from probeval.relevance import Choice, choose_model
 from probeval.reports import queries, satisfaction, sections, teams, two
 from probeval.reports.page import Facts, Page, Part, Prose, Quote, Section, Table, percent
@@ -84,15 +84,15 @@ def report_evaluation(
         return _page_of_two(found, title, seen, more, closing, progress)
     work: list[Callable[[], tuple[Section, ...]]] = [
         lambda: (sections.ranking(found),),
-        lambda: teams.teams(found),
-        lambda: (sections.pairs(found),),
-        lambda: (queries.queries(found),),
+        _optional("teams", "Teams", lambda: teams.teams(found)),
+        _optional("pairs", "Pairwise comparisons", lambda: (sections.pairs(found),)),
+        _optional("queries", "Queries", lambda: (queries.queries(found),)),
         lambda: (sections.judging(found), *more),
-        lambda: sections.labels(found),
+        _optional("labels", "The sources of labels", lambda: sections.labels(found)),
         lambda: (sections.model(found.choice, seen),),
-        lambda: (sections.reliability(found),),
-        lambda: (satisfaction.users(found),),
-        lambda: satisfaction.new_query(found),
+        _optional("reliability", "Reliability and sample size", lambda: (sections.reliability(found),)),
+        _optional("users", "User satisfaction", lambda: (satisfaction.users(found),)),
+        _optional("new-query", "One new query", lambda: satisfaction.new_query(found)),
         *closing,
     ]
     done = tuple(section for make in progress(work) for section in make())
@@ -108,18 +108,32 @@ def _page_of_two(
     progress: Callable[[Sequence[Any]], Iterable[Any]],
 ) -> Page:
     """Return the report of two systems: their difference in place of rankings and reliability."""
+    of_users = _optional("users", "User satisfaction", lambda: (satisfaction.users(found),))
     work: list[Callable[[], tuple[Section, ...]]] = [
         lambda: (two.difference(found.decision),),
-        lambda: (queries.queries(found),),
-        lambda: two.labels(found),
+        _optional("queries", "Queries", lambda: (queries.queries(found),)),
+        _optional("labels", "Labels", lambda: two.labels(found)),
         lambda: (two.next_pairs(found), *more),
-        *([] if found.mapping is None else [lambda: (satisfaction.users(found),)]),
-        lambda: satisfaction.new_query(found),
+        *([] if found.mapping is None else [of_users]),
+        _optional("new-query", "One new query", lambda: satisfaction.new_query(found)),
         lambda: (Section("model", "The model", sections.model(found.choice, seen).parts[: 2 if seen else 1]),),
         *closing,
     ]
     done = tuple(section for make in progress(work) for section in make())
     return Page(title=title, lead=two.lead(found), figures=two.figures(found), sections=done)
+
+
+def _optional(key: str, title: str, make: Callable[[], tuple[Section, ...]]) -> Callable[[], tuple[Section, ...]]:
+    """Return the making of a section that a report can do without: if it fails, the reason stands in its place."""
+
+    def made() -> tuple[Section, ...]:
+        try:
+            return make()
+        except Exception as error:  # whatever it is, the other sections are right
+            why = str(error) if isinstance(error, ProbevalError) else f"{type(error).__name__}: {error}"
+            return (Section(key, title, (Prose(f"This section could not be made. {why}"),)),)
+
+    return made
 
 
 def _lead(found: ReportResults) -> str:

@@ -12,6 +12,7 @@ from scipy.special import betainc, betaincinv, ndtr, ndtri
 from probeval.arrays import Floats, frozen
 from probeval.display import Brief
 from probeval.errors import SatisfactionError, did_you_mean
+from probeval.ties import TIE
 
 __all__ = ["FAMILIES", "Fit", "fit_scores", "goodness_of_fit", "omega_squared"]
 
@@ -79,8 +80,9 @@ def fit_scores(values: ArrayLike, family: str = "empirical") -> Fit:
     x = np.sort(np.asarray(values, dtype=float))
     if len(x) < 2:
         raise SatisfactionError(f"A distribution over queries needs at least two queries, got {len(x)}.")
-    if x[0] < 0 or x[-1] > 1:
+    if x[0] < -TIE or x[-1] > 1 + TIE:
         raise SatisfactionError(f"Scores go from 0 to 1 here, got {x[0]:g} to {x[-1]:g}. Normalise the measure.")
+    x = x.clip(0.0, 1.0)  # a mean of draws that are all 1 may exceed it by rounding
     mean, sd = float(x.mean()), float(x.std(ddof=1))
     if family == "empirical" or sd < 1e-9:
         parameters: tuple[float, ...] = ()

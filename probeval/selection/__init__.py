@@ -17,7 +17,7 @@ from probeval.selection.goals import GOALS, Goal
 from probeval.selection.judging import Judging, JudgingState
 from probeval.selection.labels import LabelsUsed, labels_of, labels_used
 from probeval.selection.pairs import ASK, Questions, next_questions
-from probeval.selection.policies import EXPLORE, POLICIES, Policy, PolicyFunction, register_policy
+from probeval.selection.policies import EXPLORE, EXPLORE_SIDES, POLICIES, Policy, PolicyFunction, register_policy
 from probeval.selection.reuse import (
     ClassicalScore,
     LaterSystem,
@@ -36,6 +36,7 @@ from probeval.selection.verdict import Verdict, fairness
 __all__ = [
     "ASK",
     "EXPLORE",
+    "EXPLORE_SIDES",
     "GOALS",
     "POLICIES",
     "RULES",

@@ -6,8 +6,9 @@ these pairs tell what all others are worth, whatever the model. At draw :math:`t
 
 .. math:: Z_t = \sum_{d \in J_t} w_d\, y_d + \sum_{d \in O_t} w_d\, f_t(d) + w_i \frac{y_i - f_t(i)}{p_t(i)}
 
-is unbiased for the true score. The alarm bets against the model: were its predictions right, each residual would have
-mean 0 given all judgments before, and no bettor could win. See docs/theory/judging.md#audit.
+is unbiased for the true score, and so is the difference of two systems' estimates for theirs. The alarm bets against
+the model: were its predictions right, each residual would have mean 0 given all judgments before, and no bettor could
+win. See docs/theory/judging.md#audit.
 """
 
 from __future__ import annotations
@@ -128,6 +129,28 @@ class AuditedSystem(TypedDict):
     upper: float | None
 
 
+class AuditedDifference(TypedDict):
+    """The difference in level of two systems by the model and by the sample.
+
+    Parameters
+    ----------
+    a, b
+        The systems of the goal's closest comparison.
+    model
+        The level of a minus that of b by the model.
+    sample, lower, upper
+        By the sample, with limits that hold at every look; null with fewer than ten draws of documents that count for
+        one of the two more than for the other.
+    """
+
+    a: str
+    b: str
+    model: float
+    sample: float | None
+    lower: float | None
+    upper: float | None
+
+
 class AuditDocument(TypedDict):
     """The audit of a campaign.
 
@@ -149,6 +172,8 @@ class AuditDocument(TypedDict):
         In what way the model is wrong, if there is an alarm.
     systems
         One entry per system.
+    difference
+        The closest comparison, where the goal compares two sides; else null.
     """
 
     metric: str
@@ -165,6 +190,7 @@ class AuditDocument(TypedDict):
     alarm: int | None
     finding: str
     systems: list[AuditedSystem]
+    difference: AuditedDifference | None
 
 
 @dataclass(frozen=True, repr=False)
@@ -189,6 +215,8 @@ class AuditReport(Shown):
         In what way the model is wrong, if there is an alarm; else empty.
     systems
         One row per system, in the order of the runs.
+    difference
+        The closest comparison, where the goal compares two sides; else None.
     """
 
     metric: str
@@ -205,6 +233,7 @@ class AuditReport(Shown):
     alarm: int | None
     finding: str
     systems: tuple[AuditedSystem, ...]
+    difference: AuditedDifference | None = None
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> AuditReport:
@@ -238,13 +267,31 @@ class AuditReport(Shown):
                 f"Audit: {level} ({self.model_lower:.3f} to {self.model_upper:.3f}), {self.sample:.3f} by "
                 f"{self.draws:,} pairs drawn at random ({self.lower:.3f} to {self.upper:.3f})."
             )
+        sentences = (seen, *self._compared())
         if self.alarm is None:
-            return (seen,)
+            return sentences
         return (
-            seen,
+            *sentences,
             f"Alarm, since {self.alarm:,} judgments: {self.finding}. Model and sample part ways.",
             "Check the scale, the labels and the documents of some judged pairs; judge more at random (--explore .3); "
             "until the alarm is understood, rely on the sample's levels, not on the model's scores.",
+        )
+
+    def _compared(self) -> tuple[str, ...]:
+        """The difference of two systems by the model and by the sample, and whether these contradict each other."""
+        found = self.difference
+        if found is None or found["sample"] is None or found["lower"] is None or found["upper"] is None:
+            return ()
+        said = (
+            f"{found['a']} minus {found['b']}: {found['model']:+.4f} by the model, {found['sample']:+.4f} by the pairs "
+            f"drawn at random ({found['lower']:+.4f} to {found['upper']:+.4f})."
+        )
+        if found["lower"] <= found["model"] <= found["upper"]:
+            return (said,)
+        flattered = found["a"] if found["model"] > found["upper"] else found["b"]
+        return (
+            said,
+            f"The draws contradict the model, which favours {flattered}: see whether labels do, and rely on the draws.",
         )
 
 
@@ -271,16 +318,21 @@ def audit(state: JudgingState, chosen: Sequence[tuple[int, Pick]]) -> AuditRepor
     mean, sd = _stated(state, level)
     own = np.asarray(weights @ context.gain_moments[0])
     overall, sample = np.full((3, 1), np.nan), np.full((3, len(own)), np.nan)
+    compared, apart = state.goal.closest(state.ranking), np.full((3, 1), np.nan)
     if len(drawn) >= FEWEST:
         z = unbiased(drawn, actual, weights)
         left = np.array([pick.open for _, pick in drawn])
         share = 1 / np.maximum(left, TIE) ** 2  # the open weight falls from draw to draw, and the variance with it
+        share /= share.sum()
         slack = float(left.mean()) * reach
-        overall, sample = (
-            _sequences(columns, share / share.sum(), slack) for columns in (z.mean(axis=1, keepdims=True), z)
-        )
-        seldom = (weights[:, [pair for pair, _ in drawn]] > 0).sum(axis=1) < FEWEST
-        sample[1:, seldom] = np.nan
+        overall, sample = (_sequences(columns, share, slack) for columns in (z.mean(axis=1, keepdims=True), z))
+        pairs = [pair for pair, _ in drawn]
+        sample[1:, (weights[:, pairs] > 0).sum(axis=1) < FEWEST] = np.nan
+        if compared is not None:
+            a, b = compared
+            only = np.abs(weights[[a]] - weights[[b]]).toarray()[0]  # what counts for one more than for the other
+            if (only[pairs] > TIE).sum() >= FEWEST:
+                apart = _sequences(z[:, [a]] - z[:, [b]], share, slack * float(only.sum() / level.sum()))
     level_by_sample, lower, upper = map(_known, overall[:, 0])
     return AuditReport(
         metric=str(context.metric),
@@ -300,7 +352,15 @@ def audit(state: JudgingState, chosen: Sequence[tuple[int, Pick]]) -> AuditRepor
             {"system": name, "model": float(own[a]), "sample": _known(s), "lower": _known(low), "upper": _known(high)}
             for a, (name, s, low, high) in enumerate(zip(context.runs.systems, *sample, strict=True))
         ),
+        difference=None if compared is None else _difference(context.runs.systems, compared, own, apart),
     )
+
+
+def _difference(systems: Sequence[str], compared: tuple[int, int], own: Floats, sample: Floats) -> AuditedDifference:
+    a, b = compared
+    mean, lower, upper = map(_known, sample[:, 0])
+    model = float(own[a] - own[b])
+    return {"a": systems[a], "b": systems[b], "model": model, "sample": mean, "lower": lower, "upper": upper}
 
 
 def _known(value: float) -> float | None:

@@ -5,13 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import cholesky, solve_triangular
 
 from probeval.arrays import Bools, Floats, Ints, frozen
 from probeval.display import Brief
 from probeval.errors import SelectionError
 from probeval.selection.context import SelectionContext
 from probeval.selection.goals import Goal
-from probeval.selection.policies import JointValue, Policy, PolicyFunction, as_policy
+from probeval.selection.policies import (
+    JointValue,
+    Policy,
+    PolicyFunction,
+    as_policy,
+    comparison_weights,
+    quadratic_value,
+)
 from probeval.streams import Purpose, stream
 from probeval.ties import TIE
 
@@ -29,12 +37,14 @@ __all__ = [
     "in_turn",
 ]
 
-SHORT_LIST = 300  # pairs among which a batch is chosen, or ten times those wanted
+SHORT_LIST = 300  # pairs among which the next of a batch are chosen
+RENEWED = 20  # pairs chosen from a short list before it is renewed
 SHORT_TOPIC = 30  # pairs of a query, beside those wanted, among which they are chosen
 DIGITS = 10  # values that agree to this many digits are tied
 FAR = 0.5  # share of draws by topic from all open pairs; the rest is from topics that assessors judge now
 EXACT = 32  # pairs taken between exact computations of all values, which are otherwise carried along
-UNIFORM = 0.2  # share of exploration that is uniform over open pairs; the rest follows their weight in the scores
+UNIFORM = 0.2  # share of draws for the level that is uniform over open pairs; the rest follows their weight in it
+FROM_SIDES = 0.8  # share of draws for the difference between two sides, if the goal has them; the rest is for the level
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -88,9 +98,9 @@ def choose(
     offered
         The pairs that may be chosen, shape (pair,); judged ones never are.
     explore
-        The share of judgments spent on exploration: pairs drawn at random (:func:`draw_probability`). Without it, a
-        model-based policy never checks pairs that the model is wrongly sure of. The picks of a policy that is random
-        itself are draws too, uniform over the open pairs.
+        The share of judgments spent on exploration: pairs drawn at random, from both sides if the goal has two
+        (:func:`draw_probability`). Without it, a model-based policy never checks pairs that the model is wrongly sure
+        of. The picks of a policy that is random itself are draws too, uniform over the open pairs.
     """
     if n < 0:
         raise SelectionError(f"The number of pairs must not be negative, got {n}.")
@@ -98,7 +108,7 @@ def choose(
     policy = as_policy(policy)
     open_ = offered & ~context.judged
     n = min(n, int(open_.sum()))
-    at, drawn = draw_pairs(context, n, offered=open_, explore=0.0 if policy.at_random else explore)
+    at, drawn = draw_pairs(context, goal, n, offered=open_, explore=0.0 if policy.at_random else explore)
     pairs, probability = np.empty(n, dtype=np.int64), np.full(n, np.nan)
     pairs[at], probability[at] = drawn.pairs, drawn.probability
     open_[drawn.pairs] = False
@@ -150,7 +160,7 @@ def choose_by_topic(
 
 
 def draw_pairs(
-    context: SelectionContext, n: int, *, offered: Bools, explore: float, near: Bools | None = None
+    context: SelectionContext, goal: Goal, n: int, *, offered: Bools, explore: float, near: Bools | None = None
 ) -> tuple[Ints, Batch]:
     """Return the exploratory ones of the next ``n`` judgments: their positions, and the pairs drawn for them.
 
@@ -160,7 +170,7 @@ def draw_pairs(
     positions = exploratory(start, n, explore)
     pairs, probability = np.empty(len(positions), dtype=np.int64), np.empty(len(positions))
     for i, at in enumerate(positions):
-        pairs[i], probability[i] = draw_pair(context, open_, start + int(at), near)
+        pairs[i], probability[i] = draw_pair(context, goal, open_, start + int(at), near)
         open_[pairs[i]] = False
     return positions, Batch(frozen(pairs), frozen(probability))
 
@@ -203,12 +213,60 @@ def _rounded(value: Floats) -> Floats:
 def _together(
     policy: Policy, joint_value: JointValue, context: SelectionContext, goal: Goal, open_: Bools, n: int
 ) -> Ints:
-    """Choose a batch jointly among the pairs with the highest values of their own."""
-    first = policy(context, goal)
+    """Choose a batch jointly: the short list of the highest values is renewed after every few pairs.
+
+    The pairs with the highest values of their own tell much the same. In a large pool they are all of one system.
+    """
     if n == 1:
-        return _best(first, open_, 1)
-    pairs = np.sort(_best(first, open_, max(SHORT_LIST, 10 * n)))
-    return _within(pairs, n, joint_value, context, goal)[0]
+        return _best(policy(context, goal), open_, 1)
+    open_, matrix = open_.copy(), joint_value(context, goal)
+    covariance, variance = context.covariance, context.gain_variance
+    taken, known = (np.empty(0, dtype=np.int64) for _ in range(2))  # known: those taken that tell anything
+    while True:
+        short = np.sort(_best(quadratic_value(covariance, variance, matrix), open_, SHORT_LIST))
+        between = _given(_covariances(context, np.append(known, short)), len(known))[0]
+        at, _ = in_turn(covariance[short], variance[short], between, min(RENEWED, n - len(taken)), matrix)
+        more = short[at]
+        taken, open_[more] = np.append(taken, more), False
+        if len(taken) == n:
+            return taken
+        more = more[variance[more] > TIE]
+        covariance, variance = condition(context, covariance, variance, known, more)
+        known = np.append(known, more)
+
+
+def condition(
+    context: SelectionContext, covariance: Floats, variance: Floats, known: Ints, more: Ints
+) -> tuple[Floats, Floats]:
+    r"""Condition every pair's covariance with the scores, and its variance, on more pairs than those known before.
+
+    With :math:`K` the covariance of gains given ``known``, :math:`X` the pairs ``more`` and :math:`K_{XX} = RR'`, the
+    columns :math:`V = K_{\cdot X} R^{-T}` are the :math:`v` of :func:`in_turn`, one pair after another:
+    :math:`g \leftarrow g - V R^{-1} g_X`, and :math:`\text{Var}[G_d]` falls by :math:`\sum_x V_{dx}^2`.
+    :math:`K_{\cdot X}` is the first covariance times columns that are 0 except at ``known`` and ``more``, so that no
+    earlier :math:`V` is kept.
+    """
+    among, slopes = _given(_covariances(context, np.append(known, more)), len(known))
+    columns = np.zeros((len(variance), len(more)))
+    columns[more, np.arange(len(more))] = 1.0
+    columns[known] = -slopes
+    root = cholesky(among, lower=True)
+    v = solve_triangular(root, context.dependence.times(columns).T, lower=True)
+    fall = v.T @ solve_triangular(root, covariance[more], lower=True)
+    return covariance - fall, np.maximum(variance - (v**2).sum(axis=0), 0.0)
+
+
+def _covariances(context: SelectionContext, pairs: Ints) -> Floats:
+    """Return the covariance of the gains of some pairs, their own variances included, shape (n, n)."""
+    out = context.dependence.between(pairs)
+    np.fill_diagonal(out, context.gain_variance[pairs])
+    return out
+
+
+def _given(matrix: Floats, n: int) -> tuple[Floats, Floats]:
+    """Return the covariance of all but the first ``n`` given these, and their slopes on these, shape (n, rest)."""
+    slopes = np.asarray(np.linalg.solve(matrix[:n, :n], matrix[:n, n:]), dtype=float)
+    return matrix[n:, n:] - matrix[n:, :n] @ slopes, slopes
 
 
 def _within(pairs: Ints, n: int, joint_value: JointValue, context: SelectionContext, goal: Goal) -> tuple[Ints, Floats]:
@@ -270,29 +328,56 @@ def in_turn(
     return out, values
 
 
-def draw_probability(context: SelectionContext, open_: Bools, near: Bools | None = None) -> Floats:
+def draw_probability(context: SelectionContext, goal: Goal, open_: Bools, near: Bools | None = None) -> Floats:
     r"""Return the probability that exploration draws each pair, shape (pair,); 0 for pairs that are not open.
 
     .. math:: p_d = \epsilon \frac{1}{|O|} + (1 - \epsilon) \frac{\bar w_d}{\sum_{e \in O} \bar w_e}, \quad d \in O,
 
     with :math:`\bar w_d` the mean over systems of the pair's weight in the level, and :math:`\epsilon` = .2. The
-    level's estimate varies least if pairs are drawn by their weight; the uniform part reaches all others. With pairs
-    ``near``, of topics that assessors judge now, half of the probability is kept for these. See
-    docs/theory/judging.md#exploration and docs/theory/judging.md#topics.
+    level's estimate varies least if pairs are drawn by their weight; the uniform part reaches all others. If the goal
+    compares two sides, most draws are for their difference instead: half of these are from each side, by the pair's
+    weight in the difference (:func:`side_weights`). With pairs ``near``, of topics that assessors judge now, half of
+    the probability is kept for these. See docs/theory/judging.md#exploration and docs/theory/judging.md#topics.
     """
-    weight = np.where(open_, context.level_weights.mean(axis=0), 0.0)
-    total = weight.sum()
     uniform = open_ / max(int(open_.sum()), 1)
-    every = np.asarray(uniform if total <= 0 else UNIFORM * uniform + (1 - UNIFORM) * weight / total)
+    level = _shares(context.level_weights.mean(axis=0), open_)
+    every = UNIFORM * uniform + (1 - UNIFORM) * level if level.any() else uniform
+    weight = context.kept((goal, "sides"), lambda: side_weights(context, goal))
+    sides = [side for side in (_shares(np.maximum(sign * weight, 0.0), open_) for sign in (1, -1)) if side.any()]
+    if sides:
+        every = (1 - FROM_SIDES) * every + FROM_SIDES * np.mean(sides, axis=0)
     if near is None or not every[near].any():
-        return every
+        return np.asarray(every)
     return np.asarray(FAR * every + (1 - FAR) * np.where(near, every, 0.0) / every[near].sum())
 
 
-def draw_pair(context: SelectionContext, open_: Bools, number: int, near: Bools | None = None) -> tuple[int, float]:
+def side_weights(context: SelectionContext, goal: Goal) -> Floats:
+    r"""Return the weight of each pair's gain in the difference between the goal's two sides, shape (pair,).
+
+    It is :math:`\sum_{ab} \omega_{ab} (w_{ad} - w_{bd})` over the systems :math:`a` of one side and :math:`b` of the
+    other, with :math:`\omega` of :func:`probeval.selection.policies.comparison_weights`: positive if relevance of the
+    pair speaks for one side, negative if it speaks for the other. 0 for goals without two sides.
+    """
+    if not goal.has_sides(len(context.runs.systems)):
+        return np.zeros(len(context.runs.pool))
+    side, weights = goal.sides(context.ranking), comparison_weights(context, goal).sum(axis=1)
+    if not weights.any():  # all is decided
+        weights = goal.comparisons(context.ranking).sum(axis=1)
+    return np.asarray((side * weights) @ context.level_weights)
+
+
+def _shares(weight: Floats, open_: Bools) -> Floats:
+    """Return the weights of open pairs as shares of their sum; 0 if it is 0."""
+    inside = np.where(open_, weight, 0.0)
+    return np.asarray(inside / (inside.sum() or 1.0))
+
+
+def draw_pair(
+    context: SelectionContext, goal: Goal, open_: Bools, number: int, near: Bools | None = None
+) -> tuple[int, float]:
     """Draw the pair of one judgment by its number; return it and its probability."""
     pairs = np.flatnonzero(open_)
-    probability = draw_probability(context, open_, near)[pairs]
+    probability = draw_probability(context, goal, open_, near)[pairs]
     running = np.cumsum(probability)
     # The position of a uniform number in the running sum: pairs that leave the pool move few others.
     place = stream(context.seed, number, Purpose.EXPLORATION).random() * running[-1]

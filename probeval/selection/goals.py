@@ -100,24 +100,46 @@ class Goal(Brief):
             if name not in systems:
                 raise SelectionError(f"No system {name!r} to compare.{did_you_mean(name, systems)}")
 
-    def comparisons(self, ranking: Ranking) -> Floats:
-        """Return 1 for every comparison that matters now, else 0, symmetric, shape (system, system).
+    def has_sides(self, systems: int) -> bool:
+        """Whether each comparison of the goal is between the same two sides, for this number of systems.
 
-        For the best system, the current leader against all others; for the best N, the current N against the rest.
+        >>> Goal.parse("best").has_sides(9), Goal.parse("ranking").has_sides(9), Goal.parse("ranking").has_sides(2)
+        (True, False, True)
+        """
+        return self.kind in ("best", "top", "pair") or (self.orders_all and systems == 2)
+
+    def sides(self, ranking: Ranking) -> Floats:
+        """Return 1 for systems on one side of the goal's comparisons, -1 on the other, 0 elsewhere, shape (system,).
+
+        For the best system, the current leader against all others; for the best N, the current N against the rest; for
+        two systems, one against the other. The order of more systems has no two sides.
         """
         systems, order = ranking.scores.systems, ranking.scores.order
-        n = len(systems)
-        matters = np.zeros((n, n))
-        if self.kind in ("best", "top"):
-            inside = np.zeros(n)
-            inside[order[: max(self.n, 1)]] = 1.0
-            matters = np.abs(inside[:, None] - inside)
-        elif self.kind == "pair":
-            a, b = (systems.index(name) for name in self.systems)
-            matters[a, b] = matters[b, a] = 1.0
-        else:
-            matters = 1.0 - np.eye(n)
-        return matters
+        side = np.zeros(len(systems))
+        if self.kind == "pair":
+            side[[systems.index(name) for name in self.systems]] = 1.0, -1.0
+        elif self.has_sides(len(systems)):
+            side -= 1.0
+            side[order[: max(self.n, 1)]] = 1.0
+        return side
+
+    def closest(self, ranking: Ranking) -> tuple[int, int] | None:
+        """Return the systems of the goal's closest comparison: the last of one side, the first of the rest.
+
+        None for goals without two sides, or if there is nothing to compare.
+        """
+        if self.kind == "pair":
+            a, b = (ranking.scores.systems.index(name) for name in self.systems)
+            return a, b
+        n, order = max(self.n, 1), ranking.scores.order
+        return (int(order[n - 1]), int(order[n])) if self.has_sides(len(order)) and n < len(order) else None
+
+    def comparisons(self, ranking: Ranking) -> Floats:
+        """Return 1 for every comparison that matters now, else 0, symmetric, shape (system, system)."""
+        side = self.sides(ranking)
+        if side.any():
+            return (np.multiply.outer(side, side) < 0).astype(float)
+        return 1.0 - np.eye(len(side))
 
     def confidence(self, ranking: Ranking) -> float:
         """Return the mean confidence of the goal's comparisons; for the best system, that none is better."""

@@ -147,7 +147,7 @@ class Judging(Brief):
             The grades, by default those of the judgments; the depth of the pool, by default the metric's cutoff, or
             whole runs without one.
         explore
-            The share of exploratory judgments, by default the policy's own.
+            The share of exploratory judgments, by default the policy's own for the goal.
         offered, refresh, method, target, family, draws, rope, outside, aggregate, seed
             As above; where runs only widen the pool, the pairs of the others are offered.
         """
@@ -163,7 +163,7 @@ class Judging(Brief):
             metric=measure,
             policy=chosen,
             goal=aim,
-            explore=chosen.explores if explore is None else explore,
+            explore=chosen.exploration(aim, len(runs.systems)) if explore is None else explore,
             offered=_retrieved(collection, runs) if offered is None else offered,
             refresh=refresh,
             method=method,
@@ -187,7 +187,7 @@ class Judging(Brief):
             metric=aim.metric(self.metric, self.scale),
             policy=chosen,
             goal=aim,
-            explore=chosen.explores if explore is None else explore,
+            explore=chosen.exploration(aim, len(self.runs.systems)) if explore is None else explore,
         )
 
     def to_depth(self, depth: int, *, metric: Metric) -> Judging:
@@ -323,6 +323,13 @@ class JudgingState(Brief):
             return choose(self.context, judging.policy, n, goal=self.goal, offered=offered, explore=judging.explore)
 
     @property
+    def draws_from_sides(self) -> bool:
+        """Whether a share of the judgments is drawn from both sides of the goal's comparisons."""
+        judging = self.judging
+        explores = judging.explore > 0 and not judging.policy.at_random
+        return explores and judging.goal.has_sides(len(judging.runs.systems))
+
+    @property
     def chooses_comparisons(self) -> bool:
         """Whether two documents to compare can be chosen by their gain: by the policy, the goal and the model."""
         chosen_by_gain = self.judging.policy.joint_value is not None and self.goal.about_scores
@@ -377,7 +384,7 @@ class JudgingState(Brief):
         explore = 0.0 if judging.policy.at_random else judging.explore
         with one_thread():
             near = np.isin(judging.pool.query, list(current))
-            at, draws = draw_pairs(context, n, offered=free, explore=explore, near=near)
+            at, draws = draw_pairs(context, self.goal, n, offered=free, explore=explore, near=near)
             free[draws.pairs] = False
             chosen, values = choose_by_topic(context, judging.policy, per_topic, goal=self.goal, offered=free)
         pairs = [*early, *draws.pairs.tolist(), *chosen.tolist()]

@@ -219,7 +219,7 @@ class _Asking:
             left = int(stream(self.context.seed, number, Purpose.EXPLORATION).choice(open_))
             probability = 1 / len(open_)
         else:
-            left, probability = draw_pair(self.context, self.free, number)
+            left, probability = draw_pair(self.context, self.goal, self.free, number)
         self.free[left] = False
         return _Question("grade", left, probability=probability)
 
@@ -230,7 +230,7 @@ class _Asking:
         open_ = self.offered & ~self.context.judged & (shown[query] > 1)
         if not open_.any():
             return None
-        weight = open_ / open_.sum() if uniform else draw_probability(self.context, open_)
+        weight = open_ / open_.sum() if uniform else draw_probability(self.context, self.goal, open_)
         for _ in range(TRIES):
             left = int(rng.choice(len(query), p=weight / weight.sum()))
             mine = self.context.runs.pool.pairs_of(int(query[left]))

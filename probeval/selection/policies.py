@@ -28,6 +28,7 @@ from probeval.ties import TIE
 
 __all__ = [
     "EXPLORE",
+    "EXPLORE_SIDES",
     "POLICIES",
     "Policy",
     "PolicyFunction",
@@ -35,6 +36,7 @@ __all__ = [
     "comparison_weights",
     "find_policy",
     "laplacian",
+    "quadratic_value",
     "register_policy",
     "score_value",
 ]
@@ -42,6 +44,7 @@ __all__ = [
 PolicyFunction = Callable[[SelectionContext, Goal], Floats]
 JointValue = Callable[[SelectionContext, Goal], Floats]
 EXPLORE = 0.1  # share of judgments, for model-based policies; published policies do not explore
+EXPLORE_SIDES = 0.25  # the same for goals that compare two sides; chosen in docs/theory/judging.md#both-sides
 SURE = 1 - 1e-6  # the highest confidence that draws can state
 DECIDED = 0.95  # confidence from which a comparison is decided, in mtc-undecided
 SLIP = 0.1  # the probability that a label is one level too low, and that it is one too high, before any judgment
@@ -62,7 +65,8 @@ class Policy:
     default_model
         The default model in simulations.
     explores
-        The default share of exploratory judgments.
+        The default share of exploratory judgments. If there are any, it is at least .25 for goals that compare two
+        sides (:meth:`exploration`).
     at_random
         Whether its choices are random, so that no exploration is needed.
     joint_value
@@ -87,6 +91,14 @@ class Policy:
     def __call__(self, context: SelectionContext, goal: Goal) -> Floats:
         """Return the value of judging each pair, shape (pair,)."""
         return self.value(context, goal)
+
+    def exploration(self, goal: Goal, systems: int) -> float:
+        """Return the default share of exploratory judgments for a goal and a number of systems.
+
+        >>> [POLICIES["gain"].exploration(Goal.parse(goal), 9) for goal in ("ranking", "best")]
+        [0.1, 0.25]
+        """
+        return max(self.explores, EXPLORE_SIDES) if self.explores and goal.has_sides(systems) else self.explores
 
     def __str__(self) -> str:
         return self.name
@@ -232,7 +244,12 @@ def gain(context: SelectionContext, goal: Goal) -> Floats:
     """
     if not goal.about_scores:
         return context.gain_moments[0]
-    total, variance = _quadratic(context.covariance, score_value(context, goal)), context.gain_variance
+    return quadratic_value(context.covariance, context.gain_variance, score_value(context, goal))
+
+
+def quadratic_value(covariance: Floats, variance: Floats, matrix: Floats) -> Floats:
+    r"""Return :math:`g_d' M g_d / \text{Var}[G_d]` of every pair, 0 for those that are known, shape (pair,)."""
+    total = _quadratic(covariance, matrix)
     return np.divide(total, variance, out=np.zeros(len(total)), where=variance > TIE)
 
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
-from urllib.parse import quote
 
 import pytest
 
@@ -31,43 +27,23 @@ class Clock:
         return self.now
 
 
-def _as_user() -> dict[str, object]:
-    """The server does not run as root: it runs as its own user there."""
-    return {"user": "postgres", "group": "postgres", "extra_groups": []} if os.geteuid() == 0 else {}
+# The contract of a store holds on both databases; a campaign in it is tried on one.
+on_both_databases = pytest.mark.parametrize("store", ["sqlite", "postgres"], indirect=True)
 
 
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[str]:
-    """A PostgreSQL server of our own, by the URL of its database; it listens on a socket in its own folder."""
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-    if not found:
-        pytest.skip("PostgreSQL's server is not installed")
-    folder = Path(tempfile.mkdtemp(prefix="pg-"))
-    if os.geteuid() == 0:
-        shutil.chown(folder, "postgres", "postgres")
-    programs, data = found[-1].parent, folder / "data"
-
-    def run(program: str, *arguments: str) -> None:
-        done = subprocess.run(
-            [programs / program, *arguments], cwd=folder, capture_output=True, text=True, check=False, **_as_user()
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-
-    options = f"-k {folder} -c listen_addresses='' -c fsync=off"
-    try:
-        run("initdb", "-D", str(data), "-U", "postgres", "-A", "trust", "--no-sync", "-E", "UTF8")
-        run("pg_ctl", "-D", str(data), "-w", "-s", "-l", str(folder / "log"), "-o", options, "start")
-        yield f"postgresql://postgres@/postgres?host={quote(str(folder))}"
-        run("pg_ctl", "-D", str(data), "-w", "-s", "-m", "immediate", "stop")
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+@pytest.fixture
+def memory() -> Iterator[Path]:
+    """A folder that is in memory where possible: a store waits for its disk at every step."""
+    place = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=place if place.is_dir() else None) as folder:
+        yield Path(folder)
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+@pytest.fixture
+def store(request: pytest.FixtureRequest, memory: Path) -> str:
     """Where a store can be made: a file, or a schema of its own on the server."""
-    if request.param == "sqlite":
-        return str(tmp_path / "store.db")
+    if getattr(request, "param", "sqlite") == "sqlite":
+        return str(memory / "store.db")
     import psycopg
 
     url, name = request.getfixturevalue("postgres"), f"s{next(NUMBERS)}"

@@ -21,12 +21,6 @@ Make = Callable[..., Campaign]
 DAY = 24 * 3600
 
 
-@pytest.fixture
-def store(tmp_path) -> str:
-    """SQLite only: the store plays no part here."""
-    return str(tmp_path / "store.db")
-
-
 def _judge(campaign: Campaign, who: str, pair: tuple[str, str], grade: float) -> Judged:
     return campaign.record(who, *pair, grade)
 

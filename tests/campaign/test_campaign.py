@@ -18,7 +18,7 @@ from probeval.relevance import choose_model, write_card
 from probeval.reliability.agreement import krippendorff_alpha
 from probeval.scores import evaluate
 from probeval.streams import Purpose, stream
-from tests.campaign.conftest import Clock
+from tests.campaign.conftest import Clock, on_both_databases
 
 
 def _truth(small: Collection) -> dict[tuple[str, str], float]:
@@ -146,6 +146,7 @@ def test_every_judgment_keeps_who_when_and_the_guideline(make: Callable[..., Cam
     ]
 
 
+@on_both_databases
 def test_texts_of_queries_may_come_later_and_everybody_sees_them(campaign: Campaign, store: str):
     task = campaign.next("ann")[0]
     assert task.text == ""
@@ -203,6 +204,7 @@ def test_steps_that_make_no_sense_are_refused_and_leave_no_trace(campaign: Campa
     assert campaign.state.number == 1
 
 
+@on_both_databases
 @pytest.mark.parametrize(
     "text", ["<script>alert(1)</script>", "'; DROP TABLE probeval_event; --", "../../x", "é\u202e😀", "a\nb"]
 )
@@ -265,6 +267,7 @@ def test_status_before_anything_is_judged(campaign: Campaign):
     json.dumps(status.to_dict())
 
 
+@on_both_databases
 def test_the_model_proposes_and_everybody_sees_it(campaign: Campaign, store: str):
     assert campaign.is_behind
     with Campaign.open(store) as other:  # as a process of its own would
@@ -284,6 +287,7 @@ def test_the_model_proposes_and_everybody_sees_it(campaign: Campaign, store: str
     assert [point["judged"] for point in campaign.curve()] == [0, 1]
 
 
+@on_both_databases
 def test_an_outlook_of_less_does_not_replace_one_of_more(campaign: Campaign):
     old = campaign.refresh()
     campaign.record("ann", *campaign.pool.label(0), 1)

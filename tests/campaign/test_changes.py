@@ -11,7 +11,7 @@ from probeval.campaign import Campaign, Role, history
 from probeval.campaign.access import MOST_SESSIONS, digest_token
 from probeval.data import Runs
 from probeval.errors import CampaignError
-from tests.campaign.conftest import Clock
+from tests.campaign.conftest import Clock, on_both_databases
 
 
 def late_runs(campaign: Campaign, name: str = "late") -> Runs:
@@ -20,6 +20,7 @@ def late_runs(campaign: Campaign, name: str = "late") -> Runs:
     return Runs.rows([name] * 4, [one, one, two, "elsewhere"], [f"{name}-a", doc, f"{name}-b", "x"])
 
 
+@on_both_databases
 def test_late_runs_join_while_others_have_the_campaign_open(make: Callable[..., Campaign], store: str):
     campaign = make()
     with Campaign.open(store) as other:
@@ -102,6 +103,7 @@ def test_a_new_target_measure_and_depth(campaign: Campaign):
         campaign.change("eve", metric="P@7")
 
 
+@on_both_databases
 def test_two_changes_at_once_keep_both(make: Callable[..., Campaign], store: str):
     campaign = make()
     with Campaign.open(store) as other:
@@ -209,6 +211,7 @@ def test_a_link_is_exchanged_for_a_session_and_the_store_has_neither(
     assert campaign.people.sign_in(token)  # the link works again
 
 
+@on_both_databases
 def test_a_revocation_holds_at_once_for_all_sessions(make: Callable[..., Campaign], store: str):
     campaign = make()
     _, token = campaign.people.invite("eve", "ann")

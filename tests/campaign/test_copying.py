@@ -13,6 +13,7 @@ import pytest
 from probeval.campaign import Campaign, Store, check_store, copy_store
 from probeval.data import Collection, Scale
 from probeval.errors import StoreError
+from tests.campaign.conftest import on_both_databases
 
 
 def judged(campaign: Campaign, n: int = 5) -> None:
@@ -30,6 +31,7 @@ def checked(place: str | Path) -> tuple[str, ...]:
         store.close()
 
 
+@on_both_databases
 def test_a_backup_is_restored_into_either_kind(
     make: Callable[..., Campaign], store: str, tmp_path: Path, request: pytest.FixtureRequest
 ):
@@ -65,6 +67,7 @@ def test_a_backup_is_restored_into_either_kind(
     assert len(one.log()) == 9
 
 
+@on_both_databases
 def test_a_backup_while_people_judge_is_of_one_moment(make: Callable[..., Campaign], store: str, tmp_path: Path):
     campaign, stop = make(), threading.Event()
 
@@ -87,6 +90,7 @@ def test_a_backup_while_people_judge_is_of_one_moment(make: Callable[..., Campai
             assert copy.log() == campaign.log()[:size]
 
 
+@on_both_databases
 def test_nothing_is_overwritten_and_nothing_is_left_behind(campaign: Campaign, store: str, tmp_path: Path):
     file = tmp_path / "taken.db"
     file.write_text("mine")

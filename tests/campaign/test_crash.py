@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,20 +12,19 @@ import numpy as np
 import pytest
 
 from probeval.campaign import Campaign, Judged
+from tests.campaign.conftest import on_both_databases
+from tests.campaign.nursery import start_python
 
-WRITER = Path(__file__).with_name("writer.py")
+WRITER = Path(__file__).with_name("writer.py").read_text()
 
 
 def _killed(store: str, delay: float) -> list[str]:
     """What a writing process acknowledged before it was killed, so long after its first word."""
-    with subprocess.Popen(
-        [sys.executable, WRITER, store, "ann", "100000"], stdout=subprocess.PIPE, text=True
-    ) as writer:
-        assert writer.stdout is not None
-        first = writer.stdout.readline()
-        time.sleep(delay)
-        writer.send_signal(signal.SIGKILL)
-        rest = writer.stdout.read()
+    writer = start_python(WRITER, store, "ann", 100_000)
+    first = writer.stdout.readline()
+    time.sleep(delay)
+    writer.kill()
+    rest, _ = writer.communicate()
     assert writer.returncode == -signal.SIGKILL
     # The last line may be cut: then it was not acknowledged.
     return [first.strip(), *(line.strip() for line in rest.splitlines(keepends=True) if line.endswith("\n"))]
@@ -54,11 +51,13 @@ def _kill_again_and_again(make: Callable[..., Campaign], store: str, times: int)
     return len(acknowledged)
 
 
+@on_both_databases
 @pytest.mark.slow
 def test_three_kills_lose_nothing(make: Callable[..., Campaign], store: str):
     assert _kill_again_and_again(make, store, 3) >= 3
 
 
+@on_both_databases
 @pytest.mark.validation
 def test_twenty_kills_lose_nothing(make: Callable[..., Campaign], store: str):
     assert _kill_again_and_again(make, store, 20) >= 20

@@ -13,6 +13,7 @@ from probeval.campaign import Campaign, Imported, Judged, Labelled
 from probeval.campaign.archive import join_labels, pack_labels, unpack_labels
 from probeval.data import LabelTable, Pool, read_texts
 from probeval.errors import CampaignError, DataError
+from tests.campaign.conftest import on_both_databases
 
 Put = Callable[[str, str | bytes], Path]
 TEXTS = {"q1": "Jaguar speed", "q2": "=cats"}
@@ -129,6 +130,7 @@ def test_umbrela_answers_become_labels_and_never_judgments(campaign: Campaign, p
     np.testing.assert_array_equal(np.sort(labels.values[:, 0]), [2.0, np.nan])
 
 
+@on_both_databases
 def test_label_tables_add_up_and_the_model_sees_them(make: Callable[..., Campaign], put: Put):
     campaign = make(model="text-hierarchical", metric="P@5")
     before = campaign.refresh()

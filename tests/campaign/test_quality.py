@@ -5,9 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
-import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -27,14 +26,6 @@ from tests.campaign.conftest import Clock
 
 Make = Callable[..., Campaign]
 OUTSIDE = {"q1": {"unseen1": 2.0, "unseen2": 0.0}}
-
-
-@pytest.fixture
-def store() -> Iterator[str]:
-    """One kind of store is enough here, in memory where possible: purposes are decided from the state alone."""
-    memory = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
-        yield str(Path(folder) / "store.db")
 
 
 def _gold(campaign: Campaign, n: int) -> dict[str, dict[str, float]]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
@@ -18,15 +16,13 @@ import sqlalchemy as sa
 from probeval.campaign import Campaign, Store
 from probeval.campaign import store as stores
 from probeval.errors import CampaignError, StoreError
+from tests.campaign.conftest import on_both_databases
+from tests.campaign.nursery import start_python
 
-WRITER = Path(__file__).with_name("writer.py")
-
-
-def _only_sqlite(store: str) -> None:
-    if "://" in store:
-        pytest.skip("about SQLite's file")
+WRITER = Path(__file__).with_name("writer.py").read_text()
 
 
+@on_both_databases
 def test_a_campaign_comes_back_whole(make: Callable[..., Campaign], store: str):
     made = make(guideline="Read all of it.", queries={"q1": "what is ai"}, overlap=0.25, name="mine")
     made.record("ann", *made.pool.label(0), 2)
@@ -39,6 +35,7 @@ def test_a_campaign_comes_back_whole(make: Callable[..., Campaign], store: str):
         assert [e.number for e in again.log()] == [1, 2, 3, 4]
 
 
+@on_both_databases
 def test_runs_and_evidence_come_back_as_they_were(make: Callable[..., Campaign], store: str, small):
     make()
     with Campaign.open(store, read_only=True) as again:
@@ -52,6 +49,7 @@ def test_runs_and_evidence_come_back_as_they_were(make: Callable[..., Campaign],
     }
 
 
+@on_both_databases
 def test_a_store_may_hold_several_campaigns(make: Callable[..., Campaign], store: str):
     make(name="one")
     make(name="two").record("ann", *make(name="three").pool.label(0), 1)
@@ -65,6 +63,7 @@ def test_a_store_may_hold_several_campaigns(make: Callable[..., Campaign], store
         assert (len(two.log()), len(one.log())) == (2, 1)
 
 
+@on_both_databases
 def test_numbers_have_no_gap_under_many_threads(make: Callable[..., Campaign], store: str):
     campaign = make()
     pairs = [campaign.pool.label(i) for i in range(len(campaign.pool))]
@@ -87,13 +86,11 @@ def test_numbers_have_no_gap_under_many_threads(make: Callable[..., Campaign], s
         other.close()
 
 
+@on_both_databases
 @pytest.mark.slow
 def test_processes_write_together_without_gaps_or_losses(make: Callable[..., Campaign], store: str):
     campaign = make()
-    writers = [
-        subprocess.Popen([sys.executable, WRITER, store, f"a{n}", "15"], stdout=subprocess.PIPE, text=True)
-        for n in range(3)
-    ]
+    writers = [start_python(WRITER, store, f"a{n}", 15) for n in range(3)]
     acknowledged = [line for writer in writers for line in writer.communicate()[0].split()]
     assert [writer.returncode for writer in writers] == [0, 0, 0]
     assert len(acknowledged) == 45
@@ -102,6 +99,7 @@ def test_processes_write_together_without_gaps_or_losses(make: Callable[..., Cam
     assert sorted(event.token for event in log if event.token) == sorted(acknowledged)
 
 
+@on_both_databases
 def test_a_refused_step_leaves_the_others_of_its_batch_alone(campaign: Campaign):
     pairs = [campaign.pool.label(i) for i in range(6)]
     refused: list[str] = []
@@ -124,6 +122,7 @@ def test_a_refused_step_leaves_the_others_of_its_batch_alone(campaign: Campaign)
     assert len(campaign.state.judged) == 4
 
 
+@on_both_databases
 def test_a_newer_store_is_refused_and_left_alone(make: Callable[..., Campaign], store: str):
     made = make()
     with made._log.store._writer.begin() as connection:
@@ -134,6 +133,7 @@ def test_a_newer_store_is_refused_and_left_alone(make: Callable[..., Campaign], 
     assert len(made.log()) == 1
 
 
+@on_both_databases
 def test_an_older_store_is_migrated_once_and_only_for_writing(
     make: Callable[..., Campaign], store: str, monkeypatch: pytest.MonkeyPatch
 ):
@@ -153,6 +153,7 @@ def test_an_older_store_is_migrated_once_and_only_for_writing(
             assert len(opened.log()) == 1
 
 
+@on_both_databases
 def test_a_migration_that_fails_changes_nothing(
     make: Callable[..., Campaign], store: str, monkeypatch: pytest.MonkeyPatch
 ):
@@ -171,6 +172,7 @@ def test_a_migration_that_fails_changes_nothing(
         assert len(opened.log()) == 1
 
 
+@on_both_databases
 def test_reading_alone_never_writes(make: Callable[..., Campaign], store: str):
     made = make()
     with Campaign.open(store, read_only=True) as reader:
@@ -200,7 +202,6 @@ def _nobody() -> Iterator[None]:
 @pytest.fixture
 def locked(make: Callable[..., Campaign], store: str) -> Iterator[Path]:
     """A store in a folder that nobody may write to."""
-    _only_sqlite(store)
     make().close()
     folder = Path(tempfile.mkdtemp())
     file = folder / "store.db"
@@ -225,7 +226,6 @@ def test_a_read_only_file_can_be_read_and_says_why_it_cannot_be_written(locked: 
 
 
 def test_a_full_disk_loses_nothing_and_says_so(campaign: Campaign, store: str):
-    _only_sqlite(store)
     engine = campaign._log.store._engine
     engine.dispose()
     room = Path(store).stat().st_size // 4096 + 2
@@ -248,7 +248,6 @@ def test_a_full_disk_loses_nothing_and_says_so(campaign: Campaign, store: str):
 
 
 def test_a_writer_that_does_not_let_go_is_named(campaign: Campaign, store: str, monkeypatch: pytest.MonkeyPatch):
-    _only_sqlite(store)
     engine = campaign._log.store._engine
     engine.dispose()
     sa.event.listen(engine, "connect", lambda c, _: c.execute("PRAGMA busy_timeout = 50"))
@@ -264,7 +263,6 @@ def test_a_writer_that_does_not_let_go_is_named(campaign: Campaign, store: str, 
 
 
 def test_what_sqlite_promises_is_asked_for(campaign: Campaign, store: str):
-    _only_sqlite(store)
     with campaign._log.store._reading() as connection:
         for pragma, value in (
             ("journal_mode", "wal"),
@@ -275,13 +273,13 @@ def test_what_sqlite_promises_is_asked_for(campaign: Campaign, store: str):
             assert connection.exec_driver_sql(f"PRAGMA {pragma}").scalar() == value
 
 
-def test_what_postgres_promises_is_asked_for(campaign: Campaign, store: str):
-    if "://" not in store:
-        pytest.skip("about PostgreSQL")
+@pytest.mark.parametrize("store", ["postgres"], indirect=True)
+def test_what_postgres_promises_is_asked_for(campaign: Campaign):
     with campaign._log.store._reading() as connection:
         assert connection.execute(sa.text("SHOW synchronous_commit")).scalar() == "on"
 
 
+@on_both_databases
 def test_a_transaction_that_the_database_gives_up_on_is_tried_again(
     campaign: Campaign, store: str, monkeypatch: pytest.MonkeyPatch
 ):
@@ -308,7 +306,6 @@ def test_a_transaction_that_the_database_gives_up_on_is_tried_again(
 
 
 def test_one_server_for_a_file(make: Callable[..., Campaign], store: str):
-    _only_sqlite(store)
     made = make()
     with made.serving():
         with Campaign.open(store) as other, pytest.raises(StoreError, match="another server is using this store"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
@@ -14,12 +13,6 @@ from probeval.errors import CampaignError, SelectionError
 from tests.campaign.conftest import Clock
 
 Make = Callable[..., Campaign]
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> str:
-    """One kind of store is enough here: leases are decided from the state alone."""
-    return str(tmp_path / "store.db")
 
 
 def _judge(campaign: Campaign, who: str, n: int, *, refresh: bool = False) -> list[str]:

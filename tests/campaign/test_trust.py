@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -14,21 +12,27 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from probeval.campaign import Campaign
+from probeval.campaign import Campaign, Judged, copy_store
 from probeval.campaign import databases as opening
 from probeval.campaign import store as stores
 from probeval.errors import StoreError
+<<<<<<< HEAD
+from tests.campaign.conftest import Clock, on_both_databases
+from tests.campaign.nursery import start_python
+from tests.campaign.test_store import _nobody
+=======
 from tests.campaign.conftest import Clock
-from tests.campaign.test_store import _nobody, _only_sqlite
+from tests.campaign.test_store import WRITER, _nobody, _only_sqlite
+>>>>>>> w-store
 from tests.cli.conftest import Said, probeval  # noqa: F401
 
 
 @pytest.fixture
 def file(make: Callable[..., Campaign], store: str) -> Path:
     """The file of a campaign with a judgment."""
-    _only_sqlite(store)
     campaign = make()
     campaign.record("ann", *campaign.pool.label(0), 1)
+    campaign.close()
     return Path(store)
 
 
@@ -50,6 +54,27 @@ def linked(file: Path) -> None:
     os.link(file, file.with_name("another name.db"))
 
 
+def linked_back(file: Path) -> None:
+    moved(file)
+    file.symlink_to("elsewhere.db")
+
+
+def _log(file: Path) -> Path:
+    return file.with_name(f"{file.name}-wal")
+
+
+def log_deleted(file: Path) -> None:
+    _log(file).unlink()
+
+
+def log_replaced(file: Path) -> None:
+    replaced(_log(file))
+
+
+def index_deleted(file: Path) -> None:
+    file.with_name(f"{file.name}-shm").unlink()
+
+
 @pytest.mark.parametrize(
     ("harm", "says"),
     [
@@ -57,6 +82,10 @@ def linked(file: Path) -> None:
         (moved, "deleted or moved while it was open. Nothing was saved since"),
         (replaced, "replaced by another file while it was open. Nothing was saved since"),
         (linked, r"the file has 2 names \(hard links\). Remove all but one"),
+        (linked_back, "moved while it was open, and linked. Nothing was saved since"),
+        (log_deleted, "db-wal: deleted, moved or replaced while the store was open. Nothing was saved since"),
+        (log_replaced, "db-wal: deleted, moved or replaced while the store was open. Nothing was saved since"),
+        (index_deleted, "db-shm: deleted, moved or replaced while the store was open. Nothing was saved since"),
     ],
 )
 def test_a_file_that_is_not_the_one_that_was_opened_takes_nothing(file: Path, harm: Callable[[Path], None], says: str):
@@ -68,8 +97,8 @@ def test_a_file_that_is_not_the_one_that_was_opened_takes_nothing(file: Path, ha
                 campaign.record("ann", *pair, 1)
             with pytest.raises(StoreError, match=says):
                 campaign.status()
-    if harm is moved:
-        file.with_name("elsewhere.db").rename(file)
+    if harm in (moved, linked_back):
+        file.with_name("elsewhere.db").replace(file)
     if harm is linked:
         with pytest.raises(StoreError, match=says):
             Campaign.open(file)
@@ -80,21 +109,123 @@ def test_a_file_that_is_not_the_one_that_was_opened_takes_nothing(file: Path, ha
             again.record("ann", *pair, 1)
 
 
-def test_a_file_that_goes_during_a_write_is_not_acknowledged(file: Path, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize(
+    ("harm", "says"),
+    [
+        (moved, "deleted or moved while it was open"),
+        (linked_back, "moved while it was open, and linked"),
+        (log_deleted, "db-wal: deleted, moved or replaced"),
+    ],
+)
+def test_a_file_that_goes_during_a_write_is_not_acknowledged(
+    file: Path, monkeypatch: pytest.MonkeyPatch, harm: Callable[[Path], None], says: str
+):
     real = stores.Store._add_events
 
     def gone(connection: sa.Connection, key: int, events: list[object]) -> str:
         end = real(connection, key, events)
-        file.rename(file.with_name("elsewhere.db"))
+        harm(file)
         return end
 
     with Campaign.open(file) as campaign:
         pair = campaign.pool.label(1)
         monkeypatch.setattr(stores.Store, "_add_events", staticmethod(gone))
-        with pytest.raises(StoreError, match="deleted or moved while it was open"):
+        with pytest.raises(StoreError, match=says):
             campaign.record("ann", *pair, 1)
 
 
+<<<<<<< HEAD
+@on_both_databases
+=======
+def test_a_log_that_is_put_back_goes_on(file: Path):
+    with Campaign.open(file) as campaign:
+        campaign.record("ann", *campaign.pool.label(1), 1)
+        _log(file).rename(file.with_name("kept"))
+        with pytest.raises(StoreError, match="db-wal: deleted, moved or replaced"):
+            campaign.record("ann", *campaign.pool.label(2), 1)
+        file.with_name("kept").rename(_log(file))
+        campaign.record("ann", *campaign.pool.label(2), 1)
+        assert len(campaign.log()) == 4
+
+
+def test_what_others_do_to_the_log_by_right_is_no_fault(file: Path, tmp_path: Path):
+    """They open and close the store, write, make a backup, and empty the log; a pool may close all its connections."""
+    with Campaign.open(file) as campaign:
+        for number in range(1, 6):
+            done = subprocess.run([sys.executable, WRITER, file, f"a{number}", "1"], capture_output=True, check=False)
+            assert done.returncode == 0, done.stderr
+            copy_store(file, tmp_path / f"copy {number}.db")
+            with closing(sqlite3.connect(file)) as other:
+                assert other.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0
+            assert _log(file).stat().st_size == 0
+            campaign._log.store._engine.dispose()
+            campaign.record("ann", *campaign.pool.label(number), 1)
+        assert sum(isinstance(event, Judged) for event in campaign.log()) == 11
+
+
+@pytest.mark.parametrize("harm", [[log_deleted], [index_deleted], [log_deleted, index_deleted], [moved]])
+def test_nobody_else_begins_another_log(
+    file: Path, harm: list[Callable[[Path], None]], monkeypatch: pytest.MonkeyPatch
+):
+    """Whoever has the store open still writes the old one to the file when it is closed, and removes the new one."""
+    monkeypatch.setattr(opening, "PATIENCE", 0.1)
+    with Campaign.open(file) as campaign:
+        campaign.record("ann", *campaign.pool.label(1), 1)
+        for each in harm:
+            each(file)
+        place = file if file.exists() else file.with_name("elsewhere.db")
+        with pytest.raises(StoreError, match=r"db-wal: deleted while|its -wal or -shm file is gone, and another"):
+            Campaign.open(place)
+    if place != file:
+        place.rename(file)
+    with Campaign.open(file) as again:
+        assert len(again.log()) == 3
+
+
+def test_a_store_that_is_used_again_after_it_was_closed_has_a_new_log(file: Path):
+    campaign = Campaign.open(file)
+    campaign.close()
+    with file.with_name("other").open("w"):  # has the place of the old log
+        campaign.record("ann", *campaign.pool.label(1), 1)
+        log_deleted(file)
+        with pytest.raises(StoreError, match="db-wal: deleted, moved or replaced"):
+            campaign.record("ann", *campaign.pool.label(2), 1)
+    campaign.close()
+
+
+def test_a_store_behind_a_link(file: Path):
+    """It works as any other; the file must stay where the link led to, even if the link follows it."""
+    link = file.with_name("link.db")
+    link.symlink_to(file.name)
+    with Campaign.open(link) as campaign:
+        campaign.record("ann", *campaign.pool.label(1), 1)
+        assert _log(file).exists()
+        assert not _log(link).exists()
+        moved(file)
+        link.unlink()
+        link.symlink_to("elsewhere.db")
+        with pytest.raises(StoreError, match="deleted or moved while it was open"):
+            campaign.record("ann", *campaign.pool.label(2), 1)
+        file.with_name("elsewhere.db").rename(file)
+        link.unlink()
+        link.symlink_to(file.name)
+        campaign.record("ann", *campaign.pool.label(2), 1)
+    with Campaign.open(link) as again:
+        assert len(again.log()) == 4
+
+
+def test_a_store_in_rollback_mode_has_no_log(file: Path, tmp_path: Path):
+    """As SQLite's VACUUM INTO makes it."""
+    plain = tmp_path / "plain.db"
+    with closing(sqlite3.connect(file)) as other:
+        other.execute("VACUUM INTO ?", [str(plain)])
+    with Campaign.open(plain) as campaign:
+        campaign.record("ann", *campaign.pool.label(1), 1)
+        assert not _log(plain).exists()
+        campaign.record("ann", *campaign.pool.label(2), 1)
+
+
+>>>>>>> w-store
 def test_a_log_that_is_cut_short_or_another_one_is_not_continued(make: Callable[..., Campaign], store: str):
     campaign = make()
     for i in range(3):
@@ -131,6 +262,7 @@ def test_a_file_cut_short_or_garbled_in_place_is_an_error_in_one_line(file: Path
             assert "Create one" not in str(refused.value)
 
 
+@on_both_databases
 @pytest.mark.parametrize(
     ("change", "says"),
     [
@@ -153,6 +285,7 @@ def test_an_event_that_cannot_be_read_is_a_store_error(
     assert "Update probeval, or restore a backup" in str(refused.value)
 
 
+@on_both_databases
 def test_a_damaged_part_is_a_store_error(make: Callable[..., Campaign], store: str):
     campaign = make()
     with campaign._log.store._writer.begin() as connection:
@@ -161,6 +294,7 @@ def test_a_damaged_part_is_a_store_error(make: Callable[..., Campaign], store: s
         _ = again.pool
 
 
+@on_both_databases
 def test_a_schema_raised_while_serving_stops_writes(make: Callable[..., Campaign], store: str):
     campaign = make()
     with campaign._log.store._writer.begin() as connection:
@@ -265,9 +399,7 @@ print(held)
 
 @pytest.mark.slow
 def test_servers_that_start_and_stop_never_serve_at_once(file: Path):
-    words = [sys.executable, "-c", SERVES, str(file)]
-    ours = [subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(3)]
-    for each in ours:
+    for each in [start_python(SERVES, file) for _ in range(3)]:
         held, wrong = each.communicate()
         assert wrong == ""
         assert int(held) > 0
@@ -321,8 +453,8 @@ def test_a_clock_that_goes_backwards_loses_nothing(campaign: Campaign, clock: Cl
 def test_two_processes_migrate_a_store_once(tmp_path: Path):
     old = Path(__file__).parents[1] / "compatibility" / "schema1.sqlite"
     place = Path(shutil.copy(old, tmp_path / "old.db"))
-    script = f"from probeval.campaign import Campaign; print(len(Campaign.open({str(place)!r}).log()))"
-    both = [subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    script = "import sys; from probeval.campaign import Campaign; print(len(Campaign.open(sys.argv[1]).log()))"
+    both = [start_python(script, place) for _ in range(2)]
     assert [each.communicate()[0].strip() for each in both] == ["94", "94"]
     with Campaign.open(place, read_only=True) as again:
         assert len(again.log()) == 94

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
 import os
+import stat
+import threading
+import time
 from pathlib import Path
 
 import pytest
 
+from probeval.data import files
 from probeval.data.files import find, read_bytes, run_files, stem, suffix, write_bytes
 from probeval.errors import DataError
 
@@ -99,3 +103,59 @@ def test_run_files_sorts_within_each_argument(put):
     folder = put("d/b", "x").parent
     put("d/a", "x")
     assert [p.name for p in run_files([put("z", "x"), folder])] == ["z", "a", "b"]
+
+
+def test_a_link_stays_and_its_target_is_replaced(tmp_path):
+    target, link = tmp_path / "target", tmp_path / "link"
+    target.write_bytes(b"old")
+    link.symlink_to(target)
+    write_bytes(link, b"new")
+    assert link.is_symlink()
+    assert target.read_bytes() == b"new"
+
+
+def test_a_device_is_written_into_and_not_read(tmp_path):
+    null, zero = tmp_path / "null", tmp_path / "zero"
+    try:
+        os.mknod(null, stat.S_IFCHR | 0o666, os.makedev(1, 3))
+        os.mknod(zero, stat.S_IFCHR | 0o666, os.makedev(1, 5))
+        null.write_bytes(b"")
+    except OSError as error:
+        pytest.skip(f"devices cannot be made here: {error.strerror}")
+    write_bytes(null, b"text")
+    assert stat.S_ISCHR(null.stat().st_mode)
+    for device in (null, zero):
+        with pytest.raises(DataError, match="expected a file or a pipe, got a device"):
+            read_bytes(device)
+
+
+def test_output_to_a_pipe_leaves_the_pipe(tmp_path):
+    pipe, got = tmp_path / "pipe", list[bytes]()
+    os.mkfifo(pipe)
+    reader = threading.Thread(target=lambda: got.append(pipe.read_bytes()))
+    reader.start()
+    write_bytes(pipe, b"text")
+    reader.join(20)
+    assert got == [b"text"]
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_a_pipe_is_read_for_its_format_and_its_content(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=(b"q1 0 d1 1\n",))
+    writer.start()
+    assert files.first_bytes(pipe, 2) == b"q1"
+    assert read_bytes(pipe) == b"q1 0 d1 1\n"
+    assert list(files.line_chunks(pipe, 4)) == [b"q1 0 d1 1\n"]
+    writer.join(20)
+
+
+def test_a_silent_pipe_is_an_error(tmp_path, monkeypatch):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    monkeypatch.setattr(files, "PATIENCE", 0.05)
+    begin = time.monotonic()
+    with pytest.raises(DataError, match="nothing came through the pipe"):
+        read_bytes(pipe)
+    assert time.monotonic() - begin < 10

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from probeval.data import read_judgments, read_runs, trec
@@ -25,7 +25,6 @@ def columns(labels: list[bytes]) -> trec.Tokens:
     return trec._columns(b"".join(b"%s 0 d 1\n" % label for label in labels), trec.QRELS, ("query",))["query"]
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
 @given(st.lists(st.lists(ids, min_size=1, max_size=12), min_size=1, max_size=4))
 def test_ids_are_numbered_in_the_order_in_which_they_are_seen(parts):
     number, known = trec.numbered([columns(part) for part in parts])

@@ -89,12 +89,22 @@ def test_teams_are_needed_for_their_share(lists):
         compute_features(teamless, ["fTEAM"], depth=2)
 
 
-def test_authority_is_the_leading_eigenvector_of_agreement(lists):
+def test_authority_is_the_leading_eigenvector_of_the_systems_cosines(lists):
     # Top 2 as a matrix of pairs by systems: d1 (a, c), d2 (a, b, c), d4 (b), e1 (a).
     has = np.array([[1, 0, 1], [1, 1, 1], [0, 1, 0], [1, 0, 0]])
-    weight = np.abs(np.linalg.eigh(has.T @ has)[1][:, -1])
+    root = np.sqrt(has.sum(axis=0))
+    weight = np.abs(np.linalg.eigh(has.T @ has / np.outer(root, root))[1][:, -1])
     weight = 0.9 * weight / weight.sum() + 0.1 / 3
     np.testing.assert_allclose(compute_features(lists, ["wSYS"], depth=2)["wSYS"], has @ weight, atol=1e-9)
+
+
+def test_a_long_list_is_no_better_voter():
+    # Two systems agree on two documents; a third returns five of its own beside one of them.
+    docs = {"a": "d1 d2", "b": "d1 d2", "long": "d1 x1 x2 x3 x4 x5"}
+    rows = [(s, "q", d) for s, listed in docs.items() for d in listed.split()]
+    table = compute_features(Collection("long", Runs.rows(*zip(*rows, strict=True))), ["wSYS"], depth=6)
+    value = {table.pool.label(i)[1]: v for i, v in enumerate(table["wSYS"])}
+    assert value["x1"] < value["d2"] / 2
 
 
 def test_a_system_that_agrees_with_no_other_has_little_authority():

@@ -7,15 +7,13 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import probeval.metrics
 from probeval.errors import MetricError
 from probeval.metrics import REGISTRY, RR, Metric, P, nDCG, parse
 from probeval.metrics.metric import ALIASES
-
-many = settings(max_examples=500, deadline=None, derandomize=True)
 
 
 @st.composite
@@ -42,7 +40,6 @@ def measures(draw) -> Metric:
     return Metric(name, cutoff, parameters)
 
 
-@many
 @given(measures())
 def test_a_measure_parses_from_what_it_prints(metric):
     again = parse(str(metric))
@@ -51,14 +48,12 @@ def test_a_measure_parses_from_what_it_prints(metric):
     assert str(again) == str(metric) == repr(metric)
 
 
-@many
 @given(measures(), measures())
 def test_measures_are_equal_exactly_when_they_print_the_same(a, b):
     assert (a == b) == (str(a) == str(b))
     assert len({a, b, parse(str(a))}) == (1 if a == b else 2)
 
 
-@many
 @given(measures().filter(lambda m: m.parameters.get("mapping") is None), st.randoms(use_true_random=False))
 def test_case_spaces_and_quotes_do_not_matter(metric, random):
     text = str(metric)
@@ -71,7 +66,6 @@ def test_case_spaces_and_quotes_do_not_matter(metric, random):
     assert parse(spaced.replace('"', "")) == metric
 
 
-@many
 @given(measures())
 def test_a_measure_can_be_copied_and_sent_to_another_process(metric):
     assert pickle.loads(pickle.dumps(metric)) == metric

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from probeval import Scale
@@ -100,7 +100,6 @@ def test_a_cubic_is_found_again_from_its_own_shares():
         assert found.residual < 0.001
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=4, max_size=10), st.integers(0, 2**32 - 1))
 def test_the_monotone_shape_rises_and_stays_a_probability(shares, seed):
     rng = np.random.default_rng(seed)

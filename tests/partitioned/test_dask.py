@@ -19,27 +19,20 @@ from probeval.data import write_partitions
 from probeval.features import standards
 from probeval.parallel import parallel
 from tests.bench.long_campaign import partitions
-from tests.cluster import Cluster, cluster
+from tests.cluster import Cluster
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("distributed")
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning:distributed")]
 
-SMALL, LARGE = (600, 50), (10_000, 2000)  # queries and judgments
-KEPT = 60  # queries of the small campaign in memory: the workers have the others
-PARTS = (1, 7, 64)
+SMALL, LARGE = (200, 50), (10_000, 2000)  # queries and judgments
+KEPT = 30  # queries of the small campaign in memory: the workers have the others
+PARTS = (1, 7, 24)
 TOLERANCE = 1e-9
 OTHER = "import probeval\nprobeval.__version__ = '0.0.1'\n"
 
 
-@pytest.fixture(scope="module")
-def workers() -> Iterator[Cluster]:
-    """A scheduler and two workers with 2 GB each."""
-    with cluster(2, nanny=False) as started:
-        yield started
-
-
-@pytest.fixture(scope="module", params=[SMALL, pytest.param(LARGE, marks=pytest.mark.validation)], ids=["600", "10000"])
+@pytest.fixture(scope="module", params=[SMALL, pytest.param(LARGE, marks=pytest.mark.validation)], ids=["200", "10000"])
 def folders(request, tmp_path_factory) -> Iterator[dict[int, Path]]:
     """One campaign in several numbers of partitions."""
     queries, judgments = request.param
@@ -78,22 +71,65 @@ def assert_agree(got: Any, expected: Any, where: str = "") -> None:
         assert got == expected, where
 
 
-def test_any_number_of_partitions_gives_the_same_numbers(folders, local):
-    for n in PARTS[1:]:
-        assert_agree(evaluated(folders[n]), local)
+def test_partitions_give_the_same_numbers(folders, local):
+    assert_agree(evaluated(folders[7]), local)
 
 
-def test_dask_gives_the_same_numbers(folders, local, workers):
-    for n in PARTS:
-        assert_agree(evaluated(folders[n], workers.address), local)
+def test_the_life_of_a_cluster(folders, local, tmp_path):
+    """One scheduler, since processes take long to start: without workers, with two of them, with one killed."""
+    started = Cluster(tmp_path, nanny=False)
+    try:
+        started.start()
+        with pytest.raises(probeval.ProbevalError, match=r"has no workers\. Start some: dask worker"):
+            evaluated(folders[1], started.address)
+        for _ in range(2):
+            started.add_worker()
+        started.wait_for(2)
+        expect_the_same(folders[7], started, local)
+        expect_that_waiting_work_is_cancelled(started)
+        assert_agree(evaluated_while_a_worker_is_killed(folders[24], started), local)
+        expect_that_another_version_is_refused(folders[7], started, tmp_path)
+    finally:
+        started.stop()
 
 
-def test_a_worker_that_is_killed_changes_nothing(folders, local):
+def expect_the_same(folder: Path, started: Cluster, local: dict[str, Any]) -> None:
+    """As the local engine has it: the numbers and the next pairs; partitions are followed."""
+    followed: list[str] = []
+    there, here = (
+        probeval.evaluate(folder, "DCG@10", scale="graded:3", **engine)
+        for engine in (
+            {"scheduler": started.address, "follow": lambda work, title: followed.append(title) or work},
+            {"jobs": 1},
+        )
+    )
+    assert_agree(there.to_dict(), local)
+    assert followed == ["Queries", "Labels", "Scores"]
+    assert there.next(3).pairs == here.next(3).pairs
+
+
+def expect_that_waiting_work_is_cancelled(started: Cluster) -> None:
+    """Without that, 40 pieces of a fifth of a second keep two workers for four seconds."""
+    from distributed import Client
+
+    with parallel(1, started.address) as run:
+        results = run([lambda: time.sleep(0.2)] * 40)
+        next(results)
+        with pytest.raises(KeyboardInterrupt):
+            results.throw(KeyboardInterrupt)
+    with Client(started.address, set_as_default=False) as client:
+        end = time.monotonic() + 20
+        while any(client.processing().values()) and time.monotonic() < end:
+            time.sleep(0.1)
+        assert not any(client.processing().values())
+
+
+def evaluated_while_a_worker_is_killed(folder: Path, started: Cluster) -> dict[str, Any]:
     from distributed import Client
 
     found: list[dict[str, Any]] = []
-    with cluster(2, nanny=False) as started, Client(started.address, set_as_default=False) as client:
-        work = threading.Thread(target=lambda: found.append(evaluated(folders[64], started.address)))
+    with Client(started.address, set_as_default=False) as client:
+        work = threading.Thread(target=lambda: found.append(evaluated(folder, started.address)))
         work.start()
         names = {w["id"]: address for address, w in client.scheduler_info(n_workers=-1)["workers"].items()}
         end = time.monotonic() + 60
@@ -104,53 +140,22 @@ def test_a_worker_that_is_killed_changes_nothing(folders, local):
         assert work.is_alive(), "the work was done before the worker was killed"
         work.join()
         assert list(client.scheduler_info(n_workers=-1)["workers"]) == [names["worker-1"]]
-    assert_agree(found[0], local)
+    return found[0]
 
 
-def test_workers_of_another_version_are_refused_before_any_work(folders, tmp_path):
-    preload = tmp_path / "other_version.py"
+def expect_that_another_version_is_refused(folder: Path, started: Cluster, place: Path) -> None:
+    """Before any work is done."""
+    preload = place / "other_version.py"
     preload.write_text(OTHER)
-    with cluster(1, nanny=False) as started:
-        started.add_worker("--preload", str(preload))
-        started.wait_for(2)
-        with pytest.raises(
-            probeval.ProbevalError, match=rf"0\.0\.1.*{probeval.__version__}|{probeval.__version__}.*0\.0\.1"
-        ):
-            evaluated(folders[7], started.address)
+    started.add_worker("--preload", str(preload))
+    started.wait_for(2)
+    with pytest.raises(
+        probeval.ProbevalError, match=rf"0\.0\.1.*{probeval.__version__}|{probeval.__version__}.*0\.0\.1"
+    ):
+        evaluated(folder, started.address)
 
 
-def test_partitions_are_followed_and_the_next_pairs_are_the_same(folders, workers):
-    followed: list[str] = []
-    there = probeval.evaluate(
-        folders[7], "DCG@10", scheduler=workers.address, follow=lambda work, title: followed.append(title) or work
-    )
-    assert followed == ["Queries", "Labels", "Scores"]
-    assert there.next(3).pairs == probeval.evaluate(folders[7], "DCG@10", jobs=1).next(3).pairs
-
-
-def test_work_that_waits_is_cancelled(workers):
-    from distributed import Client
-
-    with parallel(1, workers.address) as run:
-        results = run([lambda: time.sleep(0.2)] * 40)
-        next(results)
-        with pytest.raises(KeyboardInterrupt):
-            results.throw(KeyboardInterrupt)
-    with Client(workers.address, set_as_default=False) as client:
-        end = time.monotonic() + 20
-        while any(client.processing().values()) and time.monotonic() < end:
-            time.sleep(0.1)
-        assert not any(client.processing().values())
-
-
-def test_a_scheduler_without_workers_and_none_at_all(folders, tmp_path):
-    empty = Cluster(tmp_path)
-    try:
-        empty.start()
-        with pytest.raises(probeval.ProbevalError, match=r"has no workers\. Start some: dask worker"):
-            evaluated(folders[1], empty.address)
-    finally:
-        empty.stop()
+def test_addresses_that_are_none(folders):
     with pytest.raises(probeval.ProbevalError, match=r"has a host and a port, .*; got 'nonsense'"):
         evaluated(folders[1], "nonsense")
     with pytest.raises(probeval.ProbevalError, match=r"tls://127\.0\.0\.1:9 needs certificates"):

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from probeval.data import (
@@ -25,8 +25,6 @@ from probeval.data import (
 )
 from probeval.data.pool import is_text
 from probeval.errors import ProbevalError
-
-CALM = settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 
 ODD = ["27003e", "00afd2", "1e5", "NaN", "nan", "007", "7", "null", "None", "NA", "inf", "-1", "1_0", "0x1f", "é", "文"]
 ANY_ID = st.one_of(st.sampled_from([*ODD, ""]), st.text(st.characters(exclude_categories=["Cs"]), max_size=4))
@@ -51,7 +49,6 @@ def labels(pool: Pool) -> list[tuple[str, str]]:
     return [pool.label(i) for i in range(len(pool))]
 
 
-@CALM
 @given(PAIRS)
 def test_a_pool_is_the_sorted_set_of_its_pairs(pairs):
     pool = Pool.of(*columns(pairs))
@@ -59,7 +56,6 @@ def test_a_pool_is_the_sorted_set_of_its_pairs(pairs):
     assert pool.sizes.sum() == len(pool)
 
 
-@CALM
 @given(PAIRS, PAIRS)
 def test_locate_within_and_union_are_those_of_sets(left, right):
     a, b = Pool.of(*columns(left)), Pool.of(*columns(right))
@@ -71,7 +67,6 @@ def test_locate_within_and_union_are_those_of_sets(left, right):
     assert a.union(b) == b.union(a)
 
 
-@CALM
 @given(PAIRS, st.data())
 def test_take_is_a_filter(pairs, data):
     pool = Pool.of(*columns(pairs))
@@ -81,7 +76,6 @@ def test_take_is_a_filter(pairs, data):
     assert taken.queries.tolist() == pool.queries.tolist()
 
 
-@CALM
 @given(st.lists(st.tuples(st.sampled_from("xyz"), FILE_ID, FILE_ID, SCORE), max_size=25, unique_by=lambda r: r[:3]))
 def test_lists_are_in_the_order_of_trec_eval(rows):
     runs = Runs.rows(*(columns(rows) if rows else ([], [], [], [])))
@@ -94,7 +88,6 @@ def test_lists_are_in_the_order_of_trec_eval(rows):
             assert docs == sorted(mine, key=lambda d: key[system, query, d], reverse=True)
 
 
-@CALM
 @given(
     st.lists(
         st.tuples(st.sampled_from("xy"), FILE_ID, FILE_ID, SCORE), min_size=1, max_size=15, unique_by=lambda r: r[:3]
@@ -108,7 +101,6 @@ def test_the_order_of_rows_does_not_matter(rows, random):
     assert one.to_frame().equals(other.select(one.systems).to_frame())
 
 
-@CALM
 @given(st.lists(st.tuples(FILE_ID, FILE_ID, SCORE), min_size=1, max_size=15, unique_by=lambda r: r[:2]))
 def test_a_run_survives_its_file(rows):
     runs = Runs.rows(["run"] * len(rows), *columns(rows))
@@ -123,7 +115,6 @@ def test_a_run_survives_its_file(rows):
 GRADE = st.one_of(st.integers(-2, 100), st.floats(0, 1e9))
 
 
-@CALM
 @given(
     st.lists(
         st.tuples(FILE_ID, FILE_ID, GRADE, FILE_ID), min_size=1, max_size=15, unique_by=lambda r: (r[0], r[1], r[3])
@@ -140,7 +131,6 @@ def test_judgments_survive_their_file(rows):
         assert np.array_equal(again.grades(rule), judged.grades(rule))
 
 
-@CALM
 @given(st.dictionaries(FILE_ID, st.dictionaries(FILE_ID, st.integers(0, 3), min_size=1), min_size=1, max_size=5))
 def test_dicts_come_back_as_they_went(content):
     judged = as_judgments(content)
@@ -155,7 +145,6 @@ def test_dicts_come_back_as_they_went(content):
     }
 
 
-@CALM
 @given(st.lists(st.integers(-3, 4), min_size=1), st.integers(4, 9))
 def test_codes_look_up_the_grade(grades, top):
     scale = Scale.graded(top)
@@ -164,7 +153,6 @@ def test_codes_look_up_the_grade(grades, top):
     assert [c >= 0 for c in codes] == [g != -1 for g in grades]
 
 
-@CALM
 @given(st.lists(st.tuples(st.sampled_from("de"), st.integers(-2, 3), st.sampled_from("abc")), min_size=1, max_size=12))
 def test_rules_against_plain_python(rows):
     docs, grades, who = columns(rows)
@@ -231,7 +219,6 @@ def attempt(read, path: Path) -> tuple[Runs | Judgments | None, str]:
         return None, str(error)
 
 
-@settings(CALM, max_examples=300)
 @given(
     st.sampled_from(sorted(SEEDS)),
     st.lists(st.tuples(st.integers(0, 90), st.integers(0, 3), st.sampled_from(PIECES)), min_size=1, max_size=4),
@@ -254,7 +241,6 @@ def test_a_spoilt_file_is_read_or_refused_in_one_line(name, edits, squeeze):
                 assert all(is_text(label) and label for label in result.pool.docs)
 
 
-@settings(CALM, max_examples=200)
 @given(st.binary(max_size=60), st.sampled_from(["", ".csv", ".tsv", ".jsonl", ".parquet"]))
 def test_any_bytes_are_read_or_refused(content, ending):
     with tempfile.TemporaryDirectory() as folder:

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from probeval.arrays import objects
@@ -27,7 +27,6 @@ DEEP = ["fSYS@100", "fTEAM@100", "rSUM@100", "rRF@100", "pRANK@100"]
 GIVEN = [f"s[{COLUMN}]", f"f[{COLUMN}]", "label[m]"]
 JUDGED = ["aSYS", "dSYS", "aDOC", "nDOC", f"a[{COLUMN}]", "aSIM"]
 Pair = tuple[str, str]
-CALM = settings(max_examples=60, deadline=None, derandomize=True)
 
 
 @dataclass(frozen=True)
@@ -220,7 +219,6 @@ def fast(plain: Plain, names: list[str], depth: int) -> dict[Pair, np.ndarray]:
     ids=["outputs", "given", "judged"],
 )
 @given(plain=campaigns(), depth=st.integers(1, 7))
-@CALM
 def test_features_are_what_their_definitions_say(names, slow, plain, depth):
     found = fast(plain, names, depth)
     assert list(found) == pool_of(plain, depth)
@@ -230,7 +228,6 @@ def test_features_are_what_their_definitions_say(names, slow, plain, depth):
 
 
 @given(plain=campaigns(), depth=st.integers(1, 7))
-@CALM
 def test_missing_is_counted_where_files_lack_it(plain, depth):
     pool = pool_of(plain, depth)
     lost = {
@@ -262,7 +259,6 @@ def totals(judged: JudgedFeatures) -> np.ndarray:
 
 
 @given(plain=campaigns(), depth=st.integers(1, 7), data=st.data())
-@CALM
 def test_judgments_one_by_one_in_any_order_are_judgments_at_once(plain, depth, data):
     batch = judged_features(plain.collection(), [COLUMN], depth=depth, scale=SCALE)
     running = judged_features(replace(plain, grades={}).collection(), [COLUMN], depth=depth, scale=SCALE)
@@ -277,7 +273,6 @@ def test_judgments_one_by_one_in_any_order_are_judgments_at_once(plain, depth, d
 
 
 @given(plain=campaigns(), depth=st.integers(1, 7), grade=st.integers(0, 3), data=st.data())
-@CALM
 def test_a_pairs_own_judgment_leaves_its_own_features_alone(plain, depth, grade, data):
     judged = judged_features(plain.collection(), [COLUMN], depth=depth, scale=SCALE)
     pair = data.draw(st.integers(0, len(judged.relevance) - 1))
@@ -286,7 +281,6 @@ def test_a_pairs_own_judgment_leaves_its_own_features_alone(plain, depth, grade,
 
 
 @given(plain=campaigns(), depth=st.integers(1, 7), data=st.data())
-@CALM
 def test_names_do_not_matter(plain, depth, data):
     system = dict(zip(plain.systems, data.draw(st.permutations([f"t{i}" for i in plain.systems])), strict=True))
     query = dict(zip(QUERIES, data.draw(st.permutations(["z", "\u0000", "0"])), strict=True))

@@ -15,9 +15,8 @@ from probeval.metrics import REGISTRY, Lists, Metric, bounds, measure, parse
 from probeval.metrics.ties import expected, expected_sum_precision, extremes, permuted, variance
 
 CLOSE = 1e-12
+WIDE = settings(max_examples=6 * settings.default.max_examples)  # where examples have many measures to choose from
 SCALES = (Scale.binary(), Scale.graded(2), Scale.graded(3, gain="exp"), Scale((0, 2, 5)), Scale((1, 2, 4)))
-many = settings(max_examples=300, deadline=None, derandomize=True)
-some = settings(max_examples=100, deadline=None, derandomize=True)
 
 
 def one_list(scale: Scale, codes, known=()) -> Lists:
@@ -75,7 +74,6 @@ UNDER_ORDER = [
 ]  # fmt: skip
 
 
-@many
 @given(tied(), st.sampled_from(CLOSED_FORM))
 def test_the_expected_score_under_ties_is_the_mean_over_all_orders(case, name):
     lists, start = case
@@ -84,7 +82,6 @@ def test_the_expected_score_under_ties_is_the_mean_over_all_orders(case, name):
     assert expected(metric, lists, start)[0, 0] == pytest.approx(every.mean(), abs=CLOSE)
 
 
-@many
 @given(tied(), st.sampled_from([name for name in CLOSED_FORM if parse(name).definition.rank_weights is not None]))
 def test_the_variance_under_ties_is_that_over_all_orders(case, name):
     lists, start = case
@@ -93,7 +90,6 @@ def test_the_variance_under_ties_is_that_over_all_orders(case, name):
     assert variance(metric, lists, start)[0, 0] == pytest.approx(every.var(), abs=CLOSE)
 
 
-@many
 @given(tied(), st.sampled_from(UNDER_ORDER))
 def test_the_extremes_under_ties_are_attained_and_never_passed(case, name):
     lists, start = case
@@ -104,7 +100,6 @@ def test_the_extremes_under_ties_are_attained_and_never_passed(case, name):
     assert high[0, 0] == pytest.approx(every.max(), abs=CLOSE)
 
 
-@some
 @given(tied(), st.sampled_from(["P@3", "RR", "ERR@3", 'DCG(norm="none")@3', "SDCG@3", "RBP@4", "INSQ@4"]))
 def test_open_grades_and_ties_together(case, name):
     lists, start = case
@@ -134,7 +129,6 @@ def test_what_has_no_closed_form_or_no_known_extremes_says_so():
         extremes(parse("AP"), lists, start, unjudged_open=True)
 
 
-@some
 @given(tied(), st.integers(0, 2**32 - 1))
 def test_permuted_lists_keep_their_groups(case, seed):
     lists, start = case
@@ -156,7 +150,6 @@ def test_permuted_lists_are_uniform_over_orders():
     assert np.all(np.abs(counts - 1000) < 144)
 
 
-@some
 @given(st.data())
 def test_expected_sum_precision_is_the_mean_over_orders_and_relevance(data):
     p = np.array(data.draw(st.lists(st.floats(0, 1), min_size=1, max_size=5)))
@@ -218,7 +211,7 @@ def expect_bounds(metric: Metric, lists: Lists, outside: int) -> None:
     assert high[0, 0] == pytest.approx(every.max(), abs=CLOSE)
 
 
-@settings(max_examples=500, deadline=None, derandomize=True)
+@WIDE
 @given(ranked(max_open=4), st.integers(0, 2), st.sampled_from(BOUNDED))
 @example(one_list(Scale.graded(3), [UNJUDGED, 3, UNJUDGED, 1, UNJUDGED], [3, 3, 2]), 2, "nDCG@4")
 @example(one_list(Scale.binary(), [UNJUDGED]), 0, "AP(rel=2)")  # no grade is relevant
@@ -227,8 +220,7 @@ def test_bounds_are_attained_and_never_passed(lists, outside, name):
     expect_bounds(parse(name), lists, outside)
 
 
-@pytest.mark.slow
-@settings(max_examples=800, deadline=None, derandomize=True)
+@WIDE
 @given(
     ranked(max_open=4),
     st.integers(0, 2),
@@ -238,7 +230,6 @@ def test_bounds_of_ratios_are_attained_and_never_passed(lists, outside, name):
     expect_bounds(parse(name), lists, outside)
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
 @given(
     ranked(max_depth=4, max_open=2, scales=SCALES[:4]),
     st.sampled_from(
@@ -263,7 +254,6 @@ def test_bounds_of_endless_lists_count_what_stands_past_the_end(lists, name):
     assert high[0, 0] == pytest.approx(every.max(), abs=1e-9)
 
 
-@some
 @given(ranked(), st.sampled_from(["Q@3", "GAP@3", "ADR@3", "EDCG@3", "Rprec", "Bpref", "infAP"]))
 def test_without_exact_bounds_only_the_settled_has_any(lists, name):
     metric = parse(name)
@@ -277,7 +267,7 @@ def test_without_exact_bounds_only_the_settled_has_any(lists, name):
         assert np.isnan(bounds(metric, lists, 1)[0][0, 0])
 
 
-@many
+@WIDE
 @given(ranked(), st.sampled_from(BOUNDED), st.integers(0, 3))
 def test_one_more_judgment_never_widens_the_bounds(lists, name, grade):
     metric = parse(name)
@@ -324,7 +314,6 @@ def values(runs, judged, metric) -> dict:
     return {(s, q): (v, low, high) for s, q, v, low, high in found.itertuples(index=False)}
 
 
-@some
 @given(campaign(), st.sampled_from(EVERY), st.randoms(use_true_random=False))
 def test_neither_names_nor_the_order_of_the_input_matter(case, metric, random):
     runs, judged = case
@@ -348,7 +337,6 @@ def test_neither_names_nor_the_order_of_the_input_matter(case, metric, random):
         np.testing.assert_allclose(new[f"s{s}", f"t{q}"], numbers, atol=CLOSE, equal_nan=True)
 
 
-@some
 @given(campaign(), st.sampled_from([m for m in EVERY if parse(m).definition.bounds(parse(m)) is not None]))
 def test_the_score_lies_within_its_bounds(case, metric):
     for value, low, high in values(*case, metric).values():
@@ -358,7 +346,6 @@ def test_the_score_lies_within_its_bounds(case, metric):
             assert value == pytest.approx(low, abs=CLOSE)
 
 
-@some
 @given(ranked(scales=SCALES[:2]), st.sampled_from(EVERY), st.floats(0.001, 1000))
 def test_only_the_order_of_retrieval_scores_matters(lists, metric, factor):
     docs = {f"d{i}": float(-i) for i in range(int(lists.retrieved.sum()))}

@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from probeval.data import Judgments, Runs, Scale, as_runs
@@ -22,8 +22,6 @@ from probeval.scores.exact import enumerate_scores
 CLOSE = 1e-12
 SCALES = (Scale.binary(), Scale.graded(2), Scale((0, 2, 5)))
 DOCS = tuple(f"d{i}" for i in range(4))
-many = settings(max_examples=200, deadline=None, derandomize=True)
-some = settings(max_examples=80, deadline=None, derandomize=True)
 
 
 @st.composite
@@ -79,7 +77,6 @@ EXACT = ["AP", "AP@2", 'AP(norm="min")@2', 'AP(norm="perfect")@3', "AP(rel=2)", 
          'ERR(norm="perfect")@3', "P@2", "P@5", "nDCG@3", "Rprec", "Success@2"]  # fmt: skip
 
 
-@many
 @given(campaigns(), st.sampled_from(EXACT))
 def test_the_exact_route_is_every_grading_weighed(case, name):
     runs, relevance = built(*case)
@@ -90,7 +87,6 @@ def test_the_exact_route_is_every_grading_weighed(case, name):
     np.testing.assert_allclose(scores.covariance, covariance, atol=CLOSE)
 
 
-@many
 @given(campaigns(), st.sampled_from([n for n in EXACT if n.startswith(("AP", "RR", "ERR"))]))
 def test_closed_forms_are_the_enumeration(case, name):
     runs, relevance = built(*case)
@@ -106,7 +102,6 @@ def test_closed_forms_are_the_enumeration(case, name):
 LINEAR = ["P@2", "P(rel=2)@3", "CG@3", "DCG", 'DCG(gain="exp")@2', "RBP", 'RBP(norm="perfect")@3', "INSQ", "SDCG@3"]
 
 
-@many
 @given(campaigns(), st.sampled_from(LINEAR))
 def test_moments_are_the_enumeration(case, name):
     runs, relevance = built(*case)
@@ -115,7 +110,6 @@ def test_moments_are_the_enumeration(case, name):
         np.testing.assert_allclose(getattr(exact, part), getattr(listed, part), atol=CLOSE, equal_nan=True)
 
 
-@some
 @given(campaigns(), st.sampled_from(["DCG@3", "nDCG@3", "AP", "ERR"]), st.sampled_from([None, "draws", "exact"]))
 def test_a_score_less_itself_is_exactly_nothing(case, name, method):
     runs, relevance = built(*case)
@@ -129,7 +123,6 @@ def test_a_score_less_itself_is_exactly_nothing(case, name, method):
             assert (compared.p_better, compared.p_equal, compared.p_worse) == (0, 1, 0)
 
 
-@many
 @given(campaigns(max_systems=2), st.sampled_from(LINEAR), st.randoms(use_true_random=False))
 def test_documents_at_the_same_rank_of_both_cancel_in_the_difference(case, name, random):
     runs, relevance = built(*case)
@@ -151,7 +144,6 @@ def test_documents_at_the_same_rank_of_both_cancel_in_the_difference(case, name,
         assert before.compare("a", "b").p_equal == 1
 
 
-@many
 @given(campaigns(), st.sampled_from(LINEAR))
 def test_the_variance_of_a_difference_is_that_of_the_documents_that_differ(case, name):
     runs, relevance = built(*case)
@@ -168,7 +160,6 @@ def test_the_variance_of_a_difference_is_that_of_the_documents_that_differ(case,
     assert difference.variance() == pytest.approx(float(gap**2 @ variance), abs=CLOSE)
 
 
-@many
 @given(campaigns(), st.sampled_from(["DCG@3", "P@2", "nDCG@3", "AP", "ERR", "RR"]), st.randoms(use_true_random=False))
 def test_neither_names_nor_the_order_of_the_input_matter(case, name, random):
     scale, runs, chance, judged = case
@@ -194,7 +185,6 @@ def test_neither_names_nor_the_order_of_the_input_matter(case, name, random):
     assert after.confidence == pytest.approx(before.confidence, abs=1e-7)
 
 
-@some
 @given(campaigns(), st.sampled_from(["nDCG@3", "AP", "DCG@3"]), st.randoms(use_true_random=False))
 def test_draws_do_not_depend_on_the_order_of_the_systems(case, name, random):
     scale, runs, chance, judged = case
@@ -210,7 +200,6 @@ def test_draws_do_not_depend_on_the_order_of_the_systems(case, name, random):
     np.testing.assert_allclose(after.tau_draws, before.tau_draws, atol=CLOSE)
 
 
-@some
 @given(campaigns(), st.sampled_from(["nDCG@3", "DCG@3", "AP"]), st.floats(0, 0.3))
 def test_probabilities_are_probabilities(case, name, rope):
     runs, relevance = built(*case)
@@ -232,7 +221,6 @@ def test_probabilities_are_probabilities(case, name, rope):
         assert wider.p_equal >= there.p_equal - CLOSE
 
 
-@some
 @given(campaigns(), st.sampled_from(["nDCG@3", "DCG@3", "AP", "ERR"]))
 def test_one_more_judgment_takes_its_own_variance_away(case, name):
     runs, relevance = built(*case)

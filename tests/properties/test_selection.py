@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from probeval.data import Judgments, Scale, as_runs
@@ -19,8 +19,6 @@ from probeval.selection import POLICIES, Goal, SelectionContext, choose
 DOCS = tuple(f"d{i}" for i in range(5))
 GOALS = ("ranking", "best", "top:2", "scores", "relevant")
 METRICS = ("CG@2", "DCG@3", "P@3", "nDCG@3", "RR@3")
-some = settings(max_examples=60, deadline=None, derandomize=True)
-few = settings(some, max_examples=25)
 
 
 @st.composite
@@ -54,7 +52,6 @@ def policies(metric):
     return [p for p in POLICIES if p != "mtc-thesis" or metric != "RR@3"]
 
 
-@some
 @given(moments(), st.integers(0, 12), st.floats(0, 1), st.data())
 def test_a_choice_is_of_open_pairs_each_once_and_as_many_as_there_are(moment, n, explore, data):
     context = known(*moment)
@@ -72,7 +69,6 @@ def test_a_choice_is_of_open_pairs_each_once_and_as_many_as_there_are(moment, n,
     np.testing.assert_array_equal(chosen, again)
 
 
-@some
 @given(moments(), st.sampled_from(GOALS), st.integers(1, 4), st.data())
 def test_a_smaller_batch_is_the_start_of_a_larger_one(moment, goal, n, data):
     context = known(*moment)
@@ -82,7 +78,6 @@ def test_a_smaller_batch_is_the_start_of_a_larger_one(moment, goal, n, data):
     np.testing.assert_array_equal(one, more[: len(one)])
 
 
-@few
 @given(moments(), st.sampled_from(GOALS))
 def test_values_are_numbers_and_gain_is_never_negative(moment, goal):
     context, goal = known(*moment), Goal.parse(goal)
@@ -102,7 +97,6 @@ def test_values_are_numbers_and_gain_is_never_negative(moment, goal):
             assert (covariance**2 <= np.outer(own, spread) * (1 + 1e-9) + 1e-15).all()
 
 
-@some
 @given(moments(metrics=("CG@2", "DCG@3", "P@3")), st.permutations("abcd"), st.sampled_from(["ranking", "scores"]))
 def test_the_order_of_systems_does_not_matter(moment, order, goal):
     lists, relevance, judged, metric = moment
@@ -116,7 +110,6 @@ def test_the_order_of_systems_does_not_matter(moment, order, goal):
         np.testing.assert_allclose(a, b, rtol=1e-7, atol=1e-12)
 
 
-@some
 @given(moments(metrics=("CG@2", "DCG@3", "P@3"), posterior=False))
 def test_what_all_systems_have_alike_tells_nobody_apart(moment):
     context = known(*moment)
@@ -128,7 +121,6 @@ def test_what_all_systems_have_alike_tells_nobody_apart(moment):
     assert np.abs(thesis[alike]).max(initial=0.0) < 1e-9
 
 
-@some
 @given(moments(metrics=("DCG@3",)))
 def test_values_of_a_pair_goal_are_those_of_its_difference(moment):
     lists = moment[0]

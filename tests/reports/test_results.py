@@ -11,6 +11,7 @@ import pytest
 
 import probeval
 from probeval.data import Collection, LabelTable, Runs, Scale, as_judgments, as_runs
+from probeval.errors import ModelError
 from probeval.metrics import measure
 from probeval.relevance import Choice
 from probeval.reliability import compare, gstudy
@@ -401,3 +402,19 @@ def test_two_systems_with_all_judged_and_no_labels(small: Collection, choice: Ch
     assert "labels" not in [section.key for section in page.sections]
     assert "Every pair is judged" in said(page, "next")
     assert "Labels by" not in said(page, "paper")
+
+
+@pytest.mark.parametrize(("error", "said"), [(ModelError("No shape fits."), "No shape fits."), (ValueError("x"), "x")])
+def test_a_section_that_fails_leaves_its_reason_and_the_rest(
+    partial: ReportResults, page: Page, monkeypatch: pytest.MonkeyPatch, error: Exception, said: str
+) -> None:
+    def fail(found: ReportResults) -> None:
+        raise error
+
+    monkeypatch.setattr("probeval.reports.satisfaction.new_query", fail)
+    short = report_evaluation(partial, title="A campaign", command="probeval report runs/")
+    assert [s.key for s in short.sections] == [s.key for s in page.sections]
+    (failed,) = [s for s in short.sections if s.key == "new-query"]
+    assert isinstance(failed.parts[0], Prose)
+    assert failed.parts[0].text.startswith("This section could not be made. ")
+    assert said in failed.parts[0].text

@@ -92,3 +92,12 @@ def test_bad_input_says_what_to_do():
         fit_scores([0.1, 1.5])
     with pytest.raises(SatisfactionError, match="Of 4 queries 2 to 3 can be fitted, got n=4"):
         goodness_of_fit([0.1, 0.2, 0.3, 0.4], n=4, rng=np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_score_of_one_plus_rounding_is_one(family):
+    above = np.nextafter(1.0, 2.0)
+    fit = fit_scores([0.5, 0.8, above, -1e-17], family)
+    assert fit.values.tolist() == [0.0, 0.5, 0.8, 1.0]
+    with pytest.raises(SatisfactionError, match="Normalise"):
+        fit_scores([0.5, 1.001], family)

@@ -49,7 +49,7 @@ def true_gains(full, state):
 def test_the_expectation_over_all_draws_is_the_true_score_of_every_system(full, state, model, metric):
     some = state(8, model=model, metric=metric)
     y, weights = true_gains(full, some), some.context.level_weights
-    chance = draw_probability(some.context, some.open)
+    chance = draw_probability(some.context, some.goal, some.open)
     total = sum(chance[i] * unbiased(drawn(some, [i], [chance[i]]), y, weights)[0] for i in np.flatnonzero(some.open))
     np.testing.assert_allclose(total, measure(full.runs, full.judgments, metric).values.mean(axis=1))
     np.testing.assert_allclose(total, weights @ y)
@@ -57,16 +57,60 @@ def test_the_expectation_over_all_draws_is_the_true_score_of_every_system(full, 
 
 def test_the_second_draw_of_a_batch_is_unbiased_too(full, state):
     some = state(20, model=HIERARCHICAL)
-    y, weights, chance = true_gains(full, some), some.context.level_weights, draw_probability(some.context, some.open)
+    y, weights, chance = (
+        true_gains(full, some),
+        some.context.level_weights,
+        draw_probability(some.context, some.goal, some.open),
+    )
     total = np.zeros(len(some.judging.runs.systems))
     for i in np.flatnonzero(some.open):
         left = some.open.copy()
         left[i] = False
-        then = draw_probability(some.context, left)
+        then = draw_probability(some.context, some.goal, left)
         for j in np.flatnonzero(left):
             z = unbiased(drawn(some, [i, j], [chance[i], then[j]]), y, weights)
             total += chance[i] * then[j] * z[1]
     np.testing.assert_allclose(total, weights @ y)
+
+
+@pytest.mark.parametrize("goal", ["pair:system-02,system-04", "best"])
+def test_draws_from_both_sides_are_unbiased_for_every_system(full, state, goal):
+    some = state(8, model=HIERARCHICAL, goal=goal)
+    y, weights = true_gains(full, some), some.context.level_weights
+    chance = draw_probability(some.context, some.goal, some.open)
+    total = sum(chance[i] * unbiased(drawn(some, [i], [chance[i]]), y, weights)[0] for i in np.flatnonzero(some.open))
+    np.testing.assert_allclose(total, weights @ y)
+
+
+def flattered(seed, *, stated):
+    """The audit of two systems after 600 draws, with a model that adds to one system's gains; the true difference."""
+    rng = np.random.default_rng(seed)
+    full = synthetic_campaign(rng, systems=2, queries=300, depth=10)
+    first, second = (np.isin(np.arange(len(full.runs.pool)), full.runs.pairs[s]) for s in (0, 1))
+    even = np.full((len(first), 3), 1 / 3)
+    even += stated * (first.astype(float) - second)[:, None] * [-1, 0, 1]
+    codes = rng.integers(3, size=len(first))
+    judging = Judging.of(
+        replace(full, judgments=None), Fixed(even), "DCG@10", goal="pair:system-01,system-02", scale=SCALE, explore=1.0
+    )
+    state = judging.begin()
+    batch = state.next(600)
+    chosen = list(zip(batch.pairs.tolist(), foresee(state, batch), strict=True))
+    after = state.after(Judgments.coded(judging.pool, batch.pairs, SCALE.values[codes[batch.pairs]]))
+    levels = after.context.level_weights @ after.context.gains[codes]
+    return audit(after, chosen), float(levels[0] - levels[1])
+
+
+def test_draws_contradict_a_model_that_favours_a_side():
+    report, true = flattered(1, stated=0.25)
+    found = report.difference
+    assert (found["a"], found["b"]) == ("system-01", "system-02")
+    assert found["lower"] <= true <= found["upper"] < found["model"]
+    assert any("The draws contradict the model, which favours system-01" in line for line in report.sentences())
+    report, true = flattered(1, stated=0.0)
+    assert report.difference["lower"] <= true <= report.difference["upper"]
+    assert not any("contradict" in line for line in report.sentences())
+    assert any(line.startswith("system-01 minus system-02: ") for line in report.sentences())
 
 
 def test_an_estimate_by_its_formula(full, state):
@@ -195,6 +239,7 @@ def test_few_draws_tell_nothing(state):
     assert one.draws == one.judged == 1
     assert one.sample is None
     assert one.to_frame()["lower"].isna().all()
+    assert one.difference is None
 
 
 def test_pairs_without_a_grade_are_passed_over(state):

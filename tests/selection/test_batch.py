@@ -9,9 +9,9 @@ import pytest
 
 from probeval.data import Collection, Judgments, Scale, as_runs
 from probeval.errors import SelectionError
-from probeval.relevance import FallbackModel, Uniform
+from probeval.relevance import FallbackModel, Uniform, choose_model, synthetic_campaign
 from probeval.selection import POLICIES, Goal, Judging, choose
-from probeval.selection.batch import UNIFORM, draw_probability, in_turn
+from probeval.selection.batch import FROM_SIDES, RENEWED, SHORT_LIST, UNIFORM, condition, draw_probability, in_turn
 from probeval.selection.policies import comparison_weights, laplacian
 
 RANKING = Goal.parse("ranking")
@@ -46,6 +46,52 @@ def test_a_batch_is_what_conditioning_on_its_own_pairs_gives(state, goal):
     alone = np.argsort(-POLICIES["gain"](some.context, goal), kind="stable")
     assert chosen[0] == alone[0]
     assert set(chosen) != set(alone[:6])  # redundancy has moved some
+
+
+@pytest.fixture(scope="module")
+def labelled():
+    """Two systems, and labels by which the first leads; a pool of several short lists, with nothing judged."""
+    full = synthetic_campaign(np.random.default_rng(4), systems=2, queries=150, depth=10, observers=1)
+    first, second = (np.isin(np.arange(len(full.runs.pool)), full.runs.pairs[s]) for s in (0, 1))
+    toward = np.where(first & ~second, 1.5, np.where(second & ~first, -1.5, 0.0))
+    labels = replace(full.labels, values=full.labels.values + toward[:, None])
+    blind = replace(full, judgments=None, labels=labels)
+    model = choose_model(None, blind, scale=Scale.graded(2)).model
+    return Judging.of(blind, model, "DCG@10", scale=Scale.graded(2), explore=0.0).begin()
+
+
+@pytest.mark.parametrize("goal", ["pair:system-01,system-02", "ranking", "best", "top:1"])
+def test_a_large_batch_has_pairs_of_both_sides(labelled, goal):
+    assert len(labelled.judging.pool) > 5 * SHORT_LIST
+    weights = labelled.context.weights
+    chosen = choose(labelled.context, "gain", 100, goal=Goal.parse(goal), offered=labelled.open).pairs
+    counts = np.bincount((weights[chosen, 0] > weights[chosen, 1]).astype(int), minlength=2)
+    assert counts.max() <= 0.65 * counts.sum()
+
+
+def test_the_list_is_renewed_by_what_is_taken(labelled):
+    goal, n = Goal.parse("pair:system-01,system-02"), RENEWED + 1
+    chosen = choose(labelled.context, "gain", n, goal=goal, offered=labelled.open).pairs
+    value = conditioned(labelled.context, goal, chosen[:RENEWED])
+    value[chosen[:RENEWED]] = -1
+    assert value[chosen[RENEWED]] == pytest.approx(value.max(), rel=1e-9)  # of all pairs, not of a short list
+
+
+def test_conditioning_at_once_is_conditioning_on_one_pair_after_another(state):
+    context = state(8, model=HIERARCHICAL).context
+    n = len(context.runs.pool)
+    whole = context.dependence.between(np.arange(n))
+    np.fill_diagonal(whole, context.gain_variance)
+    g, taken = context.covariance.copy(), np.flatnonzero(~context.judged)[[1, 4, 9, 16, 5]]
+    for x in taken:
+        v = whole[:, x] / np.sqrt(whole[x, x])
+        g, whole = g - np.outer(v, g[x]) / np.sqrt(whole[x, x]), whole - np.outer(v, v)
+    known, at_once = np.empty(0, dtype=int), (context.covariance, context.gain_variance)
+    for more in (taken[:2], taken[2:]):
+        at_once, known = condition(context, *at_once, known, more), np.append(known, more)
+    others = np.setdiff1d(np.arange(n), taken)
+    np.testing.assert_allclose(at_once[0][others], g[others], atol=1e-12)
+    np.testing.assert_allclose(at_once[1][others], np.diag(whole)[others], atol=1e-12)
 
 
 def test_pairs_that_say_nothing_of_each_other_are_taken_by_value(state):
@@ -143,7 +189,7 @@ def test_exploration_is_spread_evenly_whatever_the_batches(full, share, batch):
 
 def test_exploration_draws_every_open_pair_with_the_probability_that_it_states(state):
     some = state(8, policy="mtc")
-    probability = draw_probability(some.context, some.open)
+    probability = draw_probability(some.context, RANKING, some.open)
     assert (probability[some.open] >= UNIFORM / some.open.sum()).all()
     assert not probability[~some.open].any()
     assert probability.sum() == pytest.approx(1)
@@ -161,12 +207,35 @@ def test_exploration_draws_every_open_pair_with_the_probability_that_it_states(s
     assert abs(statistic - free) < 4 * np.sqrt(2 * free)
 
 
+@pytest.mark.parametrize("goal", ["pair:system-03,system-01", "best", "top:2"])
+def test_draws_for_a_comparison_are_half_from_each_side(state, goal):
+    some, goal = state(8), Goal.parse(goal)
+    probability = draw_probability(some.context, goal, some.open)
+    assert probability.sum() == pytest.approx(1)
+    level = draw_probability(some.context, RANKING, some.open)
+    assert (probability >= (1 - FROM_SIDES) * level - 1e-12).all()
+    side, omega = goal.sides(some.ranking), comparison_weights(some.context, goal)
+    w = some.context.level_weights.toarray()
+    weight = sum(omega[a, b] * (w[a] - w[b]) for a in np.flatnonzero(side > 0) for b in np.flatnonzero(side < 0))
+    for sign in (1, -1):
+        mine = some.open & (sign * weight > 1e-12)
+        extra = (probability - (1 - FROM_SIDES) * level)[mine] / FROM_SIDES
+        np.testing.assert_allclose(extra, weight[mine] / weight[mine].sum() / 2)
+
+
+def test_draws_are_from_both_sides_even_if_the_model_is_sure_of_one(state, monkeypatch):
+    some, goal = state(8), Goal.parse("pair:system-03,system-01")
+    expected = draw_probability(some.context, goal, some.open)
+    monkeypatch.setattr("probeval.selection.batch.comparison_weights", lambda *_: np.zeros((5, 5)))  # no doubt is left
+    np.testing.assert_allclose(draw_probability(replace(some.context), goal, some.open), expected)
+
+
 def test_draws_of_a_batch_are_without_replacement_and_the_same_for_any_size(state):
     some = state(8, policy="mtc")
     batch = choose(some.context, "mtc", 12, goal=RANKING, offered=some.open, explore=1.0)
     left = some.open.copy()
     for pair, probability in zip(batch.pairs, batch.probability, strict=True):
-        assert probability == pytest.approx(draw_probability(some.context, left)[pair])
+        assert probability == pytest.approx(draw_probability(some.context, RANKING, left)[pair])
         left[pair] = False
     shorter = choose(some.context, "mtc", 5, goal=RANKING, offered=some.open, explore=1.0)
     assert shorter.pairs.tolist() == batch.pairs[:5].tolist()

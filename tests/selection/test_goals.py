@@ -70,6 +70,31 @@ def test_comparisons_that_matter(goal, asked):
     assert {f"{'abcd'[i]}{'abcd'[j]}" for i, j in np.argwhere(np.triu(matters))} == asked
 
 
+@pytest.mark.parametrize(
+    ("goal", "sides", "closest"),
+    [
+        ("ranking", (0, 0, 0, 0), None),
+        ("scores", (0, 0, 0, 0), None),
+        ("best", (-1, 1, -1, -1), (1, 2)),
+        ("top:2", (-1, 1, 1, -1), (2, 0)),
+        ("top:4", (1, 1, 1, 1), None),
+        ("pair:d,a", (-1, 0, 0, 1), (3, 0)),
+    ],
+)
+def test_sides_that_are_compared(goal, sides, closest):
+    asked = Goal.parse(goal)
+    assert asked.sides(RANKED).tolist() == list(sides)
+    assert asked.has_sides(4) == any(sides)
+    assert asked.closest(RANKED) == closest
+
+
+def test_the_order_of_two_systems_has_sides():
+    two = ranking(0.3, 0.5)
+    assert Goal.parse("ranking").sides(two).tolist() == [-1, 1]
+    assert Goal.parse("ranking").closest(two) == (1, 0)
+    assert not Goal.parse("scores").sides(two).any()
+
+
 def test_success_is_by_the_mapping_of_the_measure():
     success, broad = Goal.parse("success"), Scale.graded(2)
     assert success.compares

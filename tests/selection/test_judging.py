@@ -11,7 +11,7 @@ from probeval.data import Judgments, Scale
 from probeval.errors import ScaleError, SelectionError
 from probeval.metrics import Metric
 from probeval.relevance import FallbackModel, Uniform
-from probeval.selection import EXPLORE, POLICIES, Goal, Judging, Policy
+from probeval.selection import EXPLORE, EXPLORE_SIDES, POLICIES, Goal, Judging, Policy
 
 MODEL = FallbackModel([Uniform()])
 
@@ -37,6 +37,11 @@ def test_what_is_not_named_is_settled(full):
         "gain": EXPLORE, "mtc": 0.0, "random": 0.0, "depth": 0.0,
     }  # fmt: skip
     assert Judging.of(full, MODEL, "P@3", explore=0).explore == 0
+    assert judging.explore == EXPLORE_SIDES
+    assert judging.choosing("gain").explore == EXPLORE
+    assert judging.choosing("mtc", goal="best").explore == 0
+    two = replace(full, runs=full.runs.select(full.runs.systems[:2]))
+    assert Judging.of(two, MODEL, "P@3").explore == EXPLORE_SIDES
 
 
 @pytest.mark.parametrize(

@@ -168,11 +168,13 @@ def test_draws_wait_and_are_not_drawn_again(state):
 def test_half_of_the_draws_are_from_the_topics_of_now(state):
     now = state(0, explore=0.2)
     near = now.judging.pool.query == 1
-    probability = draw_probability(now.context, now.open, near)
-    plain = draw_probability(now.context, now.open)
+    probability = draw_probability(now.context, now.goal, now.open, near)
+    plain = draw_probability(now.context, now.goal, now.open)
     assert probability.sum() == pytest.approx(1)
     assert probability[near].sum() == pytest.approx(0.5 + 0.5 * plain[near].sum())
     np.testing.assert_allclose(probability[~near], plain[~near] / 2)
-    np.testing.assert_array_equal(draw_probability(now.context, now.open, np.zeros(len(near), dtype=bool)), plain)
+    np.testing.assert_array_equal(
+        draw_probability(now.context, now.goal, now.open, np.zeros(len(near), dtype=bool)), plain
+    )
     _, draws = now.by_topic(20, per_topic=2, current=[1])
     assert draws.probability[0] == pytest.approx(probability[draws.pairs[0]])

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from html import unescape
+from typing import TypeVar
 from urllib.parse import unquote_to_bytes, urlencode
 
 from starlette.types import ASGIApp, Message
 
+T = TypeVar("T")
 FIELD = re.compile(r'name="(mark|request|query|doc|left|right|judgment)" value="([^"]*)"')
+
+
+def run(work: Coroutine[object, object, T]) -> T:
+    """The result of a coroutine, in a thread of its own: Playwright has a loop in the main one."""
+    with ThreadPoolExecutor(1) as apart:
+        return apart.submit(asyncio.run, work).result()
 
 
 @dataclass(frozen=True)
@@ -48,7 +57,7 @@ class Client:
         return self.ask("POST", path, given, urlencode(form).encode())
 
     def ask(self, method: str, path: str, headers: Mapping[str, str], body: bytes = b"") -> Answer:
-        return asyncio.run(self.answer(method, path, headers, body))
+        return run(self.answer(method, path, headers, body))
 
     async def answer(self, method: str, path: str, headers: Mapping[str, str], body: bytes = b"") -> Answer:
         """What comes back, for tests that send several requests at once."""

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -16,10 +17,14 @@ from probeval.campaign.access_decisions import SignIn
 from probeval.data import Collection, Scale
 from probeval.relevance import synthetic_campaign
 from probeval.web import Assessor, Board, Document, Limiter, Roster, application
-from tests.campaign.conftest import postgres, store  # noqa: F401
+from tests.campaign.conftest import memory, store  # noqa: F401
 from tests.cli.conftest import probeval  # noqa: F401
 from tests.web.asking import Client
+from tests.web.browsing import PATIENCE
 from tests.web.served import Served
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, BrowserContext, Page
 
 HOST = "judge.test"
 SCRIPT = "<script>window.stolen = 1</script>\"'<img src=x onerror=alert(1)>"
@@ -42,13 +47,28 @@ def serve() -> Iterator[Callable[..., Served]]:
     """Start servers; those that still run are killed at the end."""
     running: list[Served] = []
 
-    def start(place: object, *options: object, quiet: bool = True) -> Served:
-        running.append(Served.start(place, *options, quiet=quiet))
+    def start(place: object, *options: object, **settings: bool) -> Served:
+        running.append(Served.start(place, *options, **settings))
         return running[-1]
 
     yield start
     for each in running:
         each.kill()
+
+
+@pytest.fixture
+def new_page(browser: Browser) -> Iterator[Callable[..., Page]]:
+    """Open pages, each in a context of its own with these settings; all are closed at the end."""
+    contexts: list[BrowserContext] = []
+
+    def open_in_context(**settings: object) -> Page:
+        contexts.append(browser.new_context(**settings))  # type: ignore[arg-type]
+        contexts[-1].set_default_timeout(1000 * PATIENCE)
+        return contexts[-1].new_page()
+
+    yield open_in_context
+    for context in contexts:
+        context.close()
 
 
 @pytest.fixture(scope="session")
@@ -71,12 +91,12 @@ def documents(put: Callable[[str, str], Path]) -> Callable[[Campaign], Path]:
 
 
 @pytest.fixture
-def campaign(tmp_path: Path, small: Collection) -> Iterator[Campaign]:
+def campaign(memory: Path, small: Collection) -> Iterator[Campaign]:  # noqa: F811
     """A small campaign in a file, nothing judged."""
     bare = replace(small, judgments=None)
     guideline = f"Be fair. {SCRIPT}"
     with Campaign.create(
-        tmp_path / "small.db", bare, metric="nDCG@5", scale=Scale.graded(2), model="uniform", guideline=guideline
+        memory / "small.db", bare, metric="nDCG@5", scale=Scale.graded(2), model="uniform", guideline=guideline
     ) as made:
         yield made
 

@@ -3,46 +3,38 @@
 from __future__ import annotations
 
 import http.client
-import json
-import os
 import re
-import signal
-import socket
 import ssl
-import subprocess
-import sys
 import time
-from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from html import unescape
-from pathlib import Path
-from types import TracebackType
-from typing import TextIO
 from urllib.parse import urlencode, urlsplit
+
+from tests.campaign.nursery import Process, start_python
 
 FIELD = re.compile(r'name="(mark|request|query|doc)" value="([^"]*)"')
 FORM = re.compile(r'<form method="post" action="/judge".*?</form>', re.DOTALL)
 COMMAND = "import sys; from probeval.cli import main; sys.argv[0] = 'probeval'; main()"
+# The model of a small campaign takes less time than a process of its own takes to start.
+IN_A_THREAD = """
+from concurrent.futures import ThreadPoolExecutor
+from probeval.campaign import background
+background.own_process = lambda: ThreadPoolExecutor(1)
+"""
 
 
 @dataclass
 class Served:
     """A running server."""
 
-    process: subprocess.Popen[str]
+    process: Process
     url: str
-    said: list[str] = field(default_factory=list)
 
     @classmethod
-    def start(cls, store: object, *options: object, quiet: bool = True) -> Served:
-        """Start a server on a free port and wait for its address."""
-        words = [sys.executable, "-c", COMMAND, "judge", store, "--port", 0, "--format", "csv", *options]
-        words += ["--quiet"] * quiet
-        process = subprocess.Popen(
-            list(map(str, words)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-        )
-        assert process.stdout is not None
+    def start(cls, store: object, *options: object, quiet: bool = True, own_process: bool = False) -> Served:
+        """Start a server on a free port and wait for its address; its model runs in a thread, or as people run it."""
+        words = ["judge", store, "--port", 0, "--format", "csv", *options, *["--quiet"] * quiet]
+        process = start_python(COMMAND if own_process else IN_A_THREAD + COMMAND, *words)
         lines = [process.stdout.readline() for _ in range(2)]
         if not lines[1]:
             raise AssertionError(process.communicate()[1])
@@ -53,63 +45,9 @@ class Served:
         return urlsplit(self.url).netloc
 
     def kill(self) -> None:
-        """As the power goes out."""
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGKILL)
-        self.process.communicate()
-
-
-@dataclass
-class Child:
-    """A server that a nursery has started."""
-
-    pid: int
-    url: str
-    printed: Sequence[TextIO]  # kept open while it runs
-
-    def kill(self) -> None:
         """As the power goes out; it is gone when this returns."""
-        with suppress(ProcessLookupError):
-            os.kill(self.pid, signal.SIGKILL)
-            while True:
-                os.kill(self.pid, 0)
-                time.sleep(0.001)
-        for file in self.printed:
-            file.close()
-
-
-class Nursery:
-    """Starts servers from a process that has imported everything; a context manager.
-
-    What is started is what people start. Only the imports, which take longest, are done once.
-    """
-
-    def __enter__(self) -> Nursery:
-        self._door, inside = socket.socketpair()
-        with inside:
-            words = [sys.executable, str(Path(__file__).with_name("nursery.py"))]
-            self._process = subprocess.Popen(words, stdin=inside)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._door.close()
-        self._process.wait()
-
-    def start(self, store: object, *options: object) -> Child:
-        """Start a server on a free port and wait for its address."""
-        words = ["judge", store, "--port", 0, "--format", "csv", "--quiet", *options]
-        (out, inner_out), (err, inner_err) = os.pipe(), os.pipe()
-        socket.send_fds(self._door, [json.dumps(list(map(str, words))).encode()], [inner_out, inner_err])
-        pid = int(self._door.recv(100))
-        os.close(inner_out)
-        os.close(inner_err)
-        told, wrong = os.fdopen(out), os.fdopen(err)
-        lines = [told.readline() for _ in range(2)]
-        if not lines[1]:
-            raise AssertionError(wrong.read())
-        return Child(pid, lines[1].split(",")[0].rstrip("/"), (told, wrong))
+        self.process.kill()
+        self.process.communicate()
 
 
 class Judge:

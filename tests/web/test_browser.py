@@ -14,24 +14,26 @@ import pytest
 
 from probeval.campaign import Campaign, Withdrawn
 from probeval.data import Collection, Scale, read_judgments
+from tests.web.browsing import FAINT, UNNAMED, listen, press
 from tests.web.conftest import SCRIPT
 from tests.web.served import Served
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
 pytestmark = pytest.mark.slow
 PAIRS = 30
+NewPage = Callable[..., "Page"]
 
 
 @pytest.fixture
 def judging(
-    tmp_path: Path, bundled: Collection, documents: Callable[[Campaign], Path], serve: Callable[..., Served]
+    memory: Path, bundled: Collection, documents: Callable[[Campaign], Path], serve: Callable[..., Served]
 ) -> Iterator[tuple[Campaign, Served]]:
     """A campaign on the bundled collection, to be judged until its target, and its server."""
     bare = replace(bundled, judgments=None)
     with Campaign.create(
-        tmp_path / "mine.db",
+        memory / "mine.db",
         bare,
         metric="nDCG@10",
         scale=Scale.graded(2),
@@ -48,24 +50,15 @@ def _pair(page: Page) -> tuple[str, str]:
     return form.locator("[name=query]").input_value(), form.locator("[name=doc]").input_value()
 
 
-def _press(page: Page, key: str) -> None:
-    """Press a key and wait for what comes of it."""
-    turn = page.evaluate("Number(document.getElementById('page').dataset.turn || 0)")
-    page.keyboard.press(key)
-    page.wait_for_function("n => Number(document.getElementById('page').dataset.turn || 0) > n", arg=turn)
-
-
 def test_thirty_pairs_by_keys_undo_reload_target_export(
-    browser: Browser, judging: tuple[Campaign, Served], bundled: Collection, tmp_path: Path
+    new_page: NewPage, judging: tuple[Campaign, Served], bundled: Collection, tmp_path: Path
 ) -> None:
     campaign, server = judging
     given = bundled.judgments
     assert given is not None
     truth = dict(zip(map(given.pool.label, range(len(given.pool))), given.grades(), strict=True))
-    page = browser.new_page(viewport={"width": 1280, "height": 900})
-    wrong: list[str] = []
-    page.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
-    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page = new_page(viewport={"width": 1280, "height": 900})
+    wrong = listen(page)
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     page.goto(server.url)
@@ -75,17 +68,17 @@ def test_thirty_pairs_by_keys_undo_reload_target_export(
         pair = _pair(page)
         assert pair not in judged
         judged[pair] = truth[pair]
-        _press(page, f"{truth[pair]:g}")
+        press(page, f"{truth[pair]:g}")
     last = [*judged][-1]
-    _press(page, "u")  # the last document is there again, and is judged otherwise
+    press(page, "u")  # the last document is there again, and is judged otherwise
     assert _pair(page) == last
     assert page.locator("#mine").inner_text() == str(PAIRS - 2)
     judged[last] = 2 - judged[last]
-    _press(page, f"{judged[last]:g}")
+    press(page, f"{judged[last]:g}")
 
     page.keyboard.press("c")  # a comment, in a field where digits are digits
     page.keyboard.type(f"2 good {SCRIPT}")
-    _press(page, "Control+Enter")
+    press(page, "Control+Enter")
     assert SCRIPT in page.locator(".remark").inner_text()
     seen = _pair(page), page.locator("#mine").inner_text(), page.locator(".remark").inner_text()
     page.reload()
@@ -93,8 +86,8 @@ def test_thirty_pairs_by_keys_undo_reload_target_export(
 
     pair = _pair(page)
     judged[pair] = truth[pair]
-    _press(page, f"{truth[pair]:g}")
-    page.locator(".met").wait_for(timeout=60_000)
+    press(page, f"{truth[pair]:g}")
+    page.locator(".met").wait_for()
     assert "Target met" in page.locator(".met").inner_text()
     assert page.locator("svg polyline").get_attribute("points")
 
@@ -113,12 +106,10 @@ def test_thirty_pairs_by_keys_undo_reload_target_export(
     assert {url for url in asked if not url.startswith(server.url)} == set()  # nothing from elsewhere
 
 
-def test_a_phone_has_room_for_everything(browser: Browser, judging: tuple[Campaign, Served]) -> None:
+def test_a_phone_has_room_for_everything(new_page: NewPage, judging: tuple[Campaign, Served]) -> None:
     _, server = judging
     for scheme in ("light", "dark"):
-        page = browser.new_page(
-            viewport={"width": 360, "height": 640}, has_touch=True, is_mobile=True, color_scheme=scheme
-        )
+        page = new_page(viewport={"width": 360, "height": 640}, has_touch=True, is_mobile=True, color_scheme=scheme)
         page.goto(server.url)
         wide = page.evaluate("document.documentElement.scrollWidth")
         assert wide <= 360
@@ -142,9 +133,9 @@ def test_a_phone_has_room_for_everything(browser: Browser, judging: tuple[Campai
         page.close()
 
 
-def test_without_our_script_buttons_still_work(browser: Browser, judging: tuple[Campaign, Served]) -> None:
+def test_without_our_script_buttons_still_work(new_page: NewPage, judging: tuple[Campaign, Served]) -> None:
     campaign, server = judging
-    page = browser.new_page(java_script_enabled=False)
+    page = new_page(java_script_enabled=False)
     page.goto(server.url)
     first = _pair(page)
     page.get_by_role("button", name=re.compile("^1")).click()
@@ -154,10 +145,10 @@ def test_without_our_script_buttons_still_work(browser: Browser, judging: tuple[
     assert _pair(page) == first
 
 
-def test_labels_contrast_and_focus(browser: Browser, judging: tuple[Campaign, Served]) -> None:
+def test_labels_contrast_and_focus(new_page: NewPage, judging: tuple[Campaign, Served]) -> None:
     _, server = judging
     for scheme in ("light", "dark"):
-        page = browser.new_page(color_scheme=scheme)
+        page = new_page(color_scheme=scheme)
         for path in ("/", "/overview", "/login"):
             page.goto(server.url + path)
             assert page.evaluate(UNNAMED) == []
@@ -165,37 +156,14 @@ def test_labels_contrast_and_focus(browser: Browser, judging: tuple[Campaign, Se
         page.close()
 
 
-UNNAMED = """() => [...document.querySelectorAll("button, a, input:not([type=hidden]), textarea, svg[role=img]")]
-  .filter(e => !e.textContent.trim() && !e.getAttribute("aria-label") && !(e.labels || []).length)
-  .map(e => e.outerHTML)"""
-
-# Every element with text of its own: the contrast of its colour with the ground behind it, by WCAG, 4.5 or more.
-FAINT = """() => {
-  const parse = c => (c.match(/[\\d.]+/g) || []).map(Number);
-  const light = c => c.slice(0, 3).map(v => v / 255)
-    .map(v => v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4)
-    .reduce((sum, v, i) => sum + v * [.2126, .7152, .0722][i], 0);
-  const ground = e => {
-    const c = parse(getComputedStyle(e).backgroundColor);
-    return c.length < 4 || c[3] > 0 ? c : e.parentElement ? ground(e.parentElement) : [255, 255, 255];
-  };
-  return [...document.querySelectorAll("body *")]
-    .filter(e => e.checkVisibility() && [...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim()))
-    .filter(e => !e.closest("svg"))
-    .map(e => { const [a, b] = [light(parse(getComputedStyle(e).color)), light(ground(e))].sort((x, y) => y - x);
-      return [(a + .05) / (b + .05), e.outerHTML.slice(0, 80)]; })
-    .filter(([ratio]) => ratio < 4.5);
-}"""
-
-
 @pytest.fixture
 def team(
-    tmp_path: Path, small: Collection, put: Callable[[str, str], Path], serve: Callable[..., Served]
+    memory: Path, small: Collection, put: Callable[[str, str], Path], serve: Callable[..., Served]
 ) -> Iterator[tuple[Campaign, Served]]:
     """A campaign with hostile texts of every kind, of which bob has judged some pairs; its owner is ann."""
     hostile = f"bird {SCRIPT} $\\foo$ \u202edrib\u202c =1+1"
     with Campaign.create(
-        tmp_path / "team.db",
+        memory / "team.db",
         replace(small, judgments=None),
         metric="nDCG@5",
         scale=Scale.graded(2),
@@ -217,18 +185,10 @@ def team(
         yield campaign, serve(campaign.address[0], "--docs", docs, "--assessor", "ann")
 
 
-def _listen(page: Page) -> list[str]:
-    """What goes wrong on a page, from now on."""
-    wrong: list[str] = []
-    page.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    return wrong
-
-
-def test_a_topic_is_judged_through_by_keys(browser: Browser, team: tuple[Campaign, Served]) -> None:
+def test_a_topic_is_judged_through_by_keys(new_page: NewPage, team: tuple[Campaign, Served]) -> None:
     campaign, server = team
-    page = browser.new_page(viewport={"width": 1280, "height": 900})
-    wrong = _listen(page)
+    page = new_page(viewport={"width": 1280, "height": 900})
+    wrong = listen(page)
     page.goto(server.url)
     query, doc = _pair(page)
     assert f"Birds of {query}." in page.locator("#query-guideline p").inner_text()
@@ -252,7 +212,7 @@ def test_a_topic_is_judged_through_by_keys(browser: Browser, team: tuple[Campaig
     page.keyboard.press("Escape")
     assert not page.locator("#skip button").first.is_visible()
     page.keyboard.press("s")
-    _press(page, "2")
+    press(page, "2")
     assert [skip.reason for skip in campaign.state.skipped[query, doc]] == ["wrong language"]
     assert page.evaluate(painted) == "rgba(0, 0, 0, 0)"  # still off
 
@@ -261,20 +221,19 @@ def test_a_topic_is_judged_through_by_keys(browser: Browser, team: tuple[Campaig
         pair = _pair(page)
         if not todo - campaign.state.judged.keys() - {(query, doc)}:
             break
-        _press(page, str(len(pair[1]) % 3))
+        press(page, str(len(pair[1]) % 3))
         assert campaign.state.judged[pair][-1].grade == len(pair[1]) % 3
     assert todo - campaign.state.judged.keys() <= {(query, doc)}
     spent = [judgments[-1].seconds for judgments in campaign.state.judged.values() if judgments[-1].by == "ann"]
     assert all(seconds is not None and 0 <= seconds < 60 for seconds in spent)
     assert page.evaluate("window.stolen") is None
     assert wrong == []
-    page.close()
-    _check_idle_time(browser, server)
+    _check_idle_time(new_page, server)
 
 
-def _check_idle_time(browser: Browser, server: Served) -> None:
+def _check_idle_time(new_page: NewPage, server: Served) -> None:
     """Time counts while the page is in sight, up to a minute after the last key."""
-    page = browser.new_page()
+    page = new_page()
     page.clock.install()
     page.goto(server.url)
     sent: list[str] = []
@@ -283,19 +242,19 @@ def _check_idle_time(browser: Browser, server: Served) -> None:
         for pause in waits:
             page.clock.run_for(1000 * pause)
             page.keyboard.press("Shift")
-        _press(page, "1")
+        press(page, "1")
         seconds = float(parse_qs(sent[-1])["seconds"][0])
         assert least <= seconds <= most, (waits, seconds)
 
 
 def test_a_pair_is_adjudicated_by_keys_with_the_document_on_screen(
-    browser: Browser, team: tuple[Campaign, Served]
+    new_page: NewPage, team: tuple[Campaign, Served]
 ) -> None:
     campaign, server = team
-    _check_the_owners_page(browser, campaign, server)
+    _check_the_owners_page(new_page, campaign, server)
     first, second = campaign.state.disagreements
-    page = browser.new_page(viewport={"width": 1280, "height": 900})
-    wrong = _listen(page)
+    page = new_page(viewport={"width": 1280, "height": 900})
+    wrong = listen(page)
     page.goto(server.url)
     page.goto(server.url + "/adjudicate")
     assert _pair(page) == first
@@ -310,43 +269,43 @@ def test_a_pair_is_adjudicated_by_keys_with_the_document_on_screen(
         "2 bob all of it",
     ]
     assert "mine: bird" in page.locator(".remark").first.inner_text()
-    page.keyboard.press("n")
-    page.wait_for_url("**doc=*")
+    with page.expect_navigation():
+        page.keyboard.press("n")
     assert _pair(page) == second
     page.keyboard.press("r")
     page.keyboard.type("1 is what it is <b>")  # digits in the field are digits
     page.keyboard.press("Enter")
     assert second not in campaign.state.adjudicated
-    _press(page, "1")
+    press(page, "1")
     settled = campaign.state.adjudicated[second]
     assert (settled.by, settled.grade, settled.reason) == ("ann", 1.0, "1 is what it is <b>")
     assert _pair(page) == first
-    _press(page, "2")
+    press(page, "2")
     assert "No open disagreements" in page.locator("main").inner_text()
-    page.keyboard.press("u")
-    page.wait_for_url("**doc=*")
+    with page.expect_navigation():
+        page.keyboard.press("u")
     assert _pair(page) == first
     assert "Settled by ann as 2" in page.locator("main").inner_text()
-    _press(page, "0")
+    press(page, "0")
     assert campaign.state.adjudicated[first].grade == 0
     assert page.evaluate("window.stolen") is None
     assert wrong == []
 
 
-def _check_the_owners_page(browser: Browser, campaign: Campaign, server: Served) -> None:
+def _check_the_owners_page(new_page: NewPage, campaign: Campaign, server: Served) -> None:
     """It follows the campaign; and all pages have room on a phone."""
-    page = browser.new_page(viewport={"width": 1280, "height": 900})
-    wrong = _listen(page)
+    page = new_page(viewport={"width": 1280, "height": 900})
+    wrong = listen(page)
     page.goto(server.url + "/overview")
     page.locator("#queries-fold summary").click()  # folded by the reader, and stays so
     assert "Adjudicate 3 pairs" in page.locator(".next").inner_text()
     campaign.adjudicate("eve", *campaign.state.disagreements[0], 1)
-    page.get_by_text("Adjudicate 2 pairs on which assessors differ.").wait_for(timeout=20_000)
+    page.get_by_text("Adjudicate 2 pairs on which assessors differ.").wait_for()
     assert page.locator("#queries-fold").get_attribute("open") is None
     assert page.evaluate("window.stolen") is None
     assert wrong == []
     for scheme in ("light", "dark"):
-        phone = browser.new_page(viewport={"width": 360, "height": 640}, is_mobile=True, color_scheme=scheme)
+        phone = new_page(viewport={"width": 360, "height": 640}, is_mobile=True, color_scheme=scheme)
         for path in ("/", "/adjudicate", "/overview"):
             phone.goto(server.url + path)
             assert phone.evaluate("document.documentElement.scrollWidth") <= 360, path

@@ -11,23 +11,24 @@ import pytest
 
 from probeval.campaign import Campaign, Compared, Judged
 from probeval.data import Collection, Scale
+from tests.web.browsing import FAINT, UNNAMED, listen, press
 from tests.web.conftest import SCRIPT
 from tests.web.served import Served
-from tests.web.test_browser import FAINT, UNNAMED, _listen, _press
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
 pytestmark = pytest.mark.slow
+NewPage = Callable[..., "Page"]
 
 
 @pytest.fixture
 def comparing(
-    tmp_path: Path, small: Collection, documents: Callable[[Campaign], Path], serve: Callable[..., Served]
+    memory: Path, small: Collection, documents: Callable[[Campaign], Path], serve: Callable[..., Served]
 ) -> Iterator[tuple[Campaign, Served]]:
     """A campaign that asks which of two documents is better, and its server."""
     with Campaign.create(
-        tmp_path / "two.db",
+        memory / "two.db",
         replace(small, judgments=None),
         metric="nDCG@5",
         scale=Scale.graded(2),
@@ -49,10 +50,10 @@ def _answers(campaign: Campaign) -> list[Compared]:
     return sorted(answers, key=lambda answer: answer.number)
 
 
-def test_documents_are_compared_by_keys_alone(browser: Browser, comparing: tuple[Campaign, Served]) -> None:
+def test_documents_are_compared_by_keys_alone(new_page: NewPage, comparing: tuple[Campaign, Served]) -> None:
     campaign, server = comparing
-    page = browser.new_page(viewport={"width": 1280, "height": 900})
-    wrong = _listen(page)
+    page = new_page(viewport={"width": 1280, "height": 900})
+    wrong = listen(page)
     page.goto(server.url)
     left, right = (page.locator(f"#{side}").bounding_box() for side in ("left", "right"))
     assert left is not None
@@ -66,7 +67,7 @@ def test_documents_are_compared_by_keys_alone(browser: Browser, comparing: tuple
     asked = []
     for key in ("ArrowLeft", "l", "ArrowRight", "r", "=", "e", "b"):
         asked.append(_docs(page))
-        _press(page, key)
+        press(page, key)
     given = _answers(campaign)
     assert [(answer.query, answer.left, answer.right) for answer in given] == asked
     assert [(answer.choice, answer.relevant) for answer in given] == [
@@ -76,24 +77,24 @@ def test_documents_are_compared_by_keys_alone(browser: Browser, comparing: tuple
         ("equal", "neither"),
     ]
     assert all(answer.seconds is not None and answer.seconds < 60 for answer in given)
-    _press(page, "u")
+    press(page, "u")
     assert _docs(page) == asked[-1]
     assert page.locator("#mine").inner_text() == "6"
     page.keyboard.press("Shift+ArrowRight")  # selects text
     page.keyboard.press("c")
     page.keyboard.type("b = l, all of them letters")
     page.keyboard.press("Control+Enter")
-    _press(page, "l")
+    press(page, "l")
     assert _answers(campaign)[-1].comment == "b = l, all of them letters"
     skipped = _docs(page)
     page.keyboard.press("s")
-    _press(page, "3")
+    press(page, "3")
     assert _docs(page) != skipped
     assert [skip.reason for skips in campaign.state.skipped.values() for skip in skips] == ["cannot judge"]
     page.keyboard.press("f")
     flagged = _docs(page)
     page.keyboard.press("Tab")
-    _press(page, "Enter")
+    press(page, "Enter")
     assert [*campaign.state.flags] == [(flagged[0], flagged[2])]
 
     _follow_up_by_keys(page, campaign)
@@ -116,14 +117,14 @@ def _follow_up_by_keys(page: Page, campaign: Campaign) -> None:
     assert not page.locator(".follow-up").is_visible()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowLeft")  # the last choice counts
-    _press(page, "2")
+    press(page, "2")
     page.keyboard.press("=")
     page.keyboard.press("2")  # there is no chosen one
-    _press(page, "1")
+    press(page, "1")
     page.keyboard.press("r")
-    _press(page, "Enter")  # cannot tell
+    press(page, "Enter")  # cannot tell
     page.keyboard.press("r")
-    _press(page, "b")
+    press(page, "b")
     assert [(answer.choice, answer.relevant) for answer in _answers(campaign)[before:]] == [
         ("left", "chosen"),
         ("equal", "both"),
@@ -142,7 +143,7 @@ def _numbers_by_keys(page: Page, campaign: Campaign) -> None:
     page.keyboard.press("Enter")  # the other one is missing
     page.keyboard.press("Escape")
     page.keyboard.type(".5")
-    _press(page, "Enter")
+    press(page, "Enter")
     page.keyboard.type("0")
     page.keyboard.press("Tab")
     page.keyboard.type("7")
@@ -152,11 +153,11 @@ def _numbers_by_keys(page: Page, campaign: Campaign) -> None:
     page.locator("#left-number:focus").press("ArrowUp")
     page.keyboard.press("Control+A")
     page.keyboard.type("14")
-    _press(page, "Enter")
+    press(page, "Enter")
     numbers = [(answer.left_number, answer.right_number) for answer in _answers(campaign)[before:]]
     assert numbers == [(30.0, 0.5), (14.0, 7.0)]
     assert "Undo 14 and 7" in page.locator("#undo").inner_text()
-    _press(page, "u")
+    press(page, "u")
     assert len(_answers(campaign)) == before + 1
 
 
@@ -165,24 +166,22 @@ def _both_kinds_by_keys(page: Page, campaign: Campaign) -> None:
     campaign.change("eve", ask="grades")
     page.reload()
     while page.locator("#comparison").count():
-        _press(page, "ArrowLeft")
+        press(page, "ArrowLeft")
     page.keyboard.press("4")  # no grade, and a reason of a closed menu
-    _press(page, "2")
+    press(page, "2")
     page.locator("#grades").wait_for()
     assert [type(event) for event in campaign.log() if isinstance(event, Compared | Judged)][-2:] == [Compared, Judged]
     assert sum(map(len, campaign.state.skipped.values())) == 1
-    _press(page, "u")
-    _press(page, "u")  # the comparison again
+    press(page, "u")
+    press(page, "u")  # the comparison again
     assert page.locator("#comparison").count()
 
 
-def test_a_phone_shows_one_document_under_the_other(browser: Browser, comparing: tuple[Campaign, Served]) -> None:
+def test_a_phone_shows_one_document_under_the_other(new_page: NewPage, comparing: tuple[Campaign, Served]) -> None:
     campaign, server = comparing
     for scheme, ask, follow_up in (("light", "preferences", True), ("dark", "magnitudes", False)):
         campaign.change("eve", ask=ask, follow_up=follow_up)
-        page = browser.new_page(
-            viewport={"width": 360, "height": 640}, has_touch=True, is_mobile=True, color_scheme=scheme
-        )
+        page = new_page(viewport={"width": 360, "height": 640}, has_touch=True, is_mobile=True, color_scheme=scheme)
         page.goto(server.url)
         assert page.evaluate("document.documentElement.scrollWidth") <= 360
         assert page.evaluate(UNNAMED) == []

@@ -19,7 +19,7 @@ from tests.web.conftest import ANN, EVE, HOST
 from tests.web.served import Served
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Page
 
 Open = Callable[..., Client]
 
@@ -210,20 +210,19 @@ def test_only_owners_see_the_place_of_a_failure(
 
 @pytest.mark.slow
 def test_a_link_in_a_browser_by_keys_until_it_is_revoked(
-    browser: Browser, campaign: Campaign, serve: Callable[..., Served], tmp_path: Path
+    new_page: Callable[..., Page], campaign: Campaign, serve: Callable[..., Served], tmp_path: Path
 ):
     _, token = campaign.people.invite("eve", "ann")
     server = serve(campaign.address[0])
     for script in (True, False):
-        context = browser.new_context(java_script_enabled=script, viewport={"width": 390, "height": 760})
-        page = context.new_page()
+        page = new_page(java_script_enabled=script, viewport={"width": 390, "height": 760})
         page.goto(f"{server.url}/join/{token}")
         if not script:  # the button has the focus
             page.screenshot(path=tmp_path / "join.png")
             page.keyboard.press("Enter")
         page.wait_for_url(f"{server.url}/")
         assert page.locator(".who").inner_text() == "ann"
-        (cookie,) = context.cookies()
+        (cookie,) = page.context.cookies()
         assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Strict")
         assert cookie["value"] != token
         if script:
@@ -243,5 +242,4 @@ def test_a_link_in_a_browser_by_keys_until_it_is_revoked(
             page.reload()
             assert "your token was revoked" in page.locator("[role=alert]").inner_text()
             page.screenshot(path=tmp_path / "revoked.png")
-        context.close()
     assert len(campaign.state.judged) == 1

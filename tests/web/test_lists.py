@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from html import unescape
 from pathlib import Path
@@ -18,12 +16,14 @@ from probeval.campaign import ListsCompared, Study
 from probeval.data import Collection
 from probeval.satisfaction import UserStudy, choose_lists
 from probeval.web import Document, Limiter, Roster, study_application
+from tests.campaign.nursery import start_python
 from tests.web.asking import Answer, Client
+from tests.web.browsing import listen, press
 from tests.web.conftest import ANN, EVE, HOST, SCRIPT, invite
 from tests.web.served import COMMAND
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
 TEXT = re.compile(r"Text of ([\w-]+)\.")
 
@@ -187,29 +187,18 @@ def served(study: Study, put: Callable[[str, str], Path]) -> Iterator[str]:
     lines = [{"doc": doc, "title": f"Title of {doc}", "text": f"Text of {doc}. {SCRIPT}"} for doc in study.docs]
     documents = put("documents.jsonl", "".join(f"{json.dumps(line)}\n" for line in lines))
     place = study._log.store.url
-    words = [sys.executable, "-c", COMMAND, "users", "serve", place, "--port", 0, "--format", "csv", "--quiet"]
-    process = subprocess.Popen(
-        [*map(str, words), "--docs", str(documents), "--assessor", "ann"], stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
+    words = ["users", "serve", place, "--port", 0, "--format", "csv", "--quiet", "--docs", documents]
+    process = start_python(COMMAND, *words, "--assessor", "ann")
     process.stdout.readline()
     yield process.stdout.readline().split(",")[0]
     process.kill()
     process.communicate()
 
 
-def _press(page: Page, key: str) -> None:
-    turn = page.evaluate("Number(document.getElementById('page').dataset.turn || 0)")
-    page.keyboard.press(key)
-    page.wait_for_function("n => Number(document.getElementById('page').dataset.turn || 0) > n", arg=turn)
-
-
 @pytest.mark.slow
-def test_twenty_pairs_by_keys_alone(browser: Browser, served: str, study: Study) -> None:
-    page = browser.new_page(viewport={"width": 1280, "height": 900})
-    wrong: list[str] = []
-    page.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
-    page.on("pageerror", lambda error: wrong.append(str(error)))
+def test_twenty_pairs_by_keys_alone(new_page: Callable[..., Page], served: str, study: Study) -> None:
+    page = new_page(viewport={"width": 1280, "height": 900})
+    wrong = listen(page)
     page.goto(served)
     page.keyboard.press("g")  # nothing is chosen yet: nothing is sent
     assert page.locator("#place").inner_text() == "Question 1 of 24"
@@ -222,13 +211,13 @@ def test_twenty_pairs_by_keys_alone(browser: Browser, served: str, study: Study)
         page.keyboard.press("2" if first == second else "1" if first > second else "3")
         asked = page.locator(".ask").inner_text()
         assert asked == ("Are both lists good?" if first == second else "Is the better list good?")
-        _press(page, "g" if max(first, second) > 0.5 else "b")
+        press(page, "g" if max(first, second) > 0.5 else "b")
         if turn == 5:
-            _press(page, "u")
+            press(page, "u")
             assert int(page.locator("[name=question]").input_value()) == study.questions.index(question)
             page.keyboard.press("3")
             page.keyboard.press("1")  # the choice can change before the last key
-            _press(page, "b")
+            press(page, "b")
     assert page.locator("h1").inner_text() == "Thank you, that was all"
     assert not wrong
     assert page.evaluate("window.stolen") is None
@@ -236,6 +225,6 @@ def test_twenty_pairs_by_keys_alone(browser: Browser, served: str, study: Study)
     assert len(events) == 24
     assert all(event.seconds is not None for event in events)
     assert UserStudy(study.answers()).users[0].right >= 3
-    phone = browser.new_page(viewport={"width": 390, "height": 844}, has_touch=True)
+    phone = new_page(viewport={"width": 390, "height": 844}, has_touch=True)
     phone.goto(served)
     assert phone.evaluate("document.documentElement.scrollWidth <= window.innerWidth")

@@ -27,7 +27,8 @@ from probeval.data import Collection, Scale, read_campaign
 from probeval.relevance import synthetic_campaign
 from probeval.web import Assessor
 from probeval.web.forms import Form
-from tests.web.served import Judge, Nursery, Served
+from tests.campaign.conftest import on_both_databases
+from tests.web.served import Judge, Served
 
 PATIENCE = 0.150  # seconds, for 95 of 100
 PAUSE = 0.5
@@ -168,6 +169,7 @@ def _said(what: str, milliseconds: np.ndarray) -> None:
     print(f"{what}: {len(milliseconds)} answers, ms: p50 {p50:.1f}, p95 {p95:.1f}, p99 {p99:.1f}; load {load:.1f}")
 
 
+@on_both_databases
 @pytest.mark.slow
 def test_eight_assessors_at_once(store: str, bundled: Collection, serve: Callable[..., Served], put: Put):
     team = _team(8)
@@ -178,6 +180,7 @@ def test_eight_assessors_at_once(store: str, bundled: Collection, serve: Callabl
         assert np.median(milliseconds) < 1000 * PATIENCE  # a shared machine: the middle, not the end
 
 
+@on_both_databases
 @pytest.mark.validation
 @pytest.mark.parametrize("pause", [PAUSE, 0.0], ids=["pause", "no pause"])
 def test_twenty_assessors_make_two_thousand_judgments(store: str, serve: Callable[..., Served], put: Put, pause: float):
@@ -186,7 +189,7 @@ def test_twenty_assessors_make_two_thousand_judgments(store: str, serve: Callabl
     with _create(store, collection) as campaign:
         assert len(campaign.pool) > 2000
         owner = Assessor("eve", "the-long-token-of-eve", Role.owner)
-        server = serve(store, "--assessor-file", _roster(put, [*team, owner]))
+        server = serve(store, "--assessor-file", _roster(put, [*team, owner]), own_process=True)
         watcher = Watcher(server.url, owner)
         try:
             milliseconds = _judge_together(campaign, server, team, 2000, pause)
@@ -213,7 +216,7 @@ def test_assessors_who_take_half_a_second(tmp_path: Path, serve: Callable[..., S
     team = _team(people)
     collection = synthetic_campaign(np.random.default_rng(1), systems=12, queries=60, depth=20)
     with _create(str(tmp_path / "store.db"), collection) as campaign:
-        server = serve(tmp_path / "store.db", "--assessor-file", _roster(put, team))
+        server = serve(tmp_path / "store.db", "--assessor-file", _roster(put, team), own_process=True)
         with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as apart:
             acknowledged, seconds, errors = apart.submit(_judge_apart, server.url, team, 2000, PAUSE).result()
         assert errors == []
@@ -234,7 +237,7 @@ def test_the_next_document_at_trec_8_size(data: Path, tmp_path: Path, serve: Cal
         store, Collection("trec8", runs), metric="AP", depth=100, scale=Scale.binary(), model="text-hierarchical"
     ) as campaign:
         assert len(campaign.pool) > 80_000
-        server = serve(store)
+        server = serve(store, own_process=True)
         with closing(Judge(server.url)) as judge:
             judge.look()
             for turn in range(200):
@@ -251,10 +254,10 @@ def _kill_again_and_again(store: str, put: Put, times: int) -> int:
     team, rng = _team(6), np.random.default_rng(0)
     roster, acknowledged = _roster(put, team), list[str]()
     collection = synthetic_campaign(rng, systems=12, queries=20 + times, depth=20, docs=60)
-    with _create(store, collection) as campaign, Nursery() as nursery:
+    with _create(store, collection) as campaign:
         ledger = Ledger(campaign)
         for _ in range(times):
-            server = nursery.start(store, "--assessor-file", roster)
+            server = Served.start(store, "--assessor-file", roster)
             crowd = Crowd(server.url, team, at_most=40, pause=0.01)
             try:
                 assert crowd.began.wait(120), crowd.errors
@@ -293,7 +296,7 @@ def test_the_throughput_after_thirty_thousand_events(tmp_path: Path, serve: Call
     servers = {}
     for events in (0, 30_000):
         _made(tmp_path / f"{events}.db", collection, events)
-        servers[events] = serve(tmp_path / f"{events}.db", "--assessor-file", roster)
+        servers[events] = serve(tmp_path / f"{events}.db", "--assessor-file", roster, own_process=True)
     rates: dict[int, list[float]] = {events: [] for events in servers}
     for _ in range(turns):
         for events, server in servers.items():
@@ -320,12 +323,12 @@ def _children(pid: int) -> set[int]:
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_a_server_that_ends_takes_its_worker_along(
-    tmp_path: Path, bundled: Collection, serve: Callable[..., Served], how: signal.Signals
+    memory: Path, bundled: Collection, serve: Callable[..., Served], how: signal.Signals
 ):
     if not Path("/proc/self/stat").exists():
         pytest.skip("there is no /proc to look into")
-    with _create(str(tmp_path / "store.db"), bundled):
-        server = serve(tmp_path / "store.db")
+    with _create(str(memory / "store.db"), bundled):
+        server = serve(memory / "store.db", own_process=True)
         workers: set[int] = set()
         for _ in range(300):
             workers |= _children(server.process.pid)
@@ -345,12 +348,14 @@ def test_a_server_that_ends_takes_its_worker_along(
         assert left == []
 
 
+@on_both_databases
 @pytest.mark.slow
 def test_four_kills_lose_nothing(store: str, put: Put):
     """Eight on both databases."""
     assert _kill_again_and_again(store, put, 4) >= 4
 
 
+@on_both_databases
 @pytest.mark.validation
 def test_five_hundred_kills_lose_nothing(store: str, put: Put):
     """A thousand on both databases."""

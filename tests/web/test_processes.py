@@ -20,7 +20,8 @@ from probeval.campaign import Campaign, Judged, databases, log
 from probeval.campaign import store as stores
 from probeval.data import Collection, Scale
 from probeval.web import Board, Limiter, Roster, application
-from tests.web.asking import Answer, Client
+from tests.campaign.conftest import on_both_databases
+from tests.web.asking import Answer, Client, run
 from tests.web.conftest import HOST
 from tests.web.served import Judge, Served
 
@@ -43,6 +44,7 @@ def _held(store: str) -> Iterator[None]:
         yield
 
 
+@on_both_databases
 def test_a_store_that_another_process_holds(store: str, small: Collection, monkeypatch: pytest.MonkeyPatch):
     """More steps than there are threads: each is refused in bounded time, and pages that only read answer at once."""
     for module in (databases, log, stores):
@@ -68,7 +70,7 @@ def test_a_store_that_another_process_holds(store: str, small: Collection, monke
 
         before = len(campaign.log())
         with _held(store):
-            answers, read, all_of_them = asyncio.run(at_once())
+            answers, read, all_of_them = run(at_once())
         assert {answer.status for answer in answers} == {503}
         assert "another process has been writing" in answers[0].text
         assert read < 1

@@ -22,14 +22,16 @@ from starlette.routing import Route
 from probeval.campaign import Campaign, Judged, Store, check_store
 from probeval.campaign.tables import SCHEMA
 from probeval.data import Runs
+from probeval.errors import StoreError
 from probeval.web import Board, Limiter, Roster, application
 from probeval.web.forms import FIELDS
 from tests.web.asking import Client
+from tests.web.browsing import press
 from tests.web.conftest import EVE, HOST
 from tests.web.served import Judge, Served
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
 Serve = Callable[..., Served]
 PATHS = ("/", "/progress", "/overview", "/adjudicate", "/export/qrels", "/export/log", "/media/x")
@@ -67,6 +69,15 @@ def deleted(file: Path) -> None:
     file.rename(file.with_name("kept.db"))
 
 
+def linked_back(file: Path) -> None:
+    deleted(file)
+    file.symlink_to("kept.db")
+
+
+def log_deleted(file: Path) -> None:
+    Path(f"{file}-wal").unlink()
+
+
 def cut(file: Path) -> None:
     _checkpoint(file)
     shutil.copy(file, file.with_name("kept.db"))
@@ -91,6 +102,8 @@ def newer(file: Path) -> None:
     ("harm", "says"),
     [
         (deleted, "deleted or moved while it was open"),
+        (linked_back, "moved while it was open, and linked"),
+        (log_deleted, "db-wal: deleted, moved or replaced while the store was open"),
         (cut, "damaged|cut short"),
         (garbled, "damaged"),
         (newer, "written by a newer probeval"),
@@ -98,8 +111,8 @@ def newer(file: Path) -> None:
 )
 def test_a_store_that_fails_under_a_server(campaign: Campaign, serve: Serve, harm: Callable[[Path], None], says: str):
     """The page and the terminal say so, and what was acknowledged is there once the store is back."""
-    campaign.close()
     file = Path(campaign.address[0])
+    campaign.close()
     server = serve(file, "--assessor", "ann", quiet=False)
     with closing(Judge(server.url)) as judge:
         judge.look()
@@ -109,7 +122,12 @@ def test_a_store_that_fails_under_a_server(campaign: Campaign, serve: Serve, har
         assert re.search(says, _refusal(judge))
     _wait_for_line(server, says)
     server.kill()
-    if harm is newer:
+    if harm in (linked_back, log_deleted):  # without its log a file looks sound: it is not opened
+        with pytest.raises(StoreError, match=r"db-wal: (deleted while the store was open|has events of a store)"):
+            Store(file, read_only=True)
+    if harm is log_deleted:
+        Path(f"{file}-shm").unlink()
+    elif harm is newer:
         with closing(sqlite3.connect(file)) as connection, connection:
             connection.execute("UPDATE probeval_version SET version = ?", [SCHEMA])
     else:
@@ -329,15 +347,10 @@ def test_ten_thousand_fuzzed_requests_over_the_wire(campaign: Campaign, serve: S
     assert _throw(campaign, serve, 10_000) < 30
 
 
-def _press(page: Page, key: str) -> None:
-    """Press a key and wait for what comes of it."""
-    turn = page.evaluate("Number(document.getElementById('page').dataset.turn || 0)")
-    page.keyboard.press(key)
-    page.wait_for_function("n => Number(document.getElementById('page').dataset.turn || 0) > n", arg=turn)
-
-
 @pytest.mark.slow
-def test_pages_that_are_open_while_the_campaign_changes(browser: Browser, campaign: Campaign, serve: Serve):
+def test_pages_that_are_open_while_the_campaign_changes(
+    new_page: Callable[..., Page], campaign: Campaign, serve: Serve
+):
     """A late run, a higher target, a revocation: the pages tell, and no judgment is lost. Keys only."""
     campaign.change("eve", stopping="confidence=.5")
     campaign.refresh()
@@ -345,13 +358,13 @@ def test_pages_that_are_open_while_the_campaign_changes(browser: Browser, campai
         who: campaign.people.invite("eve", who, role=role)[1] for who, role in (("ann", "assessor"), ("olga", "owner"))
     }
     server = serve(campaign.address[0])
-    ann, olga = (browser.new_context().new_page() for _ in links)
+    ann, olga = new_page(), new_page()
     ann.goto(f"{server.url}/join/{links['ann']}")
     ann.wait_for_url(server.url + "/")
     olga.goto(f"{server.url}/join/{links['olga']}")
     olga.wait_for_url(server.url + "/")
     olga.goto(server.url + "/overview")
-    _press(ann, "1")
+    press(ann, "1")
 
     query = campaign.pool.label(0)[0]
     before = len(campaign.pool)
@@ -359,12 +372,12 @@ def test_pages_that_are_open_while_the_campaign_changes(browser: Browser, campai
     assert len(campaign.pool) == before + 2
     campaign.refresh()  # the server's own worker has a low priority: beside other tests it may take minutes
     olga.get_by_role("row", name=re.compile("late")).first.wait_for(timeout=60_000)  # in the ranking
-    _press(ann, "2")  # the page that was open goes on
+    press(ann, "2")  # the page that was open goes on
 
     campaign.change("eve", stopping="confidence=.97")
     ann.get_by_text("target 0.97").first.wait_for(timeout=60_000)
     olga.get_by_text("target 0.97").first.wait_for(timeout=60_000)
-    _press(ann, "1")
+    press(ann, "1")
 
     ann.keyboard.press("c")
     ann.keyboard.type("half a comment")
@@ -379,5 +392,3 @@ def test_pages_that_are_open_while_the_campaign_changes(browser: Browser, campai
     assert "token was revoked" in ann.locator("body").inner_text()
     judged = [event for event in campaign.log() if isinstance(event, Judged)]
     assert [(event.by, event.grade) for event in judged] == [("ann", 1), ("ann", 2), ("ann", 1)]
-    for page in (ann, olga):
-        page.context.close()
