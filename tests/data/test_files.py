@@ -151,6 +151,27 @@ def test_a_pipe_is_read_for_its_format_and_its_content(tmp_path):
     writer.join(20)
 
 
+def test_each_pipe_has_its_own_content(tmp_path):
+    """Another pipe may have the inode of one that was closed, and a named one may be written to again."""
+    for content in (b"first", b"second"):
+        end, start = os.pipe()
+        os.write(start, content)
+        os.close(start)
+        path = Path(f"/dev/fd/{end}")
+        assert read_bytes(path) == read_bytes(path) == content
+        os.close(end)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for content in (b"third", b"fourth"):
+        handle = os.open(pipe, os.O_RDWR)  # both ends, so that it opens without a reader
+        os.write(handle, content)
+        late = threading.Timer(0.2, os.close, [handle])
+        late.start()
+        assert read_bytes(pipe) == content
+        late.join()
+    assert path not in files._pipes
+
+
 def test_a_silent_pipe_is_an_error(tmp_path, monkeypatch):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
