@@ -38,7 +38,7 @@ PREDICTIONS = "_predictions.json"  # how MTEB names the lists of a task
 MANIFEST = "partitions.json"  # of a campaign in partitions
 HEAD = 1 << 16  # bytes that tell what a file is
 CHUNK = 1 << 22  # bytes unpacked at once
-DEVICES = "/dev"
+STREAMS = ("/dev/stdout", "/dev/stderr", "/dev/fd", "/proc/self/fd")  # open already, perhaps as files
 PATIENCE = 60.0  # seconds that a pipe may be silent
 
 
@@ -185,8 +185,9 @@ def write_bytes(path: Path, data: bytes) -> None:
     if path.name.endswith(".gz"):
         data = gzip.compress(data, mtime=0)
     try:
-        if path.exists() and (path.is_relative_to(DEVICES) or not (path.is_file() or path.is_dir())):
-            with path.open("ab") as device:  # /dev/stdout may be a file, of which no byte is lost
+        is_stream = any(path.is_relative_to(stream) for stream in STREAMS)
+        if is_stream or (path.exists() and not (path.is_file() or path.is_dir())):
+            with path.open("ab") as device:  # a stream that is a file loses no byte
                 device.write(data)
             return
         path = path.resolve() if path.is_symlink() else path

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import stat
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -127,6 +128,22 @@ def test_a_device_is_written_into_and_not_read(tmp_path):
     for device in (null, zero):
         with pytest.raises(DataError, match="expected a file or a pipe, got a device"):
             read_bytes(device)
+
+
+def test_output_to_a_stream_that_is_a_file_is_appended(tmp_path):
+    with (tmp_path / "out").open("wb") as file:
+        file.write(b"before, ")
+        file.flush()
+        write_bytes(Path(f"/dev/fd/{file.fileno()}"), b"after")
+    assert (tmp_path / "out").read_bytes() == b"before, after"
+
+
+@pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="no files in memory here")
+def test_a_file_among_the_devices_is_replaced():
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        for content in (b"old", b"new"):
+            write_bytes(Path(folder) / "out", content)
+        assert (Path(folder) / "out").read_bytes() == b"new"
 
 
 def test_output_to_a_pipe_leaves_the_pipe(tmp_path):
