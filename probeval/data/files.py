@@ -5,8 +5,10 @@ from __future__ import annotations
 import glob
 import gzip
 import os
+import re
 import select
 import stat
+import sys
 import tempfile
 import zlib
 from collections.abc import Iterable, Iterator
@@ -38,7 +40,7 @@ PREDICTIONS = "_predictions.json"  # how MTEB names the lists of a task
 MANIFEST = "partitions.json"  # of a campaign in partitions
 HEAD = 1 << 16  # bytes that tell what a file is
 CHUNK = 1 << 22  # bytes unpacked at once
-STREAMS = ("/dev/stdout", "/dev/stderr", "/dev/fd", "/proc/self/fd")  # open already, perhaps as files
+STREAM = re.compile(r"/dev/std(out|err)|(?:/dev/fd|/proc/self/fd)/(\d+)")  # names of what is open already
 PATIENCE = 60.0  # seconds that a pipe may be silent
 
 
@@ -185,9 +187,9 @@ def write_bytes(path: Path, data: bytes) -> None:
     if path.name.endswith(".gz"):
         data = gzip.compress(data, mtime=0)
     try:
-        is_stream = any(path.is_relative_to(stream) for stream in STREAMS)
-        if is_stream or (path.exists() and not (path.is_file() or path.is_dir())):
-            with path.open("ab") as device:  # a stream that is a file loses no byte
+        stream = STREAM.fullmatch(str(path))
+        if stream or (path.exists() and not (path.is_file() or path.is_dir())):
+            with _open_stream(stream) if stream else path.open("wb") as device:
                 device.write(data)
             return
         path = path.resolve() if path.is_symlink() else path
@@ -205,6 +207,13 @@ def write_bytes(path: Path, data: bytes) -> None:
         if isinstance(error, OSError):
             raise DataError(f"cannot be written: {error.strerror or error}.", path=path) from None
         raise
+
+
+def _open_stream(name: re.Match[str]) -> BinaryIO:
+    """The stream of that name: a file opened anew would be written from its start, over what else is printed."""
+    sys.stdout.flush()
+    number = int(name[2]) if name[2] else {"out": 1, "err": 2}[name[1]]
+    return os.fdopen(os.dup(number), "wb")
 
 
 def _umask() -> int:

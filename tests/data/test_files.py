@@ -130,12 +130,12 @@ def test_a_device_is_written_into_and_not_read(tmp_path):
             read_bytes(device)
 
 
-def test_output_to_a_stream_that_is_a_file_is_appended(tmp_path):
-    with (tmp_path / "out").open("wb") as file:
+def test_output_to_a_stream_that_is_a_file_is_between_what_else_is_printed(tmp_path):
+    with (tmp_path / "out").open("wb", buffering=0) as file:
         file.write(b"before, ")
-        file.flush()
-        write_bytes(Path(f"/dev/fd/{file.fileno()}"), b"after")
-    assert (tmp_path / "out").read_bytes() == b"before, after"
+        write_bytes(Path(f"/dev/fd/{file.fileno()}"), b"between, ")
+        file.write(b"after")
+    assert (tmp_path / "out").read_bytes() == b"before, between, after"
 
 
 @pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="no files in memory here")
