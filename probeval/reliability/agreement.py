@@ -55,8 +55,8 @@ def krippendorff_alpha(values: ArrayLike, *, level: str = "nominal") -> float:
     table = np.asarray(values, dtype=float)
     if table.ndim != 2:
         raise ReliabilityError(f"Alpha needs a table of assessors by units, got an array of shape {table.shape}.")
-    table = table[:, (~np.isnan(table)).sum(axis=0) > 1]
     given = ~np.isnan(table)
+    given &= given.sum(axis=0) > 1
     grades, code = np.unique(table[given], return_inverse=True)
     counts = sparse.csr_array((np.ones(len(code)), (np.nonzero(given)[1], code)), (table.shape[1], len(grades)))
     # Shape (unit, value), and (value, value). Coincidences of a value with itself have no distance: they may stay.
