@@ -77,6 +77,14 @@ def test_the_list_is_renewed_by_what_is_taken(labelled):
     assert value[chosen[STEP]] == pytest.approx(value.max(), rel=1e-9)  # of all pairs, not of a short list
 
 
+def test_all_pairs_are_chosen_once_and_the_first_are_those_of_a_smaller_batch(labelled):
+    goal, offered = Goal.parse("pair:system-01,system-02"), labelled.open & (np.arange(len(labelled.open)) < 600)
+    every = choose(labelled.context, "gain", offered.sum(), goal=goal, offered=offered).pairs
+    assert np.sort(every).tolist() == np.flatnonzero(offered).tolist()
+    some = choose(labelled.context, "gain", 3 * STEP, goal=goal, offered=offered).pairs
+    assert every[: 3 * STEP].tolist() == some.tolist()
+
+
 def test_conditioning_at_once_is_conditioning_on_one_pair_after_another(state):
     context = state(8, model=HIERARCHICAL).context
     n = len(context.runs.pool)
