@@ -11,6 +11,7 @@ import typing
 if typing.TYPE_CHECKING:
     from probeval.api import (
         Evaluation,
+        Evidence,
         Gate,
         NextPairs,
         Reuse,
@@ -67,6 +68,7 @@ if typing.TYPE_CHECKING:
     )
     from probeval.metrics import Measured, Metric, measure, parse
     from probeval.relevance import load_card, synthetic_campaign
+    from probeval.reporting import Reporter
 
 __version__ = "0.2.0"
 
@@ -74,6 +76,7 @@ __version__ = "0.2.0"
 _HOMES = {
     "probeval.api": (
         "Evaluation",
+        "Evidence",
         "Gate",
         "NextPairs",
         "Reuse",
@@ -130,6 +133,7 @@ _HOMES = {
     ),
     "probeval.metrics": ("Measured", "Metric", "measure", "parse"),
     "probeval.relevance": ("load_card", "synthetic_campaign"),
+    "probeval.reporting": ("Reporter",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -139,6 +143,7 @@ __all__ = [
     "Collection",
     "DataError",
     "Evaluation",
+    "Evidence",
     "FeatureError",
     "Gate",
     "Judgments",
@@ -151,6 +156,7 @@ __all__ = [
     "ProbevalError",
     "ProbevalWarning",
     "ReliabilityError",
+    "Reporter",
     "Reuse",
     "Runs",
     "SatisfactionError",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -11,6 +11,7 @@ import pandas as pd
 from probeval.display import Shown
 from probeval.errors import DataError, did_you_mean
 from probeval.parallel import parallel
+from probeval.reporting import SILENT, Reporter
 
 __all__ = ["CampaignPart", "CampaignStudy", "over_campaigns"]
 
@@ -95,7 +96,8 @@ def over_campaigns(
     *,
     jobs: int = 1,
     scheduler: str | None = None,
-    progress: Callable[[Sequence[Any]], Iterable[Any]] = iter,
+    reporter: Reporter = SILENT,
+    title: str = "Comparing",
 ) -> list[list[T]]:
     """Do the pieces of work of several campaigns in parallel, and return their results by campaign, in order.
 
@@ -109,8 +111,8 @@ def over_campaigns(
         Gives the pieces of work of a campaign, each a function without arguments.
     jobs, scheduler
         The number of processes, or the address of a Dask scheduler.
-    progress
-        Wraps the pieces, to show progress.
+    reporter, title
+        Receives the progress of the pieces, under this title.
 
     Examples
     --------
@@ -121,6 +123,6 @@ def over_campaigns(
     work = [list(pieces(campaign)) for campaign in campaigns]
     every = [piece for part in work for piece in part]
     with parallel(max(1, min(jobs, len(every))), scheduler) as run:
-        found = [result for _, result in zip(progress(every), run(every), strict=True)]
+        found = [result for _, result in zip(reporter.track(every, title), run(every), strict=True)]
     results = iter(found)
     return [[next(results) for _ in part] for part in work]

@@ -15,6 +15,7 @@ from probeval.campaign_studies import CampaignStudy, over_campaigns
 from probeval.errors import DataError
 from probeval.relevance import synthetic_campaign
 from probeval.reports import Page, Prose, Section, report_study, study_page
+from tests.heard import Heard
 
 
 @dataclass(frozen=True)
@@ -66,16 +67,10 @@ def test_an_unknown_campaign_is_refused(counts):
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_pieces_of_all_campaigns_come_back_in_order(jobs):
-    seen: list[int] = []
-
-    def progress(work):
-        for i, piece in enumerate(work):
-            seen.append(i)
-            yield piece
-
-    found = over_campaigns([2, 0, 3], lambda n: [partial(pow, n, k) for k in range(n)], jobs=jobs, progress=progress)
+    heard = Heard()
+    found = over_campaigns([2, 0, 3], lambda n: [partial(pow, n, k) for k in range(n)], jobs=jobs, reporter=heard)
     assert found == [[1, 2], [], [1, 3, 9]]
-    assert seen == [0, 1, 2, 3, 4]
+    assert heard.work == [("Comparing", 5)]
 
 
 def test_folders_and_collections_are_campaigns(tmp_path):

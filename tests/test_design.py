@@ -33,6 +33,8 @@ BASE = {
     "extensions",
     "parallel",
     "campaign_studies",
+    "records",
+    "reporting",
 }
 FEATURES = BASE | {"data"}
 RELEVANCE = FEATURES | {"features"}
@@ -52,7 +54,9 @@ MAY_IMPORT = {
     "ties": {"arrays"},
     "extensions": {"errors"},
     "parallel": {"errors", "extensions"},
-    "campaign_studies": {"display", "errors", "parallel"},
+    "records": {"display", "errors"},
+    "reporting": set(),
+    "campaign_studies": {"display", "errors", "parallel", "reporting"},
     "bayes": BASE,
     "data": BASE,
     "metrics": BASE | {"data"},

@@ -19,6 +19,7 @@ import pytest
 import probeval
 from probeval.data import open_partitions, split, write_partitions
 from probeval.display import Brief, Described, Shown, View
+from probeval.reporting import Reporter
 
 MOST_LINES, MOST_COLUMNS = 20, 100
 SHORT_FIELDS = re.compile(r"(str|int|float|bool|None|Policy|StoppingRule|tuple\[Addition, \.\.\.\])( \| None)?")
@@ -46,7 +47,7 @@ def results() -> dict[str, type]:
     found = {}
     for name in probeval.__all__:
         value = getattr(probeval, name)
-        if inspect.isclass(value) and not issubclass(value, Exception):
+        if inspect.isclass(value) and not issubclass(value, (Exception, Reporter)):
             found[name] = value
         elif inspect.isfunction(value):
             returned = typing.get_type_hints(value, {**vars(importlib.import_module(value.__module__)), **late()})[
@@ -104,6 +105,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     write_partitions(split(dataclasses.replace(start, metadata=None), 2), folder / "parts")
     made = [
         collection,
+        probeval.Evidence(runs, qrels=judgments),
         runs,
         runs.pool,
         judgments,

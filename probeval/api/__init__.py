@@ -8,10 +8,10 @@ from probeval.api.compare import SystemComparisons, compare
 from probeval.api.convert import convert
 from probeval.api.evaluate import evaluate, next_pairs
 from probeval.api.evaluation import Evaluation, NextPairs
+from probeval.api.evidence import Evidence, as_collection, select_model
 from probeval.api.fit import fit
 from probeval.api.gate import gate
 from probeval.api.gated import Gate
-from probeval.api.inputs import as_collection, select_model
 from probeval.api.meta import meta_study
 from probeval.api.partition import partition
 from probeval.api.plan import plan
@@ -23,6 +23,7 @@ from probeval.api.studies import dstudy, gstudy, study_scores
 
 __all__ = [
     "Evaluation",
+    "Evidence",
     "Gate",
     "NextPairs",
     "Reuse",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from probeval.api.inputs import Note, as_scale, silent
+from probeval.api.evidence import as_scale
 from probeval.data import Scale
 from probeval.data.votes import as_votes
 from probeval.relevance.aggregation import Aggregation, aggregate_votes
+from probeval.reporting import SILENT, Reporter
 
 __all__ = ["aggregate"]
 
@@ -20,7 +21,7 @@ def aggregate(
     reference: str | None = None,
     method: str = "model",
     level: float = 0.9,
-    say: Note = silent,
+    reporter: Reporter = SILENT,
 ) -> Aggregation:
     """Aggregate several assessors' or crowd workers' votes on each pair.
 
@@ -45,8 +46,8 @@ def aggregate(
         ``"dawid-skene"``.
     level
         The level of the intervals of workers.
-    say
-        Receives remarks on the data.
+    reporter
+        Receives progress and remarks.
 
     Examples
     --------
@@ -61,5 +62,5 @@ def aggregate(
         as_votes(votes, gold), scale=as_scale(scale), reference=reference, method=method, level=level
     )
     for note in found.notes:
-        say(note)
+        reporter.say(note)
     return found

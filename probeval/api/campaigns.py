@@ -5,28 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from os import PathLike
 
-from probeval.api.inputs import Progress
 from probeval.campaign_studies import check_names
 from probeval.data import Collection, read_campaign
 from probeval.errors import DataError
+from probeval.reporting import SILENT, Reporter
 
 __all__ = ["Campaigns", "as_campaigns"]
 
 Campaigns = Collection | str | PathLike[str] | Sequence[Collection | str | PathLike[str]]
 
 
-def as_campaigns(campaigns: Campaigns, *, progress: Progress = iter) -> list[Collection]:
+def as_campaigns(campaigns: Campaigns, *, reporter: Reporter = SILENT) -> list[Collection]:
     """Return campaigns with judgments, each with a name of its own.
 
     Parameters
     ----------
     campaigns
         Folders with ``runs/`` and ``qrels.txt``, or collections; or a single one.
-    progress
-        Wraps the files as they are read.
+    reporter
+        Receives progress and remarks.
     """
     given = [campaigns] if isinstance(campaigns, (Collection, str, PathLike)) else list(campaigns)
-    found = [c if isinstance(c, Collection) else read_campaign(c, progress=progress) for c in given]
+    found = [c if isinstance(c, Collection) else read_campaign(c, reporter=reporter) for c in given]
     check_names([c.name for c in found])
     for collection in found:
         if collection.judgments is None:

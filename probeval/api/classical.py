@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from probeval.api.inputs import Note, unanswered
+from probeval.api.evidence import unanswered
 from probeval.data import Collection, Judgments, Scale
 from probeval.data.scale import Gain
 from probeval.errors import DataError
 from probeval.metrics import Measured, Metric, measure
+from probeval.reporting import Reporter
 
 __all__ = ["judged_scores", "note_left_out", "required_judgments"]
 
@@ -29,10 +30,10 @@ def judged_scores(
     return measure(collection.runs, judgments, metric, scale=grades, depth=depth, aggregate=aggregate)
 
 
-def note_left_out(collection: Collection, found: Measured, say: Note) -> None:
+def note_left_out(collection: Collection, found: Measured, reporter: Reporter) -> None:
     """Report the queries that only the runs or only the judgments have: judgments alone cannot score them."""
     alone, missing = set(collection.runs.queries) - set(found.queries), unanswered(collection)
     if alone:
-        say(f"{len(alone)} queries of the runs have no judgment and are left out.")
+        reporter.say(f"{len(alone)} queries of the runs have no judgment and are left out.")
     if missing:
-        say(f"{len(missing)} judged queries are answered by no run and are left out.")
+        reporter.say(f"{len(missing)} judged queries are answered by no run and are left out.")

@@ -3,43 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import pandas as pd
 
 from probeval.api.classical import judged_scores, note_left_out
 from probeval.api.effects import effect_columns, new_query_table, readable_effects, satisfaction_with
-from probeval.api.estimates import Expect, unannounced
-from probeval.api.evaluate import evaluate
-from probeval.api.inputs import (
-    Note,
-    Progress,
-    as_collection,
-    as_scale,
-    collect_notes,
-    note_outside,
-    note_texts,
-    select_model,
-    silent,
-)
+from probeval.api.evaluate import EvaluationInputs
+from probeval.api.evidence import Evidence, Remarks, as_scale, note_outside, note_texts, select_model
 from probeval.api.model_comparisons import ModelComparisons
 from probeval.api.partitioned import as_partitions, check_engine
+from probeval.api.settings import Estimating, Level, WorkOnParts
 from probeval.api.studies import is_score_table
 from probeval.api.tested import ComparisonTests, check_system, significant_by_bounds, significant_by_draws, tested
 from probeval.api.users import agreement_of, as_rope
-from probeval.data import Collection, Scale
-from probeval.data.scale import Gain
+from probeval.data import Collection, Scale, with_reference
 from probeval.display import Shown, View
 from probeval.errors import ReliabilityError, SatisfactionError
 from probeval.metrics import AnyMetric, Measured, Metric
-from probeval.partitioned.fit import Follow
-from probeval.partitioned.state import unfollowed
+from probeval.records import About, part, task
 from probeval.relevance import Card
 from probeval.relevance.models.base import Predicts
-from probeval.relevance.outside import OutsideModel
 from probeval.reports.milestones import draw_queries
 from probeval.scores import score_collection
 from probeval.scores.evaluate import as_metric
@@ -49,7 +36,7 @@ if TYPE_CHECKING:
     from probeval.reliability import Observed, Pairwise, ScorePosterior, TargetTests
     from probeval.satisfaction import Agreement, Noticed, Satisfaction
 
-__all__ = ["SystemComparisons", "compare"]
+__all__ = ["ComparisonInputs", "SystemComparisons", "compare"]
 
 READ = ["adjusted", "verdict", "d", "won", "p_tost", "p_noninferior", "noninferior", "when_judged", "p_significant"]
 
@@ -197,86 +184,15 @@ class SystemComparisons(Shown):
         return [count if words in self.notes else f"{words} {count}"]
 
 
-def compare(
-    source: Any,
-    metric: AnyMetric | None = None,
-    *,
-    qrels: Any = None,
-    method: str | None = None,
-    correction: str | None = None,
-    bayes: bool = False,
-    rope: float | str = 0.0,
-    against: str | None = None,
-    level: float = 0.95,
-    samples: int = 100_000,
-    alternative: str = "two-sided",
-    target: float | None = None,
-    noninferior: float | None = None,
-    model: str | Card | Predicts | None = None,
-    draws: int = 1000,
-    mapping: str | None = None,
-    new_query: bool = False,
-    metadata: Any = None,
-    labels: Any = None,
-    observers: Any = None,
-    preferences: Any = None,
-    magnitudes: Any = None,
-    docs: Any = None,
-    pool: Any = None,
-    outside: bool | OutsideModel = False,
-    scale: Scale | str | None = None,
-    gain: Gain | None = None,
-    depth: int | None = None,
-    order: str = "trec_eval",
-    target_accept: float | None = None,
-    seed: int = 0,
-    jobs: int | None = None,
-    scheduler: str | None = None,
-    progress: Progress = iter,
-    follow: Follow = unfollowed,
-    say: Note = silent,
-    expect: Expect = unannounced,
-) -> SystemComparisons:
+@dataclass(frozen=True, eq=False, repr=False)
+class ComparisonInputs(WorkOnParts, Estimating, Evidence):
     """Compare every pair of systems: which is better, by how much, and how sure that is.
 
     If a retrieved document within the depth of the measure is not judged, a relevance model predicts it: the result is
     the probability that each system is better, on these queries and on new ones. Complete judgments and tables of
     scores are tested. A method, a correction, ``bayes`` or the model ``"none"`` asks for tests on incomplete judgments
-    too; unjudged documents then count as not relevant.
-
-    Parameters
-    ----------
-    source, qrels, metadata, labels, observers, preferences, magnitudes, docs, pool, outside, order
-        Runs and judgments (see :func:`probeval.as_collection`), or a table of scores without a measure.
-    metric, scale, gain, depth
-        The measure, the grades and their gains, and how many ranks count.
-    method, correction, samples
-        As in :func:`probeval.reliability.compare`; any of the first two asks for tests, Student's t by default.
-    alternative, target, noninferior
-        Tests too: ``"greater"`` or ``"less"`` for one-tailed tests against the system ``against`` and against the
-        target; a score to test means against; the share of the score of ``against`` that a system may lose and still
-        count as not inferior.
-    bayes, target_accept
-        A hierarchical model of the scores (PyMC) in place of tests, and the target acceptance rate of its sampler: see
-        :func:`probeval.reliability.compare_bayes`.
-    rope
-        Differences up to this size count as ties: a number, or ``"users=.5"`` for the difference that half of the users
-        notice.
-    against
-        Show only the pairs with this system.
-    level
-        The probability of intervals.
-    model, draws
-        The relevance model, and its number of joint draws; by default the best available one. With a method of tests it
-        adds P(significant once all is judged). With ``bayes``, the number of draws of each chain.
-    mapping
-        The users, by the published name of their mapping or a file of your own (``users.json``); by default those of
-        the measure.
-    new_query
-        Predict also the score on one new query, and users' satisfaction with it where that is known: two-sided and
-        one-sided limits.
-    seed, jobs, scheduler, progress, follow, say, expect
-        As in :func:`probeval.evaluate`. A campaign in partitions is compared by a model.
+    too; unjudged documents then count as not relevant. With a method of tests, a model adds P(significant once all is
+    judged).
 
     Examples
     --------
@@ -288,93 +204,192 @@ def compare(
     >>> probeval.compare(campaign.runs, "DCG@5", qrels=few, against="system-01").to_frame()["verdict"].tolist()
     ['open', 'open']
     """
-    if target_accept is not None and not bayes:
-        raise ReliabilityError("target_accept is for the sampler of bayes. Leave it out, or ask for bayes.")
-    notes, note = collect_notes(say)
-    scores: Observed | Measured
-    extra = pd.DataFrame()
-    settings = ComparisonTests(
-        method, correction, samples, alternative, against, target, noninferior, level, rope=0.0, seed=seed
+
+    runs: Annotated[
+        Any,
+        About(
+            "One table of scores (csv, tsv, jsonl, parquet), or runs.",
+            metavar="SCORES|RUNS...",
+            argument=True,
+            kind=str,
+            many=True,
+        ),
+    ]
+    metric: Annotated[AnyMetric | None, About("A measure such as nDCG@10, for runs.", metavar="METRIC", kind=str)] = (
+        None
     )
-    settings.check(bayes=bayes)
-    if metric is None and is_score_table(source):
+    _: KW_ONLY
+    method: Annotated[
+        str | None,
+        About(
+            "Test each pair, or all by Tukey's test; default: t, if all is judged.",
+            choices=("t", "wilcoxon", "sign", "bootstrap", "permutation", "tukey", "randomised-tukey"),
+        ),
+    ] = None
+    correction: Annotated[
+        str | None,
+        About("The correction for multiple comparisons; default: Holm's.", choices=("none", "holm", "bh")),
+    ] = None
+    bayes: Annotated[bool, About("Use a hierarchical model of the scores (PyMC) instead of tests.")] = False
+    against: Annotated[str | None, About("Show only the pairs with this system.", metavar="SYSTEM")] = None
+    level: Level = 0.95
+    samples: Annotated[int, About("The number of resamples of bootstrap and randomisation tests.", least=1)] = 100_000
+    alternative: Annotated[
+        str,
+        About(
+            "One-tailed: are systems better, or worse, than --against or --target.",
+            choices=("two-sided", "greater", "less"),
+        ),
+    ] = "two-sided"
+    target: Annotated[float | None, About("Test the mean of each system against this score.", metavar="SCORE")] = None
+    noninferior: Annotated[
+        float | None,
+        About("Test whether systems lose less than this share of the score of --against.", metavar="SHARE", least=0),
+    ] = None
+    model: Annotated[
+        str | Card | Predicts | None,
+        About(
+            "The model that predicts unjudged pairs; none: tests in which they count as not relevant.",
+            metavar="NAME",
+            kind=str,
+        ),
+    ] = None
+    draws: Annotated[int, About("The number of joint draws by a model; with --bayes, of each chain.", least=2)] = 1000
+    target_accept: Annotated[
+        float | None, About("With --bayes: the sampler's target acceptance rate.", metavar="RATE")
+    ] = None
+    new_query: Annotated[bool, About("Predict also the score and the satisfaction of users on one new query.")] = False
+
+    @property
+    def by_tests(self) -> bool:
+        """Whether tests are asked for, rather than a model."""
+        return self._tests.asked or self.bayes or self.model == "none"
+
+    @property
+    def _tests(self) -> ComparisonTests:
+        return part(self, ComparisonTests, margin=self.noninferior, rope=0.0)
+
+    def run(self) -> SystemComparisons:
+        """The comparisons."""
+        if self.target_accept is not None and not self.bayes:
+            raise ReliabilityError("target_accept is for the sampler of bayes. Leave it out, or ask for bayes.")
+        remarks = Remarks(self.reporter)
+        tests = self._tests
+        tests.check(bayes=self.bayes)
+        if self.metric is None:
+            if not is_score_table(self.runs):
+                raise ReliabilityError("Runs need a measure, such as nDCG@10; a single table (.csv) is read as scores.")
+            return self._of_scores(tests, remarks)
+        if as_partitions(self.runs) is not None:
+            if self.by_tests:
+                raise ReliabilityError(
+                    "Tests need the scores of all queries, and a campaign in partitions is compared by a model. Name "
+                    "the runs that it was made from, or no test."
+                )
+            return self._by_model(self.runs, remarks)
+        check_engine(self.scheduler)
+        if self.by_tests:
+            self.refuse("tests")
+            if self.outside:
+                raise ReliabilityError("outside is for a comparison by a model, and tests have none. Leave out one.")
+        scale, measure = as_scale(self.scale), as_metric(self.metric)
+        collection = self.collection(self.runs, scale=scale, reporter=self.reporter)
+        known = with_reference(collection, self.reference)
+        wider = self.pool is not None or bool(self.outside)
+        complete = not wider and self.model is None and _is_complete(known, measure, scale, self.depth)
+        if not self.by_tests and not complete:
+            return self._by_model(collection, remarks)
+        return self._by_tests(known, measure, tests, remarks)
+
+    def _by_model(self, runs: Any, remarks: Remarks) -> SystemComparisons:
+        """By a relevance model, with the effect on users and the prediction for a new query."""
+        in_parts = as_partitions(runs) is not None
+        evidence = part(self, Evidence) if in_parts else Evidence(runs, reference=self.reference)
+        scoring = {f.name: getattr(self, f.name) for f in fields(Estimating)}
+        assert self.metric is not None
+        evaluation = EvaluationInputs(
+            evidence, self.metric, **scoring, level=self.level, jobs=self.jobs, scheduler=self.scheduler,
+            reporter=remarks,
+        ).run()  # fmt: skip
+        if not in_parts:
+            depth, model = evaluation.state.judging.depth, evaluation.choice.model
+            note_texts(runs, self.docs, depth=depth, model=model, reporter=remarks)
+        check_system(self.against, evaluation.scores.systems)
+        result = ModelComparisons(evaluation, self.against)
+        return _by_model(result, self.mapping, tuple(remarks.notes), new_query=self.new_query)
+
+    def _of_scores(self, tests: ComparisonTests, remarks: Remarks) -> SystemComparisons:
+        """By tests of a table of scores."""
         from probeval.reliability import read_scores
 
-        scores, name = read_scores(source[0] if isinstance(source, (list, tuple)) else source), None
-        ties_up_to = as_rope(rope, mapping=mapping, say=note)
-    elif metric is None:
-        raise ReliabilityError("Runs need a measure, such as nDCG@10; a single table (.csv) is read as scores.")
-    elif (parts := as_partitions(source)) is not None:
-        if settings.asked or bayes or model == "none":
-            raise ReliabilityError(
-                "Tests need the scores of all queries, and a campaign in partitions is compared by a model. Name the "
-                "runs that it was made from, or no test."
-            )
-        evaluation = evaluate(
-            parts, metric, qrels=qrels, metadata=metadata, labels=labels, observers=observers, preferences=preferences,
-            magnitudes=magnitudes, docs=docs, pool=pool, outside=outside, model=model, scale=scale, gain=gain,
-            depth=depth, draws=draws, level=level, rope=rope, mapping=mapping, seed=seed, jobs=jobs,
-            scheduler=scheduler, follow=follow, say=note,
-        )  # fmt: skip
-        check_system(against, evaluation.scores.systems)
-        return _by_model(ModelComparisons(evaluation, against), mapping, tuple(notes), new_query=new_query)
-    else:
-        check_engine(scheduler)
-        collection = as_collection(
-            source, qrels=qrels, metadata=metadata, labels=labels, observers=observers, preferences=preferences,
-            magnitudes=magnitudes, docs=docs, scale=as_scale(scale), order=order, progress=progress,
-        )  # fmt: skip
-        name = str(as_metric(metric))
-        by_tests = settings.asked or bayes or model == "none"
-        wider = pool is not None or bool(outside)
-        if by_tests and wider:
-            raise ReliabilityError("A wider pool is for a comparison by a model, and tests have none. Leave out one.")
-        complete = not wider and model is None and _is_complete(collection, metric, as_scale(scale), depth)
-        if not by_tests and not complete:
-            evaluation = evaluate(
-                collection, metric, pool=pool, outside=outside, model=model, scale=scale, gain=gain, depth=depth,
-                draws=draws, level=level, rope=rope, mapping=mapping, seed=seed, say=note, expect=expect,
-            )  # fmt: skip
-            note_texts(collection, docs, depth=evaluation.state.judging.depth, model=evaluation.choice.model, say=note)
-            check_system(against, evaluation.scores.systems)
-            return _by_model(ModelComparisons(evaluation, against), mapping, tuple(notes), new_query=new_query)
-        found = judged_scores(collection, as_metric(metric), scale=as_scale(scale), gain=gain, depth=depth)
-        ties_up_to = as_rope(rope, found.metric, found.scale, mapping=mapping, say=note)
-        note_left_out(collection, found, note)
-        note_outside(collection, note)
-        if collection.labels is not None and model in (None, "none"):
-            note("Labels are not used: tests need grades.")
-        if collection.has_answers and model in (None, "none"):
-            note("Answers about documents are not used: tests need grades.")
+        source = self.runs[0] if isinstance(self.runs, (list, tuple)) else self.runs
+        rope = as_rope(self.rope, mapping=self.mapping, reporter=remarks)
+        agreement = agreement_of(None, None, self.mapping)
+        return self._tested(read_scores(source), replace(tests, rope=rope), remarks, agreement, pd.DataFrame())
+
+    def _by_tests(
+        self, collection: Collection, metric: Metric, tests: ComparisonTests, remarks: Remarks
+    ) -> SystemComparisons:
+        """By tests of the scores of runs."""
+        scale, level, extra = as_scale(self.scale), self.level, pd.DataFrame()
+        found = judged_scores(collection, metric, scale=scale, gain=self.gain, depth=self.depth)
+        rope = as_rope(self.rope, found.metric, found.scale, mapping=self.mapping, reporter=remarks)
+        note_left_out(collection, found, remarks)
+        note_outside(collection, remarks)
+        if self.model in (None, "none"):
+            unused = {
+                "Labels": collection.labels,
+                "Answers about documents": collection.has_answers or None,
+                "Groups of documents": self.metadata,
+                "Texts of documents": self.docs,
+                "Teams": self.teams,
+            }
+            for what in (name for name, given in unused.items() if given is not None):
+                remarks.say(f"{what} are not used: tests need grades.")
         if found.judged_pairs < found.pool:
-            note(f"{found.pool - found.judged_pairs:,} of {found.pool:,} pairs are not judged: they count as 0.")
+            remarks.say(f"{found.pool - found.judged_pairs:,} of {found.pool:,} pairs are not judged: they count as 0.")
         systems = [found.systems[i] for i in np.argsort(-np.round(found.values.mean(axis=1), 12), kind="stable")]
-        if found.judged_pairs < found.pool and not bayes:
+        if found.judged_pairs < found.pool and not self.bayes:
             extra["when_judged"] = significant_by_bounds(collection, found, systems, level)
-        if model not in (None, "none"):
-            choice = select_model(collection, model, scale=scale, gain=gain, say=note)
+        if self.model not in (None, "none"):
+            choice = select_model(collection, self.model, scale=scale, gain=self.gain, reporter=remarks)
             (drawn,) = score_collection(
-                choice.model, collection, [found.metric], depth=depth, scale=choice.scale, seed=seed,
-                method="draws", per_query=True, n=draws,
+                choice.model, collection, [found.metric], depth=self.depth, scale=choice.scale, seed=self.seed,
+                method="draws", per_query=True, n=self.draws,
             )  # fmt: skip
             extra["p_significant"] = significant_by_draws(drawn.joint.query_draws, drawn.systems, systems, level)
-        scores = found
-    users: Satisfaction | None = None
-    effects: tuple[Noticed, ...] = ()
-    if isinstance(scores, Measured):
-        agreement = agreement_of(scores.metric, scores.scale, mapping)
-        users = satisfaction_with(scores, scores.metric, scores.scale, mapping)
+        users = satisfaction_with(found, found.metric, found.scale, self.mapping)
+        effects: tuple[Noticed, ...] = ()
         if users is not None:
             effects = tuple(users.compare(a, b, level=level) for a, b in combinations(systems, 2))
             extra = pd.concat([extra, effect_columns(effects)], axis=1)
-    else:
-        agreement = agreement_of(None, None, mapping)
-    settings = replace(settings, rope=ties_up_to)
-    result = tested(scores, settings, bayes=bayes, draws=draws, target_accept=target_accept)
-    extra = pd.concat([settings.noninferior(scores, result.to_frame()), extra], axis=1)
-    ahead = _new_query(scores, result.systems, users, level) if new_query else None
-    means = settings.means(scores)
-    return SystemComparisons(result, name, extra, against, tuple(notes), agreement, effects, ahead, means, noninferior)
+        agreement = agreement_of(found.metric, found.scale, self.mapping)
+        return self._tested(found, replace(tests, rope=rope), remarks, agreement, extra, users, effects)
+
+    def _tested(
+        self,
+        scores: Observed | Measured,
+        tests: ComparisonTests,
+        remarks: Remarks,
+        agreement: Agreement | None,
+        extra: pd.DataFrame,
+        users: Satisfaction | None = None,
+        effects: tuple[Noticed, ...] = (),
+    ) -> SystemComparisons:
+        """The tests of scores, with what users notice of the differences."""
+        result = tested(scores, tests, bayes=self.bayes, draws=self.draws, target_accept=self.target_accept)
+        return SystemComparisons(
+            result,
+            None if self.metric is None else str(as_metric(self.metric)),
+            pd.concat([tests.noninferior(scores, result.to_frame()), extra], axis=1),
+            self.against,
+            tuple(remarks.notes),
+            agreement,
+            effects,
+            _new_query(scores, result.systems, users, self.level) if self.new_query else None,
+            tests.means(scores),
+            self.noninferior,
+        )
 
 
 def _by_model(
@@ -431,3 +446,6 @@ def _is_complete(collection: Collection, metric: AnyMetric, scale: Scale | None,
         return False
     found = judged_scores(collection, as_metric(metric), scale=scale, depth=depth)
     return found.judged_pairs == found.pool
+
+
+compare = task(ComparisonInputs, "compare")

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from probeval.api.inputs import as_scale
+from probeval.api.evidence import as_scale
 from probeval.arrays import Floats
-from probeval.data import Judgments, Scale, WriteOptions, read_judgments
+from probeval.data import Judgments, Scale, WriteOptions, as_judgments, read_judgments
 from probeval.data.files import read_bytes
 from probeval.data.formats import formats_of
 from probeval.data.payloads import parsed_json
@@ -83,8 +83,9 @@ def convert(
         raise DataError(f"No format {to!r} to write: {', '.join(known)}.{did_you_mean(to, known)}")
     write, grades, texts = known[to].write, as_scale(scale), as_text_mapping(queries, "query")
     assert write is not None
-    if not isinstance(judgments, Judgments):
+    if isinstance(judgments, (str, PathLike)):
         judgments = read_judgments(judgments, scale=grades, file_format=file_format, queries=texts)
+    judgments = as_judgments(judgments, scale=grades)
     if rule is not None:
         judgments = _one_per_pair(judgments, rule)
     grades = judgments.scale(grades)

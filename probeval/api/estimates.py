@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from probeval.data import Collection
 from probeval.metrics import Metric
+from probeval.reporting import TimeEstimate
 
-__all__ = ["Expect", "TimeEstimate", "evaluation_estimate", "plan_estimate", "unannounced"]
+__all__ = ["evaluation_estimate", "plan_estimate"]
 
 # Seconds on one core, measured on the campaigns of tests/bench/first_answer.py.
 PER_RANK = 2e-8  # of a draw: a document at a rank of a list
@@ -17,42 +17,6 @@ PER_LABEL = 1.5e-4  # a pair with labels
 PER_JUDGMENT = 6e-4
 PER_STEP = 1e-4  # a pair, at one step of a forecast
 STEPS = 30  # of a forecast from no judgments to a large pool
-
-
-@dataclass(frozen=True)
-class TimeEstimate:
-    """An estimate of time.
-
-    Parameters
-    ----------
-    seconds
-        The estimate, on one core.
-    work
-        The size of the work in words.
-
-    Examples
-    --------
-    >>> str(TimeEstimate(41.0, "49,528 pairs, 1,000 draws"))
-    'About 40 s: 49,528 pairs, 1,000 draws.'
-    >>> str(TimeEstimate(400.0, "8,173 pairs, 8 paths"))
-    'About 7 min: 8,173 pairs, 8 paths.'
-    """
-
-    seconds: float
-    work: str
-
-    def __str__(self) -> str:
-        if self.seconds >= 120:
-            return f"About {self.seconds / 60:.0f} min: {self.work}."
-        step = 5 if self.seconds < 60 else 10
-        return f"About {max(round(self.seconds / step), 1) * step} s: {self.work}."
-
-
-Expect = Callable[[TimeEstimate], None]
-
-
-def unannounced(_: TimeEstimate) -> None:
-    """Drop an estimate."""
 
 
 def evaluation_estimate(

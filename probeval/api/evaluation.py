@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 
 from probeval.api.documents import EvaluationDocument, NextDocument, NextPair
-from probeval.api.inputs import Progress
 from probeval.data import OpenPair, WriteOptions, write_tasks
 from probeval.data.texts import as_text_mapping
 from probeval.display import Shown, View
@@ -22,6 +21,7 @@ from probeval.relevance import Choice, Hierarchical
 from probeval.relevance.answers.verdicts import AnswersUsed
 from probeval.relevance.inference.posterior import Posterior
 from probeval.relevance.models.hierarchical import Inference
+from probeval.reporting import SILENT, Reporter
 from probeval.schema import records
 from probeval.scores import Comparison, Ranking, Scores
 from probeval.scores.documents import EvaluateDocument
@@ -175,17 +175,17 @@ class Evaluation(Shown):
         """The judged share of each team's documents, and its effect on scores; one row per team."""
         return fairness(self.state)
 
-    def trust(self, *, margin: float = MARGIN, progress: Progress = iter) -> TrustReport:
+    def trust(self, *, margin: float = MARGIN, reporter: Reporter = SILENT) -> TrustReport:
         """How reliable each source of labels is, whom it favours, and what the ranking owes to it.
 
         Parameters
         ----------
         margin
             The shift of labels that counts as none, as a share of their range.
-        progress
-            Wraps the alternative rankings while they are computed.
+        reporter
+            Receives the progress of the alternative rankings.
         """
-        return trust(self.state, margin=margin, progress=progress)
+        return trust(self.state, margin=margin, reporter=reporter)
 
     def page(
         self,
@@ -194,7 +194,7 @@ class Evaluation(Shown):
         command: str = "",
         mapping: SatMapping | None = None,
         agreement: Agreement | None = None,
-        progress: Progress = iter,
+        reporter: Reporter = SILENT,
     ) -> Page:
         """The report of the evaluation as plain data.
 
@@ -208,8 +208,8 @@ class Evaluation(Shown):
             A mapping to users' satisfaction; the published one of the measure when not given.
         agreement
             The preferences of its users; the published ones of its name when not given.
-        progress
-            Wraps the sections while they are made.
+        reporter
+            Receives the progress of the sections.
         """
         from probeval.reports import ReportResults, report_evaluation
 
@@ -220,7 +220,7 @@ class Evaluation(Shown):
             title=title or self._title(),
             command=command,
             seen=self.choice.fitted_on(collection),
-            progress=progress,
+            reporter=reporter,
         )
 
     def _title(self) -> str:

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from probeval.api.inputs import Note, Progress, read_labelled, silent, with_observers
-from probeval.data import Collection, Judgments, as_judgments, read_campaign, read_judgments
+from probeval.api.evidence import read_labelled, with_observers
+from probeval.data import Collection, Judgments, as_judgments, read_campaign
 from probeval.data.collection import JUDGED, judged_share
 from probeval.errors import DataError, ModelError
 from probeval.relevance import Card, assessor_rmse, fit_card, write_card
 from probeval.relevance.learning.fit import TEXT_JUD, hierarchical_card
+from probeval.reporting import SILENT, Reporter
 
 __all__ = ["KINDS", "fit"]
 
@@ -38,8 +39,7 @@ def fit(
     name: str = "mine",
     out: str | PathLike[str] | None = None,
     made: str = "`probeval.fit`",
-    progress: Progress = iter,
-    say: Note = silent,
+    reporter: Reporter = SILENT,
 ) -> Card:
     """Fit a relevance model on past campaigns.
 
@@ -69,8 +69,8 @@ def fit(
         The name of the model; and the folder to write it to, whose name it then takes.
     made
         The origin of the model, for the card.
-    progress, say
-        Wraps the campaigns while they are learned from; receives remarks.
+    reporter
+        Receives progress and remarks.
 
     Examples
     --------
@@ -92,20 +92,20 @@ def fit(
     if not campaigns:
         raise DataError("no campaign is left to fit on.")
     collections, labelled = with_observers(
-        [_judged_part(c, depth, say) for c in campaigns], observers, read_labelled(labels_from)
+        [_judged_part(c, depth, reporter) for c in campaigns], observers, read_labelled(labels_from)
     )
     folder = None if out is None else Path(out)
     name = name if folder is None else folder.resolve().name
     title = f"Relevance learned from {', '.join(c.name for c in collections)}."
     if kind == "hierarchical":
         card = hierarchical_card(
-            collections, name=name, title=title, depth=depth, labelled=labelled, made=made, progress=progress
+            collections, name=name, title=title, depth=depth, labelled=labelled, made=made, reporter=reporter
         )
     else:
         chosen = TEXT_JUD if terms is None else [tuple(t) for t in terms]
         card = fit_card(
             collections, name=name, title=title, terms=chosen, depth=depth, select=select,
-            assessors=_several(assessors), made=made, progress=progress,
+            assessors=_several(assessors), made=made, reporter=reporter,
         )  # fmt: skip
     if folder is not None:
         write_card(card, folder)
@@ -116,13 +116,13 @@ def _several(assessors: Any) -> Judgments | None:
     """Judgments by several assessors of some pairs."""
     if assessors is None:
         return None
-    found = read_judgments(assessors) if isinstance(assessors, (str, PathLike)) else as_judgments(assessors)
+    found = as_judgments(assessors)
     if np.isnan(assessor_rmse(found)):
         raise DataError("no pair has judgments by several assessors: their disagreement needs two of each.")
     return found
 
 
-def _judged_part(campaign: Collection | str | PathLike[str], depth: int, say: Note) -> Collection:
+def _judged_part(campaign: Collection | str | PathLike[str], depth: int, reporter: Reporter) -> Collection:
     """The part of a campaign to learn from; says which."""
     collection = campaign if isinstance(campaign, Collection) else read_campaign(campaign)
     kept = collection.judged_part(depth)
@@ -130,9 +130,9 @@ def _judged_part(campaign: Collection | str | PathLike[str], depth: int, say: No
     fully = int(np.sum(judged_share(kept.runs, kept.judgments, kept.runs.depth) > JUDGED))
     found = f"{collection.name}: {fully} of {len(collection.runs.systems)} systems are fully judged"
     if fully < len(kept.runs.systems):
-        say(f"{found}; all of them count.")
+        reporter.say(f"{found}; all of them count.")
     elif kept.runs.depth < min(depth, collection.runs.depth):
-        say(f"{found} to depth {kept.runs.depth}; their lists are cut there.")
+        reporter.say(f"{found} to depth {kept.runs.depth}; their lists are cut there.")
     else:
-        say(f"{found}.")
+        reporter.say(f"{found}.")
     return kept

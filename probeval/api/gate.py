@@ -3,76 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from probeval.api.documents import GateForecastDocument
-from probeval.api.evaluate import evaluate
+from probeval.api.evaluate import EvaluationInputs
 from probeval.api.evaluation import Evaluation
+from probeval.api.evidence import Beside, as_collection
 from probeval.api.gated import Gate, GateCheck, GateRule
-from probeval.api.inputs import Note, Progress, as_collection, silent
+from probeval.api.settings import Distribution, Work
 from probeval.arrays import Bools, Floats
 from probeval.data import Collection, Runs, as_query_weights, as_segments
 from probeval.errors import DataError, SatisfactionError
 from probeval.metrics import AnyMetric
+from probeval.records import About, part, task
+from probeval.reporting import Reporter
 from probeval.scores.evaluate import as_metric
 from probeval.scores.ideal import retrieved_pairs
 from probeval.streams import Purpose, stream
 
-__all__ = ["gate"]
+__all__ = ["GateInputs", "gate"]
 
 PATHS = 4  # simulated truths of a forecast: an estimate in seconds
 LASTS = 20  # judgments for which a forecast verdict must hold
 
 
-def gate(
-    new: Any,
-    baseline: Any,
-    metric: AnyMetric | Sequence[AnyMetric],
-    *,
-    level: float = 0.95,
-    rope: float | str = 0.0,
-    not_worse: bool = False,
-    query_weights: Any = None,
-    segments: Any = None,
-    forecast: bool = False,
-    depth: int | None = None,
-    order: str = "trec_eval",
-    seed: int = 0,
-    progress: Progress = iter,
-    say: Note = silent,
-    **options: Any,
-) -> Gate:
-    """Whether a new system is better than a baseline, or not worse: a verdict at a level, with few judgments or none.
+@dataclass(frozen=True, eq=False, repr=False)
+class GateInputs(Work, Distribution, Beside):
+    """Decide whether a new system is better than a baseline, or not worse, at a level, with few judgments or none.
 
-    Parameters
-    ----------
-    new, baseline
-        One run each: a path, or anything that :func:`~probeval.data.as_runs` takes.
-    metric
-        The measure, or several, which must all pass.
-    level
-        The probability that a verdict needs, above .5. Each end of an interval leaves out 1 - level, so that one that
-        excludes 0 is a verdict.
-    rope
-        Differences up to this size do not matter: a number, or ``"users=.5"``, as in :func:`probeval.evaluate`.
-    not_worse
-        Pass a system that is not worse by more than the rope. By default it must be better by more than the rope.
-    query_weights
-        The weight of each query in the mean, such as its traffic: a path or a data frame with the columns query and
-        weight, or a mapping. See :func:`probeval.data.as_query_weights`.
-    segments
-        Segments of the queries, each of which gets a verdict of its own: a path or a data frame with the columns query
-        and segment, or a mapping. The verdict on all queries decides.
-    forecast
-        Whether to estimate how many judgments would settle an undecided gate. It takes some seconds to minutes.
-    depth, order, seed, progress, say
-        As in :func:`probeval.evaluate`.
-    options
-        Further options of :func:`probeval.evaluate`: ``qrels``, ``labels``, ``model``, ``pool``, ``target`` and others.
+    Each end of an interval leaves out 1 - level, so that one that excludes 0 is a verdict. With several measures all
+    must pass. The verdict on all queries decides, segments are shown.
 
     Examples
     --------
@@ -83,42 +47,63 @@ def gate(
     >>> print(probeval.gate(new, old, "nDCG@5", qrels=judgments, not_worse=True, rope=0.02).reason)
     system-01 is not worse than system-04 by more than 0.02: nDCG@5 ...
     """
-    measures = [as_metric(one) for one in ([metric] if isinstance(metric, AnyMetric) else metric)]
-    if not measures:
-        raise DataError("no measure was named. Give at least one, such as nDCG@10.")
-    if len(measures) > 1 and str(rope).strip().startswith("users="):
-        raise SatisfactionError("rope users=SHARE is a difference of one measure. Give one measure, or a number.")
-    GateRule(level=level)  # before any work
-    collection = _both(new, baseline, order, progress, say)
-    queries = [str(query) for query in collection.runs.queries]
-    of_queries = None if query_weights is None else as_query_weights(query_weights, queries)
-    parts = {} if segments is None else as_segments(segments, queries)
-    first = evaluate(
-        collection, measures[0], level=level, rope=rope, depth=depth, order=order, seed=seed, say=say, **options
-    )
-    rule = GateRule(level, first.state.judging.rope, not_worse)
-    plain = [first, *(first.by(one, depth=depth) for one in measures[1:])]
-    evaluations = tuple(_weighted(one, of_queries) for one in plain)
-    checks = tuple(_check(one, rule, None, np.ones(len(queries), dtype=bool)) for one in evaluations)
-    base = np.ones(len(queries)) if of_queries is None else of_queries
-    shown = tuple(
-        _check(_weighted(one, base * mask), rule, name, mask)
-        for one in plain
-        for name, mask in parts.items()
-        if (base * mask).any()
-    )
-    found = Gate(evaluations, checks, shown, rule)
-    if parts and not np.any(list(parts.values()), axis=0).all():
-        missing = int((~np.any(list(parts.values()), axis=0)).sum())
-        say(f"{missing} of {len(queries)} queries are in no segment.")
-    if not forecast or found.verdict != "undecided":
-        return found
-    return replace(found, ahead=_forecast(found, seed))
+
+    new: Annotated[Any, About("The run of the new system.", metavar="NEW", argument=True, kind=str)]
+    baseline: Annotated[Any, About("The run of the baseline.", metavar="BASELINE", argument=True, kind=str)]
+    metric: Annotated[
+        AnyMetric | Sequence[AnyMetric],
+        About("A measure such as nDCG@10.", metavar="METRIC", kind=str, many=True),
+    ]
+    _: KW_ONLY
+    level: Annotated[float, About("The probability that a verdict needs.", least=0.51, most=0.9999)] = 0.95
+    not_worse: Annotated[bool, About("Pass a system that is not worse by more than the rope.")] = False
+    query_weights: Annotated[
+        Any, About("A table of queries and weights, such as their traffic.", metavar="FILE", kind=Path)
+    ] = None
+    segments: Annotated[
+        Any, About("A table of queries and segments; each gets a verdict.", metavar="FILE", kind=Path)
+    ] = None
+    forecast: Annotated[
+        bool, About("Whether to estimate how many judgments would settle an undecided gate.", option="")
+    ] = False
+
+    def run(self) -> Gate:
+        """The verdict."""
+        given = [self.metric] if isinstance(self.metric, AnyMetric) else self.metric
+        measures = [as_metric(one) for one in given]
+        if not measures:
+            raise DataError("no measure was named. Give at least one, such as nDCG@10.")
+        if len(measures) > 1 and str(self.rope).strip().startswith("users="):
+            raise SatisfactionError("rope users=SHARE is a difference of one measure. Give one measure, or a number.")
+        GateRule(level=self.level)  # before any work
+        collection = _both(self.new, self.baseline, self.order, self.reporter)
+        queries = [str(query) for query in collection.runs.queries]
+        of_queries = None if self.query_weights is None else as_query_weights(self.query_weights, queries)
+        parts = {} if self.segments is None else as_segments(self.segments, queries)
+        first = part(self, EvaluationInputs, runs=collection, metric=measures[0]).run()
+        rule = GateRule(self.level, first.state.judging.rope, self.not_worse)
+        plain = [first, *(first.by(one, depth=self.depth) for one in measures[1:])]
+        evaluations = tuple(_weighted(one, of_queries) for one in plain)
+        checks = tuple(_check(one, rule, None, np.ones(len(queries), dtype=bool)) for one in evaluations)
+        base = np.ones(len(queries)) if of_queries is None else of_queries
+        shown = tuple(
+            _check(_weighted(one, base * mask), rule, name, mask)
+            for one in plain
+            for name, mask in parts.items()
+            if (base * mask).any()
+        )
+        found = Gate(evaluations, checks, shown, rule)
+        if parts and not np.any(list(parts.values()), axis=0).all():
+            missing = int((~np.any(list(parts.values()), axis=0)).sum())
+            self.reporter.say(f"{missing} of {len(queries)} queries are in no segment.")
+        if not self.forecast or found.verdict != "undecided":
+            return found
+        return replace(found, ahead=_forecast(found, self.seed))
 
 
-def _both(new: Any, baseline: Any, order: str, progress: Progress, say: Note) -> Collection:
+def _both(new: Any, baseline: Any, order: str, reporter: Reporter) -> Collection:
     """The two runs on one pool, under names that differ."""
-    runs = [_one(given, what, order, progress) for given, what in ((new, "NEW"), (baseline, "BASELINE"))]
+    runs = [_one(given, what, order, reporter) for given, what in ((new, "NEW"), (baseline, "BASELINE"))]
     a, b = runs
     names = (a.systems[0], b.systems[0])
     if names[0] == names[1]:
@@ -128,13 +113,13 @@ def _both(new: Any, baseline: Any, order: str, progress: Progress, say: Note) ->
         if missing == set(other.queries):
             raise DataError(f"{names[0]} and {names[1]} have no query in common: {a.queries[0]!r}, {b.queries[0]!r}.")
         if missing:
-            say(f"{name} has no documents for {len(missing)} queries, on which it scores 0.")
+            reporter.say(f"{name} has no documents for {len(missing)} queries, on which it scores 0.")
     first, second = (replace(run, systems=(name,)) for run, name in zip(runs, names, strict=True))
     return Collection("gate", first.on(a.pool.union(b.pool)).joined(second))
 
 
-def _one(given: Any, what: str, order: str, progress: Progress) -> Runs:
-    found = as_collection(given, order=order, progress=progress).runs
+def _one(given: Any, what: str, order: str, reporter: Reporter) -> Runs:
+    found = as_collection(given, order=order, reporter=reporter).runs
     if len(found.systems) != 1:
         where = f" ({given})" if isinstance(given, (str, Path)) else ""
         raise DataError(f"{what}{where} must be one run, got {len(found.systems)} systems.")
@@ -193,3 +178,6 @@ def _forecast(found: Gate, seed: int) -> GateForecastDocument:
             slowest = one
     assert slowest is not None  # the gate is undecided
     return slowest
+
+
+gate = task(GateInputs, "gate")

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 from probeval.api.campaigns import Campaigns, as_campaigns
 from probeval.api.classical import judged_scores
-from probeval.api.inputs import Note, Progress, as_scale, silent
+from probeval.api.evidence import as_scale
 from probeval.campaign_studies import over_campaigns
 from probeval.data import Collection, Scale
 from probeval.errors import MetricError, ReliabilityError, SatisfactionError, did_you_mean
 from probeval.metrics import AnyMetric, Measured, Metric
 from probeval.metrics.mapping import mapping_for
+from probeval.reporting import SILENT, Reporter
 from probeval.scores.evaluate import as_metric
 
 if TYPE_CHECKING:
@@ -43,8 +44,7 @@ def meta_study(
     seed: int = 0,
     jobs: int = 1,
     scheduler: str | None = None,
-    progress: Progress = iter,
-    say: Note = silent,
+    reporter: Reporter = SILENT,
 ) -> MetaStudy:
     """Compare measures, scales of grades and significance tests on finished campaigns.
 
@@ -74,8 +74,8 @@ def meta_study(
         The random seed; the same seed gives the same result, for any number of processes.
     jobs, scheduler
         The number of processes, or the address of a Dask scheduler.
-    progress, say
-        Wraps the pieces of work, one per campaign, measure and scale; receives remarks.
+    reporter
+        Receives progress and remarks.
 
     Examples
     --------
@@ -109,12 +109,12 @@ def meta_study(
                 study_measure, scores, tests=chosen, alphas=levels, splits=splits, samples=samples, level=level,
                 seed=seed, campaign=collection.name, **_users(scores.metric, scores.scale),
             )
-            for scores in _scored(collection, metrics, scales, say)
+            for scores in _scored(collection, metrics, scales, reporter)
         ]  # fmt: skip
 
-    studied = over_campaigns(found, pieces, jobs=jobs, scheduler=scheduler, progress=progress)
+    studied = over_campaigns(found, pieces, jobs=jobs, scheduler=scheduler, reporter=reporter)
     for collection, measures in zip(found, studied, strict=True):
-        _tell(collection.name, measures, say)
+        _tell(collection.name, measures, reporter)
     return MetaStudy(
         campaigns=tuple(MetaCampaign(c.name, tuple(m)) for c, m in zip(found, studied, strict=True)),
         alphas=levels, level=level, splits=splits, samples=samples, seed=seed,
@@ -140,7 +140,7 @@ def _scored(
     collection: Collection,
     metrics: Sequence[AnyMetric] | None,
     scales: Sequence[Scale | str] | None,
-    say: Note,
+    reporter: Reporter,
 ) -> list[Measured]:
     """The scores of a campaign by every measure on every scale; says how many pairs are not judged."""
     found = []
@@ -154,19 +154,19 @@ def _scored(
                 raise MetricError(f"{collection.name}: {error}") from None
     most = max(found, key=lambda scores: scores.pool - scores.judged_pairs)
     if most.judged_pairs < most.pool:
-        say(
+        reporter.say(
             f"{collection.name}: {most.pool - most.judged_pairs:,} of {most.pool:,} pairs are not judged: they count "
             "as not relevant."
         )
     return found
 
 
-def _tell(campaign: str, measures: Sequence[StudiedMeasure], say: Note) -> None:
+def _tell(campaign: str, measures: Sequence[StudiedMeasure], reporter: Reporter) -> None:
     """Say each note once, with the measures that it is about if it is not about all."""
     for note in dict.fromkeys(note for measure in measures for note in measure.notes):
         about = [m for m in measures if note in m.notes]
         named = "" if len(about) == len(measures) else f", {', '.join(f'{m.metric} on {m.scale}' for m in about)}"
-        say(f"{campaign}{named}: {note}")
+        reporter.say(f"{campaign}{named}: {note}")
 
 
 def _users(metric: Metric, scale: Scale) -> dict[str, float]:

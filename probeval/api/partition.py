@@ -10,7 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from probeval.api.inputs import Progress, are_paths, as_collection, teams_beside, with_teams
+from probeval.api.evidence import as_collection, teams_beside, with_teams
 from probeval.data import (
     Collection,
     LabelTable,
@@ -18,10 +18,10 @@ from probeval.data import (
     Runs,
     as_judgments,
     open_partitions,
-    read_judgments,
     split,
     write_partitions,
 )
+from probeval.data.collection import are_paths
 from probeval.data.evidence import labels_from_table
 from probeval.data.files import run_files
 from probeval.data.formats import find_format
@@ -30,6 +30,7 @@ from probeval.data.partitioning import split_judgments, split_labels
 from probeval.data.partitions import PathName
 from probeval.data.spread import spread_labels, spread_runs
 from probeval.errors import DataError
+from probeval.reporting import SILENT, Reporter
 
 __all__ = ["partition"]
 
@@ -47,7 +48,7 @@ def partition(
     teams: Any = None,
     order: str = "trec_eval",
     depth: int | None = None,
-    progress: Progress = iter,
+    reporter: Reporter = SILENT,
 ) -> Partitions:
     """Write runs, judgments and labels as a campaign in partitions.
 
@@ -65,8 +66,8 @@ def partition(
         The number of partitions; by default one per 500,000 retrieved documents.
     depth
         Keep only this many ranks.
-    progress
-        Wraps the run files while they are read.
+    reporter
+        Receives progress and remarks.
 
     Examples
     --------
@@ -79,10 +80,10 @@ def partition(
     paths = [runs] if isinstance(runs, (str, PathLike)) else runs
     files = run_files(paths) if are_paths(runs) else []
     if files and all(_is_trec(file) for file in files):
-        parts = _streamed(files, Path(folder), n, qrels=qrels, labels=labels, order=order, progress=progress)
+        parts = _streamed(files, Path(folder), n, qrels=qrels, labels=labels, order=order, reporter=reporter)
         teams = teams_beside(paths) if teams is None else teams
     else:
-        parts = _whole(runs, n, qrels=qrels, labels=labels, order=order, progress=progress)
+        parts = _whole(runs, n, qrels=qrels, labels=labels, order=order, reporter=reporter)
     if depth is not None:
         parts = (replace(part, runs=part.runs.top(depth)) for part in parts)
     if teams is not None:
@@ -104,16 +105,16 @@ def _whole(runs: Any, n: int | None, **given: Any) -> Iterator[Collection]:
 
 
 def _streamed(
-    files: Sequence[Path], folder: Path, n: int | None, *, qrels: Any, labels: Any, order: str, progress: Progress
+    files: Sequence[Path], folder: Path, n: int | None, *, qrels: Any, labels: Any, order: str, reporter: Reporter
 ) -> Iterator[Collection]:
     """The parts of a campaign of TREC runs, which are never in memory as a whole."""
     judgments = None
     if qrels is not None:
-        judgments = read_judgments(qrels) if isinstance(qrels, (str, PathLike)) else as_judgments(qrels)
+        judgments = as_judgments(qrels)
     tables = list(labels) if isinstance(labels, (list, tuple)) else [] if labels is None else [labels]
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}-rows.", dir=folder.parent) as name:
         home = Path(name)
-        runs = spread_runs(files, n, home, rows=ROWS, order=order, progress=progress)
+        runs = spread_runs(files, n, home, rows=ROWS, order=order, reporter=reporter)
         sources = [_label_parts(table, runs.starts, home / f"labels-{k}") for k, table in enumerate(tables)]
         judged = repeat(None) if judgments is None else split_judgments(judgments, runs.starts)
         outside = {what for what, given in (("judgments", qrels), ("labels", labels)) if given is not None}

@@ -3,105 +3,102 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
-from probeval.api.estimates import Expect, plan_estimate, unannounced
-from probeval.api.inputs import (
-    Note,
-    Progress,
-    as_collection,
-    as_scale,
-    note_ideal,
-    note_outside,
-    note_texts,
-    select_model,
-    silent,
-)
+from probeval.api.estimates import plan_estimate
+from probeval.api.evidence import Evidence, as_scale, note_ideal, note_outside, note_texts, select_model
+from probeval.api.settings import MEASURE, Jobs, Mapping, Rope, Scoring, WorkOnParts
 from probeval.api.users import as_rope
-from probeval.data import Scale
-from probeval.data.scale import Gain
+from probeval.data import with_reference
 from probeval.metrics import AnyMetric
-from probeval.relevance import Card
-from probeval.relevance.models.base import Predicts
+from probeval.records import About, parse_counts, task
 from probeval.scores.evaluate import as_metric
 from probeval.selection import labels_used
 
 if TYPE_CHECKING:
-    from probeval.simulation import Plan, Prices
+    from probeval.simulation import Plan
 
-__all__ = ["plan"]
+__all__ = ["PlanInputs", "plan"]
 
 
-def plan(
-    runs: Any,
-    metric: AnyMetric,
-    target: str | dict[str, float] = "confidence=.95",
-    *,
-    qrels: Any = None,
-    queries: Sequence[int] | None = None,
-    depths: Sequence[int] | None = None,
-    assessors: Sequence[int] = (1,),
-    disagreement: float = 0.0,
-    difference: float = 0.05,
-    rope: float | str = 0.0,
-    mapping: str | None = None,
-    prices: Prices | None = None,
-    metadata: Any = None,
-    labels: Any = None,
-    observers: Any = None,
-    docs: Any = None,
-    model: str | Card | Predicts | None = None,
-    scale: Scale | str | None = None,
-    gain: Gain | None = None,
-    order: str = "trec_eval",
-    jobs: int = 1,
-    scheduler: str | None = None,
-    seed: int = 0,
-    progress: Progress = iter,
-    say: Note = silent,
-    expect: Expect = unannounced,
-) -> Plan:
+@dataclass(frozen=True, eq=False, repr=False)
+class PlanInputs(WorkOnParts, Scoring, Evidence):
     """Forecast how many judgments a target takes, for every mix of queries, depth, assessors and labels.
 
-    Parameters
-    ----------
-    runs, qrels, metadata, labels, observers, docs, order
-        Runs, and the judgments of a pilot, if any: see :func:`probeval.as_collection`.
-    metric, model, scale, gain
-        As in :func:`probeval.evaluate`.
-    target
-        Targets that must all hold, such as ``confidence=.95,erho2=.9``: see :data:`probeval.simulation.TARGETS`.
-    queries, depths, assessors, disagreement, difference, prices
-        The options to consider, and what they cost: see :func:`probeval.simulation.plan`.
-    rope, mapping
-        The largest difference that does not matter, as in :func:`probeval.evaluate`.
-    jobs, scheduler, seed, progress, say, expect
-        The number of processes, or the address of a Dask scheduler; same seed, same plan; wraps the trajectories;
-        receives remarks; receives an estimate of the time.
+    The judgments, if any, are those of a pilot.
     """
-    from probeval.simulation import plan as make_plan
-    from probeval.simulation.forecast import PATHS
 
-    collection = as_collection(
-        runs, qrels=qrels, metadata=metadata, labels=labels, observers=observers, docs=docs, scale=as_scale(scale),
-        order=order,
-    )  # fmt: skip
-    choice = select_model(collection, model, scale=scale, gain=gain, say=say)
-    deep = max(depths) if depths else as_metric(metric).cutoff or collection.runs.depth
-    note_texts(collection, docs, depth=deep, model=choice.model, say=say)
-    note_ideal(collection, metric, choice.scale, depth=deep, say=say)
-    note_outside(collection, say)
-    for sentence in labels_used(collection, depth=deep, scale=choice.scale, model=choice.model).sentences():
-        say(sentence)
-    expect(
-        plan_estimate(
-            collection, queries=queries or [len(collection.runs.queries)], depths=depths or [deep],
-            options=len(assessors) * (1 + (collection.labels is not None)), paths=PATHS, jobs=jobs,
+    metric: Annotated[AnyMetric, MEASURE]
+    target: Annotated[
+        str | dict[str, float],
+        About("confidence= halfwidth= erho2= phi= power=; all must hold.", metavar="TARGETS", kind=str),
+    ] = "confidence=.95"
+    _: KW_ONLY
+    queries: Annotated[
+        Sequence[int] | None,
+        About("Numbers of queries; default: that of the runs.", metavar="N,N,..", kind=str, parse=parse_counts),
+    ] = None
+    depths: Annotated[
+        Sequence[int] | None,
+        About("Depths of the pool; default: that of the metric.", metavar="K,K,..", kind=str, parse=parse_counts),
+    ] = None
+    assessors: Annotated[
+        Sequence[int],
+        About("Numbers of assessors per pair.", metavar="N,N,..", kind=str, parse=parse_counts, default="1"),
+    ] = (1,)
+    disagreement: Annotated[float, About("The probability that an assessor's grade is wrong.")] = 0.0
+    difference: Annotated[float, About("The difference between two systems, for power.")] = 0.05
+    rope: Rope = 0.0
+    mapping: Mapping = None
+    prices: Annotated[
+        Any, About("What judgments, queries and labels cost: see :class:`probeval.simulation.Prices`.", option="")
+    ] = None
+    jobs: Jobs = 1
+
+    def run(self) -> Plan:
+        """The plan."""
+        from probeval.simulation import plan as make_plan
+        from probeval.simulation.forecast import PATHS
+
+        reporter = self.reporter
+        collection = self.collection(self.runs, scale=as_scale(self.scale), reporter=reporter)
+        choice = select_model(collection, self.model, scale=self.scale, gain=self.gain, reporter=reporter)
+        deep = max(self.depths) if self.depths else as_metric(self.metric).cutoff or collection.runs.depth
+        note_texts(collection, self.docs, depth=deep, model=choice.model, reporter=reporter)
+        note_ideal(collection, self.metric, choice.scale, depth=deep, reporter=reporter)
+        note_outside(collection, reporter)
+        collection = with_reference(collection, self.reference)
+        for sentence in labels_used(collection, depth=deep, scale=choice.scale, model=choice.model).sentences():
+            reporter.say(sentence)
+        reporter.expect(
+            plan_estimate(
+                collection,
+                queries=self.queries or [len(collection.runs.queries)],
+                depths=self.depths or [deep],
+                options=len(self.assessors) * (1 + (collection.labels is not None)),
+                paths=PATHS,
+                jobs=self.jobs,
+            )
         )
-    )  # fmt: skip
-    return make_plan(
-        collection, choice.model, metric=metric, targets=target, scale=choice.scale, queries=queries, depths=depths,
-        assessors=assessors, disagreement=disagreement, difference=difference, prices=prices, n_jobs=jobs,
-        scheduler=scheduler, seed=seed, rope=as_rope(rope, metric, choice.scale, mapping=mapping, say=say),
-        progress=progress,
-    )  # fmt: skip
+        return make_plan(
+            collection,
+            choice.model,
+            metric=self.metric,
+            targets=self.target,
+            scale=choice.scale,
+            queries=self.queries,
+            depths=self.depths,
+            assessors=self.assessors,
+            disagreement=self.disagreement,
+            difference=self.difference,
+            prices=self.prices,
+            n_jobs=self.jobs,
+            scheduler=self.scheduler,
+            seed=self.seed,
+            rope=as_rope(self.rope, self.metric, choice.scale, mapping=self.mapping, reporter=reporter),
+            reporter=reporter,
+        )
+
+
+plan = task(PlanInputs, "plan")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from probeval.api.campaigns import Campaigns, as_campaigns
-from probeval.api.inputs import Note, Progress, as_scale, collect_notes, silent
+from probeval.api.evidence import Remarks, as_scale
 from probeval.campaign_studies import over_campaigns
 from probeval.data import Collection, Scale, read_runs
 from probeval.data.runs import ContradictionReport
@@ -31,6 +31,7 @@ from probeval.pools import (
 from probeval.pools.cuts import default_depths
 from probeval.pools.study import PoolDescription
 from probeval.reliability.paired import SAMPLES
+from probeval.reporting import SILENT, Reporter
 from probeval.scores.evaluate import as_metric
 
 __all__ = ["METRICS", "pool_study"]
@@ -56,9 +57,7 @@ def pool_study(
     seed: int = 0,
     jobs: int = 1,
     scheduler: str | None = None,
-    progress: Progress = iter,
-    track: Progress = iter,
-    say: Note = silent,
+    reporter: Reporter = SILENT,
 ) -> PoolStudy:
     """Cut the judgments of finished campaigns, and compare tests and scores with those by the whole pool.
 
@@ -96,8 +95,8 @@ def pool_study(
         The random seed, of shares and of resamples; the same seed gives the same result.
     jobs, scheduler
         The number of processes, or the address of a Dask scheduler.
-    progress, track, say
-        Wraps the run files while they are read, and the pieces of work; receives remarks.
+    reporter
+        Receives progress and remarks.
 
     Examples
     --------
@@ -118,14 +117,14 @@ def pool_study(
     )
     named: Any = metrics if isinstance(metrics, (list, tuple)) else [metrics]
     measures = list(dict.fromkeys(as_metric(metric) for metric in named))
-    notes, note = collect_notes(say)
+    remarks = Remarks(reporter)
     given = [campaigns] if isinstance(campaigns, (Collection, str, PathLike)) else list(campaigns)
-    collections = as_campaigns(given, progress=progress)
+    collections = as_campaigns(given, reporter=reporter)
     grades = as_scale(scale)
     planned: dict[str, tuple[ReferencePool, list[Cut]]] = {}
     for collection in collections:
         pool = choose_pool(collection, depth=max(depths) if depths else None, scale=grades, every_system=every_system)
-        _note_pool(collection, pool, note, every_system=every_system)
+        _note_pool(collection, pool, remarks, every_system=every_system)
         wanted = depths or (() if shares or leave_team_out else default_depths(pool.depth))
         cuts = [*depth_cuts(pool, wanted), *share_cuts(pool, shares, seed=seed)]
         planned[collection.name] = pool, [*cuts, *(team_cuts(pool) if leave_team_out else [])]
@@ -138,18 +137,20 @@ def pool_study(
             *(partial(compare_pools, pool, cuts, metric, options) for metric in measures),
         ]
 
-    found = over_campaigns(collections, pieces, jobs=jobs, scheduler=scheduler, progress=track)
+    found = over_campaigns(
+        collections, pieces, jobs=jobs, scheduler=scheduler, reporter=reporter, title="Cutting pools"
+    )
     parts = [CampaignPool.of(c.name, part[0], part[1:]) for c, part in zip(collections, found, strict=True)]
-    return PoolStudy(tuple(parts), options, tuple(notes))
+    return PoolStudy(tuple(parts), options, tuple(remarks.notes))
 
 
-def _note_pool(collection: Collection, pool: ReferencePool, note: Note, *, every_system: bool) -> None:
+def _note_pool(collection: Collection, pool: ReferencePool, reporter: Reporter, *, every_system: bool) -> None:
     """Report what the reference leaves out."""
     left = len(collection.runs.queries) - len(pool.runs.queries)
     if left:
-        note(f"{pool.campaign}: {left} queries of the runs have no judgment and are left out.")
+        reporter.say(f"{pool.campaign}: {left} queries of the runs have no judgment and are left out.")
     if not pool.deep and not every_system:
-        note(
+        reporter.say(
             f"{pool.campaign}: fewer than two systems are judged to depth {pool.depth} on every query, so all count, "
             "and the reference itself has unjudged documents. A lower --depth has more complete judgments."
         )

@@ -3,39 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Annotated, Any
 
 import pandas as pd
 
 from probeval.api.classical import judged_scores, required_judgments
 from probeval.api.documents import LaterDocument, NeededPair, ReuseDocument
-from probeval.api.inputs import (
-    Note,
-    Progress,
+from probeval.api.evidence import (
+    Evidence,
+    Remarks,
     as_collection,
     as_scale,
-    collect_notes,
     note_ideal,
     note_texts,
     select_model,
-    silent,
     unanswered,
 )
-from probeval.data import Collection, Scale
-from probeval.data.scale import Gain
+from probeval.api.settings import MEASURE, Level, Scoring, Work
+from probeval.data import Collection, Scale, with_reference
 from probeval.display import Shown, View
 from probeval.errors import DataError, ModelError, did_you_mean
 from probeval.metrics import AnyMetric
-from probeval.relevance import Card, Choice
-from probeval.relevance.models.base import Predicts
+from probeval.records import About, task
+from probeval.relevance import Choice
+from probeval.reporting import Reporter
 from probeval.schema import records
 from probeval.scores.evaluate import as_metric
 from probeval.selection import Judging, LaterSystem, ModelScore, judge_later, measure_later
 from probeval.simulation import ReuseStudy, leave_teams_out, restrict
 from probeval.ties import TIE
 
-__all__ = ["Reuse", "reuse", "reuse_study"]
+__all__ = ["Reuse", "ReuseInputs", "ReuseStudyInputs", "reuse", "reuse_study"]
+
+PoolDepth = Annotated[
+    int | None,
+    About("The depth of the pool that systems contributed to; default: the measure's cutoff.", least=1),
+]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -200,150 +204,14 @@ class Reuse(Shown):
         return lines
 
 
-def reuse(
-    runs: Any,
-    later: Any,
-    metric: AnyMetric,
-    *,
-    qrels: Any = None,
-    labels: Any = None,
-    observers: Any = None,
-    metadata: Any = None,
-    docs: Any = None,
-    model: str | Card | Predicts | None = None,
-    scale: Scale | str | None = None,
-    gain: Gain | None = None,
-    depth: int | None = None,
-    together: bool = False,
-    level: float = 0.95,
-    order: str = "trec_eval",
-    seed: int = 0,
-    progress: Progress = iter,
-    track: Progress = iter,
-    say: Note = silent,
-) -> Reuse:
-    """Evaluate systems that arrive after the judging of a campaign, with its judgments.
-
-    The lists of a later system join the pool, and the judgments stay. Each later system joins alone, as it would in
-    life, so that a score depends on no other newcomer; ``together`` is for systems that arrive as a group.
-
-    Parameters
-    ----------
-    runs, qrels, labels, observers, metadata, docs, order
-        The campaign: see :func:`probeval.as_collection`. Only queries with judgments count.
-    later
-        The later systems: anything that ``runs`` can be.
-    metric
-        The measure, such as ``DCG@10``.
-    model, scale, gain
-        The relevance model and the grades: see :func:`probeval.api.select_model`; ``"none"`` for classical scores
-        alone.
-    depth
-        The depth of the pool; by default the measure's cutoff, or the whole runs.
-    together
-        Whether all later systems join the campaign at once.
-    level
-        The probability of intervals.
-    seed
-        The random seed; the same seed gives the same result.
-    progress, track, say
-        Wraps the run files while they are read, and the later systems; receives remarks while the work goes on.
-
-    Examples
-    --------
-    >>> import numpy as np, probeval
-    >>> campaign = probeval.synthetic_campaign(np.random.default_rng(1), systems=5, queries=6, depth=5)
-    >>> first, late = campaign.runs.select(campaign.runs.systems[:4]), campaign.runs.select(campaign.runs.systems[4:])
-    >>> probeval.reuse(first, late, "DCG@5", qrels=campaign.judgments)
-    <Reuse: DCG@5 of 1 later system, with the judgments of 4 systems>
-    """
-    measured, grades = as_metric(metric), as_scale(scale)
-    notes, note = collect_notes(say)
-    campaign = as_collection(runs, order=order, progress=progress)
-    new = as_collection(later, order=order, progress=progress).runs
-    _check_names(campaign, new.systems)
-    whole = as_collection(
-        replace(campaign, runs=campaign.runs.joined(new)),
-        qrels=qrels,
-        labels=labels,
-        observers=observers,
-        metadata=metadata,
-        docs=docs,
-        scale=grades,
-    )
-    choice, exact = _choose(whole, model, grades, gain, note)
-    whole = _on_judged_queries(whole, note)
-    first, deep = campaign.runs.systems, depth or measured.cutoff or whole.runs.depth
-    _note_answers(whole, new.systems, note)
-    note_ideal(replace(whole, runs=whole.runs.select(first)), measured, exact, depth=deep, say=note)
-    if choice is not None:
-        note_texts(whole, docs, depth=deep, model=choice.model, say=note)
-    groups = [new.systems] if together else [(system,) for system in new.systems]
-    found: list[LaterSystem] = []
-    for group in track(groups):
-        joined = replace(whole, runs=whole.runs.select([*first, *group]))
-        classical = measure_later(judged_scores(joined, measured, scale=exact, depth=deep), first, group)
-        by_model: Sequence[ModelScore | None] = [None] * len(group)
-        if choice is not None:
-            judging = Judging.of(joined, choice.model, measured, scale=exact, depth=deep, seed=seed)
-            by_model = judge_later(judging.begin(), first, group, level=level)
-        found += [LaterSystem(*parts) for parts in zip(group, classical, by_model, strict=True)]
-    return Reuse(
-        metric=str(measured),
-        depth=deep,
-        model="none" if choice is None else choice.name,
-        first=first,
-        later=tuple(found),
-        together=together,
-        level=level,
-        notes=tuple(notes),
-    )
-
-
-def reuse_study(
-    runs: Any,
-    metric: AnyMetric,
-    *,
-    qrels: Any = None,
-    labels: Any = None,
-    observers: Any = None,
-    metadata: Any = None,
-    docs: Any = None,
-    model: str | Card | Predicts | None = None,
-    scale: Scale | str | None = None,
-    gain: Gain | None = None,
-    depth: int | None = None,
-    level: float = 0.95,
-    order: str = "trec_eval",
-    seed: int = 0,
-    progress: Progress = iter,
-    track: Progress = iter,
-    say: Note = silent,
-) -> ReuseStudy:
-    """How well the judgments of a campaign would serve later systems: each team is left out in turn.
+@dataclass(frozen=True, eq=False, repr=False)
+class ReuseStudyInputs(Work, Scoring, Evidence):
+    """Say how well the judgments of a campaign would serve later systems: each team is left out in turn.
 
     The judgments that only a team contributed are taken away, and its systems are evaluated as if they had come later:
-    with unjudged documents as not relevant, and by the model.
-
-    Parameters
-    ----------
-    runs, qrels, labels, observers, metadata, docs, order
-        A finished campaign: see :func:`probeval.as_collection`. Only queries with judgments count. Without teams
-        (``systems.tsv``) each system is its own.
-    metric
-        The measure, such as ``DCG@10``.
-    model, scale, gain
-        The relevance model and the grades: see :func:`probeval.api.select_model`; ``"none"`` for the classical route
-        alone, which takes seconds.
-    depth
-        The depth of the pool: a pair is contributed by the teams that have it in their top ``depth``. By default the
-        measure's cutoff, or the whole runs.
-    level
-        The probability of intervals.
-    seed
-        The random seed; the same seed gives the same result.
-    progress, track, say
-        Wraps the run files while they are read, and the teams; receives remarks while the work goes on.
+    with unjudged documents as not relevant, and by the model. A pair is contributed by the teams that have it in their
+    top ``depth``. Only queries with judgments count; without teams each system is its own. The model ``"none"`` is the
+    classical route alone, which takes seconds.
 
     Examples
     --------
@@ -353,37 +221,98 @@ def reuse_study(
     >>> study.routes()[["route", "accuracy"]].round(3).values.tolist()
     [['classical', 0.778]]
     """
-    measured, grades = as_metric(metric), as_scale(scale)
-    collection = as_collection(
-        runs,
-        qrels=qrels,
-        labels=labels,
-        observers=observers,
-        metadata=metadata,
-        docs=docs,
-        scale=grades,
-        order=order,
-        progress=progress,
-    )
-    choice, exact = _choose(collection, model, grades, gain, say)
-    collection = _on_judged_queries(collection, say)
-    pooled = depth or measured.cutoff or collection.runs.depth
-    note_ideal(collection, measured, exact, depth=pooled, say=say)
-    state = None
-    if choice is not None:
-        deep = measured.cutoff or pooled
-        note_texts(collection, docs, depth=deep, model=choice.model, say=say)
-        state = Judging.of(collection, choice.model, measured, scale=exact, depth=deep, seed=seed).begin()
-    return leave_teams_out(
-        collection,
-        measured,
-        scale=exact,
-        depth=pooled,
-        state=state,
-        model="none" if choice is None else choice.name,
-        level=level,
-        progress=track,
-    )
+
+    metric: Annotated[AnyMetric, MEASURE]
+    _: KW_ONLY
+    depth: PoolDepth = None
+    level: Level = 0.95
+
+    def run(self) -> ReuseStudy:
+        """The study."""
+        self.refuse("reuse")
+        measured, scale, reporter = as_metric(self.metric), as_scale(self.scale), self.reporter
+        collection = self.collection(self.runs, scale=scale, reporter=reporter)
+        choice, exact = _choose(collection, self, reporter)
+        collection = _on_judged_queries(with_reference(collection, self.reference), reporter)
+        pooled = self.depth or measured.cutoff or collection.runs.depth
+        note_ideal(collection, measured, exact, depth=pooled, reporter=reporter)
+        state = None
+        if choice is not None:
+            deep = measured.cutoff or pooled
+            note_texts(collection, self.docs, depth=deep, model=choice.model, reporter=reporter)
+            state = Judging.of(collection, choice.model, measured, scale=exact, depth=deep, seed=self.seed).begin()
+        return leave_teams_out(
+            collection,
+            measured,
+            scale=exact,
+            depth=pooled,
+            state=state,
+            model="none" if choice is None else choice.name,
+            level=self.level,
+            reporter=reporter,
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ReuseInputs(Work, Scoring, Evidence):
+    """Evaluate systems that arrive after the judging of a campaign, with its judgments.
+
+    The lists of a later system join the pool, and the judgments stay. Each later system joins alone, as it would in
+    life, so that a score depends on no other newcomer; ``together`` is for systems that arrive as a group. Only queries
+    with judgments count. The model ``"none"`` gives classical scores alone.
+
+    Examples
+    --------
+    >>> import numpy as np, probeval
+    >>> campaign = probeval.synthetic_campaign(np.random.default_rng(1), systems=5, queries=6, depth=5)
+    >>> first, late = campaign.runs.select(campaign.runs.systems[:4]), campaign.runs.select(campaign.runs.systems[4:])
+    >>> probeval.reuse(first, late, "DCG@5", qrels=campaign.judgments)
+    <Reuse: DCG@5 of 1 later system, with the judgments of 4 systems>
+    """
+
+    later: Annotated[Any, About("The later systems: anything that runs can be.")]
+    metric: Annotated[AnyMetric, MEASURE]
+    _: KW_ONLY
+    together: Annotated[bool, About("The later systems arrived as a group: all join the campaign at once.")] = False
+    depth: PoolDepth = None
+    level: Level = 0.95
+
+    def run(self) -> Reuse:
+        """The later systems."""
+        self.refuse("reuse")
+        measured, remarks = as_metric(self.metric), Remarks(self.reporter)
+        campaign = as_collection(self.runs, order=self.order, reporter=self.reporter)
+        new = as_collection(self.later, order=self.order, reporter=self.reporter).runs
+        _check_names(campaign, new.systems)
+        both = replace(campaign, runs=campaign.runs.joined(new))
+        whole = self.collection(both, scale=as_scale(self.scale), reporter=self.reporter)
+        choice, exact = _choose(whole, self, remarks)
+        whole = _on_judged_queries(with_reference(whole, self.reference), remarks)
+        first, deep = campaign.runs.systems, self.depth or measured.cutoff or whole.runs.depth
+        _note_answers(whole, new.systems, remarks)
+        note_ideal(replace(whole, runs=whole.runs.select(first)), measured, exact, depth=deep, reporter=remarks)
+        if choice is not None:
+            note_texts(whole, self.docs, depth=deep, model=choice.model, reporter=remarks)
+        groups = [new.systems] if self.together else [(system,) for system in new.systems]
+        found: list[LaterSystem] = []
+        for group in self.reporter.track(groups, "Later systems"):
+            joined = replace(whole, runs=whole.runs.select([*first, *group]))
+            classical = measure_later(judged_scores(joined, measured, scale=exact, depth=deep), first, group)
+            by_model: Sequence[ModelScore | None] = [None] * len(group)
+            if choice is not None:
+                judging = Judging.of(joined, choice.model, measured, scale=exact, depth=deep, seed=self.seed)
+                by_model = judge_later(judging.begin(), first, group, level=self.level)
+            found += [LaterSystem(*parts) for parts in zip(group, classical, by_model, strict=True)]
+        return Reuse(
+            metric=str(measured),
+            depth=deep,
+            model="none" if choice is None else choice.name,
+            first=first,
+            later=tuple(found),
+            together=self.together,
+            level=self.level,
+            notes=tuple(remarks.notes),
+        )
 
 
 def _meaning_of_needed(target: float) -> str:
@@ -403,18 +332,17 @@ def _check_names(campaign: Collection, later: Sequence[str]) -> None:
         raise DataError(f"System {both!r} is among the first systems and among the later ones. Rename it or drop it.")
 
 
-def _choose(
-    collection: Collection, model: str | Card | Predicts | None, scale: Scale | None, gain: Gain | None, say: Note
-) -> tuple[Choice | None, Scale]:
+def _choose(collection: Collection, given: Scoring, reporter: Reporter) -> tuple[Choice | None, Scale]:
     """The model, None for classical scores alone, and the scale of the grades."""
+    scale = as_scale(given.scale)
     grades = required_judgments(collection).scale(scale)
-    if model == "none":
-        return None, grades if gain is None else grades.with_gain(gain)
-    choice = select_model(collection, model, scale=scale, gain=gain, say=say)
+    if given.model == "none":
+        return None, grades if given.gain is None else grades.with_gain(given.gain)
+    choice = select_model(collection, given.model, scale=scale, gain=given.gain, reporter=reporter)
     return choice, choice.scale
 
 
-def _on_judged_queries(collection: Collection, say: Note) -> Collection:
+def _on_judged_queries(collection: Collection, reporter: Reporter) -> Collection:
     """The collection on the queries that have judgments."""
     judgments = required_judgments(collection)
     judged = set(judgments.pool.queries[judgments.pool.query[judgments.pair]])
@@ -426,13 +354,15 @@ def _on_judged_queries(collection: Collection, say: Note) -> Collection:
             f"{judgments.pool.queries[0]!r} and others."
         )
     if len(kept) < len(collection.runs.queries):
-        say(f"{len(collection.runs.queries) - len(kept)} queries of the runs have no judgment and are left out.")
+        reporter.say(
+            f"{len(collection.runs.queries) - len(kept)} queries of the runs have no judgment and are left out."
+        )
     if missing:
-        say(f"{len(missing)} judged queries are answered by no run and are left out.")
+        reporter.say(f"{len(missing)} judged queries are answered by no run and are left out.")
     return restrict(collection, kept)
 
 
-def _note_answers(collection: Collection, later: Sequence[str], say: Note) -> None:
+def _note_answers(collection: Collection, later: Sequence[str], reporter: Reporter) -> None:
     """Report later systems that lack an answer to some queries."""
     runs = collection.runs
     for system in later:
@@ -440,4 +370,8 @@ def _note_answers(collection: Collection, later: Sequence[str], say: Note) -> No
         if not answered:
             raise DataError(f"System {system!r} answers none of the judged queries of the campaign.")
         if answered < len(runs.queries):
-            say(f"{system} answers {answered} of {len(runs.queries)} queries: it scores 0 on the others.")
+            reporter.say(f"{system} answers {answered} of {len(runs.queries)} queries: it scores 0 on the others.")
+
+
+reuse = task(ReuseInputs, "reuse")
+reuse_study = task(ReuseStudyInputs, "reuse_study")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from probeval.api.classical import judged_scores, required_judgments
-from probeval.api.inputs import Note, Progress, as_collection, as_scale, select_model, silent
+from probeval.api.evidence import as_collection, as_scale, select_model
 from probeval.data import Collection, Scale
 from probeval.data.files import suffix
 from probeval.data.scale import Gain
@@ -20,6 +20,7 @@ from probeval.errors import ModelError, ProbevalWarning, ReliabilityError
 from probeval.metrics import AnyMetric, Metric
 from probeval.relevance import Card
 from probeval.relevance.models.base import Predicts
+from probeval.reporting import SILENT, Reporter
 from probeval.scores import score_collection
 from probeval.scores.evaluate import as_metric
 from probeval.streams import stream
@@ -146,8 +147,7 @@ def study_scores(
     order: str = "trec_eval",
     draws: int = 1000,
     seed: int = 0,
-    progress: Progress = iter,
-    say: Note = silent,
+    reporter: Reporter = SILENT,
 ) -> StudyScores:
     """Scores for a study of reliability: from a table, by the judgments alone, or as joint draws by a model.
 
@@ -163,7 +163,7 @@ def study_scores(
         ``"none"``: unjudged documents count as not relevant. Else the relevance model for them.
     design, components
         The facets, such as ``s x q``; and a pattern that splits system names into components.
-    draws, seed, progress, say
+    draws, seed, reporter
         As in :func:`probeval.evaluate`.
     """
     from probeval.reliability import Design, Observed, observe, read_scores
@@ -179,13 +179,13 @@ def study_scores(
     else:
         collection = as_collection(
             source, qrels=qrels, metadata=metadata, labels=labels, observers=observers, scale=as_scale(scale),
-            order=order, progress=progress,
+            order=order, reporter=reporter,
         )  # fmt: skip
         measure_ = as_metric(metric)
         if model == "none":
             given = _judged(collection, measure_, facets, as_scale(scale), gain, depth)
         else:
-            given = _modelled(collection, measure_, facets, model, scale, gain, depth, draws, seed, say)
+            given = _modelled(collection, measure_, facets, model, scale, gain, depth, draws, seed, reporter)
     return given if components is None else StudyScores(given.scores.split_systems(components), given.pool)
 
 
@@ -232,17 +232,17 @@ def _modelled(
     depth: int | None,
     draws: int,
     seed: int,
-    say: Note,
+    reporter: Reporter,
 ) -> StudyScores:
     """Joint draws of the scores, with a model for unjudged documents."""
     from probeval.reliability import observe
 
     if "assessor" in design.conditions:
         raise ModelError("A model predicts relevance, not assessors: use the design 's x q', or no model.")
-    choice = select_model(collection, model, scale=scale, gain=gain, say=say)
+    choice = select_model(collection, model, scale=scale, gain=gain, reporter=reporter)
     (scores,) = score_collection(
         choice.model, collection, [metric], depth=depth, scale=choice.scale, seed=seed, method="draws",
         per_query=True, n=draws,
     )  # fmt: skip
-    say(f"{metric}: {scores.judged:,} of {scores.pool:,} pairs judged, {draws:,} joint draws.")
+    reporter.say(f"{metric}: {scores.judged:,} of {scores.pool:,} pairs judged, {draws:,} joint draws.")
     return StudyScores(observe(scores), scores.pool / len(scores.queries))

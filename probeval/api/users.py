@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from probeval.api.inputs import Note, silent
 from probeval.data import Scale
 from probeval.errors import SatisfactionError
 from probeval.metrics import AnyMetric, Metric, PSat, PSucc
 from probeval.metrics.users_file import is_users_file
+from probeval.reporting import SILENT, Reporter
 from probeval.scores.evaluate import as_metric
 from probeval.selection import Goal
 
@@ -71,7 +71,7 @@ def as_rope(
     scale: Scale | None = None,
     *,
     mapping: str | None = None,
-    say: Note = silent,
+    reporter: Reporter = SILENT,
 ) -> float:
     """The region of practical equivalence: the size up to which differences count as ties.
 
@@ -84,20 +84,19 @@ def as_rope(
         The measure and the scale of the grades, whose published agreement is used; None for a table of scores.
     mapping
         The name of a published agreement, or a file of users, in place of that of the measure.
-    say
+    reporter
         Receives the difference that users notice, and whose users these are.
 
     Examples
     --------
     >>> as_rope("0.02")
     0.02
-    >>> as_rope("users=.5", "CG@5", Scale.parse("fine"), say=print)  # doctest: +ELLIPSIS
-    Half of the users notice a difference of 0.3 (CGl@5/fine; Urbano and others 2012, music similarity, the...
+    >>> as_rope("users=.5", "CG@5", Scale.parse("fine"))
     0.3
     """
     from probeval.satisfaction import agreement_for, load_agreement, published_agreements
 
-    text = str(rope).strip()
+    text = f"{rope:g}" if isinstance(rope, float) else str(rope).strip()
     of_users = text.startswith("users=")
     try:
         size = float(text.removeprefix("users="))
@@ -120,5 +119,5 @@ def as_rope(
             f"rope {text}: no preferences of users are published for {of}. Borrow some with --mapping (mapping=): "
             f"{', '.join(published_agreements())}; the published ones are of lists of 5 music clips."
         )
-    say(found.noticeable_in_words(size))
+    reporter.say(found.noticeable_in_words(size))
     return found.noticeable(size)

@@ -11,7 +11,7 @@ import typer
 
 from probeval.characters import printable
 from probeval.cli.campaign_documents import ContestedDocument, DisagreementDocument, DisagreementsDocument
-from probeval.cli.options import Format, OutputFormat, Quiet, Seed
+from probeval.cli.options import Format, OutputFormat, Quiet
 from probeval.cli.output import Talk, echo, write, write_table
 from probeval.cli.stores import By, DocId, Grade, Name, QueryId, StorePlace, Token, event_row, opened_campaign
 from probeval.data import read_texts
@@ -45,7 +45,6 @@ def adjudicate(
     token: Token = None,
     name: Name = None,
     output_format: Format = OutputFormat.table,
-    seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
     """Settle the grade of a pair, or which of two documents is better; without QUERY list the disagreements.
@@ -57,7 +56,7 @@ def adjudicate(
         if query is None:
             rows = _disagreements(opened, {} if docs is None else read_texts(docs, "doc"))
             if not rows and not opened.state.contested:
-                talk("No open disagreements.")
+                talk.say("No open disagreements.")
             if docs is not None and output_format is OutputFormat.table:
                 for each in rows:
                     echo(_case(each))

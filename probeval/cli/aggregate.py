@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from probeval import api
-from probeval.cli.options import Format, Level, OutputFormat, Quiet, ScaleName, Seed, parse_shares
+from probeval.api.settings import GradeScale, Level
+from probeval.cli.options import Format, OutputFormat, Quiet
 from probeval.cli.output import Talk, write_csv, write_json, write_table
 from probeval.data.spreadsheets import csv_text
 from probeval.errors import ProbevalError
+from probeval.records import parse_shares
 
 if TYPE_CHECKING:
     from probeval.preferences import DocumentScores
@@ -82,7 +84,7 @@ def aggregate(
     shift: Annotated[
         float, typer.Option("--shift", min=0, help="Of ratios and combinations: the number added to scores.")
     ] = 1.0,
-    scale: ScaleName = None,
+    scale: GradeScale = None,
     level: Level = 0.9,
     out: Annotated[
         Path | None,
@@ -97,7 +99,6 @@ def aggregate(
         Path | None, typer.Option("--workers", metavar="FILE", help="Write the workers to a CSV file.")
     ] = None,
     output_format: Format = OutputFormat.table,
-    seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
     """Aggregate crowd votes or answers about pairs: P of each grade of every pair, or a real-valued score.
@@ -113,9 +114,9 @@ def aggregate(
         if grades_by_shares is not None:
             raise ProbevalError(f"--grades-by-shares turns scores into grades, and {methods[0]} gives grades already.")
         of_votes = api.aggregate(
-            votes, gold, scale=scale, reference=reference, method=methods[0].value, level=level, say=talk
+            votes, gold, scale=scale, reference=reference, method=methods[0].value, level=level, reporter=talk
         )
-        talk(_headline(of_votes))
+        talk.say(_headline(of_votes))
         if workers is not None:
             _write_file(workers, csv_text(of_votes.workers()), talk)
         _write(of_votes, out, output_format, talk)
@@ -131,7 +132,7 @@ def aggregate(
     shares = None if grades_by_shares is None else parse_shares("--grades-by-shares", grades_by_shares)
     names = [name.value for name in methods]
     scores = score_documents(votes, names, bias=bias, shift=shift, shares=shares)
-    talk(_headline(scores))
+    talk.say(_headline(scores))
     _write(scores, out, output_format, talk)
 
 
@@ -164,4 +165,4 @@ def _write_file(path: Path, text: str, talk: Talk) -> None:
     from probeval.data.files import write_bytes
 
     write_bytes(path, text.encode())
-    talk(f"Written: {path}.")
+    talk.say(f"Written: {path}.")

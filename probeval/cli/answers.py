@@ -15,7 +15,7 @@ import typer
 from probeval.characters import printable
 from probeval.cli.adjudicate import WIDTH
 from probeval.cli.campaign_documents import AnsweredDocument
-from probeval.cli.options import Format, OutputFormat, Quiet, Seed
+from probeval.cli.options import Format, OutputFormat, Quiet
 from probeval.cli.output import Talk, echo, write
 from probeval.cli.stores import AssessorName, Name, StorePlace, Token, event_row, opened_campaign
 from probeval.data import read_texts
@@ -50,8 +50,6 @@ def answer(
     token: Token = None,
     name: Name = None,
     output_format: Format = OutputFormat.table,
-    seed: Seed = 0,
-    quiet: Quiet = False,
 ) -> None:
     """Answer which of two documents is better, or give both a number; or skip the question.
 
@@ -78,7 +76,6 @@ def judge_here(
         bool, typer.Option("--refresh/--no-refresh", help="Run the model first if there are new judgments.")
     ] = True,
     output_format: Format = OutputFormat.table,
-    seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
     """Judge on the terminal, question after question: grades, or l, r, = and b (both bad) for two documents.

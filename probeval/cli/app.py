@@ -22,6 +22,7 @@ from probeval.cli.aggregate import aggregate
 from probeval.cli.assessors import assessors
 from probeval.cli.campaign import campaign
 from probeval.cli.changes import runs
+from probeval.cli.commands import command
 from probeval.cli.compare import compare
 from probeval.cli.convert import convert
 from probeval.cli.curves import curves
@@ -134,9 +135,9 @@ class Verbs(VerbGroup):
 
 def _share(option: Any, commands: Iterable[Any]) -> None:
     """Give an option to commands and their subcommands."""
-    for command in commands:
-        command.params.append(option)
-        _share(option, getattr(command, "commands", {}).values())
+    for one in commands:
+        one.params.append(option)
+        _share(option, getattr(one, "commands", {}).values())
 
 
 def _advice(error: Any) -> str:
@@ -226,8 +227,12 @@ app.add_typer(campaign, name="campaign", short_help=VERBS["campaign"], cls=VerbG
 app.add_typer(models, name="models", short_help=VERBS["models"], cls=VerbGroup)
 app.add_typer(users, name="users", short_help=VERBS["users"], cls=VerbGroup)
 for group in (app, campaign, runs, assessors, models, users):
-    for command in group.registered_commands:
-        command.cls = Verb
+    for registered in group.registered_commands:
+        assert registered.callback is not None
+        registered.cls, registered.callback = Verb, command(registered.callback)
+    entry = group.registered_callback
+    if entry is not None and entry.callback is not None and group is not app:
+        entry.callback = command(entry.callback)
 
 
 def main() -> None:

@@ -17,7 +17,7 @@ from probeval.cli.campaign_documents import (
     QueryGuidelinesDocument,
     QueryText,
 )
-from probeval.cli.options import Format, OutputFormat, Quiet, Seed
+from probeval.cli.options import Format, OutputFormat, Quiet
 from probeval.cli.output import Talk, echo, write
 from probeval.cli.stores import By, Name, StorePlace, opened_campaign
 from probeval.data import read_texts
@@ -44,7 +44,6 @@ def guideline(
     by: By = "owner",
     name: Name = None,
     output_format: Format = OutputFormat.table,
-    seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
     """Show or change the guideline, or those of single queries; judgments keep the version that they were made under.
@@ -69,7 +68,7 @@ def guideline(
         return
     current = state.guideline
     if current is None:
-        talk(f"No guideline yet. Add one with probeval campaign guideline {shlex.quote(store)} FILE")
+        talk.say(f"No guideline yet. Add one with probeval campaign guideline {shlex.quote(store)} FILE")
     row: GuidelineDocument = {
         "version": 0 if current is None else current.version,
         "text": "" if current is None else current.text,
@@ -89,7 +88,7 @@ def _write_query_guidelines(state: State, asked: Iterable[str], output_format: O
         if state.query_guideline(query)
     ]
     if not rows:
-        talk("No guidelines of single queries.")
+        talk.say("No guidelines of single queries.")
     document: QueryGuidelinesDocument = {"guidelines": rows}
     write(pd.DataFrame(rows, columns=["query", "version", "text"]), document, output_format)
 
@@ -103,7 +102,6 @@ def queries(
     by: By = "owner",
     name: Name = None,
     output_format: Format = OutputFormat.table,
-    seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
     """Show the query texts, or add and replace some; queries missing from the file keep their texts.
@@ -115,7 +113,7 @@ def queries(
         if file is not None:
             opened.change_queries(by, read_texts(file, "query"))
         texts = opened.queries
-    talk(texts_known(texts, store))
+    talk.say(texts_known(texts, store))
     rows: list[QueryText] = [{"query": query, "text": text} for query, text in texts.items()]
     document: QueriesDocument = {"queries": rows}
     write(pd.DataFrame(rows, columns=["query", "text"]), document, output_format)

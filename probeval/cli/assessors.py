@@ -10,7 +10,7 @@ import pandas as pd
 import typer
 
 from probeval.cli.campaign_documents import InvitationDocument, PersonDocument, RevokedDocument
-from probeval.cli.options import Format, OutputFormat, Quiet, Seed
+from probeval.cli.options import Format, OutputFormat, Quiet
 from probeval.cli.output import Talk, echo, write
 from probeval.cli.stores import By, Name, StorePlace, opened_campaign
 from probeval.errors import ProbevalError, did_you_mean
@@ -44,7 +44,6 @@ def add(
     by: By = "owner",
     name: Name = None,
     output_format: Format = OutputFormat.table,
-    seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
     """Invite an assessor: prints a link to sign in with, once. The store keeps a hash of it only.
@@ -68,7 +67,7 @@ def add(
     else:
         write(pd.DataFrame([row]), row, output_format)
     lasts = "" if event.until is None else f", until {pd.to_datetime(round(event.until), unit='s')} UTC"
-    Talk(quiet=quiet)(
+    Talk(quiet=quiet).say(
         f"Give this link to {event.assessor} alone: it signs in as {event.role}{lasts}, and is not shown again."
     )
 
@@ -78,7 +77,6 @@ def list_assessors(
     store: StorePlace,
     name: Name = None,
     output_format: Format = OutputFormat.table,
-    seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
     """List who is invited, with what role, until when, and when they last signed in.
@@ -100,7 +98,7 @@ def list_assessors(
             }
         )
     if not rows:
-        Talk(quiet=quiet)("No one is invited. Invite someone with probeval campaign assessors add STORE NAME")
+        Talk(quiet=quiet).say("No one is invited. Invite someone with probeval campaign assessors add STORE NAME")
     frame = pd.DataFrame(rows, columns=["assessor", "role", "invited", "until", "signed_in"])
     if output_format is OutputFormat.table:
         for column in ("invited", "until", "signed_in"):
@@ -118,8 +116,6 @@ def revoke(
     by: By = "owner",
     name: Name = None,
     output_format: Format = OutputFormat.table,
-    seed: Seed = 0,
-    quiet: Quiet = False,
 ) -> None:
     """Revoke an invitation: the link and all sessions of the assessor end at once. Judgments stay.
 

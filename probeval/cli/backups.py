@@ -11,7 +11,7 @@ import typer
 
 from probeval.characters import printable
 from probeval.cli.campaign_documents import CampaignCheckDocument, StoreCheckDocument
-from probeval.cli.options import Format, OutputFormat, Quiet, Seed
+from probeval.cli.options import Format, OutputFormat, Quiet
 from probeval.cli.output import Talk, echo, write
 from probeval.cli.stores import StorePlace
 from probeval.schema import records
@@ -26,7 +26,6 @@ def backup(
     store: StorePlace,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The new file; one that exists is refused.")],
     output_format: Format = OutputFormat.table,
-    seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
     """Copy a store, all of its campaigns, into an SQLite file, while people judge.
@@ -36,7 +35,7 @@ def backup(
     from probeval.campaign import copy_store
 
     _write(copy_store(store, file), output_format)
-    Talk(quiet=quiet)(f"Checked. Restore it with probeval campaign restore {file} STORE")
+    Talk(quiet=quiet).say(f"Checked. Restore it with probeval campaign restore {file} STORE")
 
 
 def restore(
@@ -45,7 +44,6 @@ def restore(
         str, typer.Argument(metavar="STORE", help="A new SQLite file, or the URL of a PostgreSQL database without any.")
     ],
     output_format: Format = OutputFormat.table,
-    seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
     """Copy a backup into a new store: a new file, or a PostgreSQL database without campaigns.
@@ -55,7 +53,7 @@ def restore(
     from probeval.campaign import copy_store
 
     _write(copy_store(file, store), output_format)
-    Talk(quiet=quiet)("Checked. Links of assessors work in the new store too.")
+    Talk(quiet=quiet).say("Checked. Links of assessors work in the new store too.")
 
 
 def check(
@@ -64,7 +62,6 @@ def check(
         bool, typer.Option("--migrate", help="Migrate a store of an earlier version first; otherwise only read.")
     ] = False,
     output_format: Format = OutputFormat.table,
-    seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
     """Check the integrity of a store: its file, every event of every log, every part. Exits with 1 if there is a fault.
@@ -83,7 +80,7 @@ def check(
         echo(printable(f"Fault: {fault}."), err=True)
     if found.faults:
         raise typer.Exit(1)
-    Talk(quiet=quiet)("No faults.")
+    Talk(quiet=quiet).say("No faults.")
 
 
 def _write(found: StoreCheck, output_format: OutputFormat) -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import asdict
+from dataclasses import KW_ONLY, asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import pandas as pd
 import typer
 
-from probeval.api.inputs import as_collection, as_scale, note_texts, select_model
+from probeval.api.evidence import Evidence, as_scale, note_texts, select_model
+from probeval.api.settings import Choosing, Depth, Mapping, Policy, Rope, Scoring, Sharing, Work
 from probeval.api.users import as_goal_metric, as_rope
 from probeval.cli.adjudicate import adjudicate
 from probeval.cli.answers import answer, judge_here
@@ -18,39 +19,10 @@ from probeval.cli.assessor_texts import grade_words_of, guideline, guideline_tex
 from probeval.cli.backups import backup, check, restore
 from probeval.cli.campaign_documents import TaskDocument, TasksDocument
 from probeval.cli.changes import change, close, pause, reopen, resume, show_log
+from probeval.cli.commands import Output
 from probeval.cli.exchange import export, import_file
 from probeval.cli.gold import gold
-from probeval.cli.options import (
-    Depth,
-    DocsFile,
-    Explore,
-    Format,
-    Gain,
-    GoalName,
-    Labels,
-    MappingName,
-    MetadataFile,
-    Metric,
-    ModelName,
-    ObserversFile,
-    Order,
-    OrderName,
-    OutFolder,
-    OutputFormat,
-    PolicyName,
-    Qrels,
-    QueriesFile,
-    Quiet,
-    Rope,
-    RunPaths,
-    ScaleName,
-    Seed,
-    Stay,
-    Stop,
-    ToolName,
-    Topics,
-    TopicsName,
-)
+from probeval.cli.options import Format, Metric, OutFolder, OutputFormat, QueriesFile, Quiet, ToolName
 from probeval.cli.output import Talk, check_tool, echo, write, write_csv, write_json, write_table
 from probeval.cli.stores import (
     AskName,
@@ -68,6 +40,7 @@ from probeval.cli.stores import (
 from probeval.cli.topics import topics as topics_command
 from probeval.data import read_texts
 from probeval.errors import ProbevalError
+from probeval.records import About
 
 if TYPE_CHECKING:
     from probeval.campaign import Status
@@ -81,80 +54,53 @@ COMPARED = ["assessor", "answers", "seconds", *CHECKED, "violated", "contradicti
 campaign = typer.Typer(help="Judge alone or in a team: create a campaign, get pairs, record grades, export.")
 
 
-@campaign.command()
-def create(
-    store: StorePlace,
-    runs: RunPaths,
-    metric: Metric,
-    qrels: Qrels = None,
-    metadata: MetadataFile = None,
-    labels: Labels = None,
-    observers: ObserversFile = None,
-    docs: DocsFile = None,
-    queries: QueriesFile = None,
-    guideline: Annotated[
-        Path | None, typer.Option("--guideline", metavar="FILE", help="Instructions for assessors: a text file.")
-    ] = None,
-    scale: ScaleName = None,
+@dataclass(frozen=True, eq=False, repr=False)
+class CampaignInputs(Work, Sharing, Choosing, Scoring, Evidence):
+    """The evidence and the settings of a new campaign."""
+
+    metric: Metric
+    _: KW_ONLY
+    queries: QueriesFile = None
+    guideline: Annotated[Path | None, About("Instructions for assessors: a text file.", metavar="FILE")] = None
     grade_words: Annotated[
         str | None,
-        typer.Option(
-            "--grade-words",
+        About(
+            "What each grade means, lowest first, separated by commas; or a file, one line per grade.",
             metavar="WORDS",
-            help="What each grade means, lowest first, separated by commas; or a file, one line per grade.",
         ),
-    ] = None,
+    ] = None
     ask: Annotated[
-        AskName,
-        typer.Option(
-            "--ask",
-            help="What assessors are asked: grades of documents, preferences between two, magnitudes of two, or mixed.",
+        str,
+        About(
+            "What assessors are asked: grades of documents, preferences between two, magnitudes of two, or mixed.",
+            choices=tuple(AskName),
         ),
-    ] = AskName.grades,
+    ] = "grades"
     follow_up: Annotated[
         bool,
-        typer.Option(
-            "--follow-up/--no-follow-up",
-            help="Ask on the judging page, after a preference, which of the two documents are relevant.",
+        About(
+            "Ask on the judging page, after a preference, which of the two documents are relevant.",
+            option="--follow-up/--no-follow-up",
         ),
-    ] = False,
-    gain: Gain = None,
-    model: ModelName = None,
-    depth: Depth = None,
-    policy: PolicyName = "gain",
-    goal: GoalName = "ranking",
-    stop: Stop = "confidence=.95",
-    rope: Rope = "0",
-    mapping: MappingName = None,
-    explore: Explore = None,
-    topics: Topics = TopicsName.free,
-    stay: Stay = 0.0,
-    overlap: Annotated[
-        float, typer.Option("--overlap", min=0, max=1, help="The share of pairs that several assessors judge.")
-    ] = 0.0,
-    opinions: Annotated[int, typer.Option("--opinions", min=2, help="The number of assessors for these pairs.")] = 2,
-    gold_share: Annotated[
-        float, typer.Option("--gold-share", min=0, max=1, help="The share of tasks with a known grade.")
-    ] = 0.0,
-    repeat_share: Annotated[
-        float, typer.Option("--repeat-share", min=0, max=1, help="The share of tasks that come a second time.")
-    ] = 0.0,
+    ] = False
+    depth: Depth = None
+    policy: Policy = "gain"
+    rope: Rope = 0.0
+    mapping: Mapping = None
+    overlap: Annotated[float, About("The share of pairs that several assessors judge.", least=0, most=1)] = 0.0
+    opinions: Annotated[int, About("The number of assessors for these pairs.", least=2)] = 2
+    gold_share: Annotated[float, About("The share of tasks with a known grade.", least=0, most=1)] = 0.0
+    repeat_share: Annotated[float, About("The share of tasks that come a second time.", least=0, most=1)] = 0.0
     rule: Annotated[
         str,
-        typer.Option(
-            "--rule",
-            metavar="RULE",
-            help="The grade of a pair that has several: unanimous, median, majority, min, max, latest.",
-        ),
-    ] = "unanimous",
-    lease: Annotated[float, typer.Option("--lease", min=0.1, help="Minutes that an assessor may hold a pair.")] = 15.0,
-    order: Order = OrderName.trec_eval,
-    name: Annotated[str, typer.Option("--name", metavar="NAME", help="The name of the campaign.")] = "campaign",
-    by: By = "owner",
-    output_format: Format = OutputFormat.table,
-    seed: Seed = 0,
-    quiet: Quiet = False,
-) -> None:
+        About("The grade of a pair that has several: unanimous, median, majority, min, max, latest.", metavar="RULE"),
+    ] = "unanimous"
+    lease: Annotated[float, About("Minutes that an assessor may hold a pair.", least=0.1)] = 15.0
+    name: Annotated[str, About("The name of the campaign.", metavar="NAME")] = "campaign"
+
+
+@campaign.command()
+def create(store: StorePlace, given: CampaignInputs, output: Output, by: By = "owner") -> None:
     """Create a campaign in a store, with its runs, measure, model, policy and stopping rule.
 
     Example: probeval campaign create mine.db runs/ --metric nDCG@10 --scale graded:3
@@ -162,57 +108,40 @@ def create(
     from probeval.campaign import Campaign
     from probeval.relevance import Hierarchical
 
-    talk = Talk(quiet=quiet)
+    talk, model = output.talk, given.model
+    given.refuse("campaign")
     if model == "none":
         raise ProbevalError("A campaign needs a model: uniform, empirical, independent, hierarchical or a card.")
-    collection = talk.warned(
-        lambda: as_collection(
-            runs, qrels=qrels, metadata=metadata, labels=labels, observers=observers, docs=docs,
-            scale=as_scale(scale), order=order.value, progress=talk.progress,
-        )
-    )  # fmt: skip
-    choice = select_model(collection, model, scale=scale, gain=gain, say=talk)
-    measure = as_goal_metric(metric, goal, mapping=mapping, rope=rope)
-    deep = depth or measure.cutoff or collection.runs.depth
-    note_texts(collection, docs, depth=deep, model=choice.model, say=talk)
+    collection = talk.warned(lambda: given.collection(given.runs, scale=as_scale(given.scale), reporter=talk))
+    choice = select_model(collection, model, scale=given.scale, gain=given.gain, reporter=talk)
+    measure = as_goal_metric(given.metric, given.goal, mapping=given.mapping, rope=given.rope)
+    deep = given.depth or measure.cutoff or collection.runs.depth
+    note_texts(collection, given.docs, depth=deep, model=choice.model, reporter=talk)
+    same = ("depth", "name", "ask", "follow_up", "policy", "goal", "explore", "topics", "stay", "overlap", "opinions")
     with Campaign.create(
         store,
         collection,
         metric=str(measure),
         scale=choice.scale,
-        model=model if model is not None and Path(model).exists() else choice.name,
-        depth=depth,
-        name=name,
-        guideline="" if guideline is None else guideline_text(guideline),
-        queries=None if queries is None else read_texts(queries, "query"),
+        model=model if isinstance(model, str) and Path(model).exists() else choice.name,
+        guideline="" if given.guideline is None else guideline_text(given.guideline),
+        queries=None if given.queries is None else read_texts(given.queries, "query"),
         by=by,
-        ask=ask.value,
-        follow_up=follow_up,
-        policy=policy,
-        goal=goal,
-        stopping=stop,
-        rope=as_rope(rope, measure, choice.scale, mapping=mapping, say=talk),
-        explore=explore,
-        topics=topics.value,
-        stay=stay,
-        overlap=overlap,
-        opinions=opinions,
-        gold_share=gold_share,
-        repeat_share=repeat_share,
-        rule=rule,
-        grade_words=() if grade_words is None else grade_words_of(grade_words),
-        lease=lease * 60,
-        seed=seed,
+        stopping=given.stop,
+        rope=as_rope(given.rope, measure, choice.scale, mapping=given.mapping, reporter=talk),
+        grade_words=() if given.grade_words is None else grade_words_of(given.grade_words),
+        lease=given.lease * 60,
+        **{name: getattr(given, name) for name in (*same, "gold_share", "repeat_share", "rule", "seed")},
     ) as made:
-        _write_status(made.status(), output_format)
+        _write_status(made.status(), output.output_format)
         texts = made.queries
-    if ask is not AskName.grades and not isinstance(choice.model, Hierarchical):
-        talk(f"The model {choice.name} does not use answers about two documents: they will change no score.")
-    talk(texts_known(texts, store))
+    if given.ask != AskName.grades and not isinstance(choice.model, Hierarchical):
+        talk.say(f"The model {choice.name} does not use answers about two documents: they will change no score.")
+    talk.say(texts_known(texts, store))
     place = shlex.quote(store)
-    if gold_share:
-        talk(f"No gold pairs yet: probeval campaign gold {place} FILE")
-    talk(f"Next: probeval judge {place} --docs FILE (on a page), or probeval campaign next {place} --assessor YOU")
+    if given.gold_share:
+        talk.say(f"No gold pairs yet: probeval campaign gold {place} FILE")
+    talk.say(f"Next: probeval judge {place} --docs FILE (on a page), or probeval campaign next {place} --assessor YOU")
 
 
 @campaign.command()
@@ -221,7 +150,6 @@ def status(
     name: Name = None,
     refresh: Annotated[bool, typer.Option("--refresh", help="Run the model first if there are new judgments.")] = False,
     output_format: Format = OutputFormat.table,
-    seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
     """Show progress: judgments, assessors, agreement, confidence in the ranking, remaining work.
@@ -250,7 +178,6 @@ def next_tasks(
         Path | None, typer.Option("--docs", metavar="FILE", help="Document texts for --for: a table of doc and text.")
     ] = None,
     output_format: Format = OutputFormat.table,
-    seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
     """Lease questions to an assessor: documents to grade, or two to compare.
@@ -265,17 +192,17 @@ def next_tasks(
             talk.warned(opened.refresh)
         snapshot = opened.snapshot
         if snapshot is not None and snapshot.reached:
-            talk(f"The target is met ({'; '.join(snapshot.reasons)}): no more judgments are needed.")
+            talk.say(f"The target is met ({'; '.join(snapshot.reasons)}): no more judgments are needed.")
         tasks = opened.next(assessor, n=n)
         if not tasks:
             phase = opened.state.phase
             waits = f"The campaign is {phase}: no pairs are given out."
-            talk(f"No pairs are left for {assessor}." if phase == "open" else waits)
+            talk.say(f"No pairs are left for {assessor}." if phase == "open" else waits)
         elif tool is not None and folder is not None:
             if any(task.other for task in tasks):
                 raise ProbevalError(f"{tool} takes single documents, and this campaign asks to compare two.")
             files = talk.warned(lambda: opened.hand_out(tasks, tool, folder, docs=texts))
-            talk(f"For {tool}: {', '.join(map(str, files))}.")
+            talk.say(f"For {tool}: {', '.join(map(str, files))}.")
         rows: list[TaskDocument] = [
             {
                 "query": task.query,
@@ -315,8 +242,6 @@ def record(
     token: Token = None,
     name: Name = None,
     output_format: Format = OutputFormat.table,
-    seed: Seed = 0,
-    quiet: Quiet = False,
 ) -> None:
     """Record a grade for a pair, or skip it, flag it, comment on it; or withdraw a judgment.
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, cast
 import pandas as pd
 import typer
 
-from probeval.api.inputs import as_collection
+from probeval.api.evidence import Order, RunPaths, as_collection
 from probeval.api.users import as_goal_metric, as_rope
 from probeval.cli.assessor_texts import grade_words_of
 from probeval.cli.campaign_documents import (
@@ -20,11 +20,13 @@ from probeval.cli.campaign_documents import (
     SettingChange,
 )
 from probeval.cli.completion import complete_metric, complete_policy, complete_stop
-from probeval.cli.options import Format, Order, OrderName, OutputFormat, Quiet, RunPaths, Seed, TopicsName
+from probeval.cli.options import Format, OutputFormat, Quiet
 from probeval.cli.output import Talk, write
 from probeval.cli.stores import AskName, By, Name, StorePlace, opened_campaign
 from probeval.errors import ProbevalError
+from probeval.records import About
 from probeval.schema import records
+from probeval.selection.topics import TOPICS
 
 __all__ = ["change", "close", "pause", "reopen", "resume", "runs", "show_log"]
 
@@ -83,7 +85,7 @@ def change(
         float | None, typer.Option("--lease", min=0.1, help="Minutes that an assessor may hold a pair.")
     ] = None,
     topics: Annotated[
-        TopicsName | None, typer.Option("--topics", help="How topics are given to assessors: free, in-turn or owned.")
+        str | None, About("How topics are given to assessors: free, in-turn or owned.", choices=TOPICS)
     ] = None,
     stay: Annotated[
         float | None, typer.Option("--stay", min=0, help="The price of switching to another topic, in judgments.")
@@ -95,7 +97,6 @@ def change(
     by: By = "owner",
     name: Name = None,
     output_format: Format = OutputFormat.table,
-    seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
     """Change settings of a campaign from now on, also while its page is served; judgments stay.
@@ -111,14 +112,14 @@ def change(
             "ask": None if ask is None else ask.value, "follow_up": follow_up,
             "depth": depth, "policy": policy, "goal": goal, "stopping": stop, "explore": explore, "overlap": overlap,
             "opinions": opinions, "gold_share": gold_share, "repeat_share": repeat_share, "rule": rule,
-            "lease": None if lease is None else lease * 60, "topics": None if topics is None else topics.value,
+            "lease": None if lease is None else lease * 60, "topics": None if topics is None else topics,
             "stay": stay, "grade_words": None if grade_words is None else grade_words_of(grade_words),
         }  # fmt: skip
         measure = as_goal_metric(metric or before.metric, goal or before.goal, mapping=mapping, rope=rope or "0")
         if metric is not None or mapping is not None:
             settings["metric"] = str(measure)
         if rope is not None:
-            settings["rope"] = as_rope(rope, measure, before.scale, mapping=mapping, say=talk)
+            settings["rope"] = as_rope(rope, measure, before.scale, mapping=mapping, reporter=talk)
         given = {setting: value for setting, value in settings.items() if value is not None}
         if not given:
             raise ProbevalError("Give at least one setting to change, such as --stop confidence=.97.")
@@ -137,8 +138,6 @@ def pause(
     by: By = "owner",
     name: Name = None,
     output_format: Format = OutputFormat.table,
-    seed: Seed = 0,
-    quiet: Quiet = False,
 ) -> None:
     """Pause a campaign: assessors get no pairs, and nothing is taken from them, until it is resumed.
 
@@ -152,8 +151,6 @@ def resume(
     by: By = "owner",
     name: Name = None,
     output_format: Format = OutputFormat.table,
-    seed: Seed = 0,
-    quiet: Quiet = False,
 ) -> None:
     """Resume a paused campaign.
 
@@ -168,8 +165,6 @@ def close(
     by: By = "owner",
     name: Name = None,
     output_format: Format = OutputFormat.table,
-    seed: Seed = 0,
-    quiet: Quiet = False,
 ) -> None:
     """Close a campaign: no judgment, adjudication, import, run or setting changes until it is reopened.
 
@@ -183,8 +178,6 @@ def reopen(
     by: By = "owner",
     name: Name = None,
     output_format: Format = OutputFormat.table,
-    seed: Seed = 0,
-    quiet: Quiet = False,
 ) -> None:
     """Reopen a closed campaign.
 
@@ -224,8 +217,6 @@ def show_log(
     ] = False,
     name: Name = None,
     output_format: Format = OutputFormat.table,
-    seed: Seed = 0,
-    quiet: Quiet = False,
 ) -> None:
     """Show who changed what and when: settings, guideline, runs, people, imports, pauses.
 
@@ -245,11 +236,10 @@ def show_log(
 def add_runs(
     store: StorePlace,
     runs: RunPaths,
-    order: Order = OrderName.trec_eval,
+    order: Order = "trec_eval",
     by: By = "owner",
     name: Name = None,
     output_format: Format = OutputFormat.table,
-    seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
     """Add late runs: the pool grows, judgments stay, and the model ranks the new systems from its next update on.
@@ -257,7 +247,7 @@ def add_runs(
     Example: probeval campaign runs add mine.db late/bm25.txt
     """
     talk = Talk(quiet=quiet)
-    late = talk.warned(lambda: as_collection(runs, order=order.value, progress=talk.progress)).runs
+    late = talk.warned(lambda: as_collection(runs, order=order, reporter=talk)).runs
     with opened_campaign(store, name) as opened:
         event = opened.add_runs(by, late, source=", ".join(Path(path).name for path in runs))
         document: RunsAddedDocument = {
@@ -268,5 +258,5 @@ def add_runs(
         }
         missing = set(opened.queries) - set(late.queries)
     if missing:
-        talk(f"The late runs lack {len(missing):,} of the campaign's queries: {', '.join(sorted(missing)[:3])}, ..")
+        talk.say(f"The late runs lack {len(missing):,} of the campaign's queries: {', '.join(sorted(missing)[:3])}, ..")
     write(pd.DataFrame([{**document, "systems": ", ".join(event.systems)}]), document, output_format)

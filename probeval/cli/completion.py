@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 __all__ = [
+    "COMPLETIONS",
     "complete_convert",
     "complete_export",
     "complete_import",
@@ -84,3 +85,15 @@ def complete_tool() -> list[str]:
     from probeval.data import task_formats
 
     return list(task_formats())
+
+
+# By the name of the field or parameter.
+COMPLETIONS = {
+    "metric": complete_metric,
+    "model": complete_model,
+    "policy": complete_policy,
+    "policies": complete_policy,
+    "scale": complete_scale,
+    "stop": complete_stop,
+    "tool": complete_tool,
+}

@@ -10,23 +10,11 @@ import pandas as pd
 import typer
 
 from probeval import api
-from probeval.api.inputs import as_scale
+from probeval.api.evidence import Labels, Observers, Order, Qrels, Teams, as_scale
+from probeval.api.settings import GradeScale
 from probeval.cli.completion import complete_convert, complete_judgments, complete_metric
 from probeval.cli.documents import ConvertDocument
-from probeval.cli.options import (
-    Format,
-    Labels,
-    ObserversFile,
-    Order,
-    OrderName,
-    OutputFormat,
-    Qrels,
-    QueriesFile,
-    Quiet,
-    ScaleName,
-    Seed,
-    TeamsFile,
-)
+from probeval.cli.options import Format, OutputFormat, QueriesFile, Quiet
 from probeval.cli.output import Talk, write
 from probeval.data import read_judgments, read_texts
 from probeval.data.files import write_bytes
@@ -75,7 +63,7 @@ def convert(
     docs: Annotated[
         Path | None, typer.Option("--docs", metavar="FILE", help="Document texts, for a book: a table of doc and text.")
     ] = None,
-    scale: ScaleName = None,
+    scale: GradeScale = None,
     name: Annotated[str, typer.Option("--name", metavar="NAME", help="The name of the book.")] = "probeval",
     index: Annotated[
         str | None, typer.Option("--index", metavar="NAME", help="rank-eval: the index of the documents.")
@@ -108,14 +96,13 @@ def convert(
     ] = None,
     qrels: Qrels = None,
     labels: Labels = None,
-    observers: ObserversFile = None,
-    teams: TeamsFile = None,
-    order: Order = OrderName.trec_eval,
+    observers: Observers = None,
+    teams: Teams = None,
+    order: Order = "trec_eval",
     depth: Annotated[
         int | None, typer.Option("--depth", min=1, help="partitions: the number of ranks; default: the whole run.")
     ] = None,
     output_format: Format = OutputFormat.table,
-    seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
     """Convert judgments from one tool to another: TREC, Quepid, Label Studio, rank_eval.
@@ -144,12 +131,12 @@ def convert(
                 labels=labels,
                 observers=observers,
                 teams=teams,
-                order=order.value,
+                order=order,
                 depth=depth,
-                progress=talk.progress,
+                reporter=talk,
             )
         )
-        talk(f"{len(written)} partitions, {written.n_queries:,} queries, {written.n_pairs:,} pairs.")
+        talk.say(f"{len(written)} partitions, {written.n_queries:,} queries, {written.n_pairs:,} pairs.")
         _show(out, to, sum(part.judgments for part in written.parts), len(written.assessors or ()), output_format)
         return
     if len(files) > 1:

@@ -8,19 +8,9 @@ from typing import Annotated
 
 import typer
 
-from probeval.api.inputs import as_collection, as_scale
-from probeval.cli.options import (
-    Depth,
-    Format,
-    Order,
-    OrderName,
-    OutputFormat,
-    Qrels,
-    Quiet,
-    RunPaths,
-    ScaleName,
-    Seed,
-)
+from probeval.api.evidence import Order, Qrels, RunPaths, as_collection, as_scale
+from probeval.api.settings import Depth, GradeScale
+from probeval.cli.options import Format, OutputFormat, Quiet
 from probeval.cli.output import Talk, check_picture, write, write_pictures
 from probeval.errors import ProbevalError
 from probeval.metrics import measure_curves
@@ -46,15 +36,14 @@ def curves(
     rel: Annotated[
         float, typer.Option("--rel", metavar="GRADE", help="The lowest grade that counts as relevant.")
     ] = 1.0,
-    scale: ScaleName = None,
+    scale: GradeScale = None,
     depth: Depth = None,
-    order: Order = OrderName.trec_eval,
+    order: Order = "trec_eval",
     plot: Annotated[
         Path | None,
         typer.Option("--plot", metavar="FILE", help="Plot the curve to a file: .png, .svg or .pdf. Not for counts."),
     ] = None,
     output_format: Format = OutputFormat.table,
-    seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
     """Show precision-recall and ROC curves of systems, and how many documents they got right, by judgments alone.
@@ -68,12 +57,10 @@ def curves(
     if plot is not None and show is CurveName.counts:
         raise ProbevalError("Counts have no curve to plot: use --show precision-recall or --show roc.")
     named = as_scale(scale)
-    collection = talk.warned(
-        lambda: as_collection(runs, qrels=qrels, scale=named, order=order.value, progress=talk.progress)
-    )
+    collection = talk.warned(lambda: as_collection(runs, qrels=qrels, scale=named, order=order, reporter=talk))
     assert collection.judgments is not None
     found = measure_curves(collection.runs, collection.judgments, scale=named, rel=rel, depth=depth)
-    talk(f"{found!r}"[1:-1] + f", scale {found.scale}.")
+    talk.say(f"{found!r}"[1:-1] + f", scale {found.scale}.")
     if plot is not None:
         from probeval.plots import plot_precision_recall, plot_roc
 

@@ -15,9 +15,10 @@ import numpy as np
 import pandas as pd
 import typer
 
+from probeval.api.settings import Seed
 from probeval.arrays import Floats
 from probeval.cli.documents import DemoDocument, MilestoneDocument, TruthDocument
-from probeval.cli.options import Format, OutputFormat, Quiet, Seed
+from probeval.cli.options import Format, OutputFormat, Quiet
 from probeval.cli.output import Talk, echo, write, write_table
 from probeval.data import Collection, Judgments, write_campaign, write_qrels
 from probeval.metrics import Measured, measure
@@ -391,7 +392,6 @@ def _report(story: Story, folder: Path, seed: int, talk: Talk) -> Path:
             command=command,
             more=(difference(story.decision, title="A decision between two systems"),),
             made={"policy": "gain"},
-            progress=lambda work: talk.track(work, "Writing the report"),
         )
     )
     return write_report(page, folder / "report.html")
@@ -405,15 +405,15 @@ def _what_next(talk: Talk, folder: Path, page: Path) -> None:
     command = typed if typed.stem == "probeval" and not shutil.which("probeval") else "probeval"
     for what, line in NEXT:
         if what:
-            talk(what)
-        talk(f"  {command} {line.format(options=OPTIONS)}")
+            talk.say(what)
+        talk.say(f"  {command} {line.format(options=OPTIONS)}")
 
 
 def _head(talk: Talk, text: str) -> None:
     """Print the heading of a step, bold on a terminal."""
-    talk("\n" + text, bold=True)
+    talk.say("\n" + text, bold=True)
 
 
 def _say(talk: Talk, text: str) -> None:
     """Print a paragraph, in lines that fit a terminal."""
-    talk(textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False))
+    talk.say(textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False))

@@ -16,7 +16,7 @@ import typer
 
 from probeval import __version__
 from probeval.cli.documents import CheckDocument, DoctorDocument
-from probeval.cli.options import Format, OutputFormat, Quiet, Seed
+from probeval.cli.options import Format, OutputFormat, Quiet
 from probeval.cli.output import Talk, write
 from probeval.errors import ProbevalError
 from probeval.relevance import card_names, load_card
@@ -50,7 +50,7 @@ class InstallationCheck:
         return {"what": self.what, "found": self.found, "status": self.status, "note": self.note}
 
 
-def doctor(output_format: Format = OutputFormat.table, seed: Seed = 0, quiet: Quiet = False) -> None:
+def doctor(output_format: Format = OutputFormat.table, quiet: Quiet = False) -> None:
     """Check the installation: versions, extras, models and templates; show how to install missing parts.
 
     Example: probeval doctor
@@ -60,7 +60,7 @@ def doctor(output_format: Format = OutputFormat.table, seed: Seed = 0, quiet: Qu
     rows = [check.to_dict() for check in checks]
     document: DoctorDocument = {"version": __version__, "ok": not broken, "checks": rows}
     write(pd.DataFrame(rows), document, output_format)
-    Talk(quiet=quiet)(
+    Talk(quiet=quiet).say(
         f"Missing: {', '.join(broken)}." if broken else "Everything required is installed. Try: probeval demo"
     )
     if broken:

@@ -8,23 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from probeval import api
-from probeval.cli.options import (
-    Depth,
-    Format,
-    Gain,
-    Labels,
-    Level,
-    MetadataFile,
-    ObserversFile,
-    Order,
-    OrderName,
-    OutputFormat,
-    Qrels,
-    Quiet,
-    ScaleName,
-    Seed,
-    parse_counts,
-)
+from probeval.api.evidence import Groups, Labels, Observers, Order, Qrels
+from probeval.api.settings import Depth, Gains, GradeScale, Level, Seed
+from probeval.cli.options import Format, OutputFormat, Quiet
 from probeval.cli.output import Talk, check_picture, write_csv, write_json, write_pictures, write_table
 from probeval.cli.studies import (
     Components,
@@ -41,6 +27,7 @@ from probeval.cli.studies import (
 )
 from probeval.errors import ProbevalError
 from probeval.metrics import parse
+from probeval.records import parse_counts
 
 if TYPE_CHECKING:
     from probeval.reliability import DStudy
@@ -53,9 +40,9 @@ def dstudy(
     source: Sources,
     metric: StudyMetrics = None,
     qrels: Qrels = None,
-    metadata: MetadataFile = None,
+    metadata: Groups = None,
     labels: Labels = None,
-    observers: ObserversFile = None,
+    observers: Observers = None,
     model: StudyModel = "none",
     design: DesignText = "s x q",
     components: Components = None,
@@ -79,10 +66,10 @@ def dstudy(
     ] = None,
     level: Level = 0.95,
     draws: JointDraws = 1000,
-    scale: ScaleName = None,
-    gain: Gain = None,
+    scale: GradeScale = None,
+    gain: Gains = None,
     depth: Depth = None,
-    order: Order = OrderName.trec_eval,
+    order: Order = "trec_eval",
     plot: Annotated[
         Path | None, typer.Option("--plot", metavar="FILE", help="Plot reliability against the number of queries.")
     ] = None,
@@ -106,7 +93,7 @@ def dstudy(
     wanted = [pair for text in target or ["erho2=.95", "phi=.95"] for pair in _target(text)]
     sources = study_sources(
         source, metrics, qrels=qrels, metadata=metadata, labels=labels, observers=observers, scale=scale,
-        order=order.value, model=model, talk=talk,
+        order=order, model=model, talk=talk,
     )  # fmt: skip
     studies = {
         name: talk.warned(
@@ -114,7 +101,7 @@ def dstudy(
                 given, name, queries=parse_counts("--queries", queries),
                 assessors=parse_counts("--assessors", assessors), targets=wanted, level=level, method=method.value,
                 interval=interval and interval.value, drop=drop, draws=draws, seed=seed, model=model, design=design,
-                components=components, scale=scale, gain=gain, depth=depth, say=talk,
+                components=components, scale=scale, gain=gain, depth=depth, reporter=talk,
             )
         )
         for name, given in sources
@@ -150,7 +137,7 @@ def _write(studies: dict[str | None, DStudy], output_format: OutputFormat, talk:
     if output_format is not OutputFormat.csv:
         for study in list(studies.values())[:1]:
             for sentence in study.sentences():
-                talk(sentence)
+                talk.say(sentence)
 
 
 def _named(name: str | None, document: DStudyDocument) -> DStudyDocument:

@@ -10,7 +10,7 @@ import typer
 
 from probeval.cli.campaign_documents import ImportDocument
 from probeval.cli.completion import complete_export, complete_import
-from probeval.cli.options import Format, OutputFormat, Quiet, Seed
+from probeval.cli.options import Format, OutputFormat, Quiet
 from probeval.cli.output import Talk, write, write_data
 from probeval.cli.stores import By, Name, StorePlace, opened_campaign
 from probeval.data import read_texts
@@ -35,7 +35,6 @@ def export(
             autocompletion=complete_export,
         ),
     ] = "qrels",
-    seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
     """Write the judgments; adjudicated grades replace the others and are marked.
@@ -49,7 +48,7 @@ def export(
         else:
             write_bytes(out, text.encode())
             scale = opened.scale  # not in the file
-            Talk(quiet=quiet)(f"{text.count(chr(10)):,} lines in {out}. Read them elsewhere with --scale {scale}.")
+            Talk(quiet=quiet).say(f"{text.count(chr(10)):,} lines in {out}. Read them elsewhere with --scale {scale}.")
 
 
 def import_file(
@@ -81,7 +80,6 @@ def import_file(
     by: By = "owner",
     name: Name = None,
     output_format: Format = OutputFormat.table,
-    seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
     """Import judgments (qrels, a table, a Quepid book, Label Studio annotations), answers or labels.
@@ -103,7 +101,7 @@ def import_file(
             )
         )
     for what in incoming.left_out:
-        talk(f"Left out: {what}.")
+        talk.say(f"Left out: {what}.")
     names = {incoming.judgments.assessors[i] for i in incoming.judgments.assessor}
     answers = incoming.answers
     row: ImportDocument = {

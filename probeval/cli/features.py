@@ -7,18 +7,9 @@ from typing import Annotated
 import typer
 
 from probeval.api import as_collection
-from probeval.cli.options import (
-    Depth,
-    Format,
-    Labels,
-    MetadataFile,
-    ObserversFile,
-    OutputFormat,
-    Qrels,
-    Quiet,
-    RunPaths,
-    Seed,
-)
+from probeval.api.evidence import Groups, Labels, Observers, Qrels, RunPaths
+from probeval.api.settings import Depth
+from probeval.cli.options import Format, OutputFormat, Quiet
 from probeval.cli.output import Talk, write
 from probeval.errors import FeatureError
 from probeval.features import DEFINITIONS, compute_features, multiplicity
@@ -38,12 +29,11 @@ def features(
         typer.Option("--multiplicity", help="The share of relevant documents by the number of systems that have them."),
     ] = False,
     qrels: Qrels = None,
-    metadata: MetadataFile = None,
+    metadata: Groups = None,
     labels: Labels = None,
-    observers: ObserversFile = None,
+    observers: Observers = None,
     depth: Depth = None,
     output_format: Format = OutputFormat.csv,
-    seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
     """Write the features of every pair in the top k of any system (--depth, by default 10).
@@ -55,14 +45,12 @@ def features(
     """
     talk = Talk(quiet=quiet)
     collection = talk.warned(
-        lambda: as_collection(
-            runs, qrels=qrels, metadata=metadata, labels=labels, observers=observers, progress=talk.progress
-        )
+        lambda: as_collection(runs, qrels=qrels, metadata=metadata, labels=labels, observers=observers, reporter=talk)
     )
     if by_multiplicity:
         found = multiplicity(collection, depth=depth or DEPTH)
         for sentence in found.sentences():
-            talk(sentence)
+            talk.say(sentence)
         write(found.to_frame(), found.to_dict(), output_format)
         return
     table = talk.warned(lambda: compute_features(collection, names or _possible(collection.has), depth=depth or DEPTH))

@@ -11,8 +11,10 @@ import pandas as pd
 import typer
 
 from probeval import api
+from probeval.api.evidence import Observers
 from probeval.api.fit import DEPTH
-from probeval.cli.options import CampaignFolders, Depth, Format, LabelsFrom, ObserversFile, OutputFormat, Quiet, Seed
+from probeval.api.settings import Depth, LabelsFrom
+from probeval.cli.options import CampaignFolders, Format, OutputFormat, Quiet
 from probeval.cli.output import Talk, write, write_table
 from probeval.data import read_campaign
 from probeval.errors import DataError, ModelError, did_you_mean
@@ -44,7 +46,7 @@ def fit(
         ),
     ] = None,
     labels_from: LabelsFrom = None,
-    observers: ObserversFile = None,
+    observers: Observers = None,
     terms: Annotated[
         list[str] | None,
         typer.Option(
@@ -71,7 +73,6 @@ def fit(
     ] = None,
     depth: Depth = None,
     output_format: Format = OutputFormat.table,
-    seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
     """Fit a relevance model on past campaigns and write it as a card: hierarchical, or ordinal with fallbacks.
@@ -93,7 +94,7 @@ def fit(
         raise ModelError("--labels-from is for --kind hierarchical; an ordinal model takes label[column] in --terms.")
     card = talk.warned(
         lambda: api.fit(
-            [read_campaign(path, progress=talk.progress) for path in talk.track(kept, "Reading campaigns")],
+            [read_campaign(path, reporter=talk) for path in talk.track(kept, "Reading campaigns")],
             kind=kind.value,
             terms=[text.split(",") for text in terms] if terms else None,
             depth=depth or DEPTH,
@@ -103,13 +104,12 @@ def fit(
             assessors=assessors,
             out=out,
             made="`probeval fit`",
-            progress=lambda work: talk.track(work, "Fitting"),
-            say=talk,
+            reporter=talk,
         )
     )
     for finding in card.model.check():
-        talk(str(finding))
-    talk(f"Written to {out}/card.json; use it with --model {out}.")
+        talk.say(str(finding))
+    talk.say(f"Written to {out}/card.json; use it with --model {out}.")
     if isinstance(card.model, Hierarchical):
         rows = [
             {"effect": k, "median sd": float(np.exp(n.mean)), "log sd": n.sd}
@@ -128,5 +128,5 @@ def fit(
         if select is not None and output_format not in (OutputFormat.csv, OutputFormat.json):
             table = pd.DataFrame(parts["elimination"]["terms"])
             write_table(table, output_format, title=f"Terms, down to {model}", decimals={"chi2": 1, "dropped": 0})
-            talk("")
+            talk.say("")
     write(pd.DataFrame(rows), card.to_dict(), output_format)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from probeval.cli.options import Format, OutputFormat, Quiet, Seed
+from probeval.cli.options import Format, OutputFormat, Quiet
 from probeval.cli.output import Talk, write, write_table
 from probeval.cli.stores import By, Name, StorePlace, opened_campaign
 
@@ -26,7 +26,6 @@ def gold(
     by: By = "owner",
     name: Name = None,
     output_format: Format = OutputFormat.table,
-    seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
     """Show the gold pairs and comparisons and how assessors answered them, or replace them by those of a file.
@@ -45,7 +44,7 @@ def gold(
             opened.change_gold(by, file)
         shown = opened.gold()
     for sentence in shown.sentences():
-        talk(sentence)
+        talk.say(sentence)
     write(shown.to_frame(), shown.to_dict(), output_format)
     if shown.orders and output_format not in (OutputFormat.json, OutputFormat.csv):
         write_table(shown.orders_frame(), output_format, title="Gold comparisons")

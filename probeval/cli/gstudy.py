@@ -8,22 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from probeval import api
-from probeval.cli.options import (
-    Depth,
-    Format,
-    Gain,
-    Labels,
-    Level,
-    MetadataFile,
-    ObserversFile,
-    Order,
-    OrderName,
-    OutputFormat,
-    Qrels,
-    Quiet,
-    ScaleName,
-    Seed,
-)
+from probeval.api.evidence import Groups, Labels, Observers, Order, Qrels
+from probeval.api.settings import Depth, Gains, GradeScale, Level, Seed
+from probeval.cli.options import Format, OutputFormat, Quiet
 from probeval.cli.output import Talk, check_picture, write_csv, write_json, write_pictures, write_table
 from probeval.cli.studies import (
     Components,
@@ -50,9 +37,9 @@ def gstudy(
     source: Sources,
     metric: StudyMetrics = None,
     qrels: Qrels = None,
-    metadata: MetadataFile = None,
+    metadata: Groups = None,
     labels: Labels = None,
-    observers: ObserversFile = None,
+    observers: Observers = None,
     model: StudyModel = "none",
     design: DesignText = "s x q",
     components: Components = None,
@@ -64,10 +51,10 @@ def gstudy(
     ] = 0.95,
     level: Level = 0.95,
     draws: JointDraws = 1000,
-    scale: ScaleName = None,
-    gain: Gain = None,
+    scale: GradeScale = None,
+    gain: Gains = None,
     depth: Depth = None,
-    order: Order = OrderName.trec_eval,
+    order: Order = "trec_eval",
     plot: Annotated[
         Path | None,
         typer.Option(
@@ -90,14 +77,14 @@ def gstudy(
     check_picture(plot)
     sources = study_sources(
         source, metric or [], qrels=qrels, metadata=metadata, labels=labels, observers=observers, scale=scale,
-        order=order.value, model=model, talk=talk,
+        order=order, model=model, talk=talk,
     )  # fmt: skip
     studies = {
         name: talk.warned(
             lambda name=name, given=given: api.gstudy(  # type: ignore[misc]
                 given, name, method=method.value, interval=interval and interval.value, drop=drop, draws=draws,
                 seed=seed, model=model, design=design, components=components, scale=scale, gain=gain,
-                depth=depth, say=talk,
+                depth=depth, reporter=talk,
             )
         )
         for name, given in sources
@@ -120,12 +107,12 @@ def _write(
             write_csv(table if len(studies) == 1 else table.assign(metric=name), header=i == 0)
             continue
         studied, *intervals = study.sentences(level=level)
-        talk(f"{chr(10) * (i > 0)}{studied}")
+        talk.say(f"{chr(10) * (i > 0)}{studied}")
         components, reliability = study.views(target=target, level=level)
         write_table(components.frame, output_format, title=name)
         write_table(reliability.frame, output_format, title="\nReliability")
         for sentence in intervals:
-            talk(sentence)
+            talk.say(sentence)
 
 
 def _named(name: str | None, document: GStudyDocument) -> GStudyDocument:

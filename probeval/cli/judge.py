@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from probeval.cli.assessor_texts import no_texts
-from probeval.cli.options import Format, OutputFormat, Quiet, Seed
+from probeval.cli.options import Format, OutputFormat, Quiet
 from probeval.cli.output import Talk
 from probeval.cli.serving import (
     AssessorFile,
@@ -46,7 +46,6 @@ def judge(
     key: PrivateKey = None,
     name: Name = None,
     output_format: Format = OutputFormat.table,
-    seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
     """Serve the judging page until Ctrl+C: for one person on this machine, or for a team with tokens.
@@ -61,8 +60,8 @@ def judge(
     talk = Talk(quiet=quiet)
     check_https(certificate, key)
     with opened_campaign(store, name) as campaign:
-        roster = roster_of(campaign, assessor=assessor, assessor_file=assessor_file, host=host, say=talk)
-        documents = page_documents(docs, lambda: campaign.docs, "the pool", say=talk)
+        roster = roster_of(campaign, assessor=assessor, assessor_file=assessor_file, host=host, talk=talk)
+        documents = page_documents(docs, lambda: campaign.docs, "the pool", talk=talk)
         sign_in = "Everyone signs in with their link" if roster.alone is None else None
 
         def ready(address: str) -> None:
@@ -71,7 +70,7 @@ def judge(
                 hints.append("No document texts: assessors will see ids only. Add them with --docs FILE")
             if not campaign.state.texts:
                 hints.append(no_texts(store))
-            announce(address, campaign.setup.name, output_format=output_format, say=talk, hints=hints, sign_in=sign_in)
+            announce(address, campaign.setup.name, output_format=output_format, talk=talk, hints=hints, sign_in=sign_in)
 
         serve(
             campaign,
@@ -84,5 +83,5 @@ def judge(
             certificate=certificate,
             key=key,
             ready=ready,
-            tell=talk,
+            tell=talk.say,
         )

@@ -9,18 +9,9 @@ import typer
 
 from probeval import api
 from probeval.api.campaigns import as_campaigns
+from probeval.api.settings import Jobs, Level, Scheduler, Seed
 from probeval.cli.completion import complete_metric, complete_scale
-from probeval.cli.options import (
-    CampaignFolders,
-    Format,
-    Jobs,
-    Level,
-    OutputFormat,
-    Quiet,
-    ReportFile,
-    Scheduler,
-    Seed,
-)
+from probeval.cli.options import CampaignFolders, Format, OutputFormat, Quiet, ReportFile
 from probeval.cli.output import Talk, check_picture, write_page, write_pictures, write_result
 from probeval.cli.studies import PairTestName
 from probeval.errors import ProbevalError
@@ -92,7 +83,7 @@ def meta(
     alphas = parse_levels("--alpha", alpha)
     found = talk.warned(
         lambda: api.meta_study(
-            as_campaigns(campaigns, progress=talk.progress),
+            as_campaigns(campaigns, reporter=talk),
             metric,
             scales=scale,
             tests=[name.value for name in test] if test else None,
@@ -103,8 +94,7 @@ def meta(
             seed=seed,
             jobs=jobs,
             scheduler=scheduler,
-            progress=lambda work: talk.track(work, "Comparing"),
-            say=talk,
+            reporter=talk,
         )
     )
     if plot is not None:
@@ -115,7 +105,7 @@ def meta(
         write_page(found, report, talk)
     write_result(found, output_format)
     for sentence in found.sentences():
-        talk(sentence)
+        talk.say(sentence)
 
 
 def parse_levels(option: str, text: str) -> list[float]:

@@ -8,7 +8,7 @@ import pandas as pd
 import typer
 
 from probeval.cli.documents import ModelDocument
-from probeval.cli.options import Format, OutputFormat, Quiet, Seed
+from probeval.cli.options import Format, OutputFormat
 from probeval.cli.output import echo, write, write_json
 from probeval.relevance import card_names, load_card
 
@@ -18,9 +18,7 @@ models = typer.Typer(help="List the built-in models, or show one.", invoke_witho
 
 
 @models.callback(invoke_without_command=True)
-def list_models(
-    context: typer.Context, output_format: Format = OutputFormat.table, seed: Seed = 0, quiet: Quiet = False
-) -> None:
+def list_models(context: typer.Context, output_format: Format = OutputFormat.table) -> None:
     """List the built-in models; ``probeval models show NAME`` shows one.
 
     Example: probeval models --format json
@@ -45,8 +43,6 @@ def list_models(
 def show(
     name: Annotated[str, typer.Argument(help="A built-in model, or the path of a card.")],
     output_format: Format = OutputFormat.table,
-    seed: Seed = 0,
-    quiet: Quiet = False,
 ) -> None:
     """Show a model: its features, parameters, training campaigns, performance and limits.
 

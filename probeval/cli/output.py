@@ -20,13 +20,13 @@ from probeval.characters import json_safe, printable
 from probeval.cli.options import OutputFormat
 from probeval.data.spreadsheets import csv_text
 from probeval.errors import ProbevalError, ProbevalWarning, did_you_mean
+from probeval.reporting import Reporter, TimeEstimate
 from probeval.text_tables import latex_table, markdown_table, text_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from rich.progress import Progress as RichProgress
 
-    from probeval.api.estimates import TimeEstimate
     from probeval.display import Shown
 
 __all__ = [
@@ -67,37 +67,33 @@ def write_data(text: str) -> None:
     typer.echo(shown, nl=False, color=True)  # without color=True, click takes escapes out of what goes to a file
 
 
-class Talk:
+class Talk(Reporter):
     """Messages on stderr: none with ``--quiet``; progress and estimates of time only on a terminal."""
 
     def __init__(self, *, quiet: bool) -> None:
         self.quiet = quiet
         self._spinner: RichProgress | None = None
 
-    def __call__(self, message: str, *, bold: bool = False) -> None:
+    def say(self, text: str, *, bold: bool = False) -> None:
         """Print a message."""
         if self.quiet:
             return
         if self._spinner is None:
-            echo(message, err=True, bold=bold)
+            echo(text, err=True, bold=bold)
         else:
-            self._spinner.console.print(printable(message, lines=True), markup=False, highlight=False, soft_wrap=True)
+            self._spinner.console.print(printable(text, lines=True), markup=False, highlight=False, soft_wrap=True)
 
     @property
     def on_terminal(self) -> bool:
         """Whether to show progress."""
         return not self.quiet and sys.stderr.isatty()
 
-    def estimate(self, estimate: TimeEstimate) -> None:
-        """Print an estimate of long work, on a terminal."""
-        if self.on_terminal and estimate.seconds >= LONG:
-            self(str(estimate))
-
     def expect(self, estimate: TimeEstimate) -> None:
         """Print an estimate, and show the time elapsed until the end of :meth:`warned`, on a terminal."""
-        self.estimate(estimate)
         if not self.on_terminal or self._spinner is not None:
             return
+        if estimate.seconds >= LONG:
+            self.say(str(estimate))
         from rich.console import Console
         from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -111,11 +107,7 @@ class Talk:
             self._spinner.stop()
             self._spinner = None
 
-    def progress(self, files: Sequence[Path]) -> Iterable[Path]:
-        """The files, with a progress bar."""
-        return self.track(files, "Reading runs")
-
-    def track(self, work: Sequence[T], what: str) -> Iterable[T]:
+    def track(self, work: Sequence[T], title: str) -> Iterable[T]:
         """The items of work, with a progress bar on a terminal."""
         self._stop()
         if not self.on_terminal:
@@ -123,7 +115,7 @@ class Talk:
         from rich.console import Console
         from rich.progress import track
 
-        return track(work, description=what, console=Console(stderr=True), transient=True)
+        return track(work, description=title, console=Console(stderr=True), transient=True)
 
     def warned(self, work: Callable[[], T]) -> T:
         """The result of some work; its warnings go to stderr."""
@@ -134,7 +126,7 @@ class Talk:
             finally:
                 self._stop()
         for warning in caught:
-            self(str(warning.message))
+            self.say(str(warning.message))
         return result
 
 
@@ -206,7 +198,7 @@ def write_page(result: Shown, path: Path, talk: Talk) -> None:
     from probeval.api import report
 
     report(result, path, command=command_line())
-    talk(f"The report is in {path}: open it in a browser.")
+    talk.say(f"The report is in {path}: open it in a browser.")
 
 
 def check_picture(path: Path | None) -> None:
@@ -238,4 +230,4 @@ def write_pictures(pictures: Mapping[Path, Axes], talk: Talk) -> None:
             save(axes, path)
         except OSError as error:
             raise ProbevalError(f"{path}: cannot be written: {error.strerror or error}.") from None
-    talk(f"Picture{'s' * (len(pictures) > 1)}: {', '.join(map(str, pictures))}.")
+    talk.say(f"Picture{'s' * (len(pictures) > 1)}: {', '.join(map(str, pictures))}.")

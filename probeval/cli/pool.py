@@ -9,22 +9,12 @@ import typer
 
 from probeval import api
 from probeval.api.pools import METRICS
+from probeval.api.settings import GradeScale, Jobs, Scheduler, Seed
 from probeval.cli.completion import complete_metric
-from probeval.cli.options import (
-    CampaignFolders,
-    Format,
-    Jobs,
-    OutputFormat,
-    Quiet,
-    ReportFile,
-    ScaleName,
-    Scheduler,
-    Seed,
-    parse_counts,
-    parse_shares,
-)
+from probeval.cli.options import CampaignFolders, Format, OutputFormat, Quiet, ReportFile
 from probeval.cli.output import Talk, check_picture, write_page, write_pictures, write_result
 from probeval.cli.studies import PairTestName
+from probeval.records import parse_counts, parse_shares
 
 if TYPE_CHECKING:
     from probeval.pools import PoolStudy
@@ -77,7 +67,7 @@ def pool(
     across_teams: Annotated[
         bool, typer.Option("--across-teams", help="Compare only systems of different teams.")
     ] = False,
-    scale: ScaleName = None,
+    scale: GradeScale = None,
     samples: Annotated[
         int, typer.Option("--samples", min=1, help="The number of resamples of bootstrap and permutation tests.")
     ] = 100_000,
@@ -125,9 +115,7 @@ def pool(
             seed=seed,
             jobs=jobs,
             scheduler=scheduler,
-            progress=talk.progress,
-            track=lambda work: talk.track(work, "Cutting pools"),
-            say=talk,
+            reporter=talk,
         )
     )
     if plot is not None:
@@ -136,7 +124,7 @@ def pool(
         write_page(result, report, talk)
     write_result(result, output_format)
     for sentence in result.findings():
-        talk(sentence)
+        talk.say(sentence)
 
 
 def _plot(result: PoolStudy, path: Path, talk: Talk) -> None:

@@ -14,7 +14,7 @@ from probeval.api.documents import (
     NextDocument,
     ReuseDocument,
 )
-from probeval.cli.options import Format, OutputFormat, Quiet, Seed
+from probeval.cli.options import Format, OutputFormat
 from probeval.cli.output import write, write_json
 from probeval.errors import ProbevalError, did_you_mean
 
@@ -27,8 +27,6 @@ def schema(
         typer.Argument(metavar="[VERB]", help="A verb such as evaluate or campaign status; without it, list all."),
     ] = None,
     output_format: Format = OutputFormat.table,
-    seed: Seed = 0,
-    quiet: Quiet = False,
 ) -> None:
     """Print the JSON Schema (draft 2020-12) of a verb's output with --format json, or list the verbs with a schema.
 

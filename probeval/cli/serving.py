@@ -12,7 +12,7 @@ import typer
 
 from probeval.cli.campaign_documents import AddressDocument
 from probeval.cli.options import OutputFormat
-from probeval.cli.output import write
+from probeval.cli.output import Talk, write
 from probeval.errors import ProbevalError
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ PrivateKey = Annotated[Path | None, typer.Option("--key", metavar="FILE", help="
 
 
 def page_documents(
-    docs: Path | None, shown: Callable[[], frozenset[str]], place: str, *, say: Callable[[str], object]
+    docs: Path | None, shown: Callable[[], frozenset[str]], place: str, *, talk: Talk
 ) -> PoolDocuments | None:
     """The texts of the documents that a page shows, those of this place; None without a file."""
     from probeval.web import PoolDocuments
@@ -72,7 +72,7 @@ def page_documents(
     if docs is None:
         return None
     documents = PoolDocuments(docs, shown)
-    say(f"{len(documents):,} of {len(shown()):,} documents of {place} are in {docs}.")
+    talk.say(f"{len(documents):,} of {len(shown()):,} documents of {place} are in {docs}.")
     return documents
 
 
@@ -81,7 +81,7 @@ def announce(
     name: str,
     *,
     output_format: OutputFormat,
-    say: Callable[[str], object],
+    talk: Talk,
     hints: Iterable[str] = (),
     sign_in: str | None = None,
 ) -> None:
@@ -89,10 +89,10 @@ def announce(
     row: AddressDocument = {"url": address, "campaign": name}
     write(pd.DataFrame([row]), row, output_format)
     for hint in hints:
-        say(hint)
-    say("Open this address in a browser. Ctrl+C stops the server.")
+        talk.say(hint)
+    talk.say("Open this address in a browser. Ctrl+C stops the server.")
     if sign_in is not None:
-        say(f"{sign_in}: probeval campaign assessors add STORE NAME prints one.")
+        talk.say(f"{sign_in}: probeval campaign assessors add STORE NAME prints one.")
 
 
 def check_https(certificate: Path | None, key: Path | None) -> None:
@@ -104,9 +104,7 @@ def check_https(certificate: Path | None, key: Path | None) -> None:
             raise ProbevalError(f"{file}: no such file.")
 
 
-def roster_of(
-    joined: Opened, *, assessor: str | None, assessor_file: Path | None, host: str, say: Callable[[str], object]
-) -> Roster:
+def roster_of(joined: Opened, *, assessor: str | None, assessor_file: Path | None, host: str, talk: Talk) -> Roster:
     """The people who may use a page: those invited, or one person on this machine.
 
     Parameters
@@ -119,7 +117,7 @@ def roster_of(
         A table of people to invite.
     host
         The address to listen on.
-    say
+    talk
         Receives warnings: tokens that others can read, and the names of people whose tokens cannot be used.
     """
     from probeval.web import Roster, read_assessors
@@ -129,9 +127,9 @@ def roster_of(
         raise ProbevalError("Give --assessor to judge alone, or --assessor-file for a team, not both.")
     people = [] if assessor_file is None else read_assessors(assessor_file)
     if assessor_file is not None and os.name == "posix" and assessor_file.stat().st_mode & 0o044:
-        say(f"{assessor_file}: other users of this machine can read its tokens. Run chmod 600 {assessor_file}.")
+        talk.say(f"{assessor_file}: other users of this machine can read its tokens. Run chmod 600 {assessor_file}.")
     for revoked in joined.people.add("owner", people) if people else []:
-        say(f"{revoked}: the token in {assessor_file} was revoked or belongs to another person. Give a new one.")
+        talk.say(f"{revoked}: the token in {assessor_file} was revoked or belongs to another person. Give a new one.")
     team = assessor is None and bool(joined.people.access.tokens)
     if not team and not is_loopback(host):
         raise ProbevalError(

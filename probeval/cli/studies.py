@@ -9,9 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
-from probeval.api.inputs import as_collection, as_scale
+from probeval.api.evidence import as_collection, as_scale
 from probeval.api.studies import is_score_table
 from probeval.cli.output import Talk
+from probeval.data import Scale
 from probeval.errors import ProbevalError
 from probeval.scores.evaluate import as_metric
 
@@ -95,7 +96,7 @@ def study_sources(
     metadata: Path | None,
     labels: Sequence[Path] | None,
     observers: Path | None,
-    scale: str | None,
+    scale: Scale | str | None,
     order: str,
     model: str,
     talk: Talk,
@@ -110,7 +111,7 @@ def study_sources(
     collection = talk.warned(
         lambda: as_collection(
             source, qrels=qrels, metadata=metadata, labels=labels, observers=observers, scale=as_scale(scale),
-            order=order, progress=talk.progress,
+            order=order, reporter=talk,
         )
     )  # fmt: skip
     if model == "none" and collection.judgments is None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from probeval.cli.options import Format, OutputFormat, Quiet, Seed
+from probeval.cli.options import Format, OutputFormat, Quiet
 from probeval.cli.output import Talk, write
 from probeval.cli.stores import By, Name, StorePlace, opened_campaign
 from probeval.data.tables import cell_text, column, ids, read_table
@@ -34,7 +34,6 @@ def topics(
     by: By = "owner",
     name: Name = None,
     output_format: Format = OutputFormat.table,
-    seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
     """Show the topics, or give them to assessors: as a file says, or evenly.
@@ -56,12 +55,12 @@ def topics(
             opened.assign_topics(by, deal(sizes, assessor or [], opened.state.owners))
         shown = opened.topics()
     if (file is not None or even) and shown.topics != "owned":
-        talk(
+        talk.say(
             f"The campaign gives topics {shown.topics}, so owners have no effect. "
             "Let them: campaign change --topics owned."
         )
     for sentence in shown.sentences():
-        talk(sentence)
+        talk.say(sentence)
     write(shown.to_frame(), shown.to_dict(), output_format)
 
 

@@ -10,23 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from probeval.api.classical import required_judgments
-from probeval.api.inputs import as_collection, as_scale
+from probeval.api.evidence import Order, Qrels, RunPaths, as_collection, as_scale
+from probeval.api.settings import Gains, GradeScale, Level, Seed
 from probeval.cli.assessor_texts import guideline_text
-from probeval.cli.options import (
-    Format,
-    Gain,
-    Level,
-    Metric,
-    Order,
-    OrderName,
-    OutputFormat,
-    Qrels,
-    QueriesFile,
-    Quiet,
-    RunPaths,
-    ScaleName,
-    Seed,
-)
+from probeval.cli.options import Format, Metric, OutputFormat, QueriesFile, Quiet
 from probeval.cli.output import Talk, write_csv, write_data, write_json, write_table
 from probeval.cli.serving import (
     AssessorFile,
@@ -91,12 +78,12 @@ def create(
     guideline: Annotated[
         Path | None, typer.Option("--guideline", metavar="FILE", help="Instructions for users: a text file.")
     ] = None,
-    scale: ScaleName = None,
-    gain: Gain = None,
+    scale: GradeScale = None,
+    gain: Gains = None,
     depth: Annotated[
         int | None, typer.Option("--depth", min=1, help="The length of the lists; default: the metric's cutoff.")
     ] = None,
-    order: Order = OrderName.trec_eval,
+    order: Order = "trec_eval",
     name: Annotated[str, typer.Option("--name", metavar="NAME", help="The name of the study.")] = "study",
     by: By = "owner",
     output_format: Format = OutputFormat.table,
@@ -114,7 +101,7 @@ def create(
         raise ProbevalError("Lists are chosen by their scores: give --qrels FILE.")
     talk = Talk(quiet=quiet)
     collection = talk.warned(
-        lambda: as_collection(runs, qrels=qrels, scale=as_scale(scale), order=order.value, progress=talk.progress)
+        lambda: as_collection(runs, qrels=qrels, scale=as_scale(scale), order=order, reporter=talk)
     )
     judgments = required_judgments(collection)
     grades = judgments.scale(as_scale(scale))
@@ -133,10 +120,10 @@ def create(
     Study.create(store, chosen, name=name, queries=texts, guideline=instructions, most=most, seed=seed, by=by).close()
     _write(chosen, output_format)
     for sentence in chosen.sentences():
-        talk(sentence)
+        talk.say(sentence)
     if texts is None:
-        talk("No query texts: users will see ids only. Add them with --queries FILE")
-    talk(f"Next: probeval users serve {shlex.quote(store)} --docs FILE")
+        talk.say("No query texts: users will see ids only. Add them with --queries FILE")
+    talk.say(f"Next: probeval users serve {shlex.quote(store)} --docs FILE")
 
 
 @users.command()
@@ -155,7 +142,6 @@ def serve(
     key: PrivateKey = None,
     name: StudyName = None,
     output_format: Format = OutputFormat.table,
-    seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
     """Serve the page of a study until Ctrl+C: for one person on this machine, or for users with links.
@@ -170,15 +156,15 @@ def serve(
     talk = Talk(quiet=quiet)
     check_https(certificate, key)
     with _opened(store, name) as study:
-        roster = roster_of(study, assessor=assessor, assessor_file=assessor_file, host=host, say=talk)
-        documents = page_documents(docs, lambda: study.docs, "the lists", say=talk)
+        roster = roster_of(study, assessor=assessor, assessor_file=assessor_file, host=host, talk=talk)
+        documents = page_documents(docs, lambda: study.docs, "the lists", talk=talk)
         sign_in = "Users sign in with their links" if roster.alone is None else None
 
         def ready(address: str) -> None:
             hints = []
             if documents is None:
                 hints.append("No document texts: users will see ids only. Add them with --docs FILE")
-            announce(address, study.setup.name, output_format=output_format, say=talk, hints=hints, sign_in=sign_in)
+            announce(address, study.setup.name, output_format=output_format, talk=talk, hints=hints, sign_in=sign_in)
 
         serve_study(
             study,
@@ -190,7 +176,7 @@ def serve(
             certificate=certificate,
             key=key,
             ready=ready,
-            tell=talk,
+            tell=talk.say,
         )
 
 
@@ -241,7 +227,6 @@ def report(
     level: Level = 0.95,
     name: StudyName = None,
     output_format: Format = OutputFormat.table,
-    seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
     """Report a study: satisfied users by score, what users notice, side and endpoint bias, traps by user.
@@ -267,10 +252,10 @@ def report(
     talk = Talk(quiet=quiet)
     _write(found, output_format)
     for sentence in found.sentences():
-        talk(sentence)
+        talk.say(sentence)
     if save is not None:
         found.save(save)
-        talk(f"Saved. Use it with --mapping {shlex.quote(str(save))}")
+        talk.say(f"Saved. Use it with --mapping {shlex.quote(str(save))}")
 
 
 @users.command()
@@ -281,7 +266,6 @@ def export(
     ] = None,
     answer_format: Annotated[AnswerFormat, typer.Option("--format", help="The format of the file.")] = AnswerFormat.csv,
     name: StudyName = None,
-    seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
     """Write all answers, traps among them, one row each.
@@ -296,7 +280,9 @@ def export(
         write_data(text)
     else:
         write_bytes(out, text.encode())
-        Talk(quiet=quiet)(f"{len(given):,} answers in {out}. Report them with probeval users report --answers {out}")
+        Talk(quiet=quiet).say(
+            f"{len(given):,} answers in {out}. Report them with probeval users report --answers {out}"
+        )
 
 
 def _write(found: Shown, output_format: OutputFormat) -> None:

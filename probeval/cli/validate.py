@@ -7,22 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from probeval.api.inputs import with_observers
-from probeval.cli.options import (
-    CampaignFolders,
-    Checkpoints,
-    Depth,
-    Format,
-    Jobs,
-    ObserversFile,
-    OutputFormat,
-    Quiet,
-    Scheduler,
-    Seed,
-    parse_shares,
-)
+from probeval.api.evidence import Observers, with_observers
+from probeval.api.settings import Depth, Jobs, Scheduler, Seed
+from probeval.cli.options import CampaignFolders, Checkpoints, Format, OutputFormat, Quiet
 from probeval.cli.output import Talk, check_picture, write_pictures, write_result
 from probeval.data import read_campaign
+from probeval.records import parse_shares
 
 if TYPE_CHECKING:
     from probeval.simulation import Validation
@@ -48,7 +38,7 @@ def validate(
             "Default: independent and hierarchical.",
         ),
     ] = None,
-    observers: ObserversFile = None,
+    observers: Observers = None,
     depth: Depth = None,
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="The number of random orders of judging.")] = 5,
     checkpoints: Checkpoints = CHECKPOINTS,
@@ -83,7 +73,7 @@ def validate(
     check_picture(plot)
     shares = parse_shares("--checkpoints", checkpoints)
     collections, _ = talk.warned(
-        lambda: with_observers([read_campaign(path, progress=talk.progress) for path in campaigns], observers)
+        lambda: with_observers([read_campaign(path, reporter=talk) for path in campaigns], observers)
     )
     result = talk.warned(
         lambda: validate_models(
@@ -97,8 +87,7 @@ def validate(
             draws=draws,
             n_jobs=jobs,
             scheduler=scheduler,
-            progress=lambda work: talk.track(work, "Validating"),
-            say=talk,
+            reporter=talk,
         )
     )
     if plot is not None:

@@ -3,6 +3,9 @@
 from probeval.data.answers import CHOICES, RELEVANT, PairAnswers, as_answers, read_answers
 from probeval.data.collection import (
     Collection,
+    as_judgments,
+    as_labels,
+    as_runs,
     read_campaign,
     read_judgments,
     read_labels,
@@ -27,7 +30,6 @@ from probeval.data.rank_eval import rank_eval_request, read_rank_eval_ratings, r
 from probeval.data.reference import with_reference
 from probeval.data.runs import Runs
 from probeval.data.scale import ABSENT, POOLED, UNJUDGED, Scale
-from probeval.data.tables import as_judgments, as_runs
 from probeval.data.tasks import OpenPair, WriteOptions
 from probeval.data.texts import read_texts, text_vectors
 from probeval.data.trec import write_qrels, write_run
@@ -61,6 +63,7 @@ __all__ = [
     "WriteOptions",
     "as_answers",
     "as_judgments",
+    "as_labels",
     "as_magnitudes",
     "as_query_weights",
     "as_runs",

@@ -8,16 +8,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from io import StringIO
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 
 from probeval.arrays import Codes, Floats
 from probeval.data.answers import PairAnswers, read_answers
-from probeval.data.evidence import LabelTable, Metadata, Vectors, read_metadata
+from probeval.data.evidence import LabelTable, Metadata, Vectors, labels_from_table, read_metadata
 from probeval.data.files import find, refuse_partitions, run_files, stem, write_bytes
-from probeval.data.formats import FileFormat, Progress, ReadOptions, find_format, format_named
+from probeval.data.formats import FileFormat, ReadOptions, find_format, format_named
 from probeval.data.judgments import Judgments, on_scale
 from probeval.data.magnitudes import Magnitudes, read_magnitudes
 from probeval.data.observers import read_observers
@@ -25,13 +25,27 @@ from probeval.data.pool import Pool
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
 from probeval.data.spreadsheets import as_text, csv_text
-from probeval.data.tables import cell_text, column_names, read_table
+from probeval.data.tables import (
+    as_frame,
+    cell_text,
+    column_names,
+    judgments_from_object,
+    judgments_from_table,
+    read_table,
+    runs_from_object,
+    runs_from_table,
+)
 from probeval.data.trec import write_qrels, write_run
 from probeval.display import Described, View, fact_table
 from probeval.errors import DataError, ScaleError
+from probeval.reporting import SILENT, Reporter
 
 __all__ = [
     "Collection",
+    "are_paths",
+    "as_judgments",
+    "as_labels",
+    "as_runs",
     "read_campaign",
     "read_judgments",
     "read_labels",
@@ -199,7 +213,7 @@ def read_runs(
     *paths: PathName,
     order: str = "trec_eval",
     depth: int | None = None,
-    progress: Progress = iter,
+    reporter: Reporter = SILENT,
     file_format: str | None = None,
 ) -> Runs:
     """Runs from TREC files, tables, globs or directories; a system is named by its file.
@@ -213,15 +227,15 @@ def read_runs(
         How a list is ordered, one of :data:`probeval.data.runs.ORDERS`.
     depth
         Keep only this many ranks.
-    progress
-        Wraps the files while they are read.
+    reporter
+        Receives progress and remarks.
     file_format
         The name of a :class:`FileFormat` of runs; by default detected from the files.
     """
     files = run_files(paths)
     if not files:
         raise DataError("no runs were named. Give files, globs or a directory.")
-    options = ReadOptions(order=order, progress=progress)
+    options = ReadOptions(order=order, reporter=reporter)
     if file_format is None:
         found = list(dict.fromkeys(find_format(path, Runs) or format_named("trec", Runs) for path in files))
     else:
@@ -234,6 +248,107 @@ def read_runs(
     else:
         raise _several(found)
     return runs if depth is None else runs.top(depth)
+
+
+def are_paths(given: Any) -> bool:
+    """Whether something is a path, or several."""
+    if isinstance(given, (str, os.PathLike)):
+        return True
+    return isinstance(given, Sequence) and bool(given) and all(isinstance(one, (str, os.PathLike)) for one in given)
+
+
+def _names_paths(given: Any) -> bool:
+    """Whether something is a mapping from names to paths."""
+    return isinstance(given, Mapping) and bool(given) and all(are_paths(one) for one in given.values())
+
+
+def as_runs(runs: Any, *, order: str = "trec_eval", reporter: Reporter = SILENT) -> Runs:
+    """Return runs in any form.
+
+    Takes :class:`Runs` and a :class:`Collection`; a path, a glob, a folder, or several of them; a mapping from names to
+    paths of one run each; a frame with a system column, of pandas or of anything that exports Arrow (polars, duckdb,
+    pyarrow); a mapping from names to runs; a ranx ``Run`` or a list of them. A run is a mapping from queries to
+    mappings from documents to scores, a frame, a ranx ``Run`` or an iterable of ir_measures' ``ScoredDoc``.
+
+    >>> as_runs({"bm25": {"q1": {"d1": 2.0, "d2": 1.0}}})
+    <Runs: 1 system, 1 query, depth 2, 2 pairs>
+    """
+    if isinstance(runs, Runs):
+        return runs
+    if isinstance(runs, Collection):
+        return runs.runs
+    if are_paths(runs):
+        paths = [runs] if isinstance(runs, (str, os.PathLike)) else runs
+        return read_runs(*paths, order=order, reporter=reporter)
+    frame = as_frame(runs)
+    if frame is not None:
+        return runs_from_table(frame, order=order)
+    if _names_paths(runs):
+        runs = {name: _single(name, path, order, reporter) for name, path in runs.items()}
+    return runs_from_object(runs, order=order)
+
+
+def _single(name: str, path: PathName, order: str, reporter: Reporter) -> pd.DataFrame:
+    """The lists of the only run of a file."""
+    found = as_runs(path, order=order, reporter=reporter)
+    if len(found.systems) != 1:
+        raise DataError(f"{name!r} must be one run, got {len(found.systems)} systems.", path=Path(path))
+    return found.to_frame()
+
+
+def as_judgments(judgments: Any, *, scale: Scale | None = None) -> Judgments:
+    """Return judgments in any form; a grade that the scale lacks, if one is given, is refused.
+
+    Takes :class:`Judgments`; a path or several; a mapping from assessors to paths of their judgments; a frame, of
+    pandas or of anything that exports Arrow (polars, duckdb, pyarrow); a mapping from queries to mappings from
+    documents to grades; a ranx ``Qrels``; or an iterable of ir_measures' ``Qrel``.
+
+    >>> as_judgments({"q1": {"d1": 1, "d2": 0}})
+    <Judgments: 2 of 2 pairs>
+    """
+    if isinstance(judgments, Judgments):
+        return judgments
+    if isinstance(judgments, (str, os.PathLike)):
+        return read_judgments(judgments, scale=scale)
+    frame = as_frame(judgments)
+    if frame is not None:
+        return judgments_from_table(frame)
+    if are_paths(judgments):
+        tables = [read_judgments(path, scale=scale).to_frame() for path in judgments]
+        return judgments_from_table(pd.concat(tables, ignore_index=True))
+    if _names_paths(judgments):
+        by = [as_judgments(path, scale=scale).to_frame().assign(assessor=name) for name, path in judgments.items()]
+        return judgments_from_table(pd.concat(by, ignore_index=True))
+    return judgments_from_object(judgments)
+
+
+def as_labels(labels: Any) -> LabelTable:
+    """Return labels in any form, as one table.
+
+    Takes a :class:`LabelTable`; a path; a frame, of pandas or of anything that exports Arrow; several of these, with
+    distinct columns; or a mapping from observers to any of these with one column each.
+    """
+    if isinstance(labels, LabelTable):
+        return labels
+    if isinstance(labels, (str, os.PathLike)):
+        return read_labels(labels)
+    frame = as_frame(labels)
+    if frame is not None:
+        return labels_from_table(frame)
+    if isinstance(labels, Mapping):
+        labels = [_by_observer(name, as_labels(given)) for name, given in labels.items()]
+    tables = [as_labels(one) for one in labels]
+    if not tables:
+        raise DataError("no labels were given. Leave them out, or name a table.")
+    return tables[0].joined(tables[1:]) if len(tables) > 1 else tables[0]
+
+
+def _by_observer(name: str, table: LabelTable) -> LabelTable:
+    """The only column of labels under the name of its observer."""
+    if len(table.sources) != 1:
+        raise DataError(f"labels of {name!r} must be one column, got {', '.join(table.sources)}.")
+    shares = dict(zip([name], table.probabilities.values(), strict=False))  # none, or those of the column
+    return replace(table, sources=(name,), probabilities=shares)
 
 
 def _several(found: Sequence[FileFormat[Runs]]) -> DataError:
@@ -317,7 +432,7 @@ def teams_from_table(table: pd.DataFrame) -> dict[str, str]:
     return dict(zip(map(cell_text, system), map(cell_text, table["team"]), strict=True))
 
 
-def read_campaign(folder: PathName, *, order: str = "trec_eval", progress: Progress = iter) -> Collection:
+def read_campaign(folder: PathName, *, order: str = "trec_eval", reporter: Reporter = SILENT) -> Collection:
     """Read a whole campaign folder: ``runs/`` and the optional files beside it.
 
     These are ``qrels.txt``, ``metadata.tsv``, ``systems.tsv``, ``labels.tsv`` and ``observers.tsv``, which describes
@@ -335,7 +450,7 @@ def read_campaign(folder: PathName, *, order: str = "trec_eval", progress: Progr
     if not (path / "runs").is_dir():
         raise DataError("a campaign folder has its runs in 'runs/', and there is none.", path=path)
     refuse_partitions(path)
-    runs = read_runs(path / "runs", order=order, progress=progress)
+    runs = read_runs(path / "runs", order=order, reporter=reporter)
     teams, qrels = find(path, "systems.tsv"), find(path, "qrels.txt", "qrels.tsv", "qrels.csv")
     metadata = find(path, "metadata.tsv")
     answers, magnitudes = find(path, "preferences.csv"), find(path, "magnitudes.csv")

@@ -7,7 +7,7 @@ Formats from elsewhere are added by :func:`register_format`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
@@ -28,6 +28,7 @@ from probeval.data.tasks import OpenPair, WriteOptions
 from probeval.data.trec import qrels_text, read_qrels, read_trec_runs
 from probeval.display import Brief
 from probeval.errors import DataError, did_you_mean
+from probeval.reporting import SILENT, Reporter
 
 __all__ = [
     "FORMATS",
@@ -42,7 +43,6 @@ __all__ = [
 ]
 
 T = TypeVar("T", Runs, Judgments, LabelTable, PairAnswers)
-Progress = Callable[[Sequence[Path]], Iterable[Path]]
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,8 +53,8 @@ class ReadOptions(Brief):
     ----------
     order
         How a list is ordered, one of :data:`probeval.data.runs.ORDERS`.
-    progress
-        Wraps the files while several are read.
+    reporter
+        Receives progress and remarks.
     scale
         The scale of the grades, where it is known; a grade that it lacks is refused after reading at the latest.
     queries, docs
@@ -62,7 +62,7 @@ class ReadOptions(Brief):
     """
 
     order: str = "trec_eval"
-    progress: Progress = iter
+    reporter: Reporter = SILENT
     scale: Scale | None = None
     queries: Mapping[str, str] | None = None
     docs: Mapping[str, str] | None = None
@@ -178,8 +178,8 @@ FORMATS: list[FileFormat[Any]] = [
         "trec",
         "TREC runs: query Q0 doc rank score tag, one file per system",
         Runs,
-        lambda path, options: read_trec_runs([path], order=options.order, progress=options.progress),
-        read_all=lambda files, options: read_trec_runs(files, order=options.order, progress=options.progress),
+        lambda path, options: read_trec_runs([path], order=options.order, reporter=options.reporter),
+        read_all=lambda files, options: read_trec_runs(files, order=options.order, reporter=options.reporter),
         matches=_is_no_table,
     ),
     FileFormat(

@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from probeval.data.judgments import Judgments
-from probeval.data.tables import as_judgments
+from probeval.data.tables import judgments_from_object
 from probeval.errors import DataError, did_you_mean
 
 __all__ = ["is_dataset", "read_dataset_judgments", "read_dataset_texts"]
@@ -38,7 +38,7 @@ def read_dataset_judgments(path: Path) -> Judgments:
     dataset = _load(path, "qrels")
     with _reading(path):
         rows = [(qrel.query_id, qrel.doc_id, qrel.relevance) for qrel in dataset.qrels_iter()]
-    return as_judgments(rows)
+    return judgments_from_object(rows)
 
 
 def read_dataset_texts(path: Path, name: str, *, only: Collection[str] | None = None) -> pd.DataFrame:

@@ -7,7 +7,7 @@ ids of the queries, and one range; the disk holds the rows once more.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,12 +27,12 @@ from probeval.data.runs import Runs
 from probeval.data.spreadsheets import restored_cell
 from probeval.data.trec import BY_RANK, WORD, RunRows, Tokens, numbered, read_run_chunks, read_run_rows, runs_of_rows
 from probeval.errors import DataError, ProbevalWarning
+from probeval.reporting import SILENT, Reporter
 
 __all__ = ["SpreadLabels", "SpreadRuns", "spread_labels", "spread_runs"]
 
 ROWS = 500_000  # of a table of labels, read at a time
 STREAMED = (".csv", ".tsv")
-Progress = Callable[[Sequence[Path]], Iterable[Path]]
 
 
 @dataclass(frozen=True)
@@ -61,12 +61,18 @@ class SpreadRuns:
 
 
 def spread_runs(
-    files: Sequence[Path], n: int | None, home: Path, *, rows: int, order: str = "trec_eval", progress: Progress = iter
+    files: Sequence[Path],
+    n: int | None,
+    home: Path,
+    *,
+    rows: int,
+    order: str = "trec_eval",
+    reporter: Reporter = SILENT,
 ) -> SpreadRuns:
     """Spread the rows of TREC runs, one system per file, over ``n`` ranges of queries; by default of ``rows`` rows."""
     queries: set[bytes] = set()
     total = 0
-    for path in progress(files):
+    for path in reporter.track(files, "Reading runs"):
         for chunk in read_run_chunks(path):
             queries.update(numbered([chunk.queries])[1])
             total += len(chunk.scores)
@@ -80,7 +86,7 @@ def spread_runs(
     starts = range_starts(known, min(-(-total // rows), len(known)) if n is None else n)
     # Bytes of UTF-8 are in the order of the strings.
     firsts = np.array([query.encode() for query in starts])
-    for j, path in enumerate(progress(files)):
+    for j, path in enumerate(reporter.track(files, "Reading runs")):
         for chunk in read_run_chunks(path, with_ranks=order in BY_RANK):
             at = np.searchsorted(firsts[1:], _fixed(chunk.queries), side="right")
             for i in np.unique(at).tolist():

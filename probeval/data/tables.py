@@ -30,16 +30,17 @@ from probeval.data.spreadsheets import restored, restored_cell
 from probeval.errors import DataError
 
 __all__ = [
-    "as_judgments",
-    "as_runs",
+    "as_frame",
     "cell_text",
     "column_names",
     "ids",
     "is_text_column",
+    "judgments_from_object",
     "names_grades",
     "names_pairs",
     "numbers",
     "read_table",
+    "runs_from_object",
 ]
 
 NAMES = {
@@ -313,20 +314,23 @@ def _required(table: pd.DataFrame, name: str, path: Path | None) -> pd.Series:
     return found
 
 
-def as_runs(runs: Any, *, order: str = "trec_eval") -> Runs:
-    """Convert runs of other packages.
+def as_frame(table: Any) -> pd.DataFrame | None:
+    """Return a data frame of pandas, or of anything that exports Arrow (polars, duckdb, pyarrow); None for the rest."""
+    if isinstance(table, pd.DataFrame):
+        return table
+    if not hasattr(table, "__arrow_c_stream__"):
+        return None
+    try:
+        import pyarrow as arrow
+    except ImportError:
+        raise DataError(
+            f"a {type(table).__name__} is read through pyarrow, which is missing: pip install 'probeval[parquet]'."
+        ) from None
+    return arrow.table(table).to_pandas()  # type: ignore[no-any-return]
 
-    Takes :class:`Runs`; a data frame with a system column; a mapping from system names to runs; a ranx ``Run`` or
-    a list of them. A run is a mapping from queries to mappings from documents to scores, a data frame, a ranx
-    ``Run`` or an iterable of ir_measures' ``ScoredDoc``.
 
-    >>> as_runs({"bm25": {"q1": {"d1": 2.0, "d2": 1.0}}})
-    <Runs: 1 system, 1 query, depth 2, 2 pairs>
-    """
-    if isinstance(runs, Runs):
-        return runs
-    if isinstance(runs, pd.DataFrame):
-        return runs_from_table(runs, order=order)
+def runs_from_object(runs: Any, *, order: str) -> Runs:
+    """Return runs from those of other packages: see :func:`probeval.data.as_runs`."""
     if not isinstance(runs, Mapping):
         listed = [runs] if hasattr(runs, "to_dict") else list(runs)
         if not all(hasattr(run, "to_dict") for run in listed):
@@ -335,8 +339,11 @@ def as_runs(runs: Any, *, order: str = "trec_eval") -> Runs:
         if len(set(names)) != len(names):
             raise DataError(f"two runs have one name: {', '.join(names)}. Rename one.")
         runs = dict(zip(names, listed, strict=True))
-    if runs and all(isinstance(run, pd.DataFrame) for run in runs.values()):
-        return runs_from_table(_stacked(runs), order=order)
+    frames = {name: as_frame(run) for name, run in runs.items()}
+    if runs and all(frame is not None for frame in frames.values()):
+        return runs_from_table(
+            _stacked({name: frame for name, frame in frames.items() if frame is not None}), order=order
+        )
     rows = []
     for name, run in runs.items():
         lists = _scored(run)
@@ -353,19 +360,8 @@ def as_runs(runs: Any, *, order: str = "trec_eval") -> Runs:
     )
 
 
-def as_judgments(judgments: Any) -> Judgments:
-    """Convert judgments of other packages.
-
-    Takes :class:`Judgments`; a data frame; a mapping from queries to mappings from documents to grades; a ranx
-    ``Qrels``; or an iterable of ir_measures' ``Qrel``.
-
-    >>> as_judgments({"q1": {"d1": 1, "d2": 0}})
-    <Judgments: 2 of 2 pairs>
-    """
-    if isinstance(judgments, Judgments):
-        return judgments
-    if isinstance(judgments, pd.DataFrame):
-        return judgments_from_table(judgments)
+def judgments_from_object(judgments: Any) -> Judgments:
+    """Return judgments from those of other packages: see :func:`probeval.data.as_judgments`."""
     rows = _scored(judgments)
     queries, docs, grades = zip(*rows, strict=True) if rows else ((), (), ())
     return Judgments.rows(ids(queries, "query"), ids(docs, "doc"), numbers(pd.Series(grades, dtype=object), "grade"))
@@ -384,9 +380,10 @@ def _stacked(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 def _scored(source: Any) -> list[tuple[Any, Any, Any]]:
     """Return rows of query, document and number."""
-    if isinstance(source, pd.DataFrame):
-        value = _required(source, "score", None)
-        return list(zip(_required(source, "query", None), _required(source, "doc", None), value, strict=True))
+    frame = as_frame(source)
+    if frame is not None:
+        value = _required(frame, "score", None)
+        return list(zip(_required(frame, "query", None), _required(frame, "doc", None), value, strict=True))
     if hasattr(source, "to_dict"):
         source = source.to_dict()
     if isinstance(source, Mapping):

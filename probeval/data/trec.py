@@ -23,6 +23,7 @@ from probeval.data.pool import Pool
 from probeval.data.runs import Runs
 from probeval.data.scale import Scale
 from probeval.errors import DataError, ScaleError
+from probeval.reporting import SILENT, Reporter
 
 __all__ = [
     "JudgmentRows",
@@ -108,11 +109,13 @@ def _run_rows(data: bytes, with_ranks: bool) -> RunRows:
     return RunRows(columns["query"], columns["doc"], _numbers(columns["score"]), ranks)
 
 
-def read_trec_runs(
-    files: Sequence[Path], *, order: str = "trec_eval", progress: Callable[[Sequence[Path]], Iterable[Path]] = iter
-) -> Runs:
+def read_trec_runs(files: Sequence[Path], *, order: str = "trec_eval", reporter: Reporter = SILENT) -> Runs:
     """The runs of TREC files, one system per file, named by it."""
-    return runs_of_rows([read_run_rows(path, with_ranks=order in BY_RANK) for path in progress(files)], files, order)
+    return runs_of_rows(
+        [read_run_rows(path, with_ranks=order in BY_RANK) for path in reporter.track(files, "Reading runs")],
+        files,
+        order,
+    )
 
 
 def runs_of_rows(parts: Sequence[RunRows], files: Sequence[Path], order: str) -> Runs:

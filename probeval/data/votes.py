@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from probeval.data.collection import read_judgments
+from probeval.data.collection import as_judgments
 from probeval.data.files import first_bytes, suffix
 from probeval.data.judgments import Judgments
-from probeval.data.tables import as_judgments, column, ids, judgments_from_table, names_pairs, numbers, read_table
+from probeval.data.tables import column, ids, judgments_from_table, names_pairs, numbers, read_table
 from probeval.display import Described, View
 from probeval.errors import DataError
 
@@ -95,7 +95,7 @@ def read_votes(path: str | PathLike[str]) -> Votes:
     header = first_bytes(file).decode("utf-8-sig", "replace").lstrip().splitlines()[:1]
     if header and names_pairs(header[0].split("\t")):
         return votes_from_table(read_table(file, separator="\t"), path=file)
-    return Votes.of(read_judgments(file))
+    return Votes.of(as_judgments(file))
 
 
 def votes_from_table(table: pd.DataFrame, *, path: Path | None = None) -> Votes:
@@ -147,5 +147,5 @@ def as_votes(votes: Any, gold: Any = None) -> Votes:
         found = Votes.of(as_judgments(votes))
     if gold is None:
         return found
-    expert = read_judgments(gold) if isinstance(gold, (str, PathLike)) else as_judgments(gold)
+    expert = as_judgments(gold)
     return replace(found, gold=Votes.of(found.judgments, expert).gold)

@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 
 from probeval.arrays import Floats, Ids, frozen
-from probeval.data.judgments import Judgments
-from probeval.data.runs import Runs
+from probeval.data.collection import as_judgments, as_runs
 from probeval.data.scale import Scale
 from probeval.display import Shown, View
 from probeval.metrics.aggregates import AGGREGATES, aggregate_queries, check_aggregate
@@ -256,11 +255,11 @@ def _settled(lowest: float, highest: float) -> float | None:
 
 
 def measure(
-    runs: Runs,
-    judgments: Judgments,
+    runs: Any,
+    judgments: Any,
     metric: AnyMetric,
     *,
-    scale: Scale | None = None,
+    scale: Scale | str | None = None,
     depth: int | None = None,
     rule: str = "median",
     aggregate: str = "mean",
@@ -271,8 +270,10 @@ def measure(
 
     Parameters
     ----------
-    runs, judgments, metric
-        The runs, the judgments, and the measure or its name.
+    runs, judgments
+        In any form that :func:`~probeval.data.as_runs` and :func:`~probeval.data.as_judgments` take.
+    metric
+        The measure or its name.
     scale
         The scale of the grades; inferred by default.
     depth
@@ -284,18 +285,19 @@ def measure(
 
     Examples
     --------
-    >>> from probeval.data import as_judgments, as_runs
-    >>> runs = as_runs({"a": {"q": {"d1": 2, "d2": 1}}, "b": {"q": {"d2": 2, "d3": 1}}})
-    >>> measure(runs, as_judgments({"q": {"d1": 0, "d2": 1}}), "P@2").to_frame()
+    >>> runs = {"a": {"q": {"d1": 2, "d2": 1}}, "b": {"q": {"d2": 2, "d3": 1}}}
+    >>> measure(runs, {"q": {"d1": 0, "d2": 1}}, "P@2").to_frame()
       system  rank  mean  judged  lower  upper
     0      a     1   0.5     1.0    0.5    0.5
     1      b     1   0.5     0.5    0.5    1.0
     """
     metric = metric_of(metric)
-    scale = judgments.scale(scale, rule=rule)
+    named = Scale.parse(scale) if isinstance(scale, str) else scale
+    runs, judgments = as_runs(runs), as_judgments(judgments, scale=named)
+    grades = judgments.scale(named, rule=rule)
     runs = runs.top(depth or metric.cutoff or runs.depth)
-    lists, queries = Lists.judged(runs, judgments, scale, rule=rule)
-    open_pairs = judgments.codes_on(runs.pool, scale, rule=rule) < 0
+    lists, queries = Lists.judged(runs, judgments, grades, rule=rule)
+    open_pairs = judgments.codes_on(runs.pool, grades, rule=rule) < 0
     rows = np.flatnonzero(np.isin(runs.queries, queries))
     open_in_query = np.bincount(runs.pool.query, open_pairs, minlength=len(runs.queries)).astype(np.int64)[rows]
     outside = open_in_query - lists.top(metric.cutoff).unjudged.sum(axis=-1)
@@ -305,7 +307,7 @@ def measure(
     pool = int(runs.pool.sizes[rows].sum())
     return Measured(
         metric=metric,
-        scale=scale,
+        scale=grades,
         systems=runs.systems,
         queries=queries,
         values=metric.scores(lists),

@@ -7,7 +7,7 @@ docs/theory/partitions.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -33,11 +33,10 @@ from probeval.relevance.models.hierarchical import Hierarchical
 from probeval.relevance.observers.conditioning import CampaignPrior, LabelSums
 from probeval.relevance.observers.family import distinguishes
 from probeval.relevance.observers.measure import LabelModel
+from probeval.reporting import Reporter
 from probeval.threads import in_order, one_thread
 
-__all__ = ["Follow", "PartitionedFit", "Surveyed", "fit_parts", "followed", "look"]
-
-Follow = Callable[[Sequence[Any], str], Iterable[Any]]  # wraps the partitions while they are worked on, with a title
+__all__ = ["PartitionedFit", "Surveyed", "fit_parts", "followed", "look"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -71,14 +70,14 @@ class Surveyed(Brief):
 
 
 def look(
-    parts: Partitions, judgments: Judgments | None, *, depth: int | None, run: Run[Any], follow: Follow
+    parts: Partitions, judgments: Judgments | None, *, depth: int | None, run: Run[Any], reporter: Reporter
 ) -> Surveyed:
     """Take the first look at every partition, and keep the queries of the sample and the judged ones."""
     far = depth or parts.depth
     sample = sample_positions(parts.n_queries)
     judged = frozenset(() if judgments is None else judgments.pool.queries[np.unique(judgments.pool.query)].tolist())
     work = [partial(survey, parts, i, far, sample, judged) for i in range(len(parts))]
-    found: list[PartSurvey] = list(followed(run(work), len(work), follow, "Queries"))
+    found: list[PartSurvey] = list(followed(run(work), len(work), reporter, "Queries"))
     kept = np.concatenate([part.kept + start for part, start in zip(found, parts.starts, strict=True)])
     return Surveyed(
         parts=parts,
@@ -118,7 +117,7 @@ class PartitionedFit(Brief):
 
 
 def fit_parts(
-    surveyed: Surveyed, model: Predicts, *, scale: Scale, run: Run[Any], follow: Follow, worth_factor: float = 1.0
+    surveyed: Surveyed, model: Predicts, *, scale: Scale, run: Run[Any], reporter: Reporter, worth_factor: float = 1.0
 ) -> PartitionedFit:
     """Fit the hierarchical model to a campaign in partitions.
 
@@ -126,7 +125,7 @@ def fit_parts(
     ----------
     surveyed, model, scale
         The campaign, the model and the grades.
-    run, follow
+    run, reporter
         Does work on partitions in parallel; wraps them while this goes on.
     worth_factor
         As in :func:`probeval.relevance.observers.measure.with_labels`.
@@ -148,7 +147,7 @@ def fit_parts(
         parts = surveyed.parts
         work = [partial(add_labels, parts, i, common) for i in range(len(parts))]
         sums: list[LabelSums] = []
-        for found in followed(run(work), len(work), follow, "Labels"):
+        for found in followed(run(work), len(work), reporter, "Labels"):
             sums = [a + b for a, b in zip(sums, found, strict=True)] if sums else found
         with one_thread():
             part, whole = common.labelled(some, sample), common.labelled(collection, design)
@@ -173,7 +172,7 @@ def check_model(model: Predicts) -> Hierarchical:
     return model
 
 
-def followed(results: Iterator[Any], n: int, follow: Follow, title: str) -> Iterator[Any]:
+def followed(results: Iterator[Any], n: int, reporter: Reporter, title: str) -> Iterator[Any]:
     """Yield results while their number is followed."""
-    for _ in follow(range(n), title):
+    for _ in reporter.track(range(n), title):
         yield next(results)

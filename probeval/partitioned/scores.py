@@ -12,9 +12,10 @@ from probeval.errors import ScoreError
 from probeval.metrics import Metric
 from probeval.metrics.aggregates import check_aggregate
 from probeval.parallel import Run
-from probeval.partitioned.fit import Follow, PartitionedFit, followed
+from probeval.partitioned.fit import PartitionedFit, followed
 from probeval.partitioned.tasks import PartScores, ScorePlan, added, score, score_part
 from probeval.relevance.distribution import RelevanceDistribution
+from probeval.reporting import Reporter
 from probeval.scores import Scores
 from probeval.scores.draws import joint_of_draws
 from probeval.scores.evaluate import check_method
@@ -73,7 +74,7 @@ def score_parts(
     target: str,
     family: str | None,
     run: Run[Any],
-    follow: Follow,
+    reporter: Reporter,
 ) -> Scores:
     """Return the joint distribution of all systems' mean scores over all queries.
 
@@ -83,12 +84,12 @@ def score_parts(
         The model, and the relevance of the kept queries, which are scored here; the partitions score all others.
     target, family
         As in :func:`probeval.scores.evaluate`.
-    run, follow
+    run, reporter
         Does work on partitions in parallel; wraps them while this goes on.
     """
     surveyed = fit.surveyed
     work = [partial(score_part, surveyed.parts, i, fit.model, plan) for i in range(len(surveyed.parts))]
-    others = list(followed(run(work), len(work), follow, "Scores"))
+    others = list(followed(run(work), len(work), reporter, "Scores"))
     with one_thread():
         own = PartScores(surveyed.kept, score(surveyed.collection, relevance, plan, surveyed.kept))
     parts = [part for part in (own, *others) if part.sums is not None]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,20 +14,16 @@ from probeval.display import Brief
 from probeval.errors import ModelError, ScoreError
 from probeval.metrics import Metric
 from probeval.parallel import Run, parallel
-from probeval.partitioned.fit import Follow, PartitionedFit, fit_parts
+from probeval.partitioned.fit import PartitionedFit, fit_parts
 from probeval.partitioned.scores import check_scoring, kept_relevance, score_parts
 from probeval.relevance.online import Prediction
+from probeval.reporting import SILENT, Reporter
 from probeval.scores import Ranking, Scores
 from probeval.selection.context import DRAWS
 from probeval.selection.judging import Judging, JudgingState
 from probeval.streams import Purpose, stream
 
-__all__ = ["Engine", "PartitionedState", "unfollowed"]
-
-
-def unfollowed(work: Sequence[Any], _: str) -> Iterable[Any]:
-    """Return work as it is."""
-    return work
+__all__ = ["Engine", "PartitionedState"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,13 +36,13 @@ class Engine(Brief):
         The number of processes here; one per core by default.
     scheduler
         The address of a Dask scheduler, in place of local processes.
-    follow
-        Wraps the partitions while they are worked on, with a title.
+    reporter
+        Receives progress.
     """
 
     jobs: int | None = None
     scheduler: str | None = None
-    follow: Follow = unfollowed
+    reporter: Reporter = SILENT
 
     def start(self) -> AbstractContextManager[Run[Any]]:
         """Return a context in which work is done in parallel."""
@@ -83,7 +78,7 @@ class PartitionedState(JudgingState):
         method = check_scoring(metric, method=judging.method, aggregate=judging.aggregate, draws=judging.draws)
         relevance, plan = kept_relevance(fit, metric, method=method, draws=judging.draws, seed=judging.seed)
         scores = score_parts(
-            fit, relevance, plan, target=judging.target, family=judging.family, run=run, follow=engine.follow
+            fit, relevance, plan, target=judging.target, family=judging.family, run=run, reporter=engine.reporter
         )
         known = Judgments.none(judging.pool) if judgments is None else judgments
         prediction = Prediction(relevance, fit.posterior)
@@ -139,9 +134,9 @@ class PartitionedState(JudgingState):
         collection = replace(surveyed.collection, labels=labels.take(sources) if sources else None)
         fewer = replace(surveyed, collection=collection, labelled=surveyed.labelled[at])
         with self.engine.start() as run:
-            follow = self.engine.follow
+            reporter = self.engine.reporter
             fit = fit_parts(
-                fewer, judging.model, scale=judging.scale, run=run, follow=follow, worth_factor=worth_factor
+                fewer, judging.model, scale=judging.scale, run=run, reporter=reporter, worth_factor=worth_factor
             )
             online = replace(judging.online, collection=collection, design=fit.design)
             return PartitionedState.of(replace(judging, online=online), fit, self.engine, run)

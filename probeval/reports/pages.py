@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib import metadata
@@ -17,9 +17,10 @@ import pandas as pd
 
 from probeval.errors import ModelError, ProbevalError, ProbevalWarning
 from probeval.relevance import Choice, choose_model
+from probeval.reporting import SILENT, Reporter
 from probeval.reports import queries, satisfaction, sections, teams, two
 from probeval.reports.page import Facts, Page, Part, Prose, Quote, Section, Table, percent
-from probeval.reports.results import TWO, ReportResults
+from probeval.reports.results import TWO, WRITING, ReportResults
 
 if TYPE_CHECKING:
     from probeval.campaign import Campaign, Status
@@ -44,7 +45,7 @@ def report_evaluation(
     seen: str | None = None,
     more: tuple[Section, ...] = (),
     made: Mapping[str, str] | None = None,
-    progress: Callable[[Sequence[Any]], Iterable[Any]] = iter,
+    reporter: Reporter = SILENT,
 ) -> Page:
     """Return the report of an evaluation.
 
@@ -62,8 +63,8 @@ def report_evaluation(
         Sections to insert after the judgments.
     made
         Further facts for the section on reproduction.
-    progress
-        Wraps the sections, to show progress.
+    reporter
+        Receives progress and remarks.
     """
     facts = {
         "measure": str(found.scores.metric),
@@ -81,7 +82,7 @@ def report_evaluation(
         lambda: (Section("paper", "Summary for a paper", (Quote(paragraph(found)),)), reproduction(facts, command)),
     ]
     if len(found.scores.systems) == TWO:
-        return _page_of_two(found, title, seen, more, closing, progress)
+        return _page_of_two(found, title, seen, more, closing, reporter)
     work: list[Callable[[], tuple[Section, ...]]] = [
         lambda: (sections.ranking(found),),
         _optional("teams", "Teams", lambda: teams.teams(found)),
@@ -95,7 +96,7 @@ def report_evaluation(
         _optional("new-query", "One new query", lambda: satisfaction.new_query(found)),
         *closing,
     ]
-    done = tuple(section for make in progress(work) for section in make())
+    done = tuple(section for make in reporter.track(work, WRITING) for section in make())
     return Page(title=title, lead=_lead(found), figures=_figures(found), sections=done)
 
 
@@ -105,7 +106,7 @@ def _page_of_two(
     seen: str | None,
     more: tuple[Section, ...],
     closing: Sequence[Callable[[], tuple[Section, ...]]],
-    progress: Callable[[Sequence[Any]], Iterable[Any]],
+    reporter: Reporter,
 ) -> Page:
     """Return the report of two systems: their difference in place of rankings and reliability."""
     of_users = _optional("users", "User satisfaction", lambda: (satisfaction.users(found),))
@@ -119,7 +120,7 @@ def _page_of_two(
         lambda: (Section("model", "The model", sections.model(found.choice, seen).parts[: 2 if seen else 1]),),
         *closing,
     ]
-    done = tuple(section for make in progress(work) for section in make())
+    done = tuple(section for make in reporter.track(work, WRITING) for section in make())
     return Page(title=title, lead=two.lead(found), figures=two.figures(found), sections=done)
 
 
@@ -251,11 +252,11 @@ def report_campaign(
     command: str = "",
     mapping: SatMapping | None = None,
     agreement: Agreement | None = None,
-    progress: Callable[[Sequence[Any]], Iterable[Any]] = iter,
+    reporter: Reporter = SILENT,
 ) -> Page:
     """Return the report of a campaign. Fits the model at several milestones.
 
-    ``progress`` wraps the milestones, and then the sections.
+    ``reporter`` receives the progress of the milestones, and then of the sections.
     """
     state, setup, status = campaign.judging_state(), campaign.setup, campaign.status()
     collection = state.judging.collection
@@ -266,7 +267,7 @@ def report_campaign(
         choice = Choice(setup.model, state.judging.model, "it is the campaign's own.", setup.scale, "of the campaign")
     audited = campaign.audit()
     found = ReportResults.along(
-        state, choice, _in_order(campaign), level=level, mapping=mapping, agreement=agreement, progress=progress
+        state, choice, _in_order(campaign), level=level, mapping=mapping, agreement=agreement, reporter=reporter
     )
     last = max((event.time for event in campaign.log()[-1:]), default=0.0)
     page = report_evaluation(
@@ -281,7 +282,7 @@ def report_campaign(
             "one grade of several": setup.rule,
             "events in the log": f"{status.events:,}, the last {datetime.fromtimestamp(last, UTC):%Y-%m-%d %H:%M} UTC",
         },
-        progress=progress,
+        reporter=reporter,
     )
     return replace(page, kind="campaign")
 

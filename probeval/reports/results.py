@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -14,6 +12,7 @@ from probeval.display import Brief
 from probeval.relevance import Choice, Hierarchical
 from probeval.reliability import DStudy, Estimate, GStudy, dstudy, gstudy
 from probeval.reliability.dstudy import QUERIES
+from probeval.reporting import SILENT, Reporter
 from probeval.reports.milestones import Milestone, as_judged, draw_queries, milestone
 from probeval.satisfaction import Agreement, Satisfaction, SatMapping, mapping_for, published_agreements
 from probeval.scores import Ranking, Score, Scores
@@ -33,13 +32,14 @@ from probeval.simulation.forecast import Forecast, forecast
 from probeval.streams import Purpose, stream
 from probeval.ties import TIE
 
-__all__ = ["TARGET", "TWO", "EffectSize", "ReportResults"]
+__all__ = ["TARGET", "TWO", "WRITING", "EffectSize", "ReportResults"]
 
 TARGET = 0.95  # target reliability and mean confidence, for the numbers of queries and judgments needed
 AHEAD = 500  # judgments that the forecast looks ahead
 PATHS = 3  # of the forecast
 TWO = 2  # systems, whose report is one page on their difference
 MARKS = 6  # milestones, if the order of judgments is known
+WRITING = "Writing the report; the forecast takes longest"
 
 
 @dataclass(frozen=True)
@@ -129,15 +129,18 @@ class ReportResults(Brief):
         level: float = 0.95,
         mapping: SatMapping | None = None,
         agreement: Agreement | None = None,
-        progress: Callable[[Sequence[Any]], Iterable[Any]] = iter,
+        reporter: Reporter = SILENT,
     ) -> ReportResults:
         """Return the results of a campaign judged in this order, with several milestones.
 
-        ``progress`` wraps the numbers of judgments of the milestones.
+        ``reporter`` receives the progress of the milestones.
         """
         step = _before_judging(state)
         marks = [milestone(step)]
-        for n in progress(sorted({int(m) for m in np.linspace(0, len(judgments), MARKS + 1)} - {0, len(judgments)})):
+        for n in reporter.track(
+            sorted({int(m) for m in np.linspace(0, len(judgments), MARKS + 1)} - {0, len(judgments)}),
+            WRITING,
+        ):
             step = step.after(judgments.take(np.arange(n)))
             marks.append(milestone(step))
         if len(judgments):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, TypedDict
 
@@ -14,6 +13,7 @@ from probeval.display import Shown, View
 from probeval.errors import DataError, ModelError
 from probeval.relevance.models.hierarchical import Hierarchical
 from probeval.relevance.observers.trust import ObserverTrust, examine
+from probeval.reporting import SILENT, Reporter
 from probeval.selection.judging import JudgingState
 from probeval.streams import Purpose, stream
 
@@ -157,9 +157,7 @@ class TrustReport(Shown):
         return tuple(f"{o.observer.name}: {o.finding}" for o in self.observers)
 
 
-def trust(
-    state: JudgingState, *, margin: float = MARGIN, progress: Callable[[Sequence[Any]], Iterable[Any]] = iter
-) -> TrustReport:
+def trust(state: JudgingState, *, margin: float = MARGIN, reporter: Reporter = SILENT) -> TrustReport:
     """Examine the sources of labels of a campaign with its judgments so far.
 
     Parameters
@@ -168,8 +166,8 @@ def trust(
         The judging, with a hierarchical model and labels.
     margin
         The shift up to which labels count as unbiased, as a share of their range.
-    progress
-        Wraps the alternatives while they are computed.
+    reporter
+        Receives progress and remarks.
     """
     judging = state.judging
     model, labels = judging.model, judging.collection.labels
@@ -189,7 +187,9 @@ def trust(
         kept = tuple(o.name for o in labels.observers if o.family != family)
         if kept or not judging.collection.consensus:  # without labels there is no consensus
             cases.append((f"without {family}" if kept else "without labels", 1.0, kept))
-    return TrustReport(observers, tuple(_alternative(state, *case) for case in progress(cases)), margin)
+    return TrustReport(
+        observers, tuple(_alternative(state, *case) for case in reporter.track(cases, "Alternatives")), margin
+    )
 
 
 def examined(state: JudgingState, *, margin: float = MARGIN) -> tuple[ObserverTrust, ...]:

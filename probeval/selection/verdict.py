@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypedDict
+from typing import TypedDict
 
 import numpy as np
 import pandas as pd
 
 from probeval.arrays import Bools, Floats
 from probeval.display import Shown
+from probeval.reporting import SILENT, Reporter
 from probeval.scores import Ranking
 from probeval.selection.judging import JudgingState
 from probeval.selection.reuse import contributed, team_names, without
@@ -124,7 +124,7 @@ def _on_new_queries(ranking: Ranking) -> Ranking:
     return Ranking(judged, ranking.draws[:0], ranking.rope)
 
 
-def fairness(state: JudgingState, *, progress: Callable[[Sequence[Any]], Iterable[Any]] = iter) -> pd.DataFrame:
+def fairness(state: JudgingState, *, reporter: Reporter = SILENT) -> pd.DataFrame:
     """Return the coverage of judging per team, or per system without teams, and its effect on scores.
 
     ``judged`` is the share of its pairs that are judged, ``own`` the number of pairs that it alone retrieved, and
@@ -136,7 +136,7 @@ def fairness(state: JudgingState, *, progress: Callable[[Sequence[Any]], Iterabl
     certain, has = state.prediction.relevance.certain, state.context.retrieved.toarray() > 0
     mean, rows = state.scores.mean, []
     names: list[str] = list(dict.fromkeys(teams))
-    for team in progress(names):
+    for team in reporter.track(names, "Leaving teams out"):
         mine = teams == team
         pairs, own = has[mine].any(axis=0), contributed(has, mine)
         left = mean if not (own & certain).any() else _without(state, own)

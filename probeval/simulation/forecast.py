@@ -8,11 +8,11 @@ with the number of judgments, so that a trajectory takes one or two dozen steps.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
-from typing import Any, TypedDict
+from typing import TypedDict
 
 import numpy as np
 import pandas as pd
@@ -23,6 +23,7 @@ from probeval.data.judgments import Judgments
 from probeval.display import Shown, View
 from probeval.errors import ProbevalWarning, SelectionError
 from probeval.parallel import parallel
+from probeval.reporting import SILENT, Reporter
 from probeval.schema import records
 from probeval.scores import Ranking
 from probeval.selection import JudgingState
@@ -166,7 +167,7 @@ def forecast(
     n_jobs: int = 1,
     scheduler: str | None = None,
     rng: np.random.Generator | None = None,
-    progress: Callable[[Sequence[Any]], Iterable[Any]] = iter,
+    reporter: Reporter = SILENT,
 ) -> Forecast:
     """Run the judging loop forward from a state, on truths drawn from its posterior.
 
@@ -188,8 +189,8 @@ def forecast(
         The number of processes, or the address of a Dask scheduler.
     rng
         The generator of truths; seed 0 by default.
-    progress
-        Wraps the trajectories, to show progress.
+    reporter
+        Receives progress and remarks.
 
     Examples
     --------
@@ -215,7 +216,7 @@ def forecast(
     )
     with parallel(n_jobs, scheduler) as run:
         made = run(partial(track, truth) for truth in truths)
-        tracks = [track for _, track in zip(progress(range(paths)), made, strict=True)]
+        tracks = [track for _, track in zip(reporter.track(range(paths), "Forecasting"), made, strict=True)]
     judged = max((track[0] for track in tracks), key=len)
     confident, width = (np.stack([_padded(track[i], len(judged)) for track in tracks]) for i in (1, 2))
     return Forecast(np.array(judged), confident, width, state.scores.pool)

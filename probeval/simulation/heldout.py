@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -16,6 +16,7 @@ from probeval.display import Brief
 from probeval.errors import DataError, did_you_mean
 from probeval.metrics import Lists, Metric
 from probeval.metrics.lists import gather
+from probeval.reporting import Reporter
 from probeval.streams import Purpose, stream
 
 __all__ = ["HeldOut", "Split", "restrict", "split"]
@@ -147,9 +148,7 @@ class Split:
     seed: int
 
 
-def split(
-    collections: Sequence[Collection], depth: int, seeds: int, seed: int, say: Callable[[str], None]
-) -> list[Split]:
+def split(collections: Sequence[Collection], depth: int, seeds: int, seed: int, reporter: Reporter) -> list[Split]:
     """Hold out every campaign with known truth once per seed, with its training campaigns.
 
     A campaign without a fully judged system is used for training only, at the depth to which it is judged
@@ -163,17 +162,17 @@ def split(
     for collection in collections:
         try:
             held[collection.name] = HeldOut.of(collection, depth=depth)
-            say(str(held[collection.name]))
+            reporter.say(str(held[collection.name]))
         except DataError:
             if collection.judgments is None:
                 raise
-            say(f"{collection.name}: no system is judged to depth {depth}; used for training only.")
+            reporter.say(f"{collection.name}: no system is judged to depth {depth}; used for training only.")
     alone = [name for name, h in held.items() if _is_unlike_others(h)]
     past = {c.name: c.judged_part(depth) for c in collections if c.name not in alone}
     out = []
     for name, campaign in held.items():
         if name in alone:
-            say(f"{name}: fitted on half of its queries, tested on the other half.")
+            reporter.say(f"{name}: fitted on half of its queries, tested on the other half.")
             out += [_halves(campaign, s, seed) for s in range(seeds)]
             continue
         others = [c for other, c in past.items() if other != name]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, product
 from typing import Any
@@ -21,6 +21,7 @@ from probeval.errors import SelectionError, did_you_mean
 from probeval.metrics import AnyMetric, Metric
 from probeval.relevance.models.base import Predicts
 from probeval.reliability import GStudy, gstudy, power_of
+from probeval.reporting import SILENT, Reporter
 from probeval.scores import score_collection
 from probeval.scores.evaluate import as_metric
 from probeval.selection import Judging
@@ -169,7 +170,7 @@ def plan(
     n_jobs: int = 1,
     scheduler: str | None = None,
     seed: int = 0,
-    progress: Callable[[Sequence[Any]], Iterable[Any]] = iter,
+    reporter: Reporter = SILENT,
 ) -> Plan:
     """Forecast the judgments and cost of every combination of queries, depth, assessors and labels.
 
@@ -195,8 +196,8 @@ def plan(
         The prices.
     paths, n_jobs, scheduler, seed
         Truths per forecast, processes or the address of a Dask scheduler, and the seed.
-    progress
-        Wraps the trajectories of all options, to show progress.
+    reporter
+        Receives progress and remarks.
     """
     measured = as_metric(metric)
     wanted = parse_targets(targets) if isinstance(targets, str) else targets
@@ -208,7 +209,7 @@ def plan(
     labelled = [True, False] if collection.labels is not None else [False]
     work = list(product(counts, ranks, assessors, labelled))
     study = _study(collection, model, measured, scale, ranks[0], seed) if set(wanted) & set(ABOUT_QUERIES) else None
-    trajectories = iter(progress(range(len(work) * paths)))
+    trajectories = iter(reporter.track(range(len(work) * paths), "Planning"))
     options = []
     for n, depth, k, with_labels in work:
         sized = resize(collection, n, stream(seed, n))
@@ -226,7 +227,7 @@ def plan(
             n_jobs=n_jobs,
             scheduler=scheduler,
             rng=stream(seed, n, depth),
-            progress=lambda these: islice(trajectories, len(these)),
+            reporter=_Continued(trajectories),
         )
         options.append(
             _planned(ahead, wanted, study, prices, n, depth, k, with_labels, difference, len(state.judgments))
@@ -234,6 +235,17 @@ def plan(
     next(trajectories, None)  # exhaust it, to finish the progress
     options.sort(key=lambda o: (not o.meets, o.cost, o.judgments))
     return Plan(wanted, tuple(options))
+
+
+class _Continued(Reporter):
+    """Passes the progress of one forecast on to that of the plan."""
+
+    def __init__(self, trajectories: Iterator[int]) -> None:
+        self.trajectories = trajectories
+
+    def track(self, work: Sequence[Any], title: str) -> Iterable[Any]:
+        """Return as many trajectories of the plan."""
+        return islice(self.trajectories, len(work))
 
 
 def _planned(

@@ -5,7 +5,7 @@ See docs/theory/judging.md#reuse-study.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
@@ -20,6 +20,7 @@ from probeval.display import Shown, View
 from probeval.errors import DataError
 from probeval.metrics import Metric
 from probeval.metrics.classical import measure
+from probeval.reporting import SILENT, Reporter
 from probeval.scores.moments import weight_matrix
 from probeval.selection.judging import JudgingState
 from probeval.selection.reuse import contributed, newcomer_interval, team_names, without
@@ -250,7 +251,7 @@ def leave_teams_out(
     state: JudgingState | None = None,
     model: str = "none",
     level: float = 0.95,
-    progress: Callable[[Sequence[Any]], Iterable[Any]] = iter,
+    reporter: Reporter = SILENT,
 ) -> ReuseStudy:
     """Leave out each team's own judgments in turn, and evaluate its systems as if they had come later.
 
@@ -269,8 +270,8 @@ def leave_teams_out(
         The name of its model.
     level
         The probability of intervals.
-    progress
-        Wraps the teams.
+    reporter
+        Receives progress and remarks.
 
     Examples
     --------
@@ -298,7 +299,7 @@ def leave_teams_out(
     systems: dict[str, list[pd.DataFrame]] = {route: [] for route in full}
     rows: dict[str, list[LeftOutTeam]] = {route: [] for route in full}
     unknown = np.full(len(teams), np.nan)
-    for team in progress(names):
+    for team in reporter.track(names, "Leaving teams out"):
         mine = teams == team
         own = contributed(has, mine) & known
         kept = without(judgments, pooled.pool, own)

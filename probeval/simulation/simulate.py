@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from probeval.data.collection import Collection
 from probeval.data.evidence import LabelTable
@@ -17,6 +16,7 @@ from probeval.relevance import Card, Empirical, choose_model, fit_hierarchical
 from probeval.relevance.cards.added import find_added, fit_model
 from probeval.relevance.models.base import Predicts
 from probeval.relevance.models.labels import is_label_model, label_model
+from probeval.reporting import SILENT, Reporter
 from probeval.scores.ideal import Ideal
 from probeval.simulation.heldout import HeldOut
 from probeval.simulation.protocol import SimulationProtocol
@@ -35,8 +35,7 @@ def simulate(
     labelled: Sequence[tuple[LabelTable, Judgments]] = (),
     n_jobs: int = 1,
     scheduler: str | None = None,
-    progress: Callable[[Sequence[Any]], Iterable[Any]] = iter,
-    say: Callable[[str], None] = lambda _: None,
+    reporter: Reporter = SILENT,
 ) -> Simulation:
     """Judge a finished campaign again with several policies, models and seeds.
 
@@ -52,8 +51,8 @@ def simulate(
         Tables of labels with grades, to fit the effect of labels; needs ``fit``.
     n_jobs, scheduler
         The number of processes, or the address of a Dask scheduler.
-    progress, say
-        Wraps the pieces of work, to show progress; receives messages on the systems and models.
+    reporter
+        Receives progress, and remarks on the systems and models.
 
     Examples
     --------
@@ -65,16 +64,19 @@ def simulate(
     ['stopped', 'stopped']
     """
     held = protocol.hold_out(collection)
-    say(str(held))
+    reporter.say(str(held))
     ideal = Ideal.of_pool(held.collection.runs.top(held.depth), protocol.metric, held.scale)
     if ideal is not None:
-        say(ideal.fact)
+        reporter.say(ideal.fact)
     named = {c.relevance_model: c.given for c in protocol.policies}
     _check_fit(collection, fit)
     if labelled and not fit:
         raise DataError("Graded labels need models to fit: name campaigns to fit on as well.")
     past = [c.judged_part(held.depth) for c in fit]
-    models = {n: _model(n, named[n], collection, held, past, labelled, say) for n in progress(list(named))}
+    models = {
+        n: _model(n, named[n], collection, held, past, labelled, reporter)
+        for n in reporter.track(list(named), "Simulating")
+    }
     work = [(c, protocol.seed + s) for c in protocol.policies for s in range(protocol.seeds)]
     with parallel(min(n_jobs, len(work)), scheduler) as run:
         made = run(
@@ -84,7 +86,7 @@ def simulate(
             )
             for c, s in work
         )  # fmt: skip
-        trajectories = tuple(trajectory for _, trajectory in zip(progress(work), made, strict=True))
+        trajectories = tuple(trajectory for _, trajectory in zip(reporter.track(work, "Simulating"), made, strict=True))
     return Simulation(trajectories)
 
 
@@ -105,7 +107,7 @@ def _model(
     held: HeldOut,
     fit: Sequence[Collection],
     labelled: Sequence[tuple[LabelTable, Judgments]],
-    say: Callable[[str], None],
+    reporter: Reporter,
 ) -> Predicts:
     """Return the model: fitted on other campaigns if there are any and it can be, else as it is or as it ships."""
     added = find_added(name) if given is None else given
@@ -123,8 +125,8 @@ def _model(
         raise ModelError("Policies need a model: uniform, empirical, independent, hierarchical or a card.")
     unjudged = replace(held.collection, judgments=None)
     choice = choose_model(name if given is None else given, unjudged, scale=held.scale)
-    say(f"Model {choice.name}: {choice.why}")
+    reporter.say(f"Model {choice.name}: {choice.why}")
     warning = choice.warning(collection)
     if warning is not None:
-        say(warning)
+        reporter.say(warning)
     return choice.model

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from math import ceil
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from probeval.metrics import AnyMetric, Metric
 from probeval.parallel import parallel
 from probeval.relevance.cards.added import ADDED_MODELS, as_predicting, find_added, fit_model, model_name
 from probeval.relevance.models.base import Predicts
+from probeval.reporting import SILENT, Reporter
 from probeval.scores import score_collection
 from probeval.scores.evaluate import as_metric
 from probeval.simulation.heldout import HeldOut, split
@@ -102,8 +103,7 @@ def validate(
     draws: int = DRAWS,
     n_jobs: int = 1,
     scheduler: str | None = None,
-    progress: Callable[[Sequence[Any]], Iterable[Any]] = iter,
-    say: Callable[[str], None] = lambda _: None,
+    reporter: Reporter = SILENT,
 ) -> Validation:
     """Leave each campaign out: fit on the others, judge it in part, and compare estimates with its truth.
 
@@ -130,10 +130,8 @@ def validate(
         The number of draws of scores, and of truths for the null distribution.
     n_jobs, scheduler
         The number of processes, or the address of a Dask scheduler.
-    progress
-        Wraps the pieces of work, to show progress.
-    say
-        Receives messages on the systems of each campaign.
+    reporter
+        Receives progress and remarks.
 
     Examples
     --------
@@ -157,11 +155,13 @@ def validate(
         models = {m if isinstance(m, str) else model_name(m): _named(m) if isinstance(m, str) else m for m in models}
     fits = {name: _fit(model) for name, model in models.items()}
     depth = depth or parsed[0].cutoff or DEPTH
-    splits = split(collections, depth, seeds, seed, say)
+    splits = split(collections, depth, seeds, seed, reporter)
     training = {s.key: s.training for s in splits}
     tasks = [(key, name) for key in training for name in fits]
     # Fitted in this process, so that splits with the same training campaigns share the fit.
-    fitted = {(key, name): _quiet(fits[name], training[key], depth=depth) for key, name in progress(tasks)}
+    fitted = {
+        (key, name): _quiet(fits[name], training[key], depth=depth) for key, name in reporter.track(tasks, "Validating")
+    }
     with parallel(min(n_jobs, len(splits)), scheduler) as run:
         made = run(
             partial(
@@ -170,7 +170,7 @@ def validate(
             )
             for s in splits
         )  # fmt: skip
-        work = progress([(s.held.collection.name, s.seed) for s in splits])
+        work = reporter.track([(s.held.collection.name, s.seed) for s in splits], "Validating")
         validation_runs = [validation_run for _, found in zip(work, made, strict=True) for validation_run in found]
     campaigns, names, measured = [c.name for c in collections], list(fits), list(map(str, parsed))
     validation_runs.sort(key=lambda t: (campaigns.index(t.campaign), names.index(t.model), measured.index(t.metric)))

@@ -7,6 +7,7 @@ import pytest
 
 import probeval
 from probeval.errors import DataError, MetricError, ModelError, ScoreError, SelectionError
+from tests.heard import Heard
 
 METRIC = "nDCG@10"
 
@@ -95,10 +96,10 @@ def test_exits(evaluation):
 
 
 def test_notes_reach_whoever_asks(folder):
-    heard: list[str] = []
-    found = probeval.evaluate(folder / "runs", METRIC, qrels=folder / "judged.txt", say=heard.append)
-    assert list(found.notes) == heard
-    assert heard[0].startswith("Model text-hierarchical:")
+    heard = Heard()
+    found = probeval.evaluate(folder / "runs", METRIC, qrels=folder / "judged.txt", reporter=heard)
+    assert list(found.notes) == heard.said
+    assert heard.said[0].startswith("Model text-hierarchical:")
 
 
 def test_targets_methods_and_systems(folder):

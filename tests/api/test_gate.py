@@ -13,6 +13,7 @@ from probeval.api.gated import GateRule
 from probeval.errors import DataError, SatisfactionError, ScoreError
 from probeval.metrics import parse
 from probeval.scores import Joint, Scores
+from tests.heard import Heard
 
 
 def two_systems(mean: float, sd: float) -> Scores:
@@ -145,9 +146,9 @@ def test_pairs_and_a_forecast_if_undecided(campaign):
 def test_markdown_and_junit(campaign):
     renamed = probeval.as_runs({"a|b<new>": one(campaign, 0).to_frame().drop(columns="system")})
     segments = dict.fromkeys(campaign.runs.queries[:4], "head")
-    notes: list[str] = []
-    found = probeval.gate(renamed, one(campaign, 1), "P@10", scale="graded:2", segments=segments, say=notes.append)
-    assert "6 of 10 queries are in no segment." in notes
+    heard = Heard()
+    found = probeval.gate(renamed, one(campaign, 1), "P@10", scale="graded:2", segments=segments, reporter=heard)
+    assert "6 of 10 queries are in no segment." in heard.said
     text = re.sub(" +", " ", found.markdown())
     assert text.startswith("### Gate not passed: undecided\n\n| measure | queries |")
     assert "| a\\|b\\<new\\> |" in text
@@ -177,9 +178,9 @@ def test_wrong_input(campaign):
 def test_queries_of_one_run_alone(campaign):
     frame = one(campaign, 0).to_frame()
     fewer = probeval.as_runs({"fewer": frame[frame["query"] != "q01"].drop(columns="system")})
-    notes: list[str] = []
-    found = probeval.gate(fewer, one(campaign, 1), "P@5", scale="graded:2", say=notes.append)
-    assert notes[0] == "fewer has no documents for 1 queries, on which it scores 0."
+    heard = Heard()
+    found = probeval.gate(fewer, one(campaign, 1), "P@5", scale="graded:2", reporter=heard)
+    assert heard.said[0] == "fewer has no documents for 1 queries, on which it scores 0."
     assert found.checks[0].queries == 10
 
 

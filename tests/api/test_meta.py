@@ -12,6 +12,7 @@ from probeval.api.meta import _tell, default_measures
 from probeval.errors import DataError, MetricError, ReliabilityError
 from probeval.reliability import Estimate, StudiedMeasure
 from probeval.satisfaction import load_agreement
+from tests.heard import Heard
 
 QUICK = {"splits": 3, "samples": 20}
 
@@ -48,11 +49,11 @@ def test_measures_by_default_fit_the_scale():
 
 
 def test_unjudged_documents_are_announced(campaign):
-    remarks: list[str] = []
+    heard = Heard()
     partly = replace(campaign, judgments=campaign.judgments.take(np.arange(0, len(campaign.judgments), 2)))
-    probeval.meta_study(partly, ["P@5"], tests=["t"], say=remarks.append, **QUICK)
-    assert remarks[0].startswith("synthetic: ")
-    assert remarks[0].endswith("pairs are not judged: they count as not relevant.")
+    probeval.meta_study(partly, ["P@5"], tests=["t"], reporter=heard, **QUICK)
+    assert heard.said[0].startswith("synthetic: ")
+    assert heard.said[0].endswith("pairs are not judged: they count as not relevant.")
 
 
 def test_notes_are_said_once_with_their_measures():
@@ -60,9 +61,9 @@ def test_notes_are_said_once_with_their_measures():
         none = Estimate(0.0, 0.0, 0.0)
         return StudiedMeasure(metric, "binary", 2, 4, none, none, (), notes=notes)
 
-    remarks: list[str] = []
-    _tell("made", [studied("P@5", "alike", "odd"), studied("AP@5", "alike")], remarks.append)
-    assert remarks == ["made: alike", "made, P@5 on binary: odd"]
+    heard = Heard()
+    _tell("made", [studied("P@5", "alike", "odd"), studied("AP@5", "alike")], heard)
+    assert heard.said == ["made: alike", "made, P@5 on binary: odd"]
 
 
 def test_what_is_refused(campaign):

@@ -11,6 +11,7 @@ import pytest
 import probeval
 from probeval.errors import DataError, ModelError, ReliabilityError
 from probeval.relevance import load_card
+from tests.heard import Heard
 
 METRIC = "DCG@10"
 
@@ -122,11 +123,11 @@ def test_simulate(folder, verb):
 
 def test_fit_and_use(campaign, tmp_path):
     past = [replace(campaign, name="one"), replace(campaign, name="two")]
-    heard: list[str] = []
-    card = probeval.fit(past, out=tmp_path / "model", say=heard.append)
+    heard = Heard()
+    card = probeval.fit(past, out=tmp_path / "model", reporter=heard)
     assert card.name == "model"
     assert load_card(str(tmp_path / "model")).to_dict() == card.to_dict()
-    assert heard[0] == "one: 5 of 5 systems are fully judged."
+    assert heard.said[0] == "one: 5 of 5 systems are fully judged."
     found = probeval.evaluate(replace(campaign, judgments=None), METRIC, model=card, scale="graded:2")
     assert found.choice.name == "model"
     with pytest.raises(ModelError, match="ordinal"):

@@ -54,7 +54,7 @@ def test_the_schema_has_the_answers(probeval):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (("--model", "none"), "--preferences and --magnitudes are for a model"),
+        (("--model", "none"), "--preferences is for a model"),
         (("--inference", "nuts"), "Answers about documents are fitted by inference='laplace' only"),
     ],
 )
@@ -71,7 +71,7 @@ def test_a_report_of_a_simulation_takes_no_answers(probeval, folder, put):
         "--preferences", folder / "preferences.csv",
     )  # fmt: skip
     assert said.code != 0
-    assert "not for a simulation or a store" in said.err
+    assert "--preferences is not for a simulation" in said.err
 
 
 def test_bad_answers_are_refused_with_their_place(probeval, folder, put):

@@ -136,7 +136,7 @@ def test_answers_print_what_the_schemas_say(
     store = create("--ask", "preferences", "--overlap", 1)
 
     def asked(verb: str, *arguments: object) -> Any:
-        printed = probeval("campaign", verb, store, *arguments, "--format", "json", "--quiet")
+        printed = probeval("campaign", verb, store, *arguments, "--format", "json")
         assert printed.code == 0, printed.err
         document = json.loads(printed.out)
         check(f"campaign {verb}", document)

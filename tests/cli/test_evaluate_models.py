@@ -354,7 +354,7 @@ def test_errors_are_one_line(probeval, folder, tmp_path, put):
     )
     expect_refusal(probeval(*linear, "--model", "none"), "give --qrels FILE")
     classical = [*linear, "--model", "none", "--qrels", folder / "qrels.txt"]
-    expect_refusal(probeval(*classical, "--plot", tmp_path / "x.png"), "--plot shows probabilities")
+    expect_refusal(probeval(*classical, "--plot", tmp_path / "x.png"), "--plot is for probabilities")
 
 
 @pytest.mark.parametrize("arguments", [["--level", "1"], ["--target", "all"], ["--method", "guess"], ["--draws", "1"]])

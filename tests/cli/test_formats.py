@@ -59,7 +59,7 @@ def test_tables_are_markdown_and_latex(probeval, place, monkeypatch, verb):
     monkeypatch.chdir(place)
     for name in ("markdown", "latex"):
         (place / "FRESH.db").unlink(missing_ok=True)
-        said = probeval(*VERBS[verb], "--format", name, "--quiet")
+        said = probeval(*VERBS[verb], "--format", name)
         assert said.code == 0, said.err
         if name == "latex":
             assert said.out.startswith("% \\usepackage{booktabs}\n")

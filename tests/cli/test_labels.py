@@ -11,6 +11,7 @@ import pytest
 
 from probeval.campaign import Campaign
 from probeval.cli.campaign import create
+from probeval.cli.commands import command
 from probeval.cli.compare import compare
 from probeval.cli.dstudy import dstudy
 from probeval.cli.evaluate import evaluate
@@ -51,7 +52,7 @@ def files(campaign, tmp_path) -> Path:
 
 @pytest.mark.parametrize("verb", [*WITH_LABELS, fit, validate], ids=lambda f: f.__name__)
 def test_observers_go_with_labels_everywhere(verb):
-    parameters = inspect.signature(verb).parameters
+    parameters = inspect.signature(command(verb)).parameters
     assert "observers" in parameters
     assert ("labels" in parameters) == (verb in WITH_LABELS)
 

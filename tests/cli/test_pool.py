@@ -40,7 +40,7 @@ def test_without_a_model_there_is_no_pool(probeval, files):
     _, folder, asked = files
     said = probeval("evaluate", *asked, "--model", "none", "--outside", "--qrels", folder / "qrels.txt")
     assert said.code == 1
-    assert "--pool and --outside are for a model; with --model none only judged pairs count." in said.err
+    assert "--outside is for a model; with --model none only judged pairs count." in said.err
     said = probeval("report", *asked, "--policy", "random", "--qrels", folder / "qrels.txt", "--outside")
     assert said.code == 1
-    assert "--pool and --outside are for an evaluation, not for a simulation with --policy." in said.err
+    assert "--outside is for an evaluation, not for a simulation with --policy." in said.err

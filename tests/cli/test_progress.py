@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from probeval import synthetic_campaign
-from probeval.api.estimates import TimeEstimate, evaluation_estimate, plan_estimate
+from probeval.api.estimates import evaluation_estimate, plan_estimate
 from probeval.cli.output import Talk
 from probeval.metrics import parse
+from probeval.reporting import TimeEstimate
 
 
 class Terminal(io.StringIO):
@@ -30,7 +31,7 @@ def said(monkeypatch, stream, *, quiet=False, seconds=40.0):
 
     def work() -> int:
         talk.expect(TimeEstimate(seconds, "49,528 pairs, 1,000 draws"))
-        talk("A remark.")
+        talk.say("A remark.")
         return 7
 
     assert talk.warned(work) == 7

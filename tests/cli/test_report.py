@@ -84,14 +84,14 @@ def test_a_password_is_not_in_the_report(probeval, here):
 def test_a_bar_goes_over_the_work(probeval, here, monkeypatch):
     tracked = []
 
-    def track(self, work, what):
-        tracked.append((what, self.quiet))
+    def track(self, work, title):
+        tracked.append((title, self.quiet))
         return iter(work)
 
     monkeypatch.setattr(Talk, "track", track)
     asked = ("report", "runs", "--metric", "P@5", "--model", "uniform", "--draws", 50, "--quiet")
     assert probeval(*asked).code == 0
-    assert ("Reporting; the forecast takes longest", True) in tracked
+    assert ("Writing the report; the forecast takes longest", True) in tracked
 
 
 @pytest.mark.parametrize(
@@ -129,5 +129,6 @@ def test_teams_from_a_file(probeval, here, small):
         assert said.code == 1
         assert said.err.startswith(f"Error: {teams}: ")
         assert what in said.err
-    assert "--teams is for runs" in probeval(*ask, "--policy", "random:uniform", "--teams", "mine.csv").err
+    assert probeval(*ask, "--policy", "random:uniform", "--teams", "mine.csv").code == 0
+    assert "--teams is for runs" in probeval("report", "mine.json", "--teams", "mine.csv").err
     assert "--teams is for a model" in probeval("evaluate", *ask[1:6], "--model", "none", "--teams", "mine.csv").err

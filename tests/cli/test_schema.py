@@ -171,7 +171,7 @@ def check(verb: str, document: Any) -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_what_a_verb_prints_is_what_its_schema_says(case: str, folder: Path, probeval: Run) -> None:
     verb, arguments = CASES[case]
-    said = probeval(*verb.split(), *arguments(folder), "--format", "json", "--quiet")
+    said = probeval(*verb.split(), *arguments(folder), "--format", "json")
     assert said.code == 0, said.err
     check(verb, json.loads(said.out))
 
@@ -182,7 +182,7 @@ def test_a_campaign_prints_what_its_schemas_say(
     monkeypatch.chdir(tmp_path)
 
     def asked(verb: str, *arguments: object) -> Any:
-        said = probeval("campaign", *verb.split(), "mine.db", *arguments, "--format", "json", "--quiet")
+        said = probeval("campaign", *verb.split(), "mine.db", *arguments, "--format", "json")
         assert said.code == 0, said.err
         document = json.loads(said.out)
         check(f"campaign {verb}", document)
@@ -211,7 +211,7 @@ def test_a_campaign_prints_what_its_schemas_say(
     asked("log", "--all")
     asked("check")
     asked("backup", "copy.db")
-    said = probeval("campaign", "restore", "copy.db", "again.db", "--format", "json", "--quiet")
+    said = probeval("campaign", "restore", "copy.db", "again.db", "--format", "json")
     check("campaign restore", json.loads(said.out))
 
 
@@ -222,7 +222,7 @@ def test_the_verbs_of_users(probeval: Run, folder: Path, tmp_path: Path) -> None
     check("users create", json.loads(said.out))
     for rows in ("p,.1,.2,a,,\nq,.4,.4,good,same,2\n", "".join(f"p,.{i},.{i},bad,,\n" for i in range(1, 9))):
         (tmp_path / "answers.csv").write_text(f"user,score_a,score_b,answer,trap,seconds\n{rows}")
-        said = probeval("users", "report", "--answers", tmp_path / "answers.csv", "--format", "json", "--quiet")
+        said = probeval("users", "report", "--answers", tmp_path / "answers.csv", "--format", "json")
         check("users report", json.loads(said.out))
 
 

@@ -18,6 +18,7 @@ from probeval.data import (
     write_campaign,
 )
 from probeval.errors import DataError, ScaleError
+from tests.heard import Heard
 
 # The figures of the campaigns' README: systems, teams, queries, judgments, scale.
 CAMPAIGNS = {
@@ -157,15 +158,9 @@ def test_teams_need_their_columns(put):
 
 def test_progress_sees_every_file(tmp_path, small):
     write_campaign(small, tmp_path)
-    seen = []
-
-    def progress(files):
-        for file in files:
-            seen.append(file.name)
-            yield file
-
-    read_campaign(tmp_path, progress=progress)
-    assert seen == [f"{system}.gz" for system in small.runs.systems]
+    heard = Heard()
+    read_campaign(tmp_path, reporter=heard)
+    assert [file.name for file in heard.done] == [f"{system}.gz" for system in small.runs.systems]
 
 
 def test_pools_are_apart(small):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -17,6 +16,7 @@ from probeval.data import Collection
 from probeval.reports import Page, render, report_campaign
 from probeval.reports.page import Prose, Table
 from probeval.reports.pages import _name
+from tests.heard import Heard
 
 
 @pytest.fixture(scope="module")
@@ -82,14 +82,9 @@ def test_a_campaign_without_a_judgment_has_a_report(small: Collection, tmp_path:
 
 
 def test_progress_goes_over_milestones_and_sections(campaign: Campaign, page: Page) -> None:
-    passes: list[int] = []
-
-    def progress(work: Sequence[Any]) -> Iterator[Any]:
-        passes.append(len(work))
-        yield from work
-
-    assert report_campaign(campaign, command="probeval report mine.db", progress=progress) == page
-    assert passes == [5, 11]
+    heard = Heard()
+    assert report_campaign(campaign, command="probeval report mine.db", reporter=heard) == page
+    assert [n for _, n in heard.work] == [5, 11]
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,10 @@ import pytest
 from probeval.data import Collection, Judgments, Scale, as_judgments, as_runs, read_campaign
 from probeval.errors import DataError
 from probeval.metrics import measure, parse
+from probeval.reporting import SILENT
 from probeval.simulation import HeldOut, restrict
 from probeval.simulation.heldout import split
-
-
-def silent(_: str) -> None:
-    """Say nothing."""
+from tests.heard import Heard
 
 
 def test_restricting_to_queries_leaves_their_scores_as_they_were(small):
@@ -123,7 +121,7 @@ def test_no_judged_system(gappy):
 
 
 def test_one_is_left_out_and_the_others_are_learned_from(three):
-    splits = split(three, 8, 2, 0, silent)
+    splits = split(three, 8, 2, 0, SILENT)
     assert [(s.held.collection.name, s.seed, [c.name for c in s.training]) for s in splits] == [
         (out, seed, [n for n in ("one", "two", "three") if n != out])
         for out in ("one", "two", "three")
@@ -134,21 +132,21 @@ def test_one_is_left_out_and_the_others_are_learned_from(three):
 
 def test_without_a_judged_system_a_campaign_is_only_learned_from(three):
     half = replace(three[2], judgments=three[2].judgments.take(np.arange(0, len(three[2].judgments), 2)))
-    said: list[str] = []
-    splits = split([*three[:2], half], 8, 1, 0, said.append)
+    heard = Heard()
+    splits = split([*three[:2], half], 8, 1, 0, heard)
     assert {s.held.collection.name: [c.name for c in s.training] for s in splits} == {
         "one": ["two", "three"],
         "two": ["one", "three"],
     }
-    assert said[-1] == "three: no system is judged to depth 8; used for training only."
+    assert heard.said[-1] == "three: no system is judged to depth 8; used for training only."
     assert len(splits[0].training[1].runs.systems) == 5  # with all of its systems
 
 
 def test_fine_grades_and_groups_go_by_halves(three, campaign):
     music = campaign("music", 9, scale=Scale.fine(), metadata=True, queries=9)
-    said: list[str] = []
-    splits = split([three[0], music, three[1]], 8, 4, 0, said.append)
-    assert "music: fitted on half of its queries, tested on the other half." in said
+    heard = Heard()
+    splits = split([three[0], music, three[1]], 8, 4, 0, heard)
+    assert "music: fitted on half of its queries, tested on the other half." in heard.said
     halves = [s for s in splits if s.held.collection.name == "music"]
     others = [s for s in splits if s.held.collection.name != "music"]
     assert all("music" not in [c.name for c in s.training] for s in others)
@@ -168,20 +166,20 @@ def test_fine_grades_and_groups_go_by_halves(three, campaign):
 
 def test_fine_grades_without_groups_are_left_out_like_others(three, campaign):
     plain = campaign("plain", 9, scale=Scale.fine())
-    splits = split([plain, three[0]], 8, 1, 0, silent)
+    splits = split([plain, three[0]], 8, 1, 0, SILENT)
     assert [c.name for c in splits[0].training] == ["one"]
 
 
 def test_what_cannot_be_split(three):
     with pytest.raises(DataError, match="Two campaigns are named 'one'"):
-        split([three[0], three[1], three[0]], 8, 1, 0, silent)
+        split([three[0], three[1], three[0]], 8, 1, 0, SILENT)
     with pytest.raises(DataError, match="one: there is no other campaign to fit on"):
-        split(three[:1], 8, 1, 0, silent)
+        split(three[:1], 8, 1, 0, SILENT)
     with pytest.raises(DataError, match="one: without judgments no system is judged"):
-        split([replace(three[0], judgments=None), three[1]], 8, 1, 0, silent)
+        split([replace(three[0], judgments=None), three[1]], 8, 1, 0, SILENT)
     partly = [replace(c, judgments=c.judgments.take(np.arange(0, len(c.judgments), 2))) for c in three]
     with pytest.raises(DataError, match="no campaign has a system that is judged to depth 8"):
-        split(partly, 8, 1, 0, silent)
+        split(partly, 8, 1, 0, SILENT)
 
 
 # What the README of the campaigns says: systems, pairs of their top 10, and those without a judgment.

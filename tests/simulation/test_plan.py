@@ -13,6 +13,7 @@ from probeval.errors import SelectionError
 from probeval.relevance import load_card, synthetic_campaign
 from probeval.simulation import Prices, plan, resize
 from probeval.simulation.plan import parse_targets
+from tests.heard import Heard
 
 
 @pytest.fixture(scope="module")
@@ -83,18 +84,12 @@ def test_the_cheapest_that_meets_the_target_comes_first(pilot, model):
 
 
 def test_progress_goes_course_by_course(pilot):
-    steps = []
-
-    def tell(trajectories):
-        for trajectory in trajectories:
-            yield trajectory
-            steps.append(trajectory)  # a bar moves when the next one is asked for
-
+    heard = Heard()
     plan(
         pilot, load_card("text-jud").model, metric="P@2", scale=Scale.graded(2), targets="confidence=.6",
-        queries=[2, 3], paths=2, progress=tell,
+        queries=[2, 3], paths=2, reporter=heard,
     )  # fmt: skip
-    assert steps == [0, 1, 2, 3]
+    assert heard.done == [0, 1, 2, 3]
 
 
 def test_what_cannot_be_reached_is_said(pilot, model):

@@ -13,6 +13,7 @@ from probeval.data import Scale
 from probeval.errors import DataError, MetricError, ModelError, ProbevalError, ScoreError, SelectionError
 from probeval.selection import POLICIES, RULES, Policy, StoppingRule, register_policy, register_rule
 from probeval.simulation import Contender, SimulationProtocol, simulate
+from tests.heard import Heard
 
 QUICK = {"metric": "DCG@5", "batch": 10, "checkpoints": (0.0, 0.1), "until": 0.3}
 
@@ -25,7 +26,7 @@ MORE_POINT = {"accuracy_p", "sd", "centred_coverage_null05"}
 STOP = {"reached", "judged", "fraction", "confidence", "accuracy", "tau"}
 
 
-WORK = {"fit", "labelled", "n_jobs", "scheduler", "say"}
+WORK = {"fit", "labelled", "n_jobs", "scheduler", "reporter"}
 
 
 def run(collection, **options):
@@ -128,10 +129,10 @@ def test_a_scheduler_changes_nothing(three):
 
 
 def test_models_are_fitted_on_other_campaigns_alone(three):
-    said = []
-    result = run(three[0], policies=["mtc", "mtc:empirical"], fit=three[1:], say=said.append, **QUICK)
+    heard = Heard()
+    result = run(three[0], policies=["mtc", "mtc:empirical"], fit=three[1:], reporter=heard, **QUICK)
     assert [c.model for c in result.trajectories] == ["independent", "empirical"]
-    assert said == [f"one: 5 of 5 systems are judged to depth 5; 8 queries, {result.trajectories[0].pool} pairs."]
+    assert heard.said == [f"one: 5 of 5 systems are judged to depth 5; 8 queries, {result.trajectories[0].pool} pairs."]
 
 
 def test_a_campaign_is_never_fitted_on_itself(three):
@@ -148,18 +149,18 @@ def test_graded_labels_need_campaigns_to_fit_on(three):
 
 
 def test_models_that_ship_are_named(three):
-    said = []
-    run(three[0], policies=["mtc:text-out"], say=said.append, **QUICK)
-    assert said[1] == "Model text-out: it was asked for."
+    heard = Heard()
+    run(three[0], policies=["mtc:text-out"], reporter=heard, **QUICK)
+    assert heard.said[1] == "Model text-out: it was asked for."
 
 
 def test_answers_that_were_seen_are_said(three, monkeypatch):
     from probeval.relevance import Choice
 
     monkeypatch.setattr(Choice, "fitted_on", lambda self, collection: collection.name)
-    said = []
-    run(three[0], policies=["mtc:text-out"], say=said.append, **QUICK)
-    assert said[-1] == "text-out was fitted on these judgments (one): its confidence is too high here."
+    heard = Heard()
+    run(three[0], policies=["mtc:text-out"], reporter=heard, **QUICK)
+    assert heard.said[-1] == "text-out was fitted on these judgments (one): its confidence is too high here."
 
 
 def test_gain_and_scale_are_heard(three):

@@ -13,6 +13,7 @@ import pytest
 from probeval.data import Scale
 from probeval.errors import DataError, MetricError, ModelError, ScoreError
 from probeval.simulation import BINS, MARKS, Bins, Point, Validation, ValidationRun, validate
+from tests.heard import Heard
 
 CHECKPOINTS = (0, 0.1, 0.5, 1)
 
@@ -119,12 +120,7 @@ def test_campaigns_without_teams(three):
 
 
 def test_progress_and_talk(three):
-    said, seen = [], []
-
-    def progress(work):
-        seen.append(list(work))
-        return iter(work)
-
+    heard = Heard()
     validate(
         three,
         models=["uniform"],
@@ -132,11 +128,10 @@ def test_progress_and_talk(three):
         checkpoints=[0],
         seeds=2,
         draws=10,
-        progress=progress,
-        say=said.append,
+        reporter=heard,
     )
-    assert [len(work) for work in seen] == [3, 6]
-    assert said[0].startswith("one: 5 of 5 systems are judged to depth 5; 8 queries, ")
+    assert [n for _, n in heard.work] == [3, 6]
+    assert heard.said[0].startswith("one: 5 of 5 systems are judged to depth 5; 8 queries, ")
 
 
 @pytest.mark.parametrize(

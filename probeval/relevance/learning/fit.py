@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from math import isnan
 from typing import Any, TypeVar
@@ -27,6 +27,7 @@ from probeval.relevance.models.base import FittedModel
 from probeval.relevance.models.baseline import Empirical
 from probeval.relevance.models.hierarchical import Hierarchical
 from probeval.relevance.models.ordinal import FittedOrdinal, OrdinalModel, TrainingData, training_data
+from probeval.reporting import SILENT, Reporter
 
 __all__ = ["TEXT_JUD", "TEXT_OUT", "fit_card", "fit_hierarchical", "hierarchical_card", "text_models"]
 
@@ -51,7 +52,7 @@ def fit_hierarchical(
     *,
     depth: int,
     labelled: Sequence[tuple[LabelTable, Judgments]] = (),
-    progress: Callable[[Sequence[Collection]], Iterable[Collection]] = iter,
+    reporter: Reporter = SILENT,
 ) -> Hierarchical:
     """Return the hierarchical model with a prior learned from campaigns.
 
@@ -63,13 +64,15 @@ def fit_hierarchical(
         The depth of their pools.
     labelled
         Labels and grades of the same pairs, to learn what labels are worth, beside the campaigns' own labels.
-    progress
-        A wrapper around the campaigns, such as a progress bar.
+    reporter
+        Receives progress and remarks.
     """
     if not collections:
         raise ModelError("No campaign was given to learn from.")
     spec = spec_of(collections[0])
-    prior = pooled_prior([estimate_campaign(c, spec, depth=depth) for c in progress(collections)], spec)
+    prior = pooled_prior(
+        [estimate_campaign(c, spec, depth=depth) for c in reporter.track(collections, "Fitting")], spec
+    )
     return Hierarchical(replace(prior, observers=learn_observers(collections, labelled, spec, depth=depth)))
 
 
@@ -83,7 +86,7 @@ def hierarchical_card(
     evaluation: Mapping[str, Any] | None = None,
     limits: tuple[str, ...] = (),
     made: str = "",
-    progress: Callable[[Sequence[Collection]], Iterable[Collection]] = iter,
+    reporter: Reporter = SILENT,
 ) -> Card:
     """Return the hierarchical model as a card; its ``evaluation`` comes from ``probeval validate``."""
     judged = {c.name: c.judgments for c in collections if c.judgments is not None}
@@ -91,7 +94,7 @@ def hierarchical_card(
     return Card(
         name=name,
         title=title,
-        models=[fit_hierarchical(collections, depth=depth, labelled=labelled, progress=progress)],
+        models=[fit_hierarchical(collections, depth=depth, labelled=labelled, reporter=reporter)],
         scale=scales.pop() if len(scales) == 1 else "any",
         depth=depth,
         training={
@@ -124,7 +127,7 @@ def fit_card(
     assessors: Judgments | None = None,
     limits: tuple[str, ...] = (),
     made: str = "",
-    progress: Callable[[Sequence[T]], Iterable[T]] = iter,
+    reporter: Reporter = SILENT,
 ) -> Card:
     """Fit ordinal models with past shares as the last fallback, and cross-validate each.
 
@@ -147,8 +150,8 @@ def fit_card(
     assessors
         Judgments of the same pairs by several assessors, whose disagreement is the yardstick of the error; by default
         those of each campaign.
-    progress
-        A wrapper around the models, such as a progress bar.
+    reporter
+        Receives progress and remarks.
     """
     judged = {c.name: c.judgments.fingerprint() for c in collections if c.judgments is not None}
     if len(judged) < len(collections):
@@ -157,8 +160,8 @@ def fit_card(
     known = {c.name: c.judgments if assessors is None else assessors for c in collections}
     yardsticks = {campaign: assessor_rmse(given) for campaign, given in known.items() if given is not None}
     evaluation: dict[str, Any] = {}
-    for each in progress(list(terms)):  # type: ignore[arg-type]
-        model = OrdinalModel(tuple(each), balanced=True, base=base)  # type: ignore[arg-type]
+    for each in reporter.track(list(terms), "Fitting"):
+        model = OrdinalModel(tuple(each), balanced=True, base=base)
         data = training_data(collections, model.terms, depth=depth)
         dropped: dict[str, Any] = {}
         if select is not None:

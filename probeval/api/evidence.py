@@ -1,14 +1,14 @@
-"""Inputs of every task: paths, frames, dicts or objects of other packages become one collection, and a model."""
+"""The evidence of every task: paths, frames, dicts or objects of other packages become one collection, and a model."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from itertools import islice
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
@@ -23,46 +23,63 @@ from probeval.data import (
     Scale,
     as_answers,
     as_judgments,
+    as_labels,
     as_magnitudes,
     as_runs,
     read_answers,
     read_graded_labels,
-    read_judgments,
-    read_labels,
     read_magnitudes,
     read_metadata,
     read_runs,
     read_teams,
     text_vectors,
+    with_reference,
 )
-from probeval.data.collection import teams_from_table
-from probeval.data.evidence import LabelTable, Metadata, Vectors, labels_from_table, metadata_from_table
+from probeval.data.collection import are_paths, teams_from_table
+from probeval.data.evidence import LabelTable, Metadata, Vectors, metadata_from_table
 from probeval.data.files import find, run_files
 from probeval.data.observers import as_observers
 from probeval.data.pool import Pool
+from probeval.data.runs import ORDERS
 from probeval.data.scale import Gain
+from probeval.data.tables import as_frame
 from probeval.data.texts import as_text_mapping
+from probeval.display import Brief
 from probeval.errors import DataError, ModelError, ProbevalWarning
 from probeval.metrics import AnyMetric
+from probeval.records import About, is_given, task
 from probeval.relevance import Card, Choice, choose_model
 from probeval.relevance.models.base import Predicts
 from probeval.relevance.models.hierarchical import Hierarchical, Inference
+from probeval.reporting import SILENT, Reporter, TimeEstimate
 from probeval.scores.evaluate import as_metric
 from probeval.scores.ideal import Ideal
 
 __all__ = [
-    "Note",
-    "Progress",
-    "are_paths",
+    "IN_PARTITIONS",
+    "REFUSED",
+    "Beside",
+    "Docs",
+    "Evidence",
+    "Groups",
+    "Labels",
+    "Numbers",
+    "Observers",
+    "Order",
+    "PoolRuns",
+    "Preferences",
+    "Qrels",
+    "Reference",
+    "Remarks",
+    "RunPaths",
+    "Teams",
     "as_collection",
     "as_scale",
-    "collect_notes",
     "note_ideal",
     "note_outside",
     "note_texts",
     "read_labelled",
     "select_model",
-    "silent",
     "teams_beside",
     "unanswered",
     "unjudged",
@@ -70,99 +87,207 @@ __all__ = [
     "with_teams",
 ]
 
-Note = Callable[[str], None]
-Progress = Callable[[Sequence[Any]], Iterable[Any]]
 GradedLabels = tuple[LabelTable, Judgments]
 
+IN_PARTITIONS = (
+    "does not go with a campaign in partitions, which holds its runs and labels itself. Leave it out, or evaluate the "
+    "runs without partitions."
+)
+OF_TESTS = "is for a comparison by a model, and tests have none. Leave out one."
+OF_JUDGMENTS = "is for a model; with the model none only judged pairs count. Name a model."
+OF_SIMULATION = "is not for a simulation, "
+# What a task cannot use of the evidence, with the reason. All else is used by every task.
+REFUSED: Mapping[str, Mapping[str, str]] = {
+    "partitions": dict.fromkeys(
+        ("labels", "observers", "preferences", "magnitudes", "metadata", "docs", "pool", "teams", "reference", "order"),
+        IN_PARTITIONS,
+    ),
+    "tests": {"pool": OF_TESTS},
+    "judgments": dict.fromkeys(
+        ("labels", "observers", "preferences", "magnitudes", "metadata", "docs", "pool", "teams"), OF_JUDGMENTS
+    ),
+    "simulation": {
+        "preferences": OF_SIMULATION + "whose assessors give grades alone. Leave it out.",
+        "magnitudes": OF_SIMULATION + "whose assessors give grades alone. Leave it out.",
+        "pool": OF_SIMULATION + "which judges the pool of its own runs. Name these runs among the others.",
+    },
+    "stored": dict.fromkeys(
+        ("qrels", "labels", "observers", "preferences", "magnitudes", "metadata", "docs", "pool", "teams", "reference"),
+        "is for runs with --metric; a campaign, an evaluation and a simulation have their own. Leave it out.",
+    ),
+    "reuse": {
+        "pool": "is not for later systems, whose pool is that of the campaign. Name these runs among its runs.",
+    },
+    "campaign": {
+        "preferences": "is not for a new campaign: import answers with probeval campaign import.",
+        "magnitudes": "is not for a new campaign: import answers with probeval campaign import.",
+        "pool": "is not for a campaign, which ranks all of its runs. Name these runs among the others.",
+        "reference": "is not for a campaign, which counts grades by its own rule (--rule). Leave it out.",
+    },
+}
 
-def silent(_: str) -> None:
-    """Drop a note."""
+
+Qrels = Annotated[
+    Any, About("Judgments: TREC qrels or prels, a table, the export of a tool, or irds:ID.", metavar="FILE", kind=Path)
+]
+Labels = Annotated[
+    Any, About("A table of labels: query, doc, one column per observer.", metavar="FILE", kind=Path, many=True)
+]
+Observers = Annotated[
+    Any, About("A table of those who gave the labels: name, kind, family, scale.", metavar="FILE", kind=Path)
+]
+Preferences = Annotated[
+    Any,
+    About("Answers about two documents: query, left, right, choice, relevant, assessor.", metavar="FILE", kind=Path),
+]
+Numbers = Annotated[
+    Any, About("Numbers for documents: query, doc, number, kind, unit, assessor.", metavar="FILE", kind=Path)
+]
+Groups = Annotated[Any, About("A table of documents and their groups.", metavar="FILE", kind=Path)]
+Docs = Annotated[
+    Any,
+    About(
+        "Document texts, a table of doc and text or irds:ID: similar documents are judged alike.",
+        metavar="FILE",
+        kind=Path,
+    ),
+]
+PoolRuns = Annotated[
+    Any,
+    About(
+        "More runs, or a table of query and doc, that widen the pool but are not evaluated.",
+        metavar="PATH",
+        kind=str,
+        many=True,
+    ),
+]
+Teams = Annotated[
+    Any,
+    About(
+        "A table of system (or run) and team; default: systems.tsv beside the folder of runs.",
+        metavar="FILE",
+        kind=Path,
+    ),
+]
+Reference = Annotated[
+    str | None,
+    About("The assessor whose grades count, or consensus; the grades of others are then labels.", metavar="NAME"),
+]
+Order = Annotated[str, About("The order of documents in a run.", choices=tuple(ORDERS))]
+RunPaths = Annotated[
+    Any,
+    About(
+        "TREC run files (plain or gz), globs, or a directory.", metavar="RUNS...", argument=True, kind=str, many=True
+    ),
+]
 
 
-def collect_notes(say: Note) -> tuple[list[str], Note]:
-    """A list, and a function that adds a note to it and passes the note on."""
-    notes: list[str] = []
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Beside(Brief):
+    """The evidence beside the runs."""
 
-    def note(text: str) -> None:
-        notes.append(text)
-        say(text)
+    qrels: Qrels = None
+    labels: Labels = None
+    observers: Observers = None
+    preferences: Preferences = None
+    magnitudes: Numbers = None
+    metadata: Groups = None
+    docs: Docs = None
+    pool: PoolRuns = None
+    teams: Teams = None
+    reference: Reference = None
+    order: Order = "trec_eval"
 
-    return notes, note
+    def refuse(self, task: str) -> None:
+        """Raise an error if a piece of evidence is given that the task cannot use."""
+        for name, reason in REFUSED[task].items():
+            if is_given(self, name):
+                raise DataError(f"--{name} {reason}")
+
+    def collection(self, runs: Any, *, scale: Scale | None = None, reporter: Reporter = SILENT) -> Collection:
+        """Return the runs with this evidence; the scale is that which grades must be on."""
+        collection = _runs(runs, self.order, reporter)
+        if self.pool is not None:
+            collection = _widened(collection, _runs(self.pool, self.order, reporter).runs)
+        if self.teams is not None:
+            collection = replace(collection, runs=with_teams(collection.runs, self.teams))
+        given: dict[str, Any] = {
+            "judgments": None if self.qrels is None else as_judgments(self.qrels, scale=scale),
+            "metadata": _table(self.metadata, Metadata, read_metadata, metadata_from_table),
+            "labels": None if self.labels is None else as_labels(self.labels),
+            "answers": _table(self.preferences, PairAnswers, read_answers, as_answers),
+            "magnitudes": _table(self.magnitudes, Magnitudes, read_magnitudes, as_magnitudes),
+            "vectors": _vectors(self.docs, collection),
+        }
+        collection = replace(collection, **{name: value for name, value in given.items() if value is not None})
+        _check_match(collection, self.qrels, self.labels)
+        return with_observers([collection], self.observers)[0][0]
 
 
-def as_collection(
-    runs: Any,
-    *,
-    qrels: Any = None,
-    metadata: Any = None,
-    labels: Any = None,
-    observers: Any = None,
-    preferences: Any = None,
-    magnitudes: Any = None,
-    docs: Any = None,
-    pool: Any = None,
-    teams: Any = None,
-    scale: Scale | None = None,
-    order: str = "trec_eval",
-    progress: Progress = iter,
-) -> Collection:
-    """One collection of runs with their judgments, metadata, labels and texts.
+@dataclass(frozen=True, eq=False, repr=False)
+class Evidence(Beside):
+    """Runs, and all that is known of the relevance of their documents.
 
-    Parameters
-    ----------
-    runs
-        A :class:`~probeval.data.Collection`; a path, glob or folder of TREC runs, or several of them; or anything that
-        :func:`~probeval.data.as_runs` takes: a data frame, ``{system: {query: {doc: score}}}``, ranx runs, runs of
-        ir_measures by system.
-    qrels
-        Judgments: a path, or anything that :func:`~probeval.data.as_judgments` takes.
-    metadata
-        Groups of documents: a path or a data frame.
-    labels
-        Labels by machines or people: a path or a data frame, or several of them, with distinct columns.
-    observers
-        Who gave the labels: a path or a data frame with the columns name, kind, family and scale, or a mapping from
-        names to mappings of these. What it lacks is inferred: see :func:`probeval.data.describe_observer`.
-    preferences, magnitudes
-        Answers of assessors about two documents side by side, and numbers for single documents: each a path, a data
-        frame, or :class:`~probeval.data.PairAnswers` and :class:`~probeval.data.Magnitudes`.
-    docs
-        Texts of documents, for the effect of similar documents in the hierarchical model: a path, a data frame with the
-        columns doc and text, or a mapping from ids to texts; or :class:`~probeval.data.Vectors` of documents.
-    pool
-        More runs, in any form that ``runs`` takes: they widen the pool and inform the model, but are not evaluated. A
-        run with the name of an evaluated one counts once. A table of query and doc alone is one more run, in its order.
-    teams
-        The team of each system: a path or a data frame with the columns system (or run) and team, or a mapping; by
-        default that of ``systems.tsv`` beside a folder of runs. A system that is not in it is a team of its own.
-    scale
-        The scale that grades must be on.
-    order
-        The order of a run, one of :data:`probeval.data.runs.ORDERS`.
-    progress
-        Wraps the run files while they are read.
+    Every task takes it in place of runs, or its fields as keywords. Each is a path, several paths, a data frame, a
+    dict, or an object of another package; they are read when a task needs them.
+
+    Examples
+    --------
+    >>> import probeval
+    >>> evidence = probeval.Evidence({"bm25": {"q1": {"d1": 2.0, "d2": 1.0}}}, qrels={"q1": {"d1": 1}})
+    >>> probeval.evaluate(evidence, "P@2", scale="binary")
+    <Evaluation: P@2 of 1 systems on 1 queries, 1 of 2 pairs judged, confidence 1.000>
+    """
+
+    runs: RunPaths
+
+    def __post_init__(self) -> None:
+        inner = self.runs
+        if isinstance(inner, Evidence):  # given in place of runs; keywords beside it come first
+            for name in (field.name for field in fields(Evidence)):
+                if name == "runs" or not is_given(self, name):
+                    object.__setattr__(self, name, getattr(inner, name))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CollectionInputs(Evidence):
+    """Return one collection of runs with their judgments, metadata, labels and texts.
 
     Examples
     --------
     >>> as_collection({"bm25": {"q1": {"d1": 2.0, "d2": 1.0}}}, qrels={"q1": {"d1": 1}})
     <Collection: runs, 1 system, 1 query, depth 2, 2 pairs, 1 judgment>
     """
-    collection = _runs(runs, order, progress)
-    if pool is not None:
-        collection = _widened(collection, _runs(pool, order, progress).runs)
-    if teams is not None:
-        collection = replace(collection, runs=with_teams(collection.runs, teams))
-    given: dict[str, Any] = {
-        "judgments": _judgments(qrels, scale),
-        "metadata": _table(metadata, Metadata, read_metadata, metadata_from_table),
-        "labels": _labels(labels),
-        "answers": _table(preferences, PairAnswers, read_answers, as_answers),
-        "magnitudes": _table(magnitudes, Magnitudes, read_magnitudes, as_magnitudes),
-        "vectors": _vectors(docs, collection),
-    }
-    collection = replace(collection, **{name: value for name, value in given.items() if value is not None})
-    _check_match(collection, qrels, labels)
-    return with_observers([collection], observers)[0][0]
+
+    _: KW_ONLY
+    scale: Annotated[Scale | str | None, About("The scale that grades must be on.")] = None
+    reporter: Annotated[Reporter, About("Receives progress and remarks.", option="")] = SILENT
+
+    def run(self) -> Collection:
+        """The collection."""
+        collection = self.collection(self.runs, scale=as_scale(self.scale), reporter=self.reporter)
+        return with_reference(collection, self.reference)
+
+
+class Remarks(Reporter):
+    """Keeps the remarks that another reporter receives, for the notes of a result."""
+
+    def __init__(self, reporter: Reporter) -> None:
+        self.reporter = reporter
+        self.notes: list[str] = []
+
+    def track(self, work: Sequence[Any], title: str) -> Iterable[Any]:
+        """Return the items of some work, as the other reporter does."""
+        return self.reporter.track(work, title)
+
+    def say(self, text: str) -> None:
+        """Keep a remark, and pass it on."""
+        self.notes.append(text)
+        self.reporter.say(text)
+
+    def expect(self, estimate: TimeEstimate) -> None:
+        """Pass an estimate on."""
+        self.reporter.expect(estimate)
 
 
 def _check_match(collection: Collection, qrels: Any, labels: Any) -> None:
@@ -208,13 +333,13 @@ def _three(ids: Iterable[str]) -> str:
     return ", ".join(shown[:3]) + (" and others" if len(shown) > 3 else "")
 
 
-def note_outside(collection: Collection, say: Note) -> None:
+def note_outside(collection: Collection, reporter: Reporter) -> None:
     """Report the judged and labelled pairs that no run retrieved: they are not evaluated."""
     for what, table in (("judged", collection.judgments), ("labelled", collection.labels)):
         places = _places(table, collection)
         outside = int((places < 0).sum())
         if outside:
-            say(f"{outside:,} of {len(places):,} {what} pairs are not counted: no run retrieved them.")
+            reporter.say(f"{outside:,} of {len(places):,} {what} pairs are not counted: no run retrieved them.")
 
 
 def with_observers(
@@ -227,7 +352,7 @@ def with_observers(
     collections, labelled
         Collections, and labels beside grades.
     observers
-        As in :func:`as_collection`; None leaves everything as it is. One without any label gives a warning.
+        As in :class:`Evidence`; None leaves everything as it is. One without any label gives a warning.
     """
     if observers is None:
         return list(collections), list(labelled)
@@ -251,19 +376,12 @@ def read_labelled(paths: Any) -> list[GradedLabels]:
     return [read_graded_labels(path) for path in ([paths] if isinstance(paths, (str, PathLike)) else paths)]
 
 
-def are_paths(runs: Any) -> bool:
-    """Whether runs are given as a path or several."""
-    if isinstance(runs, (str, PathLike)):
-        return True
-    return isinstance(runs, Sequence) and bool(runs) and all(isinstance(run, (str, PathLike)) for run in runs)
-
-
-def _runs(runs: Any, order: str, progress: Progress) -> Collection:
+def _runs(runs: Any, order: str, reporter: Reporter) -> Collection:
     if isinstance(runs, Collection):
         return runs
     if are_paths(runs):
-        return _from_paths([runs] if isinstance(runs, (str, PathLike)) else list(runs), order, progress)
-    return Collection("runs", as_runs(runs, order=order))
+        return _from_paths([runs] if isinstance(runs, (str, PathLike)) else list(runs), order, reporter)
+    return Collection("runs", as_runs(runs, order=order, reporter=reporter))
 
 
 def _widened(collection: Collection, pool: Runs) -> Collection:
@@ -276,10 +394,10 @@ def _widened(collection: Collection, pool: Runs) -> Collection:
     return collection.pooled(pool)
 
 
-def _from_paths(paths: Sequence[str | PathLike[str]], order: str, progress: Progress) -> Collection:
+def _from_paths(paths: Sequence[str | PathLike[str]], order: str, reporter: Reporter) -> Collection:
     """Runs from files; a ``systems.tsv`` beside a single folder of runs names the teams."""
     try:
-        lists = read_runs(*paths, order=order, progress=progress)
+        lists = read_runs(*paths, order=order, reporter=reporter)
     except DataError as error:
         first = run_files(paths)[0]
         if first in map(Path, paths) or error.path not in (None, first):  # one was read before it, or named
@@ -306,7 +424,8 @@ def with_teams(runs: Runs, given: Any) -> Runs:
     if path is not None:
         teams = read_teams(path)
     else:
-        teams = teams_from_table(given) if isinstance(given, pd.DataFrame) else dict(given)
+        frame = as_frame(given)
+        teams = dict(given) if frame is None else teams_from_table(frame)
     if not set(runs.systems) & set(teams):
         raise DataError(
             f"no team of these systems: the runs are {_three(runs.systems)}, the teams are of {_three(teams)}. Name "
@@ -316,24 +435,12 @@ def with_teams(runs: Runs, given: Any) -> Runs:
     return runs.with_teams(teams)
 
 
-def _judgments(qrels: Any, scale: Scale | None) -> Judgments | None:
-    if qrels is None:
-        return None
-    return read_judgments(qrels, scale=scale) if isinstance(qrels, (str, PathLike)) else as_judgments(qrels)
-
-
 def _table(given: Any, kind: type, read: Callable[[Any], Any], from_table: Callable[[pd.DataFrame], Any]) -> Any:
     """A table of evidence from a path, from a data frame, or as it is."""
     if given is None or isinstance(given, kind):
         return given
-    return from_table(given) if isinstance(given, pd.DataFrame) else read(given)
-
-
-def _labels(given: Any) -> LabelTable | None:
-    """One table of labels, from one source or several."""
-    sources = list(given) if isinstance(given, (list, tuple)) else [] if given is None else [given]
-    tables = [_table(one, LabelTable, read_labels, labels_from_table) for one in sources]
-    return tables[0].joined(tables[1:]) if len(tables) > 1 else tables[0] if tables else None
+    frame = as_frame(given)
+    return read(given) if frame is None else from_table(frame)
 
 
 def _vectors(docs: Any, collection: Collection) -> Vectors | None:
@@ -341,6 +448,8 @@ def _vectors(docs: Any, collection: Collection) -> Vectors | None:
     if docs is None or isinstance(docs, Vectors):
         return docs
     mapped = isinstance(docs, Mapping) and all(isinstance(text, str) for text in docs.values())
+    frame = as_frame(docs)
+    docs = docs if frame is None else frame
     if not (mapped or isinstance(docs, (str, PathLike, pd.DataFrame))):
         raise DataError(
             f"docs are a path, a data frame, a mapping from ids to texts, or Vectors; got {type(docs).__name__}."
@@ -356,7 +465,9 @@ def _vectors(docs: Any, collection: Collection) -> Vectors | None:
     return vectors
 
 
-def note_texts(collection: Collection, docs: Any, *, depth: int, say: Note, model: Predicts | None = None) -> None:
+def note_texts(
+    collection: Collection, docs: Any, *, depth: int, reporter: Reporter, model: Predicts | None = None
+) -> None:
     """Report how many documents of the pool have a text or a vector, and which model uses them."""
     if docs is None or collection.vectors is None:
         return
@@ -364,16 +475,18 @@ def note_texts(collection: Collection, docs: Any, *, depth: int, say: Note, mode
     pool = collection.runs.top(depth).pool
     what = "Vectors" if isinstance(docs, Vectors) else "Texts"
     use = "" if isinstance(model, Hierarchical) else " Only the hierarchical model uses them."
-    say(f"{what} of {sum(doc in known for doc in pool.docs):,} of {len(pool.docs):,} documents.{use}")
+    reporter.say(f"{what} of {sum(doc in known for doc in pool.docs):,} of {len(pool.docs):,} documents.{use}")
 
 
-def note_ideal(collection: Collection, metric: AnyMetric, scale: Scale, *, depth: int | None, say: Note) -> None:
+def note_ideal(
+    collection: Collection, metric: AnyMetric, scale: Scale, *, depth: int | None, reporter: Reporter
+) -> None:
     """Report which pairs the ideal list is taken from, for a measure that has one."""
     measure = as_metric(metric)
     runs = collection.runs.top(depth or measure.cutoff or collection.runs.depth)
     ideal = Ideal.of_pool(runs, measure, scale)
     if ideal is not None:
-        say(f"{measure} is relative to an ideal list; {ideal}.")
+        reporter.say(f"{measure} is relative to an ideal list; {ideal}.")
 
 
 def as_scale(scale: Scale | str | None) -> Scale | None:
@@ -388,7 +501,7 @@ def select_model(
     scale: Scale | str | None = None,
     gain: Gain | None = None,
     inference: Inference = "laplace",
-    say: Note = silent,
+    reporter: Reporter = SILENT,
 ) -> Choice:
     """The relevance model for a collection, with the scale and gain of its grades.
 
@@ -404,16 +517,16 @@ def select_model(
         in ``[0, 0.25, 0.5, 1]``.
     inference
         The inference of a hierarchical model: ``"laplace"`` or ``"nuts"``.
-    say
+    reporter
         Receives the name of the model, the reason for it, and a warning where it was fitted on these judgments.
     """
     if model == "none":
         raise ModelError("This task needs a relevance model: uniform, empirical, independent, hierarchical or a card.")
     choice = choose_model(model, collection, scale=as_scale(scale), inference=inference)
-    say(str(choice))
+    reporter.say(str(choice))
     warning = choice.warning(collection)
     if warning is not None:
-        say(warning)
+        reporter.say(warning)
     return choice.with_gain(gain)
 
 
@@ -427,3 +540,6 @@ def unanswered(collection: Collection) -> set[str]:
     """The judged queries that no run answers."""
     judged = () if collection.judgments is None else collection.judgments.pool.queries
     return set(judged) - set(collection.runs.queries)
+
+
+as_collection = task(CollectionInputs, "as_collection")

@@ -11,11 +11,12 @@ import pytest
 
 import probeval
 from probeval.api import as_collection, select_model
-from probeval.api.inputs import note_outside
+from probeval.api.evidence import note_outside
 from probeval.api.users import as_goal_metric, as_rope
 from probeval.data import Scale
 from probeval.errors import DataError, ModelError, ProbevalWarning, SatisfactionError
 from probeval.relevance import FallbackModel, Uniform, load_card
+from tests.heard import Heard
 
 RUNS = {
     "bm25": {"q1": {"d1": 3.0, "d2": 2.0}, "q2": {"d3": 1.0}},
@@ -136,9 +137,9 @@ def test_ids_that_never_match_are_named(put, what):
 def test_pairs_outside_the_pool_are_counted(put):
     runs = {"a": {"q1": {"d1": 2.0, "d2": 1.0}}}
     labels = put("labels.tsv", "query\tdoc\tllm\nq1\td1\t1\nq1\td2\t0\nq1\tx1\t1\n")
-    said = []
-    note_outside(as_collection(runs, qrels={"q1": {"d1": 1, "x1": 0, "x2": 0}}, labels=labels), said.append)
-    assert said == [
+    heard = Heard()
+    note_outside(as_collection(runs, qrels={"q1": {"d1": 1, "x1": 0, "x2": 0}}, labels=labels), heard)
+    assert heard.said == [
         "2 of 3 judged pairs are not counted: no run retrieved them.",
         "1 of 3 labelled pairs are not counted: no run retrieved them.",
     ]
@@ -154,11 +155,11 @@ def test_teams_beside_a_folder_of_runs(put):
 
 def test_a_model_by_name_by_card_and_as_an_object(small):
     unjudged = replace(small, judgments=None)
-    notes: list[str] = []
-    named = select_model(unjudged, "uniform", scale="graded:2", gain="exp", say=notes.append)
+    heard = Heard()
+    named = select_model(unjudged, "uniform", scale="graded:2", gain="exp", reporter=heard)
     assert named.name == "uniform"
     assert named.scale == Scale.graded(2, gain="exp")
-    assert notes == ["Model uniform: it was asked for. Scale graded:2 (named)."]
+    assert heard.said == ["Model uniform: it was asked for. Scale graded:2 (named)."]
     card = load_card("text-out")
     assert select_model(unjudged, card, scale="graded:2").card is card
     own = FallbackModel([Uniform()])
@@ -170,9 +171,9 @@ def test_a_model_by_name_by_card_and_as_an_object(small):
 
 def test_a_model_that_was_fitted_on_these_judgments_says_so(campaign):
     card = probeval.fit([campaign, replace(campaign, name="other", runs=campaign.runs)])
-    notes: list[str] = []
-    select_model(campaign, card, say=notes.append)
-    assert notes[1] == "mine was fitted on these judgments (campaign): its confidence is too high here."
+    heard = Heard()
+    select_model(campaign, card, reporter=heard)
+    assert heard.said[1] == "mine was fitted on these judgments (campaign): its confidence is too high here."
 
 
 def test_texts_are_the_same_in_every_form(put):
@@ -200,13 +201,13 @@ def test_an_evaluation_notes_its_texts():
 
 
 def test_a_rope_is_a_number_or_what_users_notice():
-    said = []
-    assert [as_rope(rope, "nDCG@10", Scale.binary(), say=said.append) for rope in (0, 0.01, "0", ".05")] == [
+    heard = Heard()
+    assert [as_rope(rope, "nDCG@10", Scale.binary(), reporter=heard) for rope in (0, 0.01, "0", ".05")] == [
         0, 0.01, 0, 0.05,
     ]  # fmt: skip
-    assert said == []
-    assert as_rope("users=.5", "CG@5", Scale.graded(2), say=said.append) == 0.5
-    assert said == [
+    assert heard.said == []
+    assert as_rope("users=.5", "CG@5", Scale.graded(2), reporter=heard) == 0.5
+    assert heard.said == [
         "Half of the users notice a difference of 0.5 (CGl@5/broad; Urbano 2013, music similarity, 4,115 answers)."
     ]
     assert as_rope("users=0.8", "nDCG@10", Scale.binary(), mapping="CGl@5/fine") == 0.7

@@ -1,0 +1,144 @@
+"""Commands from records: every field of a record is an option of the command, with its help."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, is_dataclass
+from enum import Enum, StrEnum
+from functools import cached_property
+from types import NoneType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+
+import typer
+
+from probeval.cli.completion import COMPLETIONS
+from probeval.cli.options import Format, OutputFormat, Quiet
+from probeval.cli.output import Talk
+from probeval.records import SAME, About, Input, inputs
+
+__all__ = ["Output", "command"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Output:
+    """Where data and messages go."""
+
+    output_format: Format = OutputFormat.table
+    quiet: Quiet = False
+
+    @cached_property
+    def talk(self) -> Talk:
+        """Messages on stderr."""
+        return Talk(quiet=self.quiet)
+
+
+def command(verb: Callable[..., None]) -> Callable[..., None]:
+    """Return the command of a verb: a function for Typer, with the fields of the verb's records as its parameters.
+
+    A parameter of the verb that is no record is an option of its own. If it has the name of a field, it stands in its
+    place, and the record gets its value, the first of several. What a record reports goes to the messages of
+    :class:`Output`.
+    """
+    hints = get_type_hints(verb, include_extras=True)
+    parameters = inspect.signature(verb).parameters
+    records = {name: hints[name] for name in parameters if isinstance(hints[name], type) and is_dataclass(hints[name])}
+    own = {name: _input(name, hints[name], p) for name, p in parameters.items() if name not in records}
+    shown: dict[str, Input | inspect.Parameter] = {}
+    for name in parameters:
+        if name in own:
+            shown[name] = own[name]
+        else:
+            shown |= {one.name: one for one in inputs(records[name]) if one.about.option != ""}
+    shown |= own
+
+    def run(**values: Any) -> None:
+        made: dict[str, Any] = {}
+        for name, record in sorted(records.items(), key=lambda item: not issubclass(item[1], Output)):
+            read = {one.name: _value(one, values[one.name]) for one in inputs(record) if one.name in values}
+            if any(one.name == "reporter" for one in inputs(record)):
+                read["reporter"] = next(r for r in made.values() if isinstance(r, Output)).talk
+            made[name] = record(**read)
+        for name, one in own.items():
+            made[name] = _value(one, values[name]) if isinstance(one, Input) else values[name]
+        verb(**made)
+
+    made_of = map(_parameter, shown.values())
+    ready = sorted(made_of, key=lambda p: not isinstance(_info(p), typer.models.ArgumentInfo))
+    run.__name__, run.__doc__ = verb.__name__, verb.__doc__
+    run.__signature__ = inspect.Signature(ready)  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in ready}
+    return run
+
+
+def _info(parameter: inspect.Parameter) -> Any:
+    """What Typer reads of a parameter."""
+    return next(iter(get_args(parameter.annotation)[1:2]), None)
+
+
+def _input(name: str, kind: Any, parameter: inspect.Parameter) -> Input | inspect.Parameter:
+    """A parameter of a verb as a field; one that is written for Typer as it is."""
+    if get_origin(kind) is Annotated and isinstance(get_args(kind)[1], About):
+        default = MISSING if parameter.default is inspect.Parameter.empty else parameter.default
+        return Input(name, get_args(kind)[0], default, get_args(kind)[1])
+    return parameter.replace(annotation=kind, kind=inspect.Parameter.KEYWORD_ONLY)
+
+
+def _spelled(one: Input) -> list[str]:
+    """The spellings of an option."""
+    return (one.about.option or f"--{one.name.replace('_', '-')}").split(", ")
+
+
+def _parameter(one: Input | inspect.Parameter) -> inspect.Parameter:
+    """The parameter of a field for Typer."""
+    if isinstance(one, inspect.Parameter):
+        return one
+    about = one.about
+    default = one.default if about.default is SAME else about.default
+    kind = _named(one.name, about.choices) if about.choices else about.kind or _plain(one.type)
+    if about.many:
+        kind, default = list[kind], default if default is MISSING else None  # type: ignore[valid-type]
+    elif about.choices and isinstance(default, str):
+        default = kind(default)
+    if default is None:
+        kind = kind | None
+    text = f"{about.text.removesuffix('.')}; may be repeated." if about.many and not about.argument else about.text
+    info: Any
+    if about.argument:
+        info = typer.Argument(metavar=about.metavar, help=text)
+    else:
+        info = typer.Option(
+            *_spelled(one), metavar=about.metavar, help=text, min=about.least, max=about.most,
+            autocompletion=COMPLETIONS.get(one.name),
+        )  # fmt: skip
+    return inspect.Parameter(
+        one.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=inspect.Parameter.empty if default is MISSING else default,
+        annotation=Annotated[kind, info],
+    )
+
+
+def _named(name: str, choices: tuple[str, ...]) -> Any:
+    """The choices of an option as Typer takes them."""
+    return StrEnum(name, {choice.replace("-", "_"): choice for choice in choices})
+
+
+def _plain(kind: Any) -> Any:
+    """A type without None."""
+    if get_origin(kind) in (UnionType, Union):
+        (kind,) = (k for k in get_args(kind) if k is not NoneType)
+    return kind
+
+
+def _value(one: Input, given: Any) -> Any:
+    """The value of a field from that of its option."""
+    if isinstance(given, Enum) and one.about.choices:
+        return given.value
+    if one.about.many:
+        return given or (None if one.default is MISSING else one.default)
+    if isinstance(given, list):  # an option of the verb in place of the field
+        return given[0]
+    if one.about.parse is not None and isinstance(given, str):
+        return one.about.parse(max(_spelled(one), key=len), given)
+    return given
