@@ -8,6 +8,7 @@ from evidence import CAMPAIGNS, DOCS, LEARNED, table
 
 from probeval.data import read_campaign
 from probeval.plots import plot_checkpoints, plot_reliability, save
+from probeval.reporting import Reporter
 from probeval.simulation import validate
 
 COLUMNS = {
@@ -37,8 +38,16 @@ they would be on a new campaign.
 """
 
 
+class Printer(Reporter):
+    """Prints remarks."""
+
+    def say(self, text: str) -> None:
+        """Print a remark on stderr."""
+        print(text, file=sys.stderr)
+
+
 def main(data: Path, seeds: int) -> None:
-    shared = {"seeds": seeds, "n_jobs": 2, "say": lambda line: print(line, file=sys.stderr)}
+    shared = {"seeds": seeds, "n_jobs": 2, "reporter": Printer()}
     past = [replace(read_campaign(data / name), labels=None) for name in CAMPAIGNS | LEARNED]
     result = validate(past, depth=10, **shared)
     result += validate([read_campaign(data / "mirex2011")], depth=5, **shared)

@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Annotated
 
 from probeval.api.estimates import evaluation_estimate
-from probeval.api.evaluation import Evaluation, NextPairs
+from probeval.api.evaluation import RANKING_DRAWS, Evaluation, NextPairs
 from probeval.api.evidence import (
     IN_PARTITIONS,
     Evidence,
@@ -101,6 +101,7 @@ class EvaluationInputs(WorkOnParts, Distribution, Evidence):
             rope=as_rope(self.rope, measured, choice.scale, mapping=self.mapping, reporter=remarks),
             outside=load_outside() if self.outside is True else self.outside or None,
             aggregate=self.aggregate,
+            ranking_draws=RANKING_DRAWS,
             seed=self.seed,
         )
         evaluation = Evaluation(judging.begin(), choice, self.level)

@@ -46,7 +46,9 @@ if TYPE_CHECKING:
     from probeval.reports import Page
     from probeval.satisfaction import Agreement, SatMapping
 
-__all__ = ["Evaluation", "NextPairs"]
+__all__ = ["RANKING_DRAWS", "Evaluation", "NextPairs"]
+
+RANKING_DRAWS = 10_000  # of scores, for the probabilities of ranks of one evaluation
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -92,11 +94,10 @@ class Evaluation(Shown):
         """The joint distribution of all systems' mean scores."""
         return self.state.scores
 
-    @cached_property
+    @property
     def ranking(self) -> Ranking:
         """The systems by falling mean score, with rank probabilities."""
-        judging = self.state.judging
-        return self.scores.ranking(rng=stream(judging.seed, Purpose.RANKING), rope=judging.rope)
+        return self.state.ranking
 
     @cached_property
     def verdict(self) -> Verdict:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from probeval.api.evaluation import Evaluation
+from probeval.api.evaluation import RANKING_DRAWS, Evaluation
 from probeval.api.evidence import as_scale, select_model
 from probeval.api.users import as_rope
 from probeval.data import as_judgments
@@ -74,6 +74,7 @@ def evaluate_partitions(parts: Partitions, given: EvaluationInputs, reporter: Re
             family=given.family,
             draws=given.draws,
             rope=as_rope(given.rope, metric, choice.scale, mapping=given.mapping, reporter=reporter),
+            ranking_draws=RANKING_DRAWS,
             seed=given.seed,
         )
         state = PartitionedState.of(judging, fit, engine, run)

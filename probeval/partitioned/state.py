@@ -19,7 +19,6 @@ from probeval.partitioned.scores import check_scoring, kept_relevance, score_par
 from probeval.relevance.online import Prediction
 from probeval.reporting import SILENT, Reporter
 from probeval.scores import Ranking, Scores
-from probeval.selection.context import DRAWS
 from probeval.selection.judging import Judging, JudgingState
 from probeval.streams import Purpose, stream
 
@@ -99,7 +98,9 @@ class PartitionedState(JudgingState):
     def ranking(self) -> Ranking:
         """The ranking by all queries, and its confidence."""
         judging = self.judging
-        return self.scores.ranking(rng=stream(judging.seed, Purpose.RANKING), n=DRAWS, rope=judging.rope)
+        return self.scores.ranking(
+            rng=stream(judging.seed, Purpose.RANKING), n=judging.ranking_draws, rope=judging.rope
+        )
 
     def check_whole(self, what: str) -> None:
         """Raise an error: only some queries are in memory."""

@@ -32,7 +32,6 @@ __all__ = ["SelectionContext", "effective_weights", "level_weights"]
 
 SAMPLE = 500  # draws to estimate the weights of a measure that is not linear
 RIDGE = 0.01  # relative: pairs that hardly vary carry no information
-DRAWS = 1000  # of normal scores, for the probability of being the best
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,6 +52,8 @@ class SelectionContext(Brief):
         The seed of all randomness.
     rope
         Differences up to this size do not matter.
+    ranking_draws
+        The number of draws of scores, for the probabilities of ranks.
     """
 
     runs: Runs
@@ -61,6 +62,7 @@ class SelectionContext(Brief):
     scores: Scores
     seed: int = 0
     rope: float = 0.0
+    ranking_draws: int = 1000
     _kept: dict[Hashable, Floats] = field(default_factory=dict, init=False, repr=False)
 
     def kept(self, name: Hashable, make: Callable[[], Floats]) -> Floats:
@@ -82,7 +84,7 @@ class SelectionContext(Brief):
     @cached_property
     def ranking(self) -> Ranking:
         """The current ranking."""
-        return self.scores.ranking(rng=stream(self.seed, Purpose.RANKING), n=DRAWS, rope=self.rope)
+        return self.scores.ranking(rng=stream(self.seed, Purpose.RANKING), n=self.ranking_draws, rope=self.rope)
 
     def stream(self, *purpose: Purpose) -> np.random.Generator:
         """Return a random generator for a purpose, fixed by the seed and the number of judgments."""

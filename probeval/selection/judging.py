@@ -70,6 +70,8 @@ class Judging(Brief):
         The model of relevant documents outside the pool, to count them in the ideal list; None counts none.
     aggregate
         The mean over queries, arithmetic or geometric: one of :data:`~probeval.metrics.AGGREGATES`.
+    ranking_draws
+        The number of draws of scores, for the probabilities of ranks.
     seed
         The seed: the same seed gives the same order.
 
@@ -102,6 +104,7 @@ class Judging(Brief):
     query_weights: Floats | None = None
     outside: OutsideModel | None = None
     aggregate: str = "mean"
+    ranking_draws: int = 1000
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -128,6 +131,7 @@ class Judging(Brief):
         rope: float = 0.0,
         outside: OutsideModel | None = None,
         aggregate: str = "mean",
+        ranking_draws: int = 1000,
         seed: int = 0,
     ) -> Judging:
         """Build from names, with defaults from the collection and the policy.
@@ -148,7 +152,7 @@ class Judging(Brief):
             whole runs without one.
         explore
             The share of exploratory judgments, by default the policy's own for the goal.
-        offered, refresh, method, target, family, draws, rope, outside, aggregate, seed
+        offered, refresh, method, target, family, draws, rope, outside, aggregate, ranking_draws, seed
             As above; where runs only widen the pool, the pairs of the others are offered.
         """
         chosen, measure, aim = as_policy(policy), as_metric(metric), Goal.parse(goal)
@@ -173,6 +177,7 @@ class Judging(Brief):
             rope=rope,
             outside=outside,
             aggregate=aggregate,
+            ranking_draws=ranking_draws,
             seed=seed,
         )
 
@@ -284,7 +289,9 @@ class JudgingState(Brief):
             query_weights=judging.query_weights,
             aggregate=judging.aggregate,
         )
-        return SelectionContext(judging.runs, self.judgments, self.prediction, scores, judging.seed, judging.rope)
+        return SelectionContext(
+            judging.runs, self.judgments, self.prediction, scores, judging.seed, judging.rope, judging.ranking_draws
+        )
 
     @property
     def collection(self) -> Collection:

@@ -106,7 +106,7 @@ def test_whole_numbers_as_ids_are_their_digits():
 BAD_RUNS = {
     "a run without its name": (RUN, "{system: {query: {doc: score}}}"),
     "scored documents without a name": (scored(), "a single run needs a name"),
-    "a path": ("runs/bm25", "a single run needs a name"),
+    "a path": ("runs/bm25", "no such file or directory"),
     "an empty run": ({"a": {}, "b": RUN}, "run 'a' is empty"),
     "an empty frame": ({"a": frame({}, "score"), "b": frame(RUN, "score")}, "run 'a' is empty"),
     "two of one name": ([Run(RUN, "a"), Run(RUN, "a")], "two runs have one name"),

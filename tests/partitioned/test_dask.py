@@ -20,6 +20,7 @@ from probeval.features import standards
 from probeval.parallel import parallel
 from tests.bench.long_campaign import partitions
 from tests.cluster import Cluster
+from tests.heard import Heard
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("distributed")
@@ -95,16 +96,13 @@ def test_the_life_of_a_cluster(folders, local, tmp_path):
 
 def expect_the_same(folder: Path, started: Cluster, local: dict[str, Any]) -> None:
     """As the local engine has it: the numbers and the next pairs; partitions are followed."""
-    followed: list[str] = []
+    heard = Heard()
     there, here = (
         probeval.evaluate(folder, "DCG@10", scale="graded:3", **engine)
-        for engine in (
-            {"scheduler": started.address, "follow": lambda work, title: followed.append(title) or work},
-            {"jobs": 1},
-        )
+        for engine in ({"scheduler": started.address, "reporter": heard}, {"jobs": 1})
     )
     assert_agree(there.to_dict(), local)
-    assert followed == ["Queries", "Labels", "Scores"]
+    assert [title for title, _ in heard.work] == ["Queries", "Labels", "Scores"]
     assert there.next(3).pairs == here.next(3).pairs
 
 
