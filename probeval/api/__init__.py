@@ -19,7 +19,7 @@ from probeval.api.pools import pool_study
 from probeval.api.report import report
 from probeval.api.reuse import Reuse, reuse, reuse_study
 from probeval.api.simulate import simulate
-from probeval.api.studies import dstudy, gstudy, study_scores
+from probeval.api.studies import dstudy, gstudy
 
 __all__ = [
     "Evaluation",
@@ -47,5 +47,4 @@ __all__ = [
     "reuse_study",
     "select_model",
     "simulate",
-    "study_scores",
 ]

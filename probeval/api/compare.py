@@ -304,7 +304,7 @@ class ComparisonInputs(WorkOnParts, Estimating, Evidence):
     def _by_model(self, runs: Any, remarks: Remarks) -> SystemComparisons:
         """By a relevance model, with the effect on users and the prediction for a new query."""
         in_parts = as_partitions(runs) is not None
-        evidence = part(self, Evidence) if in_parts else Evidence(runs, reference=self.reference)
+        evidence = part(self if in_parts else self.read_as(runs), Evidence)
         scoring = {f.name: getattr(self, f.name) for f in fields(Estimating)}
         assert self.metric is not None
         evaluation = EvaluationInputs(

@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, dataclass, fields, replace
 from itertools import islice
 from os import PathLike
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import numpy as np
 import pandas as pd
@@ -240,6 +240,12 @@ class Evidence(Beside):
     """
 
     runs: RunPaths
+
+    def read_as(self, collection: Collection) -> Self:
+        """The same with its evidence already read, but for the reference."""
+        names = {field.name for field in fields(Beside)} - {"order", "reference"}
+        given: dict[str, Any] = dict.fromkeys(names)
+        return replace(self, runs=collection, **given)
 
     def __post_init__(self) -> None:
         inner = self.runs

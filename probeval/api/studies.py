@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Annotated, Any
 
 from probeval.api.classical import judged_scores, required_judgments
-from probeval.api.evidence import as_collection, as_scale, select_model
-from probeval.data import Collection, Scale
+from probeval.api.evidence import Evidence, as_scale, select_model
+from probeval.api.settings import Depth, Level, Scoring, Work
+from probeval.data import Collection, with_reference
 from probeval.data.files import suffix
-from probeval.data.scale import Gain
+from probeval.data.tables import as_frame
 from probeval.errors import ModelError, ProbevalWarning, ReliabilityError
 from probeval.metrics import AnyMetric, Metric
+from probeval.records import About, parse_counts, task
 from probeval.relevance import Card
 from probeval.relevance.models.base import Predicts
-from probeval.reporting import SILENT, Reporter
 from probeval.scores import score_collection
 from probeval.scores.evaluate import as_metric
 from probeval.streams import stream
@@ -28,7 +27,11 @@ from probeval.streams import stream
 if TYPE_CHECKING:
     from probeval.reliability import Design, DStudy, GStudy, Observed
 
-__all__ = ["StudyScores", "dstudy", "gstudy", "is_score_table", "study_scores"]
+__all__ = ["DStudyInputs", "GStudyInputs", "StudyInputs", "StudyScores", "dstudy", "gstudy", "is_score_table"]
+
+# Of probeval.reliability.METHODS and INTERVALS, slow to import.
+METHODS = ("anova", "reml", "bayes")
+INTERVALS = ("analytic", "bootstrap", "draws", "posterior", "none")
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,29 +50,92 @@ class StudyScores:
     pool: float | None = None
 
 
-def gstudy(
-    source: Any,
-    metric: AnyMetric | None = None,
-    *,
-    method: str = "anova",
-    interval: str | None = None,
-    drop: float = 0.0,
-    draws: int = 1000,
-    seed: int = 0,
-    **options: Any,
-) -> GStudy:
-    """Variance components of scores, and the reliability of mean scores (E rho^2 and Phi).
+@dataclass(frozen=True, eq=False, repr=False)
+class StudyInputs(Work, Scoring, Evidence):
+    """A table of scores, or runs with judgments and a measure, for a study of reliability."""
 
-    Parameters
-    ----------
-    source, metric, options
-        A table of scores, or runs with judgments and a measure: see :func:`study_scores`.
-    method, interval, drop
-        As in :func:`probeval.reliability.gstudy`.
-    draws
-        The number of joint draws of uncertain scores, and of samples of a bootstrap.
-    seed
-        The random seed; the same seed gives the same result.
+    runs: Annotated[
+        Any,
+        About(
+            "One table of scores (csv, tsv, jsonl, parquet), or runs.",
+            metavar="SCORES|RUNS...",
+            argument=True,
+            kind=str,
+            many=True,
+        ),
+    ]
+    metric: Annotated[AnyMetric | None, About("A measure such as nDCG@10, for runs.", metavar="METRIC", kind=str)] = (
+        None
+    )
+    _: KW_ONLY
+    model: Annotated[
+        str | Card | Predicts | None,
+        About(
+            "The model for unjudged documents: none (not relevant), a name or the path of a card.",
+            metavar="NAME",
+            kind=str,
+        ),
+    ] = "none"
+    design: Annotated[str, About("s x q, s x (h:q), s x q x h, or columns: stemmer x model x q.", metavar="DESIGN")] = (
+        "s x q"
+    )
+    components: Annotated[
+        str | None,
+        About("The pattern that splits system names, such as stop_stemmer_model.", metavar="PATTERN"),
+    ] = None
+    method: Annotated[str, About("Analysis of variance, restricted maximum likelihood, or PyMC.", choices=METHODS)] = (
+        "anova"
+    )
+    interval: Annotated[
+        str | None, About("The source of intervals; default: the best applicable.", choices=INTERVALS)
+    ] = None
+    drop: Annotated[float, About("The share of systems to leave out, the worst first.", least=0, most=0.99)] = 0.0
+    draws: Annotated[int, About("The number of joint draws of scores, or of bootstrap samples.", least=2)] = 1000
+    depth: Depth = None
+
+    def scores(self) -> StudyScores:
+        """The scores: from a table, by the judgments alone, or as joint draws by a model."""
+        from probeval.reliability import Design, Observed, observe, read_scores
+
+        facets = Design.parse(self.design)
+        frame = as_frame(self.runs)
+        if self.metric is not None:
+            given = self._of_runs(as_metric(self.metric), facets)
+        elif frame is not None:
+            given = StudyScores(observe(frame) if self.design == "s x q" else Observed.long(frame, facets))
+        elif is_score_table(self.runs):
+            source = self.runs[0] if isinstance(self.runs, (list, tuple)) else self.runs
+            given = StudyScores(read_scores(source, facets))
+        else:
+            raise ReliabilityError("Runs need a measure, such as nDCG@10; a single table (.csv) is read as scores.")
+        return (
+            given if self.components is None else StudyScores(given.scores.split_systems(self.components), given.pool)
+        )
+
+    def _of_runs(self, metric: Metric, facets: Design) -> StudyScores:
+        if self.model == "none":
+            self.refuse("judgments")
+        collection = self.collection(self.runs, scale=as_scale(self.scale), reporter=self.reporter)
+        collection = with_reference(collection, self.reference)
+        return (
+            _judged(collection, metric, facets, self)
+            if self.model == "none"
+            else _modelled(collection, metric, facets, self)
+        )
+
+    def study(self, scores: StudyScores) -> GStudy:
+        """The variance components of scores."""
+        from probeval.reliability import gstudy as decompose
+
+        return decompose(
+            scores.scores, method=self.method, interval=self.interval, drop=self.drop, n=self.draws,
+            rng=stream(self.seed),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GStudyInputs(StudyInputs):
+    """Find the variance components of scores, and the reliability of mean scores (E rho^2 and Phi).
 
     Examples
     --------
@@ -78,35 +144,17 @@ def gstudy(
     >>> sorted(probeval.gstudy(campaign, "nDCG@5").components)
     ['query', 'residual', 'system']
     """
-    from probeval.reliability import gstudy as decompose
 
-    given = study_scores(source, metric, draws=draws, seed=seed, **options)
-    return decompose(given.scores, method=method, interval=interval, drop=drop, n=draws, rng=stream(seed))
+    def run(self) -> GStudy:
+        """The study."""
+        return self.study(self.scores())
 
 
-def dstudy(
-    source: Any,
-    metric: AnyMetric | None = None,
-    *,
-    queries: Sequence[int] | None = None,
-    assessors: Sequence[int] | None = None,
-    targets: Sequence[tuple[str, float]] = (("erho2", 0.95), ("phi", 0.95)),
-    level: float = 0.95,
-    method: str = "anova",
-    interval: str | None = None,
-    drop: float = 0.0,
-    draws: int = 1000,
-    seed: int = 0,
-    **options: Any,
-) -> DStudy:
-    """The reliability of other numbers of queries and assessors, and the queries that targets take.
+@dataclass(frozen=True, eq=False, repr=False)
+class DStudyInputs(StudyInputs):
+    """Predict the reliability of other numbers of queries and assessors, and the queries that targets take.
 
-    Parameters
-    ----------
-    source, metric, method, interval, drop, draws, seed, options
-        As in :func:`probeval.gstudy`; or a G-study, without the rest.
-    queries, assessors, targets, level
-        As in :func:`probeval.reliability.dstudy`.
+    The source may be a G-study, without the rest. See :func:`probeval.reliability.dstudy`.
 
     Examples
     --------
@@ -115,78 +163,36 @@ def dstudy(
     >>> probeval.dstudy(campaign, "nDCG@5", queries=[20, 40]).to_frame()["query"].tolist()
     [20, 40]
     """
-    from probeval.reliability import GStudy
-    from probeval.reliability import dstudy as project
-    from probeval.reliability import gstudy as decompose
-    from probeval.reliability.dstudy import QUERIES
 
-    sizes, pool = QUERIES if queries is None else queries, None
-    if isinstance(source, GStudy):
-        study = source
-    else:
-        given = study_scores(source, metric, draws=draws, seed=seed, **options)
-        study = decompose(given.scores, method=method, interval=interval, drop=drop, n=draws, rng=stream(seed))
-        pool = given.pool
-    return project(study, queries=sizes, assessors=assessors, targets=targets, pool=pool, level=level)
+    _: KW_ONLY
+    queries: Annotated[
+        Sequence[int] | None,
+        About("Numbers of queries to consider.", metavar="N,N,..", kind=str, parse=parse_counts),
+    ] = None
+    assessors: Annotated[
+        Sequence[int] | None,
+        About("Numbers of assessors to consider.", metavar="N,N,..", kind=str, parse=parse_counts),
+    ] = None
+    targets: Annotated[
+        Sequence[tuple[str, float]], About('Figures and their targets, such as ``("tau", 0.9)``.', option="")
+    ] = (("erho2", 0.95), ("phi", 0.95))
+    level: Level = 0.95
 
+    def run(self) -> DStudy:
+        """The study."""
+        from probeval.reliability import GStudy
+        from probeval.reliability import dstudy as project
+        from probeval.reliability.dstudy import QUERIES
 
-def study_scores(
-    source: Any,
-    metric: AnyMetric | None = None,
-    *,
-    qrels: Any = None,
-    metadata: Any = None,
-    labels: Any = None,
-    observers: Any = None,
-    model: str | Card | Predicts = "none",
-    design: str = "s x q",
-    components: str | None = None,
-    scale: Scale | str | None = None,
-    gain: Gain | None = None,
-    depth: int | None = None,
-    order: str = "trec_eval",
-    draws: int = 1000,
-    seed: int = 0,
-    reporter: Reporter = SILENT,
-) -> StudyScores:
-    """Scores for a study of reliability: from a table, by the judgments alone, or as joint draws by a model.
-
-    Parameters
-    ----------
-    source
-        A table of scores (a path or a data frame), without a measure; or runs, as in :func:`probeval.as_collection`.
-    metric, scale, gain, depth
-        The measure, the grades and their gains, and how many ranks count.
-    qrels, metadata, labels, observers, order
-        As in :func:`probeval.as_collection`.
-    model
-        ``"none"``: unjudged documents count as not relevant. Else the relevance model for them.
-    design, components
-        The facets, such as ``s x q``; and a pattern that splits system names into components.
-    draws, seed, reporter
-        As in :func:`probeval.evaluate`.
-    """
-    from probeval.reliability import Design, Observed, observe, read_scores
-
-    facets = Design.parse(design)
-    if metric is None:
-        if isinstance(source, pd.DataFrame):
-            given = StudyScores(observe(source) if design == "s x q" else Observed.long(source, facets))
-        elif is_score_table(source):
-            given = StudyScores(read_scores(source[0] if isinstance(source, (list, tuple)) else source, facets))
-        else:
-            raise ReliabilityError("Runs need a measure, such as nDCG@10; a single table (.csv) is read as scores.")
-    else:
-        collection = as_collection(
-            source, qrels=qrels, metadata=metadata, labels=labels, observers=observers, scale=as_scale(scale),
-            order=order, reporter=reporter,
-        )  # fmt: skip
-        measure_ = as_metric(metric)
-        if model == "none":
-            given = _judged(collection, measure_, facets, as_scale(scale), gain, depth)
-        else:
-            given = _modelled(collection, measure_, facets, model, scale, gain, depth, draws, seed, reporter)
-    return given if components is None else StudyScores(given.scores.split_systems(components), given.pool)
+        scores = None if isinstance(self.runs, GStudy) else self.scores()
+        return project(
+            self.runs if scores is None else self.study(scores),
+            queries=QUERIES if self.queries is None else self.queries,
+            assessors=self.assessors,
+            targets=self.targets,
+            pool=None if scores is None else scores.pool,
+            level=self.level,
+        )
 
 
 def is_score_table(source: Any) -> bool:
@@ -196,18 +202,12 @@ def is_score_table(source: Any) -> bool:
     return isinstance(source, (str, PathLike)) and bool(suffix(Path(source)))
 
 
-def _judged(
-    collection: Collection,
-    metric: Metric,
-    design: Design,
-    scale: Scale | None,
-    gain: Gain | None,
-    depth: int | None,
-) -> StudyScores:
+def _judged(collection: Collection, metric: Metric, design: Design, given: StudyInputs) -> StudyScores:
     """Scores by the judgments alone; each assessor's own where the design has assessors."""
     from probeval.reliability import observe, observe_assessors
 
-    found = judged_scores(collection, metric, scale=scale, gain=gain, depth=depth)
+    depth = given.depth
+    found = judged_scores(collection, metric, scale=as_scale(given.scale), gain=given.gain, depth=depth)
     if found.judged_pairs < found.pool:
         warnings.warn(
             f"{metric}: {found.pool - found.judged_pairs:,} of {found.pool:,} pairs are not judged: they count as 0. "
@@ -222,27 +222,20 @@ def _judged(
     return StudyScores(observe_assessors(runs, required_judgments(collection), metric, design, scale=found.scale), pool)
 
 
-def _modelled(
-    collection: Collection,
-    metric: Metric,
-    design: Design,
-    model: str | Card | Predicts,
-    scale: Scale | str | None,
-    gain: Gain | None,
-    depth: int | None,
-    draws: int,
-    seed: int,
-    reporter: Reporter,
-) -> StudyScores:
+def _modelled(collection: Collection, metric: Metric, design: Design, given: StudyInputs) -> StudyScores:
     """Joint draws of the scores, with a model for unjudged documents."""
     from probeval.reliability import observe
 
     if "assessor" in design.conditions:
         raise ModelError("A model predicts relevance, not assessors: use the design 's x q', or no model.")
-    choice = select_model(collection, model, scale=scale, gain=gain, reporter=reporter)
+    choice = select_model(collection, given.model, scale=given.scale, gain=given.gain, reporter=given.reporter)
     (scores,) = score_collection(
-        choice.model, collection, [metric], depth=depth, scale=choice.scale, seed=seed, method="draws",
-        per_query=True, n=draws,
+        choice.model, collection, [metric], depth=given.depth, scale=choice.scale, seed=given.seed, method="draws",
+        per_query=True, n=given.draws,
     )  # fmt: skip
-    reporter.say(f"{metric}: {scores.judged:,} of {scores.pool:,} pairs judged, {draws:,} joint draws.")
+    given.reporter.say(f"{metric}: {scores.judged:,} of {scores.pool:,} pairs judged, {given.draws:,} joint draws.")
     return StudyScores(observe(scores), scores.pool / len(scores.queries))
+
+
+gstudy = task(GStudyInputs, "gstudy")
+dstudy = task(DStudyInputs, "dstudy")

@@ -138,7 +138,7 @@ def _value(one: Input, given: Any) -> Any:
     if one.about.many:
         return given or (None if one.default is MISSING else one.default)
     if isinstance(given, list):  # an option of the verb in place of the field
-        return given[0]
+        return given[0] if given else None
     if one.about.parse is not None and isinstance(given, str):
         return one.about.parse(max(_spelled(one), key=len), given)
     return given

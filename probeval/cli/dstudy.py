@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from probeval import api
-from probeval.api.evidence import Groups, Labels, Observers, Order, Qrels
-from probeval.api.settings import Depth, Gains, GradeScale, Level, Seed
-from probeval.cli.options import Format, OutputFormat, Quiet
+from probeval.api.studies import DStudyInputs
+from probeval.cli.commands import Output
+from probeval.cli.options import OutputFormat
 from probeval.cli.output import Talk, check_picture, write_csv, write_json, write_pictures, write_table
-from probeval.cli.studies import (
-    Components,
-    DesignText,
-    Drop,
-    Interval,
-    JointDraws,
-    Sources,
-    StudyMethod,
-    StudyMethodOption,
-    StudyMetrics,
-    StudyModel,
-    study_sources,
-)
+from probeval.cli.studies import StudyMetrics, study_each
 from probeval.errors import ProbevalError
 from probeval.metrics import parse
-from probeval.records import parse_counts
+from probeval.records import About, parse_counts
 
 if TYPE_CHECKING:
     from probeval.reliability import DStudy
@@ -37,45 +23,22 @@ __all__ = ["dstudy"]
 
 
 def dstudy(
-    source: Sources,
+    given: DStudyInputs,
+    output: Output,
     metric: StudyMetrics = None,
-    qrels: Qrels = None,
-    metadata: Groups = None,
-    labels: Labels = None,
-    observers: Observers = None,
-    model: StudyModel = "none",
-    design: DesignText = "s x q",
-    components: Components = None,
-    method: StudyMethodOption = StudyMethod.anova,
-    interval: Interval = None,
-    drop: Drop = 0.0,
-    queries: Annotated[
-        str | None, typer.Option("--queries", metavar="N,N,..", help="Numbers of queries to consider.")
+    cutoffs: Annotated[
+        list[int] | None, About("Cutoffs of each measure.", metavar="K,K,..", kind=str, parse=parse_counts)
     ] = None,
-    assessors: Annotated[
-        str | None, typer.Option("--assessors", metavar="N,N,..", help="Numbers of assessors to consider.")
-    ] = None,
-    cutoffs: Annotated[str | None, typer.Option("--cutoffs", metavar="K,K,..", help="Cutoffs of each measure.")] = None,
     target: Annotated[
         list[str] | None,
-        typer.Option(
-            "--target",
+        About(
+            "The target: .95, or a value of erho2, phi, tau, tau_ap or power, such as tau=.9.",
             metavar="[NAME=]X",
-            help="The target: .95, or a value of erho2, phi, tau, tau_ap or power, such as tau=.9.",
+            kind=str,
+            many=True,
         ),
     ] = None,
-    level: Level = 0.95,
-    draws: JointDraws = 1000,
-    scale: GradeScale = None,
-    gain: Gains = None,
-    depth: Depth = None,
-    order: Order = "trec_eval",
-    plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="FILE", help="Plot reliability against the number of queries.")
-    ] = None,
-    output_format: Format = OutputFormat.table,
-    seed: Seed = 0,
-    quiet: Quiet = False,
+    plot: Annotated[Path | None, About("Plot reliability against the number of queries.", metavar="FILE")] = None,
 ) -> None:
     """Predict reliability with other numbers of queries, assessors and ranks, and the queries that a target needs.
 
@@ -83,32 +46,17 @@ def dstudy(
 
     Example: probeval dstudy scores.csv --queries 50,100,200 --target .95 --target tau=.9
     """
-    talk = Talk(quiet=quiet)
     check_picture(plot)
     metrics = list(metric or [])
     if cutoffs is not None:
         if not metrics:
             raise ProbevalError("--cutoffs needs a measure: --metric nDCG, for example.")
-        metrics = [str(parse(text) @ k) for text in metrics for k in parse_counts("--cutoffs", cutoffs) or ()]
+        metrics = [str(parse(text) @ k) for text in metrics for k in cutoffs]
     wanted = [pair for text in target or ["erho2=.95", "phi=.95"] for pair in _target(text)]
-    sources = study_sources(
-        source, metrics, qrels=qrels, metadata=metadata, labels=labels, observers=observers, scale=scale,
-        order=order, model=model, talk=talk,
-    )  # fmt: skip
-    studies = {
-        name: talk.warned(
-            lambda name=name, given=given: api.dstudy(  # type: ignore[misc]
-                given, name, queries=parse_counts("--queries", queries),
-                assessors=parse_counts("--assessors", assessors), targets=wanted, level=level, method=method.value,
-                interval=interval and interval.value, drop=drop, draws=draws, seed=seed, model=model, design=design,
-                components=components, scale=scale, gain=gain, depth=depth, reporter=talk,
-            )
-        )
-        for name, given in sources
-    }  # fmt: skip
+    studies = study_each(replace(given, targets=wanted), metrics, DStudyInputs.run, output.talk)
     if plot is not None:
-        _plot(studies, plot, talk)
-    _write(studies, output_format, talk)
+        _plot(studies, plot, output.talk)
+    _write(studies, output.output_format, output.talk)
 
 
 def _target(text: str) -> list[tuple[str, float]]:

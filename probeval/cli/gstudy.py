@@ -5,26 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from probeval import api
-from probeval.api.evidence import Groups, Labels, Observers, Order, Qrels
-from probeval.api.settings import Depth, Gains, GradeScale, Level, Seed
-from probeval.cli.options import Format, OutputFormat, Quiet
+from probeval.api.settings import Level
+from probeval.api.studies import GStudyInputs
+from probeval.cli.commands import Output
+from probeval.cli.options import OutputFormat
 from probeval.cli.output import Talk, check_picture, write_csv, write_json, write_pictures, write_table
-from probeval.cli.studies import (
-    Components,
-    DesignText,
-    Drop,
-    Interval,
-    JointDraws,
-    Sources,
-    StudyMethod,
-    StudyMethodOption,
-    StudyMetrics,
-    StudyModel,
-    study_sources,
-)
+from probeval.cli.studies import StudyMetrics, study_each
+from probeval.records import About
 
 if TYPE_CHECKING:
     from probeval.reliability import GStudy
@@ -34,38 +21,17 @@ __all__ = ["gstudy"]
 
 
 def gstudy(
-    source: Sources,
+    given: GStudyInputs,
+    output: Output,
     metric: StudyMetrics = None,
-    qrels: Qrels = None,
-    metadata: Groups = None,
-    labels: Labels = None,
-    observers: Observers = None,
-    model: StudyModel = "none",
-    design: DesignText = "s x q",
-    components: Components = None,
-    method: StudyMethodOption = StudyMethod.anova,
-    interval: Interval = None,
-    drop: Drop = 0.0,
     target: Annotated[
-        float, typer.Option("--target", min=0.01, max=0.9999, help="The target reliability, for the number of queries.")
+        float, About("The target reliability, for the number of queries.", least=0.01, most=0.9999)
     ] = 0.95,
     level: Level = 0.95,
-    draws: JointDraws = 1000,
-    scale: GradeScale = None,
-    gain: Gains = None,
-    depth: Depth = None,
-    order: Order = "trec_eval",
     plot: Annotated[
         Path | None,
-        typer.Option(
-            "--plot",
-            metavar="FILE",
-            help="Plot the shares of variance; FILE-posterior shows the draws, if any.",
-        ),
+        About("Plot the shares of variance; FILE-posterior shows the draws, if any.", metavar="FILE"),
     ] = None,
-    output_format: Format = OutputFormat.table,
-    seed: Seed = 0,
-    quiet: Quiet = False,
 ) -> None:
     """Show the shares of variance in scores due to systems, queries, assessors and the rest.
 
@@ -73,25 +39,11 @@ def gstudy(
 
     Example: probeval gstudy scores.csv --drop .25
     """
-    talk = Talk(quiet=quiet)
     check_picture(plot)
-    sources = study_sources(
-        source, metric or [], qrels=qrels, metadata=metadata, labels=labels, observers=observers, scale=scale,
-        order=order, model=model, talk=talk,
-    )  # fmt: skip
-    studies = {
-        name: talk.warned(
-            lambda name=name, given=given: api.gstudy(  # type: ignore[misc]
-                given, name, method=method.value, interval=interval and interval.value, drop=drop, draws=draws,
-                seed=seed, model=model, design=design, components=components, scale=scale, gain=gain,
-                depth=depth, reporter=talk,
-            )
-        )
-        for name, given in sources
-    }  # fmt: skip
+    studies = study_each(given, metric or [], GStudyInputs.run, output.talk)
     if plot is not None:
-        _plot(studies, plot, level, talk)
-    _write(studies, output_format, target, level, talk)
+        _plot(studies, plot, level, output.talk)
+    _write(studies, output.output_format, target, level, output.talk)
 
 
 def _write(
