@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields, replace
 from math import ceil
 from typing import Any
 
@@ -19,7 +19,7 @@ from probeval.reliability.multiple import SIGNIFICANCE
 from probeval.scores.compare import check_rope
 from probeval.scores.evaluate import as_metric, check_method
 from probeval.scores.ppi import check_linear
-from probeval.selection import Goal, Policy, PolicyFunction, Stopping, StoppingTarget
+from probeval.selection import Goal, Policy, PolicyFunction, Stopping
 from probeval.selection.batch import check_exploration
 from probeval.selection.policies import as_policy
 from probeval.selection.topics import check_stay, check_topics
@@ -118,6 +118,17 @@ def label_baselines(metric: AnyMetric, *, column: str | None = None) -> tuple[st
     return tuple(name + suffix for name in LABEL_BASELINES if linear or Contender.parse(name).method != "ppi")
 
 
+READERS: dict[str, Callable[[Any], Any]] = {  # of settings that may be given by name
+    "scale": lambda scale: Scale.parse(scale) if isinstance(scale, str) else scale,
+    "goal": Goal.parse,
+    "stop": Stopping.parse,
+    "checkpoints": tuple,
+    "refresh": lambda refresh: refresh or 1,
+    "rules": RuleSettings.parse,
+}
+TEXTS = (Metric, Scale, Goal, Stopping, RuleSettings)  # written by their names
+
+
 @dataclass(frozen=True, repr=False)
 class SimulationProtocol(Brief):
     """The settings of a simulation. :meth:`of` builds them from names.
@@ -176,31 +187,31 @@ class SimulationProtocol(Brief):
 
     metric: Metric
     policies: tuple[Contender, ...]
-    depth: int | None
-    scale: Scale | None
-    gain: Gain | None
-    systems: str
-    goal: Goal
-    stop: Stopping
-    rope: float
-    batch: int
-    late_batch: float | None
-    checkpoints: tuple[float, ...]
-    until: float
-    explore: float | None
-    refresh: int
-    pilot: float
-    noise: float
-    assessors: int
-    topics: str
-    stay: float
-    method: str | None
-    family: str | None
-    draws: int
-    test: str
-    rules: RuleSettings
-    seeds: int
-    seed: int
+    depth: int | None = None
+    scale: Scale | None = None
+    gain: Gain | None = None
+    systems: str = "judged"
+    goal: Goal = field(default_factory=lambda: Goal.parse("ranking"))
+    stop: Stopping = field(default_factory=lambda: Stopping.parse("confidence=.95"))
+    rope: float = 0.0
+    batch: int = 1
+    late_batch: float | None = None
+    checkpoints: tuple[float, ...] = SIMULATION_CHECKPOINTS
+    until: float = 1.0
+    explore: float | None = None
+    refresh: int = 1
+    pilot: float = 0.0
+    noise: float = 0.0
+    assessors: int = 1
+    topics: str = "free"
+    stay: float = 0.0
+    method: str | None = None
+    family: str | None = None
+    draws: int = 1000
+    test: str = "t"
+    rules: RuleSettings = field(default_factory=lambda: RuleSettings.parse(""))
+    seeds: int = 1
+    seed: int = 0
 
     def __post_init__(self) -> None:
         if min(self.seeds, self.batch, self.assessors) < 1 or not self.policies:
@@ -242,68 +253,18 @@ class SimulationProtocol(Brief):
         *,
         policies: Sequence[str | Policy | PolicyFunction | Contender] = ("gain",),
         model: str | Card | Predicts | None = None,
-        depth: int | None = None,
-        scale: Scale | str | None = None,
-        gain: Gain | None = None,
-        systems: str = "judged",
-        goal: Goal | str = "ranking",
-        stop: Stopping | StoppingTarget | str = "confidence=.95",
-        rope: float = 0.0,
-        batch: int = 1,
-        late_batch: float | None = None,
-        checkpoints: Sequence[float] = SIMULATION_CHECKPOINTS,
-        until: float = 1.0,
-        explore: float | None = None,
-        refresh: int | None = None,
-        pilot: float = 0.0,
-        noise: float = 0.0,
-        assessors: int = 1,
-        topics: str = "free",
-        stay: float = 0.0,
-        method: str | None = None,
-        family: str | None = None,
-        draws: int = 1000,
-        test: str = "t",
-        rules: RuleSettings | str = "",
-        seeds: int = 1,
-        seed: int = 0,
+        **settings: Any,
     ) -> SimulationProtocol:
         """Build from names.
 
         Policies are ``POLICY``, ``POLICY:MODEL`` or, for models of labels, ``POLICY:MODEL:COLUMN``, or policies
         themselves; the default model is ``model`` (a name, a card or a model), or the policy's own. The model is
-        refitted after every batch unless ``refresh`` is given. ``rules`` may be a text such as ``gate=.95,sd=.248``.
-        The rest is as above.
+        refitted after every batch unless ``refresh`` is given. Scale, goal, stop and rules may be texts, such as
+        ``gate=.95,sd=.248`` for the rules. The rest is as above.
         """
-        return cls(
-            metric=as_metric(metric),
-            policies=tuple(dict.fromkeys(Contender.parse(policy, model=model) for policy in policies)),
-            depth=depth,
-            scale=Scale.parse(scale) if isinstance(scale, str) else scale,
-            gain=gain,
-            systems=systems,
-            goal=Goal.parse(goal),
-            stop=Stopping.parse(stop),
-            rope=rope,
-            batch=batch,
-            late_batch=late_batch,
-            checkpoints=tuple(checkpoints),
-            until=until,
-            explore=explore,
-            refresh=refresh or 1,
-            pilot=pilot,
-            noise=noise,
-            assessors=assessors,
-            topics=topics,
-            stay=stay,
-            method=method,
-            family=family,
-            draws=draws,
-            test=test,
-            rules=RuleSettings.parse(rules),
-            seeds=seeds,
-            seed=seed,
-        )
+        read = {name: READERS[name](value) if name in READERS else value for name, value in settings.items()}
+        contenders = dict.fromkeys(Contender.parse(policy, model=model) for policy in policies)
+        return cls(as_metric(metric), tuple(contenders), **read)
 
     def hold_out(self, collection: Collection) -> HeldOut:
         """Return the held-out campaign, with the depth, systems, grades and gains of the protocol."""
@@ -328,35 +289,11 @@ class SimulationProtocol(Brief):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain data for JSON."""
-        return {
-            "metric": str(self.metric),
-            "policies": [str(contender) for contender in self.policies],
-            "depth": self.depth,
-            "scale": None if self.scale is None else str(self.scale),
-            "gain": self.gain if self.gain is None or isinstance(self.gain, str) else ",".join(map(str, self.gain)),
-            "systems": self.systems,
-            "goal": str(self.goal),
-            "stop": str(self.stop),
-            "rope": self.rope,
-            "batch": self.batch,
-            "late_batch": self.late_batch,
-            "checkpoints": list(self.checkpoints),
-            "until": self.until,
-            "explore": self.explore,
-            "refresh": self.refresh,
-            "pilot": self.pilot,
-            "noise": self.noise,
-            "assessors": self.assessors,
-            "topics": self.topics,
-            "stay": self.stay,
-            "method": self.method,
-            "family": self.family,
-            "draws": self.draws,
-            "test": self.test,
-            "rules": str(self.rules),
-            "seeds": self.seeds,
-            "seed": self.seed,
-        }
+        plain = {one.name: getattr(self, one.name) for one in fields(self)}
+        plain |= {name: str(value) for name, value in plain.items() if isinstance(value, TEXTS)}
+        gain = self.gain if self.gain is None or isinstance(self.gain, str) else ",".join(map(str, self.gain))
+        policies = [str(contender) for contender in self.policies]
+        return {**plain, "policies": policies, "checkpoints": list(self.checkpoints), "gain": gain}
 
 
 def check_noise(noise: float) -> None:
