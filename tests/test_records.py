@@ -14,6 +14,8 @@ import probeval
 from probeval import api
 from probeval.api.evaluate import EvaluationInputs
 from probeval.api.evidence import REFUSED, Beside
+from probeval.api.report import ReportInputs
+from probeval.api.simulate import SimulationInputs
 from probeval.cli.commands import command
 from probeval.cli.evaluate import evaluate as evaluate_verb
 from probeval.records import inputs, is_given, part
@@ -67,6 +69,13 @@ def test_parts_of_records():
     assert not is_given(given, "level")
     evidence = part(given, probeval.Evidence)
     assert (evidence.runs, evidence.qrels) == (RUNS, {"q1": {"d1": 1}})
+
+
+@pytest.mark.parametrize("field", [one.name for one in inputs(Beside)])
+def test_a_report_passes_all_evidence_on(field: str):
+    given = ReportInputs(RUNS, "report.html", "P@2", **{field: "given"})
+    assert getattr(part(given, EvaluationInputs, runs=RUNS), field) == "given"
+    assert getattr(part(given, SimulationInputs, runs=RUNS), field) == "given"
 
 
 def test_reasons_are_of_fields_of_the_evidence():
