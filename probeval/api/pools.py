@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from probeval.api.campaigns import Campaigns, as_campaigns
 from probeval.api.evidence import Remarks, as_scale
+from probeval.api.settings import GradeScale, Scheduler, Seed, Work
 from probeval.campaign_studies import over_campaigns
-from probeval.data import Collection, Scale, read_runs
+from probeval.data import Collection, read_runs
 from probeval.data.runs import ContradictionReport
 from probeval.errors import DataError
 from probeval.metrics import AnyMetric
@@ -30,73 +32,25 @@ from probeval.pools import (
 )
 from probeval.pools.cuts import default_depths
 from probeval.pools.study import PoolDescription
-from probeval.reliability.paired import SAMPLES
-from probeval.reporting import SILENT, Reporter
+from probeval.records import About, parse_counts, parse_shares, part, task
+from probeval.reliability.paired import SAMPLES, TESTS
+from probeval.reporting import Reporter
 from probeval.scores.evaluate import as_metric
 
-__all__ = ["METRICS", "pool_study"]
+__all__ = ["PoolStudyInputs", "pool_study"]
 
 METRICS = ("AP", "nDCG", "RBP(p=0.98)")  # those of the published tables
+PAIR_TESTS = tuple(TESTS)
 
 
-def pool_study(
-    campaigns: Campaigns,
-    metrics: AnyMetric | Sequence[AnyMetric] = METRICS,
-    *,
-    depths: Sequence[int] | None = None,
-    shares: Sequence[float] = (),
-    leave_team_out: bool = False,
-    every_system: bool = False,
-    condensed: bool = False,
-    tests: Sequence[str] = ("t",),
-    alpha: float = 0.05,
-    persistence: float = 0.98,
-    across_teams: bool = False,
-    scale: Scale | str | None = None,
-    samples: int = SAMPLES,
-    seed: int = 0,
-    jobs: int = 1,
-    scheduler: str | None = None,
-    reporter: Reporter = SILENT,
-) -> PoolStudy:
+@dataclass(frozen=True, eq=False, repr=False)
+class PoolStudyInputs(Work):
     """Cut the judgments of finished campaigns, and compare tests and scores with those by the whole pool.
 
     The reference is the judgments of the pool of the deeply judged systems; every cut is a part of these. See
-    docs/theory/pools.md.
-
-    Parameters
-    ----------
-    campaigns
-        Folders with ``runs/`` and ``qrels.txt``, or collections; or a single one.
-    metrics
-        The measures; those of the published tables by default.
-    depths
-        Depths of pools. The deepest is that of the reference. By default the reference is the first of 50, 20, 10 and 5
-        to which a quarter of the systems are deeply judged, and pools are cut to a tenth, two, three and four tenths
-        and half of it, unless other cuts are named.
-    shares
-        Random shares of the reference's judgments, of each query alike.
-    leave_team_out
-        Whether to leave out the judgments that one team alone contributed, for each team in turn.
-    every_system
-        Whether all systems count, not only the deeply judged ones.
-    condensed
-        Whether lists without their unjudged documents are scored as well.
-    tests, alpha, samples
-        Tests of pairs of systems (:data:`probeval.reliability.TESTS`), without a correction for many pairs; the level
-        of significance; the number of resamples of bootstrap and permutation.
-    persistence
-        The persistence p of the RBP residual, which is beside every test.
-    across_teams
-        Whether only systems of different teams are compared.
-    scale
-        The scale of the grades; inferred by default.
-    seed
-        The random seed, of shares and of resamples; the same seed gives the same result.
-    jobs, scheduler
-        The number of processes, or the address of a Dask scheduler.
-    reporter
-        Receives progress and remarks.
+    docs/theory/pools.md. By default the reference is the first of 50, 20, 10 and 5 to which a quarter of the systems
+    are deeply judged, and pools are cut to a tenth, two, three and four tenths and half of it, unless other cuts are
+    named.
 
     Examples
     --------
@@ -106,42 +60,95 @@ def pool_study(
     >>> study.to_frame()[["cut", "discrimination", "concordance", "residual"]].round(2).values.tolist()
     [['depth 5', 0.2, 0.87, 0.81], ['depth 10', 0.27, 0.93, 0.73], ['depth 20', 0.2, 1.0, 0.67]]
     """
-    options = PoolOptions(
-        tests=tuple(dict.fromkeys([tests] if isinstance(tests, str) else tests)),
-        alpha=alpha,
-        persistence=persistence,
-        condensed=condensed,
-        across_teams=across_teams,
-        samples=samples,
-        seed=seed,
-    )
-    named: Any = metrics if isinstance(metrics, (list, tuple)) else [metrics]
-    measures = list(dict.fromkeys(as_metric(metric) for metric in named))
-    remarks = Remarks(reporter)
-    given = [campaigns] if isinstance(campaigns, (Collection, str, PathLike)) else list(campaigns)
-    collections = as_campaigns(given, reporter=reporter)
-    grades = as_scale(scale)
-    planned: dict[str, tuple[ReferencePool, list[Cut]]] = {}
-    for collection in collections:
-        pool = choose_pool(collection, depth=max(depths) if depths else None, scale=grades, every_system=every_system)
-        _note_pool(collection, pool, remarks, every_system=every_system)
-        wanted = depths or (() if shares or leave_team_out else default_depths(pool.depth))
-        cuts = [*depth_cuts(pool, wanted), *share_cuts(pool, shares, seed=seed)]
-        planned[collection.name] = pool, [*cuts, *(team_cuts(pool) if leave_team_out else [])]
-    folders = {c.name: None if isinstance(g, Collection) else Path(g) for c, g in zip(collections, given, strict=True)}
 
-    def pieces(collection: Collection) -> list[Callable[[], Any]]:
-        pool, cuts = planned[collection.name]
-        return [
-            partial(_describe, collection, folders[collection.name], pool, cuts, options),
-            *(partial(compare_pools, pool, cuts, metric, options) for metric in measures),
-        ]
+    campaigns: Annotated[
+        Campaigns,
+        About("Folders with runs/ and qrels.txt.", metavar="CAMPAIGN...", argument=True, kind=Path, many=True),
+    ]
+    metrics: Annotated[
+        AnyMetric | Sequence[AnyMetric],
+        About(
+            "A measure. Default: AP, nDCG and RBP(p=0.98).", metavar="METRIC", option="--metric", kind=str, many=True
+        ),
+    ] = METRICS
+    _: KW_ONLY
+    depths: Annotated[
+        Sequence[int] | None,
+        About(
+            "Depths of pools; the deepest is the reference. Default: as deep as judged, and parts of that.",
+            metavar="N,N,..",
+            option="--depth",
+            kind=str,
+            parse=parse_counts,
+        ),
+    ] = None
+    shares: Annotated[
+        Sequence[float],
+        About(
+            "Random shares of the reference's judgments, such as .1,.5.",
+            metavar="F,F,..",
+            option="--share",
+            kind=str,
+            parse=parse_shares,
+            default=None,
+        ),
+    ] = ()
+    leave_team_out: Annotated[bool, About("Leave out what one team alone contributed, each team in turn.")] = False
+    every_system: Annotated[
+        bool, About("Count all systems, not only those that are deeply judged.", option="--all-systems")
+    ] = False
+    condensed: Annotated[bool, About("Score lists without their unjudged documents as well.")] = False
+    tests: Annotated[
+        Sequence[str],
+        About("The test of each pair of systems. Default: t.", option="--test", choices=PAIR_TESTS, many=True),
+    ] = ("t",)
+    alpha: Annotated[float, About("The level of significance of each pair.", least=0.0001, most=0.9999)] = 0.05
+    persistence: Annotated[float, About("The persistence p of the RBP residual.", least=0.01, most=0.9999)] = 0.98
+    across_teams: Annotated[bool, About("Compare only systems of different teams.")] = False
+    scale: GradeScale = None
+    samples: Annotated[int, About("The number of resamples of bootstrap and permutation tests.", least=1)] = SAMPLES
+    seed: Seed = 0
+    jobs: Annotated[int, About("The number of processes.", least=1)] = 1
+    scheduler: Scheduler = None
 
-    found = over_campaigns(
-        collections, pieces, jobs=jobs, scheduler=scheduler, reporter=reporter, title="Cutting pools"
-    )
-    parts = [CampaignPool.of(c.name, part[0], part[1:]) for c, part in zip(collections, found, strict=True)]
-    return PoolStudy(tuple(parts), options, tuple(remarks.notes))
+    def run(self) -> PoolStudy:
+        """The study."""
+        tests = [self.tests] if isinstance(self.tests, str) else self.tests
+        options = part(self, PoolOptions, tests=tuple(dict.fromkeys(tests)))
+        named: Any = self.metrics if isinstance(self.metrics, (list, tuple)) else [self.metrics]
+        measures = list(dict.fromkeys(as_metric(metric) for metric in named))
+        remarks = Remarks(self.reporter)
+        one = isinstance(self.campaigns, (Collection, str, PathLike))
+        given: Any = [self.campaigns] if one else list(self.campaigns)  # type: ignore[arg-type]
+        collections = as_campaigns(given, reporter=self.reporter)
+        planned = {c.name: self._planned(c, remarks) for c in collections}
+        folders = {
+            c.name: None if isinstance(g, Collection) else Path(g) for c, g in zip(collections, given, strict=True)
+        }
+
+        def pieces(collection: Collection) -> list[Callable[[], Any]]:
+            pool, cuts = planned[collection.name]
+            return [
+                partial(_describe, collection, folders[collection.name], pool, cuts, options),
+                *(partial(compare_pools, pool, cuts, metric, options) for metric in measures),
+            ]
+
+        found = over_campaigns(
+            collections, pieces, jobs=self.jobs, scheduler=self.scheduler, reporter=self.reporter, title="Cutting pools"
+        )
+        parts = [CampaignPool.of(c.name, done[0], done[1:]) for c, done in zip(collections, found, strict=True)]
+        return PoolStudy(tuple(parts), options, tuple(remarks.notes))
+
+    def _planned(self, collection: Collection, reporter: Reporter) -> tuple[ReferencePool, list[Cut]]:
+        """The pool of a campaign, and its cuts."""
+        depths, scale = self.depths, as_scale(self.scale)
+        pool = choose_pool(
+            collection, depth=max(depths) if depths else None, scale=scale, every_system=self.every_system
+        )
+        _note_pool(collection, pool, reporter, every_system=self.every_system)
+        wanted = depths or (() if self.shares or self.leave_team_out else default_depths(pool.depth))
+        cuts = [*depth_cuts(pool, wanted), *share_cuts(pool, self.shares or (), seed=self.seed)]
+        return pool, [*cuts, *(team_cuts(pool) if self.leave_team_out else [])]
 
 
 def _note_pool(collection: Collection, pool: ReferencePool, reporter: Reporter, *, every_system: bool) -> None:
@@ -170,3 +177,6 @@ def _contradictions(collection: Collection, folder: Path | None) -> Contradictio
         return collection.runs.contradictions(read_runs(folder / "runs", order="rank"))
     except DataError:
         return None
+
+
+pool_study = task(PoolStudyInputs, "pool_study")

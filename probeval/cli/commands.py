@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, is_dataclass
+from dataclasses import MISSING, dataclass, is_dataclass, replace
 from enum import Enum, StrEnum
 from functools import cached_property
 from types import NoneType, UnionType
@@ -80,7 +80,7 @@ def _input(name: str, kind: Any, parameter: inspect.Parameter) -> Input | inspec
     """A parameter of a verb as a field; one that is written for Typer as it is."""
     if get_origin(kind) is Annotated and isinstance(get_args(kind)[1], About):
         default = MISSING if parameter.default is inspect.Parameter.empty else parameter.default
-        return Input(name, get_args(kind)[0], default, get_args(kind)[1])
+        return Input(name, get_args(kind)[0], default, replace(get_args(kind)[1], default=SAME))
     return parameter.replace(annotation=kind, kind=inspect.Parameter.KEYWORD_ONLY)
 
 
@@ -102,7 +102,10 @@ def _parameter(one: Input | inspect.Parameter) -> inspect.Parameter:
         default = kind(default)
     if default is None:
         kind = kind | None
-    text = f"{about.text.removesuffix('.')}; may be repeated." if about.many and not about.argument else about.text
+    text = about.text
+    if about.many and not about.argument:
+        first, _, rest = text.partition(". ")
+        text = f"{first.removesuffix('.')}; may be repeated. {rest}".strip()
     info: Any
     if about.argument:
         info = typer.Argument(metavar=about.metavar, help=text)
@@ -136,7 +139,8 @@ def _value(one: Input, given: Any) -> Any:
     if isinstance(given, Enum) and one.about.choices:
         return given.value
     if one.about.many:
-        return given or (None if one.default is MISSING else one.default)
+        several = [value.value if one.about.choices else value for value in given or ()]
+        return several or (None if one.default is MISSING else one.default)
     if isinstance(given, list):  # an option of the verb in place of the field
         return given[0] if given else None
     if one.about.parse is not None and isinstance(given, str):

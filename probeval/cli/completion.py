@@ -90,6 +90,7 @@ def complete_tool() -> list[str]:
 # By the name of the field or parameter.
 COMPLETIONS = {
     "metric": complete_metric,
+    "metrics": complete_metric,
     "model": complete_model,
     "policy": complete_policy,
     "policies": complete_policy,
