@@ -219,7 +219,7 @@ class ExpectedRelevance:
 def _typical(view: CampaignView, popularity: float, relevant: float) -> ExpectedRelevance:
     """Return typical parameters."""
     n_grades = len(view.scale)
-    effects = (*model_effects([SOURCE]), *_stated(view))
+    effects = tuple(e for e in (*model_effects([SOURCE]), *stated_effects()) if e.applies(view))
     return ExpectedRelevance(
         popular=np.asarray(popularity * view.popularity / (view.popularity.std() or 1.0)),
         first=float(np.log(relevant / (1 - relevant))),
@@ -235,7 +235,8 @@ def _like_past(view: CampaignView, prior: HierarchicalPrior) -> ExpectedRelevanc
     """Return the centres of a card's prior."""
     design = ModelDesign.of(prior, view.collection, depth=view.depth, scale=view.scale)
     first, *gaps = (cut.mean for cut in design.cuts)
-    own, stated = tuple(designed.effect for designed in design.effects), _stated(view)
+    own = tuple(designed.effect for designed in design.effects)
+    stated = tuple(effect for effect in stated_effects() if effect.applies(view))
     return ExpectedRelevance(
         popular=design.terms @ np.array([coefficient.mean for coefficient in design.coefficients]),
         first=first,
@@ -245,11 +246,6 @@ def _like_past(view: CampaignView, prior: HierarchicalPrior) -> ExpectedRelevanc
         sds={e.name: _sd(prior, e.name) for e in own} | {e.name: e.typical for e in stated},
         observers=prior.observers,
     )
-
-
-def _stated(view: CampaignView) -> tuple[Effect, ...]:
-    """Return the effects that no card has, if the campaign has their evidence."""
-    return tuple(effect for effect in stated_effects() if effect.applies(view))
 
 
 def _sd(prior: HierarchicalPrior, effect: str) -> float:

@@ -54,6 +54,7 @@ def standards_of(prior: HierarchicalPrior, collection: Collection, *, depth: int
         agreements={far: Retrievals(some.runs, view.runs.pool, far).agreement for far in depths},
         popularity=view.mean_popularity,
         overlap=view.overlap,
+        selectivity=view.selectivity,
         units=units,
     )
 
