@@ -25,7 +25,17 @@ from probeval.simulation.trajectory import LASTS
 __all__ = ["read_simulation", "report_simulation"]
 
 CHANCE = 0.05  # the least p of an accuracy that is below the stated confidence by no more than chance
-SHOWN = ("judged", "confidence", "accuracy", "tau", "tau_top15", "mae", "calibration_excess", "calibration_p", "coverage")
+SHOWN = (
+    "judged",
+    "confidence",
+    "accuracy",
+    "tau",
+    "tau_top15",
+    "mae",
+    "calibration_excess",
+    "calibration_p",
+    "coverage",
+)
 PICTURES = {
     "tau": "Kendall's tau with the order by full judgments.",
     "confidence": "Stated confidence. If calibrated, it agrees with accuracy on average.",

@@ -4,13 +4,12 @@ A system that stops early states that the rest is not worth a place. With :math:
 
 .. math:: \frac{b}{\sqrt{n_d}} \sum_{s \ni d} l_s,\qquad l_s = -\log \frac{\bar n_s}{\max_r \bar n_r}
 
-has one coefficient :math:`b`. Where all lists are as long there is no such effect. See
-docs/theory/hierarchical.md#selectivity.
+has one coefficient :math:`b`, and weights that are centred like those of systems. With lists of equal length there is
+no such effect. See docs/theory/hierarchical.md#selectivity.
 """
 
 from __future__ import annotations
 
-import numpy as np
 from scipy.sparse import csr_array
 
 from probeval.relevance.effects.effect import CampaignView, Columns, Effect
@@ -18,13 +17,13 @@ from probeval.relevance.normal import Normal
 
 __all__ = ["Selectivity"]
 
-SHORTER = 0.1  # the log ratio of the longest to the shortest lists that are of unequal length
+SHORTER = 0.1  # the log ratio of the longest and the shortest lists above which they are of unequal length
 
 
 class Selectivity(Effect):
     r"""The quality of documents of systems with short lists: :math:`\frac{1}{\sqrt{n_d}} \sum_{s \ni d} b\,l_s`.
 
-    One coefficient per campaign hardly tells its own standard deviation: it is about 1, learned from or not.
+    A campaign has one coefficient, which hardly tells its standard deviation: the prior is about 1, learned or not.
     """
 
     name = "selectivity"
@@ -39,5 +38,4 @@ class Selectivity(Effect):
 
     def columns(self, view: CampaignView) -> Columns:
         """Return the sum of the selectivity of the systems that retrieved the pair, zero-sum over systems."""
-        systems, selectivity = view.membership, view.selectivity[:, None]
-        return Columns(csr_array(systems.weights @ selectivity), systems.offset, systems.share @ selectivity)
+        return Columns.of(csr_array(view.membership.times(view.selectivity[:, None])))
