@@ -51,7 +51,7 @@ DEPTH = 10
 SUGGESTIONS = "query-suggestion-qac"  # lists of unequal length
 PREDICTED = CAMPAIGNS | LEARNED | {SUGGESTIONS: 10}
 # Unlike those learned from: later systems on the topics of one that is then left out, re-rankings of one first stage,
-# grades by a language model.
+# grades by a language model. All of their systems count: an unjudged document has the lowest grade.
 UNLIKE = {
     "trec-dl2019-passage-later": "trec-dl2019-passage",
     "trec-dl2020-passage-later": "trec-dl2020-passage",
@@ -299,11 +299,11 @@ class LeftOut:
 
     @cache  # noqa: B019 - one object per process
     def held(self, name: str) -> HeldOut:
-        campaign = replace(read_campaign(self.data / name), labels=None)
+        campaign, depth = replace(read_campaign(self.data / name), labels=None), PREDICTED.get(name, DEPTH)
         try:
-            return HeldOut.of(campaign, depth=PREDICTED.get(name, DEPTH))
+            return HeldOut.of(campaign, depth=depth, systems="all" if name in UNLIKE else "judged")
         except DataError:  # no system is fully judged
-            return HeldOut.of(campaign, depth=PREDICTED.get(name, DEPTH), systems="all")
+            return HeldOut.of(campaign, depth=depth, systems="all")
 
     @cache  # noqa: B019
     def estimate(self, name: str) -> tuple[CampaignEstimate, int]:
@@ -486,9 +486,11 @@ LEFT_OUT = """\
 The [hierarchical model](theory/hierarchical.md) is learned from all other campaigns, the two rounds of TREC-COVID left
 out together, and predicts a campaign with nothing judged. The last five campaigns are unlike those learned from:
 systems of later years and re-rankings of one first stage on topics of DL 2019 and 2020 (that campaign is left out too),
-and grades by a language model. *Log loss* is the mean of -log P(true direction) over pairs of systems; *p* is the
-probability that a perfectly calibrated model has as large a calibration error ([null](theory/calibration.md#null));
-*top 15* is tau among the 15 truly best systems.
+and grades by a language model; nearly all of their top ten is judged.
+
+*Log loss* is the mean of -log P(true direction) over pairs of systems; *p* is the probability that a perfectly
+calibrated model has as large a calibration error ([null](theory/calibration.md#null)); *top 15* is tau among the 15
+truly best systems.
 """
 
 TRIED = """\

@@ -26,16 +26,8 @@ __all__ = ["read_simulation", "report_simulation"]
 
 CHANCE = 0.05  # the least p of an accuracy that is below the stated confidence by no more than chance
 SHOWN = (
-    "judged",
-    "confidence",
-    "accuracy",
-    "tau",
-    "tau_top15",
-    "mae",
-    "calibration_excess",
-    "calibration_p",
-    "coverage",
-)
+    "judged", "confidence", "accuracy", "tau", "tau_top15", "mae", "calibration_excess", "calibration_p", "coverage",
+)  # fmt: skip
 PICTURES = {
     "tau": "Kendall's tau with the order by full judgments.",
     "confidence": "Stated confidence. If calibrated, it agrees with accuracy on average.",
@@ -49,8 +41,9 @@ STOPS = (
     "that they contradict the model."
 )
 POINTS = (
-    "At the checkpoints. Tau top15: tau among the 15 truly best systems. Calibration excess: distance of confidence from accuracy, less that of a perfectly calibrated "
-    "model, with its p. Coverage: share of systems whose 95% interval holds the true score."
+    "At the checkpoints. Tau top15: tau among the 15 truly best systems. Calibration excess: distance of confidence "
+    "from accuracy, less that of a perfectly calibrated model, with its p. Coverage: share of systems whose 95% "
+    "interval holds the true score."
 )
 
 

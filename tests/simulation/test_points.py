@@ -208,7 +208,8 @@ def test_tau_of_the_top_is_over_the_truly_best_systems_and_all_that_tie_with_the
     swapped = truth.copy()
     swapped[[0, 1]] = swapped[[1, 0]]  # the two best: one of 105 pairs is wrong
     found = point(truth, scores=stated(swapped, np.eye(20)), draws=truth[None])
-    assert found.tau_top15 == pytest.approx(1 - 2 / 105) and found.tau == pytest.approx(1 - 2 / 190)
+    assert found.tau_top15 == pytest.approx(1 - 2 / 105)
+    assert found.tau == pytest.approx(1 - 2 / 190)
     tied = truth.copy()
     tied[15:18] = tied[14]  # four systems share the 15th place: 18 systems, six tied pairs of 153
     assert point(tied, scores=stated(truth, np.eye(20)), draws=truth[None]).tau_top15 == pytest.approx(1 - 6 / 153)
@@ -228,9 +229,8 @@ def test_rho_is_on_the_lattice_of_the_published_table():
 def test_the_plain_data_have_the_fields_of_the_contract():
     assert list(point([0.5, 0.3, 0.4]).to_dict()) == [
         "judged", "fraction", "confidence", "accuracy", "accuracy_p", "accuracy_significant", "tau",
-        "tau_top15", "rho", "rmse_difference", "mae", "sd", "calibration_error", "calibration_excess", "calibration_p", "coverage",
-        "centred_coverage", "level_z",
-        "centred_coverage_null05",
+        "tau_top15", "rho", "rmse_difference", "mae", "sd", "calibration_error", "calibration_excess", "calibration_p",
+        "coverage", "centred_coverage", "level_z", "centred_coverage_null05",
     ]  # fmt: skip
 
 
