@@ -7,7 +7,7 @@ only what the rankings are compared with.
 import csv
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
@@ -347,6 +347,16 @@ class LeftOut:
             "level z": float(point.level_z),
         }
 
+    def predictions(self, variant: Variant, campaigns: Iterable[str]) -> pd.DataFrame:
+        """Return one row per measure and campaign."""
+        names = list(campaigns)
+        rows = [
+            {"campaign": name, "measure": gain, **self.predict(name, gain, variant)}
+            for gain in MEASURES
+            for name in names
+        ]
+        return pd.DataFrame(rows)
+
 
 def reach(systems: int, k: float) -> float:
     """Return the slope of so many systems over that of very many: the root of the reliability of their consensus."""
@@ -363,20 +373,6 @@ def log_loss(scores: Scores, true: np.ndarray) -> float:
     gap, higher = true[a] - true[b], scores.ranking().p_higher
     p = np.where(gap > 0, higher[a, b], higher[b, a])[np.abs(gap) >= TIE]
     return float(-np.log(np.maximum(p, LEAST)).mean())
-
-
-def left_out(data: Path, progress: Callable[[str], None]) -> dict[str, pd.DataFrame]:
-    """Return the predictions of all campaigns by each variant, one row per campaign and measure."""
-    work, found = LeftOut(data), {}
-    for title, variant in VARIANTS.items():
-        progress(title)
-        rows = [
-            {"campaign": name, "measure": gain, **work.predict(name, gain, variant)}
-            for gain in MEASURES
-            for name in (*PREDICTED, *UNLIKE)
-        ]
-        found[title] = pd.DataFrame(rows)
-    return found
 
 
 def compared(found: dict[str, pd.DataFrame]) -> pd.DataFrame:
@@ -528,6 +524,7 @@ if __name__ == "__main__":
     if len(sys.argv) != 3:
         sys.exit("usage: python examples/nojudgment_evidence.py DATA ORACLES")
     folder, tables = map(Path, sys.argv[1:])
-    rows = music_rows(folder, tables), text_rows(folder, print), left_out(folder, print)
-    PAGE.write_text(page(*rows), encoding="utf-8")
+    work = LeftOut(folder)
+    found = {title: work.predictions(variant, (*PREDICTED, *UNLIKE)) for title, variant in VARIANTS.items()}
+    PAGE.write_text(page(music_rows(folder, tables), text_rows(folder, print), found), encoding="utf-8")
     print(PAGE.name)

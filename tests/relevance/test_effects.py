@@ -134,6 +134,32 @@ def test_selectivity_is_an_effect_where_lists_have_unequal_lengths(campaign):
         assert column.rows(np.array([pair]))[0, 0] == pytest.approx(expected)
 
 
+def test_part_of_a_campaign_has_the_selectivity_of_the_whole(campaign):
+    cut = shortened(campaign, dict.fromkeys(campaign.runs.systems[:2], 2))
+    whole = design_of(cut)
+    some = ModelDesign.of(
+        PRIOR, replace(cut, runs=cut.runs.at(np.arange(3))), depth=5, scale=GRADED, standards=whole.standards
+    )
+    rows = [
+        next(e for e in d.effects if e.name == "selectivity").columns.rows(np.arange(len(some.pool)))
+        for d in (whole, some)
+    ]
+    np.testing.assert_allclose(*rows)
+
+
+@pytest.mark.slow
+@pytest.mark.bayes
+def test_both_inferences_find_the_same_selectivity(campaign):
+    cut = shortened(campaign, dict.fromkeys(campaign.runs.systems[:2], 2))
+    model = Hierarchical(PRIOR)
+    laplace = model.infer(cut, depth=5, scale=GRADED)
+    sampled = model.infer(cut, depth=5, scale=GRADED, inference="nuts", draws=500, tune=500)
+    drawn = np.concatenate([d.campaign()["selectivity"][0] for d in (sampled.draw(1000, np.random.default_rng(0)),)])
+    where = laplace.problem.layout["selectivity"]
+    expected = laplace.weights @ [mode.campaign[where][0] for mode in laplace.modes]
+    assert drawn.mean() == pytest.approx(expected, abs=0.25 * drawn.std())
+
+
 def test_nearly_equal_lists_change_nothing(campaign):
     frame = campaign.runs.to_frame()
     lists = [frame[name].tolist()[:-1] for name in ("system", "query", "doc")]  # one document short
