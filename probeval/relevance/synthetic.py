@@ -219,7 +219,7 @@ class ExpectedRelevance:
 def _typical(view: CampaignView, popularity: float, relevant: float) -> ExpectedRelevance:
     """Return typical parameters."""
     n_grades = len(view.scale)
-    effects = tuple(e for e in (*model_effects([SOURCE]), *stated_effects()) if e.applies(view))
+    effects = (*model_effects([SOURCE]), *_stated(view))
     return ExpectedRelevance(
         popular=np.asarray(popularity * view.popularity / (view.popularity.std() or 1.0)),
         first=float(np.log(relevant / (1 - relevant))),
@@ -235,8 +235,7 @@ def _like_past(view: CampaignView, prior: HierarchicalPrior) -> ExpectedRelevanc
     """Return the centres of a card's prior."""
     design = ModelDesign.of(prior, view.collection, depth=view.depth, scale=view.scale)
     first, *gaps = (cut.mean for cut in design.cuts)
-    own = tuple(designed.effect for designed in design.effects)
-    stated = tuple(effect for effect in stated_effects() if effect.applies(view))
+    own, stated = tuple(effect for effect in prior.effects if effect.exists(view.scale)), _stated(view)
     return ExpectedRelevance(
         popular=design.terms @ np.array([coefficient.mean for coefficient in design.coefficients]),
         first=first,
@@ -246,6 +245,11 @@ def _like_past(view: CampaignView, prior: HierarchicalPrior) -> ExpectedRelevanc
         sds={e.name: _sd(prior, e.name) for e in own} | {e.name: e.typical for e in stated},
         observers=prior.observers,
     )
+
+
+def _stated(view: CampaignView) -> tuple[Effect, ...]:
+    """Return the effects that no card has, if the campaign has their evidence."""
+    return tuple(effect for effect in stated_effects() if effect.applies(view))
 
 
 def _sd(prior: HierarchicalPrior, effect: str) -> float:
@@ -311,7 +315,9 @@ def _grades(
 
 
 def _drawn(rng: np.random.Generator, view: CampaignView, effect: Effect, sd: float) -> Floats:
-    """Draw an effect on predictors, shape (pair,)."""
+    """Draw an effect on predictors, shape (pair,); zero if the campaign has no evidence for it."""
+    if not effect.applies(view):
+        return np.zeros(len(view.runs.pool))
     columns = effect.columns(view)
     if effect.scope == "campaign":
         return columns.times(sd * rng.normal(size=(columns.n_columns, 1)))[:, 0]
