@@ -172,6 +172,12 @@ def test_nearly_equal_lists_change_nothing(campaign):
     np.testing.assert_array_equal(with_effect, without)
 
 
+def test_synthetic_observers_of_a_prior_may_have_views_that_no_list_asks_for():
+    prior = replace(PRIOR, log_sds={k: n for k, n in PRIOR.log_sds.items() if not k.startswith("group")})
+    made = synthetic_campaign(np.random.default_rng(1), systems=4, queries=5, depth=4, prior=prior, observers=1)
+    assert made.labels is not None
+
+
 def test_judgments_tell_whether_short_lists_are_better():
     rng = np.random.default_rng(3)
     made = synthetic_campaign(rng, systems=8, queries=20, depth=6)
