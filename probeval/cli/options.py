@@ -262,7 +262,7 @@ DocsFile = Annotated[
     typer.Option(
         "--docs",
         metavar="FILE",
-        help="Document texts, a table of doc and text or irds:ID: similar documents are judged alike.",
+        help="Document texts, a table of doc and text (or vector), or irds:ID: similar documents are judged alike.",
     ),
 ]
 QueriesFile = Annotated[
