@@ -15,6 +15,7 @@ COLUMNS = {
     "confidence": "confidence",
     "accuracy": "accuracy",
     "tau": "tau",
+    "tau_top15": "top 15",
     "calibration_excess": "excess",
     "calibration_p": "p",
     "coverage": "coverage",

@@ -195,6 +195,7 @@ def trajectories(work: Work, metric: str) -> dict[tuple[str, str, str], list]:
 
 COLUMNS = {
     "tau": "tau",
+    "tau_top15": "top 15",
     "confidence": "confidence",
     "accuracy": "accuracy",
     "calibration_p": "p",
@@ -267,7 +268,7 @@ def nothing(work: Work) -> str:
             for metric in METRICS:
                 found = mean_figures([p[metric] for p in points])
                 if how == CERTAIN:  # nothing is stated of their errors
-                    found |= dict.fromkeys(set(found) - {"tau", "accuracy", "mean error"}, float("nan"))
+                    found |= dict.fromkeys(set(found) - {"tau", "top 15", "accuracy", "mean error"}, float("nan"))
                 rows[metric].append({"campaign": title, "labels": labels, "as": how} | found)
                 taus.setdefault((name, labels, how), {})[metric] = found["tau"]
                 if how == "the model" and labels != "none" and metric == METRICS[0]:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import issparse
 
 from probeval.arrays import Ints
 from probeval.data import (
@@ -32,7 +33,6 @@ from probeval.data import (
     read_metadata,
     read_runs,
     read_teams,
-    text_vectors,
     with_reference,
 )
 from probeval.data.collection import are_paths, teams_from_table
@@ -43,7 +43,7 @@ from probeval.data.pool import Pool
 from probeval.data.runs import ORDERS
 from probeval.data.scale import Gain
 from probeval.data.tables import as_frame
-from probeval.data.texts import as_text_mapping
+from probeval.data.texts import document_vectors
 from probeval.display import Brief
 from probeval.errors import DataError, ModelError, ProbevalWarning
 from probeval.metrics import AnyMetric
@@ -147,7 +147,7 @@ Groups = Annotated[Any, About("A table of documents and their groups.", metavar=
 Docs = Annotated[
     Any,
     About(
-        "Document texts, a table of doc and text or irds:ID: similar documents are judged alike.",
+        "Document texts, a table of doc and text (or vector), or irds:ID: similar documents are judged alike.",
         metavar="FILE",
         kind=Path,
     ),
@@ -450,7 +450,7 @@ def _table(given: Any, kind: type, read: Callable[[Any], Any], from_table: Calla
 
 
 def _vectors(docs: Any, collection: Collection) -> Vectors | None:
-    """Vectors of the documents that systems retrieved, from texts or as they are."""
+    """Vectors of the documents that systems retrieved, as they are or from texts."""
     if docs is None or isinstance(docs, Vectors):
         return docs
     mapped = isinstance(docs, Mapping) and all(isinstance(text, str) for text in docs.values())
@@ -460,15 +460,7 @@ def _vectors(docs: Any, collection: Collection) -> Vectors | None:
         raise DataError(
             f"docs are a path, a data frame, a mapping from ids to texts, or Vectors; got {type(docs).__name__}."
         )
-    texts = as_text_mapping(docs, "doc", only=frozenset(collection.runs.pool.docs)) or {}
-    vectors = text_vectors({doc: texts[doc] for doc in collection.runs.pool.docs if doc in texts})
-    if not len(vectors.docs):
-        raise DataError(
-            f"no text is of a document that the runs retrieved: the runs have {collection.runs.pool.docs[0]!r} and "
-            f"others, {f'the texts {next(iter(texts))!r}' if texts else 'which it does not have'}.",
-            path=Path(docs) if isinstance(docs, (str, PathLike)) else None,
-        )
-    return vectors
+    return document_vectors(docs, collection.runs.pool.docs)
 
 
 def note_texts(
@@ -479,7 +471,7 @@ def note_texts(
         return
     known = set(collection.vectors.docs)
     pool = collection.runs.top(depth).pool
-    what = "Vectors" if isinstance(docs, Vectors) else "Texts"
+    what = "Texts" if issparse(collection.vectors.values) else "Vectors"
     use = "" if isinstance(model, Hierarchical) else " Only the hierarchical model uses them."
     reporter.say(f"{what} of {sum(doc in known for doc in pool.docs):,} of {len(pool.docs):,} documents.{use}")
 

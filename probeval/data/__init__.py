@@ -31,7 +31,7 @@ from probeval.data.reference import with_reference
 from probeval.data.runs import Runs
 from probeval.data.scale import ABSENT, POOLED, UNJUDGED, Scale
 from probeval.data.tasks import OpenPair, WriteOptions
-from probeval.data.texts import read_texts, text_vectors
+from probeval.data.texts import document_vectors, read_texts, text_vectors
 from probeval.data.trec import write_qrels, write_run
 from probeval.data.votes import Votes, as_votes, read_votes
 
@@ -70,6 +70,7 @@ __all__ = [
     "as_segments",
     "as_votes",
     "describe_observer",
+    "document_vectors",
     "is_partitioned",
     "open_partitions",
     "rank_eval_request",

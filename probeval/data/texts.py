@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection as Names
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import csr_array
 
-from probeval.arrays import objects
+from probeval.arrays import Floats, Ids, objects
 from probeval.characters import readable
 from probeval.data.evidence import Vectors
 from probeval.data.files import suffix
@@ -22,9 +22,17 @@ from probeval.data.irds import is_dataset, read_dataset_texts
 from probeval.data.tables import cell_text, column, ids, read_table
 from probeval.errors import DataError
 
-__all__ = ["as_text_mapping", "read_text_table", "read_texts", "text_vectors", "texts_from_table"]
+__all__ = [
+    "as_text_mapping",
+    "document_vectors",
+    "read_text_table",
+    "read_texts",
+    "text_vectors",
+    "texts_from_table",
+]
 
 TEXTS = ("text", "title", "contents", "segment", "passage", "description", "query_text")
+VECTOR = "vector"  # a column of documents' own vectors
 WORD = re.compile(r"\w+")
 
 
@@ -99,6 +107,53 @@ def _id_and_text(
         raise DataError(f"expected a column for the {name} and one of {', '.join(TEXTS)}.", path=path)
     texts = [""] * len(table) if text is None else [cell_text(value) for value in table[text]]
     return ids(keys, name, path=path), texts
+
+
+def document_vectors(given: Any, retrieved: Sequence[str] | Ids) -> Vectors:
+    """Vectors of the documents that runs retrieved: their own, or those of the words of their texts.
+
+    Parameters
+    ----------
+    given
+        A path or a data frame with a column for the document and ``vector``, lists of numbers of equal length such as
+        embeddings by a model of your own; or texts, as :func:`as_text_mapping` takes them.
+    retrieved
+        The ids of the documents.
+
+    Examples
+    --------
+    >>> document_vectors(pd.DataFrame({"doc": ["d1", "d2", "d3"], "vector": [[1, 0], [3, 1], [2, 5]]}), ["d1", "d2"])
+    <Vectors: 2 documents, 2 dimensions>
+    """
+    only = frozenset(retrieved)
+    path = Path(given) if isinstance(given, (str, PathLike)) else None
+    if path is not None:
+        keys, texts, table = read_text_table(path, "doc", instead=(VECTOR,), only=only)
+    elif isinstance(given, pd.DataFrame):
+        keys, texts = _id_and_text(given, "doc", instead=(VECTOR,))
+        table = given
+    else:
+        found = as_text_mapping(given, "doc") or {}
+        keys, texts, table = list(found), list(found.values()), pd.DataFrame()
+    wanted = [i for i, key in enumerate(keys) if key in only]
+    own = VECTOR in table.columns
+    words = None if own else text_vectors({keys[i]: texts[i] for i in wanted})
+    if not len(wanted if words is None else words.docs):
+        what = "vector" if own else "text"
+        raise DataError(
+            f"no {what} is of a document that the runs retrieved: the runs have {retrieved[0]!r} and others, "
+            f"{f'the {what}s {keys[0]!r}' if keys else 'which it does not have'}.",
+            path=path,
+        )
+    return words or Vectors(objects([keys[i] for i in wanted]), _own_vectors(table[VECTOR].iloc[wanted], path))
+
+
+def _own_vectors(values: pd.Series, path: Path | None) -> Floats:
+    """The vectors of a column, shape (doc, dimension)."""
+    try:
+        return np.stack([np.asarray(value, dtype=float) for value in values])
+    except (TypeError, ValueError):
+        raise DataError(f"the column {VECTOR} must have lists of numbers, all of one length.", path=path) from None
 
 
 def text_vectors(texts: Mapping[str, str]) -> Vectors:

@@ -109,6 +109,8 @@ class Standards:
         The mean log share of systems that retrieved a pair.
     overlap
         The root of the systems' covariance; None if systems are independent.
+    selectivity
+        The log of the longest mean length of the systems' lists over that of each system, shape (system,).
     units
         The units of the terms.
     """
@@ -116,4 +118,5 @@ class Standards:
     agreements: Mapping[int, SystemAgreement]
     popularity: float
     overlap: Floats | None
+    selectivity: Floats
     units: TermUnits

@@ -235,7 +235,7 @@ def _like_past(view: CampaignView, prior: HierarchicalPrior) -> ExpectedRelevanc
     """Return the centres of a card's prior."""
     design = ModelDesign.of(prior, view.collection, depth=view.depth, scale=view.scale)
     first, *gaps = (cut.mean for cut in design.cuts)
-    own, stated = tuple(designed.effect for designed in design.effects), _stated(view)
+    own, stated = tuple(effect for effect in prior.effects if effect.exists(view.scale)), _stated(view)
     return ExpectedRelevance(
         popular=design.terms @ np.array([coefficient.mean for coefficient in design.coefficients]),
         first=first,
@@ -315,7 +315,9 @@ def _grades(
 
 
 def _drawn(rng: np.random.Generator, view: CampaignView, effect: Effect, sd: float) -> Floats:
-    """Draw an effect on predictors, shape (pair,)."""
+    """Draw an effect on predictors, shape (pair,); zero if the campaign has no evidence for it."""
+    if not effect.applies(view):
+        return np.zeros(len(view.runs.pool))
     columns = effect.columns(view)
     if effect.scope == "campaign":
         return columns.times(sd * rng.normal(size=(columns.n_columns, 1)))[:, 0]

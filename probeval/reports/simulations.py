@@ -25,7 +25,9 @@ from probeval.simulation.trajectory import LASTS
 __all__ = ["read_simulation", "report_simulation"]
 
 CHANCE = 0.05  # the least p of an accuracy that is below the stated confidence by no more than chance
-SHOWN = ("judged", "confidence", "accuracy", "tau", "mae", "calibration_excess", "calibration_p", "coverage")
+SHOWN = (
+    "judged", "confidence", "accuracy", "tau", "tau_top15", "mae", "calibration_excess", "calibration_p", "coverage",
+)  # fmt: skip
 PICTURES = {
     "tau": "Kendall's tau with the order by full judgments.",
     "confidence": "Stated confidence. If calibrated, it agrees with accuracy on average.",
@@ -39,8 +41,9 @@ STOPS = (
     "that they contradict the model."
 )
 POINTS = (
-    "At the checkpoints. Calibration excess: distance of confidence from accuracy, less that of a perfectly calibrated "
-    "model, with its p. Coverage: share of systems whose 95% interval holds the true score."
+    "At the checkpoints. Tau top15: tau among the 15 truly best systems. Calibration excess: distance of confidence "
+    "from accuracy, less that of a perfectly calibrated model, with its p. Coverage: share of systems whose 95% "
+    "interval holds the true score."
 )
 
 
@@ -50,7 +53,8 @@ def read_simulation(path: str | PathLike[str]) -> dict[str, Any]:
     try:
         document = json.loads(read_bytes(file))
         _ = [document[name] for name in ("metric", "systems", "pool", "offered", "stopping", "until", "noise")]
-        _ = [(p["policy"], p["ending"], p["stop"]["accuracy_p"], p["points"]) for p in document["policies"]]
+        _ = [(p["policy"], p["ending"], p["stop"]["accuracy_p"]) for p in document["policies"]]
+        _ = [point["tau_top15"] for p in document["policies"] for point in p["points"]]
     except (ValueError, KeyError, TypeError, RecursionError):
         raise DataError(
             "expected the JSON output of probeval simulate, of this version of probeval.", path=file

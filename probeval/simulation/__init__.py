@@ -4,7 +4,7 @@ from probeval.simulation.errors import learn_errors
 from probeval.simulation.forecast import Forecast, forecast
 from probeval.simulation.heldout import HeldOut, restrict
 from probeval.simulation.plan import TARGETS, Plan, Planned, Prices, plan, resize
-from probeval.simulation.points import BINS, Bins, Point, measure_point, tau_and_accuracy
+from probeval.simulation.points import BINS, Bins, Point, measure_point, tau_and_accuracy, top_tau
 from probeval.simulation.protocol import Contender, SimulationProtocol, label_baselines
 from probeval.simulation.questions import QuestionStep, QuestionTrajectory, SimulatedComparer, replay_questions
 from probeval.simulation.replay import SimulatedAssessor, replay
@@ -57,5 +57,6 @@ __all__ = [
     "restrict",
     "simulate",
     "tau_and_accuracy",
+    "top_tau",
     "validate",
 ]

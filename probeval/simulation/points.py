@@ -30,10 +30,12 @@ __all__ = [
     "right_verdicts",
     "significant_pairs",
     "tau_and_accuracy",
+    "top_tau",
 ]
 
 BINS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)  # of stated confidence; the last one is closed
 ALPHA = 0.05  # of the test for significant true differences
+TOP = 15  # systems at the top of the true ranking, of which tau is taken apart
 LOW = 0.05  # the quantile of the null distribution of centred coverage
 
 
@@ -87,6 +89,8 @@ class PointDocument(TypedDict):
         The same, but pairs without a significant true difference count as right.
     tau, rho
         Kendall's tau-a, and Spearman's correlation.
+    tau_top15
+        Kendall's tau-a among the 15 truly best systems, and those tied with the last of them.
     rmse_difference, mae
         Root mean squared error of the differences, mean absolute error of the scores.
     sd
@@ -108,6 +112,7 @@ class PointDocument(TypedDict):
     accuracy_p: float
     accuracy_significant: float
     tau: float
+    tau_top15: float
     rho: float
     rmse_difference: float
     mae: float
@@ -141,6 +146,8 @@ class Point(Brief):
         The same, but pairs without a significant true difference (at .05) count as right.
     tau, rho
         Kendall's tau-a, and Spearman's correlation (Pearson's of the ranks, ties sharing theirs).
+    tau_top15
+        Kendall's tau-a among the 15 truly best systems (:func:`top_tau`).
     rmse_difference, mae
         Root mean squared error of the differences, mean absolute error of the scores.
     sd
@@ -166,6 +173,7 @@ class Point(Brief):
     accuracy_p: float
     accuracy_significant: float
     tau: float
+    tau_top15: float
     rho: float
     rmse_difference: float
     mae: float
@@ -189,6 +197,7 @@ class Point(Brief):
             "accuracy_p": self.accuracy_p,
             "accuracy_significant": self.accuracy_significant,
             "tau": self.tau,
+            "tau_top15": self.tau_top15,
             "rho": self.rho,
             "rmse_difference": self.rmse_difference,
             "mae": self.mae,
@@ -275,6 +284,7 @@ def measure_point(
         if query_truth is None
         else _mean(np.where(significant_pairs(query_truth, test), agrees, 1.0)),
         tau=_mean(signs(estimated) * signs(true)),
+        tau_top15=top_tau(scores.mean, truth),
         rho=spearman(scores.mean, truth),
         rmse_difference=float(np.sqrt(_mean((estimated - true) ** 2))),
         mae=float(np.abs(scores.mean - truth).mean()),
@@ -301,6 +311,23 @@ def tau_and_accuracy(estimated: Floats, true: Floats) -> tuple[float, float]:
     a, b = np.triu_indices(len(estimated), k=1)
     sign_estimated, sign_true, agrees = _agreement(estimated[a] - estimated[b], true[a] - true[b])
     return _mean(sign_estimated * sign_true), _mean(agrees)
+
+
+def top_tau(estimated: Floats, true: Floats, *, n: int = TOP) -> float:
+    """Return Kendall's tau-a among the ``n`` systems of the highest true scores, and those tied with the last of them.
+
+    Tau over all systems hides the top, where systems are close and which matters most.
+
+    Examples
+    --------
+    >>> true, estimated = np.array([0.9, 0.8, 0.5, 0.1]), np.array([0.7, 0.8, 0.3, 0.2])
+    >>> round(tau_and_accuracy(estimated, true)[0], 3), top_tau(estimated, true, n=2)
+    (0.667, -1.0)
+    """
+    top = np.ones(len(true), dtype=bool)
+    if len(true) > n:
+        top = true >= np.partition(true, -n)[-n] - TIE
+    return tau_and_accuracy(estimated[top], true[top])[0]
 
 
 def _agreement(estimated: Floats, true: Floats) -> tuple[Floats, Floats, Floats]:

@@ -19,7 +19,10 @@ from probeval.ties import TIE
 __all__ = ["LASTS", "TAU", "Simulation", "Trajectory", "TrajectoryStep", "lasting"]
 
 TAU, LASTS = 0.9, 100  # a ranking is good when tau stays at .9 for this many more judgments
-SHOWN = ("policy", "model", "seed", "judged", "confidence", "accuracy", "tau", "mae", "calibration_excess", "coverage")
+SHOWN = (
+    "policy", "model", "seed", "judged", "confidence", "accuracy", "tau", "tau_top15", "mae", "calibration_excess",
+    "coverage",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ __all__ = ["MARKS", "Validation", "ValidationDocument", "ValidationRun", "Valida
 POLICY: Literal["random"] = "random"
 STOP, TAU = 0.95, 0.9  # the mean confidence to stop at; the tau that is good enough
 SHOWN = (
-    "campaign", "model", "metric", "checkpoint", "confidence", "accuracy", "tau", "calibration_error",
-    "calibration_excess", "calibration_p", "coverage", "centred_coverage", "level_z",
+    "campaign", "model", "metric", "checkpoint", "confidence", "accuracy", "tau", "tau_top15",
+    "calibration_error", "calibration_excess", "calibration_p", "coverage", "centred_coverage", "level_z",
 )  # fmt: skip
 EARLY = 0.02  # checkpoints up to here have few judgments
 

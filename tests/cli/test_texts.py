@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from probeval.campaign import Campaign
-from probeval.data import read_campaign, write_campaign, write_qrels
+from probeval.data import read_campaign, read_texts, text_vectors, write_campaign, write_qrels
 from probeval.relevance import synthetic_campaign
 
 WORDS = ("harbour", "violin", "glacier", "pepper")
@@ -96,6 +96,18 @@ def test_a_campaign_keeps_them_for_its_model(told, probeval, folder, tmp_path):
     )
 
 
+def test_vectors_in_a_file_take_the_place_of_texts(told, folder):
+    texts = read_texts(folder / "docs.tsv", "doc")
+    vectors = text_vectors({doc: texts[doc] for doc in read_campaign(folder).runs.pool.docs if doc in texts})
+    rows = [{"doc": d, "vector": v} for d, v in zip(vectors.docs, vectors.values.toarray().tolist(), strict=True)]
+    (folder / "own.jsonl").write_text("".join(json.dumps(row) + "\n" for row in [*rows, {"doc": "x", "vector": [0]}]))
+    said = told("evaluate", docs="own.jsonl")  # that of x has another length, but no run retrieved x
+    assert said.code == 0, said.err
+    assert f"Vectors of {documents(folder, 5)} documents." in said.err.splitlines()
+    assert said.out == told("evaluate").out
+    assert told("evaluate", docs=None).out != said.out
+
+
 # file: (its content, what the line says after the path)
 WRONG = {
     "none.tsv": (None, "No such file"),
@@ -103,6 +115,11 @@ WRONG = {
     "strange.tsv": ("doc\ttext\nx1\thello\n", ": no text is of a document that the runs retrieved: the runs have 'd"),
     "silent.tsv": ("doc\ttext\nd001\t...\n", ": no text is of a document that the runs retrieved"),
     "empty.tsv": ("", ": the file is empty"),
+    "odd.jsonl": (
+        "".join(f'{{"doc": "d{i:03}", "vector": {[1] * (i % 5)}}}\n' for i in range(120)),
+        ": the column vector must have lists of numbers, all of one length.",
+    ),
+    "elsewhere.jsonl": ('{"doc": "x1", "vector": [1, 2]}\n', ": no vector is of a document that the runs retrieved"),
 }
 
 

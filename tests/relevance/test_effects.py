@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from probeval.data import Runs, Scale
+from probeval.data import Judgments, Runs, Scale
 from probeval.errors import ModelError
 from probeval.features import compute_features
 from probeval.relevance import Hierarchical, HierarchicalPrior, effects, synthetic_campaign
@@ -109,6 +109,92 @@ def test_the_model_has_the_effects_that_its_prior_names(campaign):
     strange = replace(PRIOR, log_sds={**PRIOR.log_sds, "weather": Normal(0.0, 1.0)})
     with pytest.raises(ModelError, match="No effect weather"):
         design_of(campaign, strange)
+
+
+def shortened(campaign, lengths):
+    """The campaign with the lists of some systems cut to a length."""
+    frame = campaign.runs.to_frame()
+    kept = frame[frame["rank"] <= frame["system"].map(lengths).fillna(99)]
+    columns = [kept[name].tolist() for name in ("system", "query", "doc")]
+    return replace(campaign, runs=Runs.rows(*columns))
+
+
+def test_selectivity_is_an_effect_where_lists_have_unequal_lengths(campaign):
+    first, second = campaign.runs.systems[:2]
+    design = design_of(shortened(campaign, {first: 2, second: 4}))
+    assert "selectivity" not in design_of(campaign).names
+    column = next(e for e in design.effects if e.name == "selectivity").columns
+    selectivity = np.zeros(6)
+    selectivity[:2] = -np.log([2 / 5, 4 / 5])
+    view = CampaignView.of(shortened(campaign, {first: 2, second: 4}), depth=5, scale=GRADED)
+    np.testing.assert_allclose(view.selectivity, selectivity)
+    for pair in (0, len(design.pool) // 2, len(design.pool) - 1):
+        has = np.array([(view.runs.pairs[s] == pair).any() for s in range(6)])
+        expected = selectivity[has].sum() / np.sqrt(has.sum()) - np.sqrt(has.sum()) * selectivity.mean()
+        assert column.rows(np.array([pair]))[0, 0] == pytest.approx(expected)
+
+
+def test_part_of_a_campaign_has_the_selectivity_of_the_whole(campaign):
+    cut = shortened(campaign, dict.fromkeys(campaign.runs.systems[:2], 2))
+    whole = design_of(cut)
+    some = ModelDesign.of(
+        PRIOR, replace(cut, runs=cut.runs.at(np.arange(3))), depth=5, scale=GRADED, standards=whole.standards
+    )
+    rows = [
+        next(e for e in d.effects if e.name == "selectivity").columns.rows(np.arange(len(some.pool)))
+        for d in (whole, some)
+    ]
+    np.testing.assert_allclose(*rows)
+
+
+@pytest.mark.slow
+@pytest.mark.bayes
+@pytest.mark.filterwarnings("ignore:NUTS did not sample well")  # 500 draws suffice for a mean
+def test_both_inferences_find_the_same_selectivity(campaign):
+    cut = shortened(campaign, dict.fromkeys(campaign.runs.systems[:2], 2))
+    model = Hierarchical(PRIOR)
+    laplace = model.infer(cut, depth=5, scale=GRADED)
+    sampled = model.infer(cut, depth=5, scale=GRADED, inference="nuts", draws=500, tune=500)
+    drawn = sampled.draw(1000, np.random.default_rng(0)).campaign()["selectivity"][0]
+    where = laplace.problem.layout["selectivity"]
+    expected = laplace.weights @ [mode.campaign[where][0] for mode in laplace.modes]
+    assert drawn.mean() == pytest.approx(expected, abs=0.25 * drawn.std())
+
+
+def test_nearly_equal_lists_change_nothing(campaign):
+    frame = campaign.runs.to_frame()
+    lists = [frame[name].tolist()[:-1] for name in ("system", "query", "doc")]  # one document short
+    nearly = replace(campaign, runs=Runs.rows(*lists))
+    bare = replace(PRIOR, log_sds={k: n for k, n in PRIOR.log_sds.items() if k != "selectivity"})
+    with_effect, without = (
+        Hierarchical(prior).predict(nearly, depth=5, scale=GRADED).probability for prior in (PRIOR, bare)
+    )
+    np.testing.assert_array_equal(with_effect, without)
+
+
+def test_synthetic_observers_of_a_prior_may_have_views_that_no_list_asks_for():
+    prior = replace(PRIOR, log_sds={k: n for k, n in PRIOR.log_sds.items() if not k.startswith("group")})
+    made = synthetic_campaign(np.random.default_rng(1), systems=4, queries=5, depth=4, prior=prior, observers=1)
+    assert made.labels is not None
+
+
+def test_judgments_tell_whether_short_lists_are_better():
+    rng = np.random.default_rng(3)
+    made = synthetic_campaign(rng, systems=8, queries=20, depth=6)
+    short = set(made.runs.systems[:3])
+    cut = shortened(made, dict.fromkeys(short, 2))
+    by_short = np.zeros(len(cut.runs.pool), dtype=bool)
+    for s in np.flatnonzero([name in short for name in cut.runs.systems]):
+        pairs = cut.runs.pairs[s]
+        by_short[pairs[pairs >= 0]] = True
+    found = {}
+    for sign in (1, -1):  # relevance follows from being returned by a system with short lists, or the opposite
+        relevant = np.where(by_short == (sign > 0), 2, 0)
+        judged = Judgments.coded(cut.runs.pool, np.arange(len(relevant)), relevant.astype(float))
+        posterior = Hierarchical(PRIOR).infer(replace(cut, judgments=judged), depth=6, scale=GRADED)
+        found[sign] = posterior.best.campaign[posterior.problem.layout["selectivity"]][0]
+    assert found[1] > 0.3
+    assert found[-1] < -0.3
 
 
 class BestRank(Effect):

@@ -200,6 +200,23 @@ def test_significance_and_correlation_against_scipy():
     assert one.accuracy_significant == 1.0  # nothing is significant on one query
 
 
+def test_tau_of_the_top_is_over_the_truly_best_systems_and_all_that_tie_with_the_last():
+    truth = np.arange(20.0, 0.0, -1.0)
+    swapped = truth.copy()
+    swapped[[18, 19]] = swapped[[19, 18]]  # the two worst
+    assert point(truth, scores=stated(swapped, np.eye(20)), draws=truth[None]).tau_top15 == 1.0
+    swapped = truth.copy()
+    swapped[[0, 1]] = swapped[[1, 0]]  # the two best: one of 105 pairs is wrong
+    found = point(truth, scores=stated(swapped, np.eye(20)), draws=truth[None])
+    assert found.tau_top15 == pytest.approx(1 - 2 / 105)
+    assert found.tau == pytest.approx(1 - 2 / 190)
+    tied = truth.copy()
+    tied[15:18] = tied[14]  # four systems share the 15th place: 18 systems, six tied pairs of 153
+    assert point(tied, scores=stated(truth, np.eye(20)), draws=truth[None]).tau_top15 == pytest.approx(1 - 6 / 153)
+    few = point([0.5, 0.3, 0.4])
+    assert few.tau_top15 == few.tau
+
+
 def test_rho_is_on_the_lattice_of_the_published_table():
     # Urbano (2013), Table 8.1, 2007 (12 systems): rho .930 and .944, that is 1 - 20/286 and 1 - 16/286.
     mean = np.arange(12.0)
@@ -211,10 +228,9 @@ def test_rho_is_on_the_lattice_of_the_published_table():
 
 def test_the_plain_data_have_the_fields_of_the_contract():
     assert list(point([0.5, 0.3, 0.4]).to_dict()) == [
-        "judged", "fraction", "confidence", "accuracy", "accuracy_p", "accuracy_significant", "tau", "rho",
-        "rmse_difference", "mae", "sd", "calibration_error", "calibration_excess", "calibration_p", "coverage",
-        "centred_coverage", "level_z",
-        "centred_coverage_null05",
+        "judged", "fraction", "confidence", "accuracy", "accuracy_p", "accuracy_significant", "tau",
+        "tau_top15", "rho", "rmse_difference", "mae", "sd", "calibration_error", "calibration_excess", "calibration_p",
+        "coverage", "centred_coverage", "level_z", "centred_coverage_null05",
     ]  # fmt: skip
 
 

@@ -19,8 +19,9 @@ QUICK = {"metric": "DCG@5", "batch": 10, "checkpoints": (0.0, 0.1), "until": 0.3
 
 # The figures of docs/theory/calibration.md, and what is told beside them.
 POINT = {
-    "judged", "fraction", "confidence", "accuracy", "accuracy_significant", "tau", "rho", "rmse_difference", "mae",
-    "calibration_error", "calibration_excess", "calibration_p", "coverage", "centred_coverage", "level_z",
+    "judged", "fraction", "confidence", "accuracy", "accuracy_significant", "tau", "tau_top15", "rho",
+    "rmse_difference", "mae", "calibration_error", "calibration_excess", "calibration_p", "coverage",
+    "centred_coverage", "level_z",
 }  # fmt: skip
 MORE_POINT = {"accuracy_p", "sd", "centred_coverage_null05"}
 STOP = {"reached", "judged", "fraction", "confidence", "accuracy", "tau"}

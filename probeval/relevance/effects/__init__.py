@@ -9,6 +9,7 @@ from probeval.relevance.effects.cutpoints import CutpointScale
 from probeval.relevance.effects.effect import CampaignView, Columns, Effect
 from probeval.relevance.effects.group import PREFIX, Group
 from probeval.relevance.effects.query import PopularitySlope, QueryDifficulty
+from probeval.relevance.effects.selectivity import Selectivity
 from probeval.relevance.effects.similar import Similar
 from probeval.relevance.effects.system import System, SystemOnQuery
 from probeval.relevance.effects.team import Team
@@ -36,6 +37,7 @@ EFFECTS: list[Effect | type[Group]] = [
     Team(),
     System(),
     CutpointScale(),
+    Selectivity(),
     Similar(),
 ]
 OWN = tuple(EFFECTS)

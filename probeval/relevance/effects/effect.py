@@ -241,6 +241,14 @@ class CampaignView(Brief):
         sd = float(np.linalg.norm(along @ root))
         return np.asarray(root - max(1 - 1 / max(sd, LEAST_APART), 0.0) * np.outer(along, along @ root))
 
+    @cached_property
+    def selectivity(self) -> Floats:
+        """The log of the longest mean length of the systems' lists over that of each system, shape (system,)."""
+        if self.standards is not None:
+            return self.standards.selectivity
+        length = np.maximum(self.runs.retrieved.sum(axis=(1, 2)), 1)
+        return frozen(np.log(length.max(initial=1) / length))
+
     def _term(self, term: str) -> Floats:
         """Return a term of outputs, shape (pair,)."""
         return self.features((term,)).design([term])[:, 0]

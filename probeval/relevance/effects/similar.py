@@ -31,13 +31,14 @@ DIRECTIONS = 10  # of each query: with 20 or all of them, unjudged documents are
 class Similar(Effect):
     """The effect of the documents that a document is similar to: :math:`h_d`.
 
-    Its prior is stated and not learned, as few past campaigns have texts: one logit, or three times more or less.
+    Its prior is stated, as few past campaigns have texts. On two with web passages the log standard deviation is 1.31
+    and 1.18. The prior is wider than they ask for: other texts, or poor vectors, may tell less.
     """
 
     name = "similar"
     scope = "query"
     dims = ("direction",)
-    stated = Normal(0.0, 1.0)
+    stated = Normal(1.0, 0.7)
     typical = 1.0
 
     def applies(self, view: CampaignView) -> bool:

@@ -1,7 +1,8 @@
 r"""The design of the hierarchical model for one campaign.
 
 .. math:: \text{logit}\,P(R_d \ge \ell) = \alpha_{q\ell} + x_d\beta + u_q + t_q\,\text{pop}_d
-          + \frac{1}{\sqrt{n_d}} \sum_{s \ni d} (a_s + c_{sq} + m_{\text{team}(s)}) + w_{q,\text{group}(d)} + h_d
+          + \frac{1}{\sqrt{n_d}} \sum_{s \ni d} (a_s + c_{sq} + m_{\text{team}(s)} + b\,l_s)
+          + w_{q,\text{group}(d)} + h_d
 
 Each summand after :math:`x_d\beta` is an effect (:mod:`probeval.relevance.effects`), and so is the scale of the
 cutpoints. The priors of all parameters, including variances, come from past campaigns, except that of similar
@@ -54,6 +55,7 @@ def standards_of(prior: HierarchicalPrior, collection: Collection, *, depth: int
         agreements={far: Retrievals(some.runs, view.runs.pool, far).agreement for far in depths},
         popularity=view.mean_popularity,
         overlap=view.overlap,
+        selectivity=view.selectivity,
         units=units,
     )
 
