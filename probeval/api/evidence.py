@@ -211,10 +211,11 @@ class Beside(Brief):
             collection = _widened(collection, _runs(self.pool, self.order, reporter).runs)
         if self.teams is not None:
             collection = replace(collection, runs=with_teams(collection.runs, self.teams))
+        no_labels = isinstance(self.labels, (list, tuple)) and not self.labels
         given: dict[str, Any] = {
             "judgments": None if self.qrels is None else as_judgments(self.qrels, scale=scale),
             "metadata": _table(self.metadata, Metadata, read_metadata, metadata_from_table),
-            "labels": None if self.labels is None else as_labels(self.labels),
+            "labels": None if self.labels is None or no_labels else as_labels(self.labels),
             "answers": _table(self.preferences, PairAnswers, read_answers, as_answers),
             "magnitudes": _table(self.magnitudes, Magnitudes, read_magnitudes, as_magnitudes),
             "vectors": _vectors(self.docs, collection),
