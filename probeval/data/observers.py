@@ -20,7 +20,7 @@ from probeval.errors import DataError, ProbevalWarning, did_you_mean
 
 __all__ = ["KINDS", "MOST_GRADE", "ObserverSpec", "as_observers", "describe_observer", "read_observers"]
 
-KINDS = ("machine", "person")
+KINDS = ("machine", "similarity", "person")
 MOST_GRADE = 10  # integers above it are numbers, such as counts or percentages
 SCALES = f"binary, graded:M (integers 0..M, M up to {MOST_GRADE}), number, probabilities"
 COLUMNS = ("name", "kind", "family", "scale")

@@ -97,7 +97,7 @@ def test_with_runs_pairs_count_once_for_each_system_and_noise_divides_the_slope(
         priors = learn_observers([replace(campaign, labels=table)], [], TEXT_SPEC, depth=10)
         drop = np.log(clear.std() / blurred.std())
         found.append(priors.by_name["blurred"].log_slope.mean - priors.by_name["clear"].log_slope.mean - drop)
-        assert "system" in priors.by_name["clear"].log_own
+        assert priors.by_name["clear"].log_own.keys() == {"query", "slope", "interaction", PAIR}
     # 4.6 standard errors: the 99% point of Student's t with four degrees of freedom.
     assert abs(np.mean(found)) < 4.6 * np.std(found, ddof=1) / np.sqrt(5)
 
