@@ -50,6 +50,7 @@ __all__ = [
     "measure",
     "measure_labels",
     "reference_design",
+    "seen_design",
     "with_labels",
 ]
 

@@ -18,7 +18,7 @@ import numpy as np
 from probeval.data.observers import ObserverSpec
 from probeval.relevance.normal import LOG, Normal
 
-__all__ = ["PAIR", "LabelConstants", "ObserverPrior", "ObserverPriors", "PossiblePrior"]
+__all__ = ["PAIR", "SIMILARITY", "LabelConstants", "ObserverPrior", "ObserverPriors", "PossiblePrior"]
 
 PAIR = "pair"  # the level of single pairs, beside those of the effects
 SEEN = {"query": 0.6, "slope": 0.6, "interaction": 0.5, PAIR: 0.4}  # the share of variance that observers see

@@ -141,22 +141,28 @@ def judgments_to_tell(design: ModelDesign, priors: ObserverPriors, worth: WorthP
     :math:`\lambda`, where :math:`r` is the correlation of label and relevance within a query. The odds are to be 19 to
     1, whichever kind it is.
     """
-    kinds: dict[str, float] = {}
-    for setting in worth.settings:
-        kind = setting.hypotheses[family].kind
-        kinds[kind] = kinds.get(kind, 0.0) + setting.weight
     if len({hypothesis.kind for hypothesis, _ in worth.beliefs[family]}) < 2:
         return None
-    steepest = max(worth.settings, key=lambda setting: abs(setting.slopes[family]))
+    weight: dict[str, float] = {}
+    information: dict[str, float] = {}
+    for setting in worth.settings:
+        kind = setting.hypotheses[family].kind
+        weight[kind] = weight.get(kind, 0.0) + setting.weight
+        r_squared = _correlation(design, priors, setting, family) ** 2
+        information[kind] = information.get(kind, 0.0) - setting.weight * float(np.log1p(-r_squared)) / 2
+    each = max(information[kind] / weight[kind] for kind in weight)
+    doubt = max(abs(float(np.log(max(p, NEGLIGIBLE) / max(1 - p, NEGLIGIBLE)))) for p in weight.values())
+    return int(np.ceil((np.log(SURE / (1 - SURE)) + doubt) / each))
+
+
+def _correlation(design: ModelDesign, priors: ObserverPriors, setting: Worth, family: int) -> float:
+    """Return the correlation of a family's labels and the reference's relevance within a query."""
     within = [e for e in design.effects if e.effect.acts_on == "predictor" and not e.effect.constant]
-    variance = {PAIR: LOGISTIC} | {e.name: steepest.sds[e.name] ** 2 for e in within}
+    variance = {PAIR: LOGISTIC} | {e.name: setting.sds[e.name] ** 2 for e in within}
     share = {PAIR: priors.share(PAIR)} | {e.name: priors.share(e.name, e.effect.scope) for e in within}
     seen = sum(share[name] * v for name, v in variance.items())
-    signal = steepest.slopes[family] ** 2 * seen
-    labels = signal + sum(steepest.own[family][name] ** 2 for name in variance)
-    r_squared = signal * seen / (labels * sum(variance.values()))
-    doubt = max(abs(float(np.log(p / max(1 - p, NEGLIGIBLE)))) for p in kinds.values())
-    return int(np.ceil((np.log(SURE / (1 - SURE)) + doubt) / (-np.log1p(-r_squared) / 2)))
+    labels = setting.slopes[family] ** 2 * seen + sum(setting.own[family][name] ** 2 for name in variance)
+    return float(setting.slopes[family] * seen / np.sqrt(labels * sum(variance.values())))
 
 
 def n_systems(design: ModelDesign) -> int:
