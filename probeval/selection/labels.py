@@ -48,7 +48,7 @@ class LabelSourceDocument(TypedDict):
     Parameters
     ----------
     source, kind, family
-        Its name, ``machine`` or ``person``, and its family.
+        Its name, ``machine``, ``similarity`` or ``person``, and its family.
     known
         Whether the model has learned from its labels before (``yes``), from those of its family (``family``), or not
         (``no``); null where the model does not learn about observers.
