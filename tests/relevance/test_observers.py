@@ -14,6 +14,7 @@ from probeval.relevance import Hierarchical, HierarchicalPrior, load_card, synth
 from probeval.relevance.normal import Normal
 from probeval.relevance.observers.family import family_units
 from probeval.relevance.observers.prior import UNSEEN, LabelConstants, ObserverPrior, ObserverPriors
+from probeval.relevance.observers.worth import judgments_to_tell
 from probeval.scores import evaluate
 
 SCALE = Scale.graded(2)
@@ -237,3 +238,52 @@ def test_priors_are_their_data():
     assert all(each["origin"] for each in priors.to_dict()["constants"].values())
     model = Hierarchical(replace(MODEL.prior, observers=priors))
     assert Hierarchical.from_dict(json.loads(json.dumps(model.to_dict()))).prior == model.prior
+
+
+SHIPPED = load_card("text-hierarchical").model
+
+
+def similarity(campaign, seed=0):
+    """Numbers that rise with the number of systems and favour some of them, whatever is relevant."""
+    rng, runs = np.random.default_rng([8, seed]), campaign.runs
+    has = np.zeros((len(runs.pool), len(runs.systems)))
+    for system, pairs in enumerate(runs.pairs):
+        has[pairs[pairs >= 0], system] = 1
+    n = has.sum(axis=1)
+    of_query = rng.normal(size=len(runs.queries))[runs.pool.query]
+    return 0.7 * np.log(n) + of_query + has @ rng.normal(size=has.shape[1]) / np.sqrt(n) + 0.4 * rng.normal(size=len(n))
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_numbers_of_an_unknown_name_that_favour_systems_change_little(seed):
+    campaign = synthetic_campaign(np.random.default_rng(seed), systems=12, queries=30, depth=DEPTH, docs=40)
+    given = with_labels(campaign, mine=similarity(campaign, seed))
+    predicted = [SHIPPED.predict(c, depth=DEPTH, scale=SCALE) for c in (given, without(campaign))]
+    labelled, plain = (evaluate(campaign.runs.top(DEPTH), p, "DCG@10") for p in predicted)
+    assert SHIPPED.design(given, depth=DEPTH, scale=SCALE).evidence.worth.best[0].kind == "similarity number"
+    assert np.corrcoef(labelled.mean, plain.mean)[0, 1] > 0.9
+    assert labelled.ranking().confidence < plain.ranking().confidence + 0.02
+
+
+def test_two_runs_do_not_turn_a_known_judge():
+    campaign = synthetic_campaign(np.random.default_rng(4), systems=6, queries=40, depth=DEPTH, docs=40)
+    labels = noisy(campaign)
+    for systems in (campaign.runs.systems[:2], campaign.runs.systems[2:4]):
+        runs = campaign.runs.select(systems)
+        two = replace(with_labels(campaign, gpt4o_umbrela=labels), runs=runs)
+        belief = SHIPPED.design(two, depth=DEPTH, scale=SCALE).evidence.worth
+        assert belief.probability(0, sign=-1) < 0.02
+
+
+def test_judgments_that_tell_the_kind_of_numbers():
+    campaign = synthetic_campaign(np.random.default_rng(1), systems=10, queries=30, depth=DEPTH, docs=40)
+    numbers = noisy(campaign) + 0.1 * np.random.default_rng(0).normal(size=len(campaign.runs.pool))
+
+    def needed(**columns):
+        design = SHIPPED.design(with_labels(campaign, **columns), depth=DEPTH, scale=SCALE)
+        evidence = design.evidence
+        return judgments_to_tell(evidence.design, evidence.priors, evidence.worth, 0)
+
+    assert needed(mine=noisy(campaign)) is None  # grades
+    assert needed(gpt4o_exam_binary=numbers) is None  # known to the card
+    assert 10 <= needed(mine=numbers) <= 200
