@@ -11,7 +11,7 @@ import pandas as pd
 from scipy.sparse import csr_array, diags_array
 from scipy.sparse.linalg import svds
 
-from probeval.arrays import Floats
+from probeval.arrays import Floats, Ints
 from probeval.data import Judgments, LabelTable, Pool, read_campaign, read_graded_labels
 from probeval.data.evidence import read_label_table
 
@@ -82,6 +82,8 @@ def text_labels(data: Path, campaign: str, pool: Pool | None = None) -> LabelTab
         "svdcosine": svd_cosine,
         "tfidfcosine": tfidf_cosine,
         "bm25score": bm25,
+        "wordshare": word_share,
+        "jaccardscore": jaccard,
         "textlength": length,
     }
     words, size = _counts([*(docs[d] for d in pool.docs), *(queries[q] for q in pool.queries)]), len(pool.docs)
@@ -110,12 +112,12 @@ def _tfidf(counts: csr_array, size: int) -> csr_array:
     return diags_array(1 / np.maximum(np.sqrt(weights.multiply(weights).sum(axis=1)), 1e-12)) @ weights
 
 
-def tfidf_cosine(counts: csr_array, doc: Floats, query: Floats, size: int) -> Floats:
+def tfidf_cosine(counts: csr_array, doc: Ints, query: Ints, size: int) -> Floats:
     unit = csr_array(_tfidf(counts, size))
     return np.asarray(unit[doc].multiply(unit[query]).sum(axis=1)).ravel()
 
 
-def svd_cosine(counts: csr_array, doc: Floats, query: Floats, size: int) -> Floats:
+def svd_cosine(counts: csr_array, doc: Ints, query: Ints, size: int) -> Floats:
     """Return the cosine of query and document in the leading factors, in place of an embedding's."""
     unit = csr_array(_tfidf(counts, size))
     _, _, factors = svds(unit[:size], k=FACTORS, rng=np.random.default_rng(0))
@@ -124,7 +126,7 @@ def svd_cosine(counts: csr_array, doc: Floats, query: Floats, size: int) -> Floa
     return np.asarray((rows[doc] * rows[query]).sum(axis=1))
 
 
-def bm25(counts: csr_array, doc: Floats, query: Floats, size: int) -> Floats:
+def bm25(counts: csr_array, doc: Ints, query: Ints, size: int) -> Floats:
     docs = csr_array(counts[:size])
     frequency = np.asarray((docs > 0).sum(axis=0)).ravel()
     idf = np.log(1 + (size - frequency + 0.5) / (frequency + 0.5))
@@ -137,5 +139,18 @@ def bm25(counts: csr_array, doc: Floats, query: Floats, size: int) -> Floats:
     return np.asarray(weights[doc].multiply(counts[query] > 0).sum(axis=1)).ravel()
 
 
-def length(counts: csr_array, doc: Floats, query: Floats, size: int) -> Floats:
+def word_share(counts: csr_array, doc: Ints, query: Ints, size: int) -> Floats:
+    """Return the share of the query's words that the document has."""
+    has = csr_array((counts > 0).astype(float))
+    return np.asarray(has[doc].multiply(has[query]).sum(axis=1)).ravel() / np.maximum(has[query].sum(axis=1), 1)
+
+
+def jaccard(counts: csr_array, doc: Ints, query: Ints, size: int) -> Floats:
+    """Return the share of the words of query or document that both have."""
+    has = csr_array((counts > 0).astype(float))
+    both = np.asarray(has[doc].multiply(has[query]).sum(axis=1)).ravel()
+    return both / np.maximum(has[doc].sum(axis=1) + has[query].sum(axis=1) - both, 1)
+
+
+def length(counts: csr_array, doc: Ints, query: Ints, size: int) -> Floats:
     return np.asarray(counts[:size].sum(axis=1)).ravel()[doc]

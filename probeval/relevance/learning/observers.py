@@ -10,7 +10,7 @@ and pairs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -44,9 +44,8 @@ AGAIN_LEVEL = 0.25  # the same of the level, in logits
 LEAST_KIND = 0.35  # least sd of log slopes within a kind
 LEAST_LEVEL = 0.5  # least sd of levels within a kind, in logits
 LEAST_OWN_KIND = 0.5  # least sd of the log sds of own effects within a kind
-AGAIN_BIAS = 0.45  # the same of the log bias towards systems: .31 of its own, the rest of the campaign
+AGAIN_BIAS = 0.43  # the same of the log bias towards systems: .31 of its own, .3 of all observers of a campaign
 LEAST_BIAS = 0.55  # least sd of log biases within a kind
-DOUBT = 0.5  # the number of campaigns after which an observer's own biases count as much as those of its kind
 ALIKE = 10.0  # the number of machines, or people, that halves the probability that another one is reversed
 SAME = 0.1  # the same of campaigns with the same observer: a name rarely changes its direction
 TURNED = -0.1  # the correlation with grades below which an observer is reversed
@@ -63,7 +62,7 @@ class ObserverEstimate:
     spec, campaign
         The observer, and the campaign or table.
     log_slope, log_own, log_bias, popularity, level
-        As in :class:`ObserverPrior`; biases and popularity need runs.
+        As in :class:`ObserverPrior`, the bias with its standard error; biases and popularity need runs.
     reversed
         Whether its labels fall as grades rise.
     """
@@ -72,7 +71,7 @@ class ObserverEstimate:
     campaign: str
     log_slope: float
     log_own: Mapping[str, float]
-    log_bias: float | None
+    log_bias: Normal | None
     popularity: float | None
     level: float | None
     reversed: bool
@@ -134,8 +133,9 @@ def _with_runs(
             variance = [_by_level(fit) for fit in fits]
             covariance = {k: (variance[2][k] - variance[0][k] - variance[1][k]) / 2 for k in fits[0].names}
             slope = _slope(variance[0], covariance)
-            residual = _by_level(level_variances(merged, label - slope * grade, extra))[SYSTEM]
-            true = _by_level(by_system)
+            residual = level_variances(merged, label - slope * grade, extra)
+            at, true = residual.names.index(SYSTEM), _by_level(by_system)
+            bias = (residual.log_variance[at] + np.log(true[PAIR] / true[SYSTEM] / LOGISTIC)) / 2
             terms = np.cov(design.terms[both].T)
             along = [float(fits[0].slopes @ terms @ fit.slopes) for fit in fits[:2]]
             level = _level(observer, scale.values[codes[both]] / scale.values.max(), column[both], design.counts[both])
@@ -143,7 +143,7 @@ def _with_runs(
             out.append(
                 replace(
                     found,
-                    log_bias=float(np.log(residual * true[PAIR] / true[SYSTEM] / LOGISTIC)) / 2,
+                    log_bias=Normal(float(bias), float(residual.error[at]) / 2),
                     popularity=along[1] / along[0] / slope - 1,
                 )
             )
@@ -259,15 +259,8 @@ def _kind(some: Sequence[ObserverEstimate], every: Sequence[ObserverEstimate]) -
         k: [e.log_own[k] for e in some if k in e.log_own] or [e.log_own[k] for e in every if k in e.log_own]
         for k in levels
     }
-    biases, likings = (
-        [x for x in mine if x is not None]
-        if sum(x is not None for x in mine) >= FEWEST_KIND
-        else [x for x in others if x is not None]
-        for mine, others in (
-            ([e.log_bias for e in some], [e.log_bias for e in every]),
-            ([e.popularity for e in some], [e.popularity for e in every]),
-        )
-    )
+    biases = _of_kind(some, every, lambda e: None if e.log_bias is None else e.log_bias.mean)
+    likings = _of_kind(some, every, lambda e: e.popularity)
     heights = [e.level for e in some if e.level is not None]
     alike = [e for e in every if e.spec.kind == some[0].spec.kind]  # directions do not depend on scales
     names = {e.spec.name for e in alike}
@@ -282,6 +275,16 @@ def _kind(some: Sequence[ObserverEstimate], every: Sequence[ObserverEstimate]) -
     )
 
 
+def _of_kind(
+    some: Sequence[ObserverEstimate],
+    every: Sequence[ObserverEstimate],
+    value: Callable[[ObserverEstimate], float | None],
+) -> list[float]:
+    """Return the values of the observers of a kind, or of all observers if too few of the kind have one."""
+    mine, others = ([v for v in map(value, group) if v is not None] for group in (some, every))
+    return mine if len(mine) >= FEWEST_KIND else others
+
+
 def _name(some: Sequence[ObserverEstimate], kind: ObserverPrior) -> ObserverPrior:
     """Return the prior of an observer seen before."""
     n = len(some)
@@ -291,16 +294,22 @@ def _name(some: Sequence[ObserverEstimate], kind: ObserverPrior) -> ObserverPrio
     for k, normal in kind.log_own.items():
         mean = float(np.mean([e.log_own.get(k, normal.mean) for e in some]))
         own[k] = Normal(SHRUNK * mean + (1 - SHRUNK) * normal.mean, AGAIN_OWN)
-    weight = len(biases) / (len(biases) + DOUBT)
-    bias = weight * float(np.mean(biases)) + (1 - weight) * kind.log_bias.mean if biases else kind.log_bias.mean
     return ObserverPrior(
         log_slope=Normal(float(np.mean([e.log_slope for e in some])), float(AGAIN * np.sqrt(1 + 1 / n) / np.sqrt(2))),
         log_own=own,
-        log_bias=Normal(bias, AGAIN_BIAS),
+        log_bias=_own_bias(biases, kind.log_bias),
         popularity=kind.popularity,
         level=_combined(Normal(float(np.mean(heights)), AGAIN_LEVEL), kind.level) if heights else kind.level,
         reversed=_counted(kind.reversed, SAME, sum(e.reversed for e in some), n),
     )
+
+
+def _own_bias(found: Sequence[Normal], kind: Normal) -> Normal:
+    """Return the bias of an observer in the next campaign: its own, drawn towards those of its kind by their errors."""
+    known = [kind, *(Normal(n.mean, float(np.hypot(n.sd, AGAIN_BIAS))) for n in found)]
+    precision = np.array([n.sd**-2.0 for n in known])
+    mean = float(precision @ [n.mean for n in known] / precision.sum())
+    return Normal(mean, float(min(np.sqrt(1 / precision.sum() + AGAIN_BIAS**2), kind.sd)))
 
 
 def _counted(prior: float, worth: float, turned: int, n: int) -> float:
