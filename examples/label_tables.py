@@ -1,8 +1,12 @@
-"""Tables of labels beside grades, from which the priors of observers are learned, and poor labels made from texts."""
+"""What priors of observers are learned from: `python examples/label_tables.py DATA` lists tables of labels and grades.
+
+Some columns are made here from texts: labellers that are poor, as similarities and lengths are.
+"""
 
 import gzip
 import json
 import re
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -154,3 +158,10 @@ def jaccard(counts: csr_array, doc: Ints, query: Ints, size: int) -> Floats:
 
 def length(counts: csr_array, doc: Ints, query: Ints, size: int) -> Floats:
     return np.asarray(counts[:size].sum(axis=1)).ravel()[doc]
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: python examples/label_tables.py DATA")
+    for found, judged in labelled_tables(Path(sys.argv[1])):
+        print(f"{len(judged):,} graded pairs: {', '.join(found.sources)}")
