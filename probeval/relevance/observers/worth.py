@@ -312,7 +312,7 @@ def find_worth(
         if number == 0:
             starts = [b.start for b in problem.blocks[2:]]
             log_slopes = tuple(Normal(float(x[s]), float(np.sqrt(covariance[s, s]))) for s in starts)
-        points = _points(x, covariance, problem.integrated(), round(SPREAD * weight / total))
+        points = _points(x, covariance, problem.integrated(), int(SPREAD * weight / total))
         settings += [problem.worth(point, weight / total / len(points)) for point in points]
     return WorthPosterior(beliefs, tuple(settings), log_slopes)
 
